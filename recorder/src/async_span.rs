@@ -1,0 +1,165 @@
+//! Spans that live across awaits or threads, on virtual lanes.
+
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use crate::clock::now_ns;
+use crate::config::Level;
+use crate::format::LANE_BASE;
+use crate::format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
+use crate::process::{self, Process};
+use crate::seat;
+use crate::site::Site;
+use crate::span::{SiteArgs, site_args, write_name};
+use crate::value::{self, Value};
+
+/// A span that may be sent to other threads and held over awaits: it takes the lowest free lane of its process until it is dropped.
+#[derive(Debug)]
+#[must_use = "a span ends when it is dropped"]
+pub struct AsyncSpan(Option<Box<Open>>);
+
+#[derive(Debug)]
+struct Open {
+    process: &'static Process,
+    lane: u32,
+    start_ns: u64,
+    /// `"name":"…","cat":"…"`
+    names: Vec<u8>,
+    args: Vec<u8>,
+}
+
+impl AsyncSpan {
+    /// A span that is not recorded.
+    #[doc(hidden)]
+    pub const fn off() -> AsyncSpan {
+        AsyncSpan(None)
+    }
+
+    /// Opens a span of a call site; `args` appends its arguments.
+    #[doc(hidden)]
+    pub fn open(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) -> AsyncSpan {
+        let opened = seat::with(|seat, _| {
+            process::wants(site.level()).then(|| {
+                let mut text = Vec::new();
+                site_args(&mut text, args);
+                let number = seat.process.ring.add_site_once(site);
+                Open::start(seat.process, site.text().plain.clone(), text, number, "")
+            })
+        });
+        AsyncSpan(opened.flatten().map(Box::new))
+    }
+
+    pub(crate) fn open_named(level: Level, category: &str, name: &str) -> AsyncSpan {
+        if !process::wants(level) {
+            return AsyncSpan(None);
+        }
+        let opened = seat::with(|seat, _| {
+            process::wants(level).then(|| {
+                let mut names = Vec::new();
+                write_name(&mut names, category, name);
+                Open::start(seat.process, names, Vec::new(), 0, name)
+            })
+        });
+        AsyncSpan(opened.flatten().map(Box::new))
+    }
+
+    /// Adds an argument; it may still be added just before the span ends.
+    pub fn arg(&mut self, key: &str, value: impl Value) {
+        if let Some(open) = &mut self.0 {
+            let first = open.args.is_empty();
+            value::push_after(&mut open.args, first, key, &value);
+        }
+    }
+
+    /// Whether the span is being recorded.
+    pub fn is_recording(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl Open {
+    fn start(
+        process: &'static Process,
+        names: Vec<u8>,
+        args: Vec<u8>,
+        site: u32,
+        name: &str,
+    ) -> Open {
+        let (lane, new) = process
+            .lanes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if new {
+            process.tell(&seat::thread_name_line(
+                process.pid,
+                LANE_BASE + lane,
+                &format!("async {lane}"),
+            ));
+        }
+        let start_ns = now_ns();
+        if let Some(entry) = process.ring.lane_entry(lane) {
+            entry.set_name(name, LANE_NAME_AT, LANE_NAME_BYTES);
+            entry.open(site, start_ns);
+        }
+        Open {
+            process,
+            lane,
+            start_ns,
+            names,
+            args,
+        }
+    }
+
+    fn line(&self, end_ns: u64) -> Vec<u8> {
+        let (start_ns, dur_ns) = (self.start_ns, end_ns.saturating_sub(self.start_ns));
+        let micros = |ns: u64| format!("{}.{:03}", ns / 1000, ns % 1000);
+        let (ts, dur, tid) = (micros(start_ns), micros(dur_ns), LANE_BASE + self.lane);
+        let mut line = format!(
+            r#"{{"ph":"X","pid":{},"tid":{tid},"ts":{ts},"dur":{dur},"#,
+            self.process.pid
+        )
+        .into_bytes();
+        line.extend_from_slice(&self.names);
+        if !self.args.is_empty() {
+            line.extend_from_slice(b",\"args\":{");
+            line.extend_from_slice(&self.args);
+            line.push(b'}');
+        }
+        line.extend_from_slice(b"}\n");
+        line
+    }
+
+    /// Writes the span on the calling thread's slot and gives its lane back.
+    fn close(&self, end_ns: u64) {
+        let line = self.line(end_ns);
+        let entry = self.process.ring.lane_entry(self.lane);
+        seat::with(|_, writer| {
+            if let (Some(entry), Some((slot, position))) =
+                (entry, writer.position_after(line.len()))
+            {
+                entry.close_with(slot, position);
+            }
+            writer.append(&line);
+            if let Some(entry) = entry {
+                entry.start().store(0, Ordering::Release);
+            }
+            self.process
+                .lanes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .give_back(self.lane);
+        });
+    }
+}
+
+impl Drop for AsyncSpan {
+    fn drop(&mut self) {
+        let end_ns = now_ns();
+        if let Some(open) = self.0.take()
+            && open.process.alive.load(Ordering::Relaxed) != 0
+        {
+            open.close(end_ns); // in the child of a fork the span is the parent's
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Monotonic and CPU time in integer nanoseconds, and wall-clock anchors.
+
+use crate::format::Anchor;
+
+/// Returns `CLOCK_MONOTONIC` in nanoseconds: the time axis every process of a host shares.
+#[inline(always)]
+pub fn now_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// Returns the calling thread's CPU time in nanoseconds.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+#[inline(always)]
+#[expect(
+    clippy::cast_sign_loss,
+    reason = "these clocks never show a negative time"
+)]
+fn read(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a valid timespec to write to; an unknown clock leaves it zero.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    (time.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(time.tv_nsec as u64)
+}
+
+/// Reads both clocks; of five readings the one that took the shortest time.
+pub(crate) fn anchor() -> Anchor {
+    (0..5)
+        .map(|_| read_pair())
+        .min_by_key(|anchor| anchor.uncertainty_ns)
+        .unwrap_or_else(read_pair)
+}
+
+fn read_pair() -> Anchor {
+    let before = now_ns();
+    let realtime_ns = read(libc::CLOCK_REALTIME);
+    let width = now_ns().saturating_sub(before);
+    Anchor {
+        monotonic_ns: before + width / 2,
+        realtime_ns,
+        uncertainty_ns: width.div_ceil(2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anchors_lie_between_two_reads() {
+        let before = now_ns();
+        let anchor = anchor();
+        assert!((before..=now_ns()).contains(&anchor.monotonic_ns));
+        assert!(anchor.realtime_ns > 1_500_000_000_000_000_000);
+    }
+}

@@ -1,0 +1,336 @@
+//! Environment → [`Config`]. Comes in: a lookup function; goes out: data. The only place that names the variables.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Run directory; setting it turns recording on.
+pub(crate) const DIR: &str = "SA_PROFILE_DIR";
+/// The older name of the run directory, or a path ending in `.json`.
+pub(crate) const OUTPUT: &str = "SA_PROFILE_OUTPUT";
+/// Comma list of levels.
+pub(crate) const LEVEL: &str = "SA_PROFILE_LEVEL";
+/// Pid of the run's main process.
+pub(crate) const MAIN_PID: &str = "SA_PROFILE_MAIN_PID";
+/// Run id.
+pub(crate) const RUN: &str = "SA_PROFILE_RUN";
+/// Previous runs that the cleaning keeps.
+pub(crate) const OLD_RUNS: &str = "SA_PROFILE_OLD_RUNS";
+/// File mode, octal.
+pub(crate) const MODE: &str = "SA_PROFILE_MODE";
+/// `1` adds thread CPU time to spans.
+pub(crate) const CPU: &str = "SA_PROFILE_CPU";
+
+const DEFAULT_DIR: &str = "profile_out";
+const LEVEL_WORDS: &str = "e2e, kernel, verbose";
+
+/// How detailed an event is; a process records the levels its configuration names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Level {
+    /// Requests, scheduling, steps.
+    E2e,
+    /// Kernel launches.
+    Kernel,
+    /// Everything else.
+    Verbose,
+}
+
+impl Level {
+    /// Returns the level's bit in [`Levels`].
+    pub const fn bit(self) -> u32 {
+        match self {
+            Level::E2e => 1,
+            Level::Kernel => 2,
+            Level::Verbose => 4,
+        }
+    }
+}
+
+/// A set of levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Levels(pub u32);
+
+impl Levels {
+    /// Every level.
+    pub const ALL: Levels = Levels(7);
+    /// What is recorded when nothing is said: `e2e,kernel`.
+    pub const DEFAULT: Levels = Levels(3);
+}
+
+/// What the environment asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where the run's files are.
+    pub paths: RunPaths,
+    /// Levels to record.
+    pub levels: Levels,
+    /// Run id from the environment.
+    pub run: Option<String>,
+    /// Pid of the main process from the environment.
+    pub main_pid: Option<u32>,
+    /// Previous runs to keep.
+    pub old_runs: usize,
+    /// Mode of files; directories add the search bits.
+    pub mode: u32,
+    /// Whether spans carry thread CPU time.
+    pub cpu: bool,
+    /// What was wrong with the variables, for one line on stderr.
+    pub warnings: Vec<String>,
+}
+
+/// Where a run keeps its files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunPaths {
+    /// Folder with `run`, `previous/` and the fragments folder.
+    pub directory: PathBuf,
+    /// Folder of the fragments.
+    pub fragments: PathBuf,
+    /// The merged trace.
+    pub trace: PathBuf,
+}
+
+impl RunPaths {
+    /// Lays a run out in `directory`.
+    pub fn in_directory(directory: PathBuf) -> RunPaths {
+        RunPaths {
+            fragments: directory.join(crate::format::FRAGMENTS_DIR),
+            trace: directory.join(crate::format::TRACE_FILE),
+            directory,
+        }
+    }
+
+    /// Lays a run out as the older variable says: a directory, or a `.json` path with its fragments beside it.
+    pub fn from_output(output: PathBuf) -> RunPaths {
+        if output
+            .extension()
+            .is_none_or(|extension| extension != "json")
+        {
+            return RunPaths::in_directory(output);
+        }
+        let mut folder = output.clone().into_os_string();
+        folder.push(".fragments");
+        let folder = PathBuf::from(folder);
+        RunPaths {
+            fragments: folder.clone(),
+            trace: output,
+            directory: folder,
+        }
+    }
+}
+
+impl Config {
+    /// Reads the configuration; `None` when nothing asks for recording.
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Option<Config> {
+        let set = |name| lookup(name).filter(|value| !value.is_empty());
+        let (directory, output) = (set(DIR), set(OUTPUT));
+        if directory.is_none() && output.is_none() && lookup(LEVEL).is_none() {
+            return None;
+        }
+        let mut warnings = Vec::new();
+        let paths = paths(directory, output, &mut warnings);
+        let text = |name| set(name).map(|value| value.to_string_lossy().trim().to_owned());
+        Some(Config {
+            paths,
+            levels: levels(&text(LEVEL).unwrap_or_default(), &mut warnings),
+            run: text(RUN).and_then(|run| run_id(run, &mut warnings)),
+            main_pid: text(MAIN_PID).and_then(|pid| number(MAIN_PID, &pid, 10, &mut warnings)),
+            old_runs: text(OLD_RUNS)
+                .and_then(|runs| number(OLD_RUNS, &runs, 10, &mut warnings))
+                .map_or(1, |runs| runs as usize),
+            mode: text(MODE)
+                .and_then(|mode| file_mode(&mode, &mut warnings))
+                .unwrap_or(0o600),
+            cpu: text(CPU).is_some_and(|cpu| switch(&cpu, &mut warnings)),
+            warnings,
+        })
+    }
+}
+
+fn paths(
+    directory: Option<OsString>,
+    output: Option<OsString>,
+    warnings: &mut Vec<String>,
+) -> RunPaths {
+    let output = output.map(|output| RunPaths::from_output(PathBuf::from(output)));
+    let Some(directory) = directory.map(PathBuf::from) else {
+        return output.unwrap_or_else(|| RunPaths::in_directory(PathBuf::from(DEFAULT_DIR)));
+    };
+    if output.is_some_and(|output| output.directory != Path::new(&directory)) {
+        warnings.push(format!("{DIR} and {OUTPUT} differ: {OUTPUT} is ignored"));
+    }
+    RunPaths::in_directory(directory)
+}
+
+fn levels(text: &str, warnings: &mut Vec<String>) -> Levels {
+    let mut levels = 0;
+    for word in text
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+    {
+        match word.to_ascii_lowercase().as_str() {
+            "e2e" => levels |= Level::E2e.bit(),
+            "kernel" => levels |= Level::Kernel.bit(),
+            "verbose" => levels |= Levels::ALL.0,
+            _ => warnings.push(format!(
+                "{LEVEL}: unknown level {word:?}, expected {LEVEL_WORDS}"
+            )),
+        }
+    }
+    if levels == 0 {
+        Levels::DEFAULT
+    } else {
+        Levels(levels)
+    }
+}
+
+/// A run id becomes a folder's name: letters, digits, `.`, `_`, `-`, not hidden, at most 128.
+fn run_id(run: String, warnings: &mut Vec<String>) -> Option<String> {
+    let plain = run
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    if plain && !run.starts_with('.') && run.len() <= 128 {
+        return Some(run);
+    }
+    warnings.push(format!(
+        "{RUN}: expected up to 128 letters, digits, '.', '_' or '-', found {run:?}"
+    ));
+    None
+}
+
+fn number(name: &str, text: &str, radix: u32, warnings: &mut Vec<String>) -> Option<u32> {
+    let parsed = u32::from_str_radix(text, radix).ok();
+    if parsed.is_none() {
+        let kind = if radix == 8 {
+            "an octal number"
+        } else {
+            "a number"
+        };
+        warnings.push(format!("{name}: expected {kind}, found {text:?}"));
+    }
+    parsed
+}
+
+fn file_mode(text: &str, warnings: &mut Vec<String>) -> Option<u32> {
+    let mode = number(MODE, text.strip_prefix("0o").unwrap_or(text), 8, warnings)?;
+    if mode & 0o600 == 0o600 && mode & !0o666 == 0 {
+        return Some(mode);
+    }
+    warnings.push(format!("{MODE}: expected read and write for the owner and no execute bits, such as 0640, found {text:?}"));
+    None
+}
+
+fn switch(text: &str, warnings: &mut Vec<String>) -> bool {
+    match text {
+        "1" => true,
+        "0" => false,
+        _ => {
+            warnings.push(format!("{CPU}: expected 0 or 1, found {text:?}"));
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(variables: &[(&str, &str)]) -> Option<Config> {
+        Config::from_lookup(|name| {
+            variables
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| OsString::from(value))
+        })
+    }
+
+    #[test]
+    fn nothing_set_is_off() {
+        assert_eq!(config(&[]), None);
+        assert_eq!(config(&[(DIR, ""), (RUN, "x")]), None);
+    }
+
+    #[test]
+    fn directory_wins_with_one_warning() {
+        let both = config(&[(DIR, "/a"), (OUTPUT, "/b")]).unwrap();
+        assert_eq!(both.paths.fragments, Path::new("/a/fragments"));
+        assert_eq!(both.warnings.len(), 1);
+        assert!(
+            config(&[(DIR, "/a"), (OUTPUT, "/a")])
+                .unwrap()
+                .warnings
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn output_ending_in_json_keeps_fragments_beside_it() {
+        let paths = config(&[(OUTPUT, "/a/x.json")]).unwrap().paths;
+        assert_eq!(paths.trace, Path::new("/a/x.json"));
+        assert_eq!(paths.fragments, Path::new("/a/x.json.fragments"));
+    }
+
+    #[test]
+    fn levels_table() {
+        for (text, bits, warned) in [
+            ("", 3, 0),
+            ("e2e", 1, 0),
+            (" Kernel ,E2E", 3, 0),
+            ("verbose", 7, 0),
+            ("kernel,bogus", 2, 1),
+            ("bogus", 3, 1),
+            (",,", 3, 0),
+        ] {
+            let config = config(&[(LEVEL, text)]).unwrap();
+            assert_eq!(
+                (config.levels.0, config.warnings.len()),
+                (bits, warned),
+                "{text:?}"
+            );
+            assert_eq!(config.paths.directory, Path::new("profile_out"));
+        }
+    }
+
+    #[test]
+    fn bad_values_warn_and_keep_the_default() {
+        for (name, value) in [
+            (OLD_RUNS, "many"),
+            (MODE, "0700"),
+            (MODE, "9"),
+            (CPU, "yes"),
+            (MAIN_PID, "-1"),
+            (RUN, "../x"),
+        ] {
+            let config = config(&[(DIR, "/a"), (name, value)]).unwrap();
+            assert_eq!(config.warnings.len(), 1, "{name}={value}");
+            assert!(config.warnings[0].contains(name), "{name}={value}");
+            assert_eq!(
+                (
+                    config.old_runs,
+                    config.mode,
+                    config.cpu,
+                    config.main_pid,
+                    config.run
+                ),
+                (1, 0o600, false, None, None)
+            );
+        }
+    }
+
+    #[test]
+    fn good_values_apply() {
+        let config = config(&[
+            (DIR, "/a"),
+            (OLD_RUNS, "3"),
+            (MODE, "0640"),
+            (CPU, "1"),
+            (MAIN_PID, "42"),
+            (RUN, "r-1"),
+        ])
+        .unwrap();
+        assert_eq!(
+            (config.old_runs, config.mode, config.cpu, config.main_pid),
+            (3, 0o640, true, Some(42))
+        );
+        assert_eq!(config.run.as_deref(), Some("r-1"));
+    }
+}

@@ -1,0 +1,187 @@
+//! Events without an extent on the stack: instants, counters, flows, durations told afterwards.
+
+use crate::clock::now_ns;
+use crate::config::Level;
+use crate::loss::Cause;
+use crate::process;
+use crate::seat;
+use crate::site::Site;
+use crate::span::{SiteArgs, site_args, write_name};
+use crate::value::Args;
+use crate::writer::{Body, Name};
+
+/// The id of a flow: which of its events belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlowId {
+    /// Unique within this process.
+    Process(u64),
+    /// The same flow in every process that uses this id.
+    Global(u64),
+}
+
+/// Where in a flow an event stands. Each binds to the span that encloses it on its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlowPhase {
+    /// The first event.
+    Start,
+    /// An event on the way.
+    Step,
+    /// The last event.
+    End,
+}
+
+/// Longest duration that is believed: a year.
+const MAX_DURATION_NS: u64 = 366 * 24 * 3600 * 1_000_000_000;
+const THREAD_INSTANT: &[u8] = br#","s":"t""#;
+
+/// Writes an event of a call site.
+#[inline(always)]
+fn site_event(site: &'static Site, phase: u8, middle: &[u8], args: impl FnOnce(&mut SiteArgs<'_>)) {
+    seat::with(|_, writer| {
+        if process::wants(site.level()) {
+            let piece = site_args(&mut writer.text, args);
+            let now = now_ns();
+            let text = std::mem::take(&mut writer.text);
+            let args = text.get(piece.from as usize..).unwrap_or_default();
+            writer.event(
+                phase,
+                now,
+                &Body {
+                    duration: None,
+                    middle,
+                    name: Name::Site(site),
+                    args,
+                },
+            );
+            writer.text = text;
+            writer.release(piece);
+        }
+    });
+}
+
+/// Writes an instant of a call site; behind [`instant!`](crate::instant!).
+#[doc(hidden)]
+#[inline(always)]
+pub fn site_instant(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) {
+    site_event(site, b'i', THREAD_INSTANT, args);
+}
+
+/// Writes a counter of a call site; behind [`counter!`](crate::counter!).
+#[doc(hidden)]
+#[inline(always)]
+pub fn site_counter(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) {
+    site_event(site, b'C', b"", args);
+}
+
+pub(crate) fn named(
+    level: Level,
+    phase: u8,
+    ts_ns: Option<u64>,
+    category: &str,
+    name: &str,
+    middle: &[u8],
+    args: &Args,
+) {
+    named_for(level, phase, ts_ns, None, category, name, middle, args);
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of an event, each of its own kind"
+)]
+fn named_for(
+    level: Level,
+    phase: u8,
+    ts_ns: Option<u64>,
+    duration_ns: Option<u64>,
+    category: &str,
+    name: &str,
+    middle: &[u8],
+    args: &Args,
+) {
+    if !process::wants(level) {
+        return;
+    }
+    seat::with(|_, writer| {
+        if process::wants(level) {
+            let mut text = Vec::with_capacity(128);
+            write_name(&mut text, category, name);
+            let duration = duration_ns.map(|duration_ns| (duration_ns, None));
+            writer.event(
+                phase,
+                ts_ns.unwrap_or_else(now_ns),
+                &Body {
+                    duration,
+                    middle,
+                    name: Name::Text(&text),
+                    args: args.text(),
+                },
+            );
+        }
+    });
+}
+
+pub(crate) fn instant(level: Level, category: &str, name: &str, args: &Args) {
+    named(level, b'i', None, category, name, THREAD_INSTANT, args);
+}
+
+/// Records one event of a flow on the calling thread; it binds to the span that encloses it there. Flows of one id share name and category.
+pub fn flow(phase: FlowPhase, category: &str, name: &str, id: FlowId) {
+    let (letter, more) = match phase {
+        FlowPhase::Start => (b's', ""),
+        FlowPhase::Step => (b't', ""),
+        FlowPhase::End => (b'f', r#","bp":"e""#),
+    };
+    let middle = match id {
+        FlowId::Process(id) => format!(r#","id2":{{"local":"{id:#x}"}}{more}"#),
+        FlowId::Global(id) => format!(r#","id2":{{"global":"{id:#x}"}}{more}"#),
+    };
+    named(
+        Level::E2e,
+        letter,
+        None,
+        category,
+        name,
+        middle.as_bytes(),
+        &Args::new(),
+    );
+}
+
+/// Records a span that has ended already, `dur_ns` long. It began at `start_ns` (as [`now_ns`] counts), by default so that it ends now.
+///
+/// A negative duration counts as 0, one over a year or reaching before the clock's origin is cut; each is counted as `clamped`.
+pub fn duration(
+    level: Level,
+    category: &str,
+    name: &str,
+    dur_ns: i64,
+    start_ns: Option<u64>,
+    args: &Args,
+) {
+    let now = now_ns();
+    let wanted = u64::try_from(dur_ns).unwrap_or(0);
+    let longest = if start_ns.is_some() {
+        MAX_DURATION_NS
+    } else {
+        MAX_DURATION_NS.min(now)
+    };
+    let start = start_ns.map_or(now, |start| start.min(now + MAX_DURATION_NS));
+    let dur = wanted.min(longest);
+    if (dur_ns < 0 || dur != wanted || start_ns.is_some_and(|wanted| wanted != start))
+        && process::wants(level)
+        && let Some(process) = process::current()
+    {
+        process.lost.count(Cause::Clamped);
+    }
+    let start = if start_ns.is_some() { start } else { now - dur };
+    named_for(
+        level,
+        b'X',
+        Some(start),
+        Some(dur),
+        category,
+        name,
+        b"",
+        args,
+    );
+}

@@ -1,0 +1,329 @@
+//! The fragment format, version 1: what recorder and merge must agree on. FORMAT.md is its text.
+//!
+//! Names of files and metadata records, the header, and block headers with their checksum. Data only, no I/O.
+
+pub mod ring;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// The format version this crate writes.
+pub const VERSION: u32 = 1;
+/// Folder of the live run's fragments inside the run directory.
+pub const FRAGMENTS_DIR: &str = "fragments";
+/// Folder of earlier runs inside the run directory.
+pub const PREVIOUS_DIR: &str = "previous";
+/// File that names the live run, inside the run directory.
+pub const RUN_FILE: &str = "run";
+/// The merged trace inside the run directory.
+pub const TRACE_FILE: &str = "trace.json";
+/// First part of every fragment's file name.
+pub const FRAGMENT_PREFIX: &str = "trace.";
+/// Last part of every fragment's file name.
+pub const FRAGMENT_SUFFIX: &str = ".jsonl";
+/// Last part of every ring's file name.
+pub const RING_SUFFIX: &str = ".ring";
+
+/// Name of the metadata record that opens every segment.
+pub const FRAGMENT_RECORD: &str = "sa_fragment";
+/// Name of the metadata record that ties the monotonic clock to wall time.
+pub const ANCHOR_RECORD: &str = "sa_anchor";
+/// Name of the metadata record before each block.
+pub const BLOCK_RECORD: &str = "sa_block";
+/// Name of the metadata record that a clean exit writes last.
+pub const END_RECORD: &str = "sa_end";
+/// Name of the instant that tells of lost events.
+pub const LOSS_RECORD: &str = "sa_loss";
+/// Category of the records about the recording itself.
+pub const OWN_CATEGORY: &str = "sa_profile";
+
+/// How every block header line starts.
+pub const BLOCK_START: &[u8] = br#"{"ph":"M","name":"sa_block","pid":"#;
+/// How every segment's first line starts, up to the pid.
+pub const FRAGMENT_START: &[u8] = br#"{"ph":"M","pid":"#;
+
+/// The first virtual lane; kernel tids are smaller (`PID_MAX_LIMIT`).
+pub const LANE_BASE: u32 = 1 << 22;
+/// A line longer than this is damage.
+pub const MAX_LINE_BYTES: usize = 16 << 20;
+
+/// The args of the `sa_fragment` record: which process and recorder wrote the fragment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FragmentHeader {
+    /// Format version.
+    pub version: u32,
+    /// 16 hex digits that tell recorders apart.
+    pub nonce: String,
+    /// Segment number, from 0.
+    pub segment: u32,
+    /// Run id.
+    pub run: String,
+    /// Whether the process is the run's main process.
+    pub main: bool,
+    /// Host name.
+    pub host: String,
+    /// Kernel boot id.
+    pub boot_id: String,
+    /// Inode of the pid namespace.
+    pub pid_ns: u64,
+    /// Inode of the time namespace, 0 where the kernel has none.
+    pub time_ns: u64,
+    /// Offset of the time namespace's monotonic clock in ns.
+    pub monotonic_offset_ns: i64,
+    /// Process id inside its namespace.
+    pub pid: u32,
+    /// Start time in clock ticks since boot.
+    pub start_time: u64,
+    /// File name of the executable.
+    pub exe: String,
+    /// File name of the script that an interpreter runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
+    /// Whether a ring file lies beside the fragment.
+    pub ring: RingKind,
+    /// The writer's page size in bytes.
+    pub page_bytes: u32,
+}
+
+/// Where a recorder keeps its rings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RingKind {
+    /// In a file beside the fragment: survives a kill.
+    File,
+    /// In anonymous memory: what was not flushed dies with the process.
+    Heap,
+}
+
+/// The args of an `sa_anchor` record: one reading of the monotonic and the wall clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anchor {
+    /// `CLOCK_MONOTONIC` in ns.
+    pub monotonic_ns: u64,
+    /// `CLOCK_REALTIME` in ns since the epoch.
+    pub realtime_ns: u64,
+    /// Half the time that the reading took, in ns.
+    pub uncertainty_ns: u64,
+}
+
+/// The contents of `<dir>/run`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunFile {
+    /// Run id.
+    pub run: String,
+    /// Pid of the main process inside its namespace.
+    pub main_pid: u32,
+    /// Start time of the main process in clock ticks since boot.
+    pub start_time: u64,
+    /// Host name.
+    pub host: String,
+    /// Kernel boot id.
+    pub boot_id: String,
+    /// Inode of the main process's pid namespace.
+    pub pid_ns: u64,
+}
+
+/// A metadata record as a line holds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Metadata<A> {
+    /// Always `M`.
+    pub ph: String,
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Name of the record.
+    pub name: String,
+    /// Its contents.
+    pub args: A,
+}
+
+impl<A> Metadata<A> {
+    /// Makes a record of process `pid`, on its main thread.
+    pub fn new(pid: u32, name: &str, args: A) -> Self {
+        Metadata {
+            ph: "M".to_owned(),
+            pid,
+            tid: pid,
+            name: name.to_owned(),
+            args,
+        }
+    }
+}
+
+/// A block header: where in a slot's stream the following bytes belong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockHeader {
+    /// Slot whose stream the block is from.
+    pub slot: u32,
+    /// Generation of the stream.
+    pub generation: u32,
+    /// Position of the first byte.
+    pub from: u64,
+    /// Bytes in the block.
+    pub len: u64,
+    /// Checksum as [`block_sum`] computes it.
+    pub sum: u64,
+}
+
+/// Computes the checksum of a block's bytes; the position is part of it, so a header with a wrong number never matches.
+pub fn block_sum(slot: u32, generation: u32, from: u64, bytes: &[u8]) -> u64 {
+    let seed = from ^ (u64::from(slot) << 48) ^ (u64::from(generation) << 32);
+    xxh3_64_with_seed(bytes, seed)
+}
+
+impl BlockHeader {
+    /// Parses a block header line (without its newline); `None` if it is not exactly one.
+    pub fn parse(line: &[u8]) -> Option<BlockHeader> {
+        let mut rest = Cursor(line.strip_prefix(BLOCK_START)?);
+        let pid = rest.number()?;
+        rest.literal(br#","tid":"#)?;
+        if rest.number()? != pid {
+            return None;
+        }
+        rest.literal(br#","args":{"slot":"#)?;
+        let slot = u32::try_from(rest.number()?).ok()?;
+        rest.literal(br#","gen":"#)?;
+        let generation = u32::try_from(rest.number()?).ok()?;
+        rest.literal(br#","from":"#)?;
+        let from = rest.number()?;
+        rest.literal(br#","len":"#)?;
+        let len = rest.number()?;
+        rest.literal(br#","sum":""#)?;
+        let sum = rest.hex16()?;
+        rest.literal(br#""}}"#)?;
+        rest.0.is_empty().then_some(BlockHeader {
+            slot,
+            generation,
+            from,
+            len,
+            sum,
+        })
+    }
+
+    /// Appends the header line of a block of process `pid`, with its newline.
+    pub fn write(&self, pid: u32, out: &mut Vec<u8>) {
+        out.extend_from_slice(BLOCK_START);
+        let mut digits = itoa::Buffer::new();
+        let mut put = |key: &[u8], value: u64| {
+            out.extend_from_slice(key);
+            out.extend_from_slice(digits.format(value).as_bytes());
+        };
+        put(b"", u64::from(pid));
+        put(br#","tid":"#, u64::from(pid));
+        put(br#","args":{"slot":"#, u64::from(self.slot));
+        put(br#","gen":"#, u64::from(self.generation));
+        put(br#","from":"#, self.from);
+        put(br#","len":"#, self.len);
+        out.extend_from_slice(br#","sum":""#);
+        out.extend(
+            (0..16)
+                .rev()
+                .map(|nibble| hex_digit(self.sum >> (4 * nibble))),
+        );
+        out.extend_from_slice(b"\"}}\n");
+    }
+}
+
+fn hex_digit(value: u64) -> u8 {
+    b"0123456789abcdef"[(value & 15) as usize]
+}
+
+/// Reads literals and numbers off the front of a byte string.
+struct Cursor<'a>(&'a [u8]);
+
+impl Cursor<'_> {
+    fn literal(&mut self, text: &[u8]) -> Option<()> {
+        self.0 = self.0.strip_prefix(text)?;
+        Some(())
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let digits = self
+            .0
+            .iter()
+            .take_while(|byte| byte.is_ascii_digit())
+            .count();
+        let text = std::str::from_utf8(&self.0[..digits]).ok()?;
+        self.0 = &self.0[digits..];
+        text.parse().ok()
+    }
+
+    fn hex16(&mut self) -> Option<u64> {
+        let (text, rest) = self.0.split_at_checked(16)?;
+        if !text
+            .iter()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        {
+            return None;
+        }
+        self.0 = rest;
+        u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok()
+    }
+}
+
+/// Tells whether a file name is a fragment's: `trace.*.jsonl`.
+pub fn is_fragment_name(name: &str) -> bool {
+    name.starts_with(FRAGMENT_PREFIX)
+        && name.ends_with(FRAGMENT_SUFFIX)
+        && name.len() > FRAGMENT_PREFIX.len() + FRAGMENT_SUFFIX.len() - 1
+}
+
+/// Tells whether a file name is a ring's: `trace.*.ring`.
+pub fn is_ring_name(name: &str) -> bool {
+    name.starts_with(FRAGMENT_PREFIX) && name.ends_with(RING_SUFFIX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn block_header_round_trips() {
+        let header = BlockHeader {
+            slot: 3,
+            generation: 1,
+            from: 1 << 40,
+            len: 32768,
+            sum: 0x0123_4567_89ab_cdef,
+        };
+        let mut line = Vec::new();
+        header.write(4711, &mut line);
+        assert_eq!(line.pop(), Some(b'\n'));
+        assert_eq!(BlockHeader::parse(&line), Some(header));
+    }
+
+    #[test]
+    fn block_header_cut_anywhere_is_none() {
+        let mut line = Vec::new();
+        BlockHeader {
+            slot: 0,
+            generation: 0,
+            from: 0,
+            len: 1,
+            sum: 0,
+        }
+        .write(1, &mut line);
+        line.pop();
+        for end in 0..line.len() {
+            assert_eq!(BlockHeader::parse(&line[..end]), None, "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn block_sum_depends_on_the_position() {
+        assert_ne!(block_sum(0, 0, 0, b"x\n"), block_sum(0, 0, 1, b"x\n"));
+        assert_ne!(block_sum(0, 0, 0, b"x\n"), block_sum(1, 0, 0, b"x\n"));
+    }
+
+    #[test]
+    fn names_follow_the_pattern() {
+        assert!(is_fragment_name("trace.12.jsonl") && is_fragment_name("trace.12.s1.jsonl"));
+        assert!(
+            !is_fragment_name("trace.json")
+                && !is_fragment_name("trace.jsonl")
+                && !is_fragment_name("trace.12.ring")
+        );
+        assert!(is_ring_name("trace.12.ring"));
+    }
+}

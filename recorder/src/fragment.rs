@@ -1,0 +1,341 @@
+//! The fragment file: header, whole-block appends, and what happens when the host, the disk or a limit gets in the way.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::clock;
+use crate::format::{
+    ANCHOR_RECORD, FRAGMENT_PREFIX, FRAGMENT_RECORD, FRAGMENT_SUFFIX, FragmentHeader, Metadata,
+    RING_SUFFIX, RingKind,
+};
+use crate::loss::{Cause, is_metadata};
+use crate::sys::dir::Dir;
+use crate::sys::fd::{self, FileId};
+
+/// How long a failed write is not repeated.
+const RETRY_NS: u64 = 1_000_000_000;
+
+/// The fragment of this process.
+#[derive(Debug)]
+pub(crate) struct Fragment {
+    place: Mutex<Place>,
+}
+
+/// The open file. Whoever holds the lock on it writes.
+#[derive(Debug)]
+pub(crate) struct Place {
+    folder: PathBuf,
+    stem: String,
+    mode: u32,
+    header: FragmentHeader,
+    file: RawFd,
+    id: FileId,
+    size: u64,
+    /// The last write ended inside a line.
+    torn: bool,
+    failed: Option<(u64, Cause)>,
+    /// Events that were in a fragment somebody removed, not told yet.
+    removed: u64,
+}
+
+/// Names a fragment and its ring so that neither exists yet, and makes both: the ring first and laid out, so that no fragment ever names
+/// a ring that cannot be read.
+pub(crate) fn create_files<R>(
+    folder: &Dir,
+    header: &FragmentHeader,
+    mode: u32,
+    lay_out: impl Fn(OwnedFd, RingKind) -> io::Result<R>,
+) -> io::Result<(Fragment, R)> {
+    let short = format!("{FRAGMENT_PREFIX}{}", header.pid);
+    let long = format!("{short}.{}", header.nonce);
+    let make = |stem: &str| {
+        let (file, kind) = create_ring(folder, stem, mode)?;
+        let made = lay_out(file, kind).and_then(|ring| {
+            let fragment = create_fragment(folder, stem, header, kind, mode)?;
+            Ok((fragment, ring))
+        });
+        made.inspect_err(|_| remove_ring(folder, stem, kind))
+    };
+    match make(&short) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => make(&long),
+        other => other,
+    }
+}
+
+fn create_ring(folder: &Dir, stem: &str, mode: u32) -> io::Result<(OwnedFd, RingKind)> {
+    let name = format!("{stem}{RING_SUFFIX}");
+    let file = folder.create_file(&name, mode, libc::O_RDWR)?;
+    if fd::holds_shared_maps(file.as_raw_fd()) {
+        return Ok((file, RingKind::File));
+    }
+    remove_ring(folder, stem, RingKind::File);
+    Ok((fd::memory_file()?, RingKind::Heap))
+}
+
+fn remove_ring(folder: &Dir, stem: &str, kind: RingKind) {
+    if kind == RingKind::File {
+        let _ = folder.remove(OsStr::new(&format!("{stem}{RING_SUFFIX}"))); // gone already is as good
+    }
+}
+
+fn create_fragment(
+    folder: &Dir,
+    stem: &str,
+    header: &FragmentHeader,
+    kind: RingKind,
+    mode: u32,
+) -> io::Result<Fragment> {
+    let header = FragmentHeader {
+        ring: kind,
+        ..header.clone()
+    };
+    let file = create_locked(folder, stem, &header, mode)?;
+    let id = fd::status(file.as_raw_fd())?.id;
+    let (folder, stem, file) = (
+        folder.path().to_owned(),
+        stem.to_owned(),
+        fd::into_number(file),
+    );
+    Ok(Fragment {
+        place: Mutex::new(Place {
+            folder,
+            stem,
+            mode,
+            header,
+            file,
+            id,
+            size: 0,
+            torn: false,
+            failed: None,
+            removed: 0,
+        }),
+    })
+}
+
+/// Makes the file, locks it and writes header and first anchor in one write of less than a page.
+fn create_locked(
+    folder: &Dir,
+    stem: &str,
+    header: &FragmentHeader,
+    mode: u32,
+) -> io::Result<OwnedFd> {
+    let name = format!("{stem}{FRAGMENT_SUFFIX}");
+    let file = folder.create_file(&name, mode, libc::O_RDWR | libc::O_APPEND)?;
+    fd::try_lock(file.as_raw_fd());
+    let text = [
+        metadata_line(header.pid, FRAGMENT_RECORD, header),
+        anchor_line(header.pid),
+    ]
+    .concat();
+    let limited = text.len() as u64 > fd::file_size_limit();
+    let written = if limited {
+        Err(io::Error::from_raw_os_error(libc::EFBIG))
+    } else {
+        fd::write_vectored(file.as_raw_fd(), &[&text])
+    };
+    match written {
+        Ok(written) if written == text.len() => Ok(file),
+        other => {
+            let _ = folder.remove(OsStr::new(&name)); // a fragment without a header helps nobody
+            Err(other
+                .err()
+                .unwrap_or_else(|| io::Error::from_raw_os_error(libc::ENOSPC)))
+        }
+    }
+}
+
+/// Makes a metadata line.
+pub(crate) fn metadata_line<A: serde::Serialize>(pid: u32, name: &str, args: A) -> Vec<u8> {
+    let mut line = serde_json::to_vec(&Metadata::new(pid, name, args)).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// Makes an anchor line of now.
+pub(crate) fn anchor_line(pid: u32) -> Vec<u8> {
+    metadata_line(pid, ANCHOR_RECORD, clock::anchor())
+}
+
+impl Fragment {
+    /// Waits for the file.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the file if nobody is writing.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Place>> {
+        match self.place.try_lock() {
+            Ok(place) => Some(place),
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+impl Place {
+    /// The file's path.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.join(format!("{}{FRAGMENT_SUFFIX}", self.stem))
+    }
+
+    /// The descriptor number and what it must refer to.
+    pub(crate) fn descriptor(&self) -> (RawFd, FileId) {
+        (self.file, self.id)
+    }
+
+    /// The file's size as far as is known.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Appends a block: its header, its lines, and what fills it up. What was cut short is repeated once as a whole.
+    pub(crate) fn append(
+        &mut self,
+        header: &[u8],
+        lines: &[u8],
+        padding: &[u8],
+    ) -> Result<(), Cause> {
+        if let Some((at, cause)) = self.failed
+            && clock::now_ns() < at + RETRY_NS
+        {
+            return Err(cause);
+        }
+        let outcome = self.append_whole(header, lines, padding).or_else(|cause| {
+            if self.torn {
+                self.append_whole(header, lines, padding)
+            } else {
+                Err(cause)
+            }
+        });
+        self.failed = outcome.err().map(|cause| (clock::now_ns(), cause));
+        outcome
+    }
+
+    fn append_whole(&mut self, header: &[u8], lines: &[u8], padding: &[u8]) -> Result<(), Cause> {
+        self.verify().map_err(|error| cause_of(&error))?;
+        let newline: &[u8] = if self.torn { b"\n" } else { b"" };
+        let parts = [newline, header, lines, padding];
+        let wanted = parts.iter().map(|part| part.len()).sum::<usize>();
+        let limit = fd::file_size_limit();
+        // Nothing stands between this look and the write: the host may close the number and open its own file at any time.
+        let status = fd::status(self.file).map_err(|error| cause_of(&error))?;
+        if status.id != self.id {
+            return Err(Cause::WriteError);
+        }
+        let size = status.size;
+        if size.saturating_add(wanted as u64) > limit {
+            return Err(Cause::FileSizeLimit);
+        }
+        let written = loop {
+            match fd::write_vectored(self.file, &parts) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other.map_err(|error| cause_of(&error))?,
+            }
+        };
+        if written == wanted {
+            self.torn = false;
+            self.size = size + wanted as u64;
+            return Ok(());
+        }
+        // Only this process writes here: what was cut short can be taken back. Where it cannot, the next write ends the torn line.
+        let ours = fd::status(self.file).is_ok_and(|status| status.id == self.id);
+        self.torn |= written > 0 && !(ours && fd::shorten(self.file, size).is_ok());
+        Err(Cause::DiskFull)
+    }
+
+    /// Makes sure that the number is still our file and the file still has its name; else opens it again or starts another.
+    fn verify(&mut self) -> io::Result<()> {
+        let status = fd::status(self.file);
+        if status
+            .as_ref()
+            .is_ok_and(|status| status.id == self.id && status.links > 0)
+        {
+            return Ok(());
+        }
+        let ours = status.is_ok_and(|status| status.id == self.id);
+        if !ours && self.reopen().is_ok() {
+            return Ok(());
+        }
+        self.restart(ours)
+    }
+
+    /// Opens the file by its path after the host closed our descriptor.
+    fn reopen(&mut self) -> io::Result<()> {
+        let folder = Dir::open_path(&self.folder)?;
+        let name = format!("{}{FRAGMENT_SUFFIX}", self.stem);
+        let (file, status) = folder.open_file(OsStr::new(&name), libc::O_RDWR | libc::O_APPEND)?;
+        if status.id != self.id {
+            return Err(io::Error::from_raw_os_error(libc::ESTALE));
+        }
+        fd::try_lock(file.as_raw_fd());
+        self.file = fd::into_number(file);
+        crate::held::hold(crate::held::FRAGMENT, self.file, self.id);
+        Ok(())
+    }
+
+    /// Starts the fragment anew after somebody removed it, counting what was in it.
+    fn restart(&mut self, open: bool) -> io::Result<()> {
+        let folder = Dir::create_path(&self.folder, crate::run::folder_mode(self.mode))?;
+        let file = create_locked(&folder, &self.stem, &self.header, self.mode)?;
+        if open {
+            self.removed += count_events(self.file);
+            fd::close_if(self.file, self.id);
+        }
+        self.id = fd::status(file.as_raw_fd())?.id;
+        self.file = fd::into_number(file);
+        self.torn = false;
+        self.size = 0;
+        crate::held::hold(crate::held::FRAGMENT, self.file, self.id);
+        Ok(())
+    }
+
+    /// Takes the count of events that went with a removed fragment.
+    pub(crate) fn take_removed(&mut self) -> u64 {
+        std::mem::take(&mut self.removed)
+    }
+
+    /// Why the last write failed, if it did.
+    pub(crate) fn failure(&self) -> Option<Cause> {
+        self.failed.map(|(_, cause)| cause)
+    }
+
+    /// Whether the file has the name it was made with.
+    pub(crate) fn is_in_place(&self) -> bool {
+        fd::status(self.file).is_ok_and(|status| status.id == self.id && status.links > 0)
+    }
+
+    /// Removes the ring's file.
+    pub(crate) fn remove_ring(&self, ring: FileId) {
+        let Ok(folder) = Dir::open_path(&self.folder) else {
+            return;
+        };
+        let name = format!("{}{RING_SUFFIX}", self.stem);
+        let same = folder
+            .open_file(OsStr::new(&name), libc::O_RDONLY)
+            .is_ok_and(|(_, status)| status.id == ring);
+        if same {
+            let _ = folder.remove(OsStr::new(&name)); // a ring that stays is settled by the next merge
+        }
+    }
+}
+
+fn count_events(file: RawFd) -> u64 {
+    let Ok(text) = std::fs::read(Path::new(&format!("/proc/self/fd/{file}"))) else {
+        return 0;
+    };
+    let lines = text
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty() && !is_metadata(line));
+    lines.count() as u64
+}
+
+fn cause_of(error: &io::Error) -> Cause {
+    match error.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT) => Cause::DiskFull,
+        Some(libc::EFBIG) => Cause::FileSizeLimit,
+        _ => Cause::WriteError,
+    }
+}

@@ -1,0 +1,54 @@
+//! Descriptors that the child of a fork must close: with them it would keep the locks of a parent that may die first.
+
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+use crate::sys::fd::{self, FileId};
+
+/// Place of the fragment's descriptor.
+pub(crate) const FRAGMENT: usize = 0;
+/// Place of the run file's descriptor.
+pub(crate) const RUN: usize = 1;
+/// Place of the ring's descriptor.
+pub(crate) const RING: usize = 2;
+
+struct Held {
+    file: AtomicI32,
+    device: AtomicU64,
+    inode: AtomicU64,
+}
+
+impl Held {
+    const fn none() -> Held {
+        Held {
+            file: AtomicI32::new(-1),
+            device: AtomicU64::new(0),
+            inode: AtomicU64::new(0),
+        }
+    }
+}
+
+static HELD: [Held; 3] = [const { Held::none() }; 3];
+
+/// Notes a descriptor for the child of a later fork.
+pub(crate) fn hold(place: usize, file: RawFd, id: FileId) {
+    let held = &HELD[place];
+    held.file.store(-1, Ordering::Release);
+    held.device.store(id.device, Ordering::Relaxed);
+    held.inode.store(id.inode, Ordering::Relaxed);
+    held.file.store(file, Ordering::Release);
+}
+
+/// Closes what is held, where the numbers still mean our files. Runs in the child of a fork: async-signal-safe calls only.
+pub(crate) unsafe extern "C" fn close_in_child() {
+    for held in &HELD {
+        let file = held.file.swap(-1, Ordering::AcqRel);
+        if file >= 0 {
+            let id = FileId {
+                device: held.device.load(Ordering::Relaxed),
+                inode: held.inode.load(Ordering::Relaxed),
+            };
+            fd::close_if(file, id);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Who this process is: host, boot, namespaces, pid, start time, program. Read from `/proc`; what is missing there is 0 or empty.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// The identity of the calling process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    pub(crate) host: String,
+    pub(crate) boot_id: String,
+    pub(crate) pid_ns: u64,
+    pub(crate) time_ns: u64,
+    pub(crate) monotonic_offset_ns: i64,
+    pub(crate) pid: u32,
+    pub(crate) start_time: u64,
+    pub(crate) exe: String,
+    pub(crate) script: Option<String>,
+}
+
+impl Identity {
+    /// Reads the identity of the calling process.
+    pub(crate) fn read() -> Identity {
+        let pid = std::process::id();
+        let exe = fs::read_link("/proc/self/exe")
+            .map(|path| file_name(&path))
+            .unwrap_or_default();
+        Identity {
+            host: text("/proc/sys/kernel/hostname"),
+            boot_id: text("/proc/sys/kernel/random/boot_id"),
+            pid_ns: namespace("pid"),
+            time_ns: namespace("time"),
+            monotonic_offset_ns: time_offset_ns("monotonic"),
+            pid,
+            start_time: start_time(pid).unwrap_or(0),
+            script: script(&exe),
+            exe,
+        }
+    }
+}
+
+fn text(path: &str) -> String {
+    fs::read_to_string(path)
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
+}
+
+fn namespace(kind: &str) -> u64 {
+    fs::metadata(format!("/proc/self/ns/{kind}"))
+        .map(|metadata| metadata.ino())
+        .unwrap_or(0)
+}
+
+/// The offset of a clock in this time namespace; 0 in the initial one.
+fn time_offset_ns(clock: &str) -> i64 {
+    let offsets = text("/proc/self/timens_offsets");
+    let line = offsets
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .find(|words| words.first() == Some(&clock));
+    let number = |at: usize| {
+        line.as_ref()
+            .and_then(|words| words.get(at))
+            .and_then(|word| word.parse::<i64>().ok())
+            .unwrap_or(0)
+    };
+    number(1)
+        .saturating_mul(1_000_000_000)
+        .saturating_add(number(2))
+}
+
+/// Returns the start time of a process in clock ticks since boot, as the initial time namespace sees it; `None` if it is not there.
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
+    let ticks: i64 = stat_field(pid, 22)?.parse().ok()?;
+    let ticks_per_second = 100; // USER_HZ is part of the kernel's ABI
+    let offset = time_offset_ns("boottime") / (1_000_000_000 / ticks_per_second);
+    u64::try_from(ticks - offset).ok()
+}
+
+/// Tells whether `pid` is `ancestor`'s pid or a descendant's of it, as far as this pid namespace shows.
+pub(crate) fn is_ancestor(ancestor: u32, pid: u32) -> bool {
+    let mut at = pid;
+    for _ in 0..128 {
+        if at == ancestor {
+            return true;
+        }
+        let Some(parent) = stat_field(at, 4).and_then(|field| field.parse().ok()) else {
+            return false;
+        };
+        if parent == 0 {
+            return false;
+        }
+        at = parent;
+    }
+    false
+}
+
+/// Field `number` (from 1) of `/proc/<pid>/stat`; the second, the name, may hold anything, so fields are counted after it.
+fn stat_field(pid: u32, number: usize) -> Option<String> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = stat.iter().rposition(|byte| *byte == b')')?;
+    let rest = String::from_utf8_lossy(stat.get(after_name + 1..)?).into_owned();
+    rest.split_whitespace()
+        .nth(number.checked_sub(3)?)
+        .map(str::to_owned)
+}
+
+/// The script an interpreter runs: its first argument that is no option, or the module after `-m`.
+fn script(exe: &str) -> Option<String> {
+    let interpreter = ["python", "node", "perl", "ruby", "bash", "sh", "dash"]
+        .iter()
+        .any(|name| exe.starts_with(name));
+    if !interpreter {
+        return None;
+    }
+    let command = fs::read("/proc/self/cmdline").ok()?;
+    let words: Vec<String> = command
+        .split(|byte| *byte == 0)
+        .skip(1)
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect();
+    script_of(&words)
+}
+
+fn script_of(words: &[String]) -> Option<String> {
+    for (at, word) in words.iter().enumerate() {
+        match word.as_str() {
+            "-m" => return words.get(at + 1).cloned(),
+            "-c" | "-e" | "" => return None,
+            _ if word.starts_with('-') => {}
+            _ => return Some(file_name(Path::new(word))),
+        }
+    }
+    None
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_alive_and_its_own_ancestor() {
+        let identity = Identity::read();
+        assert_eq!(start_time(identity.pid), Some(identity.start_time));
+        assert!(identity.start_time > 0 && identity.pid_ns > 0 && !identity.boot_id.is_empty());
+        assert!(is_ancestor(identity.pid, identity.pid) && is_ancestor(1, identity.pid));
+        assert!(!is_ancestor(identity.pid, 1));
+    }
+
+    #[test]
+    fn scripts_of_command_lines() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(
+            script_of(&words("-u /srv/serve.py --port 1")).as_deref(),
+            Some("serve.py")
+        );
+        assert_eq!(
+            script_of(&words("-m vllm.entrypoints.cli")).as_deref(),
+            Some("vllm.entrypoints.cli")
+        );
+        assert_eq!(script_of(&words("-c secret")), None);
+    }
+}

@@ -1,0 +1,86 @@
+//! Records Chrome trace events of one process into one crash-safe fragment.
+//!
+//! Set `SA_PROFILE_DIR` and every process that uses this crate appends its events to `<dir>/fragments/trace.<pid>.jsonl`; `trace-merge <dir>` makes
+//! one trace of all fragments, for Perfetto.
+//!
+//! ```
+//! use sa_recorder::{Recorder, counter, instant, span};
+//!
+//! let recorder = Recorder::init(); // first thing in main: child processes join the run
+//! recorder.set_process_name("worker-0");
+//! {
+//!     let mut step = span!("worker", "WorkerProcess.execute_step", prefill = 1, decode = 7);
+//!     let _kernel = span!(kernel, "kernel", "matmul", m = 64, n = 64, k = 64);
+//!     instant!("serving", "request.queued", request_id = "cmpl-1");
+//!     counter!("requests", running = 3, waiting = 1);
+//!     step.arg("tokens", 8);
+//! }
+//! ```
+//!
+//! **Data flow.** A macro formats its event as a JSON line straight into the calling thread's slot of a memory-mapped ring file and publishes it with one
+//! store. A helper thread appends what was published to the fragment, in blocks. FORMAT.md describes both files.
+//!
+//! **What a crash loses.** Nothing that was published: after SIGKILL the merge takes the tail from the ring, and shows the spans that were open. (A crash of the
+//! machine loses what the page cache had not written.) The recorder never blocks, fails or panics its host: what it cannot keep is counted and told in the trace.
+//!
+//! **Cost.** `cargo bench -p sa-recorder --bench record` prints it: about two clock reads plus formatting for a span, one load while off.
+#![expect(
+    unsafe_code,
+    reason = "maps the ring, calls the operating system, and keeps per-thread state that survives forks"
+)]
+
+mod async_span;
+mod cleaning;
+mod clock;
+mod config;
+mod encode;
+mod event;
+mod finish;
+mod flush;
+pub mod format;
+mod fragment;
+mod held;
+mod helper;
+mod identity;
+mod lanes;
+mod loss;
+mod macros;
+mod open;
+mod process;
+mod recorder;
+mod ring;
+mod run;
+mod seat;
+mod site;
+mod slot;
+mod span;
+mod sys;
+mod tell;
+mod value;
+mod writer;
+
+pub use async_span::AsyncSpan;
+pub use clock::now_ns;
+pub use config::{Config, Level, Levels, RunPaths};
+pub use event::{FlowId, FlowPhase, duration, flow};
+#[doc(hidden)]
+pub use event::{site_counter, site_instant};
+pub use recorder::Recorder;
+#[doc(hidden)]
+pub use site::Site;
+#[doc(hidden)]
+pub use span::SiteArgs;
+pub use span::{SpanGuard, begin, end};
+pub use value::{Args, Value};
+
+/// Whether a macro should go on: one load of a private mask.
+#[doc(hidden)]
+#[inline(always)]
+pub fn __wants(level: Level) -> bool {
+    process::wants(level)
+}
+
+/// README.md's examples are compiled and run like these.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

@@ -1,0 +1,124 @@
+//! [`Recorder`]: the handle of this process's recorder.
+
+use std::path::PathBuf;
+
+use crate::async_span::AsyncSpan;
+use crate::config::{self, Level};
+use crate::event;
+use crate::process::{self, Process};
+use crate::seat;
+use crate::span::SpanGuard;
+use crate::value::Args;
+
+/// The recorder of this process. A handle without contents: every copy, in every thread, is the same recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorder(());
+
+impl Recorder {
+    /// Starts the recorder now, if the environment asks for it, and exports `SA_PROFILE_RUN` and `SA_PROFILE_MAIN_PID` so that child
+    /// processes join this run even where they cannot see its lock.
+    ///
+    /// Call it at the very start of `main`, before there are threads: it changes the environment. Without it recording starts with the first event and
+    /// child processes find the run by the run file's lock.
+    #[expect(
+        unsafe_code,
+        reason = "the contract of the function is that no other thread runs yet"
+    )]
+    pub fn init() -> Recorder {
+        if let Some(process) = process::current() {
+            let (run, main_pid) = (process.run.id.clone(), process.run.main_pid.to_string());
+            // SAFETY: documented: called before there are threads; our helper thread never touches the environment.
+            unsafe { std::env::set_var(config::RUN, run) };
+            if process.run.main_pid != 0 {
+                // SAFETY: as above.
+                unsafe { std::env::set_var(config::MAIN_PID, main_pid) };
+            }
+        }
+        Recorder(())
+    }
+
+    /// Returns the handle; recording starts with the first event if it has not yet.
+    pub fn get() -> Recorder {
+        Recorder(())
+    }
+
+    /// Whether anything is recorded: false without the environment variables, after [`Recorder::finish`], and if recording could not be set up.
+    pub fn is_enabled(self) -> bool {
+        process::levels() != 0
+    }
+
+    /// Whether events of this level are recorded.
+    pub fn includes(self, level: Level) -> bool {
+        process::levels() & level.bit() != 0
+    }
+
+    /// Whether this is the main process of its run.
+    pub fn is_main(self) -> bool {
+        running().is_some_and(|process| process.run.main)
+    }
+
+    /// The run id.
+    pub fn run(self) -> Option<String> {
+        running().map(|process| process.run.id.clone())
+    }
+
+    /// The run directory, absolute.
+    pub fn directory(self) -> Option<PathBuf> {
+        running().map(|process| process.config.paths.directory.clone())
+    }
+
+    /// The path of this process's fragment.
+    pub fn fragment(self) -> Option<PathBuf> {
+        running().map(Process::fragment_path)
+    }
+
+    /// Names the process in the trace; a later name renames it.
+    pub fn set_process_name(self, name: &str) {
+        if let Some(process) = process::current() {
+            process.set_name(name);
+        }
+    }
+
+    /// Names the calling thread in the trace.
+    pub fn set_thread_name(self, name: &str) {
+        seat::set_thread_name(name);
+    }
+
+    /// Opens a span whose name is not known at the call site; [`span!`](crate::span!) is cheaper where it is.
+    pub fn span(self, level: Level, category: &str, name: &str) -> SpanGuard {
+        SpanGuard::open_named(level, category, name)
+    }
+
+    /// Opens an async span whose name is not known at the call site.
+    pub fn async_span(self, level: Level, category: &str, name: &str) -> AsyncSpan {
+        AsyncSpan::open_named(level, category, name)
+    }
+
+    /// Records an instant whose name is not known at the call site.
+    pub fn instant(self, level: Level, category: &str, name: &str, args: &Args) {
+        event::instant(level, category, name, args);
+    }
+
+    /// Brings everything recorded so far into the fragment; waits at most a second for a writer that is under way.
+    pub fn flush(self) {
+        if let Some(process) = process::existing() {
+            process.flush_all(1_000_000_000);
+        }
+    }
+
+    /// Ends recording in this process and removes the ring if nothing is left in it. Also runs at exit; a second call does nothing.
+    pub fn finish(self) {
+        if let Some(process) = process::existing() {
+            process.finish();
+        }
+    }
+
+    /// Events lost so far in this process.
+    pub fn dropped(self) -> u64 {
+        process::existing().map_or(0, |process| process.lost.total())
+    }
+}
+
+fn running() -> Option<&'static Process> {
+    process::current().or_else(process::existing)
+}

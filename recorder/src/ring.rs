@@ -1,0 +1,303 @@
+//! The ring of a process: a file beside the fragment that survives a kill, or memory where no file can. Hands out slots.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::format::RingKind;
+use crate::format::ring as layout;
+use crate::site::Site;
+use crate::slot::{OpenEntry, Slot};
+use crate::sys::fd::{self, FileId};
+use crate::sys::map::Map;
+use crate::sys::page_bytes;
+
+const SITES_BYTES: usize = 32 << 10;
+const LANES: usize = 256;
+const MAX_SLOTS: usize = 2048;
+/// Ring bytes of the process's own slot, and of threads once there are many.
+const SMALL: usize = 64 << 10;
+/// Ring bytes of the first threads.
+const LARGE: usize = 256 << 10;
+/// Threads that get large rings.
+const LARGE_SLOTS: usize = 32;
+
+/// The ring of this process.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    pub(crate) kind: RingKind,
+    /// Tells rings of one process's life apart; site numbers hold within it.
+    pub(crate) epoch: u32,
+    file: RawFd,
+    id: FileId,
+    header: Map,
+    growth: Mutex<Growth>,
+    slots: Box<[AtomicPtr<Slot>]>,
+    used: AtomicU32,
+}
+
+#[derive(Debug)]
+struct Growth {
+    /// Where the next slot starts in the file.
+    end: usize,
+    /// Slots whose thread has ended.
+    free: Vec<&'static Slot>,
+}
+
+/// Where the parts of the head of the file lie.
+struct Head {
+    sites: usize,
+    lanes: usize,
+    directory: usize,
+    end: usize,
+}
+
+impl Head {
+    fn new() -> Head {
+        let sites = layout::SLOT_CONTROL_BYTES;
+        let lanes = sites + SITES_BYTES;
+        let directory = lanes + LANES * layout::OPEN_ENTRY_BYTES;
+        Head {
+            sites,
+            lanes,
+            directory,
+            end: (directory + MAX_SLOTS * layout::DIRECTORY_ENTRY_BYTES)
+                .next_multiple_of(page_bytes()),
+        }
+    }
+}
+
+impl Ring {
+    /// Lays a ring out in a new, empty file, with slot 0 in it.
+    pub(crate) fn new(
+        file: OwnedFd,
+        kind: RingKind,
+        epoch: u32,
+        nonce: u64,
+        pid: u32,
+    ) -> io::Result<Ring> {
+        let head = Head::new();
+        reserve(file.as_raw_fd(), kind, 0, head.end)?;
+        let header = Map::shared(file.as_raw_fd(), 0, head.end)?;
+        let id = fd::status(file.as_raw_fd())?.id;
+        let slots = (0..MAX_SLOTS).map(|_| AtomicPtr::default()).collect();
+        let growth = Mutex::new(Growth {
+            end: head.end,
+            free: Vec::new(),
+        });
+        let ring = Ring {
+            kind,
+            epoch,
+            file: fd::into_number(file),
+            id,
+            header,
+            growth,
+            slots,
+            used: AtomicU32::new(0),
+        };
+        ring.describe(&head, nonce, pid);
+        ring.new_slot()?;
+        ring.header.copy_in(0, &layout::MAGIC);
+        Ok(ring)
+    }
+
+    fn describe(&self, head: &Head, nonce: u64, pid: u32) {
+        let small = |value: usize| u32::try_from(value).unwrap_or(0);
+        for (at, value) in [
+            (layout::VERSION_AT, crate::format::VERSION),
+            (layout::PAGE_BYTES_AT, small(page_bytes())),
+            (layout::PID_AT, pid),
+            (layout::SITES_OFFSET_AT, small(head.sites)),
+            (layout::SITES_BYTES_AT, small(SITES_BYTES)),
+            (layout::LANES_OFFSET_AT, small(head.lanes)),
+            (layout::LANES_COUNT_AT, small(LANES)),
+            (layout::DIRECTORY_OFFSET_AT, small(head.directory)),
+            (layout::DIRECTORY_COUNT_AT, small(MAX_SLOTS)),
+        ] {
+            self.header.half(at).store(value, Ordering::Relaxed);
+        }
+        self.header
+            .word(layout::NONCE_AT)
+            .store(nonce, Ordering::Relaxed);
+    }
+
+    /// Takes a slot for a thread: one whose thread has ended, else a new one.
+    pub(crate) fn take_slot(&self) -> io::Result<&'static Slot> {
+        let free = self
+            .growth
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .free
+            .pop();
+        match free {
+            Some(slot) => Ok(slot),
+            None => self.new_slot(),
+        }
+    }
+
+    /// Gives a slot back; what is not flushed in it stays until it is.
+    pub(crate) fn free_slot(&self, slot: &'static Slot) {
+        self.growth
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .free
+            .push(slot);
+    }
+
+    fn new_slot(&self) -> io::Result<&'static Slot> {
+        let mut growth = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = self.used.load(Ordering::Relaxed) as usize;
+        let place = self
+            .slots
+            .get(index)
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::EAGAIN))?;
+        let bytes = if (1..=LARGE_SLOTS).contains(&index) {
+            LARGE
+        } else {
+            SMALL
+        }
+        .next_multiple_of(page_bytes())
+        .next_power_of_two();
+        let control_bytes = layout::SLOT_CONTROL_BYTES.next_multiple_of(page_bytes());
+        let offset = growth.end;
+        let in_file = self.grow(offset, control_bytes + bytes);
+        let (control, ring) = match in_file {
+            Ok(()) => map_slot(self.file, offset, control_bytes, bytes)?,
+            Err(_) => memory_slot(control_bytes, bytes)?, // no room in the file: this thread's tail is not kill-safe
+        };
+        let slot = Box::leak(Box::new(Slot::new(
+            u32::try_from(index).unwrap_or(0),
+            in_file.is_ok() && self.kind == RingKind::File,
+            bytes as u64,
+            control,
+            ring,
+        )));
+        if in_file.is_ok() {
+            growth.end = offset + control_bytes + bytes;
+            self.enter(index, offset, bytes);
+        }
+        place.store(slot, Ordering::Release);
+        let used = u32::try_from(index + 1).unwrap_or(0);
+        self.used.store(used, Ordering::Release);
+        self.header
+            .half(layout::SLOTS_USED_AT)
+            .store(used, Ordering::Release);
+        Ok(slot)
+    }
+
+    fn grow(&self, offset: usize, bytes: usize) -> io::Result<()> {
+        if fd::status(self.file)?.id != self.id {
+            return Err(io::Error::from_raw_os_error(libc::EBADF)); // the host closed it and the number is another file's now
+        }
+        reserve(self.file, self.kind, offset, bytes)
+    }
+
+    fn enter(&self, index: usize, offset: usize, bytes: usize) {
+        let at = Head::new().directory + index * layout::DIRECTORY_ENTRY_BYTES;
+        self.header.word(at).store(offset as u64, Ordering::Relaxed);
+        self.header
+            .half(at + 8)
+            .store(u32::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Every slot made so far.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = &'static Slot> {
+        let used = self.used.load(Ordering::Acquire) as usize;
+        self.slots[..used].iter().filter_map(|slot| {
+            // SAFETY: a non-null pointer came from `Box::leak`.
+            unsafe { slot.load(Ordering::Acquire).as_ref() }
+        })
+    }
+
+    /// The process's own slot.
+    pub(crate) fn own_slot(&self) -> &'static Slot {
+        self.slots().next().expect("slot 0 is made with the ring")
+    }
+
+    /// Enters a site's text into the site table; 0 when the table is full.
+    fn add_site(&self, text: &[u8]) -> u32 {
+        let _one_at_a_time = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = self.header.half(layout::SITES_USED_AT);
+        let at = used.load(Ordering::Relaxed) as usize;
+        let Ok(len) = u16::try_from(text.len()) else {
+            return 0;
+        };
+        let end = at + 2 + text.len();
+        if end > SITES_BYTES {
+            return 0;
+        }
+        let table = Head::new().sites;
+        self.header.copy_in(table + at, &len.to_ne_bytes());
+        self.header.copy_in(table + at + 2, text);
+        used.store(u32::try_from(end).unwrap_or(0), Ordering::Release);
+        u32::try_from(at + 1).unwrap_or(0)
+    }
+
+    /// The number of a call site, entering it if it has none yet.
+    pub(crate) fn add_site_once(&self, site: &'static Site) -> u32 {
+        site.number(self.epoch).unwrap_or_else(|| {
+            let number = self.add_site(&site.text().plain);
+            site.set_number(self.epoch, number);
+            number
+        })
+    }
+
+    /// The text of a site number.
+    pub(crate) fn site_text(&self, number: u32) -> Option<Vec<u8>> {
+        let at = Head::new().sites + (number as usize).checked_sub(1)?;
+        let len = u16::from_ne_bytes([self.header.byte(at), self.header.byte(at + 1)]);
+        Some(
+            (0..usize::from(len))
+                .map(|offset| self.header.byte(at + 2 + offset))
+                .collect(),
+        )
+    }
+
+    /// The lane table's entry of lane number `lane`, counted from 0; `None` beyond the table.
+    pub(crate) fn lane_entry(&self, lane: u32) -> Option<OpenEntry> {
+        let lane = lane as usize;
+        (lane < LANES).then(|| {
+            OpenEntry::new(
+                self.header,
+                Head::new().lanes + lane * layout::OPEN_ENTRY_BYTES,
+            )
+        })
+    }
+
+    /// Every entry of the lane table with its lane number.
+    pub(crate) fn lane_entries(&self) -> impl Iterator<Item = (u32, OpenEntry)> {
+        (0..u32::try_from(LANES).unwrap_or(0))
+            .filter_map(|lane| Some((lane, self.lane_entry(lane)?)))
+    }
+
+    /// The descriptor number and what it must refer to.
+    pub(crate) fn descriptor(&self) -> (RawFd, FileId) {
+        (self.file, self.id)
+    }
+}
+
+fn reserve(file: RawFd, kind: RingKind, offset: usize, bytes: usize) -> io::Result<()> {
+    match kind {
+        RingKind::File => fd::allocate(file, offset, bytes),
+        RingKind::Heap => fd::resize(file, offset + bytes),
+    }
+}
+
+fn map_slot(
+    file: RawFd,
+    offset: usize,
+    control_bytes: usize,
+    bytes: usize,
+) -> io::Result<(Map, Map)> {
+    let control = Map::shared(file, offset, control_bytes)?;
+    let ring =
+        Map::shared_twice(file, offset + control_bytes, bytes).inspect_err(|_| control.unmap())?;
+    Ok((control, ring))
+}
+
+fn memory_slot(control_bytes: usize, bytes: usize) -> io::Result<(Map, Map)> {
+    let memory = fd::memory_file()?;
+    fd::resize(memory.as_raw_fd(), control_bytes + bytes)?;
+    map_slot(memory.as_raw_fd(), 0, control_bytes, bytes)
+}

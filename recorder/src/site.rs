@@ -1,0 +1,122 @@
+//! A call site: what is known of its events before they happen, with the text of it made once.
+
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use crate::config::Level;
+use crate::encode::{Padded, string};
+use crate::value::MAX_STRING_BYTES;
+
+/// The fixed part of the events of one place in the program. The macros make one per use.
+#[derive(Debug)]
+pub struct Site {
+    level: Level,
+    category: &'static str,
+    name: &'static str,
+    text: AtomicPtr<SiteText>,
+    /// `epoch << 32 | number in the ring's site table`: valid in that epoch only.
+    registered: AtomicU64,
+}
+
+/// The text that every event of a site shares.
+#[derive(Debug)]
+pub(crate) struct SiteText {
+    /// `,"name":"…","cat":"…","args":{`
+    pub(crate) with_args: Padded,
+    /// `,"name":"…","cat":"…"}` and the newline.
+    pub(crate) alone: Padded,
+    /// `"name":"…","cat":"…"`
+    pub(crate) plain: Vec<u8>,
+}
+
+impl SiteText {
+    fn new(category: &str, name: &str) -> SiteText {
+        let mut plain = b"\"name\":".to_vec();
+        string(&mut plain, name, MAX_STRING_BYTES);
+        plain.extend_from_slice(b",\"cat\":");
+        string(&mut plain, category, MAX_STRING_BYTES);
+        let surrounded = |after: &[u8]| Padded::new(&[b",", plain.as_slice(), after].concat());
+        SiteText {
+            with_args: surrounded(b",\"args\":{"),
+            alone: surrounded(b"}\n"),
+            plain,
+        }
+    }
+}
+
+impl Site {
+    /// Describes the events of a call site.
+    pub const fn new(level: Level, category: &'static str, name: &'static str) -> Site {
+        Site {
+            level,
+            category,
+            name,
+            text: AtomicPtr::new(std::ptr::null_mut()),
+            registered: AtomicU64::new(0),
+        }
+    }
+
+    /// The level of the site's events.
+    #[inline(always)]
+    pub const fn level(&self) -> Level {
+        self.level
+    }
+
+    /// The text of the site, made by whoever needs it first; no lock, so a fork at any moment leaves nothing held.
+    #[inline(always)]
+    pub(crate) fn text(&'static self) -> &'static SiteText {
+        let text = self.text.load(Ordering::Acquire);
+        // SAFETY: a non-null pointer came from `Box::leak` below and is never freed.
+        match unsafe { text.as_ref() } {
+            Some(text) => text,
+            None => self.make_text(),
+        }
+    }
+
+    #[cold]
+    fn make_text(&'static self) -> &'static SiteText {
+        let made: &'static mut SiteText =
+            Box::leak(Box::new(SiteText::new(self.category, self.name)));
+        let made = std::ptr::from_mut(made);
+        let winner = match self.text.compare_exchange(
+            std::ptr::null_mut(),
+            made,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            Ok(_) => made,
+            Err(other) => other, // somebody was faster: ours stays leaked, once
+        };
+        // SAFETY: both candidates came from `Box::leak`.
+        unsafe { &*winner }
+    }
+
+    /// The site's number in the ring of `epoch`, if it has one.
+    #[inline(always)]
+    pub(crate) fn number(&self, epoch: u32) -> Option<u32> {
+        let registered = self.registered.load(Ordering::Relaxed);
+        let number = u32::try_from(registered & u64::from(u32::MAX)).unwrap_or(0);
+        (registered >> 32 == u64::from(epoch)).then_some(number)
+    }
+
+    /// Remembers the site's number in the ring of `epoch`.
+    pub(crate) fn set_number(&self, epoch: u32, number: u32) {
+        self.registered.store(
+            u64::from(epoch) << 32 | u64::from(number),
+            Ordering::Relaxed,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_hold_for_their_epoch_only() {
+        static SITE: Site = Site::new(Level::E2e, "c", "n");
+        assert_eq!(SITE.number(1), None);
+        SITE.set_number(1, 7);
+        assert_eq!((SITE.number(1), SITE.number(2)), (Some(7), None));
+        assert_eq!(SITE.text().plain, br#""name":"n","cat":"c""#);
+    }
+}

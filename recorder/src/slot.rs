@@ -1,0 +1,192 @@
+//! One thread's part of the ring: where its lines are published, its open spans, and whose turn it is to flush.
+//!
+//! The owner of a slot (the thread that has it) alone moves `head`; whoever has the turn alone moves `flushed`. Readers in other processes see
+//! both (FORMAT.md §3).
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use crate::format::ring as layout;
+use crate::loss::Loss;
+use crate::seat::Seat;
+use crate::sys::map::Map;
+
+/// A slot of this process's ring; lives as long as the process.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) index: u32,
+    /// Whether the slot lies in the ring file: then a kill, or an exit with a full disk, leaves its rest to the merge.
+    pub(crate) in_file: bool,
+    /// Bytes of the ring, a power of two.
+    pub(crate) bytes: u64,
+    control: Map,
+    ring: Map,
+    turn: AtomicBool,
+    /// The owner is between the first and the last store of an event.
+    pub(crate) busy: AtomicBool,
+    /// What its threads write with, made by the first of them and used again by the next.
+    pub(crate) seat: AtomicPtr<Seat>,
+    /// What had to be dropped here and was not told yet.
+    pub(crate) loss: Mutex<Option<Loss>>,
+    /// Name of the thread that has the slot.
+    pub(crate) thread_name: Mutex<String>,
+}
+
+/// The only generation a version 1 writer uses: positions run on over the life of a slot.
+pub(crate) const GENERATION: u32 = 0;
+
+impl Slot {
+    pub(crate) fn new(index: u32, in_file: bool, bytes: u64, control: Map, ring: Map) -> Slot {
+        control
+            .half(layout::SLOT_GENERATION_AT)
+            .store(GENERATION, Ordering::Relaxed);
+        let (turn, busy, seat) = (
+            AtomicBool::new(false),
+            AtomicBool::new(false),
+            AtomicPtr::default(),
+        );
+        Slot {
+            index,
+            in_file,
+            bytes,
+            control,
+            ring,
+            turn,
+            busy,
+            seat,
+            loss: Mutex::default(),
+            thread_name: Mutex::default(),
+        }
+    }
+
+    /// `head << 8 | depth`.
+    #[inline(always)]
+    pub(crate) fn state(&self) -> &'static AtomicU64 {
+        self.control.word(layout::SLOT_STATE_AT)
+    }
+
+    /// Positions below are in the fragment or told as lost.
+    #[inline(always)]
+    pub(crate) fn flushed(&self) -> &'static AtomicU64 {
+        self.control.word(layout::SLOT_FLUSHED_AT)
+    }
+
+    pub(crate) fn head(&self) -> u64 {
+        self.state().load(Ordering::Acquire) >> 8
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head() == self.flushed().load(Ordering::Acquire)
+    }
+
+    /// The thread that has the slot, 0 if none.
+    pub(crate) fn tid(&self) -> &'static AtomicU32 {
+        self.control.half(layout::SLOT_TID_AT)
+    }
+
+    /// Address of position `at`; any range of up to `bytes` from there is contiguous.
+    #[inline(always)]
+    pub(crate) fn address(&self, at: u64) -> *mut u8 {
+        let offset = usize::try_from(at & (self.bytes - 1)).unwrap_or(0);
+        self.ring.at(offset)
+    }
+
+    /// The published bytes `from..to`.
+    ///
+    /// # Safety
+    /// The caller has the turn (so `from..to` stays above `flushed`), and `to` is at most `head`.
+    pub(crate) unsafe fn published(&self, from: u64, to: u64) -> &'static [u8] {
+        let len = usize::try_from(to - from).unwrap_or(0);
+        // SAFETY: within the doubled mapping; nobody writes positions between `flushed` and `head`.
+        unsafe { std::slice::from_raw_parts(self.address(from), len) }
+    }
+
+    /// Takes the turn to flush, unless another thread has it.
+    pub(crate) fn try_turn(&self) -> Option<Turn<'_>> {
+        let free = self
+            .turn
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok();
+        free.then_some(Turn(self))
+    }
+
+    /// The open-span stack's entry at `depth`.
+    #[inline(always)]
+    pub(crate) fn open_entry(&self, depth: usize) -> OpenEntry {
+        OpenEntry {
+            map: self.control,
+            at: layout::SLOT_STACK_AT + depth * layout::OPEN_ENTRY_BYTES,
+        }
+    }
+}
+
+/// The right to move `flushed`.
+pub(crate) struct Turn<'a>(&'a Slot);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.turn.store(false, Ordering::Release);
+    }
+}
+
+/// An entry of a stack or of the lane table, in the mapped ring.
+#[derive(Clone, Copy)]
+pub(crate) struct OpenEntry {
+    map: Map,
+    at: usize,
+}
+
+impl OpenEntry {
+    pub(crate) fn new(map: Map, at: usize) -> OpenEntry {
+        OpenEntry { map, at }
+    }
+
+    #[inline(always)]
+    pub(crate) fn start(&self) -> &'static AtomicU64 {
+        self.map.word(self.at + layout::OPEN_START_AT)
+    }
+
+    #[inline(always)]
+    pub(crate) fn site(&self) -> &'static AtomicU32 {
+        self.map.half(self.at + layout::OPEN_SITE_AT)
+    }
+
+    /// Says which line will close the span: the one that ends at `position` of `slot`.
+    pub(crate) fn close_with(&self, slot: u32, position: u64) {
+        self.map
+            .half(self.at + layout::LANE_CLOSING_SLOT_AT)
+            .store(slot, Ordering::Relaxed);
+        self.map
+            .word(self.at + layout::LANE_CLOSES_AT)
+            .store(position, Ordering::Release);
+    }
+
+    /// Makes the entry an open one.
+    pub(crate) fn open(&self, site: u32, start_ns: u64) {
+        self.map
+            .word(self.at + layout::LANE_CLOSES_AT)
+            .store(0, Ordering::Relaxed);
+        self.site().store(site, Ordering::Relaxed);
+        self.start().store(start_ns, Ordering::Release);
+    }
+
+    /// Stores a name that has no site, cut to `room` bytes at offset `at` of the entry.
+    pub(crate) fn set_name(&self, name: &str, at: usize, room: usize) {
+        let cut = &name.as_bytes()[..name.floor_char_boundary(room)];
+        self.map.copy_in(self.at + at, cut);
+        let len = u32::try_from(cut.len()).unwrap_or(0);
+        self.map
+            .half(self.at + layout::OPEN_NAME_LEN_AT)
+            .store(len, Ordering::Relaxed);
+    }
+
+    /// The stored name.
+    pub(crate) fn name(&self, at: usize, room: usize) -> String {
+        let len = self
+            .map
+            .half(self.at + layout::OPEN_NAME_LEN_AT)
+            .load(Ordering::Relaxed) as usize;
+        let bytes = (0..len.min(room)).map(|offset| self.map.byte(self.at + at + offset));
+        String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+    }
+}

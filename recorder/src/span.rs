@@ -1,0 +1,251 @@
+//! Spans on the calling thread: a guard that ends at drop, and begin/end for callers without guards.
+
+use crate::clock::{now_ns, thread_cpu_ns};
+use crate::config::Level;
+use crate::encode::string;
+use crate::process;
+use crate::seat::{self, Seat};
+use crate::site::Site;
+use crate::value::{self, Args, MAX_STRING_BYTES, Value};
+use crate::writer::{Body, Name, Piece, Writer};
+
+/// A span of the calling thread, from its creation until it is dropped. Made by [`span!`](crate::span!) or
+/// [`Recorder::span`](crate::Recorder::span); does nothing while recording is off.
+#[derive(Debug)]
+#[must_use = "a span ends when its guard is dropped"]
+pub struct SpanGuard(OpenSpan);
+
+/// What is known of an open span on its own thread.
+#[derive(Debug)]
+pub(crate) struct OpenSpan {
+    /// Null if the span is not recorded.
+    seat: *const Seat,
+    site: Option<&'static Site>,
+    start_ns: u64,
+    cpu_start_ns: u64,
+    depth: u32,
+    /// Name and category if there is no site.
+    name: Piece,
+    args: Piece,
+}
+
+/// A span begun by [`begin`].
+pub(crate) type Begun = OpenSpan;
+
+const OFF: OpenSpan = OpenSpan {
+    seat: std::ptr::null(),
+    site: None,
+    start_ns: 0,
+    cpu_start_ns: 0,
+    depth: 0,
+    name: Piece { from: 0, len: 0 },
+    args: Piece { from: 0, len: 0 },
+};
+
+impl SpanGuard {
+    /// A span that is not recorded.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub const fn off() -> SpanGuard {
+        SpanGuard(OFF)
+    }
+
+    /// Opens a span of a call site; `args` appends its arguments.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn open(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) -> SpanGuard {
+        let opened = seat::with(|seat, writer| OpenSpan::open(seat, writer, site, args));
+        SpanGuard(opened.flatten().unwrap_or(OFF))
+    }
+
+    pub(crate) fn open_named(level: Level, category: &str, name: &str) -> SpanGuard {
+        if !process::wants(level) {
+            return SpanGuard(OFF);
+        }
+        let opened = seat::with(|seat, writer| {
+            process::wants(level).then(|| OpenSpan::open_named(seat, writer, category, name))
+        });
+        SpanGuard(opened.flatten().unwrap_or(OFF))
+    }
+
+    /// Adds an argument; it may still be added just before the span ends.
+    pub fn arg(&mut self, key: &str, value: impl Value) {
+        let open = &mut self.0;
+        seat::with_same(open.seat, |_, writer| {
+            let first = open.args.len == 0;
+            open.args = writer.extend(open.args, |text| {
+                value::push_after(text, first, key, &value);
+            });
+        });
+    }
+
+    /// Whether the span is being recorded: worth computing costly arguments for.
+    pub fn is_recording(&self) -> bool {
+        !self.0.seat.is_null()
+    }
+}
+
+impl Drop for SpanGuard {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !self.0.seat.is_null() {
+            let end_ns = now_ns();
+            let open = &self.0;
+            seat::with_same(open.seat, |_, writer| open.close(writer, end_ns, &[]));
+        }
+    }
+}
+
+/// Takes the arguments of a call site, whose keys are known texts.
+#[derive(Debug)]
+pub struct SiteArgs<'a> {
+    text: &'a mut Vec<u8>,
+    from: usize,
+}
+
+impl SiteArgs<'_> {
+    /// Appends an argument; `key` is `"key":` as JSON.
+    #[inline(always)]
+    pub fn add(&mut self, key: &'static str, value: &(impl Value + ?Sized)) {
+        if self.text.len() > self.from {
+            self.text.push(b',');
+        }
+        self.text.extend_from_slice(key.as_bytes());
+        value.write(self.text);
+    }
+}
+
+/// Appends a site's arguments to a text.
+#[inline(always)]
+pub(crate) fn site_args(text: &mut Vec<u8>, add: impl FnOnce(&mut SiteArgs<'_>)) -> Piece {
+    let from = text.len();
+    add(&mut SiteArgs { text, from });
+    Piece {
+        from: u32::try_from(from).unwrap_or(u32::MAX),
+        len: u32::try_from(text.len() - from).unwrap_or(0),
+    }
+}
+
+impl OpenSpan {
+    #[inline(always)]
+    fn open(
+        seat: &Seat,
+        writer: &mut Writer,
+        site: &'static Site,
+        args: impl FnOnce(&mut SiteArgs<'_>),
+    ) -> Option<OpenSpan> {
+        if !process::wants(site.level()) {
+            return None; // the first event of a process finds out here what is on
+        }
+        let args = site_args(&mut writer.text, args);
+        let cpu_start_ns = if seat.process.config.cpu {
+            thread_cpu_ns()
+        } else {
+            0
+        };
+        let start_ns = now_ns();
+        let depth = writer.push(site, start_ns);
+        Some(OpenSpan {
+            seat,
+            site: Some(site),
+            start_ns,
+            cpu_start_ns,
+            depth,
+            name: Piece::default(),
+            args,
+        })
+    }
+
+    fn open_named(seat: &Seat, writer: &mut Writer, category: &str, name: &str) -> OpenSpan {
+        let piece = writer.extend(Piece::default(), |text| write_name(text, category, name));
+        let cpu_start_ns = if seat.process.config.cpu {
+            thread_cpu_ns()
+        } else {
+            0
+        };
+        let start_ns = now_ns();
+        let depth = writer.push_named(name, start_ns);
+        OpenSpan {
+            seat,
+            site: None,
+            start_ns,
+            cpu_start_ns,
+            depth,
+            name: piece,
+            args: Piece::default(),
+        }
+    }
+
+    #[inline(always)]
+    fn close(&self, writer: &mut Writer, end_ns: u64, more_args: &[u8]) {
+        let text = std::mem::take(&mut writer.text);
+        let piece = |piece: Piece| {
+            text.get(piece.from as usize..(piece.from + piece.len) as usize)
+                .unwrap_or_default()
+        };
+        let name = self
+            .site
+            .map_or_else(|| Name::Text(piece(self.name)), Name::Site);
+        let cpu = (self.cpu_start_ns != 0).then(|| {
+            (
+                self.cpu_start_ns,
+                thread_cpu_ns().saturating_sub(self.cpu_start_ns),
+            )
+        });
+        let args = if more_args.is_empty() {
+            piece(self.args)
+        } else {
+            more_args
+        };
+        let body = Body {
+            duration: Some((end_ns.saturating_sub(self.start_ns), cpu)),
+            middle: b"",
+            name,
+            args,
+        };
+        writer.pop(self.depth);
+        writer.event(b'X', self.start_ns, &body);
+        writer.text = text;
+        writer.release(self.args);
+        writer.release(self.name);
+    }
+}
+
+/// Appends `"name":"…","cat":"…"`.
+pub(crate) fn write_name(text: &mut Vec<u8>, category: &str, name: &str) {
+    text.extend_from_slice(b"\"name\":");
+    string(text, name, MAX_STRING_BYTES);
+    text.extend_from_slice(b",\"cat\":");
+    string(text, category, MAX_STRING_BYTES);
+}
+
+/// Begins a span that [`end`] ends: for callers without guards. Spans of a thread nest.
+pub fn begin(level: Level, category: &str, name: &str) {
+    if process::levels() == 0 {
+        return;
+    }
+    seat::with(|seat, writer| {
+        // A filtered span is remembered too, so that every `end` finds its `begin`.
+        let open = if process::wants(level) {
+            OpenSpan::open_named(seat, writer, category, name)
+        } else {
+            OFF
+        };
+        writer.begun.push(open);
+    });
+}
+
+/// Ends the innermost span begun on this thread, with its arguments; without one it does nothing.
+pub fn end(args: &Args) {
+    let end_ns = now_ns();
+    if process::levels() == 0 {
+        return;
+    }
+    seat::with(|_, writer| {
+        if let Some(open) = writer.begun.pop()
+            && !open.seat.is_null()
+        {
+            open.close(writer, end_ns, args.text());
+        }
+    });
+}

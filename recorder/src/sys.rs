@@ -1,0 +1,66 @@
+//! The operating system: descriptors, mappings, threads. Every raw call of the crate that is not on the hot path is here.
+
+pub(crate) mod dir;
+pub(crate) mod fd;
+pub(crate) mod map;
+pub(crate) mod thread;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether this process has already said something on stderr.
+static SAID: AtomicBool = AtomicBool::new(false);
+
+/// Writes one line to stderr, once in the life of a process; later calls do nothing.
+pub(crate) fn warn_once(text: &str) {
+    if SAID.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let line = format!("sa-profile: {text}\n");
+    // SAFETY: the buffer is valid for its length; a closed or full stderr is an error that changes nothing.
+    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+}
+
+/// The page size of this machine.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: sysconf reads a constant of the system.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(page).unwrap_or(4096)
+}
+
+/// Makes every other thread of the process pass a full memory barrier, so that plain stores made before are seen.
+pub(crate) fn barrier_everywhere() {
+    const PRIVATE_EXPEDITED: libc::c_int = 8;
+    const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 16;
+    // SAFETY: membarrier takes three integers and touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) };
+    // SAFETY: as above.
+    let done = unsafe { libc::syscall(libc::SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) };
+    if done != 0 {
+        std::thread::sleep(std::time::Duration::from_millis(1)); // no such call: store buffers drain long before
+    }
+}
+
+/// Eight random bytes, for nonces and run ids.
+pub(crate) fn random() -> u64 {
+    let mut bytes = [0u8; 8];
+    // SAFETY: the buffer is valid for its length.
+    let got =
+        unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
+    if got == 8 {
+        return u64::from_ne_bytes(bytes);
+    }
+    let seed = crate::clock::now_ns() ^ (u64::from(std::process::id()) << 40);
+    xxhash_rust::xxh3::xxh3_64_with_seed(&bytes, seed)
+}
+
+/// Runs `at_exit` when the process exits the ordinary way.
+pub(crate) fn run_at_exit(at_exit: extern "C" fn()) {
+    // SAFETY: the function is a static one that never unwinds.
+    unsafe { libc::atexit(at_exit) };
+}
+
+/// Runs `in_child` in the child of every `fork`.
+pub(crate) fn run_after_fork(in_child: unsafe extern "C" fn()) {
+    // SAFETY: the function is a static one; it only makes async-signal-safe calls.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}

@@ -1,0 +1,212 @@
+//! Directories by descriptor: nothing is followed, nothing of a foreign owner is touched.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io::{self, Error, ErrorKind};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use super::fd::{self, Status, check};
+
+/// An open directory.
+#[derive(Debug)]
+pub(crate) struct Dir {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl Dir {
+    /// Opens the directory the user named (a symlink to one is the user's choice), making it and its parents if needed.
+    pub(crate) fn create_path(path: &Path, mode: u32) -> io::Result<Dir> {
+        let mut builder = std::fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
+        builder.recursive(true).create(path)?;
+        Dir::open_path(path)
+    }
+
+    /// Opens an existing directory by path.
+    pub(crate) fn open_path(path: &Path) -> io::Result<Dir> {
+        let fd = open_at(
+            libc::AT_FDCWD,
+            path.as_os_str(),
+            libc::O_RDONLY | libc::O_DIRECTORY,
+            0,
+        )?;
+        Ok(Dir {
+            fd,
+            path: path.to_owned(),
+        })
+    }
+
+    /// Opens the folder `name` in this directory, making it if needed; refuses a symlink, or one of another user than us or root.
+    pub(crate) fn create_folder(&self, name: &str, mode: u32) -> io::Result<Dir> {
+        let text = c_name(OsStr::new(name))?;
+        // SAFETY: the name is a C string.
+        let made = unsafe { libc::mkdirat(self.fd.as_raw_fd(), text.as_ptr(), mode) };
+        if made < 0 && Error::last_os_error().kind() != ErrorKind::AlreadyExists {
+            return Err(Error::last_os_error());
+        }
+        self.open_folder(name)
+    }
+
+    /// Opens the existing folder `name`, refusing what [`Dir::create_folder`] refuses.
+    pub(crate) fn open_folder(&self, name: &str) -> io::Result<Dir> {
+        let fd = open_at(
+            self.fd.as_raw_fd(),
+            OsStr::new(name),
+            libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW,
+            0,
+        )?;
+        let owner = fd::status(fd.as_raw_fd())?.owner;
+        if owner != user() && owner != 0 {
+            return Err(refused(name, "belongs to another user"));
+        }
+        Ok(Dir {
+            fd,
+            path: self.path.join(name),
+        })
+    }
+
+    /// Makes a file that must not exist yet.
+    pub(crate) fn create_file(
+        &self,
+        name: &str,
+        mode: u32,
+        flags: libc::c_int,
+    ) -> io::Result<OwnedFd> {
+        let flags = flags | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+        let fd = open_at(self.fd.as_raw_fd(), OsStr::new(name), flags, mode)?;
+        // SAFETY: the descriptor is open; an error leaves the mode the umask gave, which is narrower.
+        unsafe { libc::fchmod(fd.as_raw_fd(), mode) };
+        Ok(fd)
+    }
+
+    /// Opens an existing plain file of ours with a single link; anything else in its place is refused.
+    pub(crate) fn open_file(
+        &self,
+        name: &OsStr,
+        flags: libc::c_int,
+    ) -> io::Result<(OwnedFd, Status)> {
+        let fd = open_at(
+            self.fd.as_raw_fd(),
+            name,
+            flags | libc::O_NOFOLLOW | libc::O_NONBLOCK,
+            0,
+        )?;
+        let status = fd::status(fd.as_raw_fd())?;
+        if !status.regular || status.owner != user() || status.links > 1 {
+            return Err(refused(
+                &name.to_string_lossy(),
+                "is no plain file of this user",
+            ));
+        }
+        Ok((fd, status))
+    }
+
+    /// Renames within this directory, replacing what is there.
+    pub(crate) fn replace(&self, from: &str, to: &str) -> io::Result<()> {
+        self.rename(OsStr::new(from), self, OsStr::new(to), 0)
+    }
+
+    /// Moves a file to another directory; fails if the name is taken there.
+    pub(crate) fn move_to(&self, name: &OsStr, target: &Dir, new_name: &OsStr) -> io::Result<()> {
+        self.rename(name, target, new_name, libc::RENAME_NOREPLACE)
+    }
+
+    fn rename(
+        &self,
+        from: &OsStr,
+        target: &Dir,
+        to: &OsStr,
+        flags: libc::c_uint,
+    ) -> io::Result<()> {
+        let (from, to) = (c_name(from)?, c_name(to)?);
+        // SAFETY: both names are C strings, both descriptors open.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_renameat2,
+                self.fd.as_raw_fd(),
+                from.as_ptr(),
+                target.fd.as_raw_fd(),
+                to.as_ptr(),
+                flags,
+            )
+        };
+        if done < 0 {
+            Err(Error::last_os_error())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Removes a file (never what a symlink points to).
+    pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
+        self.unlink(name, 0)
+    }
+
+    /// Removes an empty folder.
+    pub(crate) fn remove_folder(&self, name: &OsStr) -> io::Result<()> {
+        self.unlink(name, libc::AT_REMOVEDIR)
+    }
+
+    fn unlink(&self, name: &OsStr, flags: libc::c_int) -> io::Result<()> {
+        let name = c_name(name)?;
+        // SAFETY: the name is a C string.
+        check(unsafe { libc::unlinkat(self.fd.as_raw_fd(), name.as_ptr(), flags) })
+    }
+
+    /// Names of the entries.
+    pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
+        let path = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
+        let entries = std::fs::read_dir(path).or_else(|_| std::fs::read_dir(&self.path))?;
+        Ok(entries
+            .filter_map(|entry| entry.ok().map(|entry| entry.file_name()))
+            .collect())
+    }
+
+    /// Time of the last change to the directory's entries.
+    pub(crate) fn modified(&self) -> io::Result<std::time::SystemTime> {
+        std::fs::metadata(&self.path)?.modified()
+    }
+
+    /// The path it was opened by.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes the directory's lock, waiting at most `patience`; it ends with the `Dir`.
+    pub(crate) fn lock(&self, patience: std::time::Duration) -> bool {
+        let end = std::time::Instant::now() + patience;
+        while !fd::try_lock(self.fd.as_raw_fd()) {
+            if std::time::Instant::now() > end {
+                return false;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        true
+    }
+}
+
+/// The user whose files we make.
+fn user() -> u32 {
+    // SAFETY: geteuid cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+fn refused(name: &str, why: &str) -> Error {
+    Error::new(ErrorKind::PermissionDenied, format!("{name} {why}"))
+}
+
+fn c_name(name: &OsStr) -> io::Result<CString> {
+    CString::new(OsString::from(name).into_vec())
+        .map_err(|_| Error::from_raw_os_error(libc::EINVAL))
+}
+
+fn open_at(dir: libc::c_int, name: &OsStr, flags: libc::c_int, mode: u32) -> io::Result<OwnedFd> {
+    let name = CString::new(name.as_bytes()).map_err(|_| Error::from_raw_os_error(libc::EINVAL))?;
+    // SAFETY: the name is a C string; the mode is read only with O_CREAT.
+    let fd = unsafe { libc::openat(dir, name.as_ptr(), flags | libc::O_CLOEXEC, mode) };
+    check(fd)?;
+    // SAFETY: a new descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

@@ -1,0 +1,168 @@
+//! Descriptors: kept out of the host's way (512 and up), and checked before use, since a host may close and reuse any number.
+
+use std::io::{self, Error};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+
+/// Least number our descriptors take.
+const OUT_OF_THE_WAY: RawFd = 512;
+
+/// What a descriptor must still refer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileId {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+/// What `fstat` says of a descriptor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Status {
+    pub(crate) id: FileId,
+    pub(crate) size: u64,
+    pub(crate) regular: bool,
+    pub(crate) owner: u32,
+    pub(crate) links: u64,
+}
+
+/// Returns the status of a descriptor number.
+pub(crate) fn status(fd: RawFd) -> io::Result<Status> {
+    let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the buffer is a stat; a bad number is an error.
+    let done = unsafe { libc::fstat(fd, stat.as_mut_ptr()) };
+    check(done)?;
+    // SAFETY: zeroed before and filled by fstat.
+    let stat = unsafe { stat.assume_init() };
+    Ok(Status {
+        id: FileId {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        },
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        regular: stat.st_mode & libc::S_IFMT == libc::S_IFREG,
+        owner: stat.st_uid,
+        links: links_of(&stat),
+    })
+}
+
+/// The link count, whose type differs between architectures.
+#[allow(
+    clippy::useless_conversion,
+    reason = "the type is u64 here and u32 on aarch64"
+)]
+fn links_of(stat: &libc::stat) -> u64 {
+    u64::from(stat.st_nlink)
+}
+
+/// Moves a descriptor to 512 or above, close-on-exec; where the limit forbids it, it stays.
+pub(crate) fn move_away(fd: OwnedFd) -> OwnedFd {
+    // SAFETY: `fd` is open; F_DUPFD_CLOEXEC takes an integer.
+    let moved = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, OUT_OF_THE_WAY) };
+    if moved < 0 {
+        return fd;
+    }
+    // SAFETY: a new descriptor that nobody else owns.
+    unsafe { OwnedFd::from_raw_fd(moved) }
+}
+
+/// Takes `flock(LOCK_EX)` without waiting; false if another open file has it.
+pub(crate) fn try_lock(fd: RawFd) -> bool {
+    // SAFETY: flock takes a descriptor number; a bad one is an error.
+    unsafe { libc::flock(fd, libc::LOCK_EX | libc::LOCK_NB) == 0 }
+}
+
+/// Gathers the parts into one append; returns the bytes written.
+pub(crate) fn write_vectored(fd: RawFd, parts: &[&[u8]]) -> io::Result<usize> {
+    let slices: Vec<io::IoSlice<'_>> = parts.iter().map(|part| io::IoSlice::new(part)).collect();
+    let count = libc::c_int::try_from(slices.len()).unwrap_or(libc::c_int::MAX);
+    // SAFETY: IoSlice has the layout of iovec, each valid for the call.
+    let written = unsafe { libc::writev(fd, slices.as_ptr().cast(), count) };
+    usize::try_from(written).map_err(|_| Error::last_os_error())
+}
+
+/// The largest size a file of this process may have; a write beyond it would be answered with a deadly signal.
+pub(crate) fn file_size_limit() -> u64 {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is a valid rlimit to fill.
+    let done = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    if done == 0 {
+        limit.rlim_cur
+    } else {
+        libc::RLIM_INFINITY
+    }
+}
+
+/// Allocates disk blocks so that stores into a shared map cannot fail later.
+pub(crate) fn allocate(fd: RawFd, from: usize, bytes: usize) -> io::Result<()> {
+    let (Ok(from), Ok(bytes)) = (libc::off_t::try_from(from), libc::off_t::try_from(bytes)) else {
+        return Err(Error::from_raw_os_error(libc::EFBIG));
+    };
+    let end = u64::try_from(from + bytes).unwrap_or(u64::MAX);
+    if end > file_size_limit() {
+        return Err(Error::from_raw_os_error(libc::EFBIG));
+    }
+    // SAFETY: fallocate takes integers; a bad descriptor is an error.
+    check(unsafe { libc::fallocate(fd, 0, from, bytes) })
+}
+
+/// Takes back the end of a file.
+pub(crate) fn shorten(fd: RawFd, bytes: u64) -> io::Result<()> {
+    let bytes = libc::off_t::try_from(bytes).map_err(|_| Error::from_raw_os_error(libc::EFBIG))?;
+    // SAFETY: ftruncate takes integers; a bad descriptor is an error.
+    check(unsafe { libc::ftruncate(fd, bytes) })
+}
+
+/// Sets the size of a file in memory.
+pub(crate) fn resize(fd: RawFd, bytes: usize) -> io::Result<()> {
+    let bytes = libc::off_t::try_from(bytes).map_err(|_| Error::from_raw_os_error(libc::EFBIG))?;
+    if u64::try_from(bytes).is_ok_and(|bytes| bytes > file_size_limit()) {
+        return Err(Error::from_raw_os_error(libc::EFBIG));
+    }
+    // SAFETY: ftruncate takes integers; a bad descriptor is an error.
+    check(unsafe { libc::ftruncate(fd, bytes) })
+}
+
+/// Tells whether allocated blocks of this file can be stored to without the risk of running out (no copy-on-write, no remote server).
+pub(crate) fn holds_shared_maps(fd: RawFd) -> bool {
+    const EXT4: i64 = 0xef53;
+    const XFS: i64 = 0x5846_5342;
+    const TMPFS: i64 = 0x0102_1994;
+    const OVERLAY: i64 = 0x794c_7630;
+    let mut stat = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: the buffer is a statfs.
+    let done = unsafe { libc::fstatfs(fd, stat.as_mut_ptr()) };
+    // SAFETY: zeroed before and filled by fstatfs.
+    let kind = unsafe { stat.assume_init() }.f_type;
+    done == 0 && [EXT4, XFS, TMPFS, OVERLAY].contains(&kind)
+}
+
+/// Makes an anonymous file in memory.
+pub(crate) fn memory_file() -> io::Result<OwnedFd> {
+    // SAFETY: the name is a C string.
+    let fd = unsafe { libc::memfd_create(c"sa-profile".as_ptr(), libc::MFD_CLOEXEC) };
+    check(fd)?;
+    // SAFETY: a new descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Gives up ownership: the number is kept as a plain integer because the host may close it under us.
+pub(crate) fn into_number(fd: OwnedFd) -> RawFd {
+    move_away(fd).into_raw_fd()
+}
+
+/// Closes a number if it still refers to the file it did.
+pub(crate) fn close_if(fd: RawFd, id: FileId) {
+    if status(fd).is_ok_and(|status| status.id == id) {
+        // SAFETY: the number refers to our file.
+        unsafe { libc::close(fd) };
+    }
+}
+
+pub(super) fn check(result: libc::c_int) -> io::Result<()> {
+    if result < 0 {
+        Err(Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! Mappings that live as long as the process: part of the ring file, a ring mapped twice in a row, the page a fork wipes.
+
+use std::io::{self, Error};
+use std::os::fd::RawFd;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// A mapping that is never unmapped while its process records.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Map {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: a Map is an address range that stays mapped; every access goes through atomics or through ranges whose owner is agreed on.
+unsafe impl Send for Map {}
+// SAFETY: as above.
+unsafe impl Sync for Map {}
+
+impl Map {
+    /// Maps `bytes` of a file from `offset`, shared.
+    pub(crate) fn shared(fd: RawFd, offset: usize, bytes: usize) -> io::Result<Map> {
+        map_at(ptr::null_mut(), bytes, libc::MAP_SHARED, fd, offset)
+    }
+
+    /// Maps `bytes` of a file twice in a row, so that any range of up to `bytes` is contiguous.
+    pub(crate) fn shared_twice(fd: RawFd, offset: usize, bytes: usize) -> io::Result<Map> {
+        let whole = map_at(
+            ptr::null_mut(),
+            2 * bytes,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )?;
+        for half in 0..2 {
+            // SAFETY: within the range just reserved.
+            let at = unsafe { whole.base.as_ptr().add(half * bytes) };
+            if let Err(error) = map_at(
+                at.cast(),
+                bytes,
+                libc::MAP_SHARED | libc::MAP_FIXED,
+                fd,
+                offset,
+            ) {
+                whole.unmap();
+                return Err(error);
+            }
+        }
+        Ok(whole)
+    }
+
+    /// Maps a page that reads as zero in the child of a fork.
+    pub(crate) fn wiped_by_fork() -> io::Result<Map> {
+        const WIPE_ON_FORK: libc::c_int = 18;
+        let bytes = super::page_bytes();
+        let page = map_at(
+            ptr::null_mut(),
+            bytes,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )?;
+        // SAFETY: exactly the mapping just made.
+        let done = unsafe { libc::madvise(page.base.as_ptr().cast(), bytes, WIPE_ON_FORK) };
+        super::fd::check(done)
+            .map(|()| page)
+            .inspect_err(|_| page.unmap())
+    }
+
+    /// Unmaps; nothing may use the mapping any more.
+    pub(crate) fn unmap(self) {
+        // SAFETY: the range is ours.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+
+    /// The address of byte `at`.
+    pub(crate) fn at(&self, at: usize) -> *mut u8 {
+        assert!(
+            at < self.bytes,
+            "offset {at} outside a mapping of {} bytes",
+            self.bytes
+        );
+        // SAFETY: checked to lie inside.
+        unsafe { self.base.as_ptr().add(at) }
+    }
+
+    /// The aligned 64-bit word at byte `at`.
+    pub(crate) fn word(&self, at: usize) -> &'static AtomicU64 {
+        assert!(
+            at.is_multiple_of(8) && at + 8 <= self.bytes,
+            "no 64-bit word at {at}"
+        );
+        // SAFETY: aligned, inside, mapped for the life of the process, and only ever accessed as an atomic.
+        unsafe { AtomicU64::from_ptr(self.at(at).cast()) }
+    }
+
+    /// The aligned 32-bit word at byte `at`.
+    pub(crate) fn half(&self, at: usize) -> &'static AtomicU32 {
+        assert!(
+            at.is_multiple_of(4) && at + 4 <= self.bytes,
+            "no 32-bit word at {at}"
+        );
+        // SAFETY: aligned, inside, mapped for the life of the process, and only ever accessed as an atomic.
+        unsafe { AtomicU32::from_ptr(self.at(at).cast()) }
+    }
+
+    /// The byte at `at`.
+    pub(crate) fn byte(&self, at: usize) -> u8 {
+        // SAFETY: `at` checks the offset; a byte has no invalid value.
+        unsafe { self.at(at).read_volatile() }
+    }
+
+    /// Copies bytes into the mapping at `at`.
+    pub(crate) fn copy_in(&self, at: usize, bytes: &[u8]) {
+        assert!(
+            at + bytes.len() <= self.bytes,
+            "{} bytes at {at} do not fit",
+            bytes.len()
+        );
+        // SAFETY: checked to lie inside.
+        let room = unsafe { self.base.as_ptr().add(at) };
+        // SAFETY: checked to fit; the caller owns this part of the mapping.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), room, bytes.len()) };
+    }
+}
+
+fn map_at(
+    at: *mut libc::c_void,
+    bytes: usize,
+    flags: libc::c_int,
+    fd: RawFd,
+    offset: usize,
+) -> io::Result<Map> {
+    let offset =
+        libc::off_t::try_from(offset).map_err(|_| Error::from_raw_os_error(libc::EOVERFLOW))?;
+    // SAFETY: either the kernel chooses the place, or (MAP_FIXED) it lies in a range we reserved.
+    let base = unsafe {
+        libc::mmap(
+            at,
+            bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            flags,
+            fd,
+            offset,
+        )
+    };
+    if base == libc::MAP_FAILED {
+        return Err(Error::last_os_error());
+    }
+    let base = NonNull::new(base.cast()).ok_or_else(|| Error::from_raw_os_error(libc::ENOMEM))?;
+    Ok(Map { base, bytes })
+}

@@ -1,0 +1,115 @@
+//! What a process records about itself, in slot 0: its names, anchors, and what was lost.
+
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+
+use crate::clock;
+use crate::flush::append;
+use crate::fragment::metadata_line;
+use crate::loss::{Cause, Loss, counted_line};
+use crate::process::Process;
+use crate::seat;
+use crate::slot::{GENERATION, OpenEntry};
+
+impl Process {
+    /// Appends lines to the process's own slot.
+    pub(crate) fn tell(&self, lines: &[u8]) {
+        let _turn: MutexGuard<'_, ()> = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = self.ring.own_slot();
+        if self.make_room(slot, lines.len() as u64) {
+            append(slot, slot.head(), lines, 0);
+        }
+    }
+
+    /// Appends the line that closes a lane's span; both show at once to a reader.
+    pub(crate) fn tell_closing(&self, line: &[u8], entry: OpenEntry) {
+        let _turn: MutexGuard<'_, ()> = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = self.ring.own_slot();
+        if self.make_room(slot, line.len() as u64) {
+            entry.close_with(slot.index, slot.head() + line.len() as u64);
+            append(slot, slot.head(), line, 0);
+            entry.start().store(0, Ordering::Release);
+        }
+    }
+
+    /// Tells what was lost since the last call.
+    pub(crate) fn tell_losses(&self) {
+        for slot in self.ring.slots() {
+            let loss = slot
+                .loss
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            if let Some(loss) = loss {
+                self.tell(loss.line(self.pid, slot.index, GENERATION).as_bytes());
+            }
+        }
+        let now = clock::now_ns();
+        for (cause, events) in self.lost.take() {
+            self.tell(counted_line(self.pid, now, cause, events).as_bytes());
+        }
+        let removed = self
+            .fragment
+            .try_lock()
+            .map_or(0, |mut place| place.take_removed());
+        if removed > 0 {
+            self.tell_removed(removed, now);
+        }
+    }
+
+    /// Somebody removed the fragment: everything flushed so far went with it.
+    fn tell_removed(&self, events: u64, now: u64) {
+        self.lost.add_total(events);
+        let cause = Cause::FragmentRemoved;
+        for slot in self.ring.slots() {
+            let (to, first) = (slot.flushed().load(Ordering::Acquire), slot.index == 0);
+            let loss = Loss {
+                cause,
+                from: 0,
+                to,
+                events: if first { events } else { 0 },
+                first_ns: now,
+                last_ns: now,
+            };
+            self.tell(loss.line(self.pid, slot.index, GENERATION).as_bytes());
+        }
+        self.tell_names();
+    }
+
+    fn tell_names(&self) {
+        let name = self
+            .name
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        if !name.is_empty() {
+            self.tell_process_name(&name);
+        }
+        for slot in self.ring.slots() {
+            let tid = slot.tid().load(Ordering::Relaxed);
+            let name = slot
+                .thread_name
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone();
+            if tid != 0 && !name.is_empty() {
+                self.tell(&seat::thread_name_line(self.pid, tid, &name));
+            }
+        }
+    }
+
+    /// Names the process; a later name renames it.
+    pub(crate) fn set_name(&self, name: &str) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name.to_owned();
+        self.tell_process_name(name);
+    }
+
+    fn tell_process_name(&self, name: &str) {
+        let line = metadata_line(
+            self.pid,
+            "process_name",
+            serde_json::json!({ "name": name }),
+        );
+        self.tell(&line);
+    }
+}

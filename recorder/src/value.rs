@@ -1,0 +1,203 @@
+//! Arg values → JSON text: integers, floats, booleans, strings, lists of these.
+
+use crate::encode::string;
+
+/// Longest string kept whole, in bytes; longer ones are cut and marked.
+pub(crate) const MAX_STRING_BYTES: usize = 16 << 10;
+/// Most elements of a list that are kept.
+const MAX_LIST: usize = 4096;
+
+/// A value that an event's args can hold.
+pub trait Value {
+    /// Appends the value as JSON.
+    fn write(&self, out: &mut Vec<u8>);
+}
+
+macro_rules! integers {
+    ($($kind:ty)*) => {$(
+        impl Value for $kind {
+            #[inline]
+            fn write(&self, out: &mut Vec<u8>) {
+                out.extend_from_slice(itoa::Buffer::new().format(*self).as_bytes());
+            }
+        }
+    )*};
+}
+integers!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
+
+impl Value for f64 {
+    fn write(&self, out: &mut Vec<u8>) {
+        use std::io::Write;
+        if !self.is_finite() {
+            out.extend_from_slice(b"null");
+        } else if *self != 0.0 && !(1e-5..1e16).contains(&self.abs()) {
+            let _ = write!(out, "{self:e}"); // writing to a Vec cannot fail
+        } else {
+            let _ = write!(out, "{self:?}");
+        }
+    }
+}
+
+impl Value for f32 {
+    fn write(&self, out: &mut Vec<u8>) {
+        // Through its own shortest text, so that 0.1f32 reads 0.1.
+        self.to_string()
+            .parse::<f64>()
+            .unwrap_or(f64::NAN)
+            .write(out);
+    }
+}
+
+impl Value for bool {
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(if *self { b"true" } else { b"false" });
+    }
+}
+
+impl Value for str {
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        string(out, self, MAX_STRING_BYTES);
+    }
+}
+
+impl Value for String {
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        self.as_str().write(out);
+    }
+}
+
+impl<T: Value + ?Sized> Value for &T {
+    #[inline]
+    fn write(&self, out: &mut Vec<u8>) {
+        (**self).write(out);
+    }
+}
+
+impl<T: Value> Value for Option<T> {
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Some(value) => value.write(out),
+            None => out.extend_from_slice(b"null"),
+        }
+    }
+}
+
+impl<T: Value> Value for [T] {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'[');
+        for (at, value) in self.iter().take(MAX_LIST).enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            value.write(out);
+        }
+        if self.len() > MAX_LIST {
+            out.push(b',');
+            string(
+                out,
+                &format!("…[+{} more]", self.len() - MAX_LIST),
+                MAX_STRING_BYTES,
+            );
+        }
+        out.push(b']');
+    }
+}
+
+impl<T: Value> Value for Vec<T> {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.as_slice().write(out);
+    }
+}
+
+impl<T: Value, const N: usize> Value for [T; N] {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.as_slice().write(out);
+    }
+}
+
+/// Args of an event that is recorded by a call instead of a macro.
+#[derive(Clone, Debug, Default)]
+pub struct Args {
+    text: Vec<u8>,
+}
+
+impl Args {
+    /// Makes empty args.
+    pub fn new() -> Args {
+        Args::default()
+    }
+
+    /// Adds one argument.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Value) -> Args {
+        self.push(key, &value);
+        self
+    }
+
+    /// Adds one argument in place.
+    pub fn push(&mut self, key: &str, value: &dyn Value) {
+        let first = self.text.is_empty();
+        push_after(&mut self.text, first, key, value);
+    }
+
+    /// The args as JSON text without the braces.
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+/// Appends `"key":value`, with a comma before it unless it is the first.
+pub(crate) fn push_after(text: &mut Vec<u8>, first: bool, key: &str, value: &dyn Value) {
+    if !first {
+        text.push(b',');
+    }
+    string(text, key, MAX_STRING_BYTES);
+    text.push(b':');
+    value.write(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_json() {
+        let args = Args::new()
+            .with("i", -1)
+            .with("u", u64::MAX)
+            .with("f", 1.5)
+            .with("whole", 2.0)
+            .with("small", 1e-300)
+            .with("large", 1e300)
+            .with("nan", f64::NAN)
+            .with("infinite", f32::INFINITY)
+            .with("single", 0.1f32)
+            .with("b", true)
+            .with("s", "a\"b\n")
+            .with("list", ["x", "y"])
+            .with("none", None::<i32>)
+            .with("nested", vec![vec![1, 2], vec![]]);
+        let text = format!("{{{}}}", String::from_utf8(args.text().to_vec()).unwrap());
+        let expected = json!({"i": -1, "u": u64::MAX, "f": 1.5, "whole": 2.0, "small": 1e-300, "large": 1e300, "nan": null,
+            "infinite": null, "single": 0.1, "b": true, "s": "a\"b\n", "list": ["x", "y"], "none": null, "nested": [[1, 2], []]});
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).unwrap(),
+            expected
+        );
+    }
+
+    #[test]
+    fn long_lists_are_cut_and_marked() {
+        let mut out = Vec::new();
+        vec![0u8; MAX_LIST + 3].write(&mut out);
+        let list: Vec<serde_json::Value> = serde_json::from_slice(&out).unwrap();
+        assert_eq!(
+            (list.len(), list.last()),
+            (MAX_LIST + 1, Some(&json!("…[+3 more]")))
+        );
+    }
+}

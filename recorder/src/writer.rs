@@ -1,0 +1,385 @@
+//! Formats a thread's events straight into its slot and publishes them. No lock, no allocation, no system call per event.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::encode::{Line, SLACK};
+use crate::flush::{self, Outcome};
+use crate::loss::Cause;
+use crate::process::Process;
+use crate::site::Site;
+use crate::slot::{OpenEntry, Slot};
+
+/// Room for everything of a line but its name, category and args.
+const FIXED_BYTES: usize = 256 + SLACK;
+/// Where the phase stands in a line.
+const PHASE_AT: usize = 7;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// The writing end of a slot; used by the thread that has the seat.
+pub(crate) struct Writer {
+    pub(crate) process: &'static Process,
+    slot: &'static Slot,
+    state: &'static AtomicU64,
+    /// Position after the last published line.
+    head: u64,
+    /// Up to here the thread may write without looking at `flushed` again.
+    limit: u64,
+    depth: u32,
+    /// What was flushed when waiting for room was given up.
+    stalled_at: Option<u64>,
+    /// The second that `prefix` ends with.
+    second: u64,
+    /// `{"ph":"X","pid":P,"tid":T,"ts":` and the digits of the second.
+    prefix: [u8; 64],
+    prefix_len: usize,
+    fixed_len: usize,
+    /// Args of the open spans, and names that have no site.
+    pub(crate) text: Vec<u8>,
+    /// Spans begun without a guard.
+    pub(crate) begun: Vec<crate::span::Begun>,
+}
+
+/// A piece of the writer's text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) from: u32,
+    pub(crate) len: u32,
+}
+
+impl Piece {
+    fn range(self) -> std::ops::Range<usize> {
+        self.from as usize..self.from as usize + self.len as usize
+    }
+}
+
+/// What a timed event consists of beside its phase and time.
+pub(crate) struct Body<'a> {
+    /// Duration for `X`, with the thread's CPU time at start and its length if that is recorded.
+    pub(crate) duration: Option<(u64, Option<(u64, u64)>)>,
+    /// Text between the time and the name, such as `,"s":"t"`.
+    pub(crate) middle: &'a [u8],
+    pub(crate) name: Name<'a>,
+    /// Args as JSON without the braces.
+    pub(crate) args: &'a [u8],
+}
+
+/// Name and category of an event.
+#[derive(Clone, Copy)]
+pub(crate) enum Name<'a> {
+    /// Known at the call site.
+    Site(&'static Site),
+    /// `"name":"…","cat":"…"`, made for this event.
+    Text(&'a [u8]),
+}
+
+impl Name<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Name::Site(site) => site.text().with_args.len(),
+            Name::Text(text) => text.len() + 16,
+        }
+    }
+}
+
+impl Writer {
+    pub(crate) fn new(process: &'static Process, slot: &'static Slot, tid: u32) -> Writer {
+        let start = format!(r#"{{"ph":"X","pid":{},"tid":{tid},"ts":"#, process.pid);
+        let mut prefix = [0; 64];
+        prefix[..start.len()].copy_from_slice(start.as_bytes());
+        let head = slot.head();
+        let (state, fixed_len) = (slot.state(), start.len());
+        let text = Vec::with_capacity(4096);
+        Writer {
+            process,
+            slot,
+            state,
+            head,
+            limit: head,
+            depth: 0,
+            stalled_at: None,
+            second: 0,
+            prefix,
+            prefix_len: fixed_len,
+            fixed_len,
+            text,
+            begun: Vec::new(),
+        }
+    }
+
+    /// Publishes the position and how many spans are open.
+    #[inline(always)]
+    fn publish(&self) {
+        self.state.store(
+            self.head << 8 | u64::from(self.depth.min(255)),
+            Ordering::Release,
+        );
+    }
+
+    /// Opens a span: it shows in the stack until it is closed.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, site: &'static Site, start_ns: u64) -> u32 {
+        let depth = self.depth;
+        if let Some(entry) = self.entry(depth) {
+            let number = self.process.ring.add_site_once(site);
+            entry.site().store(number, Ordering::Relaxed);
+            entry.start().store(start_ns, Ordering::Relaxed);
+        }
+        self.depth = depth + 1;
+        self.publish();
+        depth
+    }
+
+    /// Opens a span whose name is not known at a call site.
+    pub(crate) fn push_named(&mut self, name: &str, start_ns: u64) -> u32 {
+        use crate::format::ring::{STACK_NAME_AT, STACK_NAME_BYTES};
+        let depth = self.depth;
+        if let Some(entry) = self.entry(depth) {
+            entry.site().store(0, Ordering::Relaxed);
+            entry.set_name(name, STACK_NAME_AT, STACK_NAME_BYTES);
+            entry.start().store(start_ns, Ordering::Relaxed);
+        }
+        self.depth = depth + 1;
+        self.publish();
+        depth
+    }
+
+    #[inline(always)]
+    fn entry(&self, depth: u32) -> Option<OpenEntry> {
+        let depth = depth as usize;
+        (depth < crate::format::ring::STACK_DEPTH).then(|| self.slot.open_entry(depth))
+    }
+
+    /// Takes a span off the stack; the store that publishes its line publishes this too.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, depth: u32) {
+        if depth + 1 == self.depth {
+            self.depth = depth;
+            if depth == 0
+                || self
+                    .entry(depth - 1)
+                    .is_none_or(|below| below.start().load(Ordering::Relaxed) != 0)
+            {
+                return;
+            }
+            self.pop_vacant();
+        } else if depth < self.depth {
+            self.vacate(depth);
+        }
+    }
+
+    /// A span that ends before one opened after it leaves a vacant entry.
+    #[cold]
+    fn vacate(&self, depth: u32) {
+        if let Some(entry) = self.entry(depth) {
+            entry.start().store(0, Ordering::Relaxed);
+        }
+    }
+
+    #[cold]
+    fn pop_vacant(&mut self) {
+        while self.depth > 0
+            && self
+                .entry(self.depth - 1)
+                .is_some_and(|entry| entry.start().load(Ordering::Relaxed) == 0)
+        {
+            self.depth -= 1;
+        }
+    }
+
+    /// Writes a timed event on the calling thread and publishes it.
+    #[inline(always)]
+    pub(crate) fn event(&mut self, phase: u8, ts_ns: u64, body: &Body<'_>) {
+        let need = FIXED_BYTES + body.middle.len() + body.name.len() + body.args.len();
+        if self.head + need as u64 > self.limit && !self.make_room(need as u64) {
+            return self.large_event(phase, ts_ns, body);
+        }
+        // SAFETY: positions from `head` on are this thread's until published, and there is room for `need`.
+        let room = unsafe { std::slice::from_raw_parts_mut(self.slot.address(self.head), need) };
+        self.set_second(ts_ns);
+        let mut line = Line::new(room);
+        self.compose(&mut line, phase, ts_ns, body);
+        if line.fits() {
+            self.head += line.len() as u64;
+        }
+        self.publish();
+    }
+
+    #[inline(always)]
+    fn set_second(&mut self, ts_ns: u64) {
+        if ts_ns.wrapping_sub(self.second * SECOND_NS) >= SECOND_NS {
+            self.change_second(ts_ns / SECOND_NS);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn change_second(&mut self, second: u64) {
+        self.second = second;
+        let mut buffer = itoa::Buffer::new();
+        let digits = if second == 0 {
+            ""
+        } else {
+            buffer.format(second)
+        };
+        self.prefix_len = self.fixed_len + digits.len();
+        self.prefix[self.fixed_len..self.prefix_len].copy_from_slice(digits.as_bytes());
+    }
+
+    /// Writes the line; `second` is that of `ts_ns`.
+    #[inline(always)]
+    fn compose(&self, line: &mut Line<'_>, phase: u8, ts_ns: u64, body: &Body<'_>) {
+        line.block(&self.prefix, self.prefix_len);
+        if phase != b'X' {
+            line.replace(PHASE_AT, phase);
+        }
+        let part = u32::try_from(ts_ns - self.second * SECOND_NS).unwrap_or(0);
+        if self.second == 0 {
+            line.micros(u64::from(part));
+        } else {
+            line.second_part(part);
+        }
+        if let Some((duration_ns, cpu)) = body.duration {
+            line.literal(b",\"dur\":");
+            line.micros(duration_ns);
+            if let Some((cpu_start_ns, cpu_ns)) = cpu {
+                line.literal(b",\"tts\":");
+                line.micros(cpu_start_ns);
+                line.literal(b",\"tdur\":");
+                line.micros(cpu_ns);
+            }
+        }
+        if !body.middle.is_empty() {
+            line.text(body.middle);
+        }
+        finish_line(line, body);
+    }
+
+    /// Makes room for `need` bytes, flushing if the ring is more than three quarters full.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, need: u64) -> bool {
+        let (size, flushed) = (self.slot.bytes, self.slot.flushed().load(Ordering::Acquire));
+        if need > size / 2 {
+            return false;
+        }
+        let end = self.head + need - flushed;
+        self.limit = if end <= size / 2 {
+            flushed + size / 2
+        } else if end <= size / 4 * 3 {
+            if self.process.helper_sleeps.load(Ordering::Relaxed) {
+                self.process.wake_helper();
+            }
+            flushed + size / 4 * 3
+        } else {
+            return self.flush_for_room(need, end);
+        };
+        true
+    }
+
+    fn flush_for_room(&mut self, need: u64, end: u64) -> bool {
+        let (slot, process) = (self.slot, self.process);
+        let flushed = |slot: &Slot| slot.flushed().load(Ordering::Acquire);
+        if flush::flush(slot, &process.fragment, process.pid, false) == Outcome::Done {
+            self.limit = flushed(slot) + slot.bytes / 2;
+            return self.head + need <= self.limit;
+        }
+        let stalled = self.stalled_at == Some(flushed(slot));
+        if end > slot.bytes && (stalled || !process.make_room(slot, need)) {
+            // One wait a stall, then events are dropped until the file has taken something.
+            self.stalled_at = Some(flushed(slot));
+            self.limit = self.head;
+            process.lost.count(Cause::Busy);
+            return false;
+        }
+        self.limit = flushed(slot) + slot.bytes;
+        true
+    }
+
+    /// Writes an event that does not fit into a ring straight to the fragment.
+    #[cold]
+    fn large_event(&mut self, phase: u8, ts_ns: u64, body: &Body<'_>) {
+        let need = FIXED_BYTES + body.middle.len() + body.name.len() + body.args.len();
+        if (need as u64) <= self.slot.bytes / 2 {
+            return self.publish(); // no room, and counted
+        }
+        self.set_second(ts_ns);
+        let mut bytes = vec![0; need];
+        let mut line = Line::new(&mut bytes);
+        self.compose(&mut line, phase, ts_ns, body);
+        let len = line.len().min(need);
+        if self
+            .process
+            .fragment
+            .lock()
+            .append(b"", &bytes[..len], b"")
+            .is_err()
+        {
+            self.process.lost.count(Cause::TooLarge);
+        }
+        self.publish();
+    }
+
+    /// Appends a whole line that is no timed event of this thread.
+    pub(crate) fn append(&mut self, line: &[u8]) {
+        if self.head + line.len() as u64 > self.limit && !self.make_room(line.len() as u64) {
+            return;
+        }
+        flush::append(self.slot, self.head, line, u64::from(self.depth.min(255)));
+        self.head += line.len() as u64;
+    }
+
+    /// The slot's number and the position after a line of `len` bytes, after making room for it.
+    pub(crate) fn position_after(&mut self, len: usize) -> Option<(u32, u64)> {
+        let room = self.head + len as u64 <= self.limit || self.make_room(len as u64);
+        room.then_some((self.slot.index, self.head + len as u64))
+    }
+
+    /// Appends to the text of an open span; what was not last is moved to the end first.
+    pub(crate) fn extend(&mut self, piece: Piece, add: impl FnOnce(&mut Vec<u8>)) -> Piece {
+        let piece = if piece.len == 0 {
+            Piece {
+                from: u32::try_from(self.text.len()).unwrap_or(u32::MAX),
+                len: 0,
+            }
+        } else if piece.range().end == self.text.len() {
+            piece
+        } else {
+            let from = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+            self.text.extend_from_within(piece.range());
+            Piece { from, ..piece }
+        };
+        add(&mut self.text);
+        Piece {
+            len: u32::try_from(self.text.len() - piece.from as usize).unwrap_or(0),
+            ..piece
+        }
+    }
+
+    /// Drops the text of a span that has ended.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, piece: Piece) {
+        if self.depth == 0 && self.begun.is_empty() {
+            self.text.clear();
+        } else if piece.len > 0 && piece.range().end == self.text.len() {
+            self.text.truncate(piece.from as usize);
+        }
+    }
+}
+
+#[inline(always)]
+fn finish_line(line: &mut Line<'_>, body: &Body<'_>) {
+    match body.name {
+        Name::Site(site) if body.args.is_empty() => return line.padded(&site.text().alone),
+        Name::Site(site) => line.padded(&site.text().with_args),
+        Name::Text(text) => {
+            line.literal(b",");
+            line.text(text);
+            if body.args.is_empty() {
+                return line.literal(b"}\n");
+            }
+            line.literal(b",\"args\":{");
+        }
+    }
+    line.text(body.args);
+    line.literal(b"}}\n");
+}
