@@ -1,0 +1,56 @@
+//! One line: never a panic, and the scanner's verdict lies between serde_json's two readings of JSON.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
+use trace_merge::Kind;
+use trace_merge::line;
+
+fuzz_target!(|data: &[u8]| {
+    let parsed = line::parse(data);
+    let utf8 = std::str::from_utf8(data);
+    assert_eq!(matches!(parsed, Err(Kind::BadUtf8)), utf8.is_err(), "UTF-8");
+    if let Ok(text) = utf8 {
+        same_verdict(text, !matches!(parsed, Err(Kind::BadJson)));
+    }
+    if let (Ok(whole), Some(front)) = (parsed, line::parse_canonical(data))
+        && !repeats_a_key(data)
+    {
+        assert_eq!(
+            (front.phase, front.pid, front.tid),
+            (whole.phase, whole.pid, whole.tid)
+        );
+        assert_eq!((front.ts_ns, front.dur_ns), (whole.ts_ns, whole.dur_ns));
+    }
+});
+
+/// What serde_json reads into values must be accepted. What it cannot even skip must not; it skips more than it reads (lone surrogates,
+/// numbers beyond a double, any depth).
+fn same_verdict(text: &str, accepted: bool) {
+    let strict = serde_json::from_str::<Map<String, Value>>(text).is_ok();
+    assert!(accepted || !strict, "a good object was refused");
+    let skipped = serde_json::from_str::<IgnoredAny>(text).is_ok();
+    assert!(skipped || !accepted, "a bad object was accepted");
+    let object = text
+        .trim_start_matches([' ', '\t', '\r', '\n'])
+        .starts_with('{');
+    assert!(object || !accepted, "no object was accepted");
+}
+
+/// Of a repeated key the canonical reader takes the first, the scanner the last; our recorder repeats none.
+fn repeats_a_key(line: &[u8]) -> bool {
+    let keys = [
+        &b"\"ph\""[..],
+        b"\"pid\"",
+        b"\"tid\"",
+        b"\"ts\"",
+        b"\"dur\"",
+    ];
+    let count = |key: &[u8]| {
+        line.windows(key.len())
+            .filter(|window| *window == key)
+            .count()
+    };
+    keys.into_iter().any(|key| count(key) > 1)
+}

@@ -1,0 +1,34 @@
+//! How fast a merge is, against `cat` of the same files: `cargo bench -p trace-merge --bench merge [-- [--quick] [own] [foreign]]`.
+//!
+//! Generates once 1 GB of our own fragments and 1 GB in pypto-serving's form (8 files each, kept under `target/tmp`), then takes the best of
+//! ten merges and of ten `cat` into a file on the same file system, in turn. Prints a table and, last, lines
+//! `RESULT merge_<input> <MB_per_s> <ratio_to_cat> <peak_anonymous_MB>`. Times are rebased and ids remapped, as in every merge.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the figures are this program's output"
+)]
+
+mod foreign;
+mod input;
+mod lines;
+mod measure;
+mod own;
+mod process;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match measure::run(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("merge: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

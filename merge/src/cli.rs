@@ -1,0 +1,210 @@
+//! The command line: arguments → [`Options`], report and exit code. Nothing else knows clap.
+
+use clap::{ArgGroup, Parser, ValueEnum};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use trace_merge::{Error, Options, Output, Report, Runs, merge};
+
+const EXAMPLES: &str = "\
+Examples:
+  trace-merge profile_out                        merge the newest run into profile_out/trace.json
+  trace-merge -o trace.json.gz profile_out       the same, compressed
+  trace-merge --previous profile_out             the run before it, as after a supervisor's restart
+  trace-merge --report json -q run/ >report.json what was merged, damaged and lost, for scripts
+  trace-merge -o - 'run/fragments/trace.*.jsonl' | gzip -9 >trace.json.gz
+
+Exit status: 0 done, 1 something was damaged or lost and --strict was given, 2 nothing usable or bad usage.";
+
+/// Stitches the fragments of many processes into one Chrome trace that Perfetto opens.
+#[derive(Parser)]
+#[command(name = "trace-merge", version, after_long_help = EXAMPLES, after_help = "See --help for examples.")]
+#[command(group = ArgGroup::new("runs").args(["run", "previous", "all_runs"]))]
+struct Arguments {
+    /// Run directory, fragments directory, fragment file or pattern [default: SA_PROFILE_DIR, else SA_PROFILE_OUTPUT]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Where the trace goes [default: <run directory>/trace.json]; `.gz` compresses, `-` is stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Merge the run with this id
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// Merge the run before the newest
+    #[arg(long)]
+    previous: bool,
+    /// Merge all runs into one trace
+    #[arg(long)]
+    all_runs: bool,
+    /// Exit with 1 if anything was damaged or lost
+    #[arg(long)]
+    strict: bool,
+    /// Report as text on stderr, as JSON on stdout, or not at all
+    #[arg(long, value_enum, default_value_t = ReportForm::Text, value_name = "FORM")]
+    report: ReportForm,
+    /// Worker threads [default: one per core]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ReportForm {
+    Text,
+    Json,
+    None,
+}
+
+/// Runs the program.
+pub(crate) fn run() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let code = if error.use_stderr() { 2 } else { 0 };
+            // A closed stream is no reason to fail.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let result = options(&arguments, |name| std::env::var_os(name).map(PathBuf::from))
+        .and_then(|options| merge(&options));
+    match result {
+        Ok(report) => finish(&arguments, &report),
+        Err(Error::BrokenPipe) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&error.to_string());
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn options(
+    arguments: &Arguments,
+    variable: impl Fn(&str) -> Option<PathBuf>,
+) -> Result<Options, Error> {
+    let to_stdout = arguments.output.as_deref() == Some(Path::new("-"));
+    if to_stdout && arguments.report == ReportForm::Json {
+        return Err(Error::Usage(
+            "--report json and -o - both want the standard output".to_owned(),
+        ));
+    }
+    let mut options = Options {
+        threads: arguments.threads,
+        ..Options::new(arguments.paths.clone())
+    };
+    if options.paths.is_empty() {
+        let (path, output) = from_environment(variable)?;
+        options.paths.push(path);
+        options.output = output;
+    }
+    match &arguments.output {
+        Some(_) if to_stdout => options.output = Output::Stdout,
+        Some(path) => options.output = Output::File(path.clone()),
+        None => {}
+    }
+    options.runs = match &arguments.run {
+        Some(run) => Runs::Named(run.clone()),
+        None if arguments.previous => Runs::Previous,
+        None if arguments.all_runs => Runs::All,
+        None => Runs::Newest,
+    };
+    Ok(options)
+}
+
+/// The run directory the recorder uses, and where the trace belongs.
+fn from_environment(
+    variable: impl Fn(&str) -> Option<PathBuf>,
+) -> Result<(PathBuf, Output), Error> {
+    let set = |name: &str| variable(name).filter(|value| !value.as_os_str().is_empty());
+    if let Some(directory) = set("SA_PROFILE_DIR") {
+        return Ok((directory, Output::Default));
+    }
+    let Some(path) = set("SA_PROFILE_OUTPUT") else {
+        return Err(Error::Usage(
+            "no PATH given, and neither SA_PROFILE_DIR nor SA_PROFILE_OUTPUT is set".to_owned(),
+        ));
+    };
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "json")
+    {
+        let mut fragments = path.clone().into_os_string();
+        fragments.push(".fragments");
+        return Ok((fragments.into(), Output::File(path)));
+    }
+    Ok((path, Output::Default))
+}
+
+fn finish(arguments: &Arguments, report: &Report) -> ExitCode {
+    match arguments.report {
+        ReportForm::Json => {
+            let text = serde_json::to_string_pretty(report).unwrap_or_default();
+            // A reader that went away has what it wanted.
+            let _ = writeln!(std::io::stdout(), "{text}");
+        }
+        ReportForm::Text if !arguments.quiet => report.text().lines().for_each(say_plain),
+        _ => {}
+    }
+    let failed = arguments.strict && !report.is_clean();
+    ExitCode::from(u8::from(failed))
+}
+
+fn say(message: &str) {
+    say_plain(&format!("trace-merge: {message}"));
+}
+
+fn say_plain(message: &str) {
+    // Nobody is left to tell.
+    let _ = writeln!(std::io::stderr(), "{message}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &[&str], variables: &[(&str, &str)]) -> Result<Options, Error> {
+        let arguments =
+            Arguments::try_parse_from([&["trace-merge"], arguments].concat()).expect("arguments");
+        options(&arguments, |name| {
+            variables
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| value.into())
+        })
+    }
+
+    #[test]
+    fn paths_come_from_the_environment() {
+        let options = parsed(&[], &[("SA_PROFILE_OUTPUT", "out/t.json")]).unwrap();
+        assert_eq!(options.paths, [PathBuf::from("out/t.json.fragments")]);
+        assert_eq!(options.output, Output::File("out/t.json".into()));
+        let options = parsed(&[], &[("SA_PROFILE_OUTPUT", "x"), ("SA_PROFILE_DIR", "d")]).unwrap();
+        assert_eq!(
+            (options.paths, options.output),
+            (vec!["d".into()], Output::Default)
+        );
+        assert!(parsed(&[], &[("SA_PROFILE_DIR", "")]).is_err());
+    }
+
+    #[test]
+    fn only_one_run_selection_is_taken() {
+        assert_eq!(
+            parsed(&["d", "--previous"], &[]).unwrap().runs,
+            Runs::Previous
+        );
+        assert!(
+            Arguments::try_parse_from(["trace-merge", "d", "--previous", "--all-runs"]).is_err()
+        );
+    }
+
+    #[test]
+    fn stdout_holds_one_thing() {
+        assert!(parsed(&["d", "-o", "-", "--report", "json"], &[]).is_err());
+        assert_eq!(
+            parsed(&["d", "-o", "-"], &[]).unwrap().output,
+            Output::Stdout
+        );
+    }
+}

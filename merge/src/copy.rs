@@ -1,0 +1,126 @@
+//! The second pass: copies every line and replaces only its times and ids.
+
+use crate::index::is_left_out;
+use crate::line::Event;
+use crate::order::metadata_lines;
+use crate::patch::{Target, write_line};
+use crate::plan::Plan;
+use crate::recording::Recording;
+use crate::report::Report;
+use crate::scan::{Found, rescan_part, scan_part};
+use crate::sink::{Scratch, Sink, document_head, document_tail};
+use crate::source::{Chunk, Source};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The second pass.
+pub(crate) struct Job<'a> {
+    pub(crate) recordings: &'a [Recording],
+    pub(crate) sources: &'a [Source<'a>],
+    pub(crate) chunks: &'a [Chunk],
+    pub(crate) plan: &'a Plan,
+    pub(crate) sink: &'a Sink,
+}
+
+impl Job<'_> {
+    pub(crate) fn run(&self, threads: usize, report: &Report) -> std::io::Result<()> {
+        let mut scratch = Scratch::default();
+        scratch.text = document_head(&other_data(report));
+        self.sink.put(0, &mut scratch, false)?;
+        let next = AtomicUsize::new(0);
+        let error = Mutex::new(None);
+        let first = self.chunks.iter().position(|chunk| chunk.events > 0);
+        std::thread::scope(|scope| {
+            for _ in 0..threads.min(self.chunks.len()) {
+                scope.spawn(|| {
+                    if let Err(failure) = self.work(&next, first) {
+                        self.sink.fail();
+                        error
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .get_or_insert(failure);
+                    }
+                });
+            }
+        });
+        if let Some(failure) = error.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(failure);
+        }
+        scratch.text.clear();
+        for line in metadata_lines(&self.plan.identities.processes) {
+            scratch.text.extend_from_slice(b",\n");
+            scratch.text.extend_from_slice(line.as_bytes());
+        }
+        scratch.text.extend_from_slice(document_tail());
+        self.sink.put(self.chunks.len() + 1, &mut scratch, true)
+    }
+
+    /// Takes chunks until there are none left.
+    fn work(&self, next: &AtomicUsize, first: Option<usize>) -> std::io::Result<()> {
+        let mut scratch = Scratch::default();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(chunk) = self.chunks.get(number) else {
+                return Ok(());
+            };
+            scratch.text.clear();
+            self.copy(chunk, &mut scratch.text);
+            if first == Some(number) {
+                scratch.text.remove(0);
+            }
+            self.sink.put(number + 1, &mut scratch, false)?;
+        }
+    }
+
+    fn copy(&self, chunk: &Chunk, out: &mut Vec<u8>) {
+        let source = &self.sources[chunk.source];
+        let targets = &self.plan.targets[source.recording];
+        let shift_ns = self.plan.shifts_ns[source.recording];
+        let mut current: Option<((i64, i64), &Target)> = None;
+        let mut write = |event: Event<'_>| {
+            if is_left_out(&event) {
+                return;
+            }
+            let thread = (event.pid, event.tid);
+            if current.is_none_or(|(last, _)| last != thread) {
+                current = targets.get(&thread).map(|target| (thread, target));
+            }
+            let Some((_, target)) = current else { return };
+            out.extend_from_slice(b",\n");
+            write_line(&event, target, shift_ns, out);
+        };
+        for part in &chunk.parts {
+            if chunk.plain && !part.trusted {
+                rescan_part(source.bytes, *part, &mut write);
+                continue;
+            }
+            scan_part(source.bytes, *part, |_, found| {
+                if let Found::Event(event) = found {
+                    write(event);
+                }
+            });
+        }
+        let (Some(segment), Some(start), Some(end)) =
+            (source.segment, chunk.parts.first(), chunk.parts.last())
+        else {
+            return;
+        };
+        self.recordings[source.recording].fragments[segment]
+            .content
+            .release(start.start, end.end);
+    }
+}
+
+/// What the trace says of itself.
+fn other_data(report: &Report) -> Value {
+    json!({
+        "tool": "trace-merge",
+        "version": report.version,
+        "base_ns": report.base_ns,
+        "events": report.events_total,
+        "unfinished_spans": report.unfinished_spans,
+        "lost_events": report.lost_events,
+        "damage": report.damage_by_kind,
+    })
+}

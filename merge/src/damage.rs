@@ -1,0 +1,131 @@
+//! What was wrong with the input: kinds, places, totals. Damage is a value, never an error.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Most places a report lists; totals stay exact beyond it.
+pub(crate) const LISTED: usize = 1000;
+
+/// A kind of damage (FORMAT.md §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The last line has no newline and is no whole event.
+    TornTail,
+    /// Not a JSON object.
+    BadJson,
+    /// An object without a usable `ph`, `ts`, `pid` or `dur`.
+    BadEvent,
+    /// Invalid UTF-8.
+    BadUtf8,
+    /// A run of NUL bytes.
+    Nul,
+    /// Over 16 MiB.
+    LineTooLong,
+    /// A byte-order mark.
+    Bom,
+    /// A block that is incomplete or does not match, and nothing else covers it.
+    BadBlock,
+    /// Missing positions that no loss record explains.
+    Gap,
+    /// The ring that held the tail is not there.
+    RingMissing,
+    /// The ring that held the tail is not usable.
+    BadRing,
+    /// The file could not be opened or read.
+    Unreadable,
+}
+
+impl Kind {
+    /// The name that reports and FORMAT.md use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::TornTail => "torn_tail",
+            Kind::BadJson => "bad_json",
+            Kind::BadEvent => "bad_event",
+            Kind::BadUtf8 => "bad_utf8",
+            Kind::Nul => "nul",
+            Kind::LineTooLong => "line_too_long",
+            Kind::Bom => "bom",
+            Kind::BadBlock => "bad_block",
+            Kind::Gap => "gap",
+            Kind::RingMissing => "ring_missing",
+            Kind::BadRing => "bad_ring",
+            Kind::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// One damaged place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// The file, a fragment or a ring.
+    pub file: PathBuf,
+    /// Byte offset in the file.
+    pub offset: u64,
+    /// What is wrong there.
+    pub kind: Kind,
+    /// More words where the kind alone does not explain it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// Places of one file in the order they were met, the list bounded, the totals exact.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    pub(crate) totals: BTreeMap<Kind, u64>,
+    pub(crate) listed: Vec<(u64, Kind)>,
+}
+
+impl Places {
+    pub(crate) fn add(&mut self, offset: u64, kind: Kind) {
+        *self.totals.entry(kind).or_default() += 1;
+        if self.listed.len() < LISTED {
+            self.listed.push((offset, kind));
+        }
+    }
+
+    pub(crate) fn append(&mut self, other: &Places) {
+        for (kind, count) in &other.totals {
+            *self.totals.entry(*kind).or_default() += count;
+        }
+        let room = LISTED.saturating_sub(self.listed.len());
+        self.listed.extend(other.listed.iter().take(room));
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.totals.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_stay_exact_beyond_the_list() {
+        let mut places = Places::default();
+        for offset in 0..3 * LISTED as u64 {
+            places.add(offset, Kind::BadJson);
+        }
+        assert_eq!(places.total(), 3 * LISTED as u64);
+        assert_eq!(places.listed.len(), LISTED);
+    }
+
+    #[test]
+    fn names_are_what_serde_writes() {
+        for kind in [
+            Kind::TornTail,
+            Kind::BadUtf8,
+            Kind::Nul,
+            Kind::LineTooLong,
+            Kind::RingMissing,
+        ] {
+            assert_eq!(
+                serde_json::to_string(&kind).unwrap(),
+                format!("\"{}\"", kind.name())
+            );
+        }
+    }
+}

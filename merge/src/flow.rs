@@ -1,0 +1,164 @@
+//! Flow and async ids: what the line says, and the one number that stands for it in the whole trace.
+
+use crate::line::Event;
+use crate::number::unquoted;
+use serde::Deserialize;
+use std::borrow::Cow;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+const LOCAL_BITS: u32 = 40;
+const ORDINAL_LIMIT: u64 = 1 << 20;
+const HASHED: u64 = 1 << 63;
+/// Seed of the hash of global ids; local ones take the ordinal of their process, which is below it.
+const GLOBAL_SEED: u64 = u64::MAX;
+
+#[derive(Deserialize)]
+struct Id2<'a> {
+    #[serde(borrow)]
+    local: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    global: Option<Cow<'a, str>>,
+}
+
+/// Tells whether events of the phase carry an id that the merge has to scope.
+pub(crate) fn has_id(phase: u8) -> bool {
+    matches!(phase, b's' | b't' | b'f' | b'b' | b'n' | b'e')
+}
+
+/// The id of an event in the trace, `None` if it has none that can be read.
+pub(crate) fn trace_id(event: &Event<'_>, ordinal: u64) -> Option<u64> {
+    if event.fields.id2.is_some() {
+        return of_id2(member_value(event.fields.id2.of(event.line)), ordinal);
+    }
+    if event.fields.id.is_some() {
+        return Some(of_id(member_value(event.fields.id.of(event.line)), ordinal));
+    }
+    None
+}
+
+/// What follows the colon of `"id": value`; the key holds no colon.
+fn member_value(member: &[u8]) -> &[u8] {
+    let colon = memchr::memchr(b':', member).unwrap_or(0);
+    member[colon + 1..].trim_ascii()
+}
+
+fn of_id2(value: &[u8], ordinal: u64) -> Option<u64> {
+    let canonical = |prefix: &[u8]| value.strip_prefix(prefix)?.strip_suffix(b"\"}");
+    if let Some(text) = canonical(br#"{"local":""#).and_then(hexadecimal) {
+        return Some(local(Ok(text), ordinal));
+    }
+    if let Some(text) = canonical(br#"{"global":""#).and_then(hexadecimal) {
+        return Some(global(Ok(text)));
+    }
+    match serde_json::from_slice::<Id2<'_>>(value).ok()? {
+        Id2 {
+            global: Some(text), ..
+        } => Some(global(key(text.as_bytes()))),
+        Id2 {
+            local: Some(text), ..
+        } => Some(local(key(text.as_bytes()), ordinal)),
+        Id2 { .. } => None,
+    }
+}
+
+fn of_id(value: &[u8], ordinal: u64) -> u64 {
+    if value.starts_with(b"\"") {
+        return local(key(unquoted(value)), ordinal);
+    }
+    let number = std::str::from_utf8(value)
+        .ok()
+        .and_then(|text| text.parse::<u64>().ok());
+    local(number.ok_or(value), ordinal)
+}
+
+/// A text id as viewers read it: hexadecimal with or without `0x`, else the text itself.
+fn key(text: &[u8]) -> Result<u64, &[u8]> {
+    hexadecimal(text).ok_or(text)
+}
+
+fn hexadecimal(text: &[u8]) -> Option<u64> {
+    let digits = text.strip_prefix(b"0x").unwrap_or(text);
+    if digits.is_empty() || digits.len() > 16 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+fn local(id: Result<u64, &[u8]>, ordinal: u64) -> u64 {
+    match id {
+        Ok(id) if id >> LOCAL_BITS == 0 && ordinal < ORDINAL_LIMIT => {
+            (ordinal + 1) << LOCAL_BITS | id
+        }
+        other => hashed(other, ordinal),
+    }
+}
+
+fn global(id: Result<u64, &[u8]>) -> u64 {
+    hashed(id, GLOBAL_SEED)
+}
+
+fn hashed(id: Result<u64, &[u8]>, seed: u64) -> u64 {
+    let hash = match id {
+        Ok(number) => xxh3_64_with_seed(&number.to_le_bytes(), seed),
+        // A text never equals a number: it is hashed once more.
+        Err(text) => xxh3_64_with_seed(&xxh3_64(text).to_be_bytes(), !seed),
+    };
+    HASHED | hash >> 1
+}
+
+/// Appends `"id":"0x…"`.
+pub(crate) fn write_id(id: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(br#""id":"0x"#);
+    let digits = (u64::BITS - id.leading_zeros()).div_ceil(4).max(1);
+    out.extend(
+        (0..digits)
+            .rev()
+            .map(|nibble| b"0123456789abcdef"[(id >> (4 * nibble) & 15) as usize]),
+    );
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::parse;
+
+    fn id(member: &str, ordinal: u64) -> Option<u64> {
+        let line = format!(r#"{{"ph":"s","ts":1,"pid":1,{member}}}"#);
+        trace_id(&parse(line.as_bytes()).expect("an event"), ordinal)
+    }
+
+    #[test]
+    fn local_ids_carry_their_process() {
+        assert_eq!(id(r#""id2":{"local":"0x1f"}"#, 0), Some(1 << 40 | 0x1f));
+        assert_eq!(id(r#""id" : "0x1f""#, 4), Some(5 << 40 | 0x1f));
+        assert_eq!(id(r#""id":31"#, 4), Some(5 << 40 | 0x1f));
+        assert_ne!(
+            id(r#""id":"0xffffffffffffffff""#, 0),
+            id(r#""id":"0xffffffffffffffff""#, 1)
+        );
+    }
+
+    #[test]
+    fn global_ids_are_the_same_everywhere() {
+        let one = id(r#""id2":{"global":"0x1f"}"#, 0);
+        assert_eq!(one, id(r#""id2": { "global" : "1f" }"#, 7));
+        assert!(one.is_some_and(|id| id >> 63 == 1));
+        assert_ne!(one, id(r#""id2":{"local":"0x1f"}"#, 7));
+    }
+
+    #[test]
+    fn texts_that_are_no_number_are_hashed_per_process() {
+        assert_eq!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-1""#, 1));
+        assert_ne!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-1""#, 2));
+        assert_ne!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-2""#, 1));
+        assert_eq!(id(r#""id2":{}"#, 1), None);
+    }
+
+    #[test]
+    fn writes_hexadecimal() {
+        let mut out = Vec::new();
+        write_id(1 << 40 | 0x1f, &mut out);
+        assert_eq!(out, br#""id":"0x1000000001f""#);
+    }
+}

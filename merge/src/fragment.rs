@@ -1,0 +1,217 @@
+//! A fragment or ring file, opened and read; this crate's only unsafe code.
+//!
+//! A fragment is mapped and its length taken once: its writer only appends. Should somebody truncate it while the merge
+//! reads, the process gets a SIGBUS; [`Content::open`] with `map` off reads it into memory instead.
+#![expect(
+    unsafe_code,
+    reason = "mapping a file is the only way to read 1 GB without a copy or heap"
+)]
+
+use crate::ring::{Ring, RingBytes, recover};
+use memmap2::{Mmap, UncheckedAdvice};
+use sa_recorder::format::{
+    FRAGMENT_RECORD, FRAGMENT_SUFFIX, FragmentHeader, Metadata, RING_SUFFIX, VERSION,
+};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The bytes of a file.
+pub(crate) enum Content {
+    /// Mapped.
+    Mapped(Mmap),
+    /// On the heap.
+    Owned(Vec<u8>),
+}
+
+/// Which file it is, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct FileId {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
+impl FileId {
+    pub(crate) fn of(metadata: &std::fs::Metadata) -> FileId {
+        FileId {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        }
+    }
+}
+
+/// An opened fragment.
+pub(crate) struct Fragment {
+    pub(crate) path: PathBuf,
+    pub(crate) id: FileId,
+    pub(crate) content: Content,
+    pub(crate) header: Option<FragmentHeader>,
+}
+
+/// What lay beside a fragment.
+pub(crate) enum RingFile {
+    Absent,
+    Bad(String),
+    Read(Ring, FileId),
+}
+
+/// Opens a regular file for reading. `follow` tells whether a symlink may be followed.
+fn open_regular(path: &Path, follow: bool) -> io::Result<File> {
+    let no_follow = if follow { 0 } else { libc::O_NOFOLLOW };
+    // O_NONBLOCK: opening a FIFO must not wait for its writer.
+    let flags = no_follow | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ));
+    }
+    Ok(file)
+}
+
+impl Content {
+    /// Maps a file, or reads it where it cannot be mapped.
+    fn open(mut file: File) -> io::Result<Content> {
+        let len = file.metadata()?.len();
+        if len > 0 {
+            // SAFETY: the mapping is private and read-only; its writer only appends, and the length is taken once (module doc).
+            if let Ok(map) = unsafe { Mmap::map(&file) } {
+                return Ok(Content::Mapped(map));
+            }
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(Content::Owned(bytes))
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Content::Mapped(map) => map,
+            Content::Owned(bytes) => bytes,
+        }
+    }
+
+    /// Lets go of the pages of a range; they come back from the file when touched again.
+    pub(crate) fn release(&self, start: usize, end: usize) {
+        if let Content::Mapped(map) = self
+            && start < end.min(map.len())
+        {
+            let len = end.min(map.len()) - start;
+            // SAFETY: a private mapping that nobody wrote to; the pages read the same from the file again.
+            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, len) };
+        }
+    }
+}
+
+impl Fragment {
+    /// Opens a fragment and reads its header.
+    pub(crate) fn open(path: &Path, follow: bool) -> io::Result<Fragment> {
+        let file = open_regular(path, follow)?;
+        let id = FileId::of(&file.metadata()?);
+        let content = Content::open(file)?;
+        let header = read_header(content.bytes());
+        Ok(Fragment {
+            path: path.to_owned(),
+            id,
+            content,
+            header,
+        })
+    }
+}
+
+/// Reads the header from the first line; `None` if there is none that this version understands.
+pub(crate) fn read_header(bytes: &[u8]) -> Option<FragmentHeader> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let front = &bytes[..bytes.len().min(1 << 16)];
+    let line = &front[..memchr::memchr(b'\n', front)?];
+    let record: Metadata<FragmentHeader> = serde_json::from_slice(line).ok()?;
+    (record.name == FRAGMENT_RECORD && record.args.version == VERSION).then_some(record.args)
+}
+
+/// The ring's path beside a fragment: `<stem>.ring`, without the number of the segment.
+pub(crate) fn ring_path(fragment: &Path) -> Option<PathBuf> {
+    let stem = fragment
+        .file_name()?
+        .to_str()?
+        .strip_suffix(FRAGMENT_SUFFIX)?;
+    let stem = match stem.rsplit_once(".s") {
+        Some((before, number))
+            if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            before
+        }
+        _ => stem,
+    };
+    Some(fragment.with_file_name(format!("{stem}{RING_SUFFIX}")))
+}
+
+struct OpenRing(File, u64);
+
+impl RingBytes for OpenRing {
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> Option<()> {
+        self.0.read_exact_at(buffer, offset).ok()
+    }
+
+    fn len(&self) -> u64 {
+        self.1
+    }
+}
+
+/// Reads the ring at `path`, which may be in use.
+pub(crate) fn read_ring(path: &Path) -> RingFile {
+    let file = match open_regular(path, false) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return RingFile::Absent,
+        Err(error) => return RingFile::Bad(error.to_string()),
+    };
+    let metadata = match file.metadata() {
+        Ok(metadata) => metadata,
+        Err(error) => return RingFile::Bad(error.to_string()),
+    };
+    match recover(&OpenRing(file, metadata.len())) {
+        Some(ring) => RingFile::Read(ring, FileId::of(&metadata)),
+        None => RingFile::Bad("no ring of version 1".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_share_a_ring() {
+        let ring = |name: &str| ring_path(Path::new(name)).map(|path| path.display().to_string());
+        assert_eq!(ring("d/trace.7.jsonl").as_deref(), Some("d/trace.7.ring"));
+        assert_eq!(
+            ring("d/trace.7.s12.jsonl").as_deref(),
+            Some("d/trace.7.ring")
+        );
+        assert_eq!(
+            ring("d/trace.7.9f86.s1.jsonl").as_deref(),
+            Some("d/trace.7.9f86.ring")
+        );
+        assert_eq!(
+            ring("d/trace.7.sx.jsonl").as_deref(),
+            Some("d/trace.7.sx.ring")
+        );
+        assert_eq!(ring("d/trace.json"), None);
+    }
+
+    #[test]
+    fn a_fifo_or_directory_is_refused_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Fragment::open(dir.path(), true).is_err());
+    }
+
+    #[test]
+    fn a_link_is_followed_only_when_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("a"), dir.path().join("b"));
+        std::fs::write(&file, "x\n").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(Fragment::open(&link, false).is_err());
+        assert_eq!(Fragment::open(&link, true).unwrap().content.bytes(), b"x\n");
+    }
+}

@@ -1,0 +1,364 @@
+//! Who is who: recordings, pids and tids → processes and threads with ids that are unique in the trace.
+
+use crate::index::{Activity, Index};
+use crate::patch::Target;
+use sa_recorder::format::{FragmentHeader, LANE_BASE};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What makes a process itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ProcessKey {
+    /// By the header: host, boot, pid namespace, pid, start time.
+    Recorded(String, String, u64, u32, u64),
+    /// A pid in a recording without a header, or one that its header does not name.
+    Plain(usize, i64),
+}
+
+/// What makes a thread itself within its process: kernel threads first, then lanes by recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ThreadKey {
+    Kernel(i64),
+    Lane(usize, i64),
+}
+
+/// A thread or lane.
+#[derive(Debug, Default)]
+pub(crate) struct Thread {
+    pub(crate) activity: Activity,
+    pub(crate) name: Option<String>,
+    pub(crate) output_tid: u32,
+    pub(crate) is_main: bool,
+}
+
+impl Thread {
+    /// Whether it has anything but metadata.
+    pub(crate) fn is_used(&self) -> bool {
+        self.activity.first_ns != i64::MAX
+    }
+}
+
+/// A process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) key: ProcessKey,
+    pub(crate) pid: i64,
+    pub(crate) host: Option<String>,
+    pub(crate) main: bool,
+    pub(crate) name: Option<String>,
+    pub(crate) fallback_name: Option<String>,
+    pub(crate) activity: Activity,
+    pub(crate) start_ns: i64,
+    pub(crate) output_pid: u32,
+    pub(crate) threads: BTreeMap<ThreadKey, Thread>,
+}
+
+/// A recording as far as identity goes.
+pub(crate) struct Member<'a> {
+    pub(crate) header: Option<&'a FragmentHeader>,
+    pub(crate) index: &'a Index,
+    pub(crate) shift_ns: i64,
+}
+
+/// All processes in the order of the trace.
+#[derive(Debug, Default)]
+pub(crate) struct Identities {
+    pub(crate) processes: Vec<Process>,
+}
+
+/// Largest kernel thread id.
+const MAX_KERNEL_ID: i64 = LANE_BASE as i64;
+/// A clock tick of `start_time` in ns (Linux has 100 a second on every architecture that runs this).
+const TICK_NS: u64 = 10_000_000;
+
+impl Identities {
+    /// Gathers the processes of all recordings, orders them and gives out ids.
+    pub(crate) fn new(members: &[Member<'_>]) -> Identities {
+        let mut drafts = BTreeMap::new();
+        for (recording, member) in members.iter().enumerate() {
+            gather(recording, member, &mut drafts);
+        }
+        let mut processes: Vec<Process> = drafts.into_values().collect();
+        processes.sort_by(|a, b| order(a).cmp(&order(b)));
+        give_pids(&mut processes);
+        processes.iter_mut().for_each(give_tids);
+        Identities { processes }
+    }
+
+    /// For each recording the target of each of its threads.
+    pub(crate) fn targets(&self, members: &[Member<'_>]) -> Vec<HashMap<(i64, i64), Target>> {
+        let ordinals: BTreeMap<&ProcessKey, usize> = self
+            .processes
+            .iter()
+            .enumerate()
+            .map(|(ordinal, process)| (&process.key, ordinal))
+            .collect();
+        let target = |recording: usize, header: Option<&FragmentHeader>, thread: (i64, i64)| {
+            let ordinal = *ordinals.get(&process_key(recording, header, thread.0))?;
+            let process = &self.processes[ordinal];
+            let tid = process
+                .threads
+                .get(&thread_key(recording, header, thread))?
+                .output_tid;
+            let text = |id: u32| id.to_string().into_bytes().into_boxed_slice();
+            Some((
+                thread,
+                Target {
+                    pid: text(process.output_pid),
+                    tid: text(tid),
+                    ordinal: ordinal as u64,
+                },
+            ))
+        };
+        let of_member = |(recording, member): (usize, &Member<'_>)| {
+            let threads = member.index.threads.keys();
+            threads
+                .filter_map(|thread| target(recording, member.header, *thread))
+                .collect()
+        };
+        members.iter().enumerate().map(of_member).collect()
+    }
+}
+
+/// The header if it names the process of this pid.
+fn naming(header: Option<&FragmentHeader>, pid: i64) -> Option<&FragmentHeader> {
+    header.filter(|header| i64::from(header.pid) == pid)
+}
+
+fn process_key(recording: usize, header: Option<&FragmentHeader>, pid: i64) -> ProcessKey {
+    match naming(header, pid) {
+        Some(h) => ProcessKey::Recorded(
+            h.host.clone(),
+            h.boot_id.clone(),
+            h.pid_ns,
+            h.pid,
+            h.start_time,
+        ),
+        None => ProcessKey::Plain(recording, pid),
+    }
+}
+
+fn thread_key(
+    recording: usize,
+    header: Option<&FragmentHeader>,
+    (pid, tid): (i64, i64),
+) -> ThreadKey {
+    match tid {
+        // Recorders without thread ids write 0 for the process itself.
+        0 => ThreadKey::Kernel(pid),
+        tid if tid >= MAX_KERNEL_ID && naming(header, pid).is_some() => {
+            ThreadKey::Lane(recording, tid)
+        }
+        tid => ThreadKey::Kernel(tid),
+    }
+}
+
+fn gather(recording: usize, member: &Member<'_>, drafts: &mut BTreeMap<ProcessKey, Process>) {
+    // Sorted, so that of two names for one thread (tid 0 and the pid) the same one wins every time.
+    let threads: BTreeMap<_, _> = member.index.threads.iter().collect();
+    for (&(pid, tid), activity) in threads {
+        let key = process_key(recording, member.header, pid);
+        let process = drafts
+            .entry(key.clone())
+            .or_insert_with(|| draft(key, member.header, pid));
+        if let Some(header) = naming(member.header, pid) {
+            process.main |= header.main;
+        }
+        let activity = activity.shifted(member.shift_ns);
+        process.activity.add(&activity);
+        let thread_key = thread_key(recording, member.header, (pid, tid));
+        let thread = process.threads.entry(thread_key).or_default();
+        thread.activity.add(&activity);
+        thread.is_main = thread_key == ThreadKey::Kernel(pid);
+        if let Some(name) = member.index.thread_names.get(&(pid, tid)) {
+            thread.name = Some(name.clone());
+        }
+        if let Some(name) = member.index.process_names.get(&pid) {
+            process.name = Some(name.clone());
+        }
+    }
+}
+
+fn draft(key: ProcessKey, header: Option<&FragmentHeader>, pid: i64) -> Process {
+    let header = naming(header, pid);
+    let start_ns =
+        header.and_then(|header| i64::try_from(header.start_time.saturating_mul(TICK_NS)).ok());
+    Process {
+        key,
+        pid,
+        host: header.map(|header| header.host.clone()),
+        main: false,
+        name: None,
+        fallback_name: header
+            .map(|header| header.script.clone().unwrap_or_else(|| header.exe.clone())),
+        activity: Activity::default(),
+        start_ns: start_ns.unwrap_or(i64::MAX),
+        output_pid: 0,
+        threads: BTreeMap::new(),
+    }
+}
+
+/// Main process first, then by start; a process without a header starts with its first event.
+fn order(process: &Process) -> (bool, i64, i64, &ProcessKey) {
+    (
+        !process.main,
+        process.start_ns.min(process.activity.first_ns),
+        process.pid,
+        &process.key,
+    )
+}
+
+fn kernel_id(id: i64) -> Option<u32> {
+    u32::try_from(id)
+        .ok()
+        .filter(|id| (1..=MAX_KERNEL_ID).contains(&i64::from(*id)))
+}
+
+/// The real pid where nobody before has it, else the lowest number that is nobody's.
+fn give_pids(processes: &mut [Process]) {
+    let mut taken = BTreeSet::new();
+    for process in processes.iter_mut() {
+        process.output_pid = kernel_id(process.pid)
+            .filter(|pid| taken.insert(*pid))
+            .unwrap_or(0);
+    }
+    let mut free = 1..;
+    for process in processes
+        .iter_mut()
+        .filter(|process| process.output_pid == 0)
+    {
+        process.output_pid = free
+            .by_ref()
+            .find(|pid| !taken.contains(pid))
+            .unwrap_or(u32::MAX);
+    }
+}
+
+/// The main thread takes the pid; kernel tids stay where they can; lanes and the rest take the lowest free numbers.
+fn give_tids(process: &mut Process) {
+    let mut taken = BTreeSet::from([process.output_pid]);
+    for (key, thread) in &mut process.threads {
+        let ThreadKey::Kernel(tid) = key else {
+            continue;
+        };
+        let kept = kernel_id(*tid).filter(|tid| taken.insert(*tid));
+        thread.output_tid = if thread.is_main {
+            process.output_pid
+        } else {
+            kept.unwrap_or(0)
+        };
+    }
+    let mut free = 1..;
+    for thread in process
+        .threads
+        .values_mut()
+        .filter(|thread| thread.output_tid == 0)
+    {
+        thread.output_tid = free
+            .by_ref()
+            .find(|tid| !taken.contains(tid))
+            .unwrap_or(u32::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::header;
+
+    fn index(threads: &[(i64, i64)]) -> Index {
+        let activity = Activity {
+            events: 1,
+            first_ns: 5,
+            last_ns: 6,
+        };
+        Index {
+            threads: threads.iter().map(|thread| (*thread, activity)).collect(),
+            ..Index::default()
+        }
+    }
+
+    fn member<'a>(header: Option<&'a FragmentHeader>, index: &'a Index) -> Member<'a> {
+        Member {
+            header,
+            index,
+            shift_ns: 0,
+        }
+    }
+
+    fn text(target: &Target) -> (String, String) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&target.pid), text(&target.tid))
+    }
+
+    #[test]
+    fn fragments_of_one_process_are_one() {
+        let (one, two) = (
+            header(7),
+            FragmentHeader {
+                nonce: "x".into(),
+                ..header(7)
+            },
+        );
+        let lane = i64::from(LANE_BASE);
+        let index = index(&[(7, 7), (7, 8), (7, lane)]);
+        let members = [member(Some(&one), &index), member(Some(&two), &index)];
+        let identities = Identities::new(&members);
+        assert_eq!(identities.processes.len(), 1);
+        let targets = identities.targets(&members);
+        assert_eq!(targets[0][&(7, 8)], targets[1][&(7, 8)]);
+        assert_ne!(targets[0][&(7, lane)], targets[1][&(7, lane)]);
+        assert_eq!(text(&targets[0][&(7, lane)]), ("7".into(), "1".into()));
+    }
+
+    #[test]
+    fn a_pid_used_twice_is_two_processes() {
+        let (one, two) = (
+            header(7),
+            FragmentHeader {
+                start_time: 900,
+                ..header(7)
+            },
+        );
+        let index = index(&[(7, 7), (7, 8)]);
+        let members = [
+            member(Some(&one), &index),
+            member(Some(&two), &index),
+            member(None, &index),
+        ];
+        let identities = Identities::new(&members);
+        let mut pids: Vec<u32> = identities
+            .processes
+            .iter()
+            .map(|process| process.output_pid)
+            .collect();
+        pids.sort_unstable();
+        assert_eq!(pids, [1, 2, 7]);
+        for targets in identities.targets(&members) {
+            let main = &targets[&(7, 7)];
+            assert_eq!(main.pid, main.tid, "the main thread has the pid");
+        }
+    }
+
+    #[test]
+    fn pointers_become_small_tids() {
+        let index = index(&[(9, 0), (9, 139_772_473_715_072), (9, 139_772_473_719_104)]);
+        let members = [member(None, &index)];
+        let targets = Identities::new(&members).targets(&members);
+        let tids: BTreeSet<_> = targets[0].values().map(|target| text(target).1).collect();
+        assert_eq!(tids, BTreeSet::from(["1".into(), "2".into(), "9".into()]));
+    }
+
+    #[test]
+    fn main_comes_first() {
+        let (one, two) = (
+            header(7),
+            FragmentHeader {
+                main: true,
+                ..header(9)
+            },
+        );
+        let (a, b) = (index(&[(7, 7)]), index(&[(9, 9)]));
+        let identities = Identities::new(&[member(Some(&one), &a), member(Some(&two), &b)]);
+        assert_eq!(identities.processes[0].pid, 9);
+    }
+}

@@ -1,0 +1,358 @@
+//! Paths → the fragments to merge, by run.
+
+use crate::fragment::read_header;
+use crate::{LeftOut, Runs};
+use sa_recorder::format::{
+    ANCHOR_RECORD, Anchor, FRAGMENTS_DIR, Metadata, PREVIOUS_DIR, RUN_FILE, RunFile,
+    is_fragment_name,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Bytes read of a fragment to find its run and first anchor.
+const FRONT_BYTES: u64 = 1 << 16;
+
+/// A fragment to merge.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Input {
+    pub(crate) path: PathBuf,
+    /// Whether it was named itself; a link among listed files is not followed.
+    pub(crate) named: bool,
+}
+
+/// What the paths led to.
+#[derive(Debug, Default)]
+pub(crate) struct Inputs {
+    pub(crate) files: Vec<Input>,
+    pub(crate) unreadable: Vec<(PathBuf, String)>,
+    pub(crate) left_out: Vec<LeftOut>,
+    /// Directory that the trace goes to by default.
+    pub(crate) run_directory: Option<PathBuf>,
+}
+
+/// A fragment found in a directory.
+struct Candidate {
+    path: PathBuf,
+    run: Option<String>,
+    /// Wall time of its first anchor, else of its last change, in ns.
+    time_ns: u64,
+    live: bool,
+}
+
+/// Finds the fragments of the selected runs, sorted by path.
+pub(crate) fn find(paths: &[PathBuf], runs: &Runs) -> Inputs {
+    let mut inputs = Inputs::default();
+    for path in paths {
+        for path in expanded(path) {
+            one_path(&path, runs, &mut inputs);
+        }
+    }
+    inputs.files.sort();
+    inputs
+        .files
+        .dedup_by(|next, previous| next.path == previous.path);
+    inputs
+}
+
+/// The matches of a pattern that no shell expanded; everything else as it is.
+fn expanded(path: &Path) -> Vec<PathBuf> {
+    let text = path.to_string_lossy();
+    if path.exists() || !text.contains(['*', '?', '[']) {
+        return vec![path.to_owned()];
+    }
+    let matches = glob::glob(&text).into_iter().flatten().flatten();
+    let wanted: Vec<_> = matches
+        .filter(|path| path.is_dir() || is_fragment(path))
+        .collect();
+    if wanted.is_empty() {
+        vec![path.to_owned()]
+    } else {
+        wanted
+    }
+}
+
+fn is_fragment(path: &Path) -> bool {
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .is_some_and(is_fragment_name)
+}
+
+fn one_path(path: &Path, runs: &Runs, inputs: &mut Inputs) {
+    if path.is_dir() {
+        let directory = run_directory(path);
+        if let Err(error) = directory_files(path, &directory, runs, inputs) {
+            inputs.unreadable.push((path.to_owned(), error.to_string()));
+        }
+        inputs.run_directory.get_or_insert(directory);
+        return;
+    }
+    let directory = path.parent().map(run_directory);
+    inputs.run_directory = inputs.run_directory.take().or(directory);
+    let wanted = match runs {
+        Runs::Named(run) => candidate(path.to_owned(), true)
+            .run
+            .is_none_or(|of_file| of_file == *run),
+        _ => true,
+    };
+    if wanted {
+        inputs.files.push(Input {
+            path: path.to_owned(),
+            named: true,
+        });
+    }
+}
+
+/// The directory itself, or the one above if it is a run's `fragments`.
+fn run_directory(path: &Path) -> PathBuf {
+    let is_fragments = path.file_name().is_some_and(|name| name == FRAGMENTS_DIR);
+    match path.parent() {
+        Some(parent) if is_fragments && parent.as_os_str().is_empty() => PathBuf::from("."),
+        Some(parent) if is_fragments => parent.to_owned(),
+        _ if path.as_os_str().is_empty() => PathBuf::from("."),
+        _ => path.to_owned(),
+    }
+}
+
+fn directory_files(
+    path: &Path,
+    directory: &Path,
+    runs: &Runs,
+    inputs: &mut Inputs,
+) -> io::Result<()> {
+    let mut candidates = Vec::new();
+    list(path, true, &mut candidates)?;
+    if path == directory {
+        list_if_there(&path.join(FRAGMENTS_DIR), true, None, &mut candidates)?;
+    }
+    for run in subdirectories(&directory.join(PREVIOUS_DIR)) {
+        let name = run
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        list_if_there(&run, false, name.clone(), &mut candidates)?;
+        list_if_there(&run.join(FRAGMENTS_DIR), false, name, &mut candidates)?;
+    }
+    select(directory, candidates, runs, inputs);
+    Ok(())
+}
+
+fn list_if_there(
+    path: &Path,
+    live: bool,
+    run: Option<String>,
+    into: &mut Vec<Candidate>,
+) -> io::Result<()> {
+    let before = into.len();
+    match list(path, live, into) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    for candidate in &mut into[before..] {
+        candidate.run = candidate.run.take().or_else(|| run.clone());
+    }
+    Ok(())
+}
+
+fn list(path: &Path, live: bool, into: &mut Vec<Candidate>) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if is_fragment(&entry.path()) && !entry.file_type()?.is_dir() {
+            into.push(candidate(entry.path(), live));
+        }
+    }
+    Ok(())
+}
+
+fn subdirectories(path: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let mut directories: Vec<_> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
+    directories.sort();
+    directories
+}
+
+fn candidate(path: PathBuf, live: bool) -> Candidate {
+    let front = front(&path).unwrap_or_default();
+    let run = read_header(&front).map(|header| header.run);
+    let time_ns = first_anchor(&front).or_else(|| changed(&path)).unwrap_or(0);
+    Candidate {
+        path,
+        run,
+        time_ns,
+        live,
+    }
+}
+
+fn front(path: &Path) -> io::Result<Vec<u8>> {
+    let mut front = Vec::new();
+    // A FIFO among the files must not be waited for.
+    if fs::symlink_metadata(path)?.is_file() {
+        File::open(path)?
+            .take(FRONT_BYTES)
+            .read_to_end(&mut front)?;
+    }
+    Ok(front)
+}
+
+fn first_anchor(front: &[u8]) -> Option<u64> {
+    let lines = front.split(|byte| *byte == b'\n').take(16);
+    let mut anchors =
+        lines.filter_map(|line| serde_json::from_slice::<Metadata<Anchor>>(line).ok());
+    anchors
+        .find(|record| record.name == ANCHOR_RECORD)
+        .map(|record| record.args.realtime_ns)
+}
+
+fn changed(path: &Path) -> Option<u64> {
+    let changed = fs::symlink_metadata(path).ok()?.modified().ok()?;
+    u64::try_from(changed.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
+}
+
+/// The live run's id: what `<dir>/run` says if it has fragments, else the run with the newest fragment.
+fn newest_run(directory: &Path, candidates: &[Candidate]) -> Option<String> {
+    let live: Vec<_> = candidates
+        .iter()
+        .filter(|candidate| candidate.live)
+        .collect();
+    let stated = fs::read(directory.join(RUN_FILE))
+        .ok()
+        .and_then(|bytes| serde_json::from_slice::<RunFile>(&bytes).ok());
+    if let Some(stated) = stated
+        && live
+            .iter()
+            .any(|candidate| candidate.run.as_ref() == Some(&stated.run))
+    {
+        return Some(stated.run);
+    }
+    live.iter()
+        .filter(|candidate| candidate.run.is_some())
+        .max_by_key(|c| (c.time_ns, &c.run))
+        .and_then(|c| c.run.clone())
+}
+
+fn select(directory: &Path, candidates: Vec<Candidate>, runs: &Runs, inputs: &mut Inputs) {
+    let newest = newest_run(directory, &candidates);
+    let others = candidates
+        .iter()
+        .filter(|c| c.run.is_some() && c.run != newest);
+    let previous = others
+        .max_by_key(|c| (c.time_ns, &c.run))
+        .and_then(|c| c.run.clone());
+    let wanted = |candidate: &Candidate| match runs {
+        Runs::All => true,
+        Runs::Named(run) => candidate.run.as_ref().or(newest.as_ref()) == Some(run),
+        Runs::Previous => previous.is_some() && candidate.run == previous,
+        Runs::Newest => candidate.live && (candidate.run.is_none() || candidate.run == newest),
+    };
+    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    let mut files = BTreeSet::new();
+    for candidate in &candidates {
+        if wanted(candidate) {
+            files.insert(Input {
+                path: candidate.path.clone(),
+                named: false,
+            });
+        } else {
+            *left_out
+                .entry(candidate.run.clone().unwrap_or_default())
+                .or_default() += 1;
+        }
+    }
+    inputs.files.extend(files);
+    inputs.left_out.extend(
+        left_out
+            .into_iter()
+            .map(|(run, fragments)| LeftOut { run, fragments }),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::header;
+    use sa_recorder::format::FragmentHeader;
+
+    fn write(path: &Path, run: Option<&str>, realtime_ns: u64) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut text = String::new();
+        if let Some(run) = run {
+            let args = FragmentHeader {
+                run: run.into(),
+                ..header(1)
+            };
+            text +=
+                &(serde_json::to_string(&Metadata::new(1, "sa_fragment", args)).unwrap() + "\n");
+            let anchor = Anchor {
+                monotonic_ns: 1,
+                realtime_ns,
+                uncertainty_ns: 1,
+            };
+            text +=
+                &(serde_json::to_string(&Metadata::new(1, "sa_anchor", anchor)).unwrap() + "\n");
+        }
+        fs::write(path, text).unwrap();
+    }
+
+    fn names(dir: &Path, runs: &Runs) -> Vec<String> {
+        let inputs = find(&[dir.to_owned()], runs);
+        inputs
+            .files
+            .iter()
+            .map(|file| {
+                file.path
+                    .file_name()
+                    .unwrap()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn runs_are_told_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let fragments = dir.path().join("fragments");
+        write(&fragments.join("trace.1.jsonl"), Some("b"), 200);
+        write(&fragments.join("trace.2.jsonl"), Some("a"), 300);
+        write(&fragments.join("trace.3.jsonl"), None, 0);
+        write(&dir.path().join("previous/z/trace.4.jsonl"), Some("z"), 100);
+        fs::write(dir.path().join("trace.json"), "{}").unwrap();
+        assert_eq!(
+            names(dir.path(), &Runs::Newest),
+            ["trace.2.jsonl", "trace.3.jsonl"]
+        );
+        assert_eq!(
+            names(&fragments, &Runs::Newest),
+            ["trace.2.jsonl", "trace.3.jsonl"]
+        );
+        assert_eq!(names(dir.path(), &Runs::Previous), ["trace.1.jsonl"]);
+        assert_eq!(
+            names(dir.path(), &Runs::Named("z".into())),
+            ["trace.4.jsonl"]
+        );
+        assert_eq!(names(dir.path(), &Runs::All).len(), 4);
+        let left_out = find(&[dir.path().to_owned()], &Runs::Newest).left_out;
+        assert_eq!(
+            left_out
+                .iter()
+                .map(|left| left.run.as_str())
+                .collect::<Vec<_>>(),
+            ["b", "z"]
+        );
+    }
+
+    #[test]
+    fn patterns_take_fragments_only() {
+        let dir = tempfile::tempdir().unwrap();
+        write(&dir.path().join("trace.1.jsonl"), None, 0);
+        write(&dir.path().join("trace.1.ring"), None, 0);
+        assert_eq!(
+            names(&dir.path().join("*"), &Runs::Newest),
+            ["trace.1.jsonl"]
+        );
+    }
+}

@@ -1,0 +1,466 @@
+//! A validating scanner for one JSON object: RFC 8259 grammar, and where the event fields stand.
+//!
+//! In: bytes that may be anything. Out: whether they are one JSON object, and the spans of the top-level members the merge
+//! looks at. UTF-8 is not checked here. Nothing is allocated.
+
+/// Deepest nesting accepted, the same as serde_json's.
+const MAX_DEPTH: u32 = 127;
+
+/// A byte range of a line; `end` 0 means absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+}
+
+impl Span {
+    /// Tells whether the member is there.
+    pub fn is_some(self) -> bool {
+        self.end != 0
+    }
+
+    /// The bytes, empty if absent.
+    pub fn of(self, line: &[u8]) -> &[u8] {
+        line.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// Where the values of the top-level members stand; of a repeated key the last one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// `ph`
+    pub ph: Span,
+    /// `ts`
+    pub ts: Span,
+    /// `dur`
+    pub dur: Span,
+    /// `pid`
+    pub pid: Span,
+    /// `tid`
+    pub tid: Span,
+    /// `id`, from its key on
+    pub id: Span,
+    /// `id2`, from its key on
+    pub id2: Span,
+    /// `name`
+    pub name: Span,
+    /// `cat`
+    pub cat: Span,
+    /// `args`
+    pub args: Span,
+    /// Whether one of these keys stands there more than once.
+    pub repeated: bool,
+}
+
+/// Finds the members that tell where an event belongs, in a line that [`scan_object`] has accepted without a repeated key; what comes
+/// after the last of them is not looked at.
+pub(crate) fn scan_front(line: &[u8]) -> Option<Fields> {
+    let mut scanner = Scanner { bytes: line, at: 0 };
+    let mut fields = Fields::default();
+    scanner.space();
+    scanner.expect(b'{')?;
+    scanner.space();
+    while !fields.place_an_event(line) {
+        scanner.member(&mut fields)?;
+        if scanner.peek() != b',' {
+            break;
+        }
+        scanner.at += 1;
+        scanner.space();
+    }
+    Some(fields)
+}
+
+impl Fields {
+    /// Whether nothing else of the event can need another text: flows and metadata are read to their end.
+    #[inline(always)]
+    fn place_an_event(&self, line: &[u8]) -> bool {
+        let timed = self.pid.is_some() && self.tid.is_some() && self.ts.is_some();
+        timed
+            && match self.ph.of(line) {
+                b"\"X\"" => self.dur.is_some(),
+                b"\"i\"" | b"\"C\"" | b"\"B\"" | b"\"E\"" => true,
+                _ => false,
+            }
+    }
+}
+
+/// Scans a line that must be exactly one JSON object (white space around it allowed).
+pub fn scan_object(line: &[u8]) -> Option<Fields> {
+    let mut scanner = Scanner { bytes: line, at: 0 };
+    let mut fields = Fields::default();
+    scanner.space();
+    scanner.members(&mut fields)?;
+    scanner.space();
+    (scanner.at == line.len()).then_some(fields)
+}
+
+struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Scanner<'_> {
+    #[inline(always)]
+    fn peek(&self) -> u8 {
+        self.bytes.get(self.at).copied().unwrap_or(0)
+    }
+
+    #[inline(always)]
+    fn space(&mut self) {
+        while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n') {
+            self.at += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.peek() == byte).then(|| self.at += 1)
+    }
+
+    /// The top-level object, noting the fields.
+    fn members(&mut self, fields: &mut Fields) -> Option<()> {
+        self.expect(b'{')?;
+        self.space();
+        if self.peek() == b'}' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            self.member(fields)?;
+            if self.peek() == b',' {
+                self.at += 1;
+                self.space();
+            } else {
+                return self.expect(b'}');
+            }
+        }
+    }
+
+    /// A key and its value, and the space after them.
+    #[inline(always)]
+    fn member(&mut self, fields: &mut Fields) -> Option<()> {
+        let key_start = self.at;
+        self.string()?;
+        let key_end = self.at;
+        self.space();
+        self.expect(b':')?;
+        self.space();
+        let start = self.at;
+        self.value(1)?;
+        let value = Span {
+            start,
+            end: self.at,
+        };
+        let key = &self.bytes[key_start + 1..key_end - 1];
+        note(fields, key, key_start, value);
+        self.space();
+        Some(())
+    }
+
+    fn value(&mut self, depth: u32) -> Option<()> {
+        match self.peek() {
+            b'"' => self.string(),
+            b'-' | b'0'..=b'9' => self.number(),
+            b'{' => self.object(depth + 1),
+            b'[' => self.array(depth + 1),
+            b't' => self.literal(b"true"),
+            b'f' => self.literal(b"false"),
+            b'n' => self.literal(b"null"),
+            _ => None,
+        }
+    }
+
+    fn object(&mut self, depth: u32) -> Option<()> {
+        self.open(depth)?;
+        if self.peek() == b'}' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            self.string()?;
+            self.space();
+            self.expect(b':')?;
+            self.space();
+            self.value(depth)?;
+            self.space();
+            if self.peek() == b',' {
+                self.at += 1;
+                self.space();
+            } else {
+                return self.expect(b'}');
+            }
+        }
+    }
+
+    fn array(&mut self, depth: u32) -> Option<()> {
+        self.open(depth)?;
+        if self.peek() == b']' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            self.value(depth)?;
+            self.space();
+            if self.peek() == b',' {
+                self.at += 1;
+                self.space();
+            } else {
+                return self.expect(b']');
+            }
+        }
+    }
+
+    fn open(&mut self, depth: u32) -> Option<()> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        self.at += 1;
+        self.space();
+        Some(())
+    }
+
+    #[inline(always)]
+    fn string(&mut self) -> Option<()> {
+        self.expect(b'"')?;
+        loop {
+            self.plain_text();
+            match self.bytes.get(self.at)? {
+                b'"' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                b'\\' => self.escape()?,
+                byte if *byte < 0x20 => return None,
+                _ => self.at += 1,
+            }
+        }
+    }
+
+    /// Skips eight bytes at a time while none of them is a quote, a backslash or a control character.
+    #[inline(always)]
+    fn plain_text(&mut self) {
+        const ONES: u64 = 0x0101_0101_0101_0101;
+        const HIGHS: u64 = 0x8080_8080_8080_8080;
+        while let Some(eight) = self
+            .bytes
+            .get(self.at..)
+            .and_then(|rest| rest.first_chunk::<8>())
+        {
+            let word = u64::from_le_bytes(*eight);
+            let quote = word ^ (ONES * 0x22);
+            let escape = word ^ (ONES * 0x5c);
+            let found = ((quote.wrapping_sub(ONES) & !quote)
+                | (escape.wrapping_sub(ONES) & !escape)
+                | (word.wrapping_sub(ONES * 0x20) & !word))
+                & HIGHS;
+            if found != 0 {
+                self.at += (found.trailing_zeros() / 8) as usize;
+                return;
+            }
+            self.at += 8;
+        }
+    }
+
+    fn escape(&mut self) -> Option<()> {
+        self.at += 1;
+        match self.peek() {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
+            b'u' => {
+                let digits = self.bytes.get(self.at + 1..self.at + 5)?;
+                if !digits.iter().all(u8::is_ascii_hexdigit) {
+                    return None;
+                }
+                self.at += 5;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn number(&mut self) -> Option<()> {
+        if self.peek() == b'-' {
+            self.at += 1;
+        }
+        if self.peek() == b'0' {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == b'.' {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), b'e' | b'E') {
+            self.at += 1;
+            if matches!(self.peek(), b'+' | b'-') {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Some(())
+    }
+
+    #[inline(always)]
+    fn digits(&mut self) -> Option<()> {
+        let start = self.at;
+        while self.peek().is_ascii_digit() {
+            self.at += 1;
+        }
+        (self.at > start).then_some(())
+    }
+
+    fn literal(&mut self, text: &[u8]) -> Option<()> {
+        self.bytes[self.at..]
+            .starts_with(text)
+            .then(|| self.at += text.len())
+    }
+}
+
+#[inline(always)]
+fn note(fields: &mut Fields, key: &[u8], key_start: usize, value: Span) {
+    let from_key = Span {
+        start: key_start,
+        end: value.end,
+    };
+    let (field, span) = match key {
+        b"ph" => (&mut fields.ph, value),
+        b"ts" => (&mut fields.ts, value),
+        b"dur" => (&mut fields.dur, value),
+        b"pid" => (&mut fields.pid, value),
+        b"tid" => (&mut fields.tid, value),
+        b"id" => (&mut fields.id, from_key),
+        b"id2" => (&mut fields.id2, from_key),
+        b"name" => (&mut fields.name, value),
+        b"cat" => (&mut fields.cat, value),
+        b"args" => (&mut fields.args, value),
+        _ => return,
+    };
+    fields.repeated |= field.is_some();
+    *field = span;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::value::RawValue;
+    use std::collections::HashMap;
+
+    fn serde_accepts(line: &[u8]) -> bool {
+        std::str::from_utf8(line)
+            .is_ok_and(|text| serde_json::from_str::<HashMap<String, &RawValue>>(text).is_ok())
+    }
+
+    fn ours_accepts(line: &[u8]) -> bool {
+        std::str::from_utf8(line).is_ok() && scan_object(line).is_some()
+    }
+
+    #[test]
+    fn agrees_with_serde_json_on_a_table() {
+        let table: Vec<String> = [
+            "{}",
+            " { } ",
+            "{\"a\":1}",
+            "{\"a\":01}",
+            "{\"a\":-0.5e+3}",
+            "{\"a\":.5}",
+            "{\"a\":1.}",
+            "{\"a\":NaN}",
+            "{\"a\":-Infinity}",
+            "{\"a\":\"\\u12g4\"}",
+            "{\"a\":\"\\u1234\"}",
+            "{\"a\":\"\t\"}",
+            "{\"a\":\"\u{7f}\"}",
+            "{\"a\":[1,2,]}",
+            "{\"a\":1,}",
+            "{,}",
+            "[]",
+            "1",
+            "{\"a\":{\"b\":[{}]}}",
+            "{\"a\":tru}",
+            "{\"a\":null} x",
+            "{\"a\" : [ 1 , 2 ] }\r",
+            "{\"a\":\"\\\"}",
+            "{a:1}",
+            "{'a':1}",
+            "{\"a\":\"é…\"}",
+            "",
+            "{",
+            "{\"",
+            "{\"a\":\"\\x\"}",
+        ]
+        .map(String::from)
+        .to_vec();
+        for text in &table {
+            assert_eq!(
+                ours_accepts(text.as_bytes()),
+                serde_accepts(text.as_bytes()),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn nests_as_deep_as_serde_json_values() {
+        for levels in 120..135 {
+            let text = format!("{{\"a\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+            let serde = serde_json::from_str::<serde_json::Value>(&text).is_ok();
+            assert_eq!(scan_object(text.as_bytes()).is_some(), serde, "{levels}");
+        }
+    }
+
+    #[test]
+    fn agrees_with_serde_json_on_mutated_lines() {
+        let seeds: [&[u8]; 3] = [
+            br#"{"ph":"X","pid":4711,"tid":4712,"ts":81234567.891,"dur":1250.004,"name":"a\u00e9\"b","cat":"w","args":{"p":1,"d":[7,-1e3,null,true],"s":"x"}}"#,
+            "{\"name\" : \"té\", \"ph\":\"i\", \"ts\":1, \"pid\":-1, \"args\":{\"a\":{\"b\":[[],{}]}}}".as_bytes(),
+            br#"{"ph":"f","pid":1,"tid":2,"ts":3.000,"id2":{"global":"0x1f"},"bp":"e","name":"r","cat":"c"}"#,
+        ];
+        let alphabet = b"{}[]\",:\\eE+-.019tfnu \t\x01\xff\xc3";
+        let mut state = 88_172_645_463_325_252_u64;
+        let mut next = |limit: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            usize::try_from(state >> 16).expect("64-bit") % limit
+        };
+        let mut accepted = 0;
+        for round in 0..200_000 {
+            let mut line = seeds[round % 3].to_vec();
+            for _ in 0..=next(2) {
+                let at = next(line.len());
+                match next(4) {
+                    0 => line.truncate(at.max(1)),
+                    1 if line.len() > 1 => drop(line.remove(at)),
+                    2 => line[at] = alphabet[next(alphabet.len())],
+                    _ => line.insert(at, alphabet[next(alphabet.len())]),
+                }
+            }
+            let ours = ours_accepts(&line);
+            assert_eq!(
+                ours,
+                serde_accepts(&line),
+                "{}",
+                String::from_utf8_lossy(&line)
+            );
+            accepted += usize::from(ours);
+        }
+        assert!(
+            accepted > 10_000,
+            "the mutations must leave some lines valid, got {accepted}"
+        );
+    }
+
+    #[test]
+    fn finds_the_fields() {
+        let line = br#" {"args":{"ts":9},"ts":1.5,"pid":7,"id2":{"local":"0x1"}} "#;
+        let fields = scan_object(line).unwrap();
+        assert_eq!(fields.ts.of(line), b"1.5");
+        assert_eq!(fields.pid.of(line), b"7");
+        assert_eq!(fields.id2.of(line), br#""id2":{"local":"0x1"}"#);
+        assert_eq!(fields.args.of(line), br#"{"ts":9}"#);
+        assert!(!fields.tid.is_some());
+    }
+}

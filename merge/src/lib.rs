@@ -1,0 +1,143 @@
+//! Stitches the fragments of many processes into one Chrome trace that Perfetto opens.
+//!
+//! ```no_run
+//! let options = trace_merge::Options::new(["profile_out".into()]);
+//! let report = trace_merge::merge(&options)?;
+//! println!("{} events, {} damaged places", report.events_total, report.damage_total);
+//! # Ok::<(), trace_merge::Error>(())
+//! ```
+//!
+//! Paths lead to fragments and their rings ([`merge`] reads both, of live processes too); each recorder's blocks and ring are put
+//! together so that every position counts once; the first pass indexes newline-cut chunks in parallel; clocks and identities are
+//! settled; the second pass copies every line and replaces only its times and ids.
+//!
+//! What it guarantees: every line that is an event is in the trace, once, in the same order whatever the number of threads; every
+//! line that is not is counted, by kind and place ([`Report`]). Lines are never held in memory as events, so the heap does not
+//! grow with the trace. A trace appears under its name only when it is whole.
+
+pub mod blocks;
+mod clock;
+mod copy;
+mod damage;
+mod flow;
+mod fragment;
+mod identity;
+mod index;
+mod input;
+pub mod json;
+pub mod line;
+mod merge;
+mod number;
+mod order;
+mod output;
+mod patch;
+mod plan;
+mod recording;
+mod report;
+pub mod ring;
+#[cfg(test)]
+mod sample;
+pub mod scan;
+mod settle;
+mod sink;
+mod source;
+mod tally;
+
+pub use clock::Placement;
+pub use damage::{Damage, Kind};
+pub use merge::merge;
+pub use report::{InputReport, LeftOut, ProcessReport, Report};
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Which runs of a directory to merge.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Runs {
+    /// The newest one.
+    #[default]
+    Newest,
+    /// The newest one but one.
+    Previous,
+    /// The one with this id.
+    Named(String),
+    /// All of them.
+    All,
+}
+
+/// Where the trace goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Output {
+    /// `trace.json` in the run directory.
+    #[default]
+    Default,
+    /// A file; compressed if its name ends in `.gz`.
+    File(PathBuf),
+    /// The standard output.
+    Stdout,
+}
+
+/// What to merge and how.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Run directories, fragment directories, fragments, patterns.
+    pub paths: Vec<PathBuf>,
+    /// Where the trace goes.
+    pub output: Output,
+    /// Which runs of the directories.
+    pub runs: Runs,
+    /// Worker threads, 0 for one per core.
+    pub threads: usize,
+    /// Whether fragments of dead processes are settled afterwards (FORMAT.md §4): their ring's contents appended, the ring removed.
+    pub settle: bool,
+}
+
+impl Options {
+    /// Merges `paths` into the run directory's `trace.json` and settles what is left of dead processes.
+    pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Options {
+        Options {
+            paths: paths.into_iter().collect(),
+            settle: true,
+            ..Options::default()
+        }
+    }
+}
+
+/// Why there is no trace.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No input could be read.
+    #[error("nothing to merge: {0}")]
+    NothingUsable(String),
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The trace could not be written.
+    #[error("{}: {source}", path.display())]
+    Write {
+        /// The trace.
+        path: PathBuf,
+        /// What happened.
+        source: io::Error,
+    },
+    /// The reader of the standard output went away.
+    #[error("standard output was closed")]
+    BrokenPipe,
+}
+
+impl Error {
+    fn of_write(path: &Path, source: io::Error) -> Error {
+        match source.kind() {
+            io::ErrorKind::BrokenPipe => Error::BrokenPipe,
+            _ if path.as_os_str().is_empty() => Error::Write {
+                path: PathBuf::from("standard output"),
+                source,
+            },
+            _ => Error::Write {
+                path: path.to_owned(),
+                source,
+            },
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The way from paths to a trace.
+
+use crate::blocks::split;
+use crate::copy::Job;
+use crate::damage::Kind;
+use crate::fragment::{FileId, Fragment, RingFile, read_ring, ring_path};
+use crate::index::Index;
+use crate::input::{self, Inputs};
+use crate::output::Destination;
+use crate::plan::Plan;
+use crate::recording::{Assembly, Recording};
+use crate::report::Report;
+use crate::settle::settle;
+use crate::sink::Sink;
+use crate::source::{by_recording, chunks, index, sources};
+use crate::tally::tell_sources;
+use crate::{Error, Options, Runs};
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+/// Merges fragments into one trace.
+///
+/// # Errors
+/// If nothing could be read, the output is one of the inputs, or the trace could not be written. Damage is no error.
+pub fn merge(options: &Options) -> Result<Report, Error> {
+    let inputs = input::find(&options.paths, &options.runs);
+    let mut report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        ..Report::default()
+    };
+    let recordings = open(&inputs, &mut report);
+    if recordings.is_empty() {
+        return Err(Error::NothingUsable(describe(options, &inputs)));
+    }
+    report.left_out.clone_from(&inputs.left_out);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .build();
+    let pool = pool.map_err(|error| Error::Usage(format!("threads: {error}")))?;
+    let assemblies: Vec<Assembly> = pool.install(|| recordings.par_iter().map(assemble).collect());
+    let mut sources = sources(&recordings, &assemblies);
+    let mut chunks = chunks(&sources);
+    pool.install(|| index(&mut sources, &mut chunks));
+    let indexes = by_recording(&recordings, &sources);
+    let plan = Plan::new(&recordings, &indexes);
+    plan.tell(&mut report);
+    tell_sources(&recordings, &assemblies, &sources, &indexes, &mut report);
+    refuse_nonsense(&recordings, &report)?;
+    let (destination, target) =
+        Destination::open(&options.output, inputs.run_directory.as_deref())?;
+    refuse_inputs(&destination, &recordings)?;
+    let sink = Sink::new(target, destination.is_gzip());
+    let job = Job {
+        recordings: &recordings,
+        sources: &sources,
+        chunks: &chunks,
+        plan: &plan,
+        sink: &sink,
+    };
+    let path = destination.path().map(Path::to_owned).unwrap_or_default();
+    let failed = |source| Error::of_write(&path, source);
+    job.run(pool.current_num_threads(), &report)
+        .map_err(failed)?;
+    report.output_bytes = sink.finish().map_err(failed)?;
+    report.output = destination.finish()?;
+    if options.settle {
+        settle_all(&recordings, &assemblies, &indexes, &mut report);
+    }
+    Ok(report)
+}
+
+/// Opens everything: each ring before its fragments, for what is flushed meanwhile is then in the fragment.
+fn open(inputs: &Inputs, report: &mut Report) -> Vec<Recording> {
+    for (path, why) in &inputs.unreadable {
+        report.add_damage(path, 0, Kind::Unreadable, Some(why.clone()));
+    }
+    let ring_paths: BTreeSet<PathBuf> = inputs
+        .files
+        .iter()
+        .filter_map(|file| ring_path(&file.path))
+        .collect();
+    let mut rings: BTreeMap<PathBuf, RingFile> = ring_paths
+        .into_iter()
+        .map(|path| (path.clone(), read_ring(&path)))
+        .collect();
+    let mut groups: Vec<(Option<String>, Option<PathBuf>, Vec<Fragment>)> = Vec::new();
+    let mut known: BTreeSet<FileId> = BTreeSet::new();
+    let mut by_nonce: HashMap<String, usize> = HashMap::new();
+    for file in &inputs.files {
+        let fragment = match Fragment::open(&file.path, file.named) {
+            Ok(fragment) => fragment,
+            Err(error) => {
+                report.add_damage(&file.path, 0, Kind::Unreadable, Some(error.to_string()));
+                continue;
+            }
+        };
+        if !known.insert(fragment.id) {
+            continue;
+        }
+        let key = recorder_key(&fragment);
+        let group = key
+            .as_ref()
+            .and_then(|key| by_nonce.get(key).copied())
+            .unwrap_or(groups.len());
+        if group == groups.len() {
+            by_nonce.extend(key.clone().map(|key| (key, group)));
+            groups.push((key, ring_path(&file.path), Vec::new()));
+        }
+        groups[group].2.push(fragment);
+    }
+    let recordings = groups.into_iter().map(|(_, ring_path, mut fragments)| {
+        fragments.sort_by_key(|fragment| fragment.header.as_ref().map(|header| header.segment));
+        let ring = ring_path.as_ref().and_then(|path| rings.remove(path));
+        Recording::new(fragments, ring_path, ring)
+    });
+    recordings.collect()
+}
+
+/// What tells recorders apart; fragments without a header stand for themselves.
+fn recorder_key(fragment: &Fragment) -> Option<String> {
+    let header = fragment.header.as_ref()?;
+    let (host, boot, nonce) = (&header.host, &header.boot_id, &header.nonce);
+    Some(format!(
+        "{host}\0{boot}\0{}\0{}\0{}\0{nonce}",
+        header.pid_ns, header.pid, header.start_time
+    ))
+}
+
+fn describe(options: &Options, inputs: &Inputs) -> String {
+    let mut words: Vec<String> = inputs
+        .unreadable
+        .iter()
+        .map(|(path, why)| format!("{}: {why}", path.display()))
+        .collect();
+    words.extend(
+        inputs
+            .files
+            .iter()
+            .map(|file| format!("{}: cannot be read", file.path.display())),
+    );
+    if words.is_empty() {
+        let paths: Vec<_> = options
+            .paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let run = match &options.runs {
+            Runs::Named(run) => format!(" of run {run}"),
+            Runs::Previous => " of a previous run".to_owned(),
+            Runs::Newest | Runs::All => String::new(),
+        };
+        words.push(format!("no fragments{run} found in {}", paths.join(", ")));
+    }
+    if !inputs.left_out.is_empty() {
+        let runs: Vec<_> = inputs
+            .left_out
+            .iter()
+            .map(|left| left.run.as_str())
+            .collect();
+        words.push(format!(
+            "there are other runs ({}); see --run, --previous, --all-runs",
+            runs.join(", ")
+        ));
+    }
+    words.join("; ")
+}
+
+fn assemble(recording: &Recording) -> Assembly {
+    let pieces: Vec<_> = recording
+        .fragments
+        .par_iter()
+        .map(|fragment| split(fragment.content.bytes()))
+        .collect();
+    recording.assemble(&pieces)
+}
+
+/// Inputs without one event, header or name are no trace at all.
+fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Result<(), Error> {
+    let known = recordings
+        .iter()
+        .any(|recording| recording.header().is_some());
+    if known || report.events_total > 0 || report.damage_total == 0 {
+        return Ok(());
+    }
+    let inputs = report.inputs.iter().filter(|input| input.damage > 0);
+    let paths: Vec<_> = inputs
+        .map(|input| input.path.display().to_string())
+        .collect();
+    let kinds: Vec<_> = report
+        .damage_by_kind
+        .keys()
+        .map(ToString::to_string)
+        .collect();
+    Err(Error::NothingUsable(format!(
+        "no event in {} ({})",
+        paths.join(", "),
+        kinds.join(", ")
+    )))
+}
+
+fn refuse_inputs(destination: &Destination, recordings: &[Recording]) -> Result<(), Error> {
+    let Some(path) = destination.path() else {
+        return Ok(());
+    };
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return Ok(());
+    };
+    let id = FileId::of(&metadata);
+    let of_recording = |recording: &Recording| {
+        let ring = recording.ring.iter().any(|(_, ring)| *ring == id);
+        ring || recording.fragments.iter().any(|fragment| fragment.id == id)
+    };
+    if recordings.iter().any(of_recording) {
+        return Err(Error::Usage(format!(
+            "{}: the output is one of the inputs",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
+fn settle_all(
+    recordings: &[Recording],
+    assemblies: &[Assembly],
+    indexes: &[Index],
+    report: &mut Report,
+) {
+    for ((recording, assembly), index) in recordings.iter().zip(assemblies).zip(indexes) {
+        let last_ns = index
+            .threads
+            .values()
+            .map(|activity| activity.last_ns)
+            .max()
+            .unwrap_or(0);
+        if settle(recording, assembly, last_ns)
+            && let Some(last) = recording.fragments.last()
+            && let Some(input) = report
+                .inputs
+                .iter_mut()
+                .find(|input| input.path == last.path)
+        {
+            input.settled = true;
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! An event line with its time and ids replaced, everything else as it was.
+
+use crate::flow;
+use crate::line::Event;
+use crate::number::write_micros;
+
+/// Where a thread's events go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// Output process id, decimal.
+    pub(crate) pid: Box<[u8]>,
+    /// Output thread id, decimal.
+    pub(crate) tid: Box<[u8]>,
+    /// Ordinal of the process, the scope of its flow ids.
+    pub(crate) ordinal: u64,
+}
+
+#[derive(Clone, Copy)]
+enum Edit {
+    Pid,
+    MissingTid,
+    Tid,
+    Ts,
+    Dur,
+    Id(u64),
+    OtherId,
+}
+
+/// Up to six edits in the order of their places.
+struct Edits {
+    list: [(usize, usize, Edit); 6],
+    len: usize,
+}
+
+impl Edits {
+    #[inline(always)]
+    fn add(&mut self, start: usize, end: usize, edit: Edit) {
+        let mut at = self.len;
+        while at > 0 && self.list[at - 1].0 > start {
+            self.list[at] = self.list[at - 1];
+            at -= 1;
+        }
+        self.list[at] = (start, end, edit);
+        self.len += 1;
+    }
+}
+
+/// Appends the line with its ids taken from `target` and its time moved by `shift_ns`, which brings it to 0 or later.
+#[inline]
+pub(crate) fn write_line(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
+    let edits = plan(event, target);
+    let mut copied = 0;
+    for (start, end, edit) in &edits.list[..edits.len] {
+        out.extend_from_slice(&event.line[copied..*start]);
+        copied = *end;
+        match edit {
+            Edit::Pid => out.extend_from_slice(&target.pid),
+            Edit::Tid => out.extend_from_slice(&target.tid),
+            Edit::MissingTid => {
+                out.extend_from_slice(br#","tid":"#);
+                out.extend_from_slice(&target.tid);
+            }
+            Edit::Ts => write_micros((event.ts_ns + shift_ns).max(0).unsigned_abs(), out),
+            Edit::Dur => write_micros(event.dur_ns.unsigned_abs(), out),
+            Edit::Id(id) => flow::write_id(*id, out),
+            Edit::OtherId => out.extend_from_slice(br#""id_""#),
+        }
+    }
+    out.extend_from_slice(&event.line[copied..]);
+}
+
+#[inline(always)]
+fn plan(event: &Event<'_>, target: &Target) -> Edits {
+    let fields = &event.fields;
+    let mut edits = Edits {
+        list: [(0, 0, Edit::Pid); 6],
+        len: 0,
+    };
+    edits.add(fields.pid.start, fields.pid.end, Edit::Pid);
+    if fields.tid.is_some() {
+        edits.add(fields.tid.start, fields.tid.end, Edit::Tid);
+    } else {
+        edits.add(fields.pid.end, fields.pid.end, Edit::MissingTid);
+    }
+    if !event.is_metadata() {
+        edits.add(fields.ts.start, fields.ts.end, Edit::Ts);
+    }
+    if event.rounds_dur {
+        edits.add(fields.dur.start, fields.dur.end, Edit::Dur);
+    }
+    if flow::has_id(event.phase)
+        && let Some(id) = flow::trace_id(event, target.ordinal)
+    {
+        let from = if fields.id2.is_some() {
+            fields.id2
+        } else {
+            fields.id
+        };
+        edits.add(from.start, from.end, Edit::Id(id));
+        if fields.id2.is_some() && fields.id.is_some() {
+            edits.add(fields.id.start, fields.id.start + 4, Edit::OtherId);
+        }
+    }
+    edits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::{parse, parse_canonical};
+
+    fn patched(line: &str) -> String {
+        let target = Target {
+            pid: b"7".as_slice().into(),
+            tid: b"8".as_slice().into(),
+            ordinal: 0,
+        };
+        let mut out = Vec::new();
+        write_line(
+            &parse(line.as_bytes()).expect("an event"),
+            &target,
+            -1_000,
+            &mut out,
+        );
+        if let Some(event) = parse_canonical(line.as_bytes()) {
+            let mut fast = Vec::new();
+            write_line(&event, &target, -1_000, &mut fast);
+            assert_eq!(fast, out, "both ways give the same bytes");
+        }
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn replaces_only_times_and_ids() {
+        let table = [
+            (
+                r#"{"ph":"X","pid":4711,"tid":4712,"ts":81.891,"dur":1250.004,"name":"ts","cat":"pid","args":{"ts":5,"pid":1}}"#,
+                r#"{"ph":"X","pid":7,"tid":8,"ts":80.891,"dur":1250.004,"name":"ts","cat":"pid","args":{"ts":5,"pid":1}}"#,
+            ),
+            (
+                r#"{"ts": 5, "name":"a", "tid":139772473715072, "dur" : 7, "pid":1,"ph":"X"}"#,
+                r#"{"ts": 4.000, "name":"a", "tid":8, "dur" : 7, "pid":7,"ph":"X"}"#,
+            ),
+            (
+                r#"{"pid":1,"ph":"i","ts":"1.25"}"#,
+                r#"{"pid":7,"tid":8,"ph":"i","ts":0.250}"#,
+            ),
+            (
+                r#"{"ph":"s","pid":1,"tid":2,"ts":3.500,"id2":{"local":"0x1f"},"name":"r","cat":"f"}"#,
+                r#"{"ph":"s","pid":7,"tid":8,"ts":2.500,"id":"0x1000000001f","name":"r","cat":"f"}"#,
+            ),
+            (
+                r#"{"ph":"b","pid":1,"tid":2,"ts":3,"id":5,"id2":{"local":"0x1"}}"#,
+                r#"{"ph":"b","pid":7,"tid":8,"ts":2.000,"id_":5,"id":"0x10000000001"}"#,
+            ),
+            (
+                r#"{"ph":"M","pid":1,"tid":0,"ts":5,"name":"process_name"}"#,
+                r#"{"ph":"M","pid":7,"tid":8,"ts":5,"name":"process_name"}"#,
+            ),
+            (
+                r#"{"ph":"X","pid":1,"tid":1,"ts":1.00049,"dur":1.0001}"#,
+                r#"{"ph":"X","pid":7,"tid":8,"ts":0.000,"dur":1.001}"#,
+            ),
+        ];
+        for (line, expected) in table {
+            assert_eq!(patched(line), expected);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What the second pass does to each recording's lines: output ids and the shift of its clock.
+
+use crate::clock::{Clocks, Reading};
+use crate::identity::{Identities, Member};
+use crate::index::Index;
+use crate::order::{metadata_lines, shown_names};
+use crate::patch::Target;
+use crate::recording::Recording;
+use crate::report::{ProcessReport, Report};
+use std::collections::HashMap;
+
+/// What the second pass does to each recording's lines.
+pub(crate) struct Plan {
+    pub(crate) identities: Identities,
+    pub(crate) targets: Vec<HashMap<(i64, i64), Target>>,
+    /// What to add to each recording's times to get the trace's.
+    pub(crate) shifts_ns: Vec<i64>,
+    pub(crate) base_ns: i64,
+    pub(crate) clocks: Clocks,
+}
+
+impl Plan {
+    pub(crate) fn new(recordings: &[Recording], indexes: &[Index]) -> Plan {
+        let readings: Vec<Reading<'_>> = recordings
+            .iter()
+            .zip(indexes)
+            .filter_map(|(recording, index)| {
+                Some(Reading {
+                    header: recording.header()?,
+                    anchor: index.anchor,
+                })
+            })
+            .collect();
+        let clocks = Clocks::new(&readings);
+        let shift = |recording: &Recording| clocks.shift_ns(recording.header());
+        let member = |(recording, index)| Member {
+            header: Recording::header(recording),
+            index,
+            shift_ns: shift(recording),
+        };
+        let members: Vec<Member<'_>> = recordings.iter().zip(indexes).map(member).collect();
+        let identities = Identities::new(&members);
+        let targets = identities.targets(&members);
+        let first = identities
+            .processes
+            .iter()
+            .map(|process| process.activity.first_ns)
+            .min();
+        let base_ns = first.filter(|first| *first != i64::MAX).unwrap_or(0);
+        let shifts_ns = members
+            .iter()
+            .map(|member| member.shift_ns - base_ns)
+            .collect();
+        Plan {
+            identities,
+            targets,
+            shifts_ns,
+            base_ns,
+            clocks,
+        }
+    }
+
+    pub(crate) fn tell(&self, report: &mut Report) {
+        let from_base =
+            |ns: i64| (ns.unsigned_abs() <= u64::MAX / 4).then(|| ns.saturating_sub(self.base_ns));
+        let names = shown_names(&self.identities.processes);
+        let processes = self
+            .identities
+            .processes
+            .iter()
+            .zip(names)
+            .map(|(process, name)| ProcessReport {
+                name,
+                pid: process.pid,
+                output_pid: process.output_pid,
+                host: process.host.clone(),
+                main: process.main,
+                threads: process
+                    .threads
+                    .values()
+                    .filter(|thread| thread.is_used())
+                    .count(),
+                events: process.activity.events,
+                first_ns: from_base(process.activity.first_ns),
+                last_ns: from_base(process.activity.last_ns),
+            });
+        report.processes = processes.collect();
+        report.base_ns = self.base_ns;
+        report.clocks = self.clocks.placements();
+        report.events_added = metadata_lines(&self.identities.processes).len() as u64;
+    }
+}

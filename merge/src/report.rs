@@ -1,0 +1,247 @@
+//! What a merge did, for people and for machines.
+
+use crate::clock::Placement;
+use crate::damage::{Damage, Kind, LISTED, Places};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// A run that was there and not asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Run id, empty where the fragments name none.
+    pub run: String,
+    /// Its fragments.
+    pub fragments: usize,
+}
+
+/// One fragment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct InputReport {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Run id, if it has a header.
+    pub run: Option<String>,
+    /// Process id in its header.
+    pub pid: Option<u32>,
+    /// Events taken from the file.
+    pub events: u64,
+    /// Events taken from its ring, unfinished spans included.
+    pub ring_events: u64,
+    /// Damaged places in the file and its ring.
+    pub damage: u64,
+    /// Whether the merge appended what the ring held and removed the ring.
+    pub settled: bool,
+}
+
+/// One process of the trace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProcessReport {
+    /// The name shown.
+    pub name: Option<String>,
+    /// The process id it had.
+    pub pid: i64,
+    /// The process id in the trace.
+    pub output_pid: u32,
+    /// Host, if a header names it.
+    pub host: Option<String>,
+    /// Whether it is its run's main process.
+    pub main: bool,
+    /// Threads and lanes.
+    pub threads: usize,
+    /// Events.
+    pub events: u64,
+    /// Time of the first event in the trace, in ns from the base.
+    pub first_ns: Option<i64>,
+    /// End of the last event in the trace, in ns from the base.
+    pub last_ns: Option<i64>,
+}
+
+/// The result of a merge.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// Version of this crate.
+    pub version: &'static str,
+    /// Where the trace is; absent for the standard output.
+    pub output: Option<PathBuf>,
+    /// Its length in bytes.
+    pub output_bytes: u64,
+    /// The fragments.
+    pub inputs: Vec<InputReport>,
+    /// Runs that were left out.
+    pub left_out: Vec<LeftOut>,
+    /// Events that came from the inputs, metadata and unfinished spans included.
+    pub events_total: u64,
+    /// The same by phase.
+    pub events_by_phase: BTreeMap<char, u64>,
+    /// Metadata that the merge added.
+    pub events_added: u64,
+    /// Damaged places.
+    pub damage_total: u64,
+    /// The same by kind.
+    pub damage_by_kind: BTreeMap<&'static str, u64>,
+    /// The first of them.
+    pub damage: Vec<Damage>,
+    /// Events that recorders say they lost.
+    pub lost_events: u64,
+    /// Spans without an end.
+    pub unfinished_spans: u64,
+    /// The processes in the order of the trace.
+    pub processes: Vec<ProcessReport>,
+    /// What was subtracted from every time, in ns of the reference host's monotonic clock.
+    pub base_ns: i64,
+    /// How each boot's clock was placed.
+    pub clocks: Vec<Placement>,
+}
+
+impl Report {
+    /// Tells whether anything was damaged or lost.
+    pub fn is_clean(&self) -> bool {
+        self.damage_total == 0 && self.lost_events == 0
+    }
+
+    /// Adds one damaged place.
+    pub(crate) fn add_damage(
+        &mut self,
+        file: &Path,
+        offset: u64,
+        kind: Kind,
+        detail: Option<String>,
+    ) {
+        self.damage_total += 1;
+        *self.damage_by_kind.entry(kind.name()).or_default() += 1;
+        self.list(file, offset, kind, detail);
+    }
+
+    /// Adds the places of one file.
+    pub(crate) fn add_places(&mut self, file: &Path, places: &Places) {
+        self.damage_total += places.total();
+        for (kind, count) in &places.totals {
+            *self.damage_by_kind.entry(kind.name()).or_default() += count;
+        }
+        for (offset, kind) in &places.listed {
+            self.list(file, *offset, *kind, None);
+        }
+    }
+
+    fn list(&mut self, file: &Path, offset: u64, kind: Kind, detail: Option<String>) {
+        if self.damage.len() < LISTED {
+            self.damage.push(Damage {
+                file: file.to_owned(),
+                offset,
+                kind,
+                detail,
+            });
+        }
+    }
+
+    /// The report in words, for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write_text(&mut text);
+        text
+    }
+
+    fn write_text(&self, text: &mut String) -> std::fmt::Result {
+        let output = self
+            .output
+            .as_ref()
+            .map_or("standard output".into(), |path| path.display().to_string());
+        let (events, fragments, processes) =
+            (self.events_total, self.inputs.len(), self.processes.len());
+        writeln!(
+            text,
+            "{output}: {events} events of {processes} processes from {fragments} fragments"
+        )?;
+        for process in &self.processes {
+            let name = process.name.as_deref().unwrap_or("(no name)");
+            let main = if process.main { " (main)" } else { "" };
+            writeln!(
+                text,
+                "  {name}{main}: pid {}, {} events, {} threads",
+                process.pid, process.events, process.threads
+            )?;
+        }
+        if self.unfinished_spans > 0 {
+            writeln!(text, "unfinished spans: {}", self.unfinished_spans)?;
+        }
+        if self.lost_events > 0 {
+            writeln!(text, "events lost while recording: {}", self.lost_events)?;
+        }
+        for clock in self.clocks.iter().filter(|clock| clock.method != "shared") {
+            writeln!(
+                text,
+                "clock of {}: placed by {}, shifted by {} ns",
+                clock.host, clock.method, clock.shift_ns
+            )?;
+        }
+        for left in &self.left_out {
+            writeln!(
+                text,
+                "left out: run {} ({} fragments); see --run, --previous, --all-runs",
+                left.run, left.fragments
+            )?;
+        }
+        self.write_damage(text)
+    }
+
+    fn write_damage(&self, text: &mut String) -> std::fmt::Result {
+        const SHOWN: usize = 20;
+        if self.damage_total == 0 {
+            return Ok(());
+        }
+        let kinds: Vec<_> = self
+            .damage_by_kind
+            .iter()
+            .map(|(kind, count)| format!("{kind} {count}"))
+            .collect();
+        writeln!(text, "damage: {} ({})", self.damage_total, kinds.join(", "))?;
+        for damage in self.damage.iter().take(SHOWN) {
+            let detail = damage
+                .detail
+                .as_ref()
+                .map_or(String::new(), |detail| format!(" ({detail})"));
+            writeln!(
+                text,
+                "  {}:{}: {}{detail}",
+                damage.file.display(),
+                damage.offset,
+                damage.kind.name()
+            )?;
+        }
+        let more = self.damage_total.saturating_sub(SHOWN as u64);
+        if more > 0 {
+            writeln!(text, "  and {more} more")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_say_what_was_lost() {
+        let mut report = Report {
+            events_total: 5,
+            lost_events: 2,
+            unfinished_spans: 1,
+            ..Report::default()
+        };
+        for offset in 0..25 {
+            report.add_damage(Path::new("f"), offset, Kind::BadJson, None);
+        }
+        let text = report.text();
+        assert!(
+            text.contains("damage: 25 (bad_json 25)") && text.contains("and 5 more"),
+            "{text}"
+        );
+        assert!(text.contains("events lost while recording: 2"), "{text}");
+        assert!(!report.is_clean());
+    }
+}

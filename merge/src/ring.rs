@@ -1,0 +1,399 @@
+//! The ring beside a fragment: what its process had not flushed yet, and the spans it was in (FORMAT.md §3).
+//!
+//! Everything in a ring is hostile until checked: offsets, sizes, counts, texts. Nothing is written.
+
+use sa_recorder::format::LANE_BASE;
+use sa_recorder::format::ring as layout;
+use std::ops::Range;
+use std::sync::atomic::{Ordering, fence};
+
+/// Most slots a ring is believed to have.
+const MAX_SLOTS: u32 = 1 << 20;
+/// Most lanes a ring is believed to have.
+const MAX_LANES: u32 = 1 << 20;
+/// Largest ring of one slot that is believed.
+const MAX_RING_BYTES: u64 = 1 << 28;
+/// How often a slot that keeps changing is read again.
+const TRIES: u32 = 64;
+/// Depth that stands for itself or more.
+const DEEPEST: u64 = 255;
+
+/// Bytes of a ring that may change while they are read.
+pub trait RingBytes {
+    /// Fills `buffer` from `offset`; `None` if the ring is not that long.
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> Option<()>;
+    /// Length in bytes when it was opened.
+    fn len(&self) -> u64;
+    /// Tells whether there is nothing at all.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl RingBytes for &[u8] {
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> Option<()> {
+        let start = usize::try_from(offset).ok()?;
+        buffer.copy_from_slice(self.get(start..start.checked_add(buffer.len())?)?);
+        Some(())
+    }
+
+    fn len(&self) -> u64 {
+        <[u8]>::len(self) as u64
+    }
+}
+
+/// A span that was open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenSpan {
+    /// Kernel tid or virtual lane.
+    pub tid: u32,
+    /// Start in ns of the recording process's monotonic clock.
+    pub start_ns: u64,
+    /// `"name":"…","cat":"…"`, valid JSON members.
+    pub label: String,
+}
+
+/// What one slot still held.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slot {
+    /// Its number.
+    pub slot: u32,
+    /// Its generation.
+    pub generation: u32,
+    /// Position of the first byte of `bytes`.
+    pub from: u64,
+    /// Position after the last whole line.
+    pub head: u64,
+    /// The lines from `from` to `head`.
+    pub bytes: Vec<u8>,
+    /// Spans open on its thread, outermost first.
+    pub open: Vec<OpenSpan>,
+}
+
+/// A consistent copy of what a ring held.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ring {
+    /// The nonce, as the header's hex digits spell it.
+    pub nonce: u64,
+    /// The process.
+    pub pid: u32,
+    /// The slots that could be read.
+    pub slots: Vec<Slot>,
+    /// Spans open on virtual lanes.
+    pub lanes: Vec<OpenSpan>,
+    /// Offsets of slots that made no sense.
+    pub bad_slots: Vec<u64>,
+}
+
+/// Copies what a ring holds; `None` if it is no ring at all.
+pub fn recover(source: &impl RingBytes) -> Option<Ring> {
+    let head = Head::read(source)?;
+    let sites = head.sites(source);
+    let mut ring = Ring {
+        nonce: head.nonce,
+        pid: head.pid,
+        ..Ring::default()
+    };
+    for slot in 0..head.slots_used {
+        let entry = head.directory + u64::from(slot) * layout::DIRECTORY_ENTRY_BYTES as u64;
+        match read_slot(source, &head, slot, entry, &sites) {
+            Some(slot) => ring.slots.push(slot),
+            // A slot at offset 0 is in the writer's memory only.
+            None if u64_at(source, entry) == Some(0) => {}
+            None => ring.bad_slots.push(entry),
+        }
+    }
+    // Lanes come after the slots: a span that a line below some `head` closed is then seen as closed.
+    ring.lanes = read_lanes(source, &head, &sites, &ring.slots);
+    Some(ring)
+}
+
+struct Head {
+    nonce: u64,
+    pid: u32,
+    slots_used: u32,
+    control_bytes: u64,
+    sites: Range<u64>,
+    lanes: u64,
+    lane_count: u32,
+    directory: u64,
+}
+
+impl Head {
+    fn read(source: &impl RingBytes) -> Option<Head> {
+        let mut magic = [0; 8];
+        source.read(0, &mut magic)?;
+        if magic != layout::MAGIC || u32_at(source, layout::VERSION_AT)? != 1 {
+            return None;
+        }
+        let page = u32_at(source, layout::PAGE_BYTES_AT)?;
+        let used = u32_at(source, layout::SLOTS_USED_AT)?;
+        let room = u32_at(source, layout::DIRECTORY_COUNT_AT)?;
+        let lane_count = u32_at(source, layout::LANES_COUNT_AT)?;
+        if used > room || room > MAX_SLOTS || lane_count > MAX_LANES || page > 1 << 24 {
+            return None;
+        }
+        let sites = u64::from(u32_at(source, layout::SITES_OFFSET_AT)?);
+        let sites_used =
+            u32_at(source, layout::SITES_USED_AT)?.min(u32_at(source, layout::SITES_BYTES_AT)?);
+        let head = Head {
+            nonce: u64_at(source, layout::NONCE_AT as u64)?,
+            pid: u32_at(source, layout::PID_AT)?,
+            slots_used: used,
+            control_bytes: u64::from(page).max(layout::SLOT_CONTROL_BYTES as u64),
+            sites: sites..sites + u64::from(sites_used),
+            lanes: u64::from(u32_at(source, layout::LANES_OFFSET_AT)?),
+            lane_count,
+            directory: u64::from(u32_at(source, layout::DIRECTORY_OFFSET_AT)?),
+        };
+        let directory_end = head.directory + u64::from(used) * layout::DIRECTORY_ENTRY_BYTES as u64;
+        (directory_end <= source.len()).then_some(head)
+    }
+
+    /// The site table, empty if it lies outside of the ring.
+    fn sites(&self, source: &impl RingBytes) -> Vec<u8> {
+        let len = self
+            .sites
+            .end
+            .min(source.len())
+            .saturating_sub(self.sites.start);
+        let mut table = vec![0; usize::try_from(len).unwrap_or(0)];
+        match source.read(self.sites.start, &mut table) {
+            Some(()) => table,
+            None => Vec::new(),
+        }
+    }
+}
+
+fn u32_at(source: &impl RingBytes, offset: usize) -> Option<u32> {
+    let mut bytes = [0; 4];
+    source.read(offset as u64, &mut bytes)?;
+    Some(u32::from_ne_bytes(bytes))
+}
+
+/// Reads a counter that its writer may be storing: until it reads the same twice.
+fn u64_at(source: &impl RingBytes, offset: u64) -> Option<u64> {
+    let mut last = None;
+    for _ in 0..TRIES {
+        let mut bytes = [0; 8];
+        source.read(offset, &mut bytes)?;
+        fence(Ordering::Acquire);
+        let value = u64::from_ne_bytes(bytes);
+        if last == Some(value) {
+            break;
+        }
+        last = Some(value);
+    }
+    last
+}
+
+fn read_slot(
+    source: &impl RingBytes,
+    head: &Head,
+    slot: u32,
+    entry: u64,
+    sites: &[u8],
+) -> Option<Slot> {
+    let mut bytes = [0; layout::DIRECTORY_ENTRY_BYTES];
+    source.read(entry, &mut bytes)?;
+    let offset = u64::from_ne_bytes(*bytes.first_chunk()?);
+    let size = u64::from(u32::from_ne_bytes(*bytes[8..].first_chunk()?));
+    let end = offset.checked_add(head.control_bytes)?.checked_add(size)?;
+    if !size.is_power_of_two() || size > MAX_RING_BYTES || end > source.len() {
+        return None;
+    }
+    let place = Place {
+        slot,
+        offset,
+        data: offset + head.control_bytes,
+        size,
+    };
+    for _ in 0..TRIES {
+        if let Some(copy) = place.copy(source, sites) {
+            return Some(copy);
+        }
+    }
+    None
+}
+
+/// Where a slot lies.
+struct Place {
+    slot: u32,
+    offset: u64,
+    data: u64,
+    size: u64,
+}
+
+impl Place {
+    fn field(&self, at: usize) -> u64 {
+        self.offset + at as u64
+    }
+
+    /// One attempt; `None` if the slot made no sense or changed hands meanwhile.
+    fn copy(&self, source: &impl RingBytes, sites: &[u8]) -> Option<Slot> {
+        let identity = u64_at(source, self.field(layout::SLOT_TID_AT))?;
+        let state = u64_at(source, self.field(layout::SLOT_STATE_AT))?;
+        let flushed = u64_at(source, self.field(layout::SLOT_FLUSHED_AT))?;
+        let (head, depth) = (state >> 8, state & DEEPEST);
+        if head.checked_sub(flushed)? > self.size {
+            return None;
+        }
+        let mut bytes = self.bytes(source, flushed..head)?;
+        let (tid, generation) = split_identity(identity);
+        let open = self.open_spans(source, depth, tid, sites);
+        fence(Ordering::Acquire);
+        let flushed_after = u64_at(source, self.field(layout::SLOT_FLUSHED_AT))?;
+        if u64_at(source, self.field(layout::SLOT_TID_AT))? >> 32 != identity >> 32
+            && cfg!(target_endian = "little")
+        {
+            return None;
+        }
+        // Below the second value the writer may have overwritten what was copied; the fragment has it.
+        let from = flushed_after.clamp(flushed, head);
+        bytes.drain(..usize::try_from(from - flushed).ok()?);
+        Some(Slot {
+            slot: self.slot,
+            generation,
+            from,
+            head,
+            bytes,
+            open,
+        })
+    }
+
+    fn bytes(&self, source: &impl RingBytes, range: Range<u64>) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(range.end - range.start).ok()?];
+        let start = range.start % self.size;
+        let first = usize::try_from(self.size - start).ok()?.min(bytes.len());
+        let (front, back) = bytes.split_at_mut(first);
+        source.read(self.data + start, front)?;
+        source.read(self.data, back)?;
+        Some(bytes)
+    }
+
+    fn open_spans(
+        &self,
+        source: &impl RingBytes,
+        depth: u64,
+        tid: u32,
+        sites: &[u8],
+    ) -> Vec<OpenSpan> {
+        let stored = usize::try_from(depth).unwrap_or(0).min(layout::STACK_DEPTH);
+        let mut open = Vec::new();
+        for index in 0..stored {
+            let at = self.field(layout::SLOT_STACK_AT + index * layout::OPEN_ENTRY_BYTES);
+            let mut entry = [0; layout::OPEN_ENTRY_BYTES];
+            if source.read(at, &mut entry).is_some() {
+                let name = &entry[layout::STACK_NAME_AT..][..layout::STACK_NAME_BYTES];
+                open.extend(open_span(&entry, name, tid, sites));
+            }
+        }
+        open
+    }
+}
+
+/// Tid and generation, which lie side by side.
+fn split_identity(word: u64) -> (u32, u32) {
+    let bytes = word.to_ne_bytes();
+    let half = |at: usize| {
+        bytes[at..]
+            .first_chunk()
+            .map_or(0, |four| u32::from_ne_bytes(*four))
+    };
+    (
+        half(0),
+        half(layout::SLOT_GENERATION_AT - layout::SLOT_TID_AT),
+    )
+}
+
+fn read_lanes(source: &impl RingBytes, head: &Head, sites: &[u8], slots: &[Slot]) -> Vec<OpenSpan> {
+    let mut lanes = Vec::new();
+    for index in 0..head.lane_count {
+        let at = head.lanes + u64::from(index) * layout::OPEN_ENTRY_BYTES as u64;
+        let mut entry = [0; layout::OPEN_ENTRY_BYTES];
+        if source.read(at, &mut entry).is_none() {
+            break;
+        }
+        let name = &entry[layout::LANE_NAME_AT..][..layout::LANE_NAME_BYTES];
+        let Some(span) = open_span(&entry, name, LANE_BASE + index, sites) else {
+            continue;
+        };
+        if !is_closed(&entry, slots) {
+            lanes.push(span);
+        }
+    }
+    lanes
+}
+
+fn is_closed(entry: &[u8; layout::OPEN_ENTRY_BYTES], slots: &[Slot]) -> bool {
+    let closes_at = entry_u64(entry, layout::LANE_CLOSES_AT);
+    let closing_slot = entry_u32(entry, layout::LANE_CLOSING_SLOT_AT);
+    let closing = slots.iter().find(|slot| slot.slot == closing_slot);
+    closes_at != 0 && closing.is_some_and(|slot| slot.head >= closes_at)
+}
+
+fn entry_u64(entry: &[u8], at: usize) -> u64 {
+    entry[at..]
+        .first_chunk()
+        .map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}
+
+fn entry_u32(entry: &[u8], at: usize) -> u32 {
+    entry[at..]
+        .first_chunk()
+        .map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+}
+
+/// Reads an entry of a stack or of the lane table; `None` if it is vacant.
+fn open_span(
+    entry: &[u8; layout::OPEN_ENTRY_BYTES],
+    name: &[u8],
+    tid: u32,
+    sites: &[u8],
+) -> Option<OpenSpan> {
+    let start_ns = entry_u64(entry, layout::OPEN_START_AT);
+    if start_ns == 0 || start_ns >> 60 != 0 || tid == 0 {
+        return None;
+    }
+    let label = match entry_u32(entry, layout::OPEN_SITE_AT) {
+        0 => named(name, entry_u32(entry, layout::OPEN_NAME_LEN_AT)),
+        site => site_label(sites, site).unwrap_or_else(|| named(b"?", 1)),
+    };
+    Some(OpenSpan {
+        tid,
+        start_ns,
+        label,
+    })
+}
+
+fn named(name: &[u8], len: u32) -> String {
+    let len = usize::try_from(len).unwrap_or(0).min(name.len());
+    let text = String::from_utf8_lossy(&name[..len]);
+    let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
+    format!(r#""name":{},"cat":"""#, serde_json::Value::from(text))
+}
+
+/// The text of a call site, if it is what it should be: the two members and nothing else.
+fn site_label(sites: &[u8], site: u32) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Label<'a> {
+        #[serde(borrow)]
+        name: std::borrow::Cow<'a, str>,
+        #[serde(borrow)]
+        cat: std::borrow::Cow<'a, str>,
+    }
+    let at = usize::try_from(site).ok()?.checked_sub(1)?;
+    let len = usize::from(u16::from_ne_bytes(*sites.get(at..)?.first_chunk()?));
+    let text = std::str::from_utf8(sites.get(at + 2..at + 2 + len)?).ok()?;
+    let object = format!("{{{text}}}");
+    let label: Label<'_> = serde_json::from_str(&object).ok()?;
+    let (name, cat) = (
+        serde_json::Value::from(label.name),
+        serde_json::Value::from(label.cat),
+    );
+    Some(format!(r#""name":{name},"cat":{cat}"#))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+use super::*;
+
+const PAGE: usize = 4096;
+const SIZE: usize = 4096;
+
+/// A ring with one slot and one lane, as the format describes it.
+struct Image(Vec<u8>);
+
+impl Image {
+    fn new() -> Image {
+        let mut image = Image(vec![0; 4 * PAGE + SIZE]);
+        image.put(0, &layout::MAGIC);
+        image.put(layout::VERSION_AT, &1u32.to_ne_bytes());
+        image.put(layout::PAGE_BYTES_AT, &4096u32.to_ne_bytes());
+        image.put(layout::NONCE_AT, &0x1234u64.to_ne_bytes());
+        image.put(layout::PID_AT, &4711u32.to_ne_bytes());
+        image.put(layout::SLOTS_USED_AT, &1u32.to_ne_bytes());
+        image.put(layout::SITES_OFFSET_AT, &4096u32.to_ne_bytes());
+        image.put(layout::SITES_BYTES_AT, &4096u32.to_ne_bytes());
+        let site = br#""name":"step","cat":"worker""#;
+        assert_eq!(site.len(), 28);
+        image.put(layout::SITES_USED_AT, &30u32.to_ne_bytes());
+        image.put(PAGE, &28u16.to_ne_bytes());
+        image.put(PAGE + 2, site);
+        image.put(layout::LANES_OFFSET_AT, &8192u32.to_ne_bytes());
+        image.put(layout::LANES_COUNT_AT, &1u32.to_ne_bytes());
+        image.put(layout::DIRECTORY_OFFSET_AT, &256u32.to_ne_bytes());
+        image.put(layout::DIRECTORY_COUNT_AT, &4u32.to_ne_bytes());
+        image.put(256, &(3 * PAGE as u64).to_ne_bytes());
+        image.put(264, &4096u32.to_ne_bytes());
+        image.put(3 * PAGE + layout::SLOT_TID_AT, &4712u32.to_ne_bytes());
+        image
+    }
+
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.0[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn state(&mut self, flushed: u64, head: u64, depth: u64) {
+        self.put(
+            3 * PAGE + layout::SLOT_STATE_AT,
+            &(head << 8 | depth).to_ne_bytes(),
+        );
+        self.put(3 * PAGE + layout::SLOT_FLUSHED_AT, &flushed.to_ne_bytes());
+    }
+
+    fn line(&mut self, position: u64, text: &[u8]) {
+        for (index, byte) in text.iter().enumerate() {
+            let at = 4 * PAGE + (usize::try_from(position).expect("small") + index) % SIZE;
+            self.0[at] = *byte;
+        }
+    }
+
+    fn entry(&mut self, at: usize, start_ns: u64, site: u32) {
+        self.put(at, &start_ns.to_ne_bytes());
+        self.put(at + layout::OPEN_SITE_AT, &site.to_ne_bytes());
+    }
+
+    fn recover(&self) -> Option<Ring> {
+        recover(&self.0.as_slice())
+    }
+}
+
+#[test]
+fn recovers_lines_across_the_wrap() {
+    let mut image = Image::new();
+    let from = 3 * SIZE as u64 - 5;
+    image.line(from, b"0123456789\n");
+    image.state(from, from + 11, 0);
+    let ring = image.recover().expect("a ring");
+    assert_eq!((ring.pid, ring.nonce), (4711, 0x1234));
+    assert_eq!(ring.slots[0].bytes, b"0123456789\n");
+    assert_eq!((ring.slots[0].from, ring.slots[0].head), (from, from + 11));
+}
+
+#[test]
+fn open_spans_have_their_names() {
+    let mut image = Image::new();
+    image.state(0, 0, 2);
+    let stack = 3 * PAGE + layout::SLOT_STACK_AT;
+    image.entry(stack, 1000, 1);
+    image.entry(stack + 64, 2000, 0);
+    image.put(stack + 64 + layout::OPEN_NAME_LEN_AT, &4u32.to_ne_bytes());
+    image.put(stack + 64 + layout::STACK_NAME_AT, b"a\"b\xc3");
+    let open = image.recover().expect("a ring").slots.remove(0).open;
+    assert_eq!(open[0].label, r#""name":"step","cat":"worker""#);
+    assert_eq!(open[1].label, r#""name":"a\"b","cat":"""#);
+    assert_eq!((open[1].tid, open[1].start_ns), (4712, 2000));
+}
+
+#[test]
+fn a_lane_is_closed_once_the_closing_line_is_published() {
+    let mut image = Image::new();
+    image.entry(2 * PAGE, 1000, 1);
+    image.put(2 * PAGE + layout::LANE_CLOSES_AT, &8u64.to_ne_bytes());
+    image.state(0, 7, 0);
+    assert_eq!(image.recover().expect("a ring").lanes.len(), 1);
+    image.state(0, 8, 0);
+    assert_eq!(image.recover().expect("a ring").lanes.len(), 0);
+}
+
+#[test]
+fn nonsense_costs_only_its_slot() {
+    for (flushed, head) in [
+        (9, 8),
+        (0, SIZE as u64 + 1),
+        (u64::MAX, 0),
+        (0, u64::MAX >> 8),
+    ] {
+        let mut image = Image::new();
+        image.state(flushed, head, 0);
+        let ring = image.recover().expect("a ring");
+        assert_eq!(
+            (ring.slots.len(), ring.bad_slots.len()),
+            (0, 1),
+            "{flushed} {head}"
+        );
+    }
+}
+
+#[test]
+fn no_changed_or_cut_byte_panics() {
+    let mut image = Image::new();
+    image.line(0, b"line\n");
+    image.state(0, 5, 1);
+    image.entry(3 * PAGE + layout::SLOT_STACK_AT, 1000, 1);
+    for end in (0..image.0.len()).step_by(7) {
+        let _ = recover(&&image.0[..end]);
+    }
+    let marked = (0..512)
+        .chain(PAGE..PAGE + 64)
+        .chain(2 * PAGE..2 * PAGE + 64)
+        .chain(3 * PAGE..3 * PAGE + 128);
+    for at in marked {
+        for value in [0, 1, 0x7f, 0xff] {
+            let kept = std::mem::replace(&mut image.0[at], value);
+            let _ = image.recover();
+            image.0[at] = kept;
+        }
+    }
+    assert_eq!(
+        image.recover().expect("unchanged").slots[0].bytes,
+        b"line\n"
+    );
+}

@@ -1,0 +1,130 @@
+//! What may be merged, shared out in chunks, and the first pass over them.
+
+use crate::index::{Index, index_parts};
+use crate::recording::{Assembly, Recording};
+use crate::scan::{PART_BYTES, Part, cut};
+use rayon::prelude::*;
+use std::path::Path;
+
+/// Bytes that may be merged: of a fragment, a ring slot, or the spans that were open.
+pub(crate) struct Source<'a> {
+    pub(crate) recording: usize,
+    /// Segment, `None` for what came from the ring.
+    pub(crate) segment: Option<usize>,
+    pub(crate) path: &'a Path,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) parts: Vec<Part>,
+    pub(crate) index: Index,
+}
+
+/// A few parts of one source: what a worker takes at a time.
+pub(crate) struct Chunk {
+    pub(crate) source: usize,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) events: u64,
+    /// Whether the first pass found nothing but plain events.
+    pub(crate) plain: bool,
+}
+
+pub(crate) fn sources<'a>(
+    recordings: &'a [Recording],
+    assemblies: &'a [Assembly],
+) -> Vec<Source<'a>> {
+    let mut sources = Vec::new();
+    for (recording, (of, assembly)) in recordings.iter().zip(assemblies).enumerate() {
+        for (segment, (fragment, parts)) in of.fragments.iter().zip(&assembly.segments).enumerate()
+        {
+            let (path, bytes) = (fragment.path.as_path(), fragment.content.bytes());
+            sources.push(source(recording, Some(segment), path, bytes, parts.clone()));
+        }
+        let (Some((ring, _)), Some(path)) = (&of.ring, &of.ring_path) else {
+            continue;
+        };
+        for (slot, parts) in &assembly.tail {
+            sources.push(source(
+                recording,
+                None,
+                path,
+                &ring.slots[*slot].bytes,
+                parts.clone(),
+            ));
+        }
+        let open = assembly.open_lines.as_slice();
+        let all = Part {
+            start: 0,
+            end: open.len(),
+            trusted: false,
+        };
+        sources.push(source(recording, None, path, open, vec![all]));
+    }
+    sources
+}
+
+fn source<'a>(
+    recording: usize,
+    segment: Option<usize>,
+    path: &'a Path,
+    bytes: &'a [u8],
+    parts: Vec<Part>,
+) -> Source<'a> {
+    Source {
+        recording,
+        segment,
+        path,
+        bytes,
+        parts,
+        index: Index::default(),
+    }
+}
+
+/// Shares the parts out in portions of about [`PART_BYTES`].
+pub(crate) fn chunks(sources: &[Source<'_>]) -> Vec<Chunk> {
+    let mut chunks = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        let mut parts = Vec::new();
+        for part in &source.parts {
+            cut(source.bytes, *part, PART_BYTES, &mut parts);
+        }
+        let mut filled = usize::MAX;
+        for part in parts {
+            if filled >= PART_BYTES {
+                chunks.push(Chunk {
+                    source: number,
+                    parts: Vec::new(),
+                    events: 0,
+                    plain: false,
+                });
+                filled = 0;
+            }
+            filled += part.end - part.start;
+            if let Some(chunk) = chunks.last_mut() {
+                chunk.parts.push(part);
+            }
+        }
+    }
+    chunks
+}
+
+/// The first pass.
+pub(crate) fn index(sources: &mut [Source<'_>], chunks: &mut [Chunk]) {
+    let indexes: Vec<Index> = {
+        let sources = &*sources;
+        chunks
+            .par_iter()
+            .map(|chunk| index_parts(sources[chunk.source].bytes, &chunk.parts))
+            .collect()
+    };
+    for (chunk, index) in chunks.iter_mut().zip(indexes) {
+        chunk.events = index.events();
+        chunk.plain = !index.odd;
+        sources[chunk.source].index.append(index);
+    }
+}
+
+pub(crate) fn by_recording(recordings: &[Recording], sources: &[Source<'_>]) -> Vec<Index> {
+    let mut indexes = vec![Index::default(); recordings.len()];
+    for source in sources {
+        indexes[source.recording].append(source.index.clone());
+    }
+    indexes
+}

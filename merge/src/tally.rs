@@ -1,0 +1,100 @@
+//! What each input gave and what was wrong with it → the report.
+
+use crate::blocks::Positions;
+use crate::damage::Kind;
+use crate::fragment::Fragment;
+use crate::index::Index;
+use crate::recording::{Assembly, Gap, Recording};
+use crate::report::{InputReport, Report};
+use crate::source::Source;
+use std::ops::Range;
+
+/// Fills in what each input gave and what was wrong with it.
+pub(crate) fn tell_sources(
+    recordings: &[Recording],
+    assemblies: &[Assembly],
+    sources: &[Source<'_>],
+    indexes: &[Index],
+    report: &mut Report,
+) {
+    for (number, recording) in recordings.iter().enumerate() {
+        let first_input = report.inputs.len();
+        report
+            .inputs
+            .extend(recording.fragments.iter().map(input_report));
+        for source in sources.iter().filter(|source| source.recording == number) {
+            report.add_places(source.path, &source.index.places);
+            let input = &mut report.inputs[first_input + source.segment.unwrap_or(0)];
+            input.damage += source.index.places.total();
+            match source.segment {
+                Some(_) => input.events += source.index.events(),
+                None => input.ring_events += source.index.events(),
+            }
+        }
+        let before = report.damage_total;
+        tell_missing(recording, &assemblies[number], &indexes[number], report);
+        report.inputs[first_input].damage += report.damage_total - before;
+    }
+    for index in indexes {
+        report.events_total += index.events();
+        report.lost_events = report.lost_events.saturating_add(index.lost_events);
+        report.unfinished_spans += index.unfinished;
+        for (phase, count) in &index.phases {
+            *report
+                .events_by_phase
+                .entry(char::from(*phase))
+                .or_default() += count;
+        }
+    }
+}
+
+fn input_report(fragment: &Fragment) -> InputReport {
+    InputReport {
+        path: fragment.path.clone(),
+        bytes: fragment.content.bytes().len() as u64,
+        run: fragment.header.as_ref().map(|header| header.run.clone()),
+        pid: fragment.header.as_ref().map(|header| header.pid),
+        ..InputReport::default()
+    }
+}
+
+/// The positions that no loss record explains.
+fn unexplained(gap: &Gap, index: &Index) -> Vec<Range<u64>> {
+    let mut explained = Positions::default();
+    for (_, range) in index
+        .explained
+        .iter()
+        .filter(|(stream, _)| *stream == gap.stream)
+    {
+        explained.add(range.clone());
+    }
+    explained.missing(gap.range.clone())
+}
+
+/// Damage of a recording as a whole: blocks, gaps, the ring.
+fn tell_missing(recording: &Recording, assembly: &Assembly, index: &Index, report: &mut Report) {
+    let path = |segment: usize| recording.fragments[segment].path.as_path();
+    for block in &assembly.bad_blocks {
+        if !unexplained(block, index).is_empty() {
+            report.add_damage(path(block.place.0), block.place.1, Kind::BadBlock, None);
+        }
+    }
+    for gap in &assembly.gaps {
+        for range in unexplained(gap, index) {
+            let detail = format!("slot {} bytes {}..{}", gap.stream.0, range.start, range.end);
+            report.add_damage(path(gap.place.0), gap.place.1, Kind::Gap, Some(detail));
+        }
+    }
+    let ring_path = recording.ring_path.as_deref().unwrap_or(path(0));
+    if let Some(why) = &recording.bad_ring {
+        report.add_damage(ring_path, 0, Kind::BadRing, Some(why.clone()));
+    }
+    for offset in recording.ring.iter().flat_map(|(ring, _)| &ring.bad_slots) {
+        report.add_damage(ring_path, *offset, Kind::BadRing, Some("slot".to_owned()));
+    }
+    if recording.expects_ring() && !index.ended {
+        let last = recording.fragments.len() - 1;
+        let end = recording.fragments[last].content.bytes().len() as u64;
+        report.add_damage(path(last), end, Kind::RingMissing, None);
+    }
+}

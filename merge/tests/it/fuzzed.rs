@@ -1,0 +1,184 @@
+//! Random fragments with random damage: the merge shows what the naive reader shows, whatever `--threads`.
+
+use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::oracle;
+use crate::random::{Rng, write_foreign, write_own};
+use crate::trace::assert_same;
+use std::collections::BTreeMap;
+
+const CASES: u64 = 400;
+
+/// The trace of a fresh run for each number of threads: a merge may change what it has read (it settles rings).
+fn outputs_by_threads(make: &dyn Fn() -> RunDir) -> Vec<Vec<u8>> {
+    let output = |threads: &&str| {
+        let dir = make();
+        let options = ["--threads", threads, "--report", "none", "-o", "-"];
+        let ended = Ended::of(trace_merge().args(options).arg(dir.path()));
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        ended.stdout
+    };
+    ["1", "2", "3", "8"].iter().map(output).collect()
+}
+
+/// Damage to compare: what is missing has no place of its own in a fragment.
+fn located(mut damage: Vec<oracle::Damage>) -> Vec<oracle::Damage> {
+    for (file, offset, kind) in &mut damage {
+        if matches!(kind.as_str(), "gap" | "ring_missing" | "bad_ring") {
+            *file = file.replace(".ring", ".jsonl");
+            *offset = 0;
+        }
+    }
+    damage.sort();
+    damage
+}
+
+/// Compares the merges of the run that `make` writes with the naive reader's; `what` names the case.
+fn check(make: &dyn Fn() -> RunDir, what: &str) {
+    let dir = make();
+    let expected = oracle::read(&dir.fragments());
+    if expected.events.is_empty() {
+        return;
+    }
+    let merged = dir.merge();
+    if expected.ambiguous {
+        let found = merged.trace.comparable().len();
+        assert!(
+            found <= expected.events.len() && merged.report.kind("bad_block") > 0,
+            "{what}"
+        );
+        return;
+    }
+    assert_same(&expected.events, &merged.trace.comparable(), what);
+    assert_eq!(merged.report.0["base_ns"], expected.base_ns, "{what}");
+    assert_eq!(
+        merged.report.number("lost_events"),
+        expected.lost_events,
+        "{what}"
+    );
+    assert_eq!(
+        merged.report.number("unfinished_spans"),
+        expected.unfinished,
+        "{what}"
+    );
+    let in_broken = |(file, offset, kind): &oracle::Damage| {
+        kind != "bad_block"
+            && expected
+                .broken
+                .iter()
+                .any(|broken| broken.0 == *file && broken.1.contains(offset))
+    };
+    let mut found = merged.report.damage();
+    found.retain(|damage| !in_broken(damage));
+    assert_eq!(located(found), located(expected.damage), "{what}");
+    let again = dir.merge();
+    assert_same(
+        &expected.events,
+        &again.trace.comparable(),
+        &format!("{what}, merged again"),
+    );
+    let outputs = outputs_by_threads(make);
+    let same = outputs.iter().all(|output| *output == outputs[0]);
+    assert!(same, "{what}: the output depends on --threads");
+}
+
+/// A run of two whole fragments of ours and a foreign one.
+fn whole_run(seed: u64) -> RunDir {
+    let (mut rng, dir) = (Rng::new(seed), RunDir::new());
+    write_own(&mut rng, &dir.fragments(), 100, true);
+    write_own(&mut rng, &dir.fragments(), 200, true);
+    write_foreign(&mut rng, &dir.fragments(), 300, 20, true);
+    dir
+}
+
+/// A run of one or two fragments of ours and a foreign one, all damaged.
+fn damaged_run(seed: u64) -> RunDir {
+    let (mut rng, dir) = (Rng::new(seed), RunDir::new());
+    for pid in 0..1 + rng.below(2) {
+        write_own(
+            &mut rng,
+            &dir.fragments(),
+            100 * u32::try_from(pid).unwrap() + 100,
+            false,
+        );
+    }
+    let lines = rng.below(40);
+    write_foreign(&mut rng, &dir.fragments(), 900, lines, false);
+    dir
+}
+
+/// Fragments of several parts of a file, so that threads share them out.
+fn large_run() -> RunDir {
+    let (mut rng, dir) = (Rng::new(7), RunDir::new());
+    write_foreign(&mut rng, &dir.fragments(), 900, 40_000, false);
+    write_foreign(&mut rng, &dir.fragments(), 901, 10_000, false);
+    write_own(&mut rng, &dir.fragments(), 100, false);
+    dir
+}
+
+#[test]
+fn random_fragments_without_damage_agree_with_the_oracle() {
+    for seed in 0..CASES / 4 {
+        check(&|| whole_run(seed), &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn random_damage_agrees_with_the_oracle() {
+    for seed in 1000..1000 + CASES {
+        check(&|| damaged_run(seed), &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn damage_in_large_fragments_agrees_with_the_oracle() {
+    check(&large_run, "large");
+}
+
+#[test]
+fn the_random_cases_reach_every_kind_of_damage() {
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut events, mut unfinished, mut lost) = (0, 0, 0);
+    for seed in 1000..1000 + CASES {
+        let dir = damaged_run(seed);
+        let expected = oracle::read(&dir.fragments());
+        for (_, _, kind) in expected.damage {
+            *kinds.entry(kind).or_default() += 1;
+        }
+        events += expected.events.len() as u64;
+        unfinished += expected.unfinished;
+        lost += expected.lost_events;
+    }
+    for kind in [
+        "bad_json",
+        "bad_event",
+        "torn_tail",
+        "nul",
+        "bad_utf8",
+        "bad_block",
+        "gap",
+        "ring_missing",
+    ] {
+        assert!(
+            kinds.get(kind).is_some_and(|count| *count >= 5),
+            "{kind} is too rare: {kinds:?}"
+        );
+    }
+    assert!(
+        events > 20 * CASES && unfinished > CASES && lost > CASES / 4,
+        "{events} {unfinished} {lost}"
+    );
+}
+
+#[test]
+fn the_base_is_the_least_time_of_all() {
+    let (mut rng, dir) = (Rng::new(8), RunDir::new());
+    write_foreign(&mut rng, &dir.fragments(), 900, 50, true);
+    write_foreign(&mut rng, &dir.fragments(), 901, 50, true);
+    let merged = Merged::of(&[], &[dir.path()]);
+    let least = merged
+        .trace
+        .shown()
+        .map(|event| crate::trace::ns(&event["ts"]))
+        .min();
+    assert_eq!(least, Some(0));
+}

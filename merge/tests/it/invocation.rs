@@ -1,0 +1,178 @@
+//! Runs the `trace-merge` binary.
+
+use crate::trace::Trace;
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The binary with none of the caller's profiling variables.
+pub(crate) fn trace_merge() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trace-merge"));
+    for name in [
+        "SA_PROFILE_DIR",
+        "SA_PROFILE_OUTPUT",
+        "SA_PROFILE_RUN",
+        "SA_PROFILE_MAIN_PID",
+        "SA_PROFILE_LEVEL",
+    ] {
+        command.env_remove(name);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// Runs `command` to its end; a panic or a signal fails the test.
+    pub(crate) fn of(command: &mut Command) -> Ended {
+        Ended::of_streams(command.stdout(Stdio::piped()).stderr(Stdio::piped()))
+    }
+
+    /// The same, with the streams as `command` has them.
+    pub(crate) fn of_streams(command: &mut Command) -> Ended {
+        let output = command.spawn().unwrap().wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        let code = output
+            .status
+            .code()
+            .unwrap_or_else(|| panic!("{}: {stderr}", output.status));
+        Ended {
+            code,
+            stdout: output.stdout,
+            stderr,
+        }
+    }
+
+    /// The report that `--report json` printed.
+    pub(crate) fn report(&self) -> Report {
+        let text = String::from_utf8(self.stdout.clone()).unwrap();
+        Report(
+            serde_json::from_str(&text).unwrap_or_else(|error| {
+                panic!("report: {error}: {text:?}; stderr: {}", self.stderr)
+            }),
+        )
+    }
+}
+
+/// The JSON report.
+#[derive(Clone, Debug)]
+pub(crate) struct Report(pub(crate) Value);
+
+impl Report {
+    /// An integer at `key`.
+    pub(crate) fn number(&self, key: &str) -> u64 {
+        self.0[key]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{key} in {}", self.0))
+    }
+
+    /// Every damage as (file name, byte offset, kind), sorted.
+    pub(crate) fn damage(&self) -> Vec<(String, u64, String)> {
+        let mut all: Vec<_> = self.0["damage"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(damage_entry)
+            .collect();
+        all.sort();
+        all
+    }
+
+    /// How many of `kind` there are, from `damage_by_kind`.
+    pub(crate) fn kind(&self, kind: &str) -> u64 {
+        self.0["damage_by_kind"][kind].as_u64().unwrap_or(0)
+    }
+
+    /// Events of phase `phase`.
+    pub(crate) fn phase(&self, phase: &str) -> u64 {
+        self.0["events_by_phase"][phase].as_u64().unwrap_or(0)
+    }
+}
+
+fn damage_entry(entry: &Value) -> (String, u64, String) {
+    let file = Path::new(entry["file"].as_str().unwrap())
+        .file_name()
+        .unwrap();
+    let kind = entry["kind"].as_str().unwrap();
+    (
+        file.to_string_lossy().into_owned(),
+        entry["offset"].as_u64().unwrap(),
+        kind.to_owned(),
+    )
+}
+
+/// A run directory to write fragments into.
+pub(crate) struct RunDir {
+    folder: tempfile::TempDir,
+}
+
+impl RunDir {
+    pub(crate) fn new() -> RunDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("fragments")).unwrap();
+        RunDir { folder }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn fragments(&self) -> PathBuf {
+        self.path().join("fragments")
+    }
+
+    /// Writes `content` as the fragment `trace.<name>.jsonl`.
+    pub(crate) fn put(&self, name: &str, content: &[u8]) -> PathBuf {
+        let path = self.fragments().join(format!("trace.{name}.jsonl"));
+        std::fs::File::create(&path)
+            .unwrap()
+            .write_all(content)
+            .unwrap();
+        path
+    }
+
+    /// Merges the directory into its `trace.json` with a JSON report.
+    pub(crate) fn merge(&self) -> Merged {
+        Merged::of(&[], &[self.path()])
+    }
+}
+
+/// A merge that has succeeded.
+pub(crate) struct Merged {
+    pub(crate) trace: Trace,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) report: Report,
+    pub(crate) ended: Ended,
+}
+
+impl Merged {
+    /// Merges `paths` with `options` and `--report json`, and reads the trace.
+    pub(crate) fn of(options: &[&str], paths: &[&Path]) -> Merged {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("out.json");
+        let ended = Ended::of(
+            trace_merge()
+                .args(options)
+                .args(paths)
+                .args(["--report", "json", "-o"])
+                .arg(&output),
+        );
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let bytes = std::fs::read(&output).unwrap();
+        Merged {
+            trace: Trace::parse(&bytes),
+            bytes,
+            report: ended.report(),
+            ended,
+        }
+    }
+}

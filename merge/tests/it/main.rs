@@ -1,0 +1,31 @@
+//! Integration tests of the `trace-merge` binary: every test writes fragments byte by byte as FORMAT.md says, runs the binary, and
+//! compares its trace and report with an independent naive reader.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests: a failed step is a failed test, and a skipped test must say so"
+)]
+
+mod invocation;
+mod oracle;
+mod random;
+mod trace;
+mod writer;
+
+mod cuts;
+mod damaged_blocks;
+mod damaged_lines;
+mod damaged_rings;
+mod format;
+mod fuzzed;
+mod identity;
+mod metadata;
+mod open_spans;
+mod output;
+mod perfetto;
+mod pypto;
+mod report;
+mod runs;
+mod settle;
+mod times;
+mod usage;

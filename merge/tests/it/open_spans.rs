@@ -1,0 +1,138 @@
+//! Spans that were open when a process was killed: shown as unfinished.
+
+use crate::damaged_rings::{PID, flushed, merge, ring};
+use crate::trace::ns;
+use crate::writer::line::stream;
+use crate::writer::{Lane, Open, Process};
+
+const LANE: u32 = 1 << 22;
+
+#[test]
+fn open_spans_are_unfinished() {
+    let (fragment, next) = flushed(&["a"]);
+    let mut file = ring(next, &["b"]);
+    let site = file.site("WorkerProcess.execute_step", "worker");
+    file.slots[1].open = vec![
+        Open {
+            site,
+            ..Open::named(2_000_000, "")
+        },
+        Open::named(2_000_700, "inner"),
+        Open::named(0, "vacant"),
+    ];
+    let merged = merge(&fragment, Some(&file.bytes()));
+    assert_eq!(merged.report.number("unfinished_spans"), 2);
+    let outer = merged.trace.named("WorkerProcess.execute_step");
+    assert_eq!(
+        (&outer["ph"], &outer["cat"], &outer["args"]["unfinished"]),
+        (&"B".into(), &"worker".into(), &true.into())
+    );
+    let inner = merged.trace.named("inner");
+    assert_eq!(ns(&inner["ts"]) - ns(&outer["ts"]), 700);
+    assert_eq!(inner["tid"], merged.trace.named("a")["tid"]);
+}
+
+#[test]
+fn a_stack_deeper_than_stored_gives_what_is_stored() {
+    let (fragment, next) = flushed(&["a"]);
+    let mut file = ring(next, &[]);
+    file.slots[1].open = (0..300)
+        .map(|depth| Open::named(2_000_000 + depth, &format!("depth {depth}")))
+        .collect();
+    assert_eq!(
+        merge(&fragment, Some(&file.bytes()))
+            .report
+            .number("unfinished_spans"),
+        32
+    );
+}
+
+#[test]
+fn open_lanes_are_unfinished_until_their_line_is_out() {
+    let (fragment, next) = flushed(&["a"]);
+    for (closes_at, unfinished) in [(0, 1), (next + 1, 1), (next, 0), (next - 1, 0)] {
+        let mut file = ring(next, &[]);
+        file.lanes = vec![Lane {
+            lane: 5,
+            open: Open::named(3_000_000, "http"),
+            closes_at,
+            closing_slot: 1,
+        }];
+        let merged = merge(&fragment, Some(&file.bytes()));
+        assert_eq!(
+            merged.report.number("unfinished_spans"),
+            unfinished,
+            "closes at {closes_at}, head {next}"
+        );
+        assert_eq!(merged.trace.all_named("http").len() as u64, unfinished);
+    }
+}
+
+#[test]
+fn begun_spans_of_a_settled_fragment_are_unfinished() {
+    let (mut fragment, _) = flushed(&["a"]);
+    let process = Process::new(PID);
+    fragment.block(
+        0,
+        0,
+        &stream(&[
+            process.main_thread().begin(5_000, "step"),
+            process.thread(LANE).begin(6_000, "http"),
+            process.end(9_000),
+        ]),
+    );
+    let merged = merge(&fragment, None);
+    assert_eq!(merged.report.number("unfinished_spans"), 2);
+    assert_eq!(merged.trace.phase("B").len(), 2);
+    assert_eq!(merged.report.number("damage_total"), 0);
+}
+
+#[test]
+fn hostile_sites_and_names_do_no_harm() {
+    for (site, name) in [
+        (u32::MAX, "x"),
+        (900, "x"),
+        (3, "x"),
+        (0, "quote \" back \\ ctl \u{1}"),
+    ] {
+        let (fragment, next) = flushed(&["a"]);
+        let mut file = ring(next, &["b"]);
+        file.site("step", "worker");
+        file.slots[1].open = vec![Open {
+            site,
+            ..Open::named(2_000_000, name)
+        }];
+        let merged = merge(&fragment, Some(&file.bytes()));
+        let names = merged.trace.names();
+        assert!(
+            names.contains(&"a") && names.contains(&"b"),
+            "site {site}: {names:?}"
+        );
+        assert!(site != 0 || names.contains(&name), "{names:?}");
+    }
+}
+
+#[test]
+fn a_settled_fragment_whose_ring_is_still_there_shows_all_once() {
+    let (mut fragment, next) = flushed(&["a"]);
+    let process = Process::new(PID);
+    let mut file = ring(next, &["b"]);
+    file.slots[1].open = vec![Open::named(2_000_000, "open")];
+    let tail = file.slots[1].stream.clone();
+    for _ in 0..2 {
+        fragment.block(1, next, &tail);
+        let begun = process.main_thread().begin(2_000_000, "open");
+        fragment.block(0, 0, &stream(&[begun, process.end(2_000_000)]));
+    }
+    for bytes in [Some(file.bytes()), None] {
+        let merged = merge(&fragment, bytes.as_deref());
+        assert_eq!(merged.trace.names(), ["a", "b", "open"]);
+        assert_eq!(merged.report.number("unfinished_spans"), 1);
+        assert_eq!(
+            merged.report.number("damage_total"),
+            0,
+            "{:?}",
+            merged.report.damage()
+        );
+    }
+}

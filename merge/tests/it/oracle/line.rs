@@ -1,0 +1,161 @@
+//! One line: an event that is kept, or a kind of damage.
+
+use serde_json::Value;
+
+/// Where lines come from: the recorder and its process.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub(super) process: String,
+    /// The nonce, or the file of a fragment without a header.
+    pub(super) recorder: String,
+    pub(super) offset_ns: i64,
+    pub(super) own: bool,
+}
+
+impl Source {
+    pub(super) fn new(file: &str, header: Option<&Value>) -> Source {
+        let Some(header) = header else {
+            return Source {
+                process: file.into(),
+                recorder: file.into(),
+                offset_ns: 0,
+                own: false,
+            };
+        };
+        let process = ["host", "boot_id", "pid_ns", "pid", "start_time"]
+            .map(|key| header[key].to_string())
+            .join("/");
+        let recorder = format!("{process}/{}", header["nonce"]);
+        Source {
+            process,
+            recorder,
+            offset_ns: header["monotonic_offset_ns"].as_i64().unwrap(),
+            own: true,
+        }
+    }
+}
+
+/// A line that is kept.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    pub(super) source: Source,
+    pub(super) value: Value,
+}
+
+impl Kept {
+    pub(super) fn ts_ns(&self) -> i64 {
+        super::shifted_ns(&self.value["ts"], self.source.offset_ns)
+    }
+
+    pub(super) fn process(&self) -> String {
+        format!("{}#{}", self.source.process, self.value["pid"])
+    }
+
+    pub(super) fn thread(&self) -> String {
+        let pid = &self.value["pid"];
+        let tid = self
+            .value
+            .get("tid")
+            .filter(|tid| **tid != 0)
+            .unwrap_or(pid);
+        if self.source.own && tid.as_u64().is_some_and(|tid| tid >= 1 << 22) {
+            return format!("{}/{}/{tid}", self.process(), self.source.recorder);
+        }
+        format!("{}/{tid}", self.process())
+    }
+
+    /// The id with its scope; a number and its hexadecimal text are the same id, as viewers see it.
+    pub(super) fn id(&self) -> Option<String> {
+        if let Some(global) = self.value["id2"].get("global") {
+            return Some(format!("global {}", id_key(global)));
+        }
+        let local = self.value["id2"]
+            .get("local")
+            .or_else(|| self.value.get("id"))?;
+        Some(format!("{} {}", self.process(), id_key(local)))
+    }
+}
+
+fn id_key(id: &Value) -> String {
+    let digits = id
+        .as_str()
+        .map(|text| text.strip_prefix("0x").unwrap_or(text));
+    match digits.map(|digits| u64::from_str_radix(digits, 16)) {
+        Some(Ok(number)) => number.to_string(),
+        _ => id.to_string(),
+    }
+}
+
+/// What a line without its newline holds, by offset in it: events and kinds of damage.
+pub(super) fn read(line: &[u8], ended: bool) -> Vec<(usize, Result<Value, &'static str>)> {
+    if line.len() > 16 << 20 {
+        return vec![(0, Err("line_too_long"))];
+    }
+    if line.contains(&0) {
+        return around_nuls(line);
+    }
+    let lead = line.len() - line.trim_ascii_start().len();
+    match event(line) {
+        Ok(value) => value.map(|value| (lead, Ok(value))).into_iter().collect(),
+        Err(_) if !ended => vec![(0, Err("torn_tail"))],
+        Err(kind) => vec![(lead, Err(kind))],
+    }
+}
+
+/// The events of a line, without its damage.
+pub(super) fn events(line: &[u8]) -> impl Iterator<Item = Value> {
+    read(line, true)
+        .into_iter()
+        .filter_map(|(_, found)| found.ok())
+}
+
+/// Each run of NUL bytes is damage; what stands between the runs counts only if it is a whole event.
+fn around_nuls(line: &[u8]) -> Vec<(usize, Result<Value, &'static str>)> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    for run in line.chunk_by(|one, other| (*one == 0) == (*other == 0)) {
+        if run[0] == 0 {
+            found.push((at, Err("nul")));
+        } else if let Ok(Some(value)) = event(run) {
+            found.push((at, Ok(value)));
+        }
+        at += run.len();
+    }
+    found
+}
+
+/// The event of a line, nothing for an empty one, or the kind of damage.
+fn event(line: &[u8]) -> Result<Option<Value>, &'static str> {
+    let text = std::str::from_utf8(line)
+        .map_err(|_| "bad_utf8")?
+        .trim_ascii();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let value: Value = serde_json::from_str(text).map_err(|_| "bad_json")?;
+    if !value.is_object() {
+        return Err("bad_json");
+    }
+    if is_event(&value) {
+        Ok(Some(value))
+    } else {
+        Err("bad_event")
+    }
+}
+
+fn is_event(value: &Value) -> bool {
+    let Some(phase) = value["ph"].as_str().filter(|phase| phase.len() == 1) else {
+        return false;
+    };
+    let timed = phase == "M" || micros(&value["ts"]).is_some();
+    let lasting = phase != "X" || micros(&value["dur"]).is_some_and(|dur| dur >= 0.0);
+    timed && lasting && is_id(&value["pid"]) && value.get("tid").is_none_or(is_id)
+}
+
+fn micros(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_str()?.parse().ok())
+}
+
+fn is_id(value: &Value) -> bool {
+    value.is_i64() || value.as_str().is_some_and(|text| !text.is_empty())
+}

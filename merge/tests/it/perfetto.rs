@@ -1,0 +1,237 @@
+//! Merged traces in Perfetto's own trace processor: every event, no import error.
+
+use crate::invocation::{Merged, RunDir};
+use crate::pypto;
+use crate::random::{Rng, write_foreign};
+use crate::writer::line::stream;
+use crate::writer::{Open, Process, Ring, Slot};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// The rows of each query, or nothing (said loudly) where the trace processor cannot be set up.
+fn query(test: &str, trace: &Path, queries: &[&str]) -> Option<Vec<Vec<Value>>> {
+    let tpq = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/perfetto/tpq");
+    let output = match Command::new(&tpq).arg(trace).args(queries).output() {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("SKIPPED {test}: {}: {error}", tpq.display());
+            return None;
+        }
+    };
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(3) {
+        eprintln!("SKIPPED {test}: the trace processor cannot be set up: {stderr}");
+        return None;
+    }
+    assert!(output.status.success(), "{stderr}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let rows: Vec<Vec<Value>> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(rows.len(), queries.len(), "{lines}");
+    Some(rows)
+}
+
+const ERRORS: &str = "select name, value from stats where value > 0 and severity in ('error', 'data_loss') order by name";
+const SLICES: &str = "select count(*) from slice";
+const FLOWS: &str = "select count(*) from flow";
+const COUNTERS: &str = "select count(*) from counter";
+const PROCESSES: &str = "select count(*) from process where name is not null";
+
+fn number(rows: &[Value]) -> u64 {
+    rows[0][0].as_u64().unwrap()
+}
+
+/// How many complete spans overlap on their thread without nesting, in the order in which viewers nest them.
+fn true_overlaps(lines: &[Value]) -> u64 {
+    let mut threads: BTreeMap<(String, String), Vec<(u64, u64)>> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line["ph"] == "X") {
+        let (ts, dur) = (line["ts"].as_u64().unwrap(), line["dur"].as_u64().unwrap());
+        threads
+            .entry((line["pid"].to_string(), line["tid"].to_string()))
+            .or_default()
+            .push((ts, ts + dur));
+    }
+    threads.into_values().map(overlaps_on_thread).sum()
+}
+
+fn overlaps_on_thread(mut spans: Vec<(u64, u64)>) -> u64 {
+    spans.sort_by_key(|(start, end)| (*start, std::cmp::Reverse(*end)));
+    let mut open: Vec<u64> = Vec::new();
+    let mut overlaps = 0;
+    for (start, end) in spans {
+        open.retain(|open_end| *open_end > start);
+        if open.last().is_some_and(|open_end| *open_end < end) {
+            overlaps += 1;
+        } else {
+            open.push(end);
+        }
+    }
+    overlaps
+}
+
+fn check_recorded(test: &str, run: &Path) {
+    let lines = pypto::lines(run);
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("trace.json");
+    let merged = Merged::of(&[], &[run]);
+    std::fs::write(&output, &merged.bytes).unwrap();
+    let Some(rows) = query(test, &output, &[ERRORS, SLICES, PROCESSES]) else {
+        return;
+    };
+    let overlaps = true_overlaps(&lines);
+    let stats: Vec<Value> = if overlaps == 0 {
+        Vec::new()
+    } else {
+        vec![serde_json::json!([
+            "slice_drop_overlapping_complete_event",
+            overlaps
+        ])]
+    };
+    assert_eq!(rows[0], stats, "{}", run.display());
+    let recorded = merged.report.phase("X") + merged.report.phase("i");
+    assert_eq!(number(&rows[1]), recorded - overlaps, "{}", run.display());
+    assert_eq!(
+        number(&rows[2]),
+        merged.report.0["processes"].as_array().unwrap().len() as u64
+    );
+    eprintln!(
+        "{}: {recorded} slices, {overlaps} truly overlapping",
+        run.display()
+    );
+}
+
+#[test]
+fn the_fixture_loads_whole() {
+    check_recorded("the_fixture_loads_whole", &pypto::fixture());
+}
+
+#[test]
+fn all_recorded_runs_load_whole() {
+    let test = "all_recorded_runs_load_whole";
+    for run in pypto::recorded_runs(test) {
+        check_recorded(test, &run);
+    }
+}
+
+/// Two processes with flows between them, counters, lanes, an unfinished span, and every kind of damage of a line.
+fn hostile_run() -> RunDir {
+    let dir = RunDir::new();
+    for pid in [10, 20] {
+        let process = Process {
+            main: pid == 10,
+            ..Process::with_ring(pid)
+        };
+        let (on, lane) = (process.main_thread(), process.thread((1 << 22) + 1));
+        let ts = |us: u64| 5_000_000 + u64::from(pid) * 100_000 + us * 1000;
+        let mut fragment = process.fragment();
+        let lines = [
+            on.metadata("process_name", &format!(r#""name":"process {pid}""#)),
+            on.span(ts(0), 900_000, "around", ""),
+            on.flow("s", ts(1), "local", 1),
+            on.flow("t", ts(2), "local", 1),
+            on.flow("f", ts(3), "local", 1),
+            on.flow(if pid == 10 { "s" } else { "f" }, ts(4), "global", 1),
+            on.counter(ts(5), "requests", "\"running\":3,\"waiting\":1"),
+            lane.span(ts(0), 400_000, "on a lane", ""),
+            on.instant(ts(6), "token", ""),
+        ];
+        let from = fragment.block(1, 0, &stream(&lines));
+        for bad in [
+            &b"garbage\n"[..],
+            b"\0\0\0\n",
+            b"\xff\n",
+            b"{\"ph\":\"X\"}\n",
+            b"[]\n",
+        ] {
+            fragment.raw(bad);
+        }
+        fragment.write_here(&dir.fragments());
+        let mut ring = Ring::of(&process);
+        let tail = stream(&[on.span(ts(1000), 500, "tail", "")]);
+        ring.slots = vec![
+            Slot::default(),
+            Slot {
+                tid: pid,
+                from,
+                flushed: from,
+                stream: tail,
+                ..Slot::default()
+            },
+        ];
+        ring.slots[1].open = vec![Open::named(ts(2000), "killed here")];
+        ring.write_here(&dir.fragments());
+    }
+    dir
+}
+
+#[test]
+fn flows_counters_lanes_and_unfinished_spans_load() {
+    let dir = hostile_run();
+    for name in ["trace.json", "trace.json.gz"] {
+        let output = dir.path().join(name);
+        let ended = crate::invocation::Ended::of(
+            crate::invocation::trace_merge()
+                .arg(dir.path())
+                .args(["--report", "json", "-o"])
+                .arg(&output),
+        );
+        let report = ended.report();
+        assert_eq!(
+            (
+                report.number("damage_total"),
+                report.number("unfinished_spans")
+            ),
+            (10, 2)
+        );
+        let unfinished = "select count(*) from slice where dur = -1 and name = 'killed here'";
+        let queries = [ERRORS, SLICES, FLOWS, COUNTERS, unfinished, PROCESSES];
+        let Some(rows) = query(
+            "flows_counters_lanes_and_unfinished_spans_load",
+            &output,
+            &queries,
+        ) else {
+            return;
+        };
+        assert!(rows[0].is_empty(), "{name}: {:?}", rows[0]);
+        let slices = ["X", "i", "B"]
+            .iter()
+            .map(|phase| report.phase(phase))
+            .sum::<u64>();
+        assert_eq!((number(&rows[1]), slices), (10, 10), "{name}");
+        assert_eq!(
+            number(&rows[2]),
+            5,
+            "two arrows in each process and one between them"
+        );
+        assert_eq!(number(&rows[3]), 2 * report.phase("C"), "two series");
+        assert_eq!((number(&rows[4]), number(&rows[5])), (2, 2), "{name}");
+    }
+}
+
+#[test]
+fn a_large_merge_has_every_slice() {
+    let (mut rng, dir) = (Rng::new(5), RunDir::new());
+    write_foreign(&mut rng, &dir.fragments(), 900, 20_000, false);
+    let output = dir.path().join("trace.json");
+    let ended = crate::invocation::Ended::of(
+        crate::invocation::trace_merge()
+            .arg(dir.path())
+            .args(["--report", "json", "-o"])
+            .arg(&output),
+    );
+    let Some(rows) = query("a_large_merge_has_every_slice", &output, &[SLICES, ERRORS]) else {
+        return;
+    };
+    let report = ended.report();
+    let overlapping: u64 = rows[1]
+        .iter()
+        .filter(|row| row[0] == "slice_drop_overlapping_complete_event")
+        .map(|row| row[1].as_u64().unwrap())
+        .sum();
+    let slices = report.phase("X") + report.phase("i") + report.phase("b");
+    assert_eq!(number(&rows[0]) + overlapping, slices, "{:?}", rows[1]);
+}

@@ -1,0 +1,282 @@
+//! Random fragments of ours and of others, and random damage; the same seed gives the same bytes.
+
+use crate::writer::line::{On, stream};
+use crate::writer::{Fragment, Lane, Open, Process, Ring, Slot};
+use std::path::Path;
+
+/// A small generator (splitmix64).
+pub(crate) struct Rng(u64);
+
+impl Rng {
+    pub(crate) fn new(seed: u64) -> Rng {
+        Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound.max(1) as u64).unwrap()
+    }
+
+    /// True once in `times`.
+    pub(crate) fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+}
+
+/// What a fragment's events have in common.
+struct Maker<'a> {
+    rng: &'a mut Rng,
+    serial: u64,
+}
+
+const TEXTS: [&str; 5] = [
+    "plain",
+    "q\\\"uote \\\\ \\n \\u0007",
+    "ключ 数 🚀",
+    "}{\\\"ph\\\":",
+    "",
+];
+
+impl Maker<'_> {
+    fn args(&mut self) -> String {
+        self.serial += 1;
+        let text = TEXTS[self.rng.below(TEXTS.len())];
+        match self.rng.below(4) {
+            0 => format!(r#""serial":{}"#, self.serial),
+            1 => format!(
+                r#""serial":{},"tokens":[1,2.5,null,true],"inner":{{"pid":7,"ts":-1.5}}"#,
+                self.serial
+            ),
+            2 => format!(
+                r#""serial":{},"text":"{text}","host_wall_us":{}.{:03}"#,
+                self.serial,
+                self.rng.below(900),
+                self.rng.below(1000)
+            ),
+            _ => format!(
+                r#""serial":{},"request_id":"cmpl-{}""#,
+                self.serial,
+                self.rng.below(50)
+            ),
+        }
+    }
+
+    fn line(&mut self, on: On) -> String {
+        let ts_ns = 5_000_000_000 + self.rng.next() % 1_000_000_000;
+        match self.rng.below(10) {
+            0 => on.instant(ts_ns, "token", &self.args()),
+            1 => on.counter(
+                ts_ns,
+                "requests",
+                &format!(r#""running":{},"waiting":2"#, self.rng.below(9)),
+            ),
+            2 => on.flow(
+                ["s", "t", "f"][self.rng.below(3)],
+                ts_ns,
+                ["local", "global"][self.rng.below(2)],
+                self.rng.next() % 6,
+            ),
+            3 => on.begin(ts_ns, &format!("begun {}", self.rng.below(1000))),
+            4 => on.metadata("thread_name", &format!(r#""name":"thread-{}""#, on.tid)),
+            _ => on.span(ts_ns, self.rng.next() % 1_000_000, "step", &self.args()),
+        }
+    }
+
+    fn lines(&mut self, on: On, most: usize) -> Vec<u8> {
+        let count = 1 + self.rng.below(most);
+        let lines: Vec<String> = (0..count).map(|_| self.line(on)).collect();
+        stream(&lines)
+    }
+}
+
+/// Writes a fragment of ours into `folder`, damaged unless `whole`, with a ring most of the time.
+pub(crate) fn write_own(rng: &mut Rng, folder: &Path, pid: u32, whole: bool) {
+    let mut process = Process {
+        offset_ns: if rng.one_in(4) { 1_000_000 } else { 0 },
+        ..Process::with_ring(pid)
+    };
+    process.main = rng.one_in(3);
+    let mut fragment = process.fragment();
+    let header = fragment.bytes.len();
+    fragment.line(&process.anchor(5_000_000_000));
+    let mut ring = Ring::of(&process);
+    let site = ring.site("WorkerProcess.execute_step", "worker");
+    let mut maker = Maker {
+        rng,
+        serial: u64::from(pid) << 20,
+    };
+    let slots = 1 + maker.rng.below(3);
+    for index in 0..slots {
+        let tid = if index == 2 {
+            (1 << 22) + 3
+        } else {
+            pid + u32::try_from(index).unwrap()
+        };
+        let slot = write_slot(
+            &mut maker,
+            &process,
+            &mut fragment,
+            u32::try_from(index).unwrap(),
+            tid,
+            site,
+        );
+        ring.slots.push(slot);
+    }
+    if maker.rng.one_in(2) {
+        let open = Open::named(5_100_000_000 + u64::from(pid), "http.completions");
+        ring.lanes.push(Lane {
+            lane: 1,
+            open,
+            closes_at: maker.rng.next() % 4000,
+            closing_slot: 0,
+        });
+    }
+    if !whole {
+        harm(rng, &mut fragment.bytes, header);
+    }
+    fragment.write_here(folder);
+    if !rng.one_in(8) {
+        ring.write_here(folder);
+    }
+}
+
+/// Writes the blocks of one slot and returns what stays in the ring.
+fn write_slot(
+    maker: &mut Maker,
+    process: &Process,
+    fragment: &mut Fragment,
+    slot: u32,
+    tid: u32,
+    site: u32,
+) -> Slot {
+    let on = process.thread(tid);
+    let mut position = 0;
+    for _ in 0..maker.rng.below(4) {
+        let content = maker.lines(on, 6);
+        if maker.rng.one_in(5) {
+            short_write(maker, fragment, slot, position, &content);
+        }
+        if maker.rng.one_in(6) {
+            let to = position + content.len() as u64;
+            let place = format!(r#","slot":{slot},"gen":0,"from":{position},"to":{to}"#);
+            fragment.line(
+                &process
+                    .main_thread()
+                    .loss(5_000_000_100, "disk_full", 3, &place),
+            );
+        } else {
+            fragment.block(slot, position, &content);
+        }
+        if maker.rng.one_in(6) {
+            fragment.block(slot, position, &content);
+        }
+        position += content.len() as u64;
+    }
+    let mut kept = Slot {
+        tid,
+        from: position,
+        flushed: position,
+        ..Slot::default()
+    };
+    if maker.rng.one_in(2) {
+        kept.stream = maker.lines(on, 5);
+        if maker.rng.one_in(3) {
+            fragment.block(slot, position, &kept.stream.clone());
+        }
+    }
+    if maker.rng.one_in(3) {
+        kept.open = vec![
+            Open {
+                site,
+                ..Open::named(5_200_000_000, "")
+            },
+            Open::named(5_200_000_500, "open by name"),
+        ];
+    }
+    kept
+}
+
+/// A write that the disk cut short, as the format repairs it.
+fn short_write(
+    maker: &mut Maker,
+    fragment: &mut Fragment,
+    slot: u32,
+    position: u64,
+    content: &[u8],
+) {
+    let start = fragment.bytes.len();
+    fragment.block(slot, position, content);
+    let written = fragment.bytes.len() - start;
+    fragment
+        .bytes
+        .truncate(start + 1 + maker.rng.below(written - 1));
+    fragment.raw(b"\n");
+}
+
+/// Writes a fragment without our header into `folder`, damaged unless `whole`.
+pub(crate) fn write_foreign(rng: &mut Rng, folder: &Path, pid: u32, lines: usize, whole: bool) {
+    let mut fragment = Fragment::foreign(pid);
+    fragment.line(&format!(r#"{{"name":"process_name","ph":"M","pid":{pid},"tid":0,"args":{{"name":"foreign-{pid}"}}}}"#));
+    for serial in 0..lines {
+        let tid = 140_000_000_000_000 + 4096 * rng.below(3);
+        let ts = 5_000_000 + rng.below(1_000_000);
+        let id = rng.below(5);
+        fragment.line(&match rng.below(8) {
+            0 => format!(r#"{{"name":"queued","cat":"serving","ph":"i","s":"t","ts":{ts},"pid":{pid},"tid":{tid},"args":{{"serial":{serial}}}}}"#),
+            1 => format!(r#"{{"name":"link","cat":"flow","ph":"s","id":{id},"ts":{ts}.5,"pid":{pid},"tid":{tid},"args":{{"serial":{serial}}}}}"#),
+            2 => format!(r#"{{ "pid": {pid}, "tid": {tid}, "ts": {ts}, "ph": "b", "id": "0x{id:x}", "cat": "a", "name": "async", "args": {{"serial": {serial}}} }}"#),
+            3 => format!(r#"{{"args":{{"tid":1,"serial":{serial}}},"name":"nested","cat":"x","ph":"X","dur":7,"ts":{ts},"tid":{tid},"pid":{pid}}}"#),
+            _ => format!(r#"{{"name":"step {serial}","cat":"kernel","ph":"X","ts":{ts},"dur":{},"pid":{pid},"tid":{tid},"args":{{}}}}"#, rng.below(5000)),
+        });
+    }
+    if !whole {
+        harm(rng, &mut fragment.bytes, 0);
+    }
+    fragment.write_here(folder);
+}
+
+/// Flips, cuts, inserts and doubles bytes at or after `from`.
+fn harm(rng: &mut Rng, bytes: &mut Vec<u8>, from: usize) {
+    for _ in 0..1 + rng.below(4) {
+        if bytes.len() <= from + 1 {
+            return;
+        }
+        let at = from + rng.below(bytes.len() - from);
+        let some = (1 + rng.below(300)).min(bytes.len() - at);
+        match rng.below(7) {
+            0 | 1 => bytes[at] ^= 1 << rng.below(8),
+            2 => drop(bytes.drain(at..at + some)),
+            3 => bytes.truncate(at),
+            4 => drop(
+                bytes.splice(
+                    at..at,
+                    (0..some % 20)
+                        .map(|_| b"\0\n\xff{}x\"\r"[rng.below(8)])
+                        .collect::<Vec<u8>>(),
+                ),
+            ),
+            5 => bytes[at..at + some].fill(0),
+            _ => double_line(bytes, at, from),
+        }
+    }
+}
+
+fn double_line(bytes: &mut Vec<u8>, at: usize, from: usize) {
+    let start = bytes[from..at]
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(from, |found| from + found + 1);
+    let end = bytes[at..]
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .map_or(bytes.len(), |found| at + found + 1);
+    let line = bytes[start..end].to_vec();
+    bytes.splice(start..start, line);
+}

@@ -1,0 +1,239 @@
+//! Which fragments a merge takes: runs, environment, files, globs.
+
+use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::trace::Trace;
+use crate::writer::{Fragment, Process};
+use std::path::Path;
+
+const RUNS: [&str; 3] = [
+    "20261119-080000-aaaaaaaa",
+    "20261120-080000-bbbbbbbb",
+    "20261121-080000-cccccccc",
+];
+
+fn write(folder: &Path, pid: u32, run: &str, name: &str) {
+    std::fs::create_dir_all(folder).unwrap();
+    let process = Process {
+        run: run.into(),
+        main: true,
+        ..Process::new(pid)
+    };
+    let mut fragment = process.fragment();
+    fragment.line(&process.anchor(u64::from(pid) * 1_000_000_000));
+    fragment.line(
+        &process
+            .main_thread()
+            .span(u64::from(pid) * 1_000_000_000 + 500, 5, name, ""),
+    );
+    fragment.write_here(folder);
+}
+
+/// A directory with the newest run in place and two earlier ones in `previous`.
+fn three_runs() -> RunDir {
+    let dir = RunDir::new();
+    write(
+        &dir.path().join("previous").join(RUNS[0]),
+        10,
+        RUNS[0],
+        "oldest",
+    );
+    write(
+        &dir.path().join("previous").join(RUNS[1]),
+        20,
+        RUNS[1],
+        "middle",
+    );
+    write(&dir.fragments(), 30, RUNS[2], "newest");
+    dir
+}
+
+fn names(options: &[&str], dir: &RunDir) -> Vec<String> {
+    let merged = Merged::of(options, &[dir.path()]);
+    merged
+        .trace
+        .names()
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn the_newest_run_is_the_default() {
+    let dir = three_runs();
+    assert_eq!(names(&[], &dir), ["newest"]);
+    let ended = Ended::of(trace_merge().arg(dir.path()));
+    assert!(
+        RUNS[..2].iter().any(|run| ended.stderr.contains(run)),
+        "it says what it left out: {}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn previous_is_the_run_before() {
+    assert_eq!(names(&["--previous"], &three_runs()), ["middle"]);
+}
+
+#[test]
+fn any_run_by_its_id() {
+    for (run, name) in RUNS.iter().zip(["oldest", "middle", "newest"]) {
+        assert_eq!(names(&["--run", run], &three_runs()), [name]);
+    }
+}
+
+#[test]
+fn all_runs_together() {
+    assert_eq!(
+        names(&["--all-runs"], &three_runs()),
+        ["middle", "newest", "oldest"]
+    );
+}
+
+#[test]
+fn an_unknown_run_is_an_error_that_names_the_known_ones() {
+    let dir = three_runs();
+    let ended = Ended::of(trace_merge().args(["--run", "nope"]).arg(dir.path()));
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains("nope") && ended.stderr.contains(RUNS[1]),
+        "{}",
+        ended.stderr
+    );
+    assert!(!dir.path().join("trace.json").exists());
+}
+
+#[test]
+fn previous_without_one_is_an_error() {
+    let dir = RunDir::new();
+    write(&dir.fragments(), 30, RUNS[2], "newest");
+    let ended = Ended::of(trace_merge().arg("--previous").arg(dir.path()));
+    assert!(ended.code == 2 && !ended.stderr.is_empty(), "{ended:?}");
+}
+
+#[test]
+fn two_runs_in_one_folder_are_told_apart() {
+    let dir = RunDir::new();
+    write(&dir.fragments(), 20, RUNS[1], "middle");
+    write(&dir.fragments(), 30, RUNS[2], "newest");
+    assert_eq!(names(&[], &dir), ["newest"]);
+    assert_eq!(names(&["--run", RUNS[1]], &dir), ["middle"]);
+    assert_eq!(names(&["--all-runs"], &dir), ["middle", "newest"]);
+}
+
+#[test]
+fn foreign_fragments_belong_to_every_run_in_their_folder() {
+    let dir = three_runs();
+    let mut fragment = Fragment::foreign(5);
+    fragment.line(&Process::new(5).main_thread().span(7, 5, "foreign", ""));
+    fragment.write_here(&dir.fragments());
+    assert_eq!(names(&[], &dir), ["foreign", "newest"]);
+}
+
+#[test]
+fn sa_profile_dir_is_the_default_path() {
+    let dir = three_runs();
+    let ended = Ended::of(trace_merge().env("SA_PROFILE_DIR", dir.path()));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(
+        Trace::parse(&std::fs::read(dir.path().join("trace.json")).unwrap()).names(),
+        ["newest"]
+    );
+}
+
+#[test]
+fn sa_profile_output_is_the_default_after_it() {
+    let dir = three_runs();
+    assert_eq!(
+        Ended::of(trace_merge().env("SA_PROFILE_OUTPUT", dir.path())).code,
+        0
+    );
+    assert!(dir.path().join("trace.json").exists());
+    let other = tempfile::tempdir().unwrap();
+    let ended = Ended::of(
+        trace_merge()
+            .env("SA_PROFILE_OUTPUT", other.path())
+            .env("SA_PROFILE_DIR", dir.path()),
+    );
+    assert_eq!(ended.code, 0, "SA_PROFILE_DIR wins: {}", ended.stderr);
+}
+
+#[test]
+fn sa_profile_output_may_name_the_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("my.json");
+    write(
+        &folder.path().join("my.json.fragments"),
+        30,
+        RUNS[2],
+        "newest",
+    );
+    let ended = Ended::of(trace_merge().env("SA_PROFILE_OUTPUT", &output));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(
+        Trace::parse(&std::fs::read(&output).unwrap()).names(),
+        ["newest"]
+    );
+}
+
+#[test]
+fn files_and_globs_give_what_they_name() {
+    let dir = RunDir::new();
+    for (pid, name) in [(11, "eleven"), (12, "twelve"), (21, "twenty-one")] {
+        write(&dir.fragments(), pid, RUNS[2], name);
+    }
+    let file = |pid: &str| dir.fragments().join(format!("trace.{pid}.jsonl"));
+    assert_eq!(Merged::of(&[], &[&file("12")]).trace.names(), ["twelve"]);
+    assert_eq!(
+        Merged::of(&[], &[&file("12"), &file("21")]).trace.names(),
+        ["twelve", "twenty-one"]
+    );
+    assert_eq!(
+        Merged::of(&[], &[&file("1?")]).trace.names(),
+        ["eleven", "twelve"]
+    );
+    assert_eq!(
+        Merged::of(&[], &[&file("*")]).trace.names(),
+        ["eleven", "twelve", "twenty-one"]
+    );
+    assert_eq!(
+        Merged::of(&[], &[&file("12"), &file("12"), dir.path()])
+            .trace
+            .names(),
+        ["eleven", "twelve", "twenty-one"],
+        "each once"
+    );
+}
+
+#[test]
+fn a_fragment_file_brings_its_ring() {
+    let dir = RunDir::new();
+    let process = Process::with_ring(13);
+    process.fragment().write_here(&dir.fragments());
+    let mut ring = crate::writer::Ring::of(&process);
+    let stream = format!("{}\n", process.main_thread().span(1000, 5, "tail", "")).into_bytes();
+    ring.slots = vec![crate::writer::Slot {
+        tid: 13,
+        stream,
+        ..Default::default()
+    }];
+    ring.write_here(&dir.fragments());
+    assert_eq!(
+        Merged::of(&[], &[&dir.fragments().join("trace.13.jsonl")])
+            .trace
+            .names(),
+        ["tail"]
+    );
+}
+
+#[test]
+fn other_files_in_the_folder_are_left_alone() {
+    let dir = three_runs();
+    std::fs::write(dir.fragments().join("notes.txt"), "not ours").unwrap();
+    std::fs::write(dir.fragments().join("trace.json"), "not ours").unwrap();
+    let report = dir.merge().report;
+    assert_eq!(report.number("damage_total"), 0, "{:?}", report.damage());
+    assert_eq!(
+        std::fs::read(dir.fragments().join("notes.txt")).unwrap(),
+        b"not ours"
+    );
+}

@@ -1,0 +1,135 @@
+//! A merge settles what dead processes of this machine left behind, and nothing else.
+
+use crate::damaged_rings::PID;
+use crate::invocation::RunDir;
+use crate::writer::line::stream;
+use crate::writer::{Open, Process, Ring, Slot};
+use std::os::unix::fs::MetadataExt;
+
+const OTHER_BOOT: &str = "0b1f7a3e-6c1d-4c55-9a37-1f7f4f9d2c11";
+
+/// A killed process's fragment and ring; `here` makes it one of this boot and pid namespace.
+fn killed(here: bool) -> RunDir {
+    let process = Process {
+        start_time: 1,
+        ..Process::with_ring(PID)
+    };
+    let on = process.main_thread();
+    let mut fragment = process.fragment();
+    fragment.block(0, 0, &stream(&[process.anchor(1_000_000)]));
+    let zero = stream(&[process.anchor(1_000_000)]).len() as u64;
+    let next = fragment.block(1, 0, &stream(&[on.span(1_000_000, 5, "flushed", "")]));
+    if here {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        let inode = std::fs::metadata("/proc/self/ns/pid").unwrap().ino();
+        let text = String::from_utf8(fragment.bytes).unwrap();
+        let text = text
+            .replace(OTHER_BOOT, boot.trim())
+            .replace("\"pid_ns\":402653,", &format!("\"pid_ns\":{inode},"));
+        fragment.bytes = text.into_bytes();
+    }
+    let dir = RunDir::new();
+    fragment.write_here(&dir.fragments());
+    let mut ring = Ring::of(&process);
+    let tail = stream(&[on.span(2_000_000, 5, "tail", "")]);
+    ring.slots = vec![
+        Slot {
+            from: zero,
+            flushed: zero,
+            ..Slot::default()
+        },
+        Slot {
+            tid: PID,
+            from: next,
+            flushed: next,
+            stream: tail,
+            open: vec![Open::named(3_000_000, "open")],
+            ..Slot::default()
+        },
+    ];
+    ring.write_here(&dir.fragments());
+    dir
+}
+
+fn files(dir: &RunDir) -> (Vec<u8>, bool) {
+    let fragment = std::fs::read(dir.fragments().join(format!("trace.{PID}.jsonl"))).unwrap();
+    (
+        fragment,
+        dir.fragments().join(format!("trace.{PID}.ring")).exists(),
+    )
+}
+
+#[test]
+fn a_dead_process_of_this_machine_is_settled_once() {
+    let dir = killed(true);
+    let (before, _) = files(&dir);
+    for round in 0..3 {
+        let merged = dir.merge();
+        assert_eq!(
+            merged.trace.names(),
+            ["flushed", "open", "tail"],
+            "round {round}"
+        );
+        assert_eq!(
+            merged.report.number("damage_total"),
+            0,
+            "round {round}: {:?}",
+            merged.report.damage()
+        );
+        assert_eq!(merged.report.number("unfinished_spans"), 1, "round {round}");
+        let (after, ring) = files(&dir);
+        assert!(
+            after.starts_with(&before) && after.len() > before.len() && !ring,
+            "round {round}"
+        );
+    }
+    let expected = crate::oracle::read(&dir.fragments());
+    let again = dir.merge();
+    crate::trace::assert_same(
+        &expected.events,
+        &again.trace.comparable(),
+        "what was settled",
+    );
+    assert_eq!(
+        (expected.unfinished, expected.damage.len()),
+        (1, 0),
+        "{:?}",
+        expected.damage
+    );
+}
+
+#[test]
+fn a_process_of_another_machine_is_left_alone() {
+    let dir = killed(false);
+    let before = files(&dir);
+    let merged = dir.merge();
+    assert_eq!(merged.trace.names(), ["flushed", "open", "tail"]);
+    assert_eq!(files(&dir), before);
+}
+
+#[test]
+fn a_live_process_is_left_alone() {
+    let dir = killed(true);
+    let (fragment, _) = files(&dir);
+    let (pid, start) = (std::process::id(), start_time());
+    let text = String::from_utf8(fragment).unwrap();
+    let text = text.replace(
+        &format!("\"pid\":{PID},\"start_time\":1,"),
+        &format!("\"pid\":{pid},\"start_time\":{start},"),
+    );
+    dir.put(&PID.to_string(), text.as_bytes());
+    let ring = dir.fragments().join(format!("trace.{PID}.ring"));
+    let mut bytes = std::fs::read(&ring).unwrap();
+    bytes[24..28].copy_from_slice(&pid.to_ne_bytes());
+    std::fs::write(&ring, bytes).unwrap();
+    let before = files(&dir);
+    assert_eq!(dir.merge().report.number("unfinished_spans"), 1);
+    assert_eq!(files(&dir), before);
+}
+
+/// This process's start in clock ticks since boot.
+fn start_time() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    fields.split_whitespace().nth(19).unwrap().parse().unwrap()
+}

@@ -1,0 +1,210 @@
+//! A merged trace, and its events in a form that does not depend on which ids the merge gave them.
+
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, HashMap};
+
+/// A merged trace.
+pub(crate) struct Trace {
+    pub(crate) document: Value,
+    pub(crate) events: Vec<Value>,
+}
+
+/// An event apart from who recorded it: everything but pid, tid and ids, with ts and dur in ns.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Event {
+    pub(crate) content: String,
+    pub(crate) process: String,
+    pub(crate) thread: String,
+    pub(crate) id: Option<String>,
+}
+
+impl Trace {
+    /// Reads a trace document in either form.
+    pub(crate) fn parse(bytes: &[u8]) -> Trace {
+        let document: Value =
+            serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("trace: {error}"));
+        let events = document
+            .get("traceEvents")
+            .unwrap_or(&document)
+            .as_array()
+            .unwrap()
+            .clone();
+        Trace { document, events }
+    }
+
+    /// The events of phase `phase`.
+    pub(crate) fn phase(&self, phase: &str) -> Vec<&Value> {
+        self.events
+            .iter()
+            .filter(|event| event["ph"] == phase)
+            .collect()
+    }
+
+    /// The one event called `name`.
+    pub(crate) fn named(&self, name: &str) -> &Value {
+        let found = self.all_named(name);
+        assert_eq!(found.len(), 1, "events named {name}: {found:?}");
+        found[0]
+    }
+
+    /// All events called `name`.
+    pub(crate) fn all_named(&self, name: &str) -> Vec<&Value> {
+        self.events
+            .iter()
+            .filter(|event| event["name"] == name)
+            .collect()
+    }
+
+    /// Names of all events but metadata, sorted.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let mut names: Vec<_> = self
+            .shown()
+            .map(|event| event["name"].as_str().unwrap())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// All events but metadata.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = &Value> {
+        self.events.iter().filter(|event| event["ph"] != "M")
+    }
+
+    /// All events but metadata, in comparable form.
+    pub(crate) fn comparable(&self) -> Vec<Event> {
+        self.shown().map(output_event).collect()
+    }
+
+    /// The name that a viewer shows for each pid: the last one.
+    pub(crate) fn process_names(&self) -> BTreeMap<String, String> {
+        let records = self
+            .events
+            .iter()
+            .filter(|event| event["ph"] == "M" && event["name"] == "process_name");
+        records
+            .map(|event| (event["pid"].to_string(), text(&event["args"]["name"])))
+            .collect()
+    }
+
+    /// The name that a viewer shows for each thread, under `pid/tid`.
+    pub(crate) fn thread_names(&self) -> BTreeMap<String, String> {
+        let records = self
+            .events
+            .iter()
+            .filter(|event| event["ph"] == "M" && event["name"] == "thread_name");
+        records
+            .map(|event| {
+                (
+                    format!("{}/{}", event["pid"], event["tid"]),
+                    text(&event["args"]["name"]),
+                )
+            })
+            .collect()
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+fn output_event(event: &Value) -> Event {
+    let (pid, tid) = (event["pid"].to_string(), event["tid"].to_string());
+    let id = event
+        .get("id")
+        .or_else(|| event.get("id2"))
+        .map(Value::to_string);
+    Event {
+        content: content(event, ns(&event["ts"])),
+        thread: format!("{pid}/{tid}"),
+        process: pid,
+        id,
+    }
+}
+
+/// A time in ns.
+pub(crate) fn ns(value: &Value) -> i64 {
+    let micros = value.as_f64().unwrap_or_else(|| panic!("a time: {value}"));
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "tests keep times below 2^53 ns"
+    )]
+    let ns = (micros * 1000.0).round() as i64;
+    ns
+}
+
+/// What of an event does not depend on ids, as text with sorted keys.
+pub(crate) fn content(event: &Value, ts_ns: i64) -> String {
+    let mut kept = Map::new();
+    for (key, value) in event.as_object().unwrap() {
+        match key.as_str() {
+            "pid" | "tid" | "id" | "id2" | "ts" => {}
+            "dur" | "tdur" | "tts" => drop(kept.insert(key.clone(), ns(value).into())),
+            _ => drop(kept.insert(key.clone(), value.clone())),
+        }
+    }
+    kept.insert("ts_ns".into(), ts_ns.into());
+    Value::Object(kept).to_string()
+}
+
+/// Asserts that both hold the same events, with processes, threads and ids equal up to renaming.
+pub(crate) fn assert_same(expected: &[Event], found: &[Event], what: &str) {
+    let (expected, found) = (by_content(expected), by_content(found));
+    for (content, events) in &expected {
+        let count = found.get(content).map_or(0, Vec::len);
+        assert_eq!(
+            events.len(),
+            count,
+            "{what}: how often the trace holds {content}"
+        );
+    }
+    for content in found.keys() {
+        assert!(
+            expected.contains_key(content),
+            "{what}: the trace holds, but should not: {content}"
+        );
+    }
+    let mut renames = [(); 3].map(|()| Renames::default());
+    for (content, events) in expected.iter().filter(|(_, events)| events.len() == 1) {
+        let (ours, theirs) = (&events[0], &found[content][0]);
+        renames[0].pair(&ours.process, &theirs.process, what);
+        renames[1].pair(&ours.thread, &theirs.thread, what);
+        assert_eq!(
+            ours.id.is_some(),
+            theirs.id.is_some(),
+            "{what}: an id on {content}"
+        );
+        if let (Some(ours), Some(theirs)) = (&ours.id, &theirs.id) {
+            renames[2].pair(ours, theirs, what);
+        }
+    }
+}
+
+fn by_content(events: &[Event]) -> BTreeMap<&str, Vec<&Event>> {
+    let mut groups: BTreeMap<&str, Vec<&Event>> = BTreeMap::new();
+    for event in events {
+        groups.entry(&event.content).or_default().push(event);
+    }
+    groups
+}
+
+/// A one-to-one renaming.
+#[derive(Default)]
+struct Renames {
+    there: HashMap<String, String>,
+    back: HashMap<String, String>,
+}
+
+impl Renames {
+    fn pair(&mut self, ours: &str, theirs: &str, what: &str) {
+        let there = self
+            .there
+            .entry(ours.to_owned())
+            .or_insert_with(|| theirs.to_owned());
+        assert_eq!(there, theirs, "{what}: {ours} was split");
+        let back = self
+            .back
+            .entry(theirs.to_owned())
+            .or_insert_with(|| ours.to_owned());
+        assert_eq!(back, ours, "{what}: {theirs} holds two");
+    }
+}

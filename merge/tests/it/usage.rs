@@ -1,0 +1,161 @@
+//! Bad usage, unusable input, help and version.
+
+use crate::invocation::{Ended, RunDir, trace_merge};
+use crate::trace::Trace;
+use crate::writer::{Fragment, Process};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
+
+fn fails(arguments: &[&str], says: &str) {
+    let ended = Ended::of(trace_merge().args(arguments));
+    assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stderr);
+    assert!(
+        ended.stderr.contains(says),
+        "{arguments:?}: {}",
+        ended.stderr
+    );
+    assert!(ended.stdout.is_empty(), "{arguments:?}");
+}
+
+#[test]
+fn bad_usage_says_what_was_wrong() {
+    fails(&["--no-such-option"], "--no-such-option");
+    fails(&["--report", "yaml", "x"], "yaml");
+    fails(&["--threads", "many", "x"], "many");
+    fails(&["--previous", "--all-runs", "x"], "--all-runs");
+    fails(&["--run", "a", "--previous", "x"], "--previous");
+    fails(&["/no/such/place"], "/no/such/place");
+    fails(&["/no/such/trace.*.jsonl"], "/no/such/trace.*.jsonl");
+}
+
+#[test]
+fn no_path_and_no_environment_is_bad_usage() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = Ended::of(trace_merge().current_dir(folder.path()));
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("SA_PROFILE_DIR"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_directory_without_fragments_is_nothing_usable() {
+    let dir = RunDir::new();
+    let ended = Ended::of(trace_merge().arg(dir.path()));
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains(dir.path().to_str().unwrap()),
+        "{}",
+        ended.stderr
+    );
+    assert!(!dir.path().join("trace.json").exists());
+}
+
+#[test]
+fn help_and_version() {
+    let help = String::from_utf8(Ended::of(trace_merge().arg("--help")).stdout).unwrap();
+    for word in ["EXAMPLES", "--strict", "--previous", "SA_PROFILE_DIR"] {
+        assert!(
+            help.to_uppercase().contains(&word.to_uppercase()),
+            "{word}: {help}"
+        );
+    }
+    let short = Ended::of(trace_merge().arg("-h"));
+    assert!(short.code == 0 && short.stdout.len() < help.len());
+    let version = Ended::of(trace_merge().arg("--version"));
+    assert_eq!(
+        String::from_utf8(version.stdout).unwrap().trim(),
+        format!("trace-merge {}", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+/// A run with one good fragment.
+fn good() -> RunDir {
+    let dir = RunDir::new();
+    let mut fragment = Fragment::foreign(95);
+    fragment.line(&Process::new(95).main_thread().span(1000, 5, "good", ""));
+    fragment.write_here(&dir.fragments());
+    dir
+}
+
+#[test]
+fn an_empty_fragment_is_no_damage() {
+    let dir = good();
+    dir.put("96", b"");
+    let merged = dir.merge();
+    assert_eq!(merged.trace.names(), ["good"]);
+    assert_eq!(merged.report.number("damage_total"), 0);
+}
+
+#[test]
+fn a_link_to_nowhere_is_unreadable_and_a_folder_is_no_fragment() {
+    let dir = good();
+    std::fs::create_dir(dir.fragments().join("trace.96.jsonl")).unwrap();
+    std::os::unix::fs::symlink("/no/such/file", dir.fragments().join("trace.97.jsonl")).unwrap();
+    let merged = dir.merge();
+    assert_eq!(merged.trace.names(), ["good"]);
+    let unreadable = ("trace.97.jsonl".to_owned(), 0, "unreadable".to_owned());
+    assert_eq!(merged.report.damage(), [unreadable]);
+}
+
+#[test]
+fn a_pipe_named_like_a_fragment_does_not_hang() {
+    let dir = good();
+    let made = std::process::Command::new("mkfifo")
+        .arg(dir.fragments().join("trace.96.jsonl"))
+        .status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED a_pipe_named_like_a_fragment_does_not_hang: no mkfifo");
+        return;
+    }
+    let merged = dir.merge();
+    assert_eq!(merged.trace.names(), ["good"]);
+    assert_eq!(merged.report.kind("unreadable"), 1);
+}
+
+#[test]
+fn a_fragment_without_permission_is_unreadable() {
+    let dir = good();
+    let path = dir.put("96", b"{}\n");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
+    std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = trace_merge();
+    command
+        .arg(dir.path())
+        .args(["--strict", "-o", "-"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if std::fs::File::open(&path).is_ok() {
+        // Root may read everything: merge as nobody.
+        command.uid(65534).gid(65534);
+    }
+    let child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            eprintln!(
+                "SKIPPED a_fragment_without_permission_is_unreadable: cannot run the binary as another user: {error}"
+            );
+            return;
+        }
+    };
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("trace.96.jsonl") && stderr.contains("unreadable"),
+        "{stderr}"
+    );
+    assert_eq!(Trace::parse(&output.stdout).names(), ["good"]);
+}
+
+#[test]
+fn only_damage_is_nothing_usable() {
+    let dir = RunDir::new();
+    dir.put("96", b"garbage\n");
+    let ended = Ended::of(trace_merge().arg(dir.path()));
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains("trace.96.jsonl") || ended.stderr.contains("bad_json"),
+        "{}",
+        ended.stderr
+    );
+}

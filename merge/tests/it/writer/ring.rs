@@ -1,0 +1,206 @@
+//! A ring file's bytes, from FORMAT.md §3.
+
+use std::path::{Path, PathBuf};
+
+const PAGE: usize = 4096;
+const SITES_AT: usize = 64;
+const SITES_BYTES: usize = 960;
+const LANES_AT: usize = 1024;
+const LANES: usize = 16;
+const DIRECTORY_AT: usize = 3072;
+const DIRECTORY_ENTRIES: usize = 16;
+
+/// A span still open on a thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Open {
+    pub(crate) start_ns: u64,
+    pub(crate) site: u32,
+    pub(crate) name: String,
+}
+
+impl Open {
+    /// An open span that stores its name in the entry.
+    pub(crate) fn named(start_ns: u64, name: &str) -> Self {
+        Open {
+            start_ns,
+            site: 0,
+            name: name.into(),
+        }
+    }
+}
+
+/// A span still open on the lane 2²² + `lane`, or closed by `closing_slot` at `closes_at`.
+#[derive(Clone, Debug)]
+pub(crate) struct Lane {
+    pub(crate) lane: usize,
+    pub(crate) open: Open,
+    pub(crate) closes_at: u64,
+    pub(crate) closing_slot: u32,
+}
+
+/// One thread's part.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slot {
+    pub(crate) tid: u32,
+    pub(crate) generation: u32,
+    /// Position of the first byte of `stream`.
+    pub(crate) from: u64,
+    /// What the slot has produced from `from` on.
+    pub(crate) stream: Vec<u8>,
+    pub(crate) flushed: u64,
+    pub(crate) open: Vec<Open>,
+}
+
+impl Slot {
+    /// The position after its last line.
+    pub(crate) fn head(&self) -> u64 {
+        self.from + self.stream.len() as u64
+    }
+
+    fn control(&self) -> Vec<u8> {
+        let mut control = vec![0; PAGE];
+        put(
+            &mut control,
+            0,
+            &(self.head() << 8 | self.open.len().min(255) as u64).to_ne_bytes(),
+        );
+        put(&mut control, 8, &self.flushed.to_ne_bytes());
+        put(&mut control, 16, &self.tid.to_ne_bytes());
+        put(&mut control, 20, &self.generation.to_ne_bytes());
+        for (depth, open) in self.open.iter().take(32).enumerate() {
+            let at = 64 + 64 * depth;
+            put_open(&mut control, at, open, 16, 48);
+        }
+        control
+    }
+
+    fn ring(&self, size: usize) -> Vec<u8> {
+        let mut ring = vec![0; size];
+        for (position, byte) in (self.from..).zip(&self.stream) {
+            ring[usize::try_from(position % size as u64).unwrap()] = *byte;
+        }
+        ring
+    }
+}
+
+/// A whole ring file.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring {
+    pub(crate) pid: u32,
+    pub(crate) nonce: u64,
+    /// Ring bytes of each slot, a power of two.
+    pub(crate) size: usize,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) lanes: Vec<Lane>,
+    sites: Vec<u8>,
+}
+
+impl Ring {
+    /// A ring without slots, of the recorder that `process` describes.
+    pub(crate) fn of(process: &super::Process) -> Self {
+        Ring {
+            pid: process.pid,
+            nonce: process.nonce,
+            size: 4096,
+            slots: Vec::new(),
+            lanes: Vec::new(),
+            sites: Vec::new(),
+        }
+    }
+
+    /// Enters a call site and returns its number.
+    pub(crate) fn site(&mut self, name: &str, cat: &str) -> u32 {
+        let text = format!(r#""name":"{name}","cat":"{cat}""#);
+        let number = u32::try_from(self.sites.len() + 1).unwrap();
+        self.sites
+            .extend(u16::try_from(text.len()).unwrap().to_ne_bytes());
+        self.sites.extend(text.as_bytes());
+        assert!(self.sites.len() <= SITES_BYTES);
+        number
+    }
+
+    /// Where slot `slot` starts in the file.
+    pub(crate) fn slot_offset(&self, slot: usize) -> usize {
+        PAGE + slot * (PAGE + self.size)
+    }
+
+    /// The file.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut file = vec![0; PAGE];
+        let u32s = |file: &mut Vec<u8>, at: usize, value: usize| {
+            put(file, at, &u32::try_from(value).unwrap().to_ne_bytes());
+        };
+        put(&mut file, 0, b"SAPRING1");
+        put(&mut file, 16, &self.nonce.to_ne_bytes());
+        let fields = [
+            1,
+            PAGE,
+            0,
+            0,
+            self.pid as usize,
+            self.slots.len(),
+            SITES_AT,
+            SITES_BYTES,
+            self.sites.len(),
+            LANES_AT,
+            LANES,
+            DIRECTORY_AT,
+            DIRECTORY_ENTRIES,
+        ];
+        for (index, value) in fields
+            .into_iter()
+            .enumerate()
+            .filter(|(index, _)| !matches!(index, 2 | 3))
+        {
+            u32s(&mut file, 8 + 4 * index, value);
+        }
+        put(&mut file, SITES_AT, &self.sites);
+        for lane in &self.lanes {
+            let at = LANES_AT + 64 * lane.lane;
+            put_open(&mut file, at, &lane.open, 32, 32);
+            put(&mut file, at + 16, &lane.closes_at.to_ne_bytes());
+            put(&mut file, at + 24, &lane.closing_slot.to_ne_bytes());
+        }
+        for slot in 0..self.slots.len() {
+            put(
+                &mut file,
+                DIRECTORY_AT + 16 * slot,
+                &(self.slot_offset(slot) as u64).to_ne_bytes(),
+            );
+            u32s(&mut file, DIRECTORY_AT + 16 * slot + 8, self.size);
+        }
+        for slot in &self.slots {
+            file.extend(slot.control());
+            file.extend(slot.ring(self.size));
+        }
+        file
+    }
+
+    /// Writes it as `trace.<name>.ring` below `folder` and returns the path.
+    pub(crate) fn write(&self, folder: &Path, name: &str) -> PathBuf {
+        let path = folder.join(format!("trace.{name}.ring"));
+        std::fs::write(&path, self.bytes()).unwrap();
+        path
+    }
+
+    /// Writes it under its pid.
+    pub(crate) fn write_here(&self, folder: &Path) -> PathBuf {
+        self.write(folder, &self.pid.to_string())
+    }
+}
+
+fn put(file: &mut [u8], at: usize, bytes: &[u8]) {
+    file[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+fn put_open(file: &mut [u8], at: usize, open: &Open, name_at: usize, most: usize) {
+    let name = &open.name.as_bytes()[..open.name.len().min(most)];
+    put(file, at, &open.start_ns.to_ne_bytes());
+    put(file, at + 8, &open.site.to_ne_bytes());
+    put(
+        file,
+        at + 12,
+        &u32::try_from(name.len()).unwrap().to_ne_bytes(),
+    );
+    put(file, at + name_at, name);
+}
