@@ -1,0 +1,239 @@
+//! The API process's side of the engine core: hands requests over and brings their tokens back.
+
+use std::collections::HashMap;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::{io, process, thread};
+
+use sa_recorder::{FlowId, FlowPhase, flow, instant, span};
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+
+use crate::completion::MODEL;
+use crate::protocol::{self, Hello, NewRequest, Output, OutputEvent, ToEngine, Token};
+
+/// Bits of a flow id that count the requests of one API process.
+const FLOW_COUNTER_BITS: u32 = 24;
+
+/// The names of a request.
+#[derive(Debug)]
+pub(super) struct RequestId {
+    /// In HTTP and in the trace's args.
+    pub(super) text: String,
+    /// The id of its flow: the same in every process.
+    flow: u64,
+}
+
+/// The connection to the engine core and the requests under way.
+#[derive(Debug)]
+pub(super) struct AsyncLlmEngine {
+    engine: Mutex<UnixStream>,
+    requests: Mutex<Requests>,
+    added: AtomicU64,
+    receiver: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Who waits for tokens.
+#[derive(Debug, Default)]
+struct Requests {
+    open: HashMap<String, Open>,
+    /// Set when the engine core is gone.
+    closed: bool,
+}
+
+/// A request under way.
+#[derive(Debug)]
+struct Open {
+    flow: u64,
+    events: UnboundedSender<OutputEvent>,
+}
+
+impl AsyncLlmEngine {
+    /// Connects and starts the thread that receives tokens.
+    ///
+    /// # Errors
+    ///
+    /// If the engine core cannot be reached or the thread not be started.
+    pub(super) fn start(socket: &Path) -> io::Result<Arc<AsyncLlmEngine>> {
+        let _span = span!("serving", "AsyncLLMEngine.start", model_id = MODEL);
+        let mut stream = UnixStream::connect(socket)?;
+        protocol::send(&mut stream, &Hello::Api)?;
+        let outputs = stream.try_clone()?;
+        let engine = Arc::new(AsyncLlmEngine {
+            engine: Mutex::new(stream),
+            requests: Mutex::default(),
+            added: AtomicU64::new(0),
+            receiver: Mutex::default(),
+        });
+        let receiver = Arc::clone(&engine);
+        let thread = thread::Builder::new().name("engine outputs".into());
+        *lock(&engine.receiver) = Some(thread.spawn(move || receiver.receive(outputs))?);
+        Ok(engine)
+    }
+
+    /// Ends the connection and waits for the thread that receives tokens, which may still be inside a span.
+    pub(super) fn stop(&self) {
+        let _ = lock(&self.engine).shutdown(Shutdown::Both);
+        let receiver = lock(&self.receiver).take();
+        let _ = receiver.map(JoinHandle::join);
+    }
+
+    /// Ids for a new request, unique in this run.
+    pub(super) fn next_id(&self) -> RequestId {
+        let number = self.added.fetch_add(1, Ordering::Relaxed) + 1;
+        let flow = (u64::from(process::id()) << FLOW_COUNTER_BITS) | number;
+        RequestId {
+            text: format!("cmpl-{number}"),
+            flow,
+        }
+    }
+
+    /// Hands a request to the engine core. Its flow through the processes starts here.
+    ///
+    /// # Errors
+    ///
+    /// If the engine core is gone.
+    pub(super) fn add_request(
+        self: &Arc<Self>,
+        id: &RequestId,
+        prompt: Vec<Token>,
+        max_tokens: usize,
+    ) -> io::Result<RequestHandle> {
+        let text = id.text.as_str();
+        let _span = span!(
+            "serving",
+            "AsyncLLMEngine.add_request",
+            request_id = text,
+            max_new_tokens = max_tokens
+        );
+        let (sender, events) = mpsc::unbounded_channel();
+        self.open(
+            text,
+            Open {
+                flow: id.flow,
+                events: sender,
+            },
+        )?;
+        let handle = RequestHandle {
+            id: text.to_owned(),
+            events,
+            engine: Arc::clone(self),
+        };
+        flow(FlowPhase::Start, "flow", "request", FlowId::Global(id.flow));
+        instant!(
+            "serving",
+            "request.queued",
+            request_id = text,
+            prompt_tokens = prompt.len()
+        );
+        let request = NewRequest {
+            request_id: text.to_owned(),
+            flow: id.flow,
+            prompt,
+            max_tokens,
+        };
+        self.send(&ToEngine::Add(request))?;
+        Ok(handle)
+    }
+
+    fn open(&self, id: &str, open: Open) -> io::Result<()> {
+        let mut requests = lock(&self.requests);
+        if requests.closed {
+            return Err(io::Error::new(
+                io::ErrorKind::NotConnected,
+                "the engine core is gone",
+            ));
+        }
+        requests.open.insert(id.to_owned(), open);
+        Ok(())
+    }
+
+    fn send(&self, message: &ToEngine) -> io::Result<()> {
+        protocol::send(&mut *lock(&self.engine), message)
+    }
+
+    /// Passes the engine core's outputs on until its connection ends, which fails all that is open.
+    fn receive(&self, mut stream: UnixStream) {
+        while let Ok(Some(outputs)) = protocol::receive::<Vec<Output>>(&mut stream) {
+            let _span = span!(
+                "serving",
+                "AsyncLLMEngine.process_outputs",
+                outputs = outputs.len()
+            );
+            outputs.into_iter().for_each(|output| self.pass_on(output));
+        }
+        let mut requests = lock(&self.requests);
+        requests.closed = true;
+        for (_, open) in requests.open.drain() {
+            let _ = open
+                .events
+                .send(OutputEvent::Failed("the engine core is gone".to_owned()));
+        }
+    }
+
+    fn pass_on(&self, output: Output) {
+        let Output { request_id, event } = output;
+        let mut requests = lock(&self.requests);
+        let Some(open) = requests.open.get(&request_id) else {
+            return;
+        };
+        if let OutputEvent::Token(token) = event {
+            instant!(
+                "serving",
+                "request.token",
+                request_id = request_id.as_str(),
+                token = token
+            );
+            let _ = open.events.send(event);
+            return;
+        }
+        flow(FlowPhase::End, "flow", "request", FlowId::Global(open.flow));
+        let _ = open.events.send(event);
+        requests.open.remove(&request_id);
+    }
+
+    /// Tells the engine core that nobody waits for this request any more.
+    fn abandon(&self, id: &str) {
+        let Some(open) = lock(&self.requests).open.remove(id) else {
+            return;
+        };
+        let _span = span!("serving", "AsyncLLMEngine.abort", request_id = id);
+        flow(FlowPhase::End, "flow", "request", FlowId::Global(open.flow));
+        let _ = self.send(&ToEngine::Abort {
+            request_id: id.to_owned(),
+        });
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A request under way; dropping it before its end aborts it.
+#[derive(Debug)]
+pub(super) struct RequestHandle {
+    id: String,
+    events: UnboundedReceiver<OutputEvent>,
+    engine: Arc<AsyncLlmEngine>,
+}
+
+impl RequestHandle {
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Waits for news of the request.
+    pub(super) async fn next(&mut self) -> OutputEvent {
+        let event = self.events.recv().await;
+        event.unwrap_or_else(|| OutputEvent::Failed("the request was closed".to_owned()))
+    }
+}
+
+impl Drop for RequestHandle {
+    fn drop(&mut self) {
+        self.engine.abandon(&self.id);
+    }
+}

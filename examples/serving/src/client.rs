@@ -1,0 +1,210 @@
+//! A minimal HTTP client for completions: one connection for each request, whole or streamed answers.
+
+use std::net::Ipv4Addr;
+use std::time::{Duration, Instant};
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1;
+use hyper::{Request, Response, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use crate::completion::{
+    COMPLETIONS_PATH, Completion, CompletionRequest, DONE, ErrorBody, FinishReason,
+};
+
+/// Why a request brought no complete answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RequestError {
+    /// The connection could not be made or broke.
+    #[error("connection: {0}")]
+    Connection(String),
+    /// The server answered with an error.
+    #[error("HTTP {status}: {message}")]
+    Status { status: StatusCode, message: String },
+    /// The server ended the stream with an error.
+    #[error("finish_reason error: {0}")]
+    Stream(String),
+    /// The answer is no completion.
+    #[error("answer not understood: {0}")]
+    Answer(String),
+}
+
+impl From<hyper::Error> for RequestError {
+    fn from(error: hyper::Error) -> Self {
+        RequestError::Connection(error.to_string())
+    }
+}
+
+impl From<serde_json::Error> for RequestError {
+    fn from(error: serde_json::Error) -> Self {
+        RequestError::Answer(error.to_string())
+    }
+}
+
+/// A complete answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reply {
+    pub(crate) text: String,
+    pub(crate) tokens: usize,
+    /// From the start of the request to its first token; only known of a stream.
+    pub(crate) first_token: Option<Duration>,
+}
+
+/// Sends one request to the server on this host's `port` and waits for the whole answer.
+///
+/// # Errors
+///
+/// See [`RequestError`].
+pub(crate) async fn complete(
+    port: u16,
+    request: &CompletionRequest,
+) -> Result<Reply, RequestError> {
+    let start = Instant::now();
+    let response = send(port, request).await?;
+    let status = response.status();
+    if status != StatusCode::OK {
+        let body = response.into_body().collect().await?.to_bytes();
+        let message = serde_json::from_slice::<ErrorBody>(&body).map(|body| body.error.message);
+        return Err(RequestError::Status {
+            status,
+            message: message.unwrap_or_default(),
+        });
+    }
+    if request.stream {
+        return read_stream(response.into_body(), start).await;
+    }
+    let body = response.into_body().collect().await?.to_bytes();
+    let mut completion: Completion = serde_json::from_slice(&body)?;
+    let text = completion
+        .choices
+        .pop()
+        .map(|choice| choice.text)
+        .unwrap_or_default();
+    let tokens = completion.usage.map_or(0, |usage| usage.completion_tokens);
+    Ok(Reply {
+        text,
+        tokens,
+        first_token: None,
+    })
+}
+
+async fn send(port: u16, request: &CompletionRequest) -> Result<Response<Incoming>, RequestError> {
+    let broken = |error: std::io::Error| RequestError::Connection(error.to_string());
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))
+        .await
+        .map_err(broken)?;
+    stream.set_nodelay(true).map_err(broken)?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    let request = Request::post(COMPLETIONS_PATH)
+        .header(header::HOST, format!("127.0.0.1:{port}"))
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Full::new(Bytes::from(serde_json::to_vec(request)?)));
+    let request = request.map_err(|error| RequestError::Connection(error.to_string()))?;
+    Ok(sender.send_request(request).await?)
+}
+
+async fn read_stream(mut body: Incoming, start: Instant) -> Result<Reply, RequestError> {
+    let mut stream = EventStream::default();
+    let mut reply = Reply {
+        text: String::new(),
+        tokens: 0,
+        first_token: None,
+    };
+    while let Some(frame) = body.frame().await {
+        let frame = frame?;
+        for data in stream.feed(frame.data_ref().map_or(&[], |data| data)) {
+            if data == DONE {
+                return Ok(reply);
+            }
+            take_chunk(&mut reply, serde_json::from_str(&data)?)?;
+            reply.first_token.get_or_insert_with(|| start.elapsed());
+        }
+    }
+    Err(RequestError::Connection(
+        "the stream ended before it was done".to_owned(),
+    ))
+}
+
+/// Adds one event's token, or fails with the reason of the end.
+fn take_chunk(reply: &mut Reply, mut chunk: Completion) -> Result<(), RequestError> {
+    let Some(choice) = chunk.choices.pop() else {
+        return Ok(());
+    };
+    match choice.finish_reason {
+        Some(FinishReason::Error) => {
+            let message = chunk.error.map(|error| error.message);
+            Err(RequestError::Stream(message.unwrap_or_default()))
+        }
+        Some(FinishReason::Length) => Ok(()),
+        None => {
+            reply.text.push_str(&choice.text);
+            reply.tokens += 1;
+            Ok(())
+        }
+    }
+}
+
+/// Cuts a body into server-sent events.
+#[derive(Debug, Default)]
+struct EventStream {
+    rest: Vec<u8>,
+}
+
+impl EventStream {
+    /// Takes more of the body and returns the data of each event that is complete now.
+    fn feed(&mut self, bytes: &[u8]) -> Vec<String> {
+        self.rest.extend_from_slice(bytes);
+        let mut events = Vec::new();
+        while let Some(end) = self.rest.windows(2).position(|pair| pair == b"\n\n") {
+            let event: Vec<u8> = self.rest.drain(..end + 2).collect();
+            let event = String::from_utf8_lossy(&event);
+            events.extend(
+                event
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("data:"))
+                    .map(|data| data.trim().to_owned()),
+            );
+        }
+        events
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_found_wherever_the_body_is_cut() {
+        let body = b"data: {\"a\":1}\n\n: a comment\n\ndata:[DONE]\n\n";
+        for cut in 0..body.len() {
+            let mut stream = EventStream::default();
+            let mut events = stream.feed(&body[..cut]);
+            events.extend(stream.feed(&body[cut..]));
+            assert_eq!(events, ["{\"a\":1}", "[DONE]"], "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn the_end_with_an_error_fails_the_request() {
+        let mut reply = Reply {
+            text: String::new(),
+            tokens: 0,
+            first_token: None,
+        };
+        take_chunk(&mut reply, Completion::new("c", " ba".into(), None)).unwrap();
+        take_chunk(
+            &mut reply,
+            Completion::new("c", String::new(), Some(FinishReason::Length)),
+        )
+        .unwrap();
+        assert_eq!((reply.text.as_str(), reply.tokens), (" ba", 1));
+        let error = take_chunk(
+            &mut reply,
+            Completion::new("c", String::new(), Some(FinishReason::Error)),
+        );
+        assert!(matches!(error, Err(RequestError::Stream(_))));
+    }
+}

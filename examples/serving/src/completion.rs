@@ -1,0 +1,123 @@
+//! The OpenAI completions wire format, as far as the demo speaks it: shared by the API process and the load client.
+
+use serde::{Deserialize, Serialize};
+
+/// The model's name.
+pub(crate) const MODEL: &str = "demo-tp";
+/// Where completions are asked for.
+pub(crate) const COMPLETIONS_PATH: &str = "/v1/completions";
+/// Last event of a stream.
+pub(crate) const DONE: &str = "[DONE]";
+
+/// Body of a completion request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CompletionRequest {
+    pub(crate) prompt: String,
+    #[serde(default = "default_max_tokens")]
+    pub(crate) max_tokens: usize,
+    #[serde(default)]
+    pub(crate) stream: bool,
+}
+
+fn default_max_tokens() -> usize {
+    16
+}
+
+/// Body of an answer, and of each event of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Completion {
+    pub(crate) id: String,
+    pub(crate) object: String,
+    pub(crate) model: String,
+    pub(crate) choices: Vec<Choice>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) usage: Option<Usage>,
+    /// Why a stream ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<ErrorDetail>,
+}
+
+impl Completion {
+    /// A completion with one choice.
+    pub(crate) fn new(id: &str, text: String, finish_reason: Option<FinishReason>) -> Completion {
+        Completion {
+            id: id.to_owned(),
+            object: "text_completion".to_owned(),
+            model: MODEL.to_owned(),
+            choices: vec![Choice {
+                index: 0,
+                text,
+                finish_reason,
+            }],
+            usage: None,
+            error: None,
+        }
+    }
+}
+
+/// One completion of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Choice {
+    pub(crate) index: usize,
+    pub(crate) text: String,
+    pub(crate) finish_reason: Option<FinishReason>,
+}
+
+/// Why a completion ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum FinishReason {
+    /// All tokens that were asked for.
+    Length,
+    /// The server could not go on.
+    Error,
+}
+
+impl FinishReason {
+    /// Its name on the wire.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            FinishReason::Length => "length",
+            FinishReason::Error => "error",
+        }
+    }
+}
+
+/// How many tokens a request used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Usage {
+    pub(crate) prompt_tokens: usize,
+    pub(crate) completion_tokens: usize,
+    pub(crate) total_tokens: usize,
+}
+
+/// Body of an answer with an error status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ErrorBody {
+    pub(crate) error: ErrorDetail,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ErrorDetail {
+    pub(crate) message: String,
+    pub(crate) r#type: String,
+}
+
+impl ErrorDetail {
+    /// An error of the server's making.
+    pub(crate) fn server(message: &str) -> ErrorDetail {
+        ErrorDetail {
+            message: message.to_owned(),
+            r#type: "server_error".to_owned(),
+        }
+    }
+
+    /// An error of the client's making.
+    pub(crate) fn client(message: &str) -> ErrorDetail {
+        ErrorDetail {
+            message: message.to_owned(),
+            r#type: "invalid_request_error".to_owned(),
+        }
+    }
+}

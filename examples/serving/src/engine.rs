@@ -1,0 +1,285 @@
+//! The engine core: one loop that schedules a step, hands it to every worker, waits for all of them and passes the new tokens on.
+//!
+//! The workers are tensor-parallel: every one executes every step on its part of the weights, and holds its part of every request's
+//! keys and values. So when a worker dies, all running requests lose a part of their cache and fail; the waiting ones have none
+//! yet and are served by the workers that remain.
+
+mod fleet;
+mod inbox;
+mod kv;
+mod request;
+mod sampling;
+mod scheduler;
+
+use std::collections::BTreeMap;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver};
+use std::{io, thread};
+
+use sa_recorder::{FlowId, FlowPhase, Recorder, counter, flow, instant, span};
+use serde::{Deserialize, Serialize};
+
+use crate::control::Control;
+use crate::protocol::{
+    self, Batch, Hello, NewRequest, Output, OutputEvent, Status, Step, StepOutput, ToEngine,
+};
+use fleet::Fleet;
+use inbox::Event;
+use scheduler::{Limits, Scheduler};
+
+/// How the engine core is set up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EngineOptions {
+    pub(crate) workers: usize,
+    /// Blocks in the cache for keys and values.
+    pub(crate) kv_blocks: usize,
+    /// Most requests in a batch.
+    pub(crate) max_batch: usize,
+}
+
+/// Tokens that a block of the cache holds.
+const BLOCK_TOKENS: usize = 4;
+/// Prompt tokens that a step runs at most, unless a single prompt is longer.
+const PREFILL_TOKENS: usize = 48;
+
+/// Listens on `socket`, tells the launcher, and serves until it is told to stop.
+///
+/// # Errors
+///
+/// If the socket cannot be bound or a thread not be started.
+pub(crate) fn serve(socket: &Path, options: &EngineOptions, control: &Control) -> io::Result<()> {
+    let listener = UnixListener::bind(socket)?;
+    let (events, inbox) = mpsc::channel();
+    let stop = events.clone();
+    control.on_stop(move || {
+        let _ = stop.send(Event::Stop);
+    })?;
+    let connections = options.workers + 1;
+    thread::Builder::new()
+        .name("accept".into())
+        .spawn(move || inbox::accept(&listener, connections, &events))?;
+    Recorder::get().set_thread_name("scheduler");
+    control.tell(Status::Ready { port: None });
+    Core::new(options, inbox).run();
+    Ok(())
+}
+
+/// The state of the loop.
+#[derive(Debug)]
+struct Core {
+    inbox: Receiver<Event>,
+    scheduler: Scheduler,
+    fleet: Fleet,
+    api: Option<UnixStream>,
+    step: u64,
+    outputs: BTreeMap<usize, StepOutput>,
+    /// Workers that died since the running requests were last looked at.
+    lost: Vec<usize>,
+    stopping: bool,
+}
+
+impl Core {
+    fn new(options: &EngineOptions, inbox: Receiver<Event>) -> Core {
+        let limits = Limits {
+            max_batch: options.max_batch,
+            prefill_tokens: PREFILL_TOKENS,
+        };
+        Core {
+            inbox,
+            scheduler: Scheduler::new(limits, options.kv_blocks, BLOCK_TOKENS),
+            fleet: Fleet::new(options.workers),
+            api: None,
+            step: 0,
+            outputs: BTreeMap::new(),
+            lost: Vec::new(),
+            stopping: false,
+        }
+    }
+
+    fn run(&mut self) {
+        while !self.stopping {
+            self.take_events();
+            self.settle_losses();
+            if self.stopping || self.is_idle() {
+                continue;
+            }
+            let batch = self.schedule();
+            if !batch.is_empty() {
+                self.queue_step(&batch);
+                self.wait();
+                self.process(&batch);
+            }
+        }
+        let failed = self.scheduler.fail_all("the server is shutting down");
+        self.publish(failed);
+    }
+
+    /// Whether there is nothing to run, or not yet everybody to run it.
+    fn is_idle(&self) -> bool {
+        self.scheduler.is_idle() || !self.fleet.is_complete()
+    }
+
+    /// Handles what has arrived; with nothing to run, waits for more.
+    fn take_events(&mut self) {
+        if self.is_idle() && self.lost.is_empty() {
+            self.wait_for_event();
+        }
+        while let Ok(event) = self.inbox.try_recv() {
+            self.handle(event);
+        }
+    }
+
+    fn wait_for_event(&mut self) {
+        match self.inbox.recv() {
+            Ok(event) => self.handle(event),
+            Err(_) => self.stopping = true,
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Joined(Hello::Api, stream) => self.api = Some(stream),
+            Event::Joined(Hello::Worker(index), stream) => self.fleet.join(index, stream),
+            Event::Api(ToEngine::Add(request)) => self.add(request),
+            Event::Api(ToEngine::Abort { request_id }) => self.scheduler.abort(&request_id),
+            Event::ApiGone => self.scheduler.abort_all(),
+            Event::Output(worker, output) if output.step == self.step => {
+                self.outputs.insert(worker, output);
+            }
+            Event::Output(..) => {}
+            Event::WorkerGone(worker) => {
+                self.fleet.remove(worker);
+                self.lost.push(worker);
+            }
+            Event::Stop => self.stopping = true,
+        }
+    }
+
+    fn add(&mut self, request: NewRequest) {
+        let request_id = request.request_id.clone();
+        let refused = if self.fleet.is_empty() {
+            Some("no worker is left".to_owned())
+        } else {
+            self.scheduler.add(request).err()
+        };
+        if let Some(reason) = refused {
+            self.publish(vec![Output {
+                request_id,
+                event: OutputEvent::Failed(reason),
+            }]);
+        }
+        self.count();
+    }
+
+    fn schedule(&mut self) -> Batch {
+        let mut span = span!("scheduler", "scheduler.schedule");
+        let batch = self.scheduler.schedule();
+        span.arg("prefill", batch.prefill.len());
+        span.arg("decode", batch.decode.len());
+        self.count();
+        batch
+    }
+
+    fn queue_step(&mut self, batch: &Batch) {
+        self.step += 1;
+        self.outputs.clear();
+        let _span = span!(
+            "scheduler",
+            "scheduler.queue_worker_step",
+            scheduled = batch.sequences().count(),
+            step = self.step,
+            workers = self.fleet.len()
+        );
+        for sequence in batch.sequences() {
+            flow(
+                FlowPhase::Step,
+                "flow",
+                "request",
+                FlowId::Global(sequence.flow),
+            );
+        }
+        self.fleet.send(|rank, world| Step {
+            step: self.step,
+            rank,
+            world,
+            batch: batch.clone(),
+        });
+    }
+
+    /// Waits until every living worker has answered; requests that arrive meanwhile are queued.
+    fn wait(&mut self) {
+        let _span = span!(
+            "scheduler",
+            "scheduler.wait_worker_output",
+            step = self.step
+        );
+        while !self.stopping && !self.fleet.all(|worker| self.outputs.contains_key(&worker)) {
+            self.wait_for_event();
+        }
+    }
+
+    fn process(&mut self, batch: &Batch) {
+        if self.stopping || !self.lost.is_empty() {
+            return self.settle_losses();
+        }
+        let samples = sampling::best_samples(self.outputs.values());
+        let mut span = span!(
+            "scheduler",
+            "scheduler.process_step_output",
+            step = self.step
+        );
+        span.arg("new_tokens", samples.len());
+        for sequence in batch.sequences() {
+            flow(
+                FlowPhase::Step,
+                "flow",
+                "request",
+                FlowId::Global(sequence.flow),
+            );
+        }
+        let outputs = self.scheduler.apply(&samples);
+        self.publish(outputs);
+        self.count();
+    }
+
+    /// Fails the requests whose cache went with a dead worker.
+    fn settle_losses(&mut self) {
+        for worker in std::mem::take(&mut self.lost) {
+            instant!(
+                "scheduler",
+                "worker.lost",
+                worker = worker,
+                step = self.step
+            );
+            let reason = format!("worker-{worker} died");
+            let mut failed = self.scheduler.fail_running(&reason);
+            if self.fleet.is_empty() {
+                failed.extend(
+                    self.scheduler
+                        .fail_all(&format!("{reason} and no worker is left")),
+                );
+            }
+            self.publish(failed);
+            self.count();
+        }
+    }
+
+    fn publish(&mut self, outputs: Vec<Output>) {
+        if outputs.is_empty() {
+            return;
+        }
+        // A broken connection shows in its reader as well, which reports it.
+        let _ = self.api.as_mut().map(|api| protocol::send(api, &outputs));
+    }
+
+    fn count(&self) {
+        let pool = self.scheduler.pool();
+        counter!(
+            "requests",
+            running = self.scheduler.running(),
+            waiting = self.scheduler.waiting()
+        );
+        counter!("kv_blocks", used = pool.used(), free = pool.free());
+    }
+}

@@ -1,0 +1,218 @@
+//! Continuous batching: which requests run in the next step, under the limits of batch, prefill and cache.
+//!
+//! Running requests come first, oldest first. When the cache cannot hold one more token of an old request, the youngest gives
+//! its blocks up and waits again, at the head of the queue. Waiting requests are admitted while there is room.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use sa_recorder::instant;
+
+use super::kv::BlockPool;
+use super::request::Request;
+use crate::protocol::{Batch, NewRequest, Output, OutputEvent, Token};
+
+/// What a step may hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Most requests in a batch.
+    pub(crate) max_batch: usize,
+    /// Tokens of new requests that a step runs at most, unless a single one is longer.
+    pub(crate) prefill_tokens: usize,
+}
+
+/// The queue and the running batch.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    limits: Limits,
+    pool: BlockPool,
+    waiting: VecDeque<Request>,
+    /// Oldest first.
+    running: Vec<Request>,
+    /// Ids that the workers may forget with the next step.
+    released: Vec<String>,
+}
+
+impl Scheduler {
+    pub(crate) fn new(limits: Limits, kv_blocks: usize, block_tokens: usize) -> Scheduler {
+        Scheduler {
+            limits,
+            pool: BlockPool::new(kv_blocks, block_tokens),
+            waiting: VecDeque::new(),
+            running: Vec::new(),
+            released: Vec::new(),
+        }
+    }
+
+    /// Queues a request, or says why it can never run.
+    pub(crate) fn add(&mut self, new: NewRequest) -> Result<(), String> {
+        if new.prompt.is_empty() || new.max_tokens == 0 {
+            return Err("a request needs a prompt and at least one token to generate".to_owned());
+        }
+        let needed = self.pool.blocks_for(new.prompt.len() + new.max_tokens);
+        if needed > self.pool.total() {
+            return Err(format!(
+                "the request needs {needed} cache blocks, the cache has {}",
+                self.pool.total()
+            ));
+        }
+        self.waiting.push_back(Request::new(new));
+        Ok(())
+    }
+
+    /// Drops a request wherever it is.
+    pub(crate) fn abort(&mut self, id: &str) {
+        self.waiting.retain(|request| request.id != id);
+        if let Some(index) = self.running.iter().position(|request| request.id == id) {
+            self.retire(index);
+        }
+    }
+
+    pub(crate) fn abort_all(&mut self) {
+        self.waiting.clear();
+        while !self.running.is_empty() {
+            self.retire(0);
+        }
+    }
+
+    /// Decides the next step.
+    pub(crate) fn schedule(&mut self) -> Batch {
+        let preempted = self.make_room();
+        let mut batch = Batch {
+            decode: self.running.iter().map(Request::next).collect(),
+            ..Batch::default()
+        };
+        if !preempted {
+            self.admit(&mut batch);
+        }
+        if !batch.is_empty() {
+            batch.release = std::mem::take(&mut self.released);
+        }
+        batch
+    }
+
+    /// Gets every running request the block for its next token; true if that cost one its place.
+    fn make_room(&mut self) -> bool {
+        let mut preempted = false;
+        let mut index = 0;
+        while let Some(request) = self.running.get_mut(index) {
+            let tokens = request.context_len();
+            if self.pool.grow(&mut request.blocks, tokens) {
+                index += 1;
+            } else {
+                self.preempt();
+                preempted = true;
+            }
+        }
+        preempted
+    }
+
+    /// Sends the youngest running request back to the head of the queue.
+    fn preempt(&mut self) {
+        let Some(mut request) = self.running.pop() else {
+            return;
+        };
+        instant!(
+            "scheduler",
+            "request.preempted",
+            request_id = &request.id,
+            tokens = request.context_len()
+        );
+        self.pool.release(&mut request.blocks);
+        request.reset_cache();
+        self.released.push(request.id.clone());
+        self.waiting.push_front(request);
+    }
+
+    /// Starts waiting requests while batch, prefill budget and cache allow.
+    fn admit(&mut self, batch: &mut Batch) {
+        let mut budget = self.limits.prefill_tokens;
+        while self.running.len() < self.limits.max_batch {
+            let Some(request) = self.waiting.front_mut() else {
+                break;
+            };
+            let tokens = request.context_len();
+            let fits = tokens <= budget || batch.prefill.is_empty();
+            if !fits || !self.pool.grow(&mut request.blocks, tokens) {
+                break;
+            }
+            budget = budget.saturating_sub(tokens);
+            batch.prefill.push(request.next());
+            self.running.extend(self.waiting.pop_front());
+        }
+    }
+
+    /// Gives each running request its new token.
+    pub(crate) fn apply(&mut self, tokens: &BTreeMap<String, Token>) -> Vec<Output> {
+        let mut outputs = Vec::new();
+        let mut index = 0;
+        while let Some(request) = self.running.get_mut(index) {
+            let token = tokens.get(&request.id).copied();
+            let last = token.is_some_and(|token| request.accept(token));
+            let request_id = &request.id;
+            outputs.extend(token.map(|token| output(request_id, OutputEvent::Token(token))));
+            if last {
+                outputs.push(output(request_id, OutputEvent::Finished));
+                self.retire(index);
+            } else {
+                index += 1;
+            }
+        }
+        outputs
+    }
+
+    /// Gives the running requests up.
+    pub(crate) fn fail_running(&mut self, reason: &str) -> Vec<Output> {
+        let failed = self
+            .running
+            .iter()
+            .map(|request| output(&request.id, OutputEvent::Failed(reason.to_owned())));
+        let failed = failed.collect();
+        while !self.running.is_empty() {
+            self.retire(0);
+        }
+        failed
+    }
+
+    /// Gives all requests up.
+    pub(crate) fn fail_all(&mut self, reason: &str) -> Vec<Output> {
+        let mut failed = self.fail_running(reason);
+        let waiting = self.waiting.drain(..);
+        failed.extend(
+            waiting.map(|request| output(&request.id, OutputEvent::Failed(reason.to_owned()))),
+        );
+        failed
+    }
+
+    fn retire(&mut self, index: usize) {
+        let mut request = self.running.remove(index);
+        self.pool.release(&mut request.blocks);
+        self.released.push(request.id);
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.waiting.is_empty()
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.running.len()
+    }
+
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(crate) fn pool(&self) -> &BlockPool {
+        &self.pool
+    }
+}
+
+fn output(request_id: &str, event: OutputEvent) -> Output {
+    Output {
+        request_id: request_id.to_owned(),
+        event,
+    }
+}
+
+#[cfg(test)]
+#[path = "scheduler_tests.rs"]
+mod tests;

@@ -1,0 +1,206 @@
+//! Tests of the scheduler: batches as a table of steps, and whole runs in a small cache.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+const LIMITS: Limits = Limits {
+    max_batch: 3,
+    prefill_tokens: 10,
+};
+
+fn request(id: &str, prompt: usize, max_tokens: usize) -> NewRequest {
+    NewRequest {
+        request_id: id.to_owned(),
+        flow: 1,
+        prompt: vec![7; prompt],
+        max_tokens,
+    }
+}
+
+fn scheduler(kv_blocks: usize, requests: &[(&str, usize, usize)]) -> Scheduler {
+    let mut scheduler = Scheduler::new(LIMITS, kv_blocks, 4);
+    for &(id, prompt, max_tokens) in requests {
+        scheduler.add(request(id, prompt, max_tokens)).unwrap();
+    }
+    scheduler
+}
+
+fn ids(sequences: &[crate::protocol::Sequence]) -> Vec<&str> {
+    sequences
+        .iter()
+        .map(|sequence| sequence.request_id.as_str())
+        .collect()
+}
+
+fn answer(batch: &Batch) -> BTreeMap<String, Token> {
+    batch
+        .sequences()
+        .map(|sequence| (sequence.request_id.clone(), 9))
+        .collect()
+}
+
+#[test]
+fn new_requests_join_the_running_batch() {
+    let mut scheduler = scheduler(100, &[("a", 4, 3)]);
+    let first = scheduler.schedule();
+    assert_eq!(
+        (ids(&first.prefill), ids(&first.decode)),
+        (vec!["a"], vec![])
+    );
+    scheduler.apply(&answer(&first));
+    scheduler.add(request("b", 4, 3)).unwrap();
+    let second = scheduler.schedule();
+    assert_eq!(
+        (ids(&second.prefill), ids(&second.decode)),
+        (vec!["b"], vec!["a"])
+    );
+    assert_eq!(
+        (
+            second.decode[0].position,
+            second.decode[0].tokens.as_slice()
+        ),
+        (4, [9].as_slice())
+    );
+}
+
+#[test]
+fn batch_and_prefill_limits_hold_the_rest_back() {
+    let mut by_batch = scheduler(100, &[("a", 1, 9), ("b", 1, 9), ("c", 1, 9), ("d", 1, 9)]);
+    assert_eq!(ids(&by_batch.schedule().prefill), ["a", "b", "c"]);
+    let mut by_prefill = scheduler(100, &[("a", 6, 9), ("b", 6, 9)]);
+    assert_eq!(ids(&by_prefill.schedule().prefill), ["a"]);
+    let mut long_prompt = scheduler(100, &[("a", 60, 9), ("b", 1, 9)]);
+    assert_eq!(
+        ids(&long_prompt.schedule().prefill),
+        ["a"],
+        "a prompt above the budget runs alone"
+    );
+}
+
+#[test]
+fn a_finished_request_leaves_and_its_blocks_return() {
+    let mut scheduler = scheduler(100, &[("a", 4, 2)]);
+    let first = scheduler.schedule();
+    assert_eq!(
+        scheduler.apply(&answer(&first)),
+        [output("a", OutputEvent::Token(9))]
+    );
+    let second = scheduler.schedule();
+    assert_eq!(scheduler.pool().used(), 2);
+    let outputs = scheduler.apply(&answer(&second));
+    assert_eq!(
+        outputs,
+        [
+            output("a", OutputEvent::Token(9)),
+            output("a", OutputEvent::Finished)
+        ]
+    );
+    assert!(scheduler.is_idle());
+    assert_eq!(scheduler.pool().used(), 0);
+    assert!(
+        scheduler.schedule().release.is_empty(),
+        "a step that nobody runs must not carry the release"
+    );
+    scheduler.add(request("b", 4, 2)).unwrap();
+    assert_eq!(scheduler.schedule().release, ["a"]);
+}
+
+#[test]
+fn the_youngest_gives_way_when_the_cache_is_full_and_runs_again_whole() {
+    let mut scheduler = scheduler(3, &[("old", 4, 8), ("young", 4, 4)]);
+    let first = scheduler.schedule();
+    assert_eq!(ids(&first.prefill), ["old", "young"]);
+    scheduler.apply(&answer(&first));
+    // Both need a second block now; one is left.
+    let second = scheduler.schedule();
+    assert_eq!(
+        (ids(&second.decode), second.release.as_slice()),
+        (vec!["old"], ["young".to_owned()].as_slice())
+    );
+    assert_eq!((scheduler.running(), scheduler.waiting()), (1, 1));
+    scheduler.apply(&answer(&second));
+    let again = std::iter::from_fn(|| {
+        let batch = scheduler.schedule();
+        scheduler.apply(&answer(&batch));
+        Some(batch)
+    });
+    let readmitted = again
+        .take(20)
+        .find(|batch| !batch.prefill.is_empty())
+        .unwrap();
+    assert_eq!(ids(&readmitted.prefill), ["young"]);
+    assert_eq!(
+        (
+            readmitted.prefill[0].position,
+            readmitted.prefill[0].tokens.len()
+        ),
+        (0, 5)
+    );
+}
+
+#[test]
+fn any_load_finishes_with_every_token_exactly_once_and_the_cache_never_overflows() {
+    let load: Vec<(String, usize, usize)> = (0..40)
+        .map(|n| (format!("r{n}"), 1 + n * 7 % 11, 1 + n * 5 % 13))
+        .collect();
+    let mut scheduler = Scheduler::new(LIMITS, 7, 4);
+    for (id, prompt, max_tokens) in &load {
+        scheduler.add(request(id, *prompt, *max_tokens)).unwrap();
+    }
+    let mut tokens: BTreeMap<String, usize> = BTreeMap::new();
+    let mut finished = Vec::new();
+    for _ in 0..2000 {
+        let batch = scheduler.schedule();
+        assert!(scheduler.pool().used() <= 7);
+        for output in scheduler.apply(&answer(&batch)) {
+            match output.event {
+                OutputEvent::Token(_) => *tokens.entry(output.request_id).or_default() += 1,
+                _ => finished.push(output.request_id),
+            }
+        }
+    }
+    assert!(scheduler.is_idle());
+    assert_eq!(finished.len(), load.len());
+    for (id, _, max_tokens) in &load {
+        assert_eq!(tokens[id], *max_tokens, "{id}");
+    }
+}
+
+#[test]
+fn what_can_never_run_is_refused() {
+    let mut scheduler = Scheduler::new(LIMITS, 3, 4);
+    assert!(scheduler.add(request("fits", 4, 8)).is_ok());
+    assert!(
+        scheduler
+            .add(request("long", 4, 9))
+            .unwrap_err()
+            .contains("4 cache blocks, the cache has 3")
+    );
+    assert!(scheduler.add(request("empty", 0, 1)).is_err());
+    assert!(scheduler.add(request("nothing", 1, 0)).is_err());
+}
+
+#[test]
+fn failing_the_running_keeps_the_waiting() {
+    let mut scheduler = scheduler(100, &[("a", 6, 3), ("b", 6, 3)]);
+    scheduler.schedule();
+    assert_eq!(
+        scheduler.fail_running("x"),
+        [output("a", OutputEvent::Failed("x".into()))]
+    );
+    assert_eq!(scheduler.pool().used(), 0);
+    assert_eq!(ids(&scheduler.schedule().prefill), ["b"]);
+    assert_eq!(scheduler.fail_all("y").len(), 1);
+    assert!(scheduler.is_idle());
+}
+
+#[test]
+fn an_aborted_request_is_gone_wherever_it_was() {
+    let mut scheduler = scheduler(100, &[("a", 6, 3), ("b", 6, 3)]);
+    scheduler.schedule();
+    scheduler.abort("a");
+    scheduler.abort("b");
+    assert!(scheduler.is_idle());
+    assert_eq!(scheduler.pool().used(), 0);
+}

@@ -1,0 +1,133 @@
+//! The launcher: starts the processes, drives the load, kills a worker if asked, stops everything, merges, and reports.
+
+mod kill;
+mod process;
+mod stop;
+mod summary;
+mod tree;
+
+use std::env;
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use clap::Parser;
+use nix::sys::signal::Signal;
+use sa_recorder::{Recorder, instant};
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+
+use crate::load::{self, Outcome, Outcomes};
+use crate::options::Options;
+use stop::StopSignal;
+use summary::Summary;
+use tree::Tree;
+
+/// Either name of the run directory, the current one first.
+const DIRECTORY_VARIABLES: [&str; 2] = ["SA_PROFILE_DIR", "SA_PROFILE_OUTPUT"];
+const DEFAULT_DIRECTORY: &str = "./profile_out";
+
+/// Runs the demo.
+pub(crate) fn main() -> ExitCode {
+    let options = Options::parse();
+    match ensure_directory().and_then(|()| run(&options)) {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Says something on standard error.
+pub(crate) fn complain(problem: &str) {
+    let _ = writeln!(io::stderr(), "serving-demo: {problem}");
+}
+
+/// Without a run directory in the environment, starts this program over with the default one.
+fn ensure_directory() -> io::Result<()> {
+    let named = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    if DIRECTORY_VARIABLES.iter().any(named) {
+        return Ok(());
+    }
+    // Not by changing this process's environment: that is unsound once a thread may read it, and this needs no such care.
+    let arguments = env::args_os().skip(1);
+    let mut command = Command::new(env::current_exe()?);
+    Err(command
+        .args(arguments)
+        .env(DIRECTORY_VARIABLES[0], DEFAULT_DIRECTORY)
+        .exec())
+}
+
+fn run(options: &Options) -> io::Result<ExitCode> {
+    let recorder = Recorder::init();
+    recorder.set_process_name("serving-demo");
+    let directory = recorder.directory();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
+    let signal = stop::watch(&runtime)?;
+    let tree = Tree::start(options)?;
+    let served = serve(options, tree, &runtime, signal);
+    recorder.finish();
+    let merged = match (&directory, options.no_merge) {
+        (Some(directory), false) => Some(summary::merge(options, directory)),
+        _ => None,
+    };
+    let summary = Summary {
+        options,
+        served: &served,
+        directory: directory.as_deref(),
+        merged: merged.as_ref(),
+    };
+    let mut out = io::stdout().lock();
+    let printed = write!(out, "{summary}").and_then(|()| out.flush());
+    if let Err(error) = printed
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        return Err(error);
+    }
+    Ok(summary.exit_code())
+}
+
+/// What happened between the start and the stop of the processes.
+#[derive(Debug)]
+struct Served {
+    outcomes: Vec<Outcome>,
+    seconds: f64,
+    interrupted: Option<Signal>,
+    killed: Option<kill::Killed>,
+    /// Processes that did not end by themselves as they should.
+    troubles: Vec<String>,
+}
+
+fn serve(options: &Options, mut tree: Tree, runtime: &Runtime, mut signal: StopSignal) -> Served {
+    let outcomes = Outcomes::default();
+    let watch = tree.watch_workers(options, &outcomes);
+    let start = Instant::now();
+    let interrupted = runtime.block_on(async {
+        let mut requests = JoinSet::new();
+        let interrupted = tokio::select! {
+            () = load::drive(options, tree.port(), &outcomes, &mut requests) => None,
+            signal = signal.received() => Some(signal),
+        };
+        // Closes the connections, and waits until the spans of the requests are closed too.
+        requests.shutdown().await;
+        interrupted
+    });
+    let seconds = start.elapsed().as_secs_f64();
+    if let Some(signal) = interrupted {
+        instant!("launcher", "run.interrupted", signal = signal.as_str());
+    }
+    let mut troubles = tree.stop();
+    let killed = watch.join(&mut troubles);
+    Served {
+        outcomes: outcomes.take(),
+        seconds,
+        interrupted,
+        killed,
+        troubles,
+    }
+}

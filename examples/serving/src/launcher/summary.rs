@@ -1,0 +1,196 @@
+//! What the run came to: the figures of the load, the trace, and what to do with it.
+
+use std::fmt;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use trace_merge::{Output, Report};
+
+use super::{Served, kill};
+use crate::load::{self, Outcome};
+use crate::options::Options;
+
+/// Most failures that are listed.
+const LISTED: usize = 4;
+/// Where the time went, by kind of span: a first question to any trace.
+const FIRST_QUERY: &str = "SELECT category, name, count(*) AS n, sum(dur) / 1e6 AS ms FROM slice GROUP BY 1, 2 ORDER BY ms DESC";
+/// The steps that served a request, along its flow.
+const FLOW_QUERY: &str = "\
+SELECT DISTINCT s.id, s.ts, s.name FROM flow f JOIN slice s ON s.id = f.slice_in WHERE f.trace_id = 0 ORDER BY s.ts";
+
+/// What the merge did.
+pub(super) type Merged = Result<Report, trace_merge::Error>;
+
+/// Merges the newest run in `directory`.
+pub(super) fn merge(options: &Options, directory: &Path) -> Merged {
+    let mut merge = trace_merge::Options::new([directory.to_owned()]);
+    if let Some(file) = &options.output {
+        merge.output = Output::File(file.clone());
+    }
+    trace_merge::merge(&merge)
+}
+
+/// All that is printed at the end.
+#[derive(Debug)]
+pub(super) struct Summary<'a> {
+    pub(super) options: &'a Options,
+    pub(super) served: &'a Served,
+    /// The run directory; none if nothing was recorded.
+    pub(super) directory: Option<&'a Path>,
+    pub(super) merged: Option<&'a Merged>,
+}
+
+impl Summary<'_> {
+    /// 0 if all went as asked, 1 if not, 128 + signal if a signal ended the run.
+    pub(super) fn exit_code(&self) -> ExitCode {
+        if let Some(signal) = self.served.interrupted {
+            return ExitCode::from(u8::try_from(128 + signal as i32).unwrap_or(1));
+        }
+        let failed = self.failures().next().is_some();
+        let excused = self.served.killed.is_some();
+        let unmerged = matches!(self.merged, Some(Err(_)));
+        if (failed && !excused) || unmerged || !self.served.troubles.is_empty() {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        }
+    }
+
+    fn failures(&self) -> impl Iterator<Item = (&Outcome, &String)> {
+        self.served
+            .outcomes
+            .iter()
+            .filter_map(|outcome| Some((outcome, outcome.result.as_ref().err()?)))
+    }
+
+    fn write_load(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let outcomes = &self.served.outcomes;
+        let replies: Vec<_> = outcomes
+            .iter()
+            .filter_map(|outcome| outcome.result.as_ref().ok())
+            .collect();
+        let failed = outcomes.len() - replies.len();
+        let unfinished = self.options.requests.get() - outcomes.len();
+        let tokens: usize = replies.iter().map(|reply| reply.tokens).sum();
+        let seconds = self.served.seconds;
+        let rate = tokens as f64 / seconds.max(1e-9);
+        write!(out, "requests   {} ok, {failed} failed", replies.len())?;
+        match unfinished {
+            0 => writeln!(out)?,
+            unfinished => writeln!(out, ", {unfinished} not finished")?,
+        }
+        writeln!(
+            out,
+            "tokens     {tokens} in {seconds:.2} s: {rate:.1} tokens/s"
+        )?;
+        if let Some(first) = median(replies.iter().filter_map(|reply| reply.first_token)) {
+            let whole = median(
+                outcomes
+                    .iter()
+                    .filter(|outcome| outcome.result.is_ok())
+                    .map(|outcome| outcome.duration),
+            );
+            let whole = whole.unwrap_or_default();
+            writeln!(
+                out,
+                "latency    median {} ms to the first token, {} ms in all",
+                first.as_millis(),
+                whole.as_millis()
+            )?;
+        }
+        if replies.len() < self.options.requests.get() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "digest     {:016x} of all texts: the same for the same options",
+            load::digest(outcomes)
+        )
+    }
+
+    fn write_incidents(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(signal) = self.served.interrupted {
+            writeln!(
+                out,
+                "ended      by {signal}; all processes were stopped in order"
+            )?;
+        }
+        if let Some(killed) = &self.served.killed {
+            let kill::Killed { worker, pid, step } = killed;
+            writeln!(
+                out,
+                "killed     {worker} (pid {pid}) with SIGKILL in the middle of step {step}"
+            )?;
+        }
+        for (outcome, error) in self.failures().take(LISTED) {
+            writeln!(out, "failed     request {}: {error}", outcome.index + 1)?;
+        }
+        let more = self.failures().count().saturating_sub(LISTED);
+        if more > 0 {
+            writeln!(out, "           and {more} more")?;
+        }
+        self.served
+            .troubles
+            .iter()
+            .try_for_each(|trouble| writeln!(out, "trouble    {trouble}"))
+    }
+
+    fn write_trace(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.merged, self.directory) {
+            (Some(Ok(report)), _) => write_report(out, report),
+            (Some(Err(error)), _) => writeln!(out, "trace      none: {error}"),
+            (None, Some(directory)) => {
+                let directory = directory.display();
+                writeln!(
+                    out,
+                    "fragments  {directory}; merge them with: trace-merge {directory}"
+                )
+            }
+            (None, None) => writeln!(out, "trace      none: recording was off"),
+        }
+    }
+}
+
+impl fmt::Display for Summary<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_load(out)?;
+        self.write_incidents(out)?;
+        self.write_trace(out)
+    }
+}
+
+fn write_report(out: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
+    let trace = report
+        .output
+        .as_deref()
+        .map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    let megabytes = report.output_bytes as f64 / 1e6;
+    writeln!(
+        out,
+        "trace      {} ({megabytes:.1} MB)",
+        trace.unwrap_or_default().display()
+    )?;
+    writeln!(
+        out,
+        "           {} processes, {} events, {} unfinished spans, {} lost events, {} damaged places",
+        report.processes.len(),
+        report.events_total,
+        report.unfinished_spans,
+        report.lost_events,
+        report.damage_total
+    )?;
+    writeln!(
+        out,
+        "next       open https://ui.perfetto.dev and drag the file in; then, under \"Query (SQL)\", try"
+    )?;
+    writeln!(out, "           {FIRST_QUERY}")?;
+    writeln!(out, "           {FLOW_QUERY}")
+}
+
+/// The middle one of the durations, if there is one.
+fn median(durations: impl Iterator<Item = Duration>) -> Option<Duration> {
+    let mut durations: Vec<_> = durations.collect();
+    durations.sort_unstable();
+    durations.get(durations.len() / 2).copied()
+}

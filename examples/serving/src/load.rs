@@ -1,0 +1,164 @@
+//! The load: seeded prompts, sent as real HTTP requests, so many at a time and so many a second.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sa_recorder::async_span;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{sleep_until, timeout};
+
+use crate::client::{self, Reply};
+use crate::completion::CompletionRequest;
+use crate::kernels::Noise;
+use crate::options::Options;
+
+/// A request that takes longer has failed.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+const WORDS: [&str; 24] = [
+    "why", "is", "the", "server", "slow", "when", "many", "people", "ask", "it", "to", "explain",
+    "a", "long", "story", "about", "river", "stone", "night", "and", "morning", "in", "two",
+    "words",
+];
+
+/// How one request went.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) index: usize,
+    pub(crate) duration: Duration,
+    pub(crate) result: Result<Reply, String>,
+}
+
+/// The outcomes so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outcomes(Arc<Mutex<Vec<Outcome>>>);
+
+impl Outcomes {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.list().len()
+    }
+
+    /// Takes all.
+    pub(crate) fn take(&self) -> Vec<Outcome> {
+        std::mem::take(&mut *self.list())
+    }
+
+    fn add(&self, outcome: Outcome) {
+        self.list().push(outcome);
+    }
+
+    fn list(&self) -> MutexGuard<'_, Vec<Outcome>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sends all requests as `tasks` and adds their outcomes as they come. May be dropped at any point; the tasks then go on.
+pub(crate) async fn drive(
+    options: &Options,
+    port: u16,
+    outcomes: &Outcomes,
+    tasks: &mut JoinSet<()>,
+) {
+    let room = Arc::new(Semaphore::new(options.concurrency.get()));
+    let start = Instant::now();
+    for index in 0..options.requests.get() {
+        sleep_until((start + arrival(index, options.rate)).into()).await;
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
+            break;
+        };
+        let request = request(options, index);
+        let outcomes = outcomes.clone();
+        tasks.spawn(async move {
+            outcomes.add(send(port, index, request).await);
+            drop(permit);
+        });
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+/// When request `index` is due; a rate of 0 has no limit.
+fn arrival(index: usize, rate: f64) -> Duration {
+    Duration::try_from_secs_f64(index as f64 / rate).unwrap_or(Duration::ZERO)
+}
+
+/// The request of this number: the same for the same seed.
+fn request(options: &Options, index: usize) -> CompletionRequest {
+    let noise = Noise(options.seed).part(1000 + index as u64);
+    let words =
+        (0..6 + noise.below(0, 10) as u64).map(|word| WORDS[noise.below(1 + word, WORDS.len())]);
+    let most = options.tokens.get();
+    CompletionRequest {
+        prompt: words.collect::<Vec<_>>().join(" "),
+        max_tokens: most - noise.part(1).below(0, most.div_ceil(2)),
+        stream: index.is_multiple_of(2),
+    }
+}
+
+async fn send(port: u16, index: usize, request: CompletionRequest) -> Outcome {
+    let mut span = async_span!(
+        "client",
+        "client.completions",
+        index = index,
+        max_tokens = request.max_tokens,
+        stream = request.stream
+    );
+    let start = Instant::now();
+    let result = match timeout(REQUEST_TIMEOUT, client::complete(port, &request)).await {
+        Ok(answer) => answer.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("no answer within {} s", REQUEST_TIMEOUT.as_secs())),
+    };
+    span.arg("ok", result.is_ok());
+    Outcome {
+        index,
+        duration: start.elapsed(),
+        result,
+    }
+}
+
+/// A number for all texts together: equal runs have equal digests.
+pub(crate) fn digest(outcomes: &[Outcome]) -> u64 {
+    let texts = outcomes
+        .iter()
+        .filter_map(|outcome| Some((outcome.index, &outcome.result.as_ref().ok()?.text)));
+    let mut texts: Vec<_> = texts.collect();
+    texts.sort_unstable();
+    let mut hasher = DefaultHasher::new();
+    texts.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[test]
+    fn requests_are_seeded_and_within_their_bounds() {
+        let options = Options::parse_from(["serving-demo", "--tokens", "9"]);
+        let other = Options::parse_from(["serving-demo", "--tokens", "9", "--seed", "2"]);
+        let requests: Vec<_> = (0..50).map(|index| request(&options, index)).collect();
+        assert!(
+            requests
+                .iter()
+                .all(|request| (5..=9).contains(&request.max_tokens))
+        );
+        assert!(
+            requests
+                .iter()
+                .all(|request| (6..=15).contains(&request.prompt.split(' ').count()))
+        );
+        assert_eq!(requests[7], request(&options, 7));
+        assert_ne!(requests[7], request(&other, 7));
+        let single = Options::parse_from(["serving-demo", "--tokens", "1"]);
+        assert!((0..50).all(|index| request(&single, index).max_tokens == 1));
+    }
+
+    #[test]
+    fn arrivals_follow_the_rate() {
+        assert_eq!(arrival(10, 0.0), Duration::ZERO);
+        assert_eq!(arrival(0, 0.0), Duration::ZERO);
+        assert_eq!(arrival(10, 4.0), Duration::from_millis(2500));
+    }
+}

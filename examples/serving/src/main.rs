@@ -1,0 +1,37 @@
+//! A small real serving program, recorded: HTTP API process, engine core and tensor-parallel workers.
+//!
+//! ```text
+//! launcher ── HTTP ──► serving-api ── Unix socket ──► engine-core ── Unix sockets ──► worker-0 … worker-N
+//!    │ control sockets (ready, step marks, stop)          scheduler, KV blocks          matrix products
+//!    └─────────────── to each of them ───────────────────────────────────────────────────────┘
+//! ```
+//!
+//! One binary: the launcher starts the others by executing itself with a role. Every process records into its own
+//! fragment; at the end the launcher merges them into one trace.
+
+mod api;
+mod child;
+mod client;
+mod completion;
+mod control;
+mod engine;
+mod kernels;
+mod launcher;
+mod load;
+mod options;
+mod protocol;
+mod tokenizer;
+mod worker;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match child::Child::from_args() {
+        Some(Ok(child)) => child.run(),
+        Some(Err(problem)) => {
+            launcher::complain(&problem);
+            ExitCode::from(2)
+        }
+        None => launcher::main(),
+    }
+}

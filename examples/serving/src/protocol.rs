@@ -1,0 +1,251 @@
+//! What the processes say to each other: length-prefixed JSON messages over Unix sockets.
+//!
+//! A frame is four bytes (little endian) of length and that many bytes of JSON. Only this module knows it.
+
+use std::io::{self, Read, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Longest frame that a reader accepts, in bytes.
+const MAX_FRAME_BYTES: u32 = 16 << 20;
+
+/// One entry of the vocabulary.
+pub(crate) type Token = u32;
+
+/// The first message on every connection to the engine core: who is calling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Hello {
+    /// The HTTP API process.
+    Api,
+    /// The worker with this number.
+    Worker(usize),
+}
+
+/// From the API process to the engine core.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ToEngine {
+    /// A new request.
+    Add(NewRequest),
+    /// The client went away: stop working on its request.
+    Abort {
+        /// Which one.
+        request_id: String,
+    },
+}
+
+/// A request as the engine core receives it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct NewRequest {
+    pub(crate) request_id: String,
+    /// The request's flow in the trace, the same in every process.
+    pub(crate) flow: u64,
+    pub(crate) prompt: Vec<Token>,
+    pub(crate) max_tokens: usize,
+}
+
+/// From the engine core to the API process: news of one request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Output {
+    pub(crate) request_id: String,
+    pub(crate) event: OutputEvent,
+}
+
+/// What happened to a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum OutputEvent {
+    /// One more token.
+    Token(Token),
+    /// All tokens that it asked for are there.
+    Finished,
+    /// It cannot be completed; the text says why.
+    Failed(String),
+}
+
+/// From the engine core to a worker: one step of the running batch. A worker answers with a [`StepOutput`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Step {
+    pub(crate) step: u64,
+    /// The worker's place among the workers that execute this step.
+    pub(crate) rank: usize,
+    /// How many workers execute this step.
+    pub(crate) world: usize,
+    pub(crate) batch: Batch,
+}
+
+/// The part of a step that is the same for all workers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Batch {
+    /// Requests whose cached keys and values are no longer needed.
+    pub(crate) release: Vec<String>,
+    pub(crate) prefill: Vec<Sequence>,
+    pub(crate) decode: Vec<Sequence>,
+}
+
+impl Batch {
+    /// Whether no worker has to compute anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.prefill.is_empty() && self.decode.is_empty()
+    }
+
+    /// All sequences, prefill first.
+    pub(crate) fn sequences(&self) -> impl Iterator<Item = &Sequence> {
+        self.prefill.iter().chain(&self.decode)
+    }
+}
+
+/// One request's part of a step: the tokens to run, of which the first stands at `position`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sequence {
+    pub(crate) request_id: String,
+    pub(crate) flow: u64,
+    pub(crate) position: usize,
+    pub(crate) tokens: Vec<Token>,
+}
+
+/// From a worker to the engine core: the best token of its part of the vocabulary for each sequence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StepOutput {
+    pub(crate) step: u64,
+    pub(crate) samples: Vec<Sample>,
+}
+
+/// A worker's candidate for the next token of one request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sample {
+    pub(crate) request_id: String,
+    pub(crate) token: Token,
+    pub(crate) score: f32,
+}
+
+/// From a child process to the launcher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Status {
+    /// Up and serving; the API process adds its port.
+    Ready {
+        /// TCP port on 127.0.0.1.
+        port: Option<u16>,
+    },
+    /// A worker has opened the span of this step.
+    StepStarted(u64),
+    /// A worker is about to close the span of this step.
+    StepFinished(u64),
+}
+
+/// From the launcher to a child process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Command {
+    /// Finish and exit. The end of the connection means the same.
+    Stop,
+}
+
+/// Sends one message.
+///
+/// # Errors
+///
+/// The connection's error, or `InvalidInput` for a message above the frame limit.
+pub(crate) fn send<T: Serialize>(stream: &mut impl Write, message: &T) -> io::Result<()> {
+    let body = serde_json::to_vec(message)?;
+    let len = u32::try_from(body.len())
+        .ok()
+        .filter(|len| *len <= MAX_FRAME_BYTES);
+    let len = len.ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidInput, "message too long for a frame")
+    })?;
+    let mut frame = Vec::with_capacity(4 + body.len());
+    frame.extend_from_slice(&len.to_le_bytes());
+    frame.extend_from_slice(&body);
+    stream.write_all(&frame)
+}
+
+/// Waits for one message; `None` when the other side has closed the connection between two messages.
+///
+/// # Errors
+///
+/// The connection's error, `UnexpectedEof` for a torn frame, `InvalidData` for one that is no message.
+pub(crate) fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result<Option<T>> {
+    let mut len = [0; 4];
+    if !read_start(stream, &mut len)? {
+        return Ok(None);
+    }
+    let len = u32::from_le_bytes(len);
+    if len > MAX_FRAME_BYTES {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("frame of {len} bytes"),
+        ));
+    }
+    let mut body = Vec::new();
+    let read = stream.take(u64::from(len)).read_to_end(&mut body)?;
+    if read < len as usize {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(Some(serde_json::from_slice(&body)?))
+}
+
+/// Fills `len`; false if the connection ended before its first byte.
+fn read_start(stream: &mut impl Read, len: &mut [u8; 4]) -> io::Result<bool> {
+    loop {
+        match stream.read(&mut len[..1]) {
+            Ok(0) => return Ok(false),
+            Ok(_) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    stream.read_exact(&mut len[1..]).map(|()| true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step() -> Step {
+        let sequence = Sequence {
+            request_id: "cmpl-1".into(),
+            flow: 7,
+            position: 3,
+            tokens: vec![1, 2],
+        };
+        let batch = Batch {
+            release: vec!["cmpl-0".into()],
+            prefill: vec![sequence],
+            decode: vec![],
+        };
+        Step {
+            step: 9,
+            rank: 1,
+            world: 2,
+            batch,
+        }
+    }
+
+    #[test]
+    fn messages_arrive_in_order_and_unchanged() {
+        let mut wire = Vec::new();
+        send(&mut wire, &Hello::Worker(3)).unwrap();
+        send(&mut wire, &step()).unwrap();
+        let mut wire = wire.as_slice();
+        assert_eq!(receive::<Hello>(&mut wire).unwrap(), Some(Hello::Worker(3)));
+        assert_eq!(receive::<Step>(&mut wire).unwrap(), Some(step()));
+        assert_eq!(receive::<Step>(&mut wire).unwrap(), None);
+    }
+
+    #[test]
+    fn a_frame_torn_anywhere_is_an_error() {
+        let mut wire = Vec::new();
+        send(&mut wire, &step()).unwrap();
+        for cut in 1..wire.len() {
+            let error = receive::<Step>(&mut &wire[..cut]).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_without_reserving_memory_for_it() {
+        let huge = receive::<Step>(&mut [0xff; 64].as_slice()).unwrap_err();
+        assert_eq!(huge.kind(), io::ErrorKind::InvalidData);
+        let garbage = receive::<Step>(&mut b"\x03\0\0\0{x}".as_slice()).unwrap_err();
+        assert_eq!(garbage.kind(), io::ErrorKind::InvalidData);
+    }
+}

@@ -1,0 +1,59 @@
+//! Words to tokens and tokens to syllables: enough of a tokenizer for text to go in and come out.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use crate::protocol::Token;
+
+/// Number of tokens.
+pub(crate) const VOCABULARY: Token = 512;
+
+const ONSETS: [&str; 16] = [
+    "b", "ch", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z",
+];
+const RHYMES: [&str; 32] = [
+    "a", "an", "ar", "as", "e", "el", "en", "er", "es", "i", "il", "in", "ir", "is", "o", "ol",
+    "on", "or", "os", "u", "ul", "un", "ur", "us", "ai", "au", "ei", "ia", "io", "oa", "ou", "ui",
+];
+
+/// The tokens of `text`: one a word.
+pub(crate) fn encode(text: &str) -> Vec<Token> {
+    text.split_whitespace().map(token_of_word).collect()
+}
+
+/// The piece of text that `token` stands for.
+pub(crate) fn decode(token: Token) -> String {
+    let index = (token % VOCABULARY) as usize;
+    format!(
+        " {}{}",
+        ONSETS[index / RHYMES.len()],
+        RHYMES[index % RHYMES.len()]
+    )
+}
+
+fn token_of_word(word: &str) -> Token {
+    let mut hasher = DefaultHasher::new();
+    word.hash(&mut hasher);
+    Token::try_from(hasher.finish() % u64::from(VOCABULARY)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_token_has_its_own_text() {
+        let texts: HashSet<String> = (0..VOCABULARY).map(decode).collect();
+        assert_eq!(texts.len(), VOCABULARY as usize);
+    }
+
+    #[test]
+    fn words_are_tokens_of_the_vocabulary() {
+        let tokens = encode("the quick  brown\nthe");
+        assert_eq!(tokens.len(), 4);
+        assert_eq!(tokens[0], tokens[3]);
+        assert_ne!(tokens[0], tokens[1]);
+        assert!(tokens.iter().all(|token| *token < VOCABULARY));
+        assert!(encode("  ").is_empty());
+    }
+}

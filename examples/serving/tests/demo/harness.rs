@@ -1,0 +1,215 @@
+//! Runs the demo and reads what it left.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+/// No run of these tests may take longer.
+const LIMIT: Duration = Duration::from_secs(120);
+/// Marks the processes of one test in their environment.
+const MARK: &str = "SERVING_DEMO_TEST";
+
+/// A directory that the demo runs in.
+pub(crate) struct Workplace {
+    dir: tempfile::TempDir,
+}
+
+/// A demo that is running.
+pub(crate) struct Running {
+    child: Child,
+}
+
+/// What a finished demo said.
+pub(crate) struct Finished {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Workplace {
+    pub(crate) fn new() -> Workplace {
+        Workplace {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The demo with these arguments, separated by spaces, recording into the default directory.
+    pub(crate) fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_serving-demo"));
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(self.dir.path())
+            .stdin(Stdio::null());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("SA_PROFILE_") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .env(MARK, self.dir.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn start(&self, arguments: &str) -> Running {
+        Running {
+            child: self.command(arguments).spawn().unwrap(),
+        }
+    }
+
+    pub(crate) fn run(&self, arguments: &str) -> Finished {
+        self.start(arguments).finish()
+    }
+
+    /// Pids of the living processes of this workplace.
+    pub(crate) fn processes(&self) -> Vec<i32> {
+        let mark = format!("{MARK}={}", self.dir.path().display());
+        let pids = fs::read_dir("/proc")
+            .unwrap()
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        pids.filter(|pid| has_mark(*pid, &mark)).collect()
+    }
+
+    /// The pid of the child process with this role.
+    pub(crate) fn child(&self, role: &str) -> i32 {
+        let has_role = |pid: &i32| {
+            let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&arguments).contains(role)
+        };
+        wait_for(role, || self.processes().into_iter().find(has_role))
+    }
+
+    /// Waits until some fragment tells of a finished worker step.
+    pub(crate) fn wait_for_steps(&self) {
+        let fragments = self.path("profile_out/fragments");
+        wait_for("a worker step", || {
+            let files = fs::read_dir(&fragments)
+                .ok()?
+                .filter_map(|entry| fs::read_to_string(entry.ok()?.path()).ok());
+            files
+                .into_iter()
+                .any(|text| text.contains("WorkerProcess.execute_step"))
+                .then_some(())
+        });
+    }
+
+    /// The merged trace in the default place.
+    pub(crate) fn trace(&self) -> Trace {
+        Trace::read(&self.path("profile_out/trace.json"))
+    }
+}
+
+/// Whether the living process `pid` has this in its environment.
+fn has_mark(pid: i32, mark: &str) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment
+        .split(|byte| *byte == 0)
+        .any(|variable| variable == mark.as_bytes())
+}
+
+/// Asks until there is an answer; fails the test if there is none in time.
+pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    while start.elapsed() < LIMIT {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{what} did not come within {LIMIT:?}");
+}
+
+impl Running {
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
+    }
+
+    /// Waits for the end and returns what was said; fails the test if it takes too long.
+    pub(crate) fn finish(mut self) -> Finished {
+        wait_for("the end of the demo", || self.child.try_wait().unwrap());
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = self.child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Finished {
+            code: status.code(),
+            stdout: text(stdout),
+            stderr: text(stderr),
+        }
+    }
+}
+
+impl Finished {
+    /// Fails the test, with everything that was said, unless the exit code is this one.
+    pub(crate) fn expect(self, code: i32) -> Finished {
+        assert_eq!(
+            self.code,
+            Some(code),
+            "stdout:\n{}stderr:\n{}",
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+
+    /// The rest of the line that starts with `label`.
+    pub(crate) fn line(&self, label: &str) -> &str {
+        let line = self
+            .stdout
+            .lines()
+            .find_map(|line| line.strip_prefix(label));
+        line.unwrap_or_else(|| panic!("no {label} in:\n{}", self.stdout))
+            .trim()
+    }
+}
+
+/// A merged trace.
+pub(crate) struct Trace {
+    pub(crate) events: Vec<Value>,
+}
+
+impl Trace {
+    pub(crate) fn read(path: &Path) -> Trace {
+        let mut trace: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        let Value::Array(events) = trace["traceEvents"].take() else {
+            panic!("no events in {}", path.display())
+        };
+        Trace { events }
+    }
+
+    /// The events of this name.
+    pub(crate) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.events
+            .iter()
+            .filter(move |event| event["name"] == name)
+    }
+
+    /// Pid of the process that has this name.
+    pub(crate) fn pid(&self, process: &str) -> &Value {
+        let named = self
+            .named("process_name")
+            .find(|event| event["args"]["name"] == process);
+        &named.unwrap_or_else(|| panic!("no process {process}"))["pid"]
+    }
+
+    /// The events of this name in this process.
+    pub(crate) fn of<'a>(&'a self, process: &str, name: &'a str) -> Vec<&'a Value> {
+        let pid = self.pid(process);
+        self.named(name)
+            .filter(|event| event["pid"] == *pid)
+            .collect()
+    }
+}

@@ -1,0 +1,158 @@
+//! The merged traces in Perfetto's own trace processor.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::harness::Workplace;
+
+const TPQ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/perfetto/tpq");
+/// What tpq exits with where it cannot be set up.
+const NOT_HERE: i32 = 3;
+
+/// A request and a worker's batch that has its id among its args.
+const BY_ARGS: &str = "SELECT a.string_value AS request, s.id AS batch FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id \
+    WHERE s.name LIKE 'WorkerProcess.batch_%' AND a.flat_key = 'args.request_ids'";
+/// A request and a worker's batch that the request's flow leads through.
+const BY_FLOWS: &str = "SELECT DISTINCT r.request AS request, s.id AS batch FROM flow f JOIN slice s ON s.id = f.slice_in \
+    JOIN (SELECT DISTINCT f.trace_id AS flow, extract_arg(h.arg_set_id, 'args.request_id') AS request FROM flow f \
+    JOIN slice q ON q.id = f.slice_out AND q.name = 'AsyncLLMEngine.add_request' \
+    JOIN slice h ON h.name = 'http.completions' \
+    AND extract_arg(h.arg_set_id, 'args.request_id') = extract_arg(q.arg_set_id, 'args.request_id')) r ON r.flow = f.trace_id \
+    WHERE s.name LIKE 'WorkerProcess.batch_%'";
+
+/// Output of tpq, or `None` after saying that the test is skipped.
+fn tpq(test: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(TPQ).args(arguments).output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("SKIPPED {test}: {TPQ}: {error}");
+            return None;
+        }
+    };
+    let words = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(NOT_HERE) {
+        eprintln!("SKIPPED {test}: {words}");
+        return None;
+    }
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}{words}");
+    Some(text)
+}
+
+/// The rows of each query.
+fn rows(test: &str, trace: &Path, queries: &[&str]) -> Option<Vec<Value>> {
+    let mut arguments = vec![trace.to_str().unwrap()];
+    arguments.extend(queries);
+    let text = tpq(test, &arguments)?;
+    Some(
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect(),
+    )
+}
+
+/// Checks that Perfetto has no complaint and shows as many of everything as the merge reports.
+fn shows_all(test: &str, workplace: &Workplace, processes: usize) -> Option<()> {
+    let directory = workplace.path("profile_out");
+    let report = trace_merge::merge(&trace_merge::Options::new([directory])).unwrap();
+    let count = |phases: &[char]| {
+        phases
+            .iter()
+            .filter_map(|phase| report.events_by_phase.get(phase))
+            .sum::<u64>()
+    };
+    let trace = workplace.trace();
+    let counters = trace.events.iter().filter(|event| event["ph"] == "C");
+    let series: usize = counters
+        .map(|event| event["args"].as_object().unwrap().len())
+        .sum();
+    let expected = [
+        format!("slices={}", count(&['X', 'B', 'i'])),
+        // Each step and end of a flow draws one arrow.
+        format!("flows={}", count(&['t', 'f'])),
+        format!("counters={series}"),
+        format!("processes={processes}"),
+    ];
+    let trace = workplace.path("profile_out/trace.json");
+    let mut arguments = vec!["--check", trace.to_str().unwrap()];
+    arguments.extend(expected.iter().map(String::as_str));
+    tpq(test, &arguments).map(|_| ())
+}
+
+#[test]
+fn perfetto_shows_every_event_and_the_flow_of_every_request() {
+    let test = "perfetto_shows_every_event_and_the_flow_of_every_request";
+    let workplace = Workplace::new();
+    workplace
+        .run("--requests 12 --concurrency 6 --tokens 10")
+        .expect(0);
+    if shows_all(test, &workplace, 5).is_none() {
+        return;
+    }
+    let queries = [
+        &format!("SELECT count(*), count(DISTINCT request) FROM ({BY_ARGS})"),
+        &format!("SELECT count(*), count(DISTINCT request) FROM ({BY_FLOWS})"),
+        &format!("SELECT count(*) FROM ({BY_ARGS} EXCEPT {BY_FLOWS})"),
+        &format!("SELECT count(*) FROM ({BY_FLOWS} EXCEPT {BY_ARGS})"),
+        "SELECT count(*) FROM slice WHERE name = 'http.completions'",
+    ];
+    let Some(answers) = rows(
+        test,
+        &workplace.path("profile_out/trace.json"),
+        &queries.map(|query| query as &str),
+    ) else {
+        return;
+    };
+    let [by_args, by_flows, missing, foreign, http] = answers.as_slice() else {
+        panic!("{answers:?}")
+    };
+    assert_eq!(by_args, by_flows);
+    assert_eq!(
+        by_args[0][1], 12,
+        "every request was in a worker's batch: {by_args}"
+    );
+    assert!(
+        by_args[0][0].as_u64() > Some(12 * 2 * 5),
+        "two workers, at least five steps each: {by_args}"
+    );
+    assert_eq!(
+        (&missing[0][0], &foreign[0][0], &http[0][0]),
+        (&0.into(), &0.into(), &12.into())
+    );
+}
+
+#[test]
+fn perfetto_shows_the_killed_step_as_unfinished_and_reached_by_flows() {
+    let test = "perfetto_shows_the_killed_step_as_unfinished_and_reached_by_flows";
+    let workplace = Workplace::new();
+    workplace
+        .run("--requests 9 --concurrency 4 --tokens 8 --kill-worker")
+        .expect(0);
+    if shows_all(test, &workplace, 5).is_none() {
+        return;
+    }
+    let open = "SELECT s.name FROM slice s JOIN thread_track t ON t.id = s.track_id JOIN thread USING (utid) \
+        JOIN process p USING (upid) WHERE s.dur = -1 AND p.name = 'worker-1' ORDER BY s.depth";
+    let reached = "SELECT count(*) > 0 FROM flow f JOIN slice s ON s.id = f.slice_in WHERE s.dur = -1 AND s.name LIKE 'WorkerProcess.batch_%'";
+    let queries = [
+        open,
+        reached,
+        &format!("SELECT count(*) FROM ({BY_ARGS} EXCEPT {BY_FLOWS})"),
+    ];
+    let Some(answers) = rows(test, &workplace.path("profile_out/trace.json"), &queries) else {
+        return;
+    };
+    let [open, reached, missing] = answers.as_slice() else {
+        panic!("{answers:?}")
+    };
+    assert_eq!(open[0][0], "WorkerProcess.execute_step", "{open}");
+    // Killed before the batch's span opened, there is nothing that a flow could reach.
+    let batch_open = open.as_array().unwrap().len() > 1;
+    assert_eq!(
+        (&reached[0][0], &missing[0][0]),
+        (&u64::from(batch_open).into(), &0.into())
+    );
+}

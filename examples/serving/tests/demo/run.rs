@@ -1,0 +1,189 @@
+//! Runs in which nothing goes wrong.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::harness::{Trace, Workplace};
+
+const SMALL: &str = "--requests 8 --concurrency 4 --tokens 8";
+
+#[test]
+fn every_request_is_answered_and_every_process_recorded() {
+    let workplace = Workplace::new();
+    let finished = workplace.run(SMALL).expect(0);
+    assert_eq!(finished.line("requests"), "8 ok, 0 failed");
+    assert!(
+        finished.stdout.contains("5 processes"),
+        "{}",
+        finished.stdout
+    );
+    assert!(
+        finished
+            .stdout
+            .contains("0 unfinished spans, 0 lost events, 0 damaged places"),
+        "{}",
+        finished.stdout
+    );
+    assert_eq!(finished.stderr, "");
+    let fragments = fs::read_dir(workplace.path("profile_out/fragments")).unwrap();
+    let names: Vec<String> = fragments
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(
+        names.len(),
+        5,
+        "a fragment for each process and no ring left: {names:?}"
+    );
+    assert!(
+        names.iter().all(|name| name.ends_with(".jsonl")),
+        "{names:?}"
+    );
+
+    let trace = workplace.trace();
+    let spans = [
+        "http.completions",
+        "AsyncLLMEngine.add_request",
+        "client.completions",
+    ];
+    for name in spans {
+        assert_eq!(
+            trace.named(name).filter(|event| event["ph"] == "X").count(),
+            8,
+            "{name}"
+        );
+    }
+    assert_eq!(
+        trace.named("http.stream_completion.finished").count(),
+        4,
+        "every other request streams"
+    );
+    let tokens: usize = finished
+        .line("tokens")
+        .split(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert_eq!(trace.named("request.token").count(), tokens);
+    assert_eq!(workplace.processes(), [] as [i32; 0]);
+}
+
+#[test]
+fn every_worker_executes_every_step_and_each_step_holds_its_kernels() {
+    let workplace = Workplace::new();
+    workplace
+        .run("--requests 4 --tokens 4 --workers 3")
+        .expect(0);
+    let trace = workplace.trace();
+    let scheduled: BTreeSet<u64> = trace
+        .of("engine-core", "scheduler.queue_worker_step")
+        .iter()
+        .map(|event| event["args"]["step"].as_u64().unwrap())
+        .collect();
+    assert!(!scheduled.is_empty());
+    for worker in ["worker-0", "worker-1", "worker-2"] {
+        let steps = trace.of(worker, "WorkerProcess.execute_step");
+        let executed: BTreeSet<u64> = steps
+            .iter()
+            .map(|event| event["args"]["step"].as_u64().unwrap())
+            .collect();
+        assert_eq!(executed, scheduled, "{worker}");
+        let runs = trace.of(worker, "PyptoExecutor.run_prefill").len()
+            + trace.of(worker, "PyptoExecutor.run_decode").len();
+        assert_eq!(trace.of(worker, "lm_head").len(), runs, "{worker}");
+        assert!(
+            trace
+                .of(worker, "qkv_proj")
+                .iter()
+                .all(|kernel| kernel["args"]["n"] == 768),
+            "a third of 3 x 768"
+        );
+    }
+}
+
+#[test]
+fn texts_depend_on_the_seed_and_not_on_batches_or_preemption() {
+    let digest = |arguments: &str| {
+        let workplace = Workplace::new();
+        let finished = workplace
+            .run(&format!("--requests 6 --tokens 10 {arguments}"))
+            .expect(0);
+        let preempted = workplace.trace().named("request.preempted").count();
+        (
+            finished
+                .line("digest")
+                .split(' ')
+                .next()
+                .unwrap()
+                .to_owned(),
+            preempted,
+        )
+    };
+    let (alone, none) = digest("--concurrency 1");
+    let (crowded, some) = digest("--concurrency 6 --kv-blocks 12");
+    assert_eq!((none, some > 0), (0, true), "only the small cache preempts");
+    assert_eq!(alone, crowded);
+    assert_ne!(alone, digest("--concurrency 1 --seed 2").0);
+}
+
+#[test]
+fn the_cache_is_never_overdrawn() {
+    let workplace = Workplace::new();
+    workplace
+        .run("--requests 6 --tokens 10 --kv-blocks 12")
+        .expect(0);
+    let trace = workplace.trace();
+    let counts: Vec<u64> = trace
+        .named("kv_blocks")
+        .map(|event| event["args"]["used"].as_u64().unwrap())
+        .collect();
+    assert!(
+        counts.iter().any(|used| *used > 6) && counts.iter().all(|used| *used <= 12),
+        "{counts:?}"
+    );
+    assert_eq!(counts.last(), Some(&0), "all blocks are returned");
+}
+
+#[test]
+fn the_directory_and_the_output_can_be_chosen() {
+    let workplace = Workplace::new();
+    let mut command = workplace.command("--requests 1 --tokens 1 -o chosen.json");
+    let status = command.env("SA_PROFILE_DIR", "elsewhere").status().unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert!(workplace.path("elsewhere/fragments").is_dir());
+    assert!(!workplace.path("profile_out").exists());
+    assert_eq!(
+        Trace::read(&workplace.path("chosen.json"))
+            .named("http.completions")
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn without_merge_the_fragments_stay() {
+    let workplace = Workplace::new();
+    let finished = workplace
+        .run("--requests 1 --tokens 1 --no-merge")
+        .expect(0);
+    assert!(
+        finished.line("fragments").contains("trace-merge"),
+        "{}",
+        finished.stdout
+    );
+    assert!(!workplace.path("profile_out/trace.json").exists());
+    assert_eq!(
+        fs::read_dir(workplace.path("profile_out/fragments"))
+            .unwrap()
+            .count(),
+        5
+    );
+}
+
+#[test]
+fn bad_usage_starts_nothing() {
+    let workplace = Workplace::new();
+    let finished = workplace.run("--workers 0").expect(2);
+    assert!(finished.stderr.contains("--workers"), "{}", finished.stderr);
+    assert!(!workplace.path("profile_out").exists());
+}

@@ -1,0 +1,94 @@
+//! Runs that end before their time: nothing is left running, and what was recorded is merged.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use crate::harness::{Workplace, wait_for};
+
+/// Longer than any test run would last by itself is too long for a stop.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+
+fn stops_cleanly_by(signal: Signal) {
+    let workplace = Workplace::new();
+    let running = workplace.start("--requests 5000 --tokens 24");
+    workplace.wait_for_steps();
+    running.signal(signal);
+    let asked = Instant::now();
+    let finished = running.finish().expect(128 + signal as i32);
+    assert!(asked.elapsed() < STOP_LIMIT, "{:?}", asked.elapsed());
+    assert!(
+        finished.line("ended").contains(signal.as_str()),
+        "{}",
+        finished.stdout
+    );
+    assert!(
+        finished.line("requests").ends_with("not finished"),
+        "{}",
+        finished.stdout
+    );
+    assert!(!finished.stdout.contains("trouble"), "{}", finished.stdout);
+    assert_eq!(workplace.processes(), [] as [i32; 0]);
+    let trace = workplace.trace();
+    for process in [
+        "serving-demo",
+        "serving-api",
+        "engine-core",
+        "worker-0",
+        "worker-1",
+    ] {
+        trace.pid(process);
+    }
+    assert!(
+        trace
+            .events
+            .iter()
+            .all(|event| event["args"]["unfinished"] != true),
+        "every process ended in order"
+    );
+}
+
+#[test]
+fn an_interrupt_stops_everything_and_merges() {
+    stops_cleanly_by(Signal::SIGINT);
+}
+
+#[test]
+fn a_termination_signal_stops_everything_and_merges() {
+    stops_cleanly_by(Signal::SIGTERM);
+}
+
+#[test]
+fn a_killed_launcher_leaves_no_orphan() {
+    let workplace = Workplace::new();
+    let running = workplace.start("--requests 5000 --tokens 24 --workers 3");
+    workplace.wait_for_steps();
+    assert_eq!(
+        workplace.processes().len(),
+        6,
+        "launcher, API, engine core and three workers"
+    );
+    running.signal(Signal::SIGKILL);
+    assert_eq!(running.finish().code, None);
+    wait_for("the end of the last process", || {
+        workplace.processes().is_empty().then_some(())
+    });
+}
+
+#[test]
+fn a_second_interrupt_ends_at_once() {
+    let workplace = Workplace::new();
+    let running = workplace.start("--requests 5000 --tokens 24");
+    workplace.wait_for_steps();
+    // A worker that stands still cannot stop in order.
+    let worker = nix::unistd::Pid::from_raw(workplace.child("\"Worker\":{\"index\":1"));
+    nix::sys::signal::kill(worker, Signal::SIGSTOP).unwrap();
+    running.signal(Signal::SIGINT);
+    std::thread::sleep(Duration::from_millis(300));
+    running.signal(Signal::SIGINT);
+    let finished = running.finish().expect(130);
+    assert_eq!(finished.stdout, "", "no merge, no report");
+    wait_for("the end of the last process", || {
+        workplace.processes().is_empty().then_some(())
+    });
+}
