@@ -1,0 +1,63 @@
+//! Hosts of very many threads.
+
+use crate::work::record;
+use std::sync::{Arc, Barrier};
+use std::thread::{Builder, JoinHandle};
+
+/// Small stacks, so that the threads' own memory is not what is tested.
+const STACK_BYTES: usize = 128 << 10;
+/// Threads alive at a time when they come one after the other.
+const AT_A_TIME: usize = 4;
+
+fn start(work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    Builder::new()
+        .stack_size(STACK_BYTES)
+        .spawn(work)
+        .expect("a thread starts")
+}
+
+/// `threads` threads that are all alive while each records `count` spans.
+pub(crate) fn at_once(threads: u64, count: u64) {
+    let together = Arc::new(Barrier::new(
+        usize::try_from(threads).expect("a small count"),
+    ));
+    let running: Vec<_> = (0..threads)
+        .map(|number| {
+            let together = Arc::clone(&together);
+            start(move || {
+                together.wait();
+                record(&format!("thread-{number}"), count);
+                together.wait();
+            })
+        })
+        .collect();
+    for thread in running {
+        thread.join().expect("no panic");
+    }
+    println!("threads {threads} {count}");
+}
+
+/// `threads` threads that record one span each, a few at a time.
+pub(crate) fn one_by_one(threads: u64) {
+    let mut running: Vec<JoinHandle<()>> = Vec::new();
+    for number in 0..threads {
+        if running.len() == AT_A_TIME {
+            running.remove(0).join().expect("no panic");
+        }
+        running.push(start(move || record_one("short", number)));
+    }
+    for thread in running {
+        thread.join().expect("no panic");
+    }
+    println!("short threads {threads}");
+}
+
+fn record_one(label: &str, index: u64) {
+    drop(sa_recorder::span!(
+        "host",
+        "work",
+        label = label,
+        index = index,
+        host_pid = std::process::id()
+    ));
+}

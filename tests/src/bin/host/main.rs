@@ -1,0 +1,70 @@
+//! A host program for the end-to-end tests: it does one thing, prints a fixed line about it and ends with exit code 7.
+//!
+//! `host [--gate] [--lazy] [--umask OCTAL] [--limit WHAT=VALUE] MODE [ARGUMENT]...`
+//!
+//! What it prints never depends on whether it is recorded, so a test can compare both ways. Every span carries the label and
+//! index of its place in the program and the pid that the host itself saw, so a test can tell what is missing or doubled.
+#![expect(
+    unsafe_code,
+    reason = "forks, limits and descriptors have no safe interface"
+)]
+#![expect(clippy::print_stdout, reason = "a program whose output is compared")]
+
+mod crowd;
+mod daemon;
+mod descendants;
+mod forks;
+mod options;
+mod script;
+mod work;
+
+use options::Options;
+use sa_recorder::Recorder;
+use std::process::ExitCode;
+
+/// The exit code of a host that did what it was asked to.
+const DONE: u8 = 7;
+
+fn main() -> ExitCode {
+    let (options, mode) = Options::parse(std::env::args().skip(1));
+    options.apply();
+    if !options.lazy {
+        Recorder::init();
+    }
+    let mode: Vec<&str> = mode.iter().map(String::as_str).collect();
+    match run(&mode) {
+        Some(code) => ExitCode::from(code),
+        None => {
+            println!("host: unknown mode {mode:?}");
+            ExitCode::from(64)
+        }
+    }
+}
+
+/// Runs one mode; `None` if there is none of that name and shape.
+fn run(mode: &[&str]) -> Option<u8> {
+    match *mode {
+        ["spans", label, count] => work::spans(label, number(count)),
+        ["killed", label, count] => work::killed(label, number(count)),
+        ["levels"] => work::levels(),
+        ["library", path, count] => work::library(path, number(count)),
+        ["script"] => return Some(script::run()),
+        ["fork", ending, count] => forks::once(ending, number(count)),
+        ["fork-busy", forks] => forks::busy(number(forks)),
+        ["fork-open"] => forks::open(),
+        ["exec", count] => forks::exec(number(count)),
+        ["spawn", count] => descendants::spawn(number(count)),
+        ["processes", mode, count] => descendants::many(mode, number(count)),
+        ["pid-reuse", pid, count] => descendants::same_pid(number(pid), number(count)),
+        ["daemon", how, file, count] => daemon::run(how, file, number(count)),
+        ["threads", threads, count] => crowd::at_once(number(threads), number(count)),
+        ["short-threads", threads] => crowd::one_by_one(number(threads)),
+        ["merge", dir] => return Some(work::merge(dir)),
+        _ => return None,
+    }
+    Some(DONE)
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().expect("a count in decimal")
+}

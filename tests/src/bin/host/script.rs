@@ -1,0 +1,59 @@
+//! A host that a test leads by the hand: one command a line on stdin, one line of answer on stdout.
+
+use crate::work::{record, who};
+use sa_recorder::Recorder;
+use std::io::{BufRead, Write};
+
+/// How long a forgotten child outlives its test.
+const CHILD_LIFE_SECONDS: libc::c_uint = 120;
+
+/// Answers commands until `exit` or the end of stdin; gives the exit code.
+pub(crate) fn run() -> u8 {
+    for line in std::io::stdin().lock().lines() {
+        let line = line.expect("stdin is readable");
+        let words: Vec<&str> = line.split(' ').collect();
+        let answer = match words[..] {
+            ["spans", label, count] => {
+                record(label, crate::number(count));
+                "recorded".to_owned()
+            }
+            ["who"] => who(),
+            ["flush"] => {
+                Recorder::get().flush();
+                "flushed".to_owned()
+            }
+            ["finish"] => {
+                Recorder::get().finish();
+                "finished".to_owned()
+            }
+            ["dropped"] => Recorder::get().dropped().to_string(),
+            ["raw-fork"] => raw_fork().to_string(),
+            ["exit", code] => return code.parse().expect("an exit code"),
+            _ => format!("unknown command {line}"),
+        };
+        say(&answer);
+    }
+    crate::DONE
+}
+
+fn say(answer: &str) {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{answer}").expect("stdout is writable");
+    stdout.flush().expect("stdout is writable");
+}
+
+/// Forks past the C library, so that no fork handler runs; the child records nothing and keeps every descriptor.
+fn raw_fork() -> libc::c_long {
+    // SAFETY: flags of a plain fork, no new stack; the child only sleeps.
+    let pid = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    assert!(pid >= 0, "clone succeeds");
+    if pid == 0 {
+        // SAFETY: alarm has no preconditions; it ends the child when the test forgot it.
+        unsafe { libc::alarm(CHILD_LIFE_SECONDS) };
+        loop {
+            // SAFETY: pause has no preconditions.
+            unsafe { libc::pause() };
+        }
+    }
+    pid
+}

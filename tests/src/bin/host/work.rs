@@ -1,0 +1,108 @@
+//! Spans that can be told apart, and the smallest programs made of them.
+
+use sa_recorder::{Level, Recorder, span};
+use std::ffi::CString;
+
+/// Records `count` spans named `work`.
+pub(crate) fn record(label: &str, count: u64) {
+    let host_pid = std::process::id();
+    for index in 0..count {
+        let _span = span!(
+            "host",
+            "work",
+            label = label,
+            index = index,
+            host_pid = host_pid
+        );
+    }
+}
+
+/// Records `count` spans and says so.
+pub(crate) fn spans(label: &str, count: u64) {
+    record(label, count);
+    println!("spans {label} {count}");
+}
+
+/// Records `count` spans, then dies by SIGKILL.
+pub(crate) fn killed(label: &str, count: u64) {
+    record(label, count);
+    // SAFETY: raise has no preconditions.
+    unsafe { libc::raise(libc::SIGKILL) };
+}
+
+/// Records one span at each level and says nothing of which were on.
+pub(crate) fn levels() {
+    let host_pid = std::process::id();
+    drop(span!(
+        "host",
+        "work",
+        label = "e2e",
+        index = 0,
+        host_pid = host_pid
+    ));
+    drop(span!(
+        kernel,
+        "host",
+        "work",
+        label = "kernel",
+        index = 0,
+        host_pid = host_pid
+    ));
+    drop(span!(
+        verbose,
+        "host",
+        "work",
+        label = "verbose",
+        index = 0,
+        host_pid = host_pid
+    ));
+    println!("levels");
+}
+
+/// Says which process of which run this is; for tests that ask a recorded host about itself.
+pub(crate) fn who() -> String {
+    let recorder = Recorder::get();
+    let path = |path: Option<std::path::PathBuf>| path.unwrap_or_default().display().to_string();
+    serde_json::json!({
+        "enabled": recorder.is_enabled(),
+        "kernel": recorder.includes(Level::Kernel),
+        "main": recorder.is_main(),
+        "run": recorder.run(),
+        "directory": path(recorder.directory()),
+        "fragment": path(recorder.fragment()),
+    })
+    .to_string()
+}
+
+/// Records half of the spans itself and half through a second recorder, that of the library at `path`.
+pub(crate) fn library(path: &str, count: u64) {
+    let record_there = second_recorder(path);
+    for label in ["program-0", "program-1"] {
+        record(label, count);
+        // SAFETY: the library's function takes a count and may be called from any thread.
+        unsafe { record_there(count) };
+    }
+    println!("library {count}");
+}
+
+/// Merges a run directory into its own trace; 0 when that worked, 2 when not.
+pub(crate) fn merge(dir: &str) -> u8 {
+    let merged = trace_merge::merge(&trace_merge::Options::new([dir.into()]));
+    if merged.is_ok() { 0 } else { 2 }
+}
+
+/// Loads the library and finds its function; the library stays loaded.
+fn second_recorder(path: &str) -> unsafe extern "C" fn(u64) {
+    let path = CString::new(path).expect("a path without NUL");
+    // SAFETY: the path is a NUL-terminated string; the library has no unusual constructors.
+    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    assert!(!library.is_null(), "the second recorder's library loads");
+    // SAFETY: the handle is open, the name is NUL-terminated.
+    let symbol = unsafe { libc::dlsym(library, c"second_recorder_record".as_ptr()) };
+    assert!(
+        !symbol.is_null(),
+        "the library exports second_recorder_record"
+    );
+    // SAFETY: the library defines the symbol with exactly this type.
+    unsafe { std::mem::transmute::<*mut libc::c_void, unsafe extern "C" fn(u64)>(symbol) }
+}

@@ -1,0 +1,65 @@
+//! Random choices that a test can repeat: the seed is part of what it prints, and `SA_PROFILE_SEED` sets it.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A source of random numbers (splitmix64).
+#[derive(Clone, Debug)]
+pub struct Chance {
+    /// What it started from.
+    pub seed: u64,
+    state: u64,
+}
+
+impl Chance {
+    /// Starts from `SA_PROFILE_SEED`, else from the clock.
+    pub fn new() -> Self {
+        let given = std::env::var("SA_PROFILE_SEED")
+            .ok()
+            .and_then(|text| text.parse().ok());
+        let clock = || {
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(1, |since| u64::from(since.subsec_nanos()))
+        };
+        let seed = given.unwrap_or_else(clock);
+        Chance { seed, state: seed }
+    }
+
+    /// The next number.
+    pub fn next_u64(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.state;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    /// A number below `end`, which is not 0.
+    pub fn below(&mut self, end: usize) -> usize {
+        let end = u64::try_from(end).unwrap_or(u64::MAX);
+        usize::try_from(self.next_u64() % end).unwrap_or(0)
+    }
+
+    /// A pause of up to `most`, short ones as likely as long ones on a logarithmic scale.
+    pub fn pause(&mut self, most: Duration) -> Duration {
+        let halvings = u32::try_from(self.below(10)).unwrap_or(0);
+        let part = u32::try_from(self.below(1000)).unwrap_or(0);
+        most / 2_u32.pow(halvings) / 1000 * part
+    }
+}
+
+impl Default for Chance {
+    fn default() -> Self {
+        Chance::new()
+    }
+}
+
+/// How often a test repeats something: `usual`, or ten times that with `SA_PROFILE_FULL=1`.
+pub fn rounds(usual: usize) -> usize {
+    if is_full() { usual * 10 } else { usual }
+}
+
+/// Whether the long version of the tests is wanted.
+pub fn is_full() -> bool {
+    std::env::var("SA_PROFILE_FULL").is_ok_and(|value| value == "1")
+}

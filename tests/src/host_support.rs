@@ -1,0 +1,14 @@
+//! What the tests of forks, identity, limits and hostile files share: starting the host program, leading it, and finding its spans.
+
+pub mod found;
+pub mod ground;
+pub mod host;
+pub mod live;
+pub mod merged;
+pub mod stage;
+
+pub use found::{Found, Work, assert_accounted_or_off, previous_runs};
+pub use ground::{Mount, full, is_root, namespaces, public_copy, ring_files, scratch, skip};
+pub use host::{Host, Outcome, assert_undisturbed, undisturbed};
+pub use live::Live;
+pub use merged::Merged;

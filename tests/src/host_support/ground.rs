@@ -1,0 +1,122 @@
+//! What the machine must offer for a test, and the file systems that tests bring along.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// Says loudly that a test did not run.
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+pub fn skip(test: &str, why: &str) {
+    eprintln!("SKIPPED {test}: {why}");
+}
+
+/// Tells whether the long versions of the tests were asked for (`SA_PROFILE_FULL=1`).
+pub fn full() -> bool {
+    std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1")
+}
+
+/// Tells whether the test runs as root; else says that it is skipped.
+pub fn is_root(test: &str) -> bool {
+    let root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    if !root {
+        skip(test, "needs root");
+    }
+    root
+}
+
+/// Tells whether `unshare` with these options works here; else says that the test is skipped.
+pub fn namespaces(test: &str, options: &[&str]) -> bool {
+    let works = Command::new("unshare")
+        .args(options)
+        .arg("true")
+        .stderr(Stdio::null())
+        .status();
+    let works = works.is_ok_and(|status| status.success());
+    if !works {
+        skip(
+            test,
+            &format!("unshare {} does not work here", options.join(" ")),
+        );
+    }
+    works
+}
+
+/// A file system mounted for one test.
+pub struct Mount {
+    at: PathBuf,
+}
+
+impl Mount {
+    /// Mounts a tmpfs with `options` on `at`; `None` where that is not allowed, and says that the test is skipped.
+    pub fn tmpfs(test: &str, options: &str, at: &Path) -> Option<Mount> {
+        let mount = Mount { at: at.to_owned() };
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", options, "tmpfs"])
+            .arg(at)
+            .status();
+        if mounted.is_ok_and(|status| status.success()) {
+            return Some(mount);
+        }
+        std::mem::drop(mount);
+        skip(test, "mount does not work here");
+        None
+    }
+
+    /// Makes it read-only or writable.
+    pub fn remount(&self, options: &str) {
+        let options = format!("remount,{options}");
+        let status = Command::new("mount")
+            .args(["-o", &options])
+            .arg(&self.at)
+            .status()
+            .expect("mount starts");
+        assert!(status.success(), "the test's own mount can be changed");
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _not_mounted = Command::new("umount")
+            .arg("--lazy")
+            .arg(&self.at)
+            .stderr(Stdio::null())
+            .status();
+    }
+}
+
+/// All ring files below a directory.
+pub fn ring_files(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let Ok(entries) = fs::read_dir(dir) else {
+        return found;
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(ring_files(&path));
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "ring")
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A directory for one test.
+pub fn scratch() -> TempDir {
+    tempfile::tempdir().expect("a scratch directory")
+}
+
+/// Copies a program to where any user can run it.
+pub fn public_copy(program: &str) -> (TempDir, PathBuf) {
+    let dir = scratch();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("own directory");
+    let copy = dir.path().join("program");
+    fs::copy(program, &copy).expect("the program can be copied");
+    (dir, copy)
+}

@@ -1,0 +1,128 @@
+//! What a victim is to do, as words on its command line.
+
+/// What a victim's threads record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// One span after the other at full speed.
+    Flat,
+    /// The same, but only the first thousands of spans of each thread.
+    Sprint,
+    /// Spans nested three deep, with marks about which are open.
+    Nested,
+    /// At full speed by threads that live for a few hundred spans and are followed by others, some thousands of spans in all.
+    Churn,
+    /// Bursts with pauses between them; the threads call for flushes themselves.
+    Bursts,
+    /// Two spans when told to, for the stepper.
+    StepSpan,
+    /// Three spans, a `flush()` and one more span.
+    StepFlush,
+    /// The first two spans of a new thread.
+    StepAttach,
+    /// The end of a thread that leaves a span open.
+    StepDetach,
+}
+
+impl Pattern {
+    /// The word that names the pattern on the victim's command line.
+    pub fn word(self) -> &'static str {
+        match self {
+            Pattern::Flat => "flat",
+            Pattern::Sprint => "sprint",
+            Pattern::Nested => "nested",
+            Pattern::Churn => "churn",
+            Pattern::Bursts => "bursts",
+            Pattern::StepSpan => "step-span",
+            Pattern::StepFlush => "step-flush",
+            Pattern::StepAttach => "step-attach",
+            Pattern::StepDetach => "step-detach",
+        }
+    }
+
+    /// Reads [`Pattern::word`] back.
+    pub fn from_word(word: &str) -> Option<Self> {
+        let all = [
+            Pattern::Flat,
+            Pattern::Sprint,
+            Pattern::Nested,
+            Pattern::Churn,
+            Pattern::Bursts,
+        ];
+        let steps = [
+            Pattern::StepSpan,
+            Pattern::StepFlush,
+            Pattern::StepAttach,
+            Pattern::StepDetach,
+        ];
+        all.into_iter()
+            .chain(steps)
+            .find(|pattern| pattern.word() == word)
+    }
+}
+
+/// How a victim ends once it is told to go, while its threads go on recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It does not end by itself.
+    Never,
+    /// `abort()`.
+    Abort,
+    /// `_exit(7)`.
+    QuickExit,
+    /// A write to address 0.
+    Segv,
+    /// `exit(8)` from the main thread.
+    Exit,
+    /// `exit(8)` from a recording thread.
+    ExitFromThread,
+    /// A panic that unwinds out of `main`.
+    Panic,
+    /// `main` returns without joining its threads.
+    Return,
+    /// The threads have ended by themselves, unjoined, before `main` returns.
+    ThreadsEnd,
+    /// `Recorder::finish()` while the threads record, then `main` returns.
+    Finish,
+}
+
+impl Ending {
+    const ALL: [(Ending, &'static str); 10] = [
+        (Ending::Never, "never"),
+        (Ending::Abort, "abort"),
+        (Ending::QuickExit, "quick-exit"),
+        (Ending::Segv, "segv"),
+        (Ending::Exit, "exit"),
+        (Ending::ExitFromThread, "exit-from-thread"),
+        (Ending::Panic, "panic"),
+        (Ending::Return, "return"),
+        (Ending::ThreadsEnd, "threads-end"),
+        (Ending::Finish, "finish"),
+    ];
+
+    /// The word that names the ending on the victim's command line.
+    pub fn word(self) -> &'static str {
+        Ending::ALL
+            .iter()
+            .find(|(ending, _)| *ending == self)
+            .map_or("", |(_, word)| word)
+    }
+
+    /// Reads [`Ending::word`] back.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Ending::ALL
+            .iter()
+            .find(|(_, other)| *other == word)
+            .map(|(ending, _)| *ending)
+    }
+}
+
+/// What a victim is to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    /// Recording threads.
+    pub threads: usize,
+    /// What they record.
+    pub pattern: Pattern,
+    /// How the process ends.
+    pub ending: Ending,
+}

@@ -1,0 +1,131 @@
+//! The progress file: a mapped array of counters through which a victim says what it has done, up to the instruction that killed it.
+#![expect(
+    unsafe_code,
+    reason = "acknowledging a span must survive SIGKILL in the next instruction: one atomic store into a shared mapping"
+)]
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::AtomicU64;
+
+use memmap2::MmapRaw;
+
+const CELL_BYTES: usize = 8;
+const CELLS_PER_THREAD: usize = 32;
+const FIRST_THREAD_CELL: usize = 32;
+const MAX_THREADS: usize = 64;
+const MARKS: usize = 3;
+/// Levels of nesting that the file has marks for.
+pub const LEVELS: usize = 3;
+
+/// Counters of the victim as a whole.
+#[derive(Clone, Copy, Debug)]
+pub enum Control {
+    /// Threads that have recorded at least one span.
+    Ready,
+    /// Set by the test: the victim goes on (to its ending, or into the stepped region).
+    Go,
+    /// Set by the victim: it has left the stepped region.
+    Done,
+    /// Flushes that a recording thread itself called for.
+    Flushes,
+}
+
+/// What a thread says about one level of its open spans. All times are `CLOCK_MONOTONIC` ns.
+#[derive(Clone, Copy, Debug)]
+pub enum Mark {
+    /// Time before the span was begun; 0 when none is open.
+    Before,
+    /// Time after the span was begun; 0 until then.
+    After,
+    /// Sequence number + 1 of the span from just before it is ended; 0 until then.
+    Closing,
+}
+
+/// A mapped progress file.
+#[derive(Debug)]
+pub struct Progress(MmapRaw);
+
+impl Progress {
+    /// Creates the file, all zero.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be created or mapped.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)?;
+        let cells = FIRST_THREAD_CELL + MAX_THREADS * CELLS_PER_THREAD;
+        file.set_len((cells * CELL_BYTES).try_into().map_err(io::Error::other)?)?;
+        MmapRaw::map_raw(&file).map(Progress)
+    }
+
+    /// Maps a file made by [`Progress::create`].
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be opened or mapped.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = File::options().read(true).write(true).open(path)?;
+        MmapRaw::map_raw(&file).map(Progress)
+    }
+
+    /// A counter of the whole victim.
+    pub fn control(&self, control: Control) -> &AtomicU64 {
+        self.cell(control as usize)
+    }
+
+    /// How many spans a thread has acknowledged: those with sequence numbers below it have been recorded.
+    pub fn acknowledged(&self, thread: usize) -> &AtomicU64 {
+        self.cell(FIRST_THREAD_CELL + thread * CELLS_PER_THREAD)
+    }
+
+    /// Kernel tid of a thread.
+    pub fn tid(&self, thread: usize) -> &AtomicU64 {
+        self.cell(FIRST_THREAD_CELL + thread * CELLS_PER_THREAD + 1)
+    }
+
+    /// A mark about the span at `level` of a thread.
+    pub fn mark(&self, thread: usize, level: usize, mark: Mark) -> &AtomicU64 {
+        assert!(level < LEVELS, "no marks for level {level}");
+        self.cell(FIRST_THREAD_CELL + thread * CELLS_PER_THREAD + 2 + level * MARKS + mark as usize)
+    }
+
+    fn cell(&self, index: usize) -> &AtomicU64 {
+        assert!(
+            (index + 1) * CELL_BYTES <= self.0.len(),
+            "no cell {index} in the progress file"
+        );
+        let at = self.0.as_mut_ptr().wrapping_add(index * CELL_BYTES);
+        // SAFETY: the assertion keeps the aligned word inside the mapping, which lives as long as `self`; everyone uses it atomically.
+        unsafe { AtomicU64::from_ptr(at.cast()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn two_mappings_share_their_cells() {
+        let dir = tempfile::tempdir().unwrap();
+        let ours = Progress::create(&dir.path().join("p")).unwrap();
+        let theirs = Progress::open(&dir.path().join("p")).unwrap();
+        ours.acknowledged(63).store(7, Relaxed);
+        ours.mark(0, 2, Mark::Closing).store(9, Relaxed);
+        assert_eq!(
+            (
+                theirs.acknowledged(63).load(Relaxed),
+                theirs.mark(0, 2, Mark::Closing).load(Relaxed)
+            ),
+            (7, 9)
+        );
+        assert_eq!(theirs.control(Control::Done).load(Relaxed), 0);
+    }
+}

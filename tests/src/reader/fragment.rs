@@ -1,0 +1,171 @@
+//! The segments of one fragment: their bytes cut into headers, plain lines and blocks.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::blocks::{Block, BlockHeader};
+use super::file_name;
+
+/// One fragment, all segments.
+#[derive(Debug, Default)]
+pub(super) struct Fragment {
+    /// File name of segment 0 without `.jsonl`.
+    pub(super) name: String,
+    /// The args of the segments' `sa_fragment` records.
+    pub(super) headers: Vec<Value>,
+    /// The segments, in order.
+    pub(super) segments: Vec<Segment>,
+    /// What could not be read.
+    pub(super) damage: Vec<String>,
+}
+
+/// One file of a fragment.
+#[derive(Debug, Default)]
+pub(super) struct Segment {
+    /// File name.
+    pub(super) name: String,
+    /// Everything in the file.
+    pub(super) bytes: Vec<u8>,
+    /// Lines outside of blocks, without their newline.
+    pub(super) plain: Vec<Range<usize>>,
+    /// Blocks in file order.
+    pub(super) blocks: Vec<Block>,
+}
+
+impl Fragment {
+    /// Reads the segments `<stem>.jsonl`, `<stem>.s1.jsonl`, … that there are.
+    pub(super) fn read(stem: &Path) -> Fragment {
+        let mut fragment = Fragment {
+            name: file_name(stem),
+            ..Fragment::default()
+        };
+        for path in segment_paths(stem) {
+            match fs::read(&path) {
+                Ok(bytes) => fragment.add(Segment::cut(file_name(&path), bytes)),
+                Err(error) => fragment
+                    .damage
+                    .push(format!("unreadable {}: {error}", path.display())),
+            }
+        }
+        fragment
+    }
+
+    /// The first segment's header.
+    pub(super) fn header(&self) -> Option<&Value> {
+        self.headers.first()
+    }
+
+    /// Whether the last record of a clean exit is there.
+    pub(super) fn has_end(&self) -> bool {
+        self.segments.iter().any(|segment| {
+            segment
+                .lines()
+                .any(|line| named(&segment.bytes[line], "sa_end"))
+        })
+    }
+
+    fn add(&mut self, segment: Segment) {
+        let first = segment
+            .plain
+            .first()
+            .map(|line| &segment.bytes[line.clone()]);
+        let record: Option<Value> = first.and_then(|line| serde_json::from_slice(line).ok());
+        self.headers.extend(
+            record
+                .filter(|record| record["name"] == "sa_fragment")
+                .map(|record| record["args"].clone()),
+        );
+        self.segments.push(segment);
+    }
+}
+
+impl Segment {
+    /// Cuts a file into plain lines and blocks.
+    fn cut(name: String, bytes: Vec<u8>) -> Segment {
+        let mut segment = Segment {
+            name,
+            ..Segment::default()
+        };
+        let mut at = 0;
+        while at < bytes.len() {
+            let line = line_at(&bytes, at);
+            at = line.end + 1;
+            match BlockHeader::parse(&bytes[line.clone()]) {
+                Some(header) => {
+                    let block = Block::take(&header, &bytes, at);
+                    at = block.range.end;
+                    segment.blocks.push(block);
+                }
+                None if line.is_empty() => {}
+                None => segment.plain.push(line),
+            }
+        }
+        segment.bytes = bytes;
+        segment
+    }
+
+    /// Every line of the file but block headers, in blocks or not.
+    fn lines(&self) -> impl Iterator<Item = Range<usize>> {
+        let blocks = self
+            .blocks
+            .iter()
+            .flat_map(|block| lines_of(&self.bytes, block.range.clone()));
+        self.plain.iter().cloned().chain(blocks)
+    }
+}
+
+fn segment_paths(stem: &Path) -> Vec<PathBuf> {
+    let dir = stem.parent().unwrap_or(Path::new("."));
+    let front = file_name(stem) + ".s";
+    let entries = fs::read_dir(dir).into_iter().flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut numbers: Vec<u32> = names
+        .filter_map(|name| {
+            name.strip_prefix(&front)?
+                .strip_suffix(".jsonl")?
+                .parse()
+                .ok()
+        })
+        .collect();
+    numbers.sort_unstable();
+    let first = stem.with_file_name(file_name(stem) + ".jsonl");
+    let others = numbers
+        .into_iter()
+        .map(|number| dir.join(format!("{front}{number}.jsonl")));
+    std::iter::once(first)
+        .filter(|path| path.exists())
+        .chain(others)
+        .collect()
+}
+
+/// The range of the line that starts at `at`, without its newline.
+pub(super) fn line_at(bytes: &[u8], at: usize) -> Range<usize> {
+    let len = bytes[at..]
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .unwrap_or(bytes.len() - at);
+    at..at + len
+}
+
+/// The non-empty lines inside a range, without their newlines.
+pub(super) fn lines_of(bytes: &[u8], range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let mut at = range.start;
+    std::iter::from_fn(move || {
+        while at < range.end {
+            let line = line_at(&bytes[..range.end], at);
+            at = line.end + 1;
+            if !line.is_empty() {
+                return Some(line);
+            }
+        }
+        None
+    })
+}
+
+fn named(line: &[u8], name: &str) -> bool {
+    line.starts_with(br#"{"ph":"M""#)
+        && serde_json::from_slice::<Value>(line).is_ok_and(|value| value["name"] == name)
+}

@@ -1,0 +1,26 @@
+//! Whether the process that wrote a fragment still runs: its pid and start time, where it shares our pid namespace; else the fragment's lock.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+use serde_json::Value;
+
+/// Tells whether the writer that a header describes is alive. A zombie is dead: it writes nothing any more.
+pub(super) fn is_alive(header: &Value) -> bool {
+    let ours = fs::metadata("/proc/self/ns/pid")
+        .map(|namespace| namespace.ino())
+        .ok();
+    if header["pid_ns"].as_u64() != ours {
+        return false;
+    }
+    let Ok(stat) = fs::read_to_string(format!("/proc/{}/stat", header["pid"])) else {
+        return false;
+    };
+    // The fields after the program's name, which may itself hold spaces and brackets: state is field 3, the start time field 22.
+    let Some((_, rest)) = stat.rsplit_once(')') else {
+        return false;
+    };
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    fields.first() != Some(&"Z")
+        && fields.get(19).and_then(|start| start.parse().ok()) == header["start_time"].as_u64()
+}

@@ -1,0 +1,242 @@
+//! The ring file: a snapshot of what its slots hold that is not yet (known to be) in the fragment, and of the open spans.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::mapping::Mapping;
+
+const FIRST_LANE: u64 = 1 << 22;
+const STACK_ENTRIES: usize = 32;
+const ENTRY_BYTES: usize = 64;
+
+/// What lay beside a fragment.
+#[derive(Debug)]
+pub(super) enum Ring {
+    /// No ring file.
+    Missing,
+    /// A file that is no ring, or cannot be read: why.
+    Bad(String),
+    /// A ring.
+    Good(Snapshot),
+}
+
+/// A copy of a ring at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Snapshot {
+    /// The nonce, to compare with the header's.
+    pub(super) nonce: u64,
+    /// The slots that could be read.
+    pub(super) slots: Vec<Slot>,
+    /// Open spans as `B` events.
+    pub(super) open: Vec<Value>,
+    /// What was wrong with single slots or entries.
+    pub(super) damage: Vec<String>,
+}
+
+/// The unflushed part of one slot's stream.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) number: usize,
+    pub(super) generation: usize,
+    /// Position of the first copied byte, and the slot's `flushed` after the copy.
+    pub(super) from: u64,
+    /// Position after the last whole line.
+    pub(super) head: u64,
+    /// The bytes of positions `from..head`.
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Ring {
+    /// Copies the ring at `path`.
+    pub(super) fn snapshot(path: &Path) -> Ring {
+        let mapping = match File::open(path).and_then(|file| Mapping::new(&file)) {
+            Ok(mapping) => mapping,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ring::Missing,
+            Err(error) => return Ring::Bad(error.to_string()),
+        };
+        match (Layout {
+            map: &mapping,
+            pid: 0,
+        })
+        .read()
+        {
+            Some(snapshot) => Ring::Good(snapshot),
+            None => Ring::Bad(format!("no ring of version 1 in {} bytes", mapping.len())),
+        }
+    }
+}
+
+/// Reads the parts of one mapped ring.
+struct Layout<'a> {
+    map: &'a Mapping,
+    pid: usize,
+}
+
+impl Layout<'_> {
+    /// Reads everything; `None` if the file's own header is not whole.
+    fn read(mut self) -> Option<Snapshot> {
+        if self.map.copy(0, 8)? != b"SAPRING1" || self.map.u32_at(8)? != 1 {
+            return None;
+        }
+        self.pid = self.map.u32_at(24)?;
+        let mut snapshot = Snapshot {
+            nonce: self.map.u64_at(16)?,
+            ..Snapshot::default()
+        };
+        let (directory, room) = (self.map.u32_at(52)?, self.map.u32_at(56)?);
+        let used = self.map.u32_at(28)?;
+        if used > room {
+            snapshot
+                .damage
+                .push(format!("bad_ring {used} slots of {room} in use"));
+        }
+        for number in 0..used.min(room) {
+            if self
+                .slot(directory + 16 * number, number, &mut snapshot)
+                .is_none()
+            {
+                snapshot.damage.push(format!("bad_ring slot {number}"));
+            }
+        }
+        if self.lanes(&mut snapshot).is_none() {
+            snapshot.damage.push("bad_ring lane table".to_owned());
+        }
+        Some(snapshot)
+    }
+
+    /// Copies one slot and its open spans; `None` if its numbers make no sense.
+    fn slot(&self, entry: usize, number: usize, snapshot: &mut Snapshot) -> Option<()> {
+        let at = usize::try_from(self.map.u64_at(entry)?).ok()?;
+        if at == 0 {
+            return Some(()); // the slot is not in the file
+        }
+        let size = self.map.u32_at(entry + 8)?;
+        let page = self.map.u32_at(12)?;
+        if !size.is_power_of_two() {
+            return None;
+        }
+        let ring = at.checked_add(page.max(4096))?;
+        self.map.copy(ring.checked_add(size)?.checked_sub(1)?, 1)?; // all of the slot lies in the file
+        loop {
+            let generation = self.map.u32_at(at + 20)?;
+            let state = self.map.u64_at(at)?;
+            let flushed = self.map.u64_at(at + 8)?;
+            let open = self.stack(at, usize::try_from(state & 255).ok()?);
+            let bytes = self.stream(ring, size, flushed, state >> 8);
+            let after = self.map.u64_at(at + 8)?;
+            if self.map.u32_at(at + 20)? != generation {
+                continue; // Another thread took the slot meanwhile: all of this stream is in the fragment.
+            }
+            snapshot.open.extend(open?);
+            snapshot
+                .slots
+                .push(above(number, generation, flushed, &bytes?, after));
+            return Some(());
+        }
+    }
+
+    /// Copies positions `from..to` of a ring of `size` bytes; `None` if the range is impossible or outside of the file.
+    fn stream(&self, ring: usize, size: usize, from: u64, to: u64) -> Option<Vec<u8>> {
+        let len = usize::try_from(to.checked_sub(from)?)
+            .ok()
+            .filter(|len| *len <= size)?;
+        let start = usize::try_from(from % u64::try_from(size).ok()?).ok()?;
+        let first = len.min(size - start);
+        let mut bytes = self.map.copy(ring + start, first)?;
+        bytes.extend(self.map.copy(ring, len - first)?);
+        Some(bytes)
+    }
+
+    /// The open spans of a slot, `depth` deep.
+    fn stack(&self, slot: usize, depth: usize) -> Option<Vec<Value>> {
+        let tid = u64::try_from(self.map.u32_at(slot + 16)?).ok()?;
+        let entries = (0..depth.min(STACK_ENTRIES)).map(|level| slot + 64 + ENTRY_BYTES * level);
+        let vacant = |at: &usize| self.map.u64_at(*at) != Some(0);
+        entries
+            .filter(vacant)
+            .map(|at| self.open_span(at, tid, at + 16, 48))
+            .collect()
+    }
+
+    /// The open spans on virtual lanes: those whose closing slot has not published the line that ends them.
+    fn lanes(&self, snapshot: &mut Snapshot) -> Option<()> {
+        let (table, count) = (self.map.u32_at(44)?, self.map.u32_at(48)?);
+        for (at, lane) in (0..count)
+            .map(|entry| table + ENTRY_BYTES * entry)
+            .zip(FIRST_LANE..)
+        {
+            let (start, closes_at) = (self.map.u64_at(at)?, self.map.u64_at(at + 16)?);
+            let closing = self.map.u32_at(at + 24)?;
+            let head = snapshot
+                .slots
+                .iter()
+                .find(|slot| slot.number == closing)
+                .map(|slot| slot.head);
+            let closed = closes_at != 0 && head.is_some_and(|head| head >= closes_at);
+            if start != 0 && !closed {
+                snapshot.open.push(self.open_span(at, lane, at + 32, 32)?);
+            }
+        }
+        Some(())
+    }
+
+    /// One entry of a stack or of the lane table as a `B` event.
+    fn open_span(&self, at: usize, tid: u64, name_at: usize, name_room: usize) -> Option<Value> {
+        let start_ns = self.map.u64_at(at)?;
+        let site = self.map.u32_at(at + 8)?;
+        let (name, category) = match site {
+            0 => {
+                let len = self.map.u32_at(at + 12)?.min(name_room);
+                (
+                    Value::from(String::from_utf8_lossy(&self.map.copy(name_at, len)?)),
+                    Value::from(""),
+                )
+            }
+            site => self.site(site)?,
+        };
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "ns since boot stay far below 2^53"
+        )]
+        let ts = start_ns as f64 / 1000.0;
+        Some(
+            json!({"ph": "B", "pid": self.pid, "tid": tid, "ts": ts, "name": name, "cat": category, "args": {"unfinished": true}}),
+        )
+    }
+
+    /// Name and category of a call site.
+    fn site(&self, site: usize) -> Option<(Value, Value)> {
+        let (table, used) = (
+            self.map.u32_at(32)?,
+            self.map.u32_at(40)?.min(self.map.u32_at(36)?),
+        );
+        let offset = site - 1;
+        let len: [u8; 2] = self.map.copy(table + offset, 2)?.try_into().ok()?;
+        let len = usize::from(u16::from_ne_bytes(len));
+        if offset + 2 + len > used {
+            return None;
+        }
+        let text = String::from_utf8(self.map.copy(table + offset + 2, len)?).ok()?;
+        let keys: Value = serde_json::from_str(&format!("{{{text}}}")).ok()?;
+        Some((keys["name"].clone(), keys["cat"].clone()))
+    }
+}
+
+/// Keeps what lies at or above `after`: below it the writer may have overwritten the bytes while they were copied.
+fn above(number: usize, generation: usize, from: u64, bytes: &[u8], after: u64) -> Slot {
+    let skip = usize::try_from(after.saturating_sub(from))
+        .unwrap_or(usize::MAX)
+        .min(bytes.len());
+    let start = after.max(from);
+    let head = start + u64::try_from(bytes.len() - skip).unwrap_or(0);
+    Slot {
+        number,
+        generation,
+        from: start,
+        head,
+        bytes: bytes[skip..].to_vec(),
+    }
+}

@@ -1,0 +1,197 @@
+//! Which fragments belong to one process: pid and time namespaces, reused pids, two recorders in one process.
+
+use e2e::host_support::{Found, Host, Live, Merged, is_root, namespaces, scratch};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const HOST: &str = env!("CARGO_BIN_EXE_host");
+
+fn script(dir: &Path) -> Live {
+    Host::new(HOST)
+        .arguments(&["script"])
+        .recorded_in(dir)
+        .start()
+}
+
+#[test]
+fn two_pid_namespaces_share_a_directory_as_two_processes() {
+    let test = "two_pid_namespaces_share_a_directory_as_two_processes";
+    let wrapper = ["unshare", "--pid", "--fork", "--mount-proc"];
+    if !namespaces(test, &wrapper[1..]) {
+        return;
+    }
+    let dir = scratch();
+    let mut first = Host::below(&wrapper, HOST)
+        .arguments(&["script"])
+        .recorded_in(dir.path())
+        .start();
+    let mut second = Host::below(&wrapper, HOST)
+        .arguments(&["script"])
+        .recorded_in(dir.path())
+        .start();
+    for round in 0..10 {
+        first.ask(&format!("spans first-{round} 200"));
+        second.ask(&format!("spans second-{round} 200"));
+    }
+    assert_eq!(first.who()["run"], second.who()["run"], "one run");
+    let (_first, _second) = (first.end().quiet(), second.end().quiet());
+    let found = Found::in_dir(dir.path());
+    assert_eq!((found.recorded(), found.lost), (4000, 0));
+    assert_eq!(found.header_values("pid"), ["1", "1"]);
+    let namespaces: BTreeSet<String> = found.header_values("pid_ns").into_iter().collect();
+    assert_eq!(namespaces.len(), 2);
+    let merged = Merged::newest(dir.path());
+    assert_eq!((merged.spans(), merged.processes()), (4000, 2));
+}
+
+#[test]
+fn a_main_in_another_pid_namespace_is_joined_and_its_fragment_left_alone() {
+    let test = "a_main_in_another_pid_namespace_is_joined_and_its_fragment_left_alone";
+    let wrapper = ["unshare", "--pid", "--fork", "--mount-proc"];
+    if !namespaces(test, &wrapper[1..]) {
+        return;
+    }
+    let dir = scratch();
+    let mut inside = Host::below(&wrapper, HOST)
+        .arguments(&["script"])
+        .recorded_in(dir.path())
+        .start();
+    inside.ask("spans inside 100");
+    let mut outside = script(dir.path());
+    assert_eq!(outside.who()["main"], false);
+    assert_eq!(outside.who()["run"], inside.who()["run"]);
+    outside.ask("spans outside 100");
+    inside.ask("spans inside-later 100");
+    let (_inside, _outside) = (inside.end().quiet(), outside.end().quiet());
+    Found::in_dir(dir.path()).assert_exactly(&[
+        ("inside", 100),
+        ("inside-later", 100),
+        ("outside", 100),
+    ]);
+}
+
+#[test]
+fn two_time_namespaces_share_one_time_axis() {
+    let test = "two_time_namespaces_share_one_time_axis";
+    let wrapper = [
+        "unshare",
+        "--time",
+        "--monotonic=100000",
+        "--boottime=200000",
+        "--fork",
+    ];
+    if !namespaces(test, &wrapper[1..]) {
+        return;
+    }
+    let dir = scratch();
+    let mut outer = script(dir.path());
+    let mut shifted = Host::below(&wrapper, HOST)
+        .arguments(&["script"])
+        .recorded_in(dir.path())
+        .start();
+    let start = Instant::now();
+    for round in 0..20 {
+        outer.ask(&format!("spans outer-{round} 1"));
+        shifted.ask(&format!("spans shifted-{round} 1"));
+    }
+    let took = start.elapsed();
+    assert_eq!(outer.who()["run"], shifted.who()["run"]);
+    let (_outer, _shifted) = (outer.end().quiet(), shifted.end().quiet());
+    let merged = Merged::newest(dir.path());
+    assert_eq!((merged.spans(), merged.processes()), (40, 2));
+    let times: Vec<f64> = (0..20)
+        .flat_map(|round| [format!("outer-{round}"), format!("shifted-{round}")])
+        .map(|label| merged.start_us(&label))
+        .collect();
+    assert!(
+        times.is_sorted(),
+        "events that took turns are in order: {times:?}"
+    );
+    assert!(
+        times[39] - times[0] <= took.as_secs_f64() * 1e6,
+        "the axis is longer than the test took"
+    );
+}
+
+#[test]
+fn a_live_worker_in_a_shifted_time_namespace_is_not_taken_for_dead() {
+    let test = "a_live_worker_in_a_shifted_time_namespace_is_not_taken_for_dead";
+    let wrapper = [
+        "unshare",
+        "--time",
+        "--monotonic=100000",
+        "--boottime=200000",
+        "--fork",
+    ];
+    if !namespaces(test, &wrapper[1..]) {
+        return;
+    }
+    let dir = scratch();
+    let mut main = script(dir.path());
+    assert_eq!(main.who()["main"], true); // before the worker could be
+    let mut worker = Host::below(&wrapper, HOST)
+        .arguments(&["script"])
+        .recorded_in(dir.path())
+        .start();
+    worker.ask("spans worker 10");
+    main.kill();
+    let mut next = script(dir.path());
+    assert_eq!(next.who()["main"], true);
+    let fragment = PathBuf::from(worker.who()["fragment"].as_str().expect("a path"));
+    assert!(
+        fragment.exists(),
+        "a live process's fragment was taken away"
+    );
+}
+
+#[test]
+fn a_reused_pid_is_two_processes() {
+    let test = "a_reused_pid_is_two_processes";
+    let wrapper = ["unshare", "--pid", "--fork", "--mount-proc"];
+    if !is_root(test) || !namespaces(test, &wrapper[1..]) {
+        return;
+    }
+    let dir = scratch();
+    let outcome = Host::below(&wrapper, HOST)
+        .arguments(&["pid-reuse", "500", "300"])
+        .recorded_in(dir.path())
+        .run()
+        .quiet();
+    assert_eq!(outcome.stdout, "pids [500, 500]\n");
+    let found = Found::in_dir(dir.path());
+    assert_eq!(
+        found.counts(),
+        [("first".to_owned(), 300), ("second".to_owned(), 300)].into()
+    );
+    found.assert_own_pids();
+    let merged = Merged::newest(dir.path());
+    assert_eq!(merged.spans(), 600);
+    assert_eq!(merged.processes(), 2, "processes with spans");
+}
+
+/// The library with the second recorder: cargo builds it beside the tests because they depend on its package.
+fn second_recorder() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    test.with_file_name("libsecond_recorder.so")
+}
+
+#[test]
+fn two_recorders_in_one_process_are_one_process_in_the_trace() {
+    let dir = scratch();
+    let library = second_recorder().display().to_string();
+    let outcome = Host::new(HOST)
+        .arguments(&["library", &library, "700"])
+        .recorded_in(dir.path())
+        .run()
+        .quiet();
+    let found = Found::in_dir(dir.path());
+    found.assert_exactly(&[("library", 1400), ("program-0", 700), ("program-1", 700)]);
+    assert_eq!(found.headers.len(), 2, "two fragments");
+    assert_eq!(found.pids("library"), BTreeSet::from([outcome.pid]));
+    let merged = Merged::newest(dir.path());
+    assert_eq!(
+        (merged.spans(), merged.processes(), merged.threads()),
+        (2800, 1, 1)
+    );
+}
