@@ -1,0 +1,163 @@
+#!/usr/bin/env bash
+# Every check of this repository, in the order CI runs them.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+usage() {
+  cat << 'TEXT'
+usage: ./check.sh [--full]
+
+Formats, lints, builds, tests and documents the workspace, then runs the README's demo and loads its trace into Perfetto's trace processor.
+Stops at the first step that fails. Needs cargo with nextest; the checks with Perfetto need node 18, Python 3 and, once, a network.
+
+  --full    then also: the tests with all their rounds, a short run of the benchmarks, the fuzz targets (built, where nightly and cargo-fuzz are there)
+  --help    this text
+
+Exit 0: all steps passed (those skipped are named at the end). 1: a step failed. 2: bad usage.
+TEXT
+}
+
+full=''
+case "${1:-}" in
+  '') ;;
+  --full) full=1 ;;
+  -h | --help)
+    usage
+    exit 0
+    ;;
+  *)
+    usage >&2
+    exit 2
+    ;;
+esac
+
+# The caller's own recording must not leak into the tests.
+for name in ${!SA_PROFILE_@}; do unset "$name"; done
+[ -z "${CARGO_TARGET_DIR:-}" ] || CARGO_TARGET_DIR=$(realpath -m "$CARGO_TARGET_DIR") # the demo runs in another folder
+export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
+
+root=$PWD
+tpq=$root/tests/perfetto/tpq
+demo='cargo run --release -p serving-demo' # README.md's first command
+scratch=$(mktemp -d)
+current=''
+perfetto=''
+steps=0
+skipped=()
+
+leave() {
+  local rc=$?
+  rm -rf "$scratch"
+  if [ "$rc" != 0 ]; then
+    printf '\ncheck.sh: FAILED in step "%s" after %d s\n' "$current" "$SECONDS" >&2
+  fi
+  [ "$rc" = 0 ] || exit 1
+}
+trap leave EXIT
+
+# step NAME COMMAND...: runs the command, says its name before and its duration after.
+step() {
+  local began=$SECONDS
+  current=$1
+  shift
+  printf '\n== %s\n' "$current"
+  "$@"
+  steps=$((steps + 1))
+  printf -- '-- %s: %d s\n' "$current" $((SECONDS - began))
+}
+
+# skip WHAT WHY: says so now and again at the end.
+skip() {
+  skipped+=("$1 ($2)")
+  printf 'SKIPPED %s: %s\n' "$1" "$2" >&2
+}
+
+need_nextest() {
+  cargo nextest --version > /dev/null 2>&1 && return
+  echo 'check.sh: cargo-nextest is needed: cargo install --locked cargo-nextest' >&2
+  return 1
+}
+
+setup_perfetto() {
+  if "$tpq" --setup; then
+    perfetto=1
+    return
+  fi
+  export TPQ_NO_INSTALL=1 # the tests shall skip at once, not try again one by one
+  skip 'perfetto selftest and the demo traces in Perfetto' 'tpq cannot be set up; the tests that need it are named after they ran'
+}
+
+# tests PROFILE: runs them all and names those that skipped.
+tests() {
+  local line report=target/nextest/$1/junit.xml # not in CARGO_TARGET_DIR
+  rm -f "$report"
+  cargo nextest run --workspace --profile "$1"
+  [ -s "$report" ] || { echo "check.sh: nextest left no $report" >&2; return 1; }
+  while read -r line; do
+    skip "${line%%: *}" "${line#*: }"
+  done < <(grep -o 'SKIPPED [^<]*' "$report" | sed 's/^SKIPPED //; s/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&amp;/\&/g' | sort -u)
+}
+
+doc() {
+  RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
+}
+
+# demo_trace NAME ARGUMENT...: the README's command in an empty folder; its trace must load without an error.
+demo_trace() {
+  local folder=$scratch/$1 words
+  shift
+  grep -qF "$demo" README.md || { echo "check.sh: README.md does not show: $demo" >&2; return 1; }
+  read -ra words <<< "$demo"
+  mkdir "$folder"
+  (cd "$folder" && timeout 300 "${words[@]:0:2}" --quiet --manifest-path "$root/Cargo.toml" "${words[@]:2}" -- "$@")
+  [ -s "$folder/profile_out/trace.json" ] || { echo 'check.sh: the demo left no profile_out/trace.json' >&2; return 1; }
+  if [ -n "$perfetto" ]; then
+    "$tpq" --check "$folder/profile_out/trace.json"
+  fi
+}
+
+# bench PACKAGE NAME ARGUMENT...: a benchmark counts only if it printed its RESULT lines.
+bench() {
+  local package=$1 name=$2
+  shift 2
+  cargo bench -p "$package" --bench "$name" -- "$@" | tee "$scratch/$name.bench"
+  grep -q '^RESULT ' "$scratch/$name.bench" || { echo "check.sh: bench $name printed no RESULT line" >&2; return 1; }
+}
+
+fuzz_targets() {
+  if ! cargo +nightly --version > /dev/null 2>&1; then
+    skip 'fuzz targets' 'no nightly toolchain'
+  elif ! cargo +nightly fuzz --version > /dev/null 2>&1; then
+    skip 'fuzz targets' 'no cargo-fuzz'
+  else
+    cargo +nightly fuzz build
+  fi
+}
+
+step 'tools' need_nextest
+step 'lock file' cargo fetch --locked --target "$(rustc -vV | sed -n 's/^host: //p')"
+step 'format' cargo fmt --all --check
+step 'lints' cargo clippy --workspace --all-targets -- -D warnings
+step 'build' cargo build --workspace
+step 'perfetto setup' setup_perfetto
+step 'tests' tests default
+step 'doc tests' cargo test --workspace --doc
+step 'docs' doc
+if [ -n "$perfetto" ]; then
+  step 'perfetto selftest' tests/perfetto/selftest.sh
+fi
+step 'release build' cargo build --release -p serving-demo -p trace-merge
+step 'demo' demo_trace demo
+step 'demo, one worker killed' demo_trace killed --kill-worker
+
+if [ -n "$full" ]; then
+  export SA_PROFILE_FULL=1
+  step 'tests, all rounds' tests full
+  unset SA_PROFILE_FULL
+  step 'bench record' bench sa-recorder record --quick
+  step 'bench merge' bench trace-merge merge --quick
+  step 'fuzz targets' fuzz_targets
+fi
+
+for what in "${skipped[@]}"; do printf 'SKIPPED %s\n' "$what"; done
+printf '\ncheck.sh: %d steps passed, %d skipped, %d s\n' "$steps" "${#skipped[@]}" "$SECONDS"
