@@ -15,9 +15,9 @@ use crate::options::Options;
 const LISTED: usize = 4;
 /// Where the time went, by kind of span: a first question to any trace.
 const FIRST_QUERY: &str = "SELECT category, name, count(*) AS n, sum(dur) / 1e6 AS ms FROM slice GROUP BY 1, 2 ORDER BY ms DESC";
-/// The steps that served a request, along its flow.
+/// The steps that served a request, along its flow. Both ends of each arrow: Perfetto turns one round whose spans began in the other order.
 const FLOW_QUERY: &str = "\
-SELECT DISTINCT s.id, s.ts, s.name FROM flow f JOIN slice s ON s.id = f.slice_in WHERE f.trace_id = 0 ORDER BY s.ts";
+SELECT DISTINCT s.id, s.ts, s.name FROM flow f JOIN slice s ON s.id IN (f.slice_out, f.slice_in) WHERE f.trace_id = 0 ORDER BY s.ts";
 
 /// What the merge did.
 pub(super) type Merged = Result<Report, trace_merge::Error>;

@@ -14,10 +14,11 @@ const NOT_HERE: i32 = 3;
 /// A request and a worker's batch that has its id among its args.
 const BY_ARGS: &str = "SELECT a.string_value AS request, s.id AS batch FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id \
     WHERE s.name LIKE 'WorkerProcess.batch_%' AND a.flat_key = 'args.request_ids'";
-/// A request and a worker's batch that the request's flow leads through.
-const BY_FLOWS: &str = "SELECT DISTINCT r.request AS request, s.id AS batch FROM flow f JOIN slice s ON s.id = f.slice_in \
+/// A request and a worker's batch that the request's flow leads through. Both ends of each arrow count: the steps of two workers overlap, and Perfetto
+/// turns an arrow round whose spans began in the other order than their flow events came.
+const BY_FLOWS: &str = "SELECT DISTINCT r.request AS request, s.id AS batch FROM flow f JOIN slice s ON s.id IN (f.slice_out, f.slice_in) \
     JOIN (SELECT DISTINCT f.trace_id AS flow, extract_arg(h.arg_set_id, 'args.request_id') AS request FROM flow f \
-    JOIN slice q ON q.id = f.slice_out AND q.name = 'AsyncLLMEngine.add_request' \
+    JOIN slice q ON q.id IN (f.slice_out, f.slice_in) AND q.name = 'AsyncLLMEngine.add_request' \
     JOIN slice h ON h.name = 'http.completions' \
     AND extract_arg(h.arg_set_id, 'args.request_id') = extract_arg(q.arg_set_id, 'args.request_id')) r ON r.flow = f.trace_id \
     WHERE s.name LIKE 'WorkerProcess.batch_%'";
@@ -136,7 +137,7 @@ fn perfetto_shows_the_killed_step_as_unfinished_and_reached_by_flows() {
     }
     let open = "SELECT s.name FROM slice s JOIN thread_track t ON t.id = s.track_id JOIN thread USING (utid) \
         JOIN process p USING (upid) WHERE s.dur = -1 AND p.name = 'worker-1' ORDER BY s.depth";
-    let reached = "SELECT count(*) > 0 FROM flow f JOIN slice s ON s.id = f.slice_in WHERE s.dur = -1 AND s.name LIKE 'WorkerProcess.batch_%'";
+    let reached = "SELECT count(*) > 0 FROM flow f JOIN slice s ON s.id IN (f.slice_out, f.slice_in) WHERE s.dur = -1 AND s.name LIKE 'WorkerProcess.batch_%'";
     let queries = [
         open,
         reached,
