@@ -3,8 +3,9 @@
 //! In: bytes that may be anything. Out: whether they are one JSON object, and the spans of the top-level members the merge
 //! looks at. UTF-8 is not checked here. Nothing is allocated.
 
-/// Deepest nesting accepted, the same as serde_json's.
-const MAX_DEPTH: u32 = 127;
+mod scanner;
+
+pub(crate) use scanner::Scanner;
 
 /// A byte range of a line; `end` 0 means absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,29 +98,7 @@ pub fn scan_object(line: &[u8]) -> Option<Fields> {
     (scanner.at == line.len()).then_some(fields)
 }
 
-struct Scanner<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
 impl Scanner<'_> {
-    #[inline(always)]
-    fn peek(&self) -> u8 {
-        self.bytes.get(self.at).copied().unwrap_or(0)
-    }
-
-    #[inline(always)]
-    fn space(&mut self) {
-        while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n') {
-            self.at += 1;
-        }
-    }
-
-    #[inline(always)]
-    fn expect(&mut self, byte: u8) -> Option<()> {
-        (self.peek() == byte).then(|| self.at += 1)
-    }
-
     /// The top-level object, noting the fields.
     fn members(&mut self, fields: &mut Fields) -> Option<()> {
         self.expect(b'{')?;
@@ -158,164 +137,6 @@ impl Scanner<'_> {
         note(fields, key, key_start, value);
         self.space();
         Some(())
-    }
-
-    fn value(&mut self, depth: u32) -> Option<()> {
-        match self.peek() {
-            b'"' => self.string(),
-            b'-' | b'0'..=b'9' => self.number(),
-            b'{' => self.object(depth + 1),
-            b'[' => self.array(depth + 1),
-            b't' => self.literal(b"true"),
-            b'f' => self.literal(b"false"),
-            b'n' => self.literal(b"null"),
-            _ => None,
-        }
-    }
-
-    fn object(&mut self, depth: u32) -> Option<()> {
-        self.open(depth)?;
-        if self.peek() == b'}' {
-            self.at += 1;
-            return Some(());
-        }
-        loop {
-            self.string()?;
-            self.space();
-            self.expect(b':')?;
-            self.space();
-            self.value(depth)?;
-            self.space();
-            if self.peek() == b',' {
-                self.at += 1;
-                self.space();
-            } else {
-                return self.expect(b'}');
-            }
-        }
-    }
-
-    fn array(&mut self, depth: u32) -> Option<()> {
-        self.open(depth)?;
-        if self.peek() == b']' {
-            self.at += 1;
-            return Some(());
-        }
-        loop {
-            self.value(depth)?;
-            self.space();
-            if self.peek() == b',' {
-                self.at += 1;
-                self.space();
-            } else {
-                return self.expect(b']');
-            }
-        }
-    }
-
-    fn open(&mut self, depth: u32) -> Option<()> {
-        if depth > MAX_DEPTH {
-            return None;
-        }
-        self.at += 1;
-        self.space();
-        Some(())
-    }
-
-    #[inline(always)]
-    fn string(&mut self) -> Option<()> {
-        self.expect(b'"')?;
-        loop {
-            self.plain_text();
-            match self.bytes.get(self.at)? {
-                b'"' => {
-                    self.at += 1;
-                    return Some(());
-                }
-                b'\\' => self.escape()?,
-                byte if *byte < 0x20 => return None,
-                _ => self.at += 1,
-            }
-        }
-    }
-
-    /// Skips eight bytes at a time while none of them is a quote, a backslash or a control character.
-    #[inline(always)]
-    fn plain_text(&mut self) {
-        const ONES: u64 = 0x0101_0101_0101_0101;
-        const HIGHS: u64 = 0x8080_8080_8080_8080;
-        while let Some(eight) = self
-            .bytes
-            .get(self.at..)
-            .and_then(|rest| rest.first_chunk::<8>())
-        {
-            let word = u64::from_le_bytes(*eight);
-            let quote = word ^ (ONES * 0x22);
-            let escape = word ^ (ONES * 0x5c);
-            let found = ((quote.wrapping_sub(ONES) & !quote)
-                | (escape.wrapping_sub(ONES) & !escape)
-                | (word.wrapping_sub(ONES * 0x20) & !word))
-                & HIGHS;
-            if found != 0 {
-                self.at += (found.trailing_zeros() / 8) as usize;
-                return;
-            }
-            self.at += 8;
-        }
-    }
-
-    fn escape(&mut self) -> Option<()> {
-        self.at += 1;
-        match self.peek() {
-            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
-            b'u' => {
-                let digits = self.bytes.get(self.at + 1..self.at + 5)?;
-                if !digits.iter().all(u8::is_ascii_hexdigit) {
-                    return None;
-                }
-                self.at += 5;
-            }
-            _ => return None,
-        }
-        Some(())
-    }
-
-    fn number(&mut self) -> Option<()> {
-        if self.peek() == b'-' {
-            self.at += 1;
-        }
-        if self.peek() == b'0' {
-            self.at += 1;
-        } else {
-            self.digits()?;
-        }
-        if self.peek() == b'.' {
-            self.at += 1;
-            self.digits()?;
-        }
-        if matches!(self.peek(), b'e' | b'E') {
-            self.at += 1;
-            if matches!(self.peek(), b'+' | b'-') {
-                self.at += 1;
-            }
-            self.digits()?;
-        }
-        Some(())
-    }
-
-    #[inline(always)]
-    fn digits(&mut self) -> Option<()> {
-        let start = self.at;
-        while self.peek().is_ascii_digit() {
-            self.at += 1;
-        }
-        (self.at > start).then_some(())
-    }
-
-    fn literal(&mut self, text: &[u8]) -> Option<()> {
-        self.bytes[self.at..]
-            .starts_with(text)
-            .then(|| self.at += text.len())
     }
 }
 

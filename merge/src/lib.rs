@@ -16,6 +16,7 @@
 //! grow with the trace. A trace appears under its name only when it is whole.
 
 pub mod blocks;
+mod canonical;
 mod clock;
 mod copy;
 mod damage;
@@ -32,6 +33,7 @@ mod order;
 mod output;
 mod patch;
 mod plan;
+mod pypto;
 mod recording;
 mod report;
 pub mod ring;
@@ -42,6 +44,7 @@ mod settle;
 mod sink;
 mod source;
 mod tally;
+mod words;
 
 pub use clock::Placement;
 pub use damage::{Damage, Kind};

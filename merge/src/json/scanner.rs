@@ -1,0 +1,178 @@
+//! RFC 8259, value by value: moves over what is well formed and stops at what is not.
+
+use crate::words::{digits_len, eight, plain_len};
+
+/// Deepest nesting accepted, the same as serde_json's.
+const MAX_DEPTH: u32 = 127;
+
+/// A place in a line.
+pub(crate) struct Scanner<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) at: usize,
+}
+
+impl Scanner<'_> {
+    #[inline(always)]
+    pub(crate) fn peek(&self) -> u8 {
+        self.bytes.get(self.at).copied().unwrap_or(0)
+    }
+
+    #[inline(always)]
+    pub(crate) fn space(&mut self) {
+        while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n') {
+            self.at += 1;
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.peek() == byte).then(|| self.at += 1)
+    }
+
+    pub(crate) fn value(&mut self, depth: u32) -> Option<()> {
+        match self.peek() {
+            b'"' => self.string(),
+            b'-' | b'0'..=b'9' => self.number(),
+            b'{' => self.object(depth + 1),
+            b'[' => self.array(depth + 1),
+            b't' => self.literal(b"true"),
+            b'f' => self.literal(b"false"),
+            b'n' => self.literal(b"null"),
+            _ => None,
+        }
+    }
+
+    fn object(&mut self, depth: u32) -> Option<()> {
+        self.open(depth)?;
+        if self.peek() == b'}' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            self.string()?;
+            self.space();
+            self.expect(b':')?;
+            self.space();
+            self.value(depth)?;
+            self.space();
+            if self.peek() == b',' {
+                self.at += 1;
+                self.space();
+            } else {
+                return self.expect(b'}');
+            }
+        }
+    }
+
+    fn array(&mut self, depth: u32) -> Option<()> {
+        self.open(depth)?;
+        if self.peek() == b']' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            self.value(depth)?;
+            self.space();
+            if self.peek() == b',' {
+                self.at += 1;
+                self.space();
+            } else {
+                return self.expect(b']');
+            }
+        }
+    }
+
+    fn open(&mut self, depth: u32) -> Option<()> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        self.at += 1;
+        self.space();
+        Some(())
+    }
+
+    /// A string; nothing but the quotes, control characters and escapes matters.
+    #[inline(always)]
+    pub(crate) fn string(&mut self) -> Option<()> {
+        self.expect(b'"')?;
+        loop {
+            let len = plain_len(eight(self.bytes, self.at));
+            self.at += len;
+            if len == 8 {
+                continue;
+            }
+            match self.bytes.get(self.at)? {
+                b'"' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                b'\\' => self.escape()?,
+                _ => return None,
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn escape(&mut self) -> Option<()> {
+        self.at += 1;
+        match self.peek() {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
+            b'u' => {
+                let digits = self.bytes.get(self.at + 1..self.at + 5)?;
+                if !digits.iter().all(u8::is_ascii_hexdigit) {
+                    return None;
+                }
+                self.at += 5;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    #[inline(always)]
+    fn number(&mut self) -> Option<()> {
+        if self.peek() == b'-' {
+            self.at += 1;
+        }
+        let start = self.at;
+        self.digits()?;
+        if self.bytes[start] == b'0' && self.at > start + 1 {
+            return None;
+        }
+        if self.peek() == b'.' {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), b'e' | b'E') {
+            self.exponent()?;
+        }
+        Some(())
+    }
+
+    #[inline(never)]
+    fn exponent(&mut self) -> Option<()> {
+        self.at += 1;
+        if matches!(self.peek(), b'+' | b'-') {
+            self.at += 1;
+        }
+        self.digits()
+    }
+
+    #[inline(always)]
+    fn digits(&mut self) -> Option<()> {
+        let start = self.at;
+        loop {
+            let len = digits_len(eight(self.bytes, self.at));
+            self.at += len;
+            if len < 8 {
+                return (self.at > start).then_some(());
+            }
+        }
+    }
+
+    pub(crate) fn literal(&mut self, text: &[u8]) -> Option<()> {
+        self.bytes[self.at..]
+            .starts_with(text)
+            .then(|| self.at += text.len())
+    }
+}
