@@ -78,10 +78,8 @@ fn valid_ring() -> Vec<u8> {
         (layout::VERSION_AT, 1),
         (layout::PAGE_BYTES_AT, PAGE),
         (layout::PID_AT, 4711),
-        (layout::SLOTS_USED_AT, SLOTS),
         (layout::SITES_OFFSET_AT, sites),
         (layout::SITES_BYTES_AT, 1024),
-        (layout::SITES_USED_AT, 2 + site.len()),
         (layout::LANES_OFFSET_AT, lanes),
         (layout::LANES_COUNT_AT, 4),
         (layout::DIRECTORY_OFFSET_AT, directory),
@@ -104,19 +102,27 @@ fn valid_ring() -> Vec<u8> {
             directory + slot * layout::DIRECTORY_ENTRY_BYTES + 8,
             RING_BYTES,
         );
-        put_slot(&mut ring, at);
+        let sum = layout::entry_sum(slot as u32, at as u64, RING_BYTES as u32);
+        put_u32(
+            &mut ring,
+            directory + slot * layout::DIRECTORY_ENTRY_BYTES + layout::ENTRY_SUM_AT,
+            sum as usize,
+        );
+        put_slot(&mut ring, at, slot as u32);
     }
+    let sum = layout::header_sum(ring.first_chunk().expect("longer"));
+    put_u32(&mut ring, layout::SUM_AT, sum as usize);
     ring
 }
 
-fn put_slot(ring: &mut [u8], at: usize) {
+fn put_slot(ring: &mut [u8], at: usize, slot: u32) {
     let line = b"{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":5.000,\"s\":\"t\",\"name\":\"a\",\"cat\":\"\"}\n";
     let data = at + layout::SLOT_CONTROL_BYTES;
     ring[data..data + line.len()].copy_from_slice(line);
     put_u64(
         ring,
         at + layout::SLOT_STATE_AT,
-        (line.len() as u64) << 8 | 2,
+        layout::state(line.len() as u64, 2, layout::key(slot, 0)),
     );
     put_u32(ring, at + layout::SLOT_TID_AT, 4712);
     put_open(ring, at + layout::SLOT_STACK_AT, 1);

@@ -147,7 +147,7 @@ pub(crate) fn ring_path(fragment: &Path) -> Option<PathBuf> {
     Some(fragment.with_file_name(format!("{stem}{RING_SUFFIX}")))
 }
 
-struct OpenRing(File, u64);
+struct OpenRing(File);
 
 impl RingBytes for OpenRing {
     fn read(&self, offset: u64, buffer: &mut [u8]) -> Option<()> {
@@ -155,7 +155,7 @@ impl RingBytes for OpenRing {
     }
 
     fn len(&self) -> u64 {
-        self.1
+        self.0.metadata().map_or(0, |metadata| metadata.len())
     }
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn read_ring(path: &Path) -> RingFile {
         Ok(metadata) => metadata,
         Err(error) => return RingFile::Bad(error.to_string()),
     };
-    match recover(&OpenRing(file, metadata.len())) {
+    match recover(&OpenRing(file)) {
         Some(ring) => RingFile::Read(ring, FileId::of(&metadata)),
         None => RingFile::Bad("no ring of version 1".to_owned()),
     }

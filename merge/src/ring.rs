@@ -15,14 +15,12 @@ const MAX_LANES: u32 = 1 << 20;
 const MAX_RING_BYTES: u64 = 1 << 28;
 /// How often a slot that keeps changing is read again.
 const TRIES: u32 = 64;
-/// Depth that stands for itself or more.
-const DEEPEST: u64 = 255;
 
 /// Bytes of a ring that may change while they are read.
 pub trait RingBytes {
     /// Fills `buffer` from `offset`; `None` if the ring is not that long.
     fn read(&self, offset: u64, buffer: &mut [u8]) -> Option<()>;
-    /// Length in bytes when it was opened.
+    /// Length in bytes now: a live ring grows.
     fn len(&self) -> u64;
     /// Tells whether there is nothing at all.
     fn is_empty(&self) -> bool {
@@ -94,13 +92,15 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
         pid: head.pid,
         ..Ring::default()
     };
-    for slot in 0..head.slots_used {
+    for slot in 0..head.directory_count {
         let entry = head.directory + u64::from(slot) * layout::DIRECTORY_ENTRY_BYTES as u64;
-        match read_slot(source, &head, slot, entry, &sites) {
-            Some(slot) => ring.slots.push(slot),
-            // A slot at offset 0 is in the writer's memory only.
-            None if u64_at(source, entry) == Some(0) => {}
-            None => ring.bad_slots.push(entry),
+        match u64_at(source, entry) {
+            // Not used, or in the writer's memory only.
+            Some(0) => {}
+            _ => match read_slot(source, &head, slot, entry, &sites) {
+                Some(slot) => ring.slots.push(slot),
+                None => ring.bad_slots.push(entry),
+            },
         }
     }
     // Lanes come after the slots: a span that a line below some `head` closed is then seen as closed.
@@ -111,42 +111,44 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
 struct Head {
     nonce: u64,
     pid: u32,
-    slots_used: u32,
     control_bytes: u64,
     sites: Range<u64>,
     lanes: u64,
     lane_count: u32,
     directory: u64,
+    directory_count: u32,
 }
 
 impl Head {
     fn read(source: &impl RingBytes) -> Option<Head> {
-        let mut magic = [0; 8];
-        source.read(0, &mut magic)?;
-        if magic != layout::MAGIC || u32_at(source, layout::VERSION_AT)? != 1 {
+        let mut header = [0; layout::HEADER_BYTES];
+        source.read(0, &mut header)?;
+        let sum = layout::header_sum(&header);
+        if !header.starts_with(&layout::MAGIC)
+            || u32_at(source, layout::VERSION_AT)? != 1
+            || u32_at(source, layout::SUM_AT)? != sum
+        {
             return None;
         }
         let page = u32_at(source, layout::PAGE_BYTES_AT)?;
-        let used = u32_at(source, layout::SLOTS_USED_AT)?;
         let room = u32_at(source, layout::DIRECTORY_COUNT_AT)?;
         let lane_count = u32_at(source, layout::LANES_COUNT_AT)?;
-        if used > room || room > MAX_SLOTS || lane_count > MAX_LANES || page > 1 << 24 {
+        if room > MAX_SLOTS || lane_count > MAX_LANES || page > 1 << 24 {
             return None;
         }
         let sites = u64::from(u32_at(source, layout::SITES_OFFSET_AT)?);
-        let sites_used =
-            u32_at(source, layout::SITES_USED_AT)?.min(u32_at(source, layout::SITES_BYTES_AT)?);
+        let sites_bytes = u64::from(u32_at(source, layout::SITES_BYTES_AT)?);
         let head = Head {
             nonce: u64_at(source, layout::NONCE_AT as u64)?,
             pid: u32_at(source, layout::PID_AT)?,
-            slots_used: used,
             control_bytes: u64::from(page).max(layout::SLOT_CONTROL_BYTES as u64),
-            sites: sites..sites + u64::from(sites_used),
+            sites: sites..sites + sites_bytes,
             lanes: u64::from(u32_at(source, layout::LANES_OFFSET_AT)?),
             lane_count,
             directory: u64::from(u32_at(source, layout::DIRECTORY_OFFSET_AT)?),
+            directory_count: room,
         };
-        let directory_end = head.directory + u64::from(used) * layout::DIRECTORY_ENTRY_BYTES as u64;
+        let directory_end = head.directory + u64::from(room) * layout::DIRECTORY_ENTRY_BYTES as u64;
         (directory_end <= source.len()).then_some(head)
     }
 
@@ -194,10 +196,7 @@ fn read_slot(
     entry: u64,
     sites: &[u8],
 ) -> Option<Slot> {
-    let mut bytes = [0; layout::DIRECTORY_ENTRY_BYTES];
-    source.read(entry, &mut bytes)?;
-    let offset = u64::from_ne_bytes(*bytes.first_chunk()?);
-    let size = u64::from(u32::from_ne_bytes(*bytes[8..].first_chunk()?));
+    let (offset, size) = (0..TRIES).find_map(|_| read_entry(source, slot, entry))?;
     let end = offset.checked_add(head.control_bytes)?.checked_add(size)?;
     if !size.is_power_of_two() || size > MAX_RING_BYTES || end > source.len() {
         return None;
@@ -214,6 +213,16 @@ fn read_slot(
         }
     }
     None
+}
+
+/// Offset and ring size of a slot; `None` if its directory entry does not match its sum.
+fn read_entry(source: &impl RingBytes, slot: u32, entry: u64) -> Option<(u64, u64)> {
+    let mut bytes = [0; layout::DIRECTORY_ENTRY_BYTES];
+    source.read(entry, &mut bytes)?;
+    let half = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
+    let offset = u64::from_ne_bytes(*bytes.first_chunk()?);
+    let (size, sum) = (half(layout::ENTRY_SIZE_AT)?, half(layout::ENTRY_SUM_AT)?);
+    (layout::entry_sum(slot, offset, size) == sum).then_some((offset, u64::from(size)))
 }
 
 /// Where a slot lies.
@@ -234,12 +243,12 @@ impl Place {
         let identity = u64_at(source, self.field(layout::SLOT_TID_AT))?;
         let state = u64_at(source, self.field(layout::SLOT_STATE_AT))?;
         let flushed = u64_at(source, self.field(layout::SLOT_FLUSHED_AT))?;
-        let (head, depth) = (state >> 8, state & DEEPEST);
+        let (tid, generation) = split_identity(identity);
+        let (head, depth) = layout::head_and_depth(state, layout::key(self.slot, generation))?;
         if head.checked_sub(flushed)? > self.size {
             return None;
         }
         let mut bytes = self.bytes(source, flushed..head)?;
-        let (tid, generation) = split_identity(identity);
         let open = self.open_spans(source, depth, tid, sites);
         fence(Ordering::Acquire);
         let flushed_after = u64_at(source, self.field(layout::SLOT_FLUSHED_AT))?;

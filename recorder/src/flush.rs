@@ -4,7 +4,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use crate::clock;
-use crate::format::{BlockHeader, block_sum};
+use crate::format::{BlockHeader, block_sum, ring as layout};
 use crate::fragment::{Fragment, Place};
 use crate::loss::{Cause, Loss};
 use crate::process::Process;
@@ -150,8 +150,8 @@ pub(crate) fn append(slot: &Slot, head: u64, lines: &[u8], depth: u64) {
     // SAFETY: positions from `head` on belong to the owner, and there is room.
     let room = unsafe { std::slice::from_raw_parts_mut(slot.address(head), lines.len()) };
     room.copy_from_slice(lines);
-    slot.state()
-        .store((head + lines.len() as u64) << 8 | depth, Ordering::Release);
+    let state = layout::state(head + lines.len() as u64, depth, slot.key);
+    slot.state().store(state, Ordering::Release);
 }
 
 impl Process {

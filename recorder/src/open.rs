@@ -12,9 +12,7 @@ use crate::value::MAX_STRING_BYTES;
 
 /// Writes the spans open on a slot's thread as unfinished ones and empties its stack, in one store. The caller owns the slot.
 pub(crate) fn close_stack(process: &Process, slot: &Slot) {
-    let depth = usize::try_from(slot.state().load(Ordering::Acquire) & 0xff)
-        .unwrap_or(0)
-        .min(layout::STACK_DEPTH);
+    let depth = slot.depth().min(layout::STACK_DEPTH);
     let tid = slot.tid().load(Ordering::Relaxed);
     let entries = (0..depth).map(|at| slot.open_entry(at));
     let lines: Vec<u8> = entries

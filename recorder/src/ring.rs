@@ -41,6 +41,8 @@ pub(crate) struct Ring {
 struct Growth {
     /// Where the next slot starts in the file.
     end: usize,
+    /// Bytes used of the site table.
+    sites: usize,
     /// Slots whose thread has ended.
     free: Vec<&'static Slot>,
 }
@@ -84,6 +86,7 @@ impl Ring {
         let slots = (0..MAX_SLOTS).map(|_| AtomicPtr::default()).collect();
         let growth = Mutex::new(Growth {
             end: head.end,
+            sites: 0,
             free: Vec::new(),
         });
         let ring = Ring {
@@ -96,9 +99,8 @@ impl Ring {
             slots,
             used: AtomicU32::new(0),
         };
-        ring.describe(&head, nonce, pid);
         ring.new_slot()?;
-        ring.header.copy_in(0, &layout::MAGIC);
+        ring.describe(&head, nonce, pid);
         Ok(ring)
     }
 
@@ -120,6 +122,12 @@ impl Ring {
         self.header
             .word(layout::NONCE_AT)
             .store(nonce, Ordering::Relaxed);
+        let mut header: [u8; layout::HEADER_BYTES] = std::array::from_fn(|at| self.header.byte(at));
+        header[..layout::MAGIC.len()].copy_from_slice(&layout::MAGIC);
+        self.header
+            .half(layout::SUM_AT)
+            .store(layout::header_sum(&header), Ordering::Relaxed);
+        self.header.copy_in(0, &layout::MAGIC);
     }
 
     /// Takes a slot for a thread: one whose thread has ended, else a new one.
@@ -175,14 +183,11 @@ impl Ring {
         )));
         if in_file.is_ok() {
             growth.end = offset + control_bytes + bytes;
-            self.enter(index, offset, bytes);
+            self.enter(slot.index, offset as u64, u32::try_from(bytes).unwrap_or(0));
         }
         place.store(slot, Ordering::Release);
         let used = u32::try_from(index + 1).unwrap_or(0);
         self.used.store(used, Ordering::Release);
-        self.header
-            .half(layout::SLOTS_USED_AT)
-            .store(used, Ordering::Release);
         Ok(slot)
     }
 
@@ -193,12 +198,16 @@ impl Ring {
         reserve(self.file, self.kind, offset, bytes)
     }
 
-    fn enter(&self, index: usize, offset: usize, bytes: usize) {
-        let at = Head::new().directory + index * layout::DIRECTORY_ENTRY_BYTES;
-        self.header.word(at).store(offset as u64, Ordering::Relaxed);
-        self.header
-            .half(at + 8)
-            .store(u32::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
+    /// Enters a slot that is ready into the directory.
+    fn enter(&self, slot: u32, offset: u64, bytes: u32) {
+        let at = Head::new().directory + slot as usize * layout::DIRECTORY_ENTRY_BYTES;
+        let half = |at: usize, value| self.header.half(at).store(value, Ordering::Relaxed);
+        half(at + layout::ENTRY_SIZE_AT, bytes);
+        half(
+            at + layout::ENTRY_SUM_AT,
+            layout::entry_sum(slot, offset, bytes),
+        );
+        self.header.word(at).store(offset, Ordering::Release);
     }
 
     /// Every slot made so far.
@@ -217,9 +226,8 @@ impl Ring {
 
     /// Enters a site's text into the site table; 0 when the table is full.
     fn add_site(&self, text: &[u8]) -> u32 {
-        let _one_at_a_time = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
-        let used = self.header.half(layout::SITES_USED_AT);
-        let at = used.load(Ordering::Relaxed) as usize;
+        let mut growth = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = growth.sites;
         let Ok(len) = u16::try_from(text.len()) else {
             return 0;
         };
@@ -230,7 +238,7 @@ impl Ring {
         let table = Head::new().sites;
         self.header.copy_in(table + at, &len.to_ne_bytes());
         self.header.copy_in(table + at + 2, text);
-        used.store(u32::try_from(end).unwrap_or(0), Ordering::Release);
+        growth.sites = end;
         u32::try_from(at + 1).unwrap_or(0)
     }
 

@@ -19,6 +19,8 @@ pub(crate) struct Slot {
     pub(crate) in_file: bool,
     /// Bytes of the ring, a power of two.
     pub(crate) bytes: u64,
+    /// What its states are checked with.
+    pub(crate) key: u64,
     control: Map,
     ring: Map,
     turn: AtomicBool,
@@ -37,9 +39,13 @@ pub(crate) const GENERATION: u32 = 0;
 
 impl Slot {
     pub(crate) fn new(index: u32, in_file: bool, bytes: u64, control: Map, ring: Map) -> Slot {
+        let key = layout::key(index, GENERATION);
         control
             .half(layout::SLOT_GENERATION_AT)
             .store(GENERATION, Ordering::Relaxed);
+        control
+            .word(layout::SLOT_STATE_AT)
+            .store(layout::state(0, 0, key), Ordering::Relaxed);
         let (turn, busy, seat) = (
             AtomicBool::new(false),
             AtomicBool::new(false),
@@ -49,6 +55,7 @@ impl Slot {
             index,
             in_file,
             bytes,
+            key,
             control,
             ring,
             turn,
@@ -59,7 +66,7 @@ impl Slot {
         }
     }
 
-    /// `head << 8 | depth`.
+    /// Head, depth and check: [`layout::state`].
     #[inline(always)]
     pub(crate) fn state(&self) -> &'static AtomicU64 {
         self.control.word(layout::SLOT_STATE_AT)
@@ -72,7 +79,12 @@ impl Slot {
     }
 
     pub(crate) fn head(&self) -> u64 {
-        self.state().load(Ordering::Acquire) >> 8
+        self.state().load(Ordering::Acquire) >> 16
+    }
+
+    /// How many spans are open on its thread, 255 for 255 or more.
+    pub(crate) fn depth(&self) -> usize {
+        usize::try_from(self.state().load(Ordering::Acquire) >> 8 & 0xff).unwrap_or(0)
     }
 
     pub(crate) fn is_empty(&self) -> bool {

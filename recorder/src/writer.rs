@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::encode::{Line, SLACK};
 use crate::flush::{self, Outcome};
+use crate::format::ring as layout;
 use crate::loss::Cause;
 use crate::process::Process;
 use crate::site::Site;
@@ -20,6 +21,7 @@ pub(crate) struct Writer {
     pub(crate) process: &'static Process,
     slot: &'static Slot,
     state: &'static AtomicU64,
+    key: u64,
     /// Position after the last published line.
     head: u64,
     /// Up to here the thread may write without looking at `flushed` again.
@@ -93,6 +95,7 @@ impl Writer {
             process,
             slot,
             state,
+            key: slot.key,
             head,
             limit: head,
             depth: 0,
@@ -109,10 +112,8 @@ impl Writer {
     /// Publishes the position and how many spans are open.
     #[inline(always)]
     fn publish(&self) {
-        self.state.store(
-            self.head << 8 | u64::from(self.depth.min(255)),
-            Ordering::Release,
-        );
+        let state = layout::state(self.head, u64::from(self.depth.min(255)), self.key);
+        self.state.store(state, Ordering::Release);
     }
 
     /// Opens a span: it shows in the stack until it is closed.
@@ -131,11 +132,10 @@ impl Writer {
 
     /// Opens a span whose name is not known at a call site.
     pub(crate) fn push_named(&mut self, name: &str, start_ns: u64) -> u32 {
-        use crate::format::ring::{STACK_NAME_AT, STACK_NAME_BYTES};
         let depth = self.depth;
         if let Some(entry) = self.entry(depth) {
             entry.site().store(0, Ordering::Relaxed);
-            entry.set_name(name, STACK_NAME_AT, STACK_NAME_BYTES);
+            entry.set_name(name, layout::STACK_NAME_AT, layout::STACK_NAME_BYTES);
             entry.start().store(start_ns, Ordering::Relaxed);
         }
         self.depth = depth + 1;
@@ -146,7 +146,7 @@ impl Writer {
     #[inline(always)]
     fn entry(&self, depth: u32) -> Option<OpenEntry> {
         let depth = depth as usize;
-        (depth < crate::format::ring::STACK_DEPTH).then(|| self.slot.open_entry(depth))
+        (depth < layout::STACK_DEPTH).then(|| self.slot.open_entry(depth))
     }
 
     /// Takes a span off the stack; the store that publishes its line publishes this too.

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use fragment::Fragment;
 use ring::Ring;
+pub use ring::checked_state;
 use stitch::Line;
 
 /// What the fragments of a directory hold, with events of type `E`.

@@ -197,12 +197,13 @@ fn later_slots(start: &[u8]) -> Vec<u64> {
             .get(at..at + 4)
             .and_then(|bytes| Some(u32::from_ne_bytes(bytes.try_into().ok()?)))
     };
-    let (Some(used), Some(directory)) = (number(28), number(52)) else {
+    let (Some(directory), Some(count)) = (number(52), number(56)) else {
         return Vec::new();
     };
-    let entries = (1..used).filter_map(|slot| usize::try_from(directory + 16 * slot).ok());
+    let entries = (1..count).map_while(|slot| usize::try_from(directory + 16 * slot).ok());
     entries
-        .filter_map(|at| Some(u64::from_ne_bytes(start.get(at..at + 8)?.try_into().ok()?)))
+        .map_while(|at| Some(u64::from_ne_bytes(start.get(at..at + 8)?.try_into().ok()?)))
+        .take_while(|offset| *offset != 0)
         .collect()
 }
 

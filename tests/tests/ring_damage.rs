@@ -10,16 +10,17 @@ use e2e::chance::{Chance, rounds};
 use e2e::ledger::{Event, Seen, judge};
 use e2e::merged;
 use e2e::order::{Ending, Order, Pattern};
-use e2e::reader::read_dir_as;
+use e2e::reader::{checked_state, read_dir_as};
 use e2e::victim::{Victim, copy_fragments};
 
 const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
 const THREADS: usize = 2;
 /// Where FORMAT.md §3 puts the slot directory's offset, and in a slot the state and the flushed position.
 const DIRECTORY_OFFSET_AT: usize = 52;
+const DIRECTORY_COUNT_AT: usize = 56;
 const FLUSHED_AT: usize = 8;
-/// Where the numbers that describe the file end.
-const HEADER_BYTES: usize = 60;
+/// Where a slot's lines begin.
+const CONTROL_BYTES: usize = 4096;
 
 type Damage = fn(&Path);
 type Spans = BTreeSet<(Option<usize>, Option<u64>)>;
@@ -116,20 +117,20 @@ impl Scene {
 
     /// Checks that the fragment's lines survived and that no span shows twice; returns how many spans each reader missed.
     fn check(&self, case: &str, found: &[Found; 2]) -> [usize; 2] {
-        for found in found {
-            let distinct = spans_of(&found.spans).len();
-            assert_eq!(
-                distinct,
-                found.spans.len(),
-                "{case}: {} shows spans twice",
-                found.reader
-            );
-        }
-        self.check_fragment(case, found)
+        self.check_but(0, case, found)
     }
 
-    /// Checks what holds whatever happened to the ring: the fragment's lines survived. Returns how many spans each reader missed.
-    fn check_fragment(&self, case: &str, found: &[Found; 2]) -> [usize; 2] {
+    /// The same, but `doubles` spans may show twice.
+    fn check_but(&self, doubles: usize, case: &str, found: &[Found; 2]) -> [usize; 2] {
+        for found in found {
+            let distinct = spans_of(&found.spans).len();
+            assert!(
+                distinct + doubles >= found.spans.len(),
+                "{case}: {} shows {} of {distinct} spans twice",
+                found.reader,
+                found.spans.len() - distinct
+            );
+        }
         found.each_ref().map(|found| {
             let (spans, who) = (spans_of(&found.spans), found.reader);
             assert!(
@@ -183,8 +184,9 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 /// Offsets of the directory entries of slots that hold unflushed lines.
 fn busy_entries(bytes: &[u8]) -> Vec<usize> {
     let directory = u32_at(bytes, DIRECTORY_OFFSET_AT);
-    let entries = (0..u32_at(bytes, 28)).map(|slot| directory + 16 * slot);
-    let is_busy = |at: usize| u64_at(bytes, at) >> 8 > u64_at(bytes, at + FLUSHED_AT);
+    let entries = (0..u32_at(bytes, DIRECTORY_COUNT_AT)).map(|slot| directory + 16 * slot);
+    let entries = entries.filter(|entry| u64_at(bytes, *entry) != 0);
+    let is_busy = |at: usize| u64_at(bytes, at) >> 16 > u64_at(bytes, at + FLUSHED_AT);
     entries
         .filter(|entry| is_busy(slot_at(bytes, *entry)))
         .collect()
@@ -293,12 +295,16 @@ fn ring_with_impossible_numbers() {
     let whole = scene.ring_bytes();
     let entry = busy_entries(&whole)[0];
     let slot = slot_at(&whole, entry);
-    let (head, flushed) = (u64_at(&whole, slot) >> 8, u64_at(&whole, slot + FLUSHED_AT));
+    let number = (entry - u32_at(&whole, DIRECTORY_OFFSET_AT)) / 16;
+    let (head, flushed) = (
+        u64_at(&whole, slot) >> 16,
+        u64_at(&whole, slot + FLUSHED_AT),
+    );
     let cases: Vec<(&str, usize, Vec<u8>)> = vec![
         ("magic", 0, b"SAPRING2".to_vec()),
         ("version", 8, 7_u32.to_ne_bytes().to_vec()),
         ("nonce", 16, (u64_at(&whole, 16) ^ 1).to_ne_bytes().to_vec()),
-        ("slots in use", 28, u32::MAX.to_ne_bytes().to_vec()),
+        ("sum", 28, 1_u32.to_ne_bytes().to_vec()),
         (
             "slot directory",
             DIRECTORY_OFFSET_AT,
@@ -322,7 +328,12 @@ fn ring_with_impossible_numbers() {
         (
             "head inside a line",
             slot,
-            ((head - 5) << 8).to_ne_bytes().to_vec(),
+            checked_state(number, 0, head - 5, 0).to_ne_bytes().to_vec(),
+        ),
+        (
+            "head of another slot",
+            slot,
+            checked_state(number + 1, 0, head, 0).to_ne_bytes().to_vec(),
         ),
         (
             "flushed above head",
@@ -363,7 +374,10 @@ fn ring_with_corrupted_lines() {
     for round in 0..count {
         let slots = busy_slots(&whole);
         let slot = slots[chance.below(slots.len())];
-        let (head, flushed) = (u64_at(&whole, slot) >> 8, u64_at(&whole, slot + FLUSHED_AT));
+        let (head, flushed) = (
+            u64_at(&whole, slot) >> 16,
+            u64_at(&whole, slot + FLUSHED_AT),
+        );
         let length = usize::try_from(head - flushed).unwrap();
         let wanted = flushed + u64::try_from(chance.below(length)).unwrap();
         let size = 256 << 10;
@@ -372,7 +386,11 @@ fn ring_with_corrupted_lines() {
         let end = (at + 40).min(slot + 4096 + usize::try_from(size).unwrap());
         let found = scene.find("lines", |ring| patch(ring, at, &vec![garbage; end - at]));
         let case = format!("byte {garbage:#04x} at {at}");
-        let missing = scene.check_counted(&case, &found);
+        // Braces that hit nothing but a long string leave a whole line, with another text.
+        let missing = match garbage {
+            b'{' => scene.check(&case, &found),
+            _ => scene.check_counted(&case, &found),
+        };
         assert!(
             missing.iter().all(|missing| *missing <= 3),
             "{case}: {missing:?} spans missing for 40 bytes"
@@ -398,12 +416,9 @@ fn ring_with_flipped_bytes() {
         let flipped = whole[at] ^ (1 << chance.below(8));
         let found = scene.find("flip", |ring| patch(ring, at, &[flipped]));
         let case = format!("byte {at} from {:#04x} to {flipped:#04x}", whole[at]);
-        if at < HEADER_BYTES {
-            // A directory that seems to lie elsewhere can give a slot another's number: then nothing tells its lines from new ones.
-            scene.check_fragment(&case, &found);
-        } else {
-            scene.check(&case, &found);
-        }
+        // Nothing guards the text of a line until it is in a block: there a span's number may have become another's.
+        let in_a_line = slots.iter().any(|slot| at >= slot + CONTROL_BYTES);
+        scene.check_but(usize::from(in_a_line), &case, &found);
     }
     println!("RING flipped bytes rounds={count} seed={}", chance.seed);
 }

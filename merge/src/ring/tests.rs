@@ -14,12 +14,10 @@ impl Image {
         image.put(layout::PAGE_BYTES_AT, &4096u32.to_ne_bytes());
         image.put(layout::NONCE_AT, &0x1234u64.to_ne_bytes());
         image.put(layout::PID_AT, &4711u32.to_ne_bytes());
-        image.put(layout::SLOTS_USED_AT, &1u32.to_ne_bytes());
         image.put(layout::SITES_OFFSET_AT, &4096u32.to_ne_bytes());
         image.put(layout::SITES_BYTES_AT, &4096u32.to_ne_bytes());
         let site = br#""name":"step","cat":"worker""#;
         assert_eq!(site.len(), 28);
-        image.put(layout::SITES_USED_AT, &30u32.to_ne_bytes());
         image.put(PAGE, &28u16.to_ne_bytes());
         image.put(PAGE + 2, site);
         image.put(layout::LANES_OFFSET_AT, &8192u32.to_ne_bytes());
@@ -28,6 +26,13 @@ impl Image {
         image.put(layout::DIRECTORY_COUNT_AT, &4u32.to_ne_bytes());
         image.put(256, &(3 * PAGE as u64).to_ne_bytes());
         image.put(264, &4096u32.to_ne_bytes());
+        image.put(
+            268,
+            &layout::entry_sum(0, 3 * PAGE as u64, 4096).to_ne_bytes(),
+        );
+        let sum = layout::header_sum(image.0.first_chunk().expect("longer"));
+        image.put(layout::SUM_AT, &sum.to_ne_bytes());
+        image.state(0, 0, 0);
         image.put(3 * PAGE + layout::SLOT_TID_AT, &4712u32.to_ne_bytes());
         image
     }
@@ -39,7 +44,7 @@ impl Image {
     fn state(&mut self, flushed: u64, head: u64, depth: u64) {
         self.put(
             3 * PAGE + layout::SLOT_STATE_AT,
-            &(head << 8 | depth).to_ne_bytes(),
+            &layout::state(head, depth, layout::key(0, 0)).to_ne_bytes(),
         );
         self.put(3 * PAGE + layout::SLOT_FLUSHED_AT, &flushed.to_ne_bytes());
     }
@@ -105,7 +110,7 @@ fn nonsense_costs_only_its_slot() {
         (9, 8),
         (0, SIZE as u64 + 1),
         (u64::MAX, 0),
-        (0, u64::MAX >> 8),
+        (0, u64::MAX >> 16),
     ] {
         let mut image = Image::new();
         image.state(flushed, head, 0);

@@ -159,7 +159,7 @@ type Spoil = fn(&mut Vec<u8>);
 
 #[test]
 fn an_unusable_ring_costs_only_the_tail() {
-    let spoils: [(&str, Spoil); 9] = [
+    let spoils: [(&str, Spoil); 11] = [
         ("empty", |ring| ring.clear()),
         ("half a header", |ring| ring.truncate(40)),
         ("magic", |ring| ring[0] = b'x'),
@@ -172,9 +172,12 @@ fn an_unusable_ring_costs_only_the_tail() {
         ("ring size no power of two", |ring| {
             ring[3072 + 24..3072 + 28].copy_from_slice(&4095_u32.to_ne_bytes());
         }),
+        ("sum", |ring| ring[28] ^= 1),
         ("huge directory", |ring| {
-            ring[28..32].copy_from_slice(&u32::MAX.to_ne_bytes());
+            ring[56..60].copy_from_slice(&u32::MAX.to_ne_bytes());
+            crate::writer::ring::sign(ring);
         }),
+        ("one bit of a state", |ring| ring[4096 + 8192 + 3] ^= 4),
     ];
     for (what, spoil) in spoils {
         let (fragment, next) = flushed(&["a"]);
@@ -198,7 +201,8 @@ fn a_head_before_flushed_or_too_far_is_not_followed() {
         let at = file.slot_offset(1);
         file.lanes.clear();
         let mut bytes = file.bytes();
-        bytes[at..at + 8].copy_from_slice(&(head << 8).to_ne_bytes());
+        let state = crate::writer::ring::state(1, 0, head, 0);
+        bytes[at..at + 8].copy_from_slice(&state.to_ne_bytes());
         let merged = merge(&fragment, Some(&bytes));
         assert!(merged.trace.names().contains(&"a"), "head {head}");
         assert!(merged.report.number("damage_total") >= 1, "head {head}");

@@ -3,6 +3,7 @@
 use crate::damaged_rings::PID;
 use crate::invocation::RunDir;
 use crate::writer::line::stream;
+use crate::writer::ring::sign;
 use crate::writer::{Open, Process, Ring, Slot};
 use std::os::unix::fs::MetadataExt;
 
@@ -121,6 +122,7 @@ fn a_live_process_is_left_alone() {
     let ring = dir.fragments().join(format!("trace.{PID}.ring"));
     let mut bytes = std::fs::read(&ring).unwrap();
     bytes[24..28].copy_from_slice(&pid.to_ne_bytes());
+    sign(&mut bytes);
     std::fs::write(&ring, bytes).unwrap();
     let before = files(&dir);
     assert_eq!(dir.merge().report.number("unfinished_spans"), 1);

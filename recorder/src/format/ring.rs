@@ -10,14 +10,12 @@ pub const PAGE_BYTES_AT: usize = 12;
 pub const NONCE_AT: usize = 16;
 /// Offset of the u32 pid.
 pub const PID_AT: usize = 24;
-/// Offset of the u32 number of slots in use.
-pub const SLOTS_USED_AT: usize = 28;
+/// Offset of the u32 [`header_sum`].
+pub const SUM_AT: usize = 28;
 /// Offset of the u32 offset of the site table.
 pub const SITES_OFFSET_AT: usize = 32;
 /// Offset of the u32 size of the site table.
 pub const SITES_BYTES_AT: usize = 36;
-/// Offset of the u32 count of bytes used of the site table.
-pub const SITES_USED_AT: usize = 40;
 /// Offset of the u32 offset of the lane table.
 pub const LANES_OFFSET_AT: usize = 44;
 /// Offset of the u32 number of entries in the lane table.
@@ -26,11 +24,17 @@ pub const LANES_COUNT_AT: usize = 48;
 pub const DIRECTORY_OFFSET_AT: usize = 52;
 /// Offset of the u32 number of entries the slot directory can hold.
 pub const DIRECTORY_COUNT_AT: usize = 56;
+/// Size of the header.
+pub const HEADER_BYTES: usize = 60;
 
-/// Size of a slot directory entry: u64 offset, u32 ring size, u32 reserved.
+/// Size of a slot directory entry: u64 offset, u32 ring size, u32 [`entry_sum`].
 pub const DIRECTORY_ENTRY_BYTES: usize = 16;
+/// Offset in an entry of the u32 ring size.
+pub const ENTRY_SIZE_AT: usize = 8;
+/// Offset in an entry of the u32 sum.
+pub const ENTRY_SUM_AT: usize = 12;
 
-/// Offset in a slot of the u64 `head << 8 | depth`.
+/// Offset in a slot of the u64 [`state`].
 pub const SLOT_STATE_AT: usize = 0;
 /// Offset in a slot of the u64 flushed position.
 pub const SLOT_FLUSHED_AT: usize = 8;
@@ -65,3 +69,105 @@ pub const LANE_CLOSING_SLOT_AT: usize = 24;
 pub const LANE_NAME_AT: usize = 32;
 /// Most name bytes in a lane entry.
 pub const LANE_NAME_BYTES: usize = 32;
+
+/// Head, depth and their check in one word, so that one store publishes them.
+#[inline(always)]
+pub const fn state(head: u64, depth: u64, key: u64) -> u64 {
+    let value = head << 8 | depth;
+    value << 8 | check(value, key)
+}
+
+/// The head and the depth of a state; `None` if its check does not match.
+pub const fn head_and_depth(state: u64, key: u64) -> Option<(u64, u64)> {
+    let value = state >> 8;
+    if state & 0xff == check(value, key) {
+        Some((value >> 8, value & 0xff))
+    } else {
+        None
+    }
+}
+
+/// What the states of a slot are checked with: another slot's state does not pass.
+pub const fn key(slot: u32, generation: u32) -> u64 {
+    ((slot as u64 + 1) << 32) ^ generation as u64
+}
+
+/// The top byte of a product whose factor has no eight equal bits in a row: a change of any one bit shows.
+#[inline(always)]
+const fn check(value: u64, key: u64) -> u64 {
+    (value ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56
+}
+
+/// The sum of a header, whose own place counts as 0.
+pub fn header_sum(header: &[u8; HEADER_BYTES]) -> u32 {
+    let mut header = *header;
+    header[SUM_AT..SUM_AT + 4].fill(0);
+    low_half(xxhash_rust::xxh3::xxh3_64(&header))
+}
+
+/// The sum of a slot directory entry.
+pub fn entry_sum(slot: u32, offset: u64, size: u32) -> u32 {
+    let mut bytes = [0; ENTRY_SUM_AT];
+    bytes[..ENTRY_SIZE_AT].copy_from_slice(&offset.to_ne_bytes());
+    bytes[ENTRY_SIZE_AT..].copy_from_slice(&size.to_ne_bytes());
+    low_half(xxhash_rust::xxh3::xxh3_64_with_seed(
+        &bytes,
+        u64::from(slot),
+    ))
+}
+
+fn low_half(sum: u64) -> u32 {
+    u32::try_from(sum & u64::from(u32::MAX)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_changed_bit_of_a_state_shows() {
+        for slot in [0, 1, 31, 2047] {
+            for (head, depth) in [(0, 0), (1, 255), (0x1234_5678_9abc, 3), ((1 << 48) - 1, 7)] {
+                let (key, own) = (key(slot, 0), state(head, depth, key(slot, 0)));
+                assert_eq!(head_and_depth(own, key), Some((head, depth)));
+                for bit in 0..64 {
+                    assert_eq!(head_and_depth(own ^ 1 << bit, key), None, "bit {bit}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn another_slot_or_generation_does_not_pass() {
+        for bit in 0..11 {
+            assert_eq!(
+                head_and_depth(state(99, 1, key(0, 0)), key(1 << bit, 0)),
+                None
+            );
+        }
+        for bit in 0..32 {
+            assert_eq!(
+                head_and_depth(state(99, 1, key(5, 0)), key(5, 1 << bit)),
+                None
+            );
+        }
+    }
+
+    #[test]
+    fn one_changed_bit_of_a_header_or_entry_shows() {
+        let mut header: [u8; HEADER_BYTES] = std::array::from_fn(|at| u8::try_from(at).unwrap());
+        let sum = header_sum(&header);
+        for bit in (0..HEADER_BYTES * 8).filter(|bit| bit / 32 != SUM_AT / 4) {
+            header[bit / 8] ^= 1 << (bit % 8);
+            assert_ne!(header_sum(&header), sum, "bit {bit}");
+            header[bit / 8] ^= 1 << (bit % 8);
+        }
+        for bit in 0..64 {
+            assert_ne!(
+                entry_sum(3, 4096 ^ 1 << bit, 65536),
+                entry_sum(3, 4096, 65536)
+            );
+        }
+        assert_ne!(entry_sum(2, 4096, 65536), entry_sum(3, 4096, 65536));
+    }
+}

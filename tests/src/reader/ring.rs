@@ -5,12 +5,15 @@ use std::io;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::mapping::Mapping;
 
 const FIRST_LANE: u64 = 1 << 22;
 const STACK_ENTRIES: usize = 32;
 const ENTRY_BYTES: usize = 64;
+/// How often a slot that changes under the reader is read again.
+const TRIES: usize = 64;
 
 /// What lay beside a fragment.
 #[derive(Debug)]
@@ -52,19 +55,18 @@ pub(super) struct Slot {
 impl Ring {
     /// Copies the ring at `path`.
     pub(super) fn snapshot(path: &Path) -> Ring {
-        let mapping = match File::open(path).and_then(|file| Mapping::new(&file)) {
-            Ok(mapping) => mapping,
+        let map = || File::open(path).and_then(|file| Mapping::new(&file));
+        // The ring of a live process grows: slots entered before the second look lie within it.
+        let looks = map().and_then(|first| Ok((first, map()?)));
+        let (first, second) = match looks {
+            Ok(looks) => looks,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ring::Missing,
             Err(error) => return Ring::Bad(error.to_string()),
         };
-        match (Layout {
-            map: &mapping,
-            pid: 0,
-        })
-        .read()
-        {
+        let entered = Layout::new(&first).entered();
+        match entered.and_then(|entered| Layout::new(&second).read(entered)) {
             Some(snapshot) => Ring::Good(snapshot),
-            None => Ring::Bad(format!("no ring of version 1 in {} bytes", mapping.len())),
+            None => Ring::Bad(format!("no ring of version 1 in {} bytes", second.len())),
         }
     }
 }
@@ -76,9 +78,26 @@ struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    /// Reads everything; `None` if the file's own header is not whole.
-    fn read(mut self) -> Option<Snapshot> {
-        if self.map.copy(0, 8)? != b"SAPRING1" || self.map.u32_at(8)? != 1 {
+    fn new(map: &Mapping) -> Layout<'_> {
+        Layout { map, pid: 0 }
+    }
+
+    /// The directory entries up to the last slot that is in the file.
+    fn entered(&self) -> Option<usize> {
+        let (directory, room) = (self.map.u32_at(52)?, self.map.u32_at(56)?);
+        let room = room.min(self.map.len() / 16);
+        let last = (0..room)
+            .rfind(|slot| !matches!(self.map.u64_at(directory + 16 * slot), None | Some(0)));
+        Some(last.map_or(0, |slot| slot + 1))
+    }
+
+    /// Reads everything, and the first `entered` slots; `None` if the file's own header is not whole.
+    fn read(mut self, entered: usize) -> Option<Snapshot> {
+        let mut header = self.map.copy(0, 60)?;
+        header[28..32].fill(0);
+        let sum = low_half(xxh3_64(&header));
+        let known = self.map.copy(0, 8)? == b"SAPRING1" && self.map.u32_at(8)? == 1;
+        if !known || self.map.u32_at(28)? != sum {
             return None;
         }
         self.pid = self.map.u32_at(24)?;
@@ -86,14 +105,8 @@ impl Layout<'_> {
             nonce: self.map.u64_at(16)?,
             ..Snapshot::default()
         };
-        let (directory, room) = (self.map.u32_at(52)?, self.map.u32_at(56)?);
-        let used = self.map.u32_at(28)?;
-        if used > room {
-            snapshot
-                .damage
-                .push(format!("bad_ring {used} slots of {room} in use"));
-        }
-        for number in 0..used.min(room) {
+        let directory = self.map.u32_at(52)?;
+        for number in 0..entered {
             if self
                 .slot(directory + 16 * number, number, &mut snapshot)
                 .is_none()
@@ -114,28 +127,36 @@ impl Layout<'_> {
             return Some(()); // the slot is not in the file
         }
         let size = self.map.u32_at(entry + 8)?;
+        let sum = xxh3_64_with_seed(&self.map.copy(entry, 12)?, u64::try_from(number).ok()?);
+        if self.map.u32_at(entry + 12)? != low_half(sum) {
+            return None;
+        }
         let page = self.map.u32_at(12)?;
         if !size.is_power_of_two() {
             return None;
         }
         let ring = at.checked_add(page.max(4096))?;
         self.map.copy(ring.checked_add(size)?.checked_sub(1)?, 1)?; // all of the slot lies in the file
-        loop {
+        for _ in 0..TRIES {
             let generation = self.map.u32_at(at + 20)?;
-            let state = self.map.u64_at(at)?;
+            let (head, depth) = published(self.map.u64_at(at)?, number, generation)?;
             let flushed = self.map.u64_at(at + 8)?;
-            let open = self.stack(at, usize::try_from(state & 255).ok()?);
-            let bytes = self.stream(ring, size, flushed, state >> 8);
+            let open = self.stack(at, depth);
+            let bytes = self.stream(ring, size, flushed, head);
             let after = self.map.u64_at(at + 8)?;
             if self.map.u32_at(at + 20)? != generation {
                 continue; // Another thread took the slot meanwhile: all of this stream is in the fragment.
             }
+            let Some(bytes) = bytes else {
+                continue; // Flushed beyond the head that was read before.
+            };
             snapshot.open.extend(open?);
             snapshot
                 .slots
-                .push(above(number, generation, flushed, &bytes?, after));
+                .push(above(number, generation, flushed, &bytes, after));
             return Some(());
         }
+        None
     }
 
     /// Copies positions `from..to` of a ring of `size` bytes; `None` if the range is impossible or outside of the file.
@@ -209,10 +230,7 @@ impl Layout<'_> {
 
     /// Name and category of a call site.
     fn site(&self, site: usize) -> Option<(Value, Value)> {
-        let (table, used) = (
-            self.map.u32_at(32)?,
-            self.map.u32_at(40)?.min(self.map.u32_at(36)?),
-        );
+        let (table, used) = (self.map.u32_at(32)?, self.map.u32_at(36)?);
         let offset = site - 1;
         let len: [u8; 2] = self.map.copy(table + offset, 2)?.try_into().ok()?;
         let len = usize::from(u16::from_ne_bytes(len));
@@ -223,6 +241,25 @@ impl Layout<'_> {
         let keys: Value = serde_json::from_str(&format!("{{{text}}}")).ok()?;
         Some((keys["name"].clone(), keys["cat"].clone()))
     }
+}
+
+/// Head and depth of a slot's state, if its check matches.
+fn published(state: u64, slot: usize, generation: usize) -> Option<(u64, usize)> {
+    let (head, depth) = (state >> 16, state >> 8 & 255);
+    let depth_of_stack = usize::try_from(depth).ok()?;
+    (checked_state(slot, generation, head, depth) == state).then_some((head, depth_of_stack))
+}
+
+/// The word that publishes `head` and `depth` of a slot.
+pub fn checked_state(slot: usize, generation: usize, head: u64, depth: u64) -> u64 {
+    let value = head << 8 | depth;
+    let key = (slot as u64 + 1) << 32 ^ generation as u64;
+    let product = (value ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    value << 8 | product >> 56
+}
+
+fn low_half(sum: u64) -> usize {
+    usize::try_from(sum & 0xffff_ffff).unwrap_or(usize::MAX)
 }
 
 /// Keeps what lies at or above `after`: below it the writer may have overwritten the bytes while they were copied.

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::ring::checked_state;
 
 const PAGE: usize = 4096;
 const SITES: usize = PAGE;
@@ -63,16 +65,13 @@ impl Sample {
         let mut put = |at: usize, bytes: &[u8]| ring[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, b"SAPRING1");
         let site = br#""name":"open","cat":"x""#;
-        let used = u32::try_from(2 + site.len()).unwrap();
         let offset = |at: usize| u32::try_from(at).unwrap();
         let numbers = [
             (8, 1),
             (12, offset(PAGE)),
             (24, 1),
-            (28, 2),
             (32, offset(SITES)),
             (36, 4096),
-            (40, used),
         ];
         let tables = [
             (44, offset(LANES)),
@@ -91,6 +90,14 @@ impl Sample {
             put(DIRECTORY + 16 * slot, &at.to_ne_bytes());
             put(DIRECTORY + 16 * slot + 8, &offset(RING_BYTES).to_ne_bytes());
         }
+        for slot in 0..2 {
+            let at = DIRECTORY + 16 * slot;
+            let sum = xxh3_64_with_seed(&ring[at..at + 12], u64::try_from(slot).unwrap());
+            ring[at + 12..at + 16].copy_from_slice(&sum.to_le_bytes()[..4]);
+        }
+        let sum = xxh3_64(&ring[..60]);
+        ring[28..32].copy_from_slice(&sum.to_le_bytes()[..4]);
+        ring[SLOT..SLOT + 8].copy_from_slice(&checked_state(0, 0, 0, 0).to_ne_bytes());
         self.slot(&mut ring[SLOT + PAGE + RING_BYTES..]);
         ring
     }
@@ -99,7 +106,7 @@ impl Sample {
     fn slot(&self, slot: &mut [u8]) {
         let position = |lines: usize| u64::try_from(self.lines[..lines].concat().len()).unwrap();
         let (head, flushed) = (position(self.lines.len()), position(self.flushed_lines));
-        slot[0..8].copy_from_slice(&(head << 8 | 1).to_ne_bytes());
+        slot[0..8].copy_from_slice(&checked_state(1, 0, head, 1).to_ne_bytes());
         slot[8..16].copy_from_slice(&flushed.to_ne_bytes());
         slot[16..20].copy_from_slice(&2_u32.to_ne_bytes());
         slot[64..72].copy_from_slice(&1_234_567_u64.to_ne_bytes());

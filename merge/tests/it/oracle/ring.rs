@@ -44,7 +44,7 @@ pub(super) fn read(bytes: &[u8], pid: u32, nonce: u64) -> Option<Rescue> {
         && file.u32(8)? == 1
         && file.u64(16)? == nonce
         && file.u32(24)? == pid;
-    let (page, slots) = (file.size(12)?.max(4096), file.u32(28)?);
+    let (page, slots) = (file.size(12)?.max(4096), file.u32(56)?);
     let mut rescue = Rescue::default();
     let mut heads = Vec::new();
     for slot in 0..if mine { slots } else { return None } {
@@ -53,8 +53,12 @@ pub(super) fn read(bytes: &[u8], pid: u32, nonce: u64) -> Option<Rescue> {
             usize::try_from(file.u64(entry)?).ok()?,
             file.u32(entry + 8)?,
         );
+        if at == 0 {
+            heads.push(0);
+            continue;
+        }
         let state = file.u64(at)?;
-        let (head, flushed) = (state >> 8, file.u64(at + 8)?);
+        let (head, flushed) = (state >> 16, file.u64(at + 8)?);
         let ring = bytes.get(at + page..at + page + size as usize)?;
         let byte = |position: u64| ring[usize::try_from(position % u64::from(size)).unwrap()];
         let tail = (flushed..head).map(byte).collect();
@@ -65,7 +69,7 @@ pub(super) fn read(bytes: &[u8], pid: u32, nonce: u64) -> Option<Rescue> {
             bytes: tail,
         });
         heads.push(head);
-        let depth = usize::try_from(state & 255).unwrap().min(32);
+        let depth = usize::try_from(state >> 8 & 255).unwrap().min(32);
         for level in 0..depth {
             let name_at = 16;
             rescue.unfinished.extend(open_span(

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
 const PAGE: usize = 4096;
 const SITES_AT: usize = 64;
 const SITES_BYTES: usize = 960;
@@ -57,12 +59,12 @@ impl Slot {
         self.from + self.stream.len() as u64
     }
 
-    fn control(&self) -> Vec<u8> {
+    fn control(&self, number: usize) -> Vec<u8> {
         let mut control = vec![0; PAGE];
         put(
             &mut control,
             0,
-            &(self.head() << 8 | self.open.len().min(255) as u64).to_ne_bytes(),
+            &state(number, self.generation, self.head(), self.open.len()).to_ne_bytes(),
         );
         put(&mut control, 8, &self.flushed.to_ne_bytes());
         put(&mut control, 16, &self.tid.to_ne_bytes());
@@ -81,6 +83,14 @@ impl Slot {
         }
         ring
     }
+}
+
+/// The word that publishes a line.
+pub(crate) fn state(slot: usize, generation: u32, head: u64, depth: usize) -> u64 {
+    let value = head << 8 | depth.min(255) as u64;
+    let key = (slot as u64 + 1) << 32 ^ u64::from(generation);
+    let check = (value ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+    value << 8 | check
 }
 
 /// A whole ring file.
@@ -138,10 +148,10 @@ impl Ring {
             0,
             0,
             self.pid as usize,
-            self.slots.len(),
+            0,
             SITES_AT,
             SITES_BYTES,
-            self.sites.len(),
+            0,
             LANES_AT,
             LANES,
             DIRECTORY_AT,
@@ -168,9 +178,13 @@ impl Ring {
                 &(self.slot_offset(slot) as u64).to_ne_bytes(),
             );
             u32s(&mut file, DIRECTORY_AT + 16 * slot + 8, self.size);
+            let at = DIRECTORY_AT + 16 * slot;
+            let sum = xxh3_64_with_seed(&file[at..at + 12], slot as u64);
+            put(&mut file, at + 12, &sum.to_le_bytes()[..4]);
         }
-        for slot in &self.slots {
-            file.extend(slot.control());
+        sign(&mut file);
+        for (number, slot) in self.slots.iter().enumerate() {
+            file.extend(slot.control(number));
             file.extend(slot.ring(self.size));
         }
         file
@@ -187,6 +201,13 @@ impl Ring {
     pub(crate) fn write_here(&self, folder: &Path) -> PathBuf {
         self.write(folder, &self.pid.to_string())
     }
+}
+
+/// Puts the header's sum into its place.
+pub(crate) fn sign(file: &mut [u8]) {
+    put(file, 28, &[0; 4]);
+    let sum = xxh3_64(&file[..60]);
+    put(file, 28, &sum.to_le_bytes()[..4]);
 }
 
 fn put(file: &mut [u8], at: usize, bytes: &[u8]) {
