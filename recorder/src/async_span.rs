@@ -42,7 +42,7 @@ impl AsyncSpan {
             process::wants(site.level()).then(|| {
                 let mut text = Vec::new();
                 site_args(&mut text, args);
-                let number = seat.process.ring.add_site_once(site);
+                let number = seat.process.ring.number_of(site);
                 Open::start(seat.process, site.text().plain.clone(), text, number, "")
             })
         });

@@ -217,6 +217,20 @@ fn pair(value: u32) -> u64 {
     u64::from(u16::from_le_bytes(PAIRS[(value % 100) as usize]))
 }
 
+/// Numbers below have at most eight digits.
+pub(crate) const SMALL_NUMBERS: u32 = 100_000_000;
+
+/// Appends a number below [`SMALL_NUMBERS`]: eight digits from a register, without those that lead with zeros.
+#[inline(always)]
+pub(crate) fn small_number(out: &mut Vec<u8>, value: u32) {
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    let (high, low) = (value / 10_000, value % 10_000);
+    let digits = pair(high / 100) | pair(high) << 16 | pair(low / 100) << 32 | pair(low) << 48;
+    let zeros = ((digits ^ ZEROS).trailing_zeros() / 8).min(7);
+    out.extend_from_slice(&(digits >> (8 * zeros)).to_le_bytes());
+    out.truncate(out.len() - zeros as usize);
+}
+
 /// Appends a JSON string with its quotes; longer text than `bound` bytes is cut at a character and marked.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
     let cut = if text.len() <= bound {
@@ -306,6 +320,17 @@ mod tests {
         line.text(b"789abcd");
         assert!(!line.fits());
         assert_eq!(&buffer[10..], b"..........");
+    }
+
+    #[test]
+    fn small_numbers_have_no_leading_zeros() {
+        let powers = (0..8).map(|power| 10_u32.pow(power));
+        let around = powers.flat_map(|power| [power - 1, power, power + 1, power * 7]);
+        for value in around.chain([12_345_678, 90_000_009, SMALL_NUMBERS - 1]) {
+            let mut out = b"x".to_vec();
+            small_number(&mut out, value);
+            assert_eq!(out, format!("x{value}").as_bytes());
+        }
     }
 
     #[test]

@@ -16,10 +16,10 @@ impl Process {
         let end = clock::now_ns() + patience_ns;
         let mut whole = true;
         for slot in self.ring.slots() {
-            let mut outcome = flush::flush(slot, &self.fragment, self.pid, true);
+            let mut outcome = flush::flush(slot, &self.fragment, self.pid);
             while outcome == Outcome::Busy && clock::now_ns() < end {
                 std::thread::sleep(std::time::Duration::from_micros(50));
-                outcome = flush::flush(slot, &self.fragment, self.pid, true);
+                outcome = flush::flush(slot, &self.fragment, self.pid);
             }
             whole &= outcome == Outcome::Done;
         }

@@ -12,7 +12,9 @@ use crate::slot::{GENERATION, Slot};
 
 /// The file grows in steps of this size while there is enough to write: appends of 32 KiB that start and end at a multiple of it take 25 ns
 /// for 119 bytes here, those of 33,000 bytes 32 to 270 ns (the page cache then works with pieces of many sizes).
-const STEP_BYTES: usize = 32 << 10;
+pub(crate) const STEP_BYTES: usize = 32 << 10;
+/// A cache line. Where source and target lie alike in it, the copy into the page cache takes whole ones, and less than half the time.
+const LEAD_BYTES: usize = 64;
 /// A rest of a step that is not worth a block of its own.
 const SMALL_REST: usize = STEP_BYTES / 4;
 /// What fills a step up: empty lines mean nothing.
@@ -24,10 +26,19 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 /// How much of that it stays awake: most writes are over by then, and a sleep of the host's threads takes 50 µs longer than asked.
 const AWAKE_NS: u64 = 200_000;
 
+/// How much a flush takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Everything that is published.
+    All,
+    /// Only what fills the file up to a step; the rest waits for the next flush.
+    Steps,
+}
+
 /// How a flush ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Everything published before is in the fragment.
+    /// What the extent asks for is in the fragment.
     Done,
     /// Another thread is flushing.
     Busy,
@@ -35,26 +46,27 @@ pub(crate) enum Outcome {
     Failed(Cause),
 }
 
-/// Flushes what a slot has published; `wait` decides between waiting for the file and giving up when somebody writes.
-pub(crate) fn flush(slot: &Slot, fragment: &Fragment, pid: u32, wait: bool) -> Outcome {
+/// Flushes everything that a slot has published, waiting for the file.
+pub(crate) fn flush(slot: &Slot, fragment: &Fragment, pid: u32) -> Outcome {
+    match slot.try_turn() {
+        None => Outcome::Busy,
+        Some(_turn) if slot.is_empty() => Outcome::Done,
+        Some(_turn) => flush_to(slot, fragment.lock(), pid, Extent::All),
+    }
+}
+
+/// Flushes what a slot has published, unless somebody writes.
+pub(crate) fn try_flush(slot: &Slot, fragment: &Fragment, pid: u32, extent: Extent) -> Outcome {
     let Some(_turn) = slot.try_turn() else {
         return Outcome::Busy;
     };
-    if slot.is_empty() {
-        return Outcome::Done;
-    }
-    let place = if wait {
-        Some(fragment.lock())
-    } else {
-        fragment.try_lock()
-    };
-    match place {
-        Some(place) => flush_to(slot, place, pid),
+    match fragment.try_lock() {
+        Some(place) => flush_to(slot, place, pid, extent),
         None => Outcome::Busy,
     }
 }
 
-fn flush_to(slot: &Slot, mut place: MutexGuard<'_, Place>, pid: u32) -> Outcome {
+fn flush_to(slot: &Slot, mut place: MutexGuard<'_, Place>, pid: u32, extent: Extent) -> Outcome {
     let head = slot.head();
     let mut from = slot.flushed().load(Ordering::Relaxed);
     let mut header = Vec::with_capacity(192);
@@ -62,10 +74,15 @@ fn flush_to(slot: &Slot, mut place: MutexGuard<'_, Place>, pid: u32) -> Outcome 
         // SAFETY: we have the turn, and `head` was read from the state.
         let lines = unsafe { slot.published(from, head) };
         let rest = rest_of_step(place.size());
+        if extent == Extent::Steps && lines.len() < rest {
+            break;
+        }
         header_of(slot, pid, from, &lines[..0], rest as u64, &mut header);
-        let len = block_len(lines, rest.saturating_sub(header.len()));
+        let len = block_len(lines, rest.saturating_sub(header.len() + LEAD_BYTES));
         let block = &lines[..len];
         header_of(slot, pid, from, block, len as u64, &mut header);
+        let lead = lead(block, place.size() + header.len() as u64);
+        header.splice(0..0, std::iter::repeat_n(b'\n', lead));
         let padding = padding(rest, header.len() + len, len < lines.len());
         if let Err(cause) = place.append(&header, block, padding) {
             return Outcome::Failed(cause);
@@ -97,6 +114,13 @@ fn rest_of_step(size: u64) -> usize {
     } else {
         rest
     }
+}
+
+/// How many empty lines bring a block that would start at `at` in the file to the same place in a cache line as in memory.
+fn lead(block: &[u8], at: u64) -> usize {
+    let from = block.as_ptr().addr() % LEAD_BYTES;
+    let to = usize::try_from(at % LEAD_BYTES as u64).unwrap_or(0);
+    (from + LEAD_BYTES - to) % LEAD_BYTES
 }
 
 /// What fills the step up after `written` bytes if there is more to come.
@@ -164,7 +188,7 @@ impl Process {
         }
         let start = clock::now_ns();
         while !has_room() {
-            match flush(slot, &self.fragment, self.pid, false) {
+            match try_flush(slot, &self.fragment, self.pid, Extent::All) {
                 Outcome::Done => {}
                 Outcome::Failed(cause) => {
                     self.lost.add_total(drop_oldest(slot, cause).unwrap_or(0));
@@ -190,6 +214,20 @@ mod tests {
         assert_eq!(block_len(&many[..500], 32_768), 500);
         let long = [vec![b'x'; 40_000], vec![b'\n'], line].concat();
         assert_eq!(block_len(&long, 32_768), 40_001);
+    }
+
+    #[test]
+    fn blocks_lie_in_the_file_as_in_memory() {
+        let bytes = [0; 256];
+        for from in [0, 1, 63] {
+            for at in [0, 1, 64, 32_700] {
+                let block = &bytes[from..];
+                let lead = lead(block, at);
+                assert!(lead < LEAD_BYTES);
+                let place = usize::try_from(at).unwrap() + lead;
+                assert_eq!(place % LEAD_BYTES, block.as_ptr().addr() % LEAD_BYTES);
+            }
+        }
     }
 
     #[test]

@@ -215,17 +215,12 @@ impl Place {
     }
 
     fn append_whole(&mut self, header: &[u8], lines: &[u8], padding: &[u8]) -> Result<(), Cause> {
-        self.verify().map_err(|error| cause_of(&error))?;
         let newline: &[u8] = if self.torn { b"\n" } else { b"" };
         let parts = [newline, header, lines, padding];
         let wanted = parts.iter().map(|part| part.len()).sum::<usize>();
         let limit = fd::file_size_limit();
         // Nothing stands between this look and the write: the host may close the number and open its own file at any time.
-        let status = fd::status(self.file).map_err(|error| cause_of(&error))?;
-        if status.id != self.id {
-            return Err(Cause::WriteError);
-        }
-        let size = status.size;
+        let size = self.look().map_err(|error| cause_of(&error))?;
         if size.saturating_add(wanted as u64) > limit {
             return Err(Cause::FileSizeLimit);
         }
@@ -246,20 +241,19 @@ impl Place {
         Err(Cause::DiskFull)
     }
 
-    /// Makes sure that the number is still our file and the file still has its name; else opens it again or starts another.
-    fn verify(&mut self) -> io::Result<()> {
+    /// The file's size, after making sure that the number is still our file and the file still has its name; else opens it again or starts another.
+    fn look(&mut self) -> io::Result<u64> {
         let status = fd::status(self.file);
-        if status
-            .as_ref()
-            .is_ok_and(|status| status.id == self.id && status.links > 0)
-        {
-            return Ok(());
+        let ours = status.as_ref().is_ok_and(|status| status.id == self.id);
+        match status {
+            Ok(status) if ours && status.links > 0 => return Ok(status.size),
+            _ if !ours && self.reopen().is_ok() => {}
+            _ => self.restart(ours)?,
         }
-        let ours = status.is_ok_and(|status| status.id == self.id);
-        if !ours && self.reopen().is_ok() {
-            return Ok(());
+        match fd::status(self.file)? {
+            status if status.id == self.id => Ok(status.size),
+            _ => Err(io::Error::from_raw_os_error(libc::EBADF)),
         }
-        self.restart(ours)
     }
 
     /// Opens the file by its path after the host closed our descriptor.

@@ -46,6 +46,7 @@ mod lanes;
 mod loss;
 mod macros;
 mod open;
+mod pace;
 mod process;
 mod recorder;
 mod ring;

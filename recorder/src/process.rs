@@ -46,6 +46,8 @@ pub(crate) struct Process {
     pub(crate) helper: OnceLock<std::thread::Thread>,
     /// The helper is in a long sleep: a thread that fills its ring wakes it.
     pub(crate) helper_sleeps: AtomicBool,
+    /// Several threads record at full speed: each flushes for itself.
+    pub(crate) crowded: AtomicBool,
     /// Held by whoever writes to slot 0.
     pub(crate) own: Mutex<()>,
     pub(crate) name: Mutex<String>,
@@ -183,6 +185,7 @@ impl Process {
             lanes: Mutex::default(),
             helper: OnceLock::new(),
             helper_sleeps: AtomicBool::new(false),
+            crowded: AtomicBool::new(false),
             own: Mutex::default(),
             name: Mutex::default(),
             finished: AtomicBool::new(false),

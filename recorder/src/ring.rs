@@ -224,8 +224,16 @@ impl Ring {
         self.slots().next().expect("slot 0 is made with the ring")
     }
 
+    /// Gives a call site its number.
+    #[cold]
+    fn add_site(&self, site: &'static Site) -> u32 {
+        let number = self.enter_site(&site.text().plain);
+        site.set_number(self.epoch, number);
+        number
+    }
+
     /// Enters a site's text into the site table; 0 when the table is full.
-    fn add_site(&self, text: &[u8]) -> u32 {
+    fn enter_site(&self, text: &[u8]) -> u32 {
         let mut growth = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
         let at = growth.sites;
         let Ok(len) = u16::try_from(text.len()) else {
@@ -243,12 +251,10 @@ impl Ring {
     }
 
     /// The number of a call site, entering it if it has none yet.
-    pub(crate) fn add_site_once(&self, site: &'static Site) -> u32 {
-        site.number(self.epoch).unwrap_or_else(|| {
-            let number = self.add_site(&site.text().plain);
-            site.set_number(self.epoch, number);
-            number
-        })
+    #[inline(always)]
+    pub(crate) fn number_of(&self, site: &'static Site) -> u32 {
+        site.number(self.epoch)
+            .unwrap_or_else(|| self.add_site(site))
     }
 
     /// The text of a site number.

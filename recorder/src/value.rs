@@ -1,6 +1,6 @@
 //! Arg values → JSON text: integers, floats, booleans, strings, lists of these.
 
-use crate::encode::string;
+use crate::encode::{SMALL_NUMBERS, small_number, string};
 
 /// Longest string kept whole, in bytes; longer ones are cut and marked.
 pub(crate) const MAX_STRING_BYTES: usize = 16 << 10;
@@ -18,7 +18,10 @@ macro_rules! integers {
         impl Value for $kind {
             #[inline]
             fn write(&self, out: &mut Vec<u8>) {
-                out.extend_from_slice(itoa::Buffer::new().format(*self).as_bytes());
+                match u32::try_from(*self) {
+                    Ok(small) if small < SMALL_NUMBERS => small_number(out, small),
+                    _ => out.extend_from_slice(itoa::Buffer::new().format(*self).as_bytes()),
+                }
             }
         }
     )*};

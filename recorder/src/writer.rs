@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::encode::{Line, SLACK};
-use crate::flush::{self, Outcome};
+use crate::flush::{self, Extent, Outcome, STEP_BYTES};
 use crate::format::ring as layout;
 use crate::loss::Cause;
 use crate::process::Process;
@@ -14,6 +14,10 @@ use crate::slot::{OpenEntry, Slot};
 const FIXED_BYTES: usize = 256 + SLACK;
 /// Where the phase stands in a line.
 const PHASE_AT: usize = 7;
+/// What a thread that flushes for itself gathers: a step and the last line's rest.
+const OWN_STEP_BYTES: u64 = STEP_BYTES as u64 + 1024;
+/// After so many bytes it tries again if another thread was writing.
+const RETRY_BYTES: u64 = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// The writing end of a slot; used by the thread that has the seat.
@@ -121,7 +125,7 @@ impl Writer {
     pub(crate) fn push(&mut self, site: &'static Site, start_ns: u64) -> u32 {
         let depth = self.depth;
         if let Some(entry) = self.entry(depth) {
-            let number = self.process.ring.add_site_once(site);
+            let number = self.process.ring.number_of(site);
             entry.site().store(number, Ordering::Relaxed);
             entry.start().store(start_ns, Ordering::Relaxed);
         }
@@ -254,7 +258,7 @@ impl Writer {
         finish_line(line, body);
     }
 
-    /// Makes room for `need` bytes, flushing if the ring is more than three quarters full.
+    /// Makes room for `need` bytes, flushing if the ring is more than three quarters full, or by steps if others record as fast.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, need: u64) -> bool {
@@ -263,6 +267,10 @@ impl Writer {
             return false;
         }
         let end = self.head + need - flushed;
+        if self.process.crowded.load(Ordering::Relaxed) && end <= size {
+            self.flush_steps(flushed);
+            return true;
+        }
         self.limit = if end <= size / 2 {
             flushed + size / 2
         } else if end <= size / 4 * 3 {
@@ -276,10 +284,22 @@ impl Writer {
         true
     }
 
+    /// Writes whole steps while they are still in this processor's cache, if nobody else is writing; there is room in any case.
+    fn flush_steps(&mut self, flushed: u64) {
+        let (slot, process) = (self.slot, self.process);
+        if self.head - flushed >= OWN_STEP_BYTES {
+            flush::try_flush(slot, &process.fragment, process.pid, Extent::Steps);
+        }
+        let flushed = slot.flushed().load(Ordering::Acquire);
+        self.limit = (flushed + OWN_STEP_BYTES)
+            .max(self.head + RETRY_BYTES)
+            .min(flushed + slot.bytes);
+    }
+
     fn flush_for_room(&mut self, need: u64, end: u64) -> bool {
         let (slot, process) = (self.slot, self.process);
         let flushed = |slot: &Slot| slot.flushed().load(Ordering::Acquire);
-        if flush::flush(slot, &process.fragment, process.pid, false) == Outcome::Done {
+        if flush::try_flush(slot, &process.fragment, process.pid, Extent::All) == Outcome::Done {
             self.limit = flushed(slot) + slot.bytes / 2;
             return self.head + need <= self.limit;
         }
