@@ -1,7 +1,7 @@
 //! A fragment or ring file, opened and read; this crate's only unsafe code.
 //!
 //! A fragment is mapped and its length taken once: its writer only appends. Should somebody truncate it while the merge
-//! reads, the process gets a SIGBUS; [`Content::open`] with `map` off reads it into memory instead.
+//! reads, the process gets a SIGBUS. What cannot be mapped is read into memory.
 #![expect(
     unsafe_code,
     reason = "mapping a file is the only way to read 1 GB without a copy or heap"
@@ -16,6 +16,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+/// Bytes read of a file to find its header and first anchor.
+const FRONT_BYTES: u64 = 1 << 16;
 
 /// The bytes of a file.
 pub(crate) enum Content {
@@ -69,6 +72,14 @@ fn open_regular(path: &Path, follow: bool) -> io::Result<File> {
         ));
     }
     Ok(file)
+}
+
+/// The first bytes of a regular file. Nothing else is read, and nothing is waited for.
+pub(crate) fn read_front(path: &Path, follow: bool) -> io::Result<Vec<u8>> {
+    let mut front = Vec::new();
+    let file = open_regular(path, follow)?;
+    file.take(FRONT_BYTES).read_to_end(&mut front)?;
+    Ok(front)
 }
 
 impl Content {
@@ -203,6 +214,17 @@ mod tests {
     fn a_fifo_or_directory_is_refused_at_once() {
         let dir = tempfile::tempdir().unwrap();
         assert!(Fragment::open(dir.path(), true).is_err());
+    }
+
+    #[test]
+    fn only_the_front_of_a_regular_file_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("a"), dir.path().join("b"));
+        std::fs::write(&file, vec![b'x'; 1 << 17]).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert_eq!(read_front(&file, false).unwrap().len(), 1 << 16);
+        assert!(read_front(&link, false).is_err());
+        assert!(read_front(Path::new("/dev/zero"), true).is_err());
     }
 
     #[test]

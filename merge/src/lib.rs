@@ -20,6 +20,7 @@ mod canonical;
 mod clock;
 mod copy;
 mod damage;
+mod death;
 mod flow;
 mod fragment;
 mod identity;

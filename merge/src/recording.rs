@@ -20,6 +20,8 @@ pub(crate) struct Recording {
     pub(crate) ring_path: Option<PathBuf>,
     /// Whether something lay in the ring's place that is no ring of this recorder.
     pub(crate) bad_ring: Option<String>,
+    /// Whether its process was seen dead before the ring was copied: only then is the copy all there is.
+    pub(crate) was_dead: bool,
 }
 
 /// Missing positions of a stream.
@@ -53,6 +55,7 @@ impl Recording {
         fragments: Vec<Fragment>,
         ring_path: Option<PathBuf>,
         ring: Option<RingFile>,
+        was_dead: bool,
     ) -> Recording {
         let header = fragments
             .first()
@@ -73,6 +76,7 @@ impl Recording {
             ring: kept,
             ring_path,
             bad_ring,
+            was_dead,
         }
     }
 
@@ -454,7 +458,7 @@ mod tests {
                 id,
             )
         });
-        Recording::new(vec![fragment], Some("r".into()), ring)
+        Recording::new(vec![fragment], Some("r".into()), ring, false)
     }
 
     /// What counts, in order: the fragment's lines, then the ring's; and the assembly.
@@ -533,7 +537,7 @@ mod tests {
             .ring
             .take()
             .map(|(ring, id)| RingFile::Read(Ring { nonce: 8, ..ring }, id));
-        let recording = Recording::new(recording.fragments, None, ring);
+        let recording = Recording::new(recording.fragments, None, ring, false);
         assert!(recording.ring.is_none() && recording.bad_ring.is_some());
     }
 }

@@ -1,7 +1,8 @@
 //! Settling a dead process's fragment: what its ring held is appended as blocks, then the ring goes (FORMAT.md §4).
 //!
-//! Only for a process of this boot and pid namespace that is dead, only on regular files of our own, no link is followed, and any
-//! failure leaves the ring where it is. Two who settle at once write the same positions, which a reader takes once.
+//! Only for a process of this boot and pid namespace that was dead before its ring was copied, only on regular files of our own that are
+//! still as they were read; no link is followed, and any failure leaves the ring where it is. Two who settle at once write the same
+//! positions, which a reader takes once.
 
 use crate::fragment::{FileId, Fragment};
 use crate::line::parse;
@@ -23,57 +24,15 @@ pub(crate) fn settle(recording: &Recording, assembly: &Assembly, last_ns: i64) -
     let Some(fragment) = recording.fragments.last() else {
         return false;
     };
-    if !ring.bad_slots.is_empty() || !is_dead_here(header) {
+    if !ring.bad_slots.is_empty() || !recording.was_dead {
         return false;
     }
     let Some(blocks) = blocks(header, ring, assembly, last_ns) else {
         return false;
     };
-    append(fragment, &blocks).is_ok() && remove_ring(ring_path, *ring_id).is_ok()
-}
-
-/// Whether the process ran under this boot and pid namespace and does not any more.
-fn is_dead_here(header: &FragmentHeader) -> bool {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let namespace = fs::metadata("/proc/self/ns/pid").map(|metadata| metadata.ino());
-    // Another /proc than our own namespace's would call everybody dead.
-    let proc_is_ours = fs::read_link("/proc/self")
-        .is_ok_and(|own| own == Path::new(&std::process::id().to_string()));
-    let is_here =
-        boot.trim() == header.boot_id && namespace.is_ok_and(|inode| inode == header.pid_ns);
-    is_here && proc_is_ours && !is_alive(header.pid, header.start_time)
-}
-
-/// Whether a process of this pid and start time still runs; a zombie does not, unless other threads of it do.
-fn is_alive(pid: u32, start_time: u64) -> bool {
-    let stat = match fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => stat,
-        Err(error) => return error.kind() != io::ErrorKind::NotFound,
-    };
-    // The name stands in parentheses and may hold anything.
-    let Some((_, fields)) = stat.rsplit_once(')') else {
-        return true;
-    };
-    let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
-    let (Some(state), Some(started)) = (fields.first(), fields.get(19)) else {
-        return true;
-    };
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
-    started_at(started) == Some(start_time) && (!matches!(*state, "Z" | "X") || threads > 1)
-}
-
-/// A start time from `/proc` in clock ticks, as the initial time namespace would show it.
-fn started_at(ticks: &str) -> Option<u64> {
-    let offsets = fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
-    let mut fields = offsets
-        .lines()
-        .find(|line| line.starts_with("boottime"))
-        .into_iter()
-        .flat_map(|line| line.split_whitespace().skip(1))
-        .filter_map(|field| field.parse::<i64>().ok());
-    let (seconds, ns) = (fields.next().unwrap_or(0), fields.next().unwrap_or(0));
-    let offset = seconds * 100 + ns / 10_000_000;
-    u64::try_from(ticks.parse::<i64>().ok()? - offset).ok()
+    is_still(ring_path, *ring_id).is_ok()
+        && append(fragment, &blocks).is_ok()
+        && remove_ring(ring_path, *ring_id).is_ok()
 }
 
 /// The blocks to append, each with its header; `None` if the ring holds anything that is no event.
@@ -143,18 +102,14 @@ fn append(fragment: &Fragment, blocks: &[Vec<u8>]) -> io::Result<()> {
         .append(true)
         .custom_flags(flags)
         .open(&fragment.path)?;
-    let metadata = file.metadata()?;
-    if !is_ours(&metadata) || FileId::of(&metadata) != fragment.id {
-        return Err(io::Error::other("not the fragment that was read"));
-    }
     // Whoever holds the lock writes the same; holding it spares the reader the repetition.
     let _ = file.try_lock();
-    if fragment
-        .content
-        .bytes()
-        .last()
-        .is_some_and(|byte| *byte != b'\n')
-    {
+    let (metadata, read) = (file.metadata()?, fragment.content.bytes());
+    let as_read = FileId::of(&metadata) == fragment.id && metadata.len() == read.len() as u64;
+    if !is_ours(&metadata) || !as_read {
+        return Err(io::Error::other("not the fragment as it was read"));
+    }
+    if read.last().is_some_and(|byte| *byte != b'\n') {
         file.write_all(b"\n")?;
     }
     for block in blocks {
@@ -169,11 +124,17 @@ fn is_ours(metadata: &fs::Metadata) -> bool {
     metadata.is_file() && metadata.nlink() == 1 && user.is_ok_and(|user| user == metadata.uid())
 }
 
-fn remove_ring(path: &Path, id: FileId) -> io::Result<()> {
+/// Makes sure that the ring's path still names the file that was read.
+fn is_still(path: &Path, id: FileId) -> io::Result<()> {
     let metadata = fs::symlink_metadata(path)?;
     if !is_ours(&metadata) || FileId::of(&metadata) != id {
         return Err(io::Error::other("not the ring that was read"));
     }
+    Ok(())
+}
+
+fn remove_ring(path: &Path, id: FileId) -> io::Result<()> {
+    is_still(path, id)?;
     fs::remove_file(path)
 }
 
@@ -181,6 +142,7 @@ fn remove_ring(path: &Path, id: FileId) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::blocks::{Piece, split};
+    use crate::death::is_dead_here;
     use crate::fragment::RingFile;
     use crate::ring::{OpenSpan, Slot};
     use crate::sample::header;
@@ -242,6 +204,7 @@ mod tests {
             vec![fragment],
             Some(ring_path),
             Some(RingFile::Read(ring, id)),
+            is_dead_here(header),
         )
     }
 
@@ -328,6 +291,36 @@ mod tests {
             );
             assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 1);
         }
+    }
+
+    /// Settles after `change` was made to what had been read.
+    fn settle_after(change: impl Fn(&Path)) -> (bool, u64, bool) {
+        let dir = tempfile::tempdir().unwrap();
+        let recording = recording(dir.path(), &dead_header(), LINE);
+        let path = recording.fragments[0].path.clone();
+        let assembly = recording.assemble(&[split(recording.fragments[0].content.bytes())]);
+        change(&path);
+        let len = fs::metadata(&path).unwrap().len();
+        let settled = settle(&recording, &assembly, 9);
+        let grown = fs::metadata(&path).unwrap().len() - len;
+        (settled, grown, path.with_extension("ring").exists())
+    }
+
+    #[test]
+    fn what_changed_since_it_was_read_is_left_alone() {
+        let longer = settle_after(|path| {
+            let mut file = File::options().append(true).open(path).unwrap();
+            file.write_all(LINE.as_bytes()).unwrap();
+        });
+        assert_eq!(longer, (false, 0, true), "a fragment that grew");
+        let gone = settle_after(|path| fs::remove_file(path.with_extension("ring")).unwrap());
+        assert_eq!(gone, (false, 0, false), "a ring that was removed");
+        let other = settle_after(|path| {
+            let ring = path.with_extension("ring");
+            fs::write(path.with_extension("new"), "ring").unwrap();
+            fs::rename(path.with_extension("new"), ring).unwrap();
+        });
+        assert_eq!(other, (false, 0, true), "another ring in its place");
     }
 
     #[test]

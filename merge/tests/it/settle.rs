@@ -1,11 +1,13 @@
 //! A merge settles what dead processes of this machine left behind, and nothing else.
 
 use crate::damaged_rings::PID;
-use crate::invocation::RunDir;
+use crate::invocation::{RunDir, trace_merge};
 use crate::writer::line::stream;
 use crate::writer::ring::sign;
 use crate::writer::{Open, Process, Ring, Slot};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
+use std::process::Command;
 
 const OTHER_BOOT: &str = "0b1f7a3e-6c1d-4c55-9a37-1f7f4f9d2c11";
 
@@ -108,15 +110,13 @@ fn a_process_of_another_machine_is_left_alone() {
     assert_eq!(files(&dir), before);
 }
 
-#[test]
-fn a_live_process_is_left_alone() {
-    let dir = killed(true);
-    let (fragment, _) = files(&dir);
-    let (pid, start) = (std::process::id(), start_time());
+/// Gives the killed process's files to process `pid`.
+fn hand_over(dir: &RunDir, pid: u32) {
+    let (fragment, _) = files(dir);
     let text = String::from_utf8(fragment).unwrap();
     let text = text.replace(
         &format!("\"pid\":{PID},\"start_time\":1,"),
-        &format!("\"pid\":{pid},\"start_time\":{start},"),
+        &format!("\"pid\":{pid},\"start_time\":{},", start_time(pid)),
     );
     dir.put(&PID.to_string(), text.as_bytes());
     let ring = dir.fragments().join(format!("trace.{PID}.ring"));
@@ -124,14 +124,94 @@ fn a_live_process_is_left_alone() {
     bytes[24..28].copy_from_slice(&pid.to_ne_bytes());
     sign(&mut bytes);
     std::fs::write(&ring, bytes).unwrap();
+}
+
+#[test]
+fn a_live_process_is_left_alone() {
+    let dir = killed(true);
+    hand_over(&dir, std::process::id());
     let before = files(&dir);
     assert_eq!(dir.merge().report.number("unfinished_spans"), 1);
     assert_eq!(files(&dir), before);
 }
 
-/// This process's start in clock ticks since boot.
-fn start_time() -> u64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+/// Adds spans of another process, more of them than a pipe holds.
+fn put_much(dir: &RunDir) {
+    let on = Process::new(90).main_thread();
+    let lines: Vec<_> = (0..20_000)
+        .map(|number| on.span(1_000_000 + number, 5, "other", ""))
+        .collect();
+    dir.put("90", &stream(&lines));
+}
+
+/// Adds a line to slot 1 of the ring, as its process would.
+fn record_more(dir: &RunDir) {
+    let path = dir.fragments().join(format!("trace.{PID}.ring"));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = Ring::of(&Process::with_ring(PID)).slot_offset(1);
+    let state = u64::from_ne_bytes(*bytes[at..].first_chunk().unwrap());
+    let head = usize::try_from(state >> 16).unwrap();
+    let line = stream(&[Process::new(PID)
+        .main_thread()
+        .span(2_500_000, 5, "late", "")]);
+    bytes[at + 4096 + head..][..line.len()].copy_from_slice(&line);
+    let state = crate::writer::ring::state(1, 0, (head + line.len()) as u64, 1);
+    bytes[at..at + 8].copy_from_slice(&state.to_ne_bytes());
+    std::fs::write(&path, bytes).unwrap();
+}
+
+#[test]
+fn a_process_that_dies_while_its_run_is_merged_loses_nothing() {
+    let dir = killed(true);
+    let pipe = dir.path().join("pipe");
+    if !Command::new("mkfifo")
+        .arg(&pipe)
+        .status()
+        .unwrap()
+        .success()
+    {
+        eprintln!("SKIPPED a_process_that_dies_while_its_run_is_merged_loses_nothing: no mkfifo");
+        return;
+    }
+    let mut victim = Command::new("sleep").arg("600").spawn().unwrap();
+    hand_over(&dir, victim.id());
+    put_much(&dir);
+    let mut merge = trace_merge();
+    let mut merge = merge
+        .args(["-q", "-o"])
+        .args([&pipe, dir.path()])
+        .spawn()
+        .unwrap();
+    let mut output = std::fs::File::open(&pipe).unwrap();
+    output.read_exact(&mut [0]).unwrap();
+    // Everything is read now, and the merge waits for room in the pipe.
+    record_more(&dir);
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    let before = files(&dir);
+    std::io::copy(&mut output, &mut std::io::sink()).unwrap();
+    assert!(merge.wait().unwrap().success());
+    assert!(
+        files(&dir) == before,
+        "what that merge had not seen is kept"
+    );
+    for round in 0..2 {
+        let merged = dir.merge();
+        let names = merged.trace.names();
+        let of_victim: Vec<_> = names.into_iter().filter(|name| *name != "other").collect();
+        assert_eq!(
+            of_victim,
+            ["flushed", "late", "open", "tail"],
+            "round {round}"
+        );
+        assert_eq!(merged.report.number("damage_total"), 0, "round {round}");
+        assert!(!files(&dir).1, "round {round}: settled");
+    }
+}
+
+/// A process's start in clock ticks since boot.
+fn start_time(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, fields) = stat.rsplit_once(')').unwrap();
     fields.split_whitespace().nth(19).unwrap().parse().unwrap()
 }
