@@ -1,19 +1,16 @@
 //! Paths → the fragments to merge, by run.
 
-use crate::fragment::read_header;
+use crate::fragment::{read_front, read_header};
 use crate::{LeftOut, Runs};
 use sa_recorder::format::{
     ANCHOR_RECORD, Anchor, FRAGMENTS_DIR, Metadata, PREVIOUS_DIR, RUN_FILE, RunFile,
     is_fragment_name,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
-
-/// Bytes read of a fragment to find its run and first anchor.
-const FRONT_BYTES: u64 = 1 << 16;
 
 /// A fragment to merge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,9 +89,10 @@ fn one_path(path: &Path, runs: &Runs, inputs: &mut Inputs) {
     let directory = path.parent().map(run_directory);
     inputs.run_directory = inputs.run_directory.take().or(directory);
     let wanted = match runs {
-        Runs::Named(run) => candidate(path.to_owned(), true)
-            .run
-            .is_none_or(|of_file| of_file == *run),
+        Runs::Named(run) => read_front(path, true)
+            .ok()
+            .and_then(|front| read_header(&front))
+            .is_none_or(|header| header.run == *run),
         _ => true,
     };
     if wanted {
@@ -176,7 +174,7 @@ fn subdirectories(path: &Path) -> Vec<PathBuf> {
 }
 
 fn candidate(path: PathBuf, live: bool) -> Candidate {
-    let front = front(&path).unwrap_or_default();
+    let front = read_front(&path, false).unwrap_or_default();
     let run = read_header(&front).map(|header| header.run);
     let time_ns = first_anchor(&front).or_else(|| changed(&path)).unwrap_or(0);
     Candidate {
@@ -185,17 +183,6 @@ fn candidate(path: PathBuf, live: bool) -> Candidate {
         time_ns,
         live,
     }
-}
-
-fn front(path: &Path) -> io::Result<Vec<u8>> {
-    let mut front = Vec::new();
-    // A FIFO among the files must not be waited for.
-    if fs::symlink_metadata(path)?.is_file() {
-        File::open(path)?
-            .take(FRONT_BYTES)
-            .read_to_end(&mut front)?;
-    }
-    Ok(front)
 }
 
 fn first_anchor(front: &[u8]) -> Option<u64> {
@@ -218,7 +205,7 @@ fn newest_run(directory: &Path, candidates: &[Candidate]) -> Option<String> {
         .iter()
         .filter(|candidate| candidate.live)
         .collect();
-    let stated = fs::read(directory.join(RUN_FILE))
+    let stated = read_front(&directory.join(RUN_FILE), false)
         .ok()
         .and_then(|bytes| serde_json::from_slice::<RunFile>(&bytes).ok());
     if let Some(stated) = stated

@@ -113,6 +113,21 @@ fn a_pipe_named_like_a_fragment_does_not_hang() {
 }
 
 #[test]
+fn a_pipe_or_a_device_named_like_the_run_file_is_not_read() {
+    let dir = good();
+    let run = dir.path().join("run");
+    std::os::unix::fs::symlink("/dev/zero", &run).unwrap();
+    assert_eq!(dir.merge().trace.names(), ["good"]);
+    std::fs::remove_file(&run).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&run).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED a_pipe_or_a_device_named_like_the_run_file_is_not_read: no mkfifo");
+        return;
+    }
+    assert_eq!(dir.merge().trace.names(), ["good"]);
+}
+
+#[test]
 fn a_fragment_without_permission_is_unreadable() {
     let dir = good();
     let path = dir.put("96", b"{}\n");
