@@ -2,19 +2,21 @@
 
 use crate::sink::Target;
 use crate::{Error, Output};
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
+/// Most links followed from a named output, as many as the kernel follows.
+const MAX_LINKS: u32 = 40;
+
 /// Where a trace is being written.
-pub(crate) enum Destination {
-    /// A temporary file that becomes `path`.
-    Replace(NamedTempFile, PathBuf),
-    /// A device or pipe, written as it is.
-    Direct(PathBuf),
-    /// The standard output.
-    Stdout,
+pub(crate) struct Destination {
+    /// As it was named; `None` for the standard output.
+    path: Option<PathBuf>,
+    /// What takes the name of a file at the end; a device or pipe is written as it is.
+    temporary: Option<(NamedTempFile, PathBuf)>,
 }
 
 impl Destination {
@@ -25,7 +27,11 @@ impl Destination {
     ) -> Result<(Destination, Target), Error> {
         let path = match (output, default_directory) {
             (Output::Stdout, _) => {
-                return Ok((Destination::Stdout, Target::Stream(Box::new(io::stdout()))));
+                let destination = Destination {
+                    path: None,
+                    temporary: None,
+                };
+                return Ok((destination, Target::Stream(Box::new(io::stdout()))));
             }
             (Output::File(path), _) => path.clone(),
             (Output::Default, Some(directory)) => directory.join(sa_recorder::format::TRACE_FILE),
@@ -33,62 +39,33 @@ impl Destination {
                 return Err(Error::Usage("no output: name one with -o".to_owned()));
             }
         };
-        let failed = |source| Error::Write {
+        let opened = match output {
+            Output::File(_) => open_named(&path),
+            // In a run directory anything may have been planted: it is replaced like any old trace.
+            _ => replace(&path, fs::symlink_metadata(&path).ok().as_ref()),
+        };
+        let (target, temporary) = opened.map_err(|source| Error::Write {
             path: path.clone(),
             source,
-        };
-        let named = matches!(output, Output::File(_));
-        let there = if named {
-            fs::metadata(&path) // the user may name a link
-        } else {
-            fs::symlink_metadata(&path)
-        };
-        if there.as_ref().is_ok_and(fs::Metadata::is_dir) {
-            return Err(failed(io::Error::from(io::ErrorKind::IsADirectory)));
-        }
-        // In a run directory a pipe or a device was planted: it is replaced like any old trace.
-        if named && there.is_ok_and(|metadata| !metadata.is_file()) {
-            let file = File::options().write(true).open(&path).map_err(failed)?;
-            return Ok((Destination::Direct(path), Target::Stream(Box::new(file))));
-        }
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let temporary = tempfile::Builder::new()
-            .prefix(&format!("{name}."))
-            .suffix(".tmp")
-            .tempfile_in(directory);
-        let temporary = temporary.map_err(failed)?;
-        let file = temporary.as_file().try_clone().map_err(failed)?;
-        Ok((Destination::Replace(temporary, path), Target::File(file)))
+        })?;
+        let path = Some(path);
+        Ok((Destination { path, temporary }, target))
     }
 
     /// Gives the trace its name; the path, unless it is the standard output.
     pub(crate) fn finish(self) -> Result<Option<PathBuf>, Error> {
-        match self {
-            Destination::Stdout => Ok(None),
-            Destination::Direct(path) => Ok(Some(path)),
-            Destination::Replace(temporary, path) => match temporary.persist(&path) {
-                Ok(_) => Ok(Some(path)),
-                Err(error) => Err(Error::Write {
-                    path,
-                    source: error.error,
-                }),
-            },
+        if let Some((temporary, path)) = self.temporary {
+            temporary.persist(&path).map_err(|error| Error::Write {
+                path,
+                source: error.error,
+            })?;
         }
+        Ok(self.path)
     }
 
     /// The path that will be written.
     pub(crate) fn path(&self) -> Option<&Path> {
-        match self {
-            Destination::Stdout => None,
-            Destination::Direct(path) | Destination::Replace(_, path) => Some(path),
-        }
+        self.path.as_deref()
     }
 
     /// Whether the trace is compressed.
@@ -96,4 +73,68 @@ impl Destination {
         self.path()
             .is_some_and(|path| path.extension().is_some_and(|extension| extension == "gz"))
     }
+}
+
+type Opened = (Target, Option<(NamedTempFile, PathBuf)>);
+
+/// Opens an output that the user named: a link is followed, and what is no file is written as it is.
+fn open_named(path: &Path) -> io::Result<Opened> {
+    let there = fs::metadata(path).ok();
+    let is_file = there.as_ref().is_none_or(Metadata::is_file);
+    let is_folder = there.as_ref().is_some_and(Metadata::is_dir);
+    match linked_file(path)? {
+        Some(file) if is_file || is_folder => replace(&file, there.as_ref()),
+        // Appending is the same for devices and pipes, and leaves alone what a descriptor's file held before.
+        _ => {
+            let file = File::options().append(true).open(path)?;
+            Ok((Target::Stream(Box::new(file)), None))
+        }
+    }
+}
+
+/// The file at the end of the links that start at `path`, whether it is there or not; `None` if they lead through `/proc`, whose links to
+/// descriptors cannot be replaced.
+fn linked_file(path: &Path) -> io::Result<Option<PathBuf>> {
+    let mut file = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let folder = folder_of(&file).to_owned();
+        if fs::canonicalize(&folder)?.starts_with("/proc") {
+            return Ok(None);
+        }
+        match fs::read_link(&file) {
+            Ok(to) => file = folder.join(to),
+            Err(_) => return Ok(Some(file)),
+        }
+    }
+    Err(io::Error::other("too many links"))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Opens a temporary file that becomes `path`, with the mode of what is there.
+fn replace(path: &Path, there: Option<&Metadata>) -> io::Result<Opened> {
+    if there.is_some_and(Metadata::is_dir) {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    let name = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let temporary = tempfile::Builder::new()
+        .prefix(&format!("{name}."))
+        .suffix(".tmp")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder_of(path))?;
+    let file = temporary.as_file().try_clone()?;
+    // Another user's file has no say in who may read the trace.
+    let user = file.metadata()?.uid();
+    if let Some(old) = there.filter(|old| old.is_file() && old.uid() == user) {
+        file.set_permissions(Permissions::from_mode(old.mode() & 0o777))?;
+    }
+    Ok((Target::File(file), Some((temporary, path.to_owned()))))
 }

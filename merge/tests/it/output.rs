@@ -4,6 +4,7 @@ use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::trace::Trace;
 use crate::writer::{Fragment, Process};
 use std::io::Read;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -237,4 +238,70 @@ fn the_report_into_a_closed_pipe_is_no_error() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+#[test]
+fn a_named_link_stays_and_its_file_is_replaced() {
+    let dir = run(10);
+    let folder = tempfile::tempdir().unwrap();
+    let (link, file) = (folder.path().join("link.json"), folder.path().join("sub"));
+    std::fs::create_dir(&file).unwrap();
+    let file = file.join("real.json");
+    symlink("sub/real.json", &link).unwrap();
+    for round in ["dangling", "there"] {
+        merge(&dir, &link);
+        assert!(link.is_symlink(), "{round}");
+        assert!(!file.is_symlink() && file.exists(), "{round}");
+        let trace = Trace::parse(&std::fs::read(&link).unwrap());
+        assert_eq!(trace.shown().count(), 10, "{round}");
+    }
+    assert_eq!(names(folder.path()), ["link.json", "sub"]);
+}
+
+#[test]
+fn the_default_output_follows_no_link() {
+    let dir = run(10);
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other");
+    std::fs::write(&other, "kept").unwrap();
+    symlink(&other, dir.path().join("trace.json")).unwrap();
+    assert_eq!(Ended::of(trace_merge().arg(dir.path())).code, 0);
+    assert_eq!(std::fs::read(&other).unwrap(), b"kept");
+    assert!(!dir.path().join("trace.json").is_symlink());
+}
+
+#[test]
+fn a_link_to_a_descriptor_is_written_as_it_is() {
+    let dir = run(10);
+    let link = dir.path().join("stdout");
+    symlink("/proc/self/fd/1", &link).unwrap();
+    let file = dir.path().join("taken");
+    std::fs::write(&file, "before\n").unwrap();
+    let stdout = std::fs::File::options().append(true).open(&file).unwrap();
+    let ended = Ended::of_streams(
+        trace_merge()
+            .args(["-q", "-o"])
+            .args([&link, dir.path()])
+            .stdout(stdout)
+            .stderr(Stdio::piped()),
+    );
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(link.is_symlink());
+    let bytes = std::fs::read(&file).unwrap();
+    let trace = bytes.strip_prefix(b"before\n").unwrap();
+    assert_eq!(Trace::parse(trace).shown().count(), 10);
+}
+
+#[test]
+fn a_trace_has_the_mode_of_the_old_one_or_what_the_umask_leaves() {
+    let dir = run(10);
+    let path = dir.path().join("out.json");
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    merge(&dir, &path);
+    let plain = dir.path().join("plain");
+    std::fs::write(&plain, "").unwrap();
+    assert_eq!(mode(&path), mode(&plain));
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
+    merge(&dir, &path);
+    assert_eq!(mode(&path), 0o640);
 }
