@@ -43,8 +43,11 @@ struct Candidate {
 pub(crate) fn find(paths: &[PathBuf], runs: &Runs) -> Inputs {
     let mut inputs = Inputs::default();
     for path in paths {
-        for path in expanded(path) {
-            one_path(&path, runs, &mut inputs);
+        match matches(path) {
+            Some(found) => found
+                .iter()
+                .for_each(|path| one_path(path, false, runs, &mut inputs)),
+            None => one_path(path, true, runs, &mut inputs),
         }
     }
     inputs.files.sort();
@@ -54,21 +57,26 @@ pub(crate) fn find(paths: &[PathBuf], runs: &Runs) -> Inputs {
     inputs
 }
 
-/// The matches of a pattern that no shell expanded; everything else as it is.
-fn expanded(path: &Path) -> Vec<PathBuf> {
-    let text = path.to_string_lossy();
-    if path.exists() || !text.contains(['*', '?', '[']) {
-        return vec![path.to_owned()];
+/// The matches of a pattern that no shell expanded; `None` for a path that stands for itself. What a pattern finds through a link is not
+/// taken: only what is named in full may be one.
+fn matches(path: &Path) -> Option<Vec<PathBuf>> {
+    let is_pattern = |path: &Path| path.to_string_lossy().contains(['*', '?', '[']);
+    if path.exists() || !is_pattern(path) {
+        return None;
     }
-    let matches = glob::glob(&text).into_iter().flatten().flatten();
-    let wanted: Vec<_> = matches
-        .filter(|path| path.is_dir() || is_fragment(path))
+    let fixed = path.ancestors().find(|path| !is_pattern(path));
+    let is_linked = |found: &Path| {
+        let found = found.ancestors().take_while(|path| Some(*path) != fixed);
+        found.into_iter().any(Path::is_symlink)
+    };
+    let found = glob::glob(&path.to_string_lossy());
+    let wanted: Vec<_> = found
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|path| (path.is_dir() || is_fragment(path)) && !is_linked(path))
         .collect();
-    if wanted.is_empty() {
-        vec![path.to_owned()]
-    } else {
-        wanted
-    }
+    (!wanted.is_empty()).then_some(wanted)
 }
 
 fn is_fragment(path: &Path) -> bool {
@@ -77,7 +85,7 @@ fn is_fragment(path: &Path) -> bool {
         .is_some_and(is_fragment_name)
 }
 
-fn one_path(path: &Path, runs: &Runs, inputs: &mut Inputs) {
+fn one_path(path: &Path, named: bool, runs: &Runs, inputs: &mut Inputs) {
     if path.is_dir() {
         let directory = run_directory(path);
         if let Err(error) = directory_files(path, &directory, runs, inputs) {
@@ -86,10 +94,13 @@ fn one_path(path: &Path, runs: &Runs, inputs: &mut Inputs) {
         inputs.run_directory.get_or_insert(directory);
         return;
     }
-    let directory = path.parent().map(run_directory);
-    inputs.run_directory = inputs.run_directory.take().or(directory);
+    if let Some(directory) = path.parent().filter(|_| path.exists()) {
+        inputs
+            .run_directory
+            .get_or_insert_with(|| run_directory(directory));
+    }
     let wanted = match runs {
-        Runs::Named(run) => read_front(path, true)
+        Runs::Named(run) => read_front(path, named)
             .ok()
             .and_then(|front| read_header(&front))
             .is_none_or(|header| header.run == *run),
@@ -98,7 +109,7 @@ fn one_path(path: &Path, runs: &Runs, inputs: &mut Inputs) {
     if wanted {
         inputs.files.push(Input {
             path: path.to_owned(),
-            named: true,
+            named,
         });
     }
 }
@@ -122,8 +133,12 @@ fn directory_files(
 ) -> io::Result<()> {
     let mut candidates = Vec::new();
     list(path, true, &mut candidates)?;
-    if path == directory {
-        list_if_there(&path.join(FRAGMENTS_DIR), true, None, &mut candidates)?;
+    let fragments = path.join(FRAGMENTS_DIR);
+    if path == directory && fragments.is_symlink() {
+        let why = "a link, which is followed only if it is named".to_owned();
+        inputs.unreadable.push((fragments, why));
+    } else if path == directory {
+        list_if_there(&fragments, true, None, &mut candidates)?;
     }
     for run in subdirectories(&directory.join(PREVIOUS_DIR)) {
         let name = run
@@ -143,6 +158,9 @@ fn list_if_there(
     into: &mut Vec<Candidate>,
 ) -> io::Result<()> {
     let before = into.len();
+    if path.is_symlink() {
+        return Ok(());
+    }
     match list(path, live, into) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -163,11 +181,15 @@ fn list(path: &Path, live: bool, into: &mut Vec<Candidate>) -> io::Result<()> {
     Ok(())
 }
 
+/// The directories in a directory; through links nothing is found.
 fn subdirectories(path: &Path) -> Vec<PathBuf> {
+    if path.is_symlink() {
+        return Vec::new();
+    }
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     let mut directories: Vec<_> = entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
         .map(|entry| entry.path())
-        .filter(|path| path.is_dir())
         .collect();
     directories.sort();
     directories

@@ -237,3 +237,54 @@ fn other_files_in_the_folder_are_left_alone() {
         b"not ours"
     );
 }
+
+#[test]
+fn linked_directories_are_not_looked_into() {
+    let outside = three_runs();
+    let dir = three_runs();
+    std::fs::remove_dir_all(dir.path().join("previous").join(RUNS[0])).unwrap();
+    let linked_run = dir.path().join("previous/linked");
+    std::os::unix::fs::symlink(outside.fragments(), &linked_run).unwrap();
+    assert_eq!(names(&["--all-runs"], &dir), ["middle", "newest"]);
+    let linked = RunDir::new();
+    std::fs::remove_dir(linked.fragments()).unwrap();
+    for name in ["fragments", "previous"] {
+        std::os::unix::fs::symlink(outside.path().join(name), linked.path().join(name)).unwrap();
+    }
+    let ended = Ended::of(trace_merge().arg("--all-runs").arg(linked.path()));
+    assert_eq!(ended.code, 2, "{ended:?}");
+    assert!(ended.stderr.contains("a link"), "{}", ended.stderr);
+    let named = linked.fragments();
+    assert_eq!(Merged::of(&[], &[&named]).trace.names(), ["newest"]);
+}
+
+#[test]
+fn a_pattern_finds_nothing_through_links() {
+    let (outside, dir) = (three_runs(), three_runs());
+    for (target, link) in [
+        (outside.fragments(), dir.path().join("linked")),
+        (
+            outside.fragments().join("trace.30.jsonl"),
+            dir.fragments().join("trace.31.jsonl"),
+        ),
+    ] {
+        std::os::unix::fs::symlink(target, link).unwrap();
+    }
+    let merged = Merged::of(&[], &[&dir.path().join("*/trace.*.jsonl")]);
+    assert_eq!(merged.trace.names(), ["newest"]);
+    assert_eq!(merged.report.number("damage_total"), 0);
+}
+
+#[test]
+fn a_path_that_is_not_there_does_not_say_where_the_trace_goes() {
+    let (dir, folder) = (three_runs(), tempfile::tempdir().unwrap());
+    let ended = Ended::of(
+        trace_merge()
+            .arg("nope")
+            .arg(dir.path())
+            .current_dir(folder.path()),
+    );
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(dir.path().join("trace.json").exists());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
