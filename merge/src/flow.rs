@@ -1,5 +1,6 @@
 //! Flow and async ids: what the line says, and the one number that stands for it in the whole trace.
 
+use crate::json::{Fields, Span};
 use crate::line::Event;
 use crate::number::unquoted;
 use serde::Deserialize;
@@ -25,15 +26,21 @@ pub(crate) fn has_id(phase: u8) -> bool {
     matches!(phase, b's' | b't' | b'f' | b'b' | b'n' | b'e')
 }
 
-/// The id of an event in the trace, `None` if it has none that can be read.
-pub(crate) fn trace_id(event: &Event<'_>, ordinal: u64) -> Option<u64> {
-    if event.fields.id2.is_some() {
-        return of_id2(member_value(event.fields.id2.of(event.line)), ordinal);
+/// The id of an event in the trace and the member it stands in, `None` if it has none that can be read.
+pub(crate) fn trace_id(event: &Event<'_>, ordinal: u64) -> Option<(u64, Span)> {
+    let Fields { id, id2, .. } = event.fields;
+    if id2.is_some()
+        && let Some(scoped) = of_id2(member_value(id2.of(event.line)), ordinal)
+    {
+        return Some((scoped, id2));
     }
-    if event.fields.id.is_some() {
-        return Some(of_id(member_value(event.fields.id.of(event.line)), ordinal));
-    }
-    None
+    let plain = || of_id(member_value(id.of(event.line)), ordinal);
+    id.is_some().then(|| (plain(), id))
+}
+
+/// The id that binds an event of any phase to a flow, in the trace.
+pub(crate) fn trace_bind_id(event: &Event<'_>, ordinal: u64) -> u64 {
+    of_id(member_value(event.fields.bind_id.of(event.line)), ordinal)
 }
 
 /// What follows the colon of `"id": value`; the key holds no colon.
@@ -106,9 +113,11 @@ fn hashed(id: Result<u64, &[u8]>, seed: u64) -> u64 {
     HASHED | hash >> 1
 }
 
-/// Appends `"id":"0x…"`.
-pub(crate) fn write_id(id: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(br#""id":"0x"#);
+/// Appends `"<key>":"0x…"`.
+pub(crate) fn write_id(key: &str, id: u64, out: &mut Vec<u8>) {
+    out.push(b'"');
+    out.extend_from_slice(key.as_bytes());
+    out.extend_from_slice(br#"":"0x"#);
     let digits = (u64::BITS - id.leading_zeros()).div_ceil(4).max(1);
     out.extend(
         (0..digits)
@@ -125,7 +134,7 @@ mod tests {
 
     fn id(member: &str, ordinal: u64) -> Option<u64> {
         let line = format!(r#"{{"ph":"s","ts":1,"pid":1,{member}}}"#);
-        trace_id(&parse(line.as_bytes()).expect("an event"), ordinal)
+        trace_id(&parse(line.as_bytes()).expect("an event"), ordinal).map(|(id, _)| id)
     }
 
     #[test]
@@ -153,12 +162,13 @@ mod tests {
         assert_ne!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-1""#, 2));
         assert_ne!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-2""#, 1));
         assert_eq!(id(r#""id2":{}"#, 1), None);
+        assert_eq!(id(r#""id":5,"id2":{}"#, 1), id(r#""id":5"#, 1));
     }
 
     #[test]
     fn writes_hexadecimal() {
         let mut out = Vec::new();
-        write_id(1 << 40 | 0x1f, &mut out);
+        write_id("id", 1 << 40 | 0x1f, &mut out);
         assert_eq!(out, br#""id":"0x1000000001f""#);
     }
 }

@@ -56,7 +56,7 @@ pub(crate) type Explained = (StreamKey, Range<u64>);
 pub(crate) struct Index {
     pub(crate) threads: HashMap<(i64, i64), Activity>,
     pub(crate) phases: BTreeMap<u8, u64>,
-    /// Whether there is damage, or a line that repeats a key: such lines are scanned as carefully again.
+    /// Whether there is damage, or a line that repeats a key or has an id behind its front: such lines are scanned as carefully again.
     pub(crate) odd: bool,
     /// The last `process_name` of each pid.
     pub(crate) process_names: HashMap<i64, String>,
@@ -148,7 +148,7 @@ impl Indexer {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        self.index.odd |= event.fields.repeated;
+        self.index.odd |= event.fields.repeated | event.fields.bind_id.is_some();
         if event.is_metadata() && !self.metadata(event) {
             return;
         }

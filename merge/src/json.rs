@@ -45,6 +45,8 @@ pub struct Fields {
     pub id: Span,
     /// `id2`, from its key on
     pub id2: Span,
+    /// `bind_id`, from its key on
+    pub bind_id: Span,
     /// `name`
     pub name: Span,
     /// `cat`
@@ -154,6 +156,7 @@ fn note(fields: &mut Fields, key: &[u8], key_start: usize, value: Span) {
         b"tid" => (&mut fields.tid, value),
         b"id" => (&mut fields.id, from_key),
         b"id2" => (&mut fields.id2, from_key),
+        b"bind_id" => (&mut fields.bind_id, from_key),
         b"name" => (&mut fields.name, value),
         b"cat" => (&mut fields.cat, value),
         b"args" => (&mut fields.args, value),

@@ -24,12 +24,13 @@ enum Edit {
     Ts,
     Dur,
     Id(u64),
+    BindId(u64),
     OtherId,
 }
 
-/// Up to six edits in the order of their places.
+/// Up to seven edits in the order of their places.
 struct Edits {
-    list: [(usize, usize, Edit); 6],
+    list: [(usize, usize, Edit); 7],
     len: usize,
 }
 
@@ -70,7 +71,8 @@ fn write_edits(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<
             }
             Edit::Ts => write_micros((event.ts_ns + shift_ns).max(0).unsigned_abs(), out),
             Edit::Dur => write_micros(event.dur_ns.unsigned_abs(), out),
-            Edit::Id(id) => flow::write_id(*id, out),
+            Edit::Id(id) => flow::write_id("id", *id, out),
+            Edit::BindId(id) => flow::write_id("bind_id", *id, out),
             Edit::OtherId => out.extend_from_slice(br#""id_""#),
         }
     }
@@ -83,7 +85,8 @@ fn takes_three_edits(event: &Event<'_>) -> bool {
     let Fields { ts, pid, tid, .. } = event.fields;
     let time_outside = ts.end < pid.start || tid.end < ts.start;
     let in_order = pid.end < tid.start && time_outside;
-    in_order && !event.is_metadata() && !event.rounds_dur && !flow::has_id(event.phase)
+    let has_id = flow::has_id(event.phase) || event.fields.bind_id.is_some();
+    in_order && !event.is_metadata() && !event.rounds_dur && !has_id
 }
 
 /// Writes such a line without a list of edits, which would cost as much as all the copying.
@@ -115,7 +118,7 @@ fn write_in_order(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut V
 fn plan(event: &Event<'_>, target: &Target) -> Edits {
     let fields = &event.fields;
     let mut edits = Edits {
-        list: [(0, 0, Edit::Pid); 6],
+        list: [(0, 0, Edit::Pid); 7],
         len: 0,
     };
     edits.add(fields.pid.start, fields.pid.end, Edit::Pid);
@@ -131,17 +134,21 @@ fn plan(event: &Event<'_>, target: &Target) -> Edits {
         edits.add(fields.dur.start, fields.dur.end, Edit::Dur);
     }
     if flow::has_id(event.phase)
-        && let Some(id) = flow::trace_id(event, target.ordinal)
+        && let Some((id, from)) = flow::trace_id(event, target.ordinal)
     {
-        let from = if fields.id2.is_some() {
-            fields.id2
-        } else {
-            fields.id
-        };
         edits.add(from.start, from.end, Edit::Id(id));
-        if fields.id2.is_some() && fields.id.is_some() {
-            edits.add(fields.id.start, fields.id.start + 4, Edit::OtherId);
+        let (other, key) = if from == fields.id {
+            (fields.id2, r#""id2""#)
+        } else {
+            (fields.id, r#""id""#)
+        };
+        if other.is_some() {
+            edits.add(other.start, other.start + key.len(), Edit::OtherId);
         }
+    }
+    if fields.bind_id.is_some() {
+        let id = flow::trace_bind_id(event, target.ordinal);
+        edits.add(fields.bind_id.start, fields.bind_id.end, Edit::BindId(id));
     }
     edits
 }
@@ -200,6 +207,14 @@ mod tests {
             (
                 r#"{"ph":"b","pid":1,"tid":2,"ts":3,"id":5,"id2":{"local":"0x1"}}"#,
                 r#"{"ph":"b","pid":7,"tid":8,"ts":2.000,"id_":5,"id":"0x10000000001"}"#,
+            ),
+            (
+                r#"{"ph":"b","pid":1,"tid":2,"ts":3,"id":5,"id2":{}}"#,
+                r#"{"ph":"b","pid":7,"tid":8,"ts":2.000,"id":"0x10000000005","id_":{}}"#,
+            ),
+            (
+                r#"{"name":"a","cat":"b","ph":"X","ts":5,"dur":7,"pid":1,"tid":2,"bind_id":"0x1f","flow_out":true}"#,
+                r#"{"name":"a","cat":"b","ph":"X","ts":4.000,"dur":7,"pid":7,"tid":8,"bind_id":"0x1000000001f","flow_out":true}"#,
             ),
             (
                 r#"{"ph":"M","pid":1,"tid":0,"ts":5,"name":"process_name"}"#,

@@ -258,3 +258,31 @@ fn an_event_of_another_pid_in_a_foreign_fragment_is_another_process() {
     let trace = dir.merge().trace;
     assert_ne!(track(&trace, "mine").0, track(&trace, "other").0);
 }
+
+#[test]
+fn flows_bound_by_an_id_of_any_phase_stay_within_their_process() {
+    let dir = crate::invocation::RunDir::new();
+    for pid in [41, 42] {
+        let line = |ts: u32, way: &str| {
+            format!(
+                "{{\"name\":\"a\",\"cat\":\"b\",\"ph\":\"X\",\"ts\":{ts},\"dur\":5,\"pid\":{pid},\"tid\":1,\"bind_id\":\"0x7\",\"{way}\":true}}\n"
+            )
+        };
+        dir.put(
+            &pid.to_string(),
+            (line(10, "flow_out") + &line(20, "flow_in")).as_bytes(),
+        );
+    }
+    let text = String::from_utf8(dir.merge().bytes).unwrap();
+    let ids: Vec<_> = text
+        .split("\"bind_id\":")
+        .skip(1)
+        .map(|rest| &rest[..16])
+        .collect();
+    let different: std::collections::BTreeSet<_> = ids.iter().collect();
+    assert_eq!((ids.len(), different.len()), (4, 2), "{ids:?}");
+    assert!(
+        ids.iter()
+            .all(|id| id.starts_with("\"0x") && !id.starts_with("\"0x7\""))
+    );
+}
