@@ -12,7 +12,6 @@ use crate::sink::{Scratch, Sink, document_head, document_tail};
 use crate::source::{Chunk, Source};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// The second pass.
 pub(crate) struct Job<'a> {
@@ -24,52 +23,45 @@ pub(crate) struct Job<'a> {
 }
 
 impl Job<'_> {
-    pub(crate) fn run(&self, threads: usize, report: &Report) -> std::io::Result<()> {
+    /// Hands the whole trace to the sink, which keeps the first error.
+    pub(crate) fn run(&self, threads: usize, report: &Report) {
         let mut scratch = Scratch::default();
         scratch.text = document_head(&other_data(report));
-        self.sink.put(0, &mut scratch, false)?;
+        if !self.sink.put(0, &mut scratch, false) {
+            return;
+        }
         let next = AtomicUsize::new(0);
-        let error = Mutex::new(None);
         let first = self.chunks.iter().position(|chunk| chunk.events > 0);
         std::thread::scope(|scope| {
             for _ in 0..threads.min(self.chunks.len()) {
-                scope.spawn(|| {
-                    if let Err(failure) = self.work(&next, first) {
-                        self.sink.fail();
-                        error
-                            .lock()
-                            .unwrap_or_else(PoisonError::into_inner)
-                            .get_or_insert(failure);
-                    }
-                });
+                scope.spawn(|| self.work(&next, first));
             }
         });
-        if let Some(failure) = error.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            return Err(failure);
-        }
         scratch.text.clear();
         for line in metadata_lines(&self.plan.identities.processes) {
             scratch.text.extend_from_slice(b",\n");
             scratch.text.extend_from_slice(line.as_bytes());
         }
         scratch.text.extend_from_slice(document_tail());
-        self.sink.put(self.chunks.len() + 1, &mut scratch, true)
+        self.sink.put(self.chunks.len() + 1, &mut scratch, true);
     }
 
-    /// Takes chunks until there are none left.
-    fn work(&self, next: &AtomicUsize, first: Option<usize>) -> std::io::Result<()> {
+    /// Takes chunks until there are none left, or the trace cannot be written.
+    fn work(&self, next: &AtomicUsize, first: Option<usize>) {
         let mut scratch = Scratch::default();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(chunk) = self.chunks.get(number) else {
-                return Ok(());
+                return;
             };
             scratch.text.clear();
             self.copy(chunk, &mut scratch.text);
             if first == Some(number) {
                 scratch.text.remove(0);
             }
-            self.sink.put(number + 1, &mut scratch, false)?;
+            if !self.sink.put(number + 1, &mut scratch, false) {
+                return;
+            }
         }
     }
 

@@ -62,8 +62,7 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
     };
     let path = destination.path().map(Path::to_owned).unwrap_or_default();
     let failed = |source| Error::of_write(&path, source);
-    job.run(pool.current_num_threads(), &report)
-        .map_err(failed)?;
+    job.run(pool.current_num_threads(), &report);
     report.output_bytes = sink.finish().map_err(failed)?;
     report.output = destination.finish()?;
     if options.settle {

@@ -31,7 +31,8 @@ struct Turn {
     /// Number of the chunk that may place itself now.
     index: usize,
     offset: u64,
-    failed: bool,
+    /// The first error: those who only wait for their turn have none of their own.
+    failure: Option<io::Error>,
     crc: flate2::Crc,
     stream: Option<Box<dyn Write + Send>>,
 }
@@ -52,7 +53,7 @@ impl Sink {
         let turn = Turn {
             index: 0,
             offset: 0,
-            failed: false,
+            failure: None,
             crc: flate2::Crc::new(),
             stream,
         };
@@ -64,17 +65,18 @@ impl Sink {
         }
     }
 
-    /// Writes chunk `index`, whose text is in `scratch`; waits for the chunks before it to have their place.
-    pub(crate) fn put(&self, index: usize, scratch: &mut Scratch, last: bool) -> io::Result<()> {
+    /// Writes chunk `index`, whose text is in `scratch`; waits for the chunks before it to have their place. Tells whether the trace goes
+    /// on; [`finish`](Sink::finish) says why if not.
+    pub(crate) fn put(&self, index: usize, scratch: &mut Scratch, last: bool) -> bool {
         if self.compress {
             scratch.packed.compress(&scratch.text, index == 0);
         }
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        while turn.index != index && !turn.failed {
+        while turn.index != index && turn.failure.is_none() {
             turn = self.next.wait(turn).unwrap_or_else(PoisonError::into_inner);
         }
-        if turn.failed {
-            return Err(io::Error::other("another chunk could not be written"));
+        if turn.failure.is_some() {
+            return false;
         }
         let bytes = if self.compress {
             turn.crc.combine(&scratch.packed.crc);
@@ -87,40 +89,79 @@ impl Sink {
         };
         let offset = turn.offset;
         turn.offset += bytes.len() as u64;
-        let streamed = turn
-            .stream
-            .as_mut()
-            .map_or(Ok(()), |stream| stream.write_all(bytes));
-        turn.failed = streamed.is_err();
+        if let Some(stream) = &mut turn.stream {
+            turn.failure = stream.write_all(bytes).err();
+        }
         turn.index += 1;
+        let goes_on = turn.failure.is_none();
         drop(turn);
         self.next.notify_all();
-        streamed?;
-        let Some(file) = &self.file else {
-            return Ok(());
-        };
-        file.write_all_at(bytes, offset)
-            .inspect_err(|_| self.fail())
+        let written = self.file.as_ref().filter(|_| goes_on);
+        match written.map(|file| file.write_all_at(bytes, offset)) {
+            Some(Err(failure)) => self.fail(failure),
+            _ => goes_on,
+        }
     }
 
-    /// Lets everybody who waits give up.
-    pub(crate) fn fail(&self) {
-        self.turn
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .failed = true;
+    /// Notes a failure, and lets everybody who waits give up.
+    fn fail(&self, failure: io::Error) -> bool {
+        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        turn.failure.get_or_insert(failure);
         self.next.notify_all();
+        false
     }
 
-    /// Ends the trace; gives its length in bytes.
+    /// Ends the trace; gives its length in bytes, or the first error.
     pub(crate) fn finish(self) -> io::Result<u64> {
         let mut turn = self
             .turn
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
+        if let Some(failure) = turn.failure {
+            return Err(failure);
+        }
         if let Some(stream) = &mut turn.stream {
             stream.flush()?;
         }
         Ok(turn.offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pipe whose reader went away once another chunk waits.
+    struct Closed(std::sync::mpsc::Receiver<()>);
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_first_error_is_the_one_that_is_told() {
+        let (waits, closed) = std::sync::mpsc::channel();
+        let sink = Sink::new(Target::Stream(Box::new(Closed(closed))), false);
+        let put = |index| {
+            let mut scratch = Scratch::default();
+            scratch.text.push(b'x');
+            sink.put(index, &mut scratch, false)
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _ = waits.send(());
+                assert!(!put(1));
+            });
+            assert!(!put(0));
+        });
+        let error = sink.finish().expect_err("a closed pipe");
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
     }
 }
