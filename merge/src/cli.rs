@@ -1,7 +1,7 @@
 //! The command line: arguments → [`Options`], report and exit code. Nothing else knows clap.
 
 use clap::{ArgGroup, Parser, ValueEnum};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trace_merge::{Error, Options, Output, Report, Runs, merge};
@@ -17,6 +17,9 @@ Examples:
 Exit status: 0 done, 1 something was damaged or lost and --strict was given, 2 nothing usable or bad usage.";
 
 /// Stitches the fragments of many processes into one Chrome trace that Perfetto opens.
+///
+/// Afterwards the fragments of dead processes of this machine are settled: what their rings still held is appended to them, and the
+/// rings are removed.
 #[derive(Parser)]
 #[command(name = "trace-merge", version, after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 #[command(group = ArgGroup::new("runs").args(["run", "previous", "all_runs"]))]
@@ -36,6 +39,9 @@ struct Arguments {
     /// Merge all runs into one trace
     #[arg(long)]
     all_runs: bool,
+    /// Leave the inputs as they are: append nothing to the fragments of dead processes, remove no ring
+    #[arg(long)]
+    no_settle: bool,
     /// Exit with 1 if anything was damaged or lost
     #[arg(long)]
     strict: bool,
@@ -92,6 +98,7 @@ fn options(
     }
     let mut options = Options {
         threads: arguments.threads,
+        settle: !arguments.no_settle,
         ..Options::new(arguments.paths.clone())
     };
     if options.paths.is_empty() {
@@ -140,15 +147,27 @@ fn from_environment(
 fn finish(arguments: &Arguments, report: &Report) -> ExitCode {
     match arguments.report {
         ReportForm::Json => {
-            let text = serde_json::to_string_pretty(report).unwrap_or_default();
-            // A reader that went away has what it wanted.
-            let _ = writeln!(std::io::stdout(), "{text}");
+            if let Err(error) = print_json(report) {
+                say(&format!("report: {error}"));
+                return ExitCode::from(2);
+            }
         }
         ReportForm::Text if !arguments.quiet => report.text().lines().for_each(say_plain),
         _ => {}
     }
     let failed = arguments.strict && !report.is_clean();
     ExitCode::from(u8::from(failed))
+}
+
+/// Prints the report; a reader that went away has what it wanted.
+fn print_json(report: &Report) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(report)? + "\n";
+    let mut stdout = io::stdout();
+    let printed = stdout.write_all(text.as_bytes());
+    match printed.and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn say(message: &str) {

@@ -1,8 +1,8 @@
 //! What was wrong with the input: kinds, places, totals. Damage is a value, never an error.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Most places a report lists; totals stay exact beyond it.
 pub(crate) const LISTED: usize = 1000;
@@ -61,6 +61,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Damage {
     /// The file, a fragment or a ring.
+    #[serde(serialize_with = "path_text")]
     pub file: PathBuf,
     /// Byte offset in the file.
     pub offset: u64,
@@ -69,6 +70,11 @@ pub struct Damage {
     /// More words where the kind alone does not explain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+/// Writes a path as text; bytes that are not UTF-8 become replacement characters, for JSON knows no others.
+pub(crate) fn path_text<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.to_string_lossy())
 }
 
 /// Places of one file in the order they were met, the list bounded, the totals exact.

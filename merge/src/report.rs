@@ -1,8 +1,8 @@
 //! What a merge did, for people and for machines.
 
 use crate::clock::Placement;
-use crate::damage::{Damage, Kind, LISTED, Places};
-use serde::Serialize;
+use crate::damage::{Damage, Kind, LISTED, Places, path_text};
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ pub struct LeftOut {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InputReport {
     /// Its path.
+    #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
     /// Its length in bytes.
     pub bytes: u64,
@@ -66,6 +67,7 @@ pub struct Report {
     /// Version of this crate.
     pub version: &'static str,
     /// Where the trace is; absent for the standard output.
+    #[serde(serialize_with = "path_text_if_some")]
     pub output: Option<PathBuf>,
     /// Its length in bytes.
     pub output_bytes: u64,
@@ -116,14 +118,14 @@ impl Report {
         self.list(file, offset, kind, detail);
     }
 
-    /// Adds the places of one file.
-    pub(crate) fn add_places(&mut self, file: &Path, places: &Places) {
+    /// Adds the places of one source; `offset` tells where in the file they are.
+    pub(crate) fn add_places(&mut self, file: &Path, places: &Places, offset: impl Fn(u64) -> u64) {
         self.damage_total += places.total();
         for (kind, count) in &places.totals {
             *self.damage_by_kind.entry(kind.name()).or_default() += count;
         }
-        for (offset, kind) in &places.listed {
-            self.list(file, *offset, *kind, None);
+        for (at, kind) in &places.listed {
+            self.list(file, offset(*at), *kind, None);
         }
     }
 
@@ -218,6 +220,13 @@ impl Report {
             writeln!(text, "  and {more} more")?;
         }
         Ok(())
+    }
+}
+
+fn path_text_if_some<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    match path {
+        Some(path) => path_text(path, to),
+        None => to.serialize_none(),
     }
 }
 

@@ -66,6 +66,16 @@ pub struct Slot {
     pub bytes: Vec<u8>,
     /// Spans open on its thread, outermost first.
     pub open: Vec<OpenSpan>,
+    /// Where its ring bytes lie in the file, and how many they are.
+    pub place: (u64, u64),
+}
+
+impl Slot {
+    /// Where in the ring's file the byte at `index` of `bytes` lies.
+    pub fn file_offset(&self, index: u64) -> u64 {
+        let (data, size) = self.place;
+        data + (self.from + index) % size.max(1)
+    }
 }
 
 /// A consistent copy of what a ring held.
@@ -267,6 +277,7 @@ impl Place {
             head,
             bytes,
             open,
+            place: (self.data, self.size),
         })
     }
 

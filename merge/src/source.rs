@@ -2,6 +2,7 @@
 
 use crate::index::{Index, index_parts};
 use crate::recording::{Assembly, Recording};
+use crate::ring::Slot;
 use crate::scan::{PART_BYTES, Part, cut};
 use rayon::prelude::*;
 use std::path::Path;
@@ -11,10 +12,19 @@ pub(crate) struct Source<'a> {
     pub(crate) recording: usize,
     /// Segment, `None` for what came from the ring.
     pub(crate) segment: Option<usize>,
+    /// Slot of the ring, if these are its bytes.
+    pub(crate) slot: Option<&'a Slot>,
     pub(crate) path: &'a Path,
     pub(crate) bytes: &'a [u8],
     pub(crate) parts: Vec<Part>,
     pub(crate) index: Index,
+}
+
+impl Source<'_> {
+    /// Where in the source's file the byte at `at` lies.
+    pub(crate) fn file_offset(&self, at: u64) -> u64 {
+        self.slot.map_or(at, |slot| slot.file_offset(at))
+    }
 }
 
 /// A few parts of one source: what a worker takes at a time.
@@ -41,13 +51,12 @@ pub(crate) fn sources<'a>(
             continue;
         };
         for (slot, parts) in &assembly.tail {
-            sources.push(source(
-                recording,
-                None,
-                path,
-                &ring.slots[*slot].bytes,
-                parts.clone(),
-            ));
+            let slot = &ring.slots[*slot];
+            let tail = source(recording, None, path, &slot.bytes, parts.clone());
+            sources.push(Source {
+                slot: Some(slot),
+                ..tail
+            });
         }
         let open = assembly.open_lines.as_slice();
         let all = Part {
@@ -70,6 +79,7 @@ fn source<'a>(
     Source {
         recording,
         segment,
+        slot: None,
         path,
         bytes,
         parts,

@@ -23,7 +23,8 @@ pub(crate) fn tell_sources(
             .inputs
             .extend(recording.fragments.iter().map(input_report));
         for source in sources.iter().filter(|source| source.recording == number) {
-            report.add_places(source.path, &source.index.places);
+            let offset = |at| source.file_offset(at);
+            report.add_places(source.path, &source.index.places, offset);
             let input = &mut report.inputs[first_input + source.segment.unwrap_or(0)];
             input.damage += source.index.places.total();
             match source.segment {

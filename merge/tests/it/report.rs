@@ -159,3 +159,37 @@ fn many_damages_are_all_counted() {
     );
     assert!(!report.damage().is_empty());
 }
+
+#[test]
+fn a_path_that_is_not_utf8_is_reported() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = crate::invocation::RunDir::new();
+    let line = crate::writer::Process::new(5)
+        .main_thread()
+        .span(7, 5, "a", "");
+    dir.put("5", (line + "\n").as_bytes());
+    let odd = dir.path().join(std::ffi::OsStr::from_bytes(b"odd\xff"));
+    std::fs::rename(dir.fragments(), &odd).unwrap();
+    let ended = Ended::of(trace_merge().args(["--report", "json"]).arg(&odd));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let path = ended.report().0["inputs"][0]["path"].to_string();
+    assert!(path.contains("odd\u{fffd}"), "{path}");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_an_error() {
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
+        eprintln!("SKIPPED a_report_that_cannot_be_written_is_an_error: no /dev/full");
+        return;
+    };
+    let dir = crate::invocation::RunDir::new();
+    let line = crate::writer::Process::new(5)
+        .main_thread()
+        .span(7, 5, "a", "");
+    dir.put("5", (line + "\n").as_bytes());
+    let mut command = trace_merge();
+    command.args(["--report", "json"]).arg(dir.path());
+    let ended = Ended::of_streams(command.stdout(full).stderr(std::process::Stdio::piped()));
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("report"), "{}", ended.stderr);
+}

@@ -110,6 +110,15 @@ fn a_process_of_another_machine_is_left_alone() {
     assert_eq!(files(&dir), before);
 }
 
+#[test]
+fn nothing_is_settled_if_that_was_not_wanted() {
+    let dir = killed(true);
+    let before = files(&dir);
+    let merged = crate::invocation::Merged::of(&["--no-settle"], &[dir.path()]);
+    assert_eq!(merged.trace.names(), ["flushed", "open", "tail"]);
+    assert_eq!(files(&dir), before);
+}
+
 /// Gives the killed process's files to process `pid`.
 fn hand_over(dir: &RunDir, pid: u32) {
     let (fragment, _) = files(dir);
