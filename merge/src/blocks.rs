@@ -1,5 +1,6 @@
 //! Where a fragment's blocks are, and which positions of each slot's stream they cover (FORMAT.md §2.2, §4).
 
+use crate::scan::line_start;
 use memchr::memmem;
 use sa_recorder::format::{BLOCK_START, BlockHeader, block_sum};
 use std::collections::BTreeMap;
@@ -18,72 +19,114 @@ pub enum Piece {
 
 /// Splits a fragment into its pieces, in order. Block header lines belong to none.
 pub fn split(bytes: &[u8]) -> Vec<(Range<usize>, Piece)> {
-    let finder = memmem::Finder::new(BLOCK_START);
-    let mut pieces = Vec::new();
+    let mut splitter = Splitter {
+        bytes,
+        finder: memmem::Finder::new(BLOCK_START),
+        suspect_end: 0,
+        pieces: Vec::new(),
+    };
     let mut at = 0;
     while at < bytes.len() {
-        let block = next_header(bytes, at, &finder);
-        let plain_end = block.unwrap_or(bytes.len());
-        if plain_end > at {
-            pieces.push((at..plain_end, Piece::Plain));
-        }
+        let block = splitter.next_header(at, bytes.len());
+        splitter.plain(at..block.unwrap_or(bytes.len()), block.is_some());
         let Some(start) = block else { break };
-        at = one_block(bytes, start, &finder, &mut pieces);
+        at = splitter.one_block(start);
     }
-    pieces
+    splitter.pieces
 }
 
-/// The next line that starts like a block header, from the line start `at` on.
-fn next_header(bytes: &[u8], at: usize, finder: &memmem::Finder<'_>) -> Option<usize> {
-    let mut from = at;
-    loop {
-        let start = from + finder.find(bytes.get(from..)?)?;
-        if start == at || bytes[start - 1] == b'\n' {
-            return Some(start);
+struct Splitter<'a> {
+    bytes: &'a [u8],
+    finder: memmem::Finder<'a>,
+    /// Where the blocks that did not match claim to end: below it a block is hashed only if no header stands in it. So no byte is hashed
+    /// more than twice, however headers are nested.
+    suspect_end: usize,
+    pieces: Vec<(Range<usize>, Piece)>,
+}
+
+impl Splitter<'_> {
+    /// The next line that starts like a block header, from the line start `at` on and before `end`.
+    fn next_header(&self, at: usize, end: usize) -> Option<usize> {
+        let bytes = &self.bytes[..end.saturating_add(BLOCK_START.len()).min(self.bytes.len())];
+        let mut from = at;
+        loop {
+            let start = from + self.finder.find(bytes.get(from..)?)?;
+            if start >= end {
+                return None;
+            }
+            if start == at || bytes[start - 1] == b'\n' {
+                return Some(start);
+            }
+            from = start + 1;
         }
-        from = start + 1;
     }
-}
 
-/// Takes the block whose header line starts at `start`; gives where the next line starts.
-fn one_block(
-    bytes: &[u8],
-    start: usize,
-    finder: &memmem::Finder<'_>,
-    pieces: &mut Vec<(Range<usize>, Piece)>,
-) -> usize {
-    let Some(newline) = memchr::memchr(b'\n', &bytes[start..]) else {
-        pieces.push((start..bytes.len(), Piece::Plain));
-        return bytes.len();
-    };
-    let body = start + newline + 1;
-    let Some(header) = BlockHeader::parse(&bytes[start..body - 1]) else {
-        // A header that a short write tore is followed by another try; any other is a damaged line.
-        if !bytes[body..].starts_with(BLOCK_START) {
-            pieces.push((start..body, Piece::Plain));
+    /// Takes lines outside of blocks. The first bytes of a header directly before a block are of a write that was repeated.
+    fn plain(&mut self, range: Range<usize>, before_block: bool) {
+        let lines = self.bytes[range.clone()].strip_suffix(b"\n");
+        let torn = lines
+            .filter(|_| before_block)
+            .map(|lines| &lines[line_start(lines, lines.len(), 0)..])
+            .filter(|line| !line.is_empty() && BLOCK_START.starts_with(line));
+        let end = range.end - torn.map_or(0, |line| line.len() + 1);
+        if end > range.start {
+            self.pieces.push((range.start..end, Piece::Plain));
         }
-        return body;
-    };
-    let claimed = usize::try_from(header.len)
-        .ok()
-        .and_then(|len| body.checked_add(len));
-    let claimed = claimed.filter(|end| *end <= bytes.len());
-    if let Some(end) = claimed.filter(|end| is_complete(&header, &bytes[body..*end])) {
-        pieces.push((body..end, Piece::Complete(header)));
-        return end;
     }
-    let limit = claimed.map_or(bytes.len(), |end| {
-        memchr::memchr(b'\n', &bytes[end.max(body + 1) - 1..])
-            .map_or(bytes.len(), |at| end.max(body + 1) + at)
-    });
-    let end = next_header(&bytes[..limit], body, finder).unwrap_or(limit);
-    pieces.push((body..end, Piece::Broken(header)));
-    end
-}
 
-fn is_complete(header: &BlockHeader, body: &[u8]) -> bool {
-    body.last() == Some(&b'\n')
-        && block_sum(header.slot, header.generation, header.from, body) == header.sum
+    /// Takes the block whose header line starts at `start`; gives where the next line starts.
+    fn one_block(&mut self, start: usize) -> usize {
+        let bytes = self.bytes;
+        let Some(newline) = memchr::memchr(b'\n', &bytes[start..]) else {
+            self.pieces.push((start..bytes.len(), Piece::Plain));
+            return bytes.len();
+        };
+        let body = start + newline + 1;
+        let Some(header) = BlockHeader::parse(&bytes[start..body - 1]) else {
+            // A header that a short write tore is followed by another try; any other is a damaged line.
+            if !bytes[body..].starts_with(BLOCK_START) {
+                self.pieces.push((start..body, Piece::Plain));
+            }
+            return body;
+        };
+        let claimed = usize::try_from(header.len)
+            .ok()
+            .and_then(|len| body.checked_add(len))
+            .filter(|end| *end <= bytes.len());
+        if let Some(end) = claimed.filter(|end| self.is_complete(&header, body..*end)) {
+            self.pieces.push((body..end, Piece::Complete(header)));
+            return end;
+        }
+        let end = self.broken_end(body, claimed);
+        self.pieces.push((body..end, Piece::Broken(header)));
+        end
+    }
+
+    /// Where a broken block ends: at the next header, else with the line in which its claimed bytes end.
+    fn broken_end(&self, body: usize, claimed: Option<usize>) -> usize {
+        let len = self.bytes.len();
+        let claimed = claimed.map_or(len, |end| end.max(body + 1).min(len));
+        let line_end = || {
+            let last = claimed.saturating_sub(1).max(body);
+            memchr::memchr(b'\n', &self.bytes[last..]).map_or(len, |at| last + at + 1)
+        };
+        self.next_header(body, claimed).unwrap_or_else(line_end)
+    }
+
+    fn is_complete(&mut self, header: &BlockHeader, range: Range<usize>) -> bool {
+        let body = &self.bytes[range.clone()];
+        let is_suspect = range.start < self.suspect_end;
+        if body.last() != Some(&b'\n')
+            || is_suspect && self.next_header(range.start, range.end).is_some()
+        {
+            return false;
+        }
+        let sum = block_sum(header.slot, header.generation, header.from, body);
+        if sum != header.sum {
+            self.suspect_end = self.suspect_end.max(range.end);
+        }
+        sum == header.sum
+    }
 }
 
 /// A set of positions as disjoint ranges.
@@ -222,6 +265,45 @@ mod tests {
         .write(7, &mut header);
         header.extend_from_slice(b"a\n");
         expect(&header, &[('b', "a\n")]);
+    }
+
+    #[test]
+    fn a_header_torn_in_its_first_bytes_is_no_line() {
+        for len in 1..BLOCK_START.len() {
+            let torn = [&BLOCK_START[..len], b"\n"].concat();
+            let bytes = [b"plain\n", &torn[..], &block(0, "a\n")].concat();
+            expect(&bytes, &[('p', "plain\n"), ('c', "a\n")]);
+            let alone = [&torn[..], &block(0, "a\n")].concat();
+            expect(&alone, &[('c', "a\n")]);
+            let text = String::from_utf8([&torn[..], b"plain\n"].concat()).unwrap();
+            expect(text.as_bytes(), &[('p', &text)]);
+        }
+    }
+
+    #[test]
+    fn nested_headers_that_do_not_match_are_not_hashed_again_and_again() {
+        let header = BlockHeader {
+            slot: 0,
+            generation: 0,
+            from: 0,
+            len: 20_000_000,
+            sum: 0,
+        };
+        let mut bytes = Vec::new();
+        for _ in 0..100_000 {
+            header.write(7, &mut bytes);
+        }
+        assert!(bytes.len() < 20_000_000);
+        bytes.resize(41_000_000, b'\n');
+        let whole = block(0, "a\n");
+        bytes.extend_from_slice(&whole);
+        let begun = std::time::Instant::now();
+        let pieces = split(&bytes);
+        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+        let complete = pieces
+            .iter()
+            .filter(|(_, piece)| matches!(piece, Piece::Complete(_)));
+        assert_eq!(complete.count(), 1);
     }
 
     #[test]

@@ -117,7 +117,9 @@ pub(super) fn torn_header(file: &str, bytes: &[u8]) -> Option<Damage> {
 
 /// Whether a write was cut inside the block header, and another try follows.
 fn is_torn_header(bytes: &[u8], line: &Line) -> bool {
-    line.content.starts_with(HEADER_START) && bytes[line.next..].starts_with(HEADER_START)
+    let is_part = !line.content.is_empty() && HEADER_START.starts_with(line.content);
+    (is_part || line.content.starts_with(HEADER_START))
+        && bytes[line.next..].starts_with(HEADER_START)
 }
 
 /// Reads the block whose header is `header` and returns the offset after it.
