@@ -4,6 +4,7 @@
 
 use sa_recorder::format::LANE_BASE;
 use sa_recorder::format::ring as layout;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
@@ -13,6 +14,10 @@ const MAX_SLOTS: u32 = 1 << 20;
 const MAX_LANES: u32 = 1 << 20;
 /// Largest ring of one slot that is believed.
 const MAX_RING_BYTES: u64 = 1 << 28;
+/// Largest site table that is believed.
+const MAX_SITES_BYTES: u64 = 16 << 20;
+/// Most bytes that the labels of a ring's open spans may have together.
+const MAX_LABEL_BYTES: usize = 64 << 20;
 /// How often a slot that keeps changing is read again.
 const TRIES: u32 = 64;
 
@@ -96,25 +101,26 @@ pub struct Ring {
 /// Copies what a ring holds; `None` if it is no ring at all.
 pub fn recover(source: &impl RingBytes) -> Option<Ring> {
     let head = Head::read(source)?;
-    let sites = head.sites(source);
+    let mut sites = head.sites(source);
+    let mut taken = Extents::default();
     let mut ring = Ring {
         nonce: head.nonce,
         pid: head.pid,
         ..Ring::default()
     };
     for slot in 0..head.directory_count {
-        let entry = head.directory + u64::from(slot) * layout::DIRECTORY_ENTRY_BYTES as u64;
+        let entry = head.entry(slot);
         match u64_at(source, entry) {
             // Not used, or in the writer's memory only.
             Some(0) => {}
-            _ => match read_slot(source, &head, slot, entry, &sites) {
+            _ => match read_slot(source, &head, slot, &mut taken, &mut sites) {
                 Some(slot) => ring.slots.push(slot),
                 None => ring.bad_slots.push(entry),
             },
         }
     }
     // Lanes come after the slots: a span that a line below some `head` closed is then seen as closed.
-    ring.lanes = read_lanes(source, &head, &sites, &ring.slots);
+    ring.lanes = read_lanes(source, &head, &mut sites, &ring.slots);
     Some(ring)
 }
 
@@ -162,18 +168,56 @@ impl Head {
         (directory_end <= source.len()).then_some(head)
     }
 
-    /// The site table, empty if it lies outside of the ring.
-    fn sites(&self, source: &impl RingBytes) -> Vec<u8> {
-        let len = self
-            .sites
-            .end
-            .min(source.len())
-            .saturating_sub(self.sites.start);
-        let mut table = vec![0; usize::try_from(len).unwrap_or(0)];
-        match source.read(self.sites.start, &mut table) {
-            Some(()) => table,
-            None => Vec::new(),
+    /// Where the directory entry of a slot is.
+    fn entry(&self, slot: u32) -> u64 {
+        self.directory + u64::from(slot) * layout::DIRECTORY_ENTRY_BYTES as u64
+    }
+
+    /// The site table, empty if it lies outside of the ring or is too large to be one.
+    fn sites(&self, source: &impl RingBytes) -> Sites {
+        let end = self.sites.end.min(source.len());
+        let len = end.saturating_sub(self.sites.start);
+        let len = usize::try_from(len).ok().filter(|_| len <= MAX_SITES_BYTES);
+        let mut table = vec![0; len.unwrap_or(0)];
+        if source.read(self.sites.start, &mut table).is_none() {
+            table.clear();
         }
+        Sites {
+            table,
+            room: MAX_LABEL_BYTES,
+        }
+    }
+}
+
+/// The site table, and how much text may still be made of it: a few bytes in an entry name a text of many.
+struct Sites {
+    table: Vec<u8>,
+    room: usize,
+}
+
+impl Sites {
+    /// The members `name` and `cat` of an open span.
+    fn label(&mut self, site: u32) -> String {
+        let label = site_label(&self.table, site).filter(|label| label.len() <= self.room);
+        let label = label.unwrap_or_else(|| named(b"?", 1));
+        self.room = self.room.saturating_sub(label.len());
+        label
+    }
+}
+
+/// What slots have taken of the file: no two of a ring overlap, so all their bytes together are no more than the file's.
+#[derive(Default)]
+struct Extents(BTreeMap<u64, u64>);
+
+impl Extents {
+    /// Takes a range that nobody has.
+    fn take(&mut self, range: Range<u64>) -> Option<()> {
+        let before = self.0.range(..range.end).next_back();
+        if before.is_some_and(|(_, end)| *end > range.start) {
+            return None;
+        }
+        self.0.insert(range.start, range.end);
+        Some(())
     }
 }
 
@@ -203,14 +247,16 @@ fn read_slot(
     source: &impl RingBytes,
     head: &Head,
     slot: u32,
-    entry: u64,
-    sites: &[u8],
+    taken: &mut Extents,
+    sites: &mut Sites,
 ) -> Option<Slot> {
+    let entry = head.entry(slot);
     let (offset, size) = (0..TRIES).find_map(|_| read_entry(source, slot, entry))?;
     let end = offset.checked_add(head.control_bytes)?.checked_add(size)?;
     if !size.is_power_of_two() || size > MAX_RING_BYTES || end > source.len() {
         return None;
     }
+    taken.take(offset..end)?;
     let place = Place {
         slot,
         offset,
@@ -249,7 +295,7 @@ impl Place {
     }
 
     /// One attempt; `None` if the slot made no sense or changed hands meanwhile.
-    fn copy(&self, source: &impl RingBytes, sites: &[u8]) -> Option<Slot> {
+    fn copy(&self, source: &impl RingBytes, sites: &mut Sites) -> Option<Slot> {
         let identity = u64_at(source, self.field(layout::SLOT_TID_AT))?;
         let state = u64_at(source, self.field(layout::SLOT_STATE_AT))?;
         let flushed = u64_at(source, self.field(layout::SLOT_FLUSHED_AT))?;
@@ -296,7 +342,7 @@ impl Place {
         source: &impl RingBytes,
         depth: u64,
         tid: u32,
-        sites: &[u8],
+        sites: &mut Sites,
     ) -> Vec<OpenSpan> {
         let stored = usize::try_from(depth).unwrap_or(0).min(layout::STACK_DEPTH);
         let mut open = Vec::new();
@@ -326,7 +372,12 @@ fn split_identity(word: u64) -> (u32, u32) {
     )
 }
 
-fn read_lanes(source: &impl RingBytes, head: &Head, sites: &[u8], slots: &[Slot]) -> Vec<OpenSpan> {
+fn read_lanes(
+    source: &impl RingBytes,
+    head: &Head,
+    sites: &mut Sites,
+    slots: &[Slot],
+) -> Vec<OpenSpan> {
     let mut lanes = Vec::new();
     for index in 0..head.lane_count {
         let at = head.lanes + u64::from(index) * layout::OPEN_ENTRY_BYTES as u64;
@@ -369,7 +420,7 @@ fn open_span(
     entry: &[u8; layout::OPEN_ENTRY_BYTES],
     name: &[u8],
     tid: u32,
-    sites: &[u8],
+    sites: &mut Sites,
 ) -> Option<OpenSpan> {
     let start_ns = entry_u64(entry, layout::OPEN_START_AT);
     if start_ns == 0 || start_ns >> 60 != 0 || tid == 0 {
@@ -377,7 +428,7 @@ fn open_span(
     }
     let label = match entry_u32(entry, layout::OPEN_SITE_AT) {
         0 => named(name, entry_u32(entry, layout::OPEN_NAME_LEN_AT)),
-        site => site_label(sites, site).unwrap_or_else(|| named(b"?", 1)),
+        site => sites.label(site),
     };
     Some(OpenSpan {
         tid,

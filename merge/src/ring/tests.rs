@@ -124,6 +124,64 @@ fn nonsense_costs_only_its_slot() {
 }
 
 #[test]
+fn slots_that_overlap_are_taken_once() {
+    let mut image = Image::new();
+    image.line(0, b"line\n");
+    image.state(0, 5, 0);
+    for (slot, offset) in [(1, 3 * PAGE), (2, 2 * PAGE), (3, 3 * PAGE + 64)] {
+        let (at, offset) = (256 + 16 * slot as usize, offset as u64);
+        image.put(at, &offset.to_ne_bytes());
+        image.put(at + 8, &4096u32.to_ne_bytes());
+        let sum = layout::entry_sum(slot, offset, 4096);
+        image.put(at + 12, &sum.to_ne_bytes());
+        let key = layout::key(slot, 0);
+        image.put(
+            usize::try_from(offset).expect("small"),
+            &layout::state(5, 0, key).to_ne_bytes(),
+        );
+        image.state(0, 5, 0);
+    }
+    let ring = image.recover().expect("a ring");
+    assert_eq!((ring.slots.len(), ring.bad_slots.len()), (1, 3));
+}
+
+#[test]
+fn ranges_are_taken_once() {
+    let mut taken = Extents::default();
+    for (range, free) in [
+        (10..20, true),
+        (20..30, true),
+        (0..10, true),
+        (5..6, false),
+        (29..40, false),
+        (0..100, false),
+        (30..31, true),
+    ] {
+        assert_eq!(taken.take(range.clone()).is_some(), free, "{range:?}");
+    }
+}
+
+#[test]
+fn a_site_table_too_large_is_not_read() {
+    let mut image = Image::new();
+    image.0.resize(20 << 20, 0);
+    image.put(layout::SITES_BYTES_AT, &(17u32 << 20).to_ne_bytes());
+    let sum = layout::header_sum(image.0.first_chunk().expect("longer"));
+    image.put(layout::SUM_AT, &sum.to_ne_bytes());
+    let head = Head::read(&image.0.as_slice()).expect("a ring");
+    assert!(head.sites(&image.0.as_slice()).table.is_empty());
+}
+
+#[test]
+fn labels_are_bounded_together() {
+    let mut table = 28u16.to_ne_bytes().to_vec();
+    table.extend_from_slice(br#""name":"step","cat":"worker""#);
+    let mut sites = Sites { table, room: 60 };
+    let labels = [1, 1, 1].map(|site| sites.label(site).contains("step"));
+    assert_eq!(labels, [true, true, false]);
+}
+
+#[test]
 fn no_changed_or_cut_byte_panics() {
     let mut image = Image::new();
     image.line(0, b"line\n");
