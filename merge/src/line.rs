@@ -92,10 +92,9 @@ fn event(line: &[u8], fields: Fields) -> Option<Event<'_>> {
         return None;
     }
     let pid = id_number(fields.pid.of(line))?;
-    let tid = if fields.tid.is_some() {
-        id_number(fields.tid.of(line))?
-    } else {
-        pid
+    let tid = match fields.tid.of(line) {
+        b"" | b"null" => pid,
+        text => id_number(text)?,
     };
     let mut event = Event {
         line,
@@ -187,5 +186,7 @@ mod tests {
     fn a_line_without_tid_belongs_to_the_main_thread() {
         let event = parse(br#"{"ph":"i","ts":"1.5","pid":9}"#).unwrap();
         assert_eq!((event.pid, event.tid, event.ts_ns), (9, 9, 1500));
+        let event = parse(br#"{"ph":"i","ts":1,"pid":9,"tid":null}"#).unwrap();
+        assert_eq!((event.pid, event.tid), (9, 9));
     }
 }

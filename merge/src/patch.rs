@@ -201,6 +201,10 @@ mod tests {
                 r#"{"pid":7,"tid":8,"ph":"i","ts":0.250}"#,
             ),
             (
+                r#"{"pid":1,"tid":null,"ph":"i","ts":5}"#,
+                r#"{"pid":7,"tid":8,"ph":"i","ts":4.000}"#,
+            ),
+            (
                 r#"{"ph":"s","pid":1,"tid":2,"ts":3.500,"id2":{"local":"0x1f"},"name":"r","cat":"f"}"#,
                 r#"{"ph":"s","pid":7,"tid":8,"ts":2.500,"id":"0x1000000001f","name":"r","cat":"f"}"#,
             ),

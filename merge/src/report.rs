@@ -160,7 +160,7 @@ impl Report {
             "{output}: {events} events of {processes} processes from {fragments} fragments"
         )?;
         for process in &self.processes {
-            let name = process.name.as_deref().unwrap_or("(no name)");
+            let name = printable(process.name.as_deref().unwrap_or("(no name)"));
             let main = if process.main { " (main)" } else { "" };
             writeln!(
                 text,
@@ -178,14 +178,17 @@ impl Report {
             writeln!(
                 text,
                 "clock of {}: placed by {}, shifted by {} ns",
-                clock.host, clock.method, clock.shift_ns
+                printable(&clock.host),
+                clock.method,
+                clock.shift_ns
             )?;
         }
         for left in &self.left_out {
             writeln!(
                 text,
                 "left out: run {} ({} fragments); see --run, --previous, --all-runs",
-                left.run, left.fragments
+                printable(&left.run),
+                left.fragments
             )?;
         }
         self.write_damage(text)
@@ -210,7 +213,7 @@ impl Report {
             writeln!(
                 text,
                 "  {}:{}: {}{detail}",
-                damage.file.display(),
+                printable(&damage.file.to_string_lossy()),
                 damage.offset,
                 damage.kind.name()
             )?;
@@ -223,6 +226,16 @@ impl Report {
     }
 }
 
+/// A recorded text for a terminal, which must not take any of it for a command.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            c if c.is_control() => c.escape_default().to_string(),
+            c => c.to_string(),
+        })
+        .collect()
+}
+
 fn path_text_if_some<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
     match path {
         Some(path) => path_text(path, to),
@@ -233,6 +246,12 @@ fn path_text_if_some<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_commands_no_terminal() {
+        assert_eq!(printable("wörker-0"), "wörker-0");
+        assert_eq!(printable("a\u{1b}[2J\n\u{9b}"), r"a\u{1b}[2J\n\u{9b}");
+    }
 
     #[test]
     fn words_say_what_was_lost() {
