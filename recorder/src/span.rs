@@ -72,8 +72,7 @@ impl SpanGuard {
     pub fn arg(&mut self, key: &str, value: impl Value) {
         let open = &mut self.0;
         seat::with_same(open.seat, |_, writer| {
-            let first = open.args.len == 0;
-            open.args = writer.extend(open.args, |text| {
+            writer.add_args(&mut open.depth, &mut open.args, |text, first| {
                 value::push_after(text, first, key, &value);
             });
         });
@@ -157,7 +156,7 @@ impl OpenSpan {
     }
 
     fn open_named(seat: &Seat, writer: &mut Writer, category: &str, name: &str) -> OpenSpan {
-        let piece = writer.extend(Piece::default(), |text| write_name(text, category, name));
+        let piece = writer.add_text(|text| write_name(text, category, name));
         let cpu_start_ns = if seat.process.config.cpu {
             thread_cpu_ns()
         } else {
@@ -178,6 +177,30 @@ impl OpenSpan {
 
     #[inline(always)]
     fn close(&self, writer: &mut Writer, end_ns: u64, more_args: &[u8]) {
+        if writer.pop(self.depth) {
+            self.write(writer, end_ns, more_args);
+        } else {
+            self.close_unordered(writer, end_ns, more_args);
+        }
+    }
+
+    /// Ends a span that is not the innermost one, or deep, or above spans that ended before it, or whose args are not in the text.
+    #[cold]
+    #[inline(never)]
+    fn close_unordered(&self, writer: &mut Writer, end_ns: u64, more_args: &[u8]) {
+        let pieces = [self.name, self.args].into_iter();
+        let text_from = pieces.filter(|piece| piece.len > 0).map(|piece| piece.from);
+        let text_from = text_from.min().unwrap_or(u32::MAX);
+        let own_args = writer.take_own_args(self.depth);
+        let free_from = writer.pop_any(self.depth, text_from);
+        self.write(writer, end_ns, own_args.as_deref().unwrap_or(more_args));
+        if let Some(from) = free_from {
+            writer.text.truncate(from as usize);
+        }
+    }
+
+    #[inline(always)]
+    fn write(&self, writer: &mut Writer, end_ns: u64, more_args: &[u8]) {
         let text = std::mem::take(&mut writer.text);
         let piece = |piece: Piece| {
             text.get(piece.from as usize..(piece.from + piece.len) as usize)
@@ -203,7 +226,6 @@ impl OpenSpan {
             name,
             args,
         };
-        writer.pop(self.depth);
         writer.event(b'X', self.start_ns, &body);
         writer.text = text;
         writer.release(self.args);

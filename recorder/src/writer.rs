@@ -19,6 +19,8 @@ const OWN_STEP_BYTES: u64 = STEP_BYTES as u64 + 1024;
 /// After so many bytes it tries again if another thread was writing.
 const RETRY_BYTES: u64 = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
+/// Added to the depth of a span whose args the writer keeps outside of its text.
+const OWN_ARGS: u32 = 1 << 31;
 
 /// The writing end of a slot; used by the thread that has the seat.
 pub(crate) struct Writer {
@@ -41,6 +43,10 @@ pub(crate) struct Writer {
     fixed_len: usize,
     /// Args of the open spans, and names that have no site.
     pub(crate) text: Vec<u8>,
+    /// Spans that ended before one opened after them, by depth, each with where its text began.
+    vacant: Vec<(u32, u32)>,
+    /// Args that grew while a later span was open, by the depth of their span.
+    own_args: Vec<(u32, Vec<u8>)>,
     /// Spans begun without a guard.
     pub(crate) begun: Vec<crate::span::Begun>,
 }
@@ -109,6 +115,8 @@ impl Writer {
             prefix_len: fixed_len,
             fixed_len,
             text,
+            vacant: Vec::new(),
+            own_args: Vec::new(),
             begun: Vec::new(),
         }
     }
@@ -153,41 +161,47 @@ impl Writer {
         (depth < layout::STACK_DEPTH).then(|| self.slot.open_entry(depth))
     }
 
-    /// Takes a span off the stack; the store that publishes its line publishes this too.
+    /// Takes a span off the stack; the store that publishes its line publishes this too. False, and nothing done, unless it is the innermost one,
+    /// the one below it is open, and its args are in the text.
     #[inline(always)]
-    pub(crate) fn pop(&mut self, depth: u32) {
-        if depth + 1 == self.depth {
-            self.depth = depth;
-            if depth == 0
+    pub(crate) fn pop(&mut self, depth: u32) -> bool {
+        let plain = depth + 1 == self.depth
+            && (depth == 0
                 || self
                     .entry(depth - 1)
-                    .is_none_or(|below| below.start().load(Ordering::Relaxed) != 0)
-            {
-                return;
-            }
-            self.pop_vacant();
-        } else if depth < self.depth {
-            self.vacate(depth);
+                    .is_some_and(|below| below.start().load(Ordering::Relaxed) != 0));
+        if plain {
+            self.depth = depth;
         }
+        plain
+    }
+
+    /// Takes any span off the stack, with the vacant entries that are innermost then; says where the text of those began.
+    pub(crate) fn pop_any(&mut self, depth: u32, text_from: u32) -> Option<u32> {
+        let depth = depth & !OWN_ARGS;
+        if depth + 1 != self.depth {
+            self.vacate(depth, text_from);
+            return None;
+        }
+        self.depth = depth;
+        let mut lowest = None;
+        while let Some((depth, from)) = self.vacant.pop_if(|vacant| vacant.0 + 1 == self.depth) {
+            self.depth = depth;
+            lowest = Some(lowest.map_or(from, |lowest| from.min(lowest)));
+        }
+        lowest
     }
 
     /// A span that ends before one opened after it leaves a vacant entry.
-    #[cold]
-    fn vacate(&self, depth: u32) {
+    fn vacate(&mut self, depth: u32, text_from: u32) {
+        if depth >= self.depth {
+            return;
+        }
         if let Some(entry) = self.entry(depth) {
             entry.start().store(0, Ordering::Relaxed);
         }
-    }
-
-    #[cold]
-    fn pop_vacant(&mut self) {
-        while self.depth > 0
-            && self
-                .entry(self.depth - 1)
-                .is_some_and(|entry| entry.start().load(Ordering::Relaxed) == 0)
-        {
-            self.depth -= 1;
-        }
+        let at = self.vacant.partition_point(|vacant| vacant.0 < depth);
+        self.vacant.insert(at, (depth, text_from));
     }
 
     /// Writes a timed event on the calling thread and publishes it.
@@ -354,25 +368,51 @@ impl Writer {
         room.then_some((self.slot.index, self.head + len as u64))
     }
 
-    /// Appends to the text of an open span; what was not last is moved to the end first.
-    pub(crate) fn extend(&mut self, piece: Piece, add: impl FnOnce(&mut Vec<u8>)) -> Piece {
-        let piece = if piece.len == 0 {
-            Piece {
-                from: u32::try_from(self.text.len()).unwrap_or(u32::MAX),
-                len: 0,
-            }
-        } else if piece.range().end == self.text.len() {
-            piece
-        } else {
-            let from = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
-            self.text.extend_from_within(piece.range());
-            Piece { from, ..piece }
-        };
+    /// Appends to the text as a new piece.
+    pub(crate) fn add_text(&mut self, add: impl FnOnce(&mut Vec<u8>)) -> Piece {
+        let from = self.text.len();
         add(&mut self.text);
+        self.piece_from(from)
+    }
+
+    fn piece_from(&self, from: usize) -> Piece {
         Piece {
-            len: u32::try_from(self.text.len() - piece.from as usize).unwrap_or(0),
-            ..piece
+            from: u32::try_from(from).unwrap_or(u32::MAX),
+            len: u32::try_from(self.text.len() - from).unwrap_or(0),
         }
+    }
+
+    /// Appends to the args of an open span; `add` gets the text and whether it is the first of them. While a later span is open they move out
+    /// of the text: pieces lie in it as the spans do on the stack, so that what is last can be dropped.
+    pub(crate) fn add_args(
+        &mut self,
+        depth: &mut u32,
+        piece: &mut Piece,
+        add: impl FnOnce(&mut Vec<u8>, bool),
+    ) {
+        let (first, end) = (piece.len == 0, self.text.len());
+        if *depth + 1 == self.depth && (first || piece.range().end == end) {
+            let from = if first { end } else { piece.from as usize };
+            add(&mut self.text, first);
+            *piece = self.piece_from(from);
+            return;
+        }
+        if *depth & OWN_ARGS == 0 {
+            let args = self.text.get(piece.range()).unwrap_or_default().to_vec();
+            *depth |= OWN_ARGS;
+            self.own_args.push((*depth, args));
+        }
+        let of_span = self.own_args.iter_mut().rev().find(|own| own.0 == *depth);
+        if let Some((_, args)) = of_span {
+            let first = args.is_empty();
+            add(args, first);
+        }
+    }
+
+    /// Takes the args that are not in the text.
+    pub(crate) fn take_own_args(&mut self, depth: u32) -> Option<Vec<u8>> {
+        let at = self.own_args.iter().rposition(|own| own.0 == depth)?;
+        Some(self.own_args.swap_remove(at).1)
     }
 
     /// Drops the text of a span that has ended.

@@ -16,6 +16,7 @@ mod descendants;
 mod forks;
 mod options;
 mod script;
+mod stack;
 mod work;
 
 use options::Options;
@@ -47,6 +48,9 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["spans", label, count] => work::spans(label, number(count)),
         ["killed", label, count] => work::killed(label, number(count)),
         ["levels"] => work::levels(),
+        ["late-args", rounds] => stack::late_args(number(rounds)),
+        ["out-of-order", rounds] => stack::out_of_order(number(rounds)),
+        ["deep-then-killed", depth] => stack::deep_then_killed(number(depth)),
         ["library", path, count] => work::library(path, number(count)),
         ["script"] => return Some(script::run()),
         ["fork", ending, count] => forks::once(ending, number(count)),

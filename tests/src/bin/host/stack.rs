@@ -1,0 +1,68 @@
+//! Spans that do not end one after the other, or get their arguments late.
+
+use crate::work::record;
+use sa_recorder::{SpanGuard, span};
+
+/// What the host's memory may grow by: far less than a million rounds would leave behind.
+const GROWTH_KIB: u64 = 4096;
+
+fn open(label: &str, index: u64) -> SpanGuard {
+    let host_pid = std::process::id();
+    span!(
+        "host",
+        "work",
+        label = label,
+        index = index,
+        host_pid = host_pid
+    )
+}
+
+/// Runs a round again and again below an open span, and says whether memory stayed as it was.
+fn rounds(name: &str, rounds: u64, round: impl Fn(u64)) {
+    let _serve = open("serve", 0);
+    round(0);
+    let before = private_kib();
+    (1..rounds).for_each(round);
+    let bounded = private_kib() < before + GROWTH_KIB;
+    println!("{name} {rounds} bounded: {bounded}");
+}
+
+/// A step gets arguments while a span in it is open.
+pub(crate) fn late_args(count: u64) {
+    rounds("late-args", count, |index| {
+        let mut step = open("step", index);
+        let mut kernel = open("kernel", index);
+        step.arg("tokens", 8);
+        kernel.arg("late", index);
+        drop(kernel);
+        step.arg("late", index);
+    });
+}
+
+/// Spans end in the order they began in.
+pub(crate) fn out_of_order(count: u64) {
+    rounds("out-of-order", count, |index| {
+        let spans = [open("a", index), open("b", index), open("c", index)];
+        for span in spans {
+            drop(span);
+        }
+    });
+}
+
+/// Ends `depth` spans in the order they began in, then is killed with one more open.
+pub(crate) fn deep_then_killed(depth: u64) {
+    let spans: Vec<_> = (0..depth).map(|index| open("deep", index)).collect();
+    spans.into_iter().for_each(drop);
+    record("after", 1);
+    let _last = open("last", 0);
+    // SAFETY: raise has no preconditions.
+    unsafe { libc::raise(libc::SIGKILL) };
+}
+
+/// Memory of this process that no file stands behind.
+fn private_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("the status of this process");
+    let line = status.lines().find(|line| line.starts_with("RssAnon:"));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1));
+    kib.map_or(0, crate::number)
+}
