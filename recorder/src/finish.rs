@@ -12,7 +12,9 @@ use crate::{clock, open, seat, sys};
 impl Process {
     /// Flushes every slot; returns whether all are empty then.
     pub(crate) fn flush_all(&self, patience_ns: u64) -> bool {
-        self.tell_losses();
+        if self.is_finished() || !self.is_refused() {
+            self.tell_losses();
+        }
         let end = clock::now_ns() + patience_ns;
         let mut whole = true;
         for slot in self.ring.slots() {
@@ -66,6 +68,12 @@ impl Process {
             }
         }
         self.tell_losses();
+    }
+
+    /// Whether the last write failed, as far as can be seen without waiting.
+    pub(crate) fn is_refused(&self) -> bool {
+        let place = self.fragment.try_lock();
+        place.is_some_and(|place| place.failure().is_some())
     }
 
     /// Whether [`Process::finish`] was called.

@@ -37,11 +37,13 @@ fn run(process: &'static Process) {
         let crowded = pace.at_ns < crowded_until;
         process.crowded.store(crowded, Ordering::Relaxed);
         flush_all(process, |slot| crowded && pace.is_fast(slot));
-        if pace.at_ns >= next_anchor {
+        // While the file takes nothing, slot 0 must not fill up: it would give up its oldest records. Losses wait in their slots, as sums.
+        let told = !process.is_refused();
+        if told && pace.at_ns >= next_anchor {
             process.tell(&anchor_line(process.pid));
             next_anchor = pace.at_ns + ANCHOR_NS;
         }
-        if pace.at_ns >= next_losses {
+        if told && pace.at_ns >= next_losses {
             process.tell_losses();
             next_losses = pace.at_ns + LOSSES_NS;
         }
