@@ -1,9 +1,9 @@
 //! The fragment file: header, whole-block appends, and what happens when the host, the disk or a limit gets in the way.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, BufRead};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock;
@@ -37,8 +37,8 @@ pub(crate) struct Place {
     /// The last write ended inside a line.
     torn: bool,
     failed: Option<(u64, Cause)>,
-    /// Events that were in a fragment somebody removed, not told yet.
-    removed: u64,
+    /// Fragments that somebody removed, whose events are not told yet.
+    removed: Vec<Removed>,
 }
 
 /// Names a fragment and its ring so that neither exists yet, and makes both: the ring first and laid out, so that no fragment ever names
@@ -110,7 +110,7 @@ fn create_fragment(
             size: 0,
             torn: false,
             failed: None,
-            removed: 0,
+            removed: Vec::new(),
         }),
     })
 }
@@ -275,8 +275,10 @@ impl Place {
         let folder = Dir::create_path(&self.folder, crate::run::folder_mode(self.mode))?;
         let file = create_locked(&folder, &self.stem, &self.header, self.mode)?;
         if open {
-            self.removed += count_events(self.file);
-            fd::close_if(self.file, self.id);
+            self.removed.push(Removed {
+                file: self.file,
+                id: self.id,
+            });
         }
         self.id = fd::status(file.as_raw_fd())?.id;
         self.file = fd::into_number(file);
@@ -286,8 +288,8 @@ impl Place {
         Ok(())
     }
 
-    /// Takes the count of events that went with a removed fragment.
-    pub(crate) fn take_removed(&mut self) -> u64 {
+    /// Takes the removed fragments; counting what was in them needs no lock.
+    pub(crate) fn take_removed(&mut self) -> Vec<Removed> {
         std::mem::take(&mut self.removed)
     }
 
@@ -316,14 +318,37 @@ impl Place {
     }
 }
 
-fn count_events(file: RawFd) -> u64 {
-    let Ok(text) = std::fs::read(Path::new(&format!("/proc/self/fd/{file}"))) else {
-        return 0;
-    };
-    let lines = text
-        .split(|byte| *byte == b'\n')
-        .filter(|line| !line.is_empty() && !is_metadata(line));
-    lines.count() as u64
+/// A fragment without a name, still open under a number that the host may have closed since.
+#[derive(Debug)]
+pub(crate) struct Removed {
+    file: RawFd,
+    id: FileId,
+}
+
+impl Removed {
+    /// Counts the events that went with it, a line at a time, and closes it.
+    pub(crate) fn count_and_close(self) -> u64 {
+        let ours = fd::status(self.file).is_ok_and(|status| status.id == self.id);
+        let file = ours.then(|| std::fs::File::open(format!("/proc/self/fd/{}", self.file)));
+        fd::close_if(self.file, self.id);
+        match file {
+            Some(Ok(file)) => count_events(file),
+            _ => 0,
+        }
+    }
+}
+
+fn count_events(file: std::fs::File) -> u64 {
+    let mut reader = io::BufReader::with_capacity(64 << 10, file);
+    let (mut line, mut events) = (Vec::new(), 0);
+    while reader
+        .read_until(b'\n', &mut line)
+        .is_ok_and(|bytes| bytes > 0)
+    {
+        events += u64::from(line != b"\n" && !is_metadata(&line));
+        line.clear();
+    }
+    events
 }
 
 fn cause_of(error: &io::Error) -> Cause {

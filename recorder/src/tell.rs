@@ -5,7 +5,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use crate::clock;
 use crate::flush::append;
-use crate::fragment::metadata_line;
+use crate::fragment::{Removed, metadata_line};
 use crate::loss::{Cause, Loss, counted_line};
 use crate::process::Process;
 use crate::seat;
@@ -48,12 +48,12 @@ impl Process {
         for (cause, events) in self.lost.take() {
             self.tell(counted_line(self.pid, now, cause, events).as_bytes());
         }
-        let removed = self
-            .fragment
-            .try_lock()
-            .map_or(0, |mut place| place.take_removed());
-        if removed > 0 {
-            self.tell_removed(removed, now);
+        let removed = self.fragment.try_lock();
+        let removed = removed.map(|mut place| place.take_removed());
+        let removed = removed.into_iter().flatten();
+        let events: u64 = removed.map(Removed::count_and_close).sum();
+        if events > 0 {
+            self.tell_removed(events, now);
         }
     }
 

@@ -97,6 +97,36 @@ fn a_full_disk_that_gets_space_again_goes_on_recording_and_tells_the_loss() {
 }
 
 #[test]
+fn a_disk_that_is_full_for_long_tells_every_loss() {
+    let at = scratch();
+    let test = "a_disk_that_is_full_for_long_tells_every_loss";
+    let Some(_mount) = Mount::tmpfs(test, "size=16m", at.path()) else {
+        return;
+    };
+    let dir = at.path().join("run");
+    let mut host = Host::new(HOST)
+        .arguments(&["script"])
+        .recorded_in(&dir)
+        .start();
+    host.ask("spans early 1000");
+    host.ask("flush");
+    let filler = fill(at.path(), 0);
+    // As many records of losses as would fill the process's own slot.
+    for round in 0..500 {
+        host.ask(&format!("spans full-{round} 1000"));
+        host.ask("flush");
+    }
+    fs::remove_file(filler).expect("the filler");
+    std::thread::sleep(Duration::from_millis(2500));
+    host.ask("spans late 1000");
+    let outcome = host.end();
+    assert!(outcome.stderr.lines().count() <= 1, "{outcome:?}");
+    let found = Found::in_dir(&dir);
+    found.assert_accounted(502_000);
+    assert!(found.lost > 400_000, "only {} are told", found.lost);
+}
+
+#[test]
 fn a_disk_that_is_full_at_the_start_leaves_the_host_alone() {
     for free_bytes in [0, 4096, 16 << 10, 64 << 10, 256 << 10, 384 << 10, 1 << 20] {
         let at = scratch();
@@ -241,6 +271,28 @@ fn with_removed(suffix: &str, dir: &Path) -> Found {
     assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
     assert!(outcome.stderr.lines().count() <= 1, "{outcome:?}");
     Found::in_dir(dir)
+}
+
+#[test]
+fn a_large_removed_fragment_is_counted_in_little_memory() {
+    let at = scratch();
+    let mut host = Host::new(HOST)
+        .arguments(&["script"])
+        .recorded_in(at.path())
+        .start();
+    host.ask("spans before 600000");
+    host.ask("flush");
+    let name = format!("fragments/trace.{}.jsonl", host.pid());
+    fs::remove_file(at.path().join(name)).expect("the fragment");
+    host.ask("spans after 10");
+    host.ask("flush");
+    std::thread::sleep(Duration::from_millis(1500));
+    let peak_kib: u64 = host.ask("peak-kib").parse().expect("a size");
+    assert!(peak_kib < 32 << 10, "{peak_kib} KiB");
+    let outcome = host.end();
+    assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
+    let found = Found::in_dir(at.path());
+    assert_eq!((found.recorded(), found.lost), (10, 600_000));
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub(crate) fn run() -> u8 {
                 Recorder::get().finish();
                 "finished".to_owned()
             }
+            ["peak-kib"] => crate::stack::status_kib("VmHWM:").to_string(),
             ["dropped"] => Recorder::get().dropped().to_string(),
             ["raw-fork"] => raw_fork().to_string(),
             ["exit", code] => return code.parse().expect("an exit code"),

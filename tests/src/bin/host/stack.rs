@@ -21,9 +21,9 @@ fn open(label: &str, index: u64) -> SpanGuard {
 fn rounds(name: &str, rounds: u64, round: impl Fn(u64)) {
     let _serve = open("serve", 0);
     round(0);
-    let before = private_kib();
+    let before = status_kib("RssAnon:");
     (1..rounds).for_each(round);
-    let bounded = private_kib() < before + GROWTH_KIB;
+    let bounded = status_kib("RssAnon:") < before + GROWTH_KIB;
     println!("{name} {rounds} bounded: {bounded}");
 }
 
@@ -59,10 +59,10 @@ pub(crate) fn deep_then_killed(depth: u64) {
     unsafe { libc::raise(libc::SIGKILL) };
 }
 
-/// Memory of this process that no file stands behind.
-fn private_kib() -> u64 {
+/// A size from this process's status.
+pub(crate) fn status_kib(key: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("the status of this process");
-    let line = status.lines().find(|line| line.starts_with("RssAnon:"));
+    let line = status.lines().find(|line| line.starts_with(key));
     let kib = line.and_then(|line| line.split_whitespace().nth(1));
     kib.map_or(0, crate::number)
 }
