@@ -7,28 +7,27 @@ use crate::format::{END_RECORD, RingKind};
 use crate::fragment::metadata_line;
 use crate::loss::Cause;
 use crate::process::{self, Process};
+use crate::wait::PATIENCE_NS;
 use crate::{clock, open, seat, sys};
 
 impl Process {
-    /// Flushes every slot; returns whether all are empty then.
+    /// Flushes every slot, waiting until `end_ns` for whoever is writing; returns whether all are empty then.
     pub(crate) fn flush_all(&self, patience_ns: u64) -> bool {
-        if self.is_finished() || !self.is_refused() {
-            self.tell_losses();
-        }
-        let end = clock::now_ns() + patience_ns;
-        let mut whole = true;
-        for slot in self.ring.slots() {
-            let mut outcome = flush::flush(slot, &self.fragment, self.pid);
-            while outcome == Outcome::Busy && clock::now_ns() < end {
-                std::thread::sleep(std::time::Duration::from_micros(50));
-                outcome = flush::flush(slot, &self.fragment, self.pid);
-            }
-            whole &= outcome == Outcome::Done;
-        }
-        whole
+        self.flush_until(clock::now_ns() + patience_ns)
     }
 
-    /// Ends recording: what is idle is flushed, and the ring goes if nothing is left in it.
+    fn flush_until(&self, end_ns: u64) -> bool {
+        if self.is_finished() || !self.is_refused() {
+            self.tell_losses(end_ns);
+        }
+        let flush = |slot| flush::flush_until(slot, self, end_ns) == Outcome::Done;
+        self.ring
+            .slots()
+            .map(flush)
+            .fold(true, |all, whole| all && whole)
+    }
+
+    /// Ends recording: what is idle is flushed, and the ring goes if nothing is left in it. What takes longer than a second is left to the merge.
     pub(crate) fn finish(&'static self) {
         if self.finished.swap(true, Ordering::AcqRel) {
             return;
@@ -37,28 +36,32 @@ impl Process {
         sys::barrier_everywhere();
         let idle = seat::wait_until_idle(self, 50_000_000);
         self.wake_helper();
-        let flushed = self.flush_all(1_000_000_000);
+        let end_ns = clock::now_ns() + PATIENCE_NS;
+        let flushed = self.flush_until(end_ns);
         if !flushed {
-            self.give_up_memory();
+            self.give_up_memory(end_ns);
         }
         if !(idle && flushed) {
             return; // the next merge settles what is left
         }
         open::close_all(self);
-        self.flush_all(1_000_000_000);
+        self.flush_until(end_ns);
         let end = serde_json::json!({ "monotonic_ns": clock::now_ns() });
         self.tell(&metadata_line(self.pid, END_RECORD, end));
-        if self.flush_all(1_000_000_000)
+        if self.flush_until(end_ns)
             && self.ring.kind == RingKind::File
-            && self.fragment.lock().is_in_place()
+            && let Some(place) = self.fragment.lock_until(end_ns)
+            && place.is_in_place()
         {
-            self.fragment.lock().remove_ring(self.ring.descriptor().1);
+            place.remove_ring(self.ring.descriptor().1);
         }
     }
 
     /// Tells what is lost with the slots that no merge can read.
-    fn give_up_memory(&self) {
-        let cause = self.fragment.lock().failure().unwrap_or(Cause::WriteError);
+    fn give_up_memory(&self, end_ns: u64) {
+        let place = self.fragment.try_lock();
+        let cause = place.and_then(|place| place.failure());
+        let cause = cause.unwrap_or(Cause::WriteError);
         for slot in self.ring.slots().filter(|slot| !slot.in_file) {
             while !slot.is_empty() {
                 let Some(events) = flush::drop_oldest(slot, cause) else {
@@ -67,7 +70,7 @@ impl Process {
                 self.lost.add_total(events);
             }
         }
-        self.tell_losses();
+        self.tell_losses(end_ns);
     }
 
     /// Whether the last write failed, as far as can be seen without waiting.

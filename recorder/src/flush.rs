@@ -9,6 +9,7 @@ use crate::fragment::{Fragment, Place};
 use crate::loss::{Cause, Loss};
 use crate::process::Process;
 use crate::slot::{GENERATION, Slot};
+use crate::wait::{self, PATIENCE_NS};
 
 /// The file grows in steps of this size while there is enough to write: appends of 32 KiB that start and end at a multiple of it take 25 ns
 /// for 119 bytes here, those of 33,000 bytes 32 to 270 ns (the page cache then works with pieces of many sizes).
@@ -19,12 +20,6 @@ const LEAD_BYTES: usize = 64;
 const SMALL_REST: usize = STEP_BYTES / 4;
 /// What fills a step up: empty lines mean nothing.
 static PADDING: [u8; 4096] = [b'\n'; 4096];
-
-/// How long a thread with a full ring waits for another one that is writing: as long as it might have to wait in a write of its own.
-const PATIENCE_NS: u64 = 1_000_000_000;
-
-/// How much of that it stays awake: most writes are over by then, and a sleep of the host's threads takes 50 µs longer than asked.
-const AWAKE_NS: u64 = 200_000;
 
 /// How much a flush takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +41,7 @@ pub(crate) enum Outcome {
     Failed(Cause),
 }
 
-/// Flushes everything that a slot has published, waiting for the file.
+/// Flushes everything that a slot has published, waiting for the file without end; for the helper only.
 pub(crate) fn flush(slot: &Slot, fragment: &Fragment, pid: u32) -> Outcome {
     match slot.try_turn() {
         None => Outcome::Busy,
@@ -60,9 +55,23 @@ pub(crate) fn try_flush(slot: &Slot, fragment: &Fragment, pid: u32, extent: Exte
     let Some(_turn) = slot.try_turn() else {
         return Outcome::Busy;
     };
+    if slot.is_empty() {
+        return Outcome::Done;
+    }
     match fragment.try_lock() {
         Some(place) => flush_to(slot, place, pid, extent),
         None => Outcome::Busy,
+    }
+}
+
+/// Flushes what a slot has published, waiting until `end_ns` for whoever is writing.
+pub(crate) fn flush_until(slot: &Slot, process: &Process, end_ns: u64) -> Outcome {
+    let start_ns = clock::now_ns();
+    loop {
+        match try_flush(slot, &process.fragment, process.pid, Extent::All) {
+            Outcome::Busy if clock::now_ns() < end_ns => wait::pause(start_ns),
+            outcome => return outcome,
+        }
     }
 }
 
@@ -160,10 +169,7 @@ pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
         .position(|byte| *byte == b'\n')
         .map_or(lines.len(), |at| quarter + at + 1);
     let loss = Loss::of_lines(cause, from, &lines[..end], clock::now_ns());
-    let mut untold = slot
-        .loss
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut untold = wait::lock(&slot.loss)?;
     *untold = Some(untold.map_or(loss, |earlier| earlier.and(loss)));
     slot.flushed().store(loss.to, Ordering::Release);
     Some(loss.events)
@@ -194,8 +200,7 @@ impl Process {
                     self.lost.add_total(drop_oldest(slot, cause).unwrap_or(0));
                 }
                 Outcome::Busy if clock::now_ns() > start + PATIENCE_NS => return false,
-                Outcome::Busy if clock::now_ns() < start + AWAKE_NS => std::thread::yield_now(),
-                Outcome::Busy => std::thread::sleep(std::time::Duration::from_micros(20)),
+                Outcome::Busy => wait::pause(start),
             }
         }
         true

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{self, BufRead};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock;
@@ -14,6 +14,7 @@ use crate::format::{
 use crate::loss::{Cause, is_metadata};
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
+use crate::wait;
 
 /// How long a failed write is not repeated.
 const RETRY_NS: u64 = 1_000_000_000;
@@ -21,6 +22,7 @@ const RETRY_NS: u64 = 1_000_000_000;
 /// The fragment of this process.
 #[derive(Debug)]
 pub(crate) struct Fragment {
+    path: PathBuf,
     place: Mutex<Place>,
 }
 
@@ -100,6 +102,7 @@ fn create_fragment(
         fd::into_number(file),
     );
     Ok(Fragment {
+        path: folder.join(format!("{stem}{FRAGMENT_SUFFIX}")),
         place: Mutex::new(Place {
             folder,
             stem,
@@ -160,27 +163,28 @@ pub(crate) fn anchor_line(pid: u32) -> Vec<u8> {
 }
 
 impl Fragment {
-    /// Waits for the file.
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits for the file, without end: the writer may hang in a file system that does. For the helper only.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Place> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits for the file until `end_ns`. The writer may even be this very thread, below a signal handler.
+    pub(crate) fn lock_until(&self, end_ns: u64) -> Option<MutexGuard<'_, Place>> {
+        wait::lock_until(&self.place, end_ns)
+    }
+
     /// Takes the file if nobody is writing.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Place>> {
-        match self.place.try_lock() {
-            Ok(place) => Some(place),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
-        }
+        wait::try_lock(&self.place)
     }
 }
 
 impl Place {
-    /// The file's path.
-    pub(crate) fn path(&self) -> PathBuf {
-        self.folder.join(format!("{}{FRAGMENT_SUFFIX}", self.stem))
-    }
-
     /// The descriptor number and what it must refer to.
     pub(crate) fn descriptor(&self) -> (RawFd, FileId) {
         (self.file, self.id)

@@ -44,7 +44,7 @@ fn run(process: &'static Process) {
             next_anchor = pace.at_ns + ANCHOR_NS;
         }
         if told && pace.at_ns >= next_losses {
-            process.tell_losses();
+            process.tell_losses(pace.at_ns + LOSSES_NS);
             next_losses = pace.at_ns + LOSSES_NS;
         }
         match pace.pause_ns() {

@@ -58,6 +58,7 @@ mod span;
 mod sys;
 mod tell;
 mod value;
+mod wait;
 mod writer;
 
 pub use async_span::AsyncSpan;

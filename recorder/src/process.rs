@@ -17,7 +17,8 @@ use crate::loss::Counters;
 use crate::ring::Ring;
 use crate::run::{self, Run};
 use crate::sys::{self, map::Map};
-use crate::{held, helper};
+use crate::wait::{self, PATIENCE_NS};
+use crate::{clock, held, helper};
 
 /// Levels that are on; [`UNKNOWN`] until the environment was read.
 static MASK: AtomicU32 = AtomicU32::new(UNKNOWN);
@@ -96,10 +97,11 @@ pub(crate) fn existing() -> Option<&'static Process> {
     (process.alive.load(Ordering::Relaxed) != 0).then_some(process)
 }
 
-/// Starts the recorder, one thread at a time; a start that a fork cut in two is taken over.
+/// Starts the recorder, one thread at a time; a start that a fork cut in two is taken over, and one that takes long is not waited for.
 #[cold]
 fn start() -> Option<&'static Process> {
     let me = u64::from(std::process::id()) << 32 | u64::from(sys::thread::tid());
+    let start_ns = clock::now_ns();
     loop {
         let other = STARTING.load(Ordering::Acquire);
         if other == me {
@@ -113,7 +115,10 @@ fn start() -> Option<&'static Process> {
         {
             break;
         }
-        std::thread::yield_now();
+        if clock::now_ns() > start_ns + PATIENCE_NS {
+            return None; // the other thread may hang in a file system
+        }
+        wait::pause(start_ns);
     }
     let process = existing().or_else(start_alone);
     STARTING.store(0, Ordering::Release);
@@ -225,7 +230,7 @@ impl Process {
 
     /// The fragment's path.
     pub(crate) fn fragment_path(&self) -> PathBuf {
-        self.fragment.lock().path()
+        self.fragment.path().to_owned()
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a process records about itself, in slot 0: its names, anchors, and what was lost.
 
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
 
 use crate::clock;
 use crate::flush::append;
@@ -10,11 +9,18 @@ use crate::loss::{Cause, Loss, counted_line};
 use crate::process::Process;
 use crate::seat;
 use crate::slot::{GENERATION, OpenEntry};
+use crate::wait;
 
 impl Process {
-    /// Appends lines to the process's own slot.
+    /// Appends lines to the process's own slot; gives up where somebody keeps that to himself for long.
     pub(crate) fn tell(&self, lines: &[u8]) {
-        let _turn: MutexGuard<'_, ()> = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(_turn) = wait::lock(&self.own) {
+            self.tell_in_turn(lines);
+        }
+    }
+
+    /// Appends lines for whoever holds `own`.
+    fn tell_in_turn(&self, lines: &[u8]) {
         let slot = self.ring.own_slot();
         if self.make_room(slot, lines.len() as u64) {
             append(slot, slot.head(), lines, 0);
@@ -23,7 +29,9 @@ impl Process {
 
     /// Appends the line that closes a lane's span; both show at once to a reader.
     pub(crate) fn tell_closing(&self, line: &[u8], entry: OpenEntry) {
-        let _turn: MutexGuard<'_, ()> = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(_turn) = wait::lock(&self.own) else {
+            return;
+        };
         let slot = self.ring.own_slot();
         if self.make_room(slot, line.len() as u64) {
             entry.close_with(slot.index, slot.head() + line.len() as u64);
@@ -32,21 +40,20 @@ impl Process {
         }
     }
 
-    /// Tells what was lost since the last call.
-    pub(crate) fn tell_losses(&self) {
+    /// Tells what was lost since the last call. Without its turn until `end_ns`, or where a thread is counting, it leaves that for the next call.
+    pub(crate) fn tell_losses(&self, end_ns: u64) {
+        let Some(_turn) = wait::lock_until(&self.own, end_ns) else {
+            return;
+        };
         for slot in self.ring.slots() {
-            let loss = slot
-                .loss
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take();
+            let loss = wait::try_lock(&slot.loss).and_then(|mut loss| loss.take());
             if let Some(loss) = loss {
-                self.tell(loss.line(self.pid, slot.index, GENERATION).as_bytes());
+                self.tell_in_turn(loss.line(self.pid, slot.index, GENERATION).as_bytes());
             }
         }
         let now = clock::now_ns();
         for (cause, events) in self.lost.take() {
-            self.tell(counted_line(self.pid, now, cause, events).as_bytes());
+            self.tell_in_turn(counted_line(self.pid, now, cause, events).as_bytes());
         }
         let removed = self.fragment.try_lock();
         let removed = removed.map(|mut place| place.take_removed());
@@ -71,45 +78,38 @@ impl Process {
                 first_ns: now,
                 last_ns: now,
             };
-            self.tell(loss.line(self.pid, slot.index, GENERATION).as_bytes());
+            self.tell_in_turn(loss.line(self.pid, slot.index, GENERATION).as_bytes());
         }
         self.tell_names();
     }
 
     fn tell_names(&self) {
-        let name = self
-            .name
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        if !name.is_empty() {
-            self.tell_process_name(&name);
+        let name = wait::try_lock(&self.name).map(|name| name.clone());
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            self.tell_in_turn(&self.name_line(&name));
         }
         for slot in self.ring.slots() {
             let tid = slot.tid().load(Ordering::Relaxed);
-            let name = slot
-                .thread_name
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .clone();
-            if tid != 0 && !name.is_empty() {
-                self.tell(&seat::thread_name_line(self.pid, tid, &name));
+            let name = wait::try_lock(&slot.thread_name).map(|name| name.clone());
+            if let Some(name) = name.filter(|name| tid != 0 && !name.is_empty()) {
+                self.tell_in_turn(&seat::thread_name_line(self.pid, tid, &name));
             }
         }
     }
 
     /// Names the process; a later name renames it.
     pub(crate) fn set_name(&self, name: &str) {
-        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name.to_owned();
-        self.tell_process_name(name);
+        if let Some(mut kept) = wait::lock(&self.name) {
+            name.clone_into(&mut kept);
+        }
+        self.tell(&self.name_line(name));
     }
 
-    fn tell_process_name(&self, name: &str) {
-        let line = metadata_line(
+    fn name_line(&self, name: &str) -> Vec<u8> {
+        metadata_line(
             self.pid,
             "process_name",
             serde_json::json!({ "name": name }),
-        );
-        self.tell(&line);
+        )
     }
 }

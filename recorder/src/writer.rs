@@ -2,13 +2,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::clock;
 use crate::encode::{Line, SLACK};
 use crate::flush::{self, Extent, Outcome, STEP_BYTES};
-use crate::format::ring as layout;
+use crate::format::{MAX_LINE_BYTES, ring as layout};
 use crate::loss::Cause;
 use crate::process::Process;
 use crate::site::Site;
 use crate::slot::{OpenEntry, Slot};
+use crate::wait::PATIENCE_NS;
 
 /// Room for everything of a line but its name, category and args.
 const FIXED_BYTES: usize = 256 + SLACK;
@@ -341,16 +343,21 @@ impl Writer {
         let mut line = Line::new(&mut bytes);
         self.compose(&mut line, phase, ts_ns, body);
         let len = line.len().min(need);
-        if self
-            .process
-            .fragment
-            .lock()
-            .append(b"", &bytes[..len], b"")
-            .is_err()
-        {
-            self.process.lost.count(Cause::TooLarge);
-        }
+        self.write_through(&bytes[..len]);
         self.publish();
+    }
+
+    /// Writes a line straight to the fragment, where a reader would take it and the file is free soon.
+    fn write_through(&self, line: &[u8]) {
+        let process = self.process;
+        let taken = line.len() <= MAX_LINE_BYTES
+            && process
+                .fragment
+                .lock_until(clock::now_ns() + PATIENCE_NS)
+                .is_some_and(|mut place| place.append(b"", line, b"").is_ok());
+        if !taken {
+            process.lost.count(Cause::TooLarge);
+        }
     }
 
     /// Appends a whole line that is no timed event of this thread.

@@ -1,0 +1,84 @@
+//! A host whose file system hangs: this program's `writev` is the one that the recorder in it calls.
+//!
+//! `stalled hung` makes every write hang and then does all that a host may do; `stalled exit` ends the process from a signal handler that interrupts
+//! a write. Both end with exit code 7 and say nothing.
+#![expect(unsafe_code, reason = "replaces a function of the C library")]
+
+use sa_recorder::{Args, Level, Recorder, span};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// What a write does: 0 writes, 1 hangs, 2 raises SIGTERM first.
+static WRITES: AtomicU32 = AtomicU32::new(0);
+const HANG: u32 = 1;
+const RAISE: u32 = 2;
+
+/// # Safety
+/// As writev(2).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn writev(
+    file: libc::c_int,
+    parts: *const libc::iovec,
+    count: libc::c_int,
+) -> libc::ssize_t {
+    while WRITES.load(Ordering::Relaxed) == HANG {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    if WRITES.load(Ordering::Relaxed) == RAISE {
+        // SAFETY: raise has no preconditions; the recorder's own thread has the signal blocked.
+        unsafe { libc::raise(libc::SIGTERM) };
+    }
+    // SAFETY: the caller's promise.
+    let written = unsafe { libc::syscall(libc::SYS_writev, file, parts, count) };
+    libc::ssize_t::try_from(written).unwrap_or(-1)
+}
+
+fn main() {
+    Recorder::init();
+    record(10);
+    Recorder::get().flush();
+    match std::env::args().nth(1).as_deref() {
+        Some("hung") => hang(),
+        Some("exit") => exit_in_write(),
+        _ => std::process::exit(64),
+    }
+    std::process::exit(7);
+}
+
+fn record(count: u64) {
+    for index in 0..count {
+        drop(span!("host", "work", label = "stalled", index = index));
+    }
+}
+
+/// Everything that may want the file, while another thread's write never ends.
+fn hang() {
+    WRITES.store(HANG, Ordering::Relaxed);
+    record(10);
+    // By now the recorder's thread is in the write.
+    std::thread::sleep(Duration::from_millis(600));
+    let recorder = Recorder::get();
+    recorder.flush();
+    assert!(recorder.fragment().is_some(), "the path is known");
+    let large = "x".repeat(16 << 10);
+    let args = (0..20).fold(Args::new(), |args, number| {
+        args.with(&format!("key{number}"), large.as_str())
+    });
+    recorder.instant(Level::E2e, "host", "large", &args);
+}
+
+extern "C" fn end(_signal: libc::c_int) {
+    // SAFETY: not allowed in a handler, and done all the same.
+    unsafe { libc::exit(7) };
+}
+
+/// Writes on this thread until one of its writes is interrupted.
+fn exit_in_write() {
+    // SAFETY: the handler is a function of the right type.
+    unsafe { libc::signal(libc::SIGTERM, end as *const () as libc::sighandler_t) };
+    WRITES.store(RAISE, Ordering::Relaxed);
+    loop {
+        record(100);
+        Recorder::get().flush();
+    }
+}
