@@ -10,8 +10,10 @@ use crate::format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
 use crate::process::{self, Process};
 use crate::seat;
 use crate::site::Site;
+use crate::slot::OpenEntry;
 use crate::span::{SiteArgs, site_args, write_name};
 use crate::value::{self, Value};
+use crate::wait;
 
 /// A span that may be sent to other threads and held over awaits: it takes the lowest free lane of its process until it is dropped.
 #[derive(Debug)]
@@ -134,32 +136,33 @@ impl Open {
     fn close(&self, end_ns: u64) {
         let line = self.line(end_ns);
         let entry = self.process.ring.lane_entry(self.lane);
-        seat::with(|_, writer| {
-            if let (Some(entry), Some((slot, position))) =
-                (entry, writer.position_after(line.len()))
-            {
-                entry.close_with(slot, position);
-            }
-            writer.append(&line);
-            if let Some(entry) = entry {
-                entry.start().store(0, Ordering::Release);
-            }
-            self.process
-                .lanes
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .give_back(self.lane);
+        let written = seat::with(|_, writer| {
+            writer.append(&line, entry);
+            self.leave(entry);
         });
+        // Below a signal handler there is no line, but the lane is free all the same. After the end of recording the span is told as unfinished.
+        if written.is_none() && !process::is_closed() {
+            self.leave(entry);
+        }
+    }
+
+    /// Gives the lane back.
+    fn leave(&self, entry: Option<OpenEntry>) {
+        if let Some(entry) = entry {
+            entry.start().store(0, Ordering::Release);
+        }
+        if let Some(mut lanes) = wait::lock(&self.process.lanes) {
+            lanes.give_back(self.lane);
+        }
     }
 }
 
 impl Drop for AsyncSpan {
     fn drop(&mut self) {
-        let end_ns = now_ns();
         if let Some(open) = self.0.take()
             && open.process.alive.load(Ordering::Relaxed) != 0
         {
-            open.close(end_ns); // in the child of a fork the span is the parent's
+            open.close(now_ns()); // in the child of a fork the span is the parent's
         }
     }
 }

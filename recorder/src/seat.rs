@@ -10,6 +10,9 @@ use crate::slot::Slot;
 use crate::writer::Writer;
 use crate::{clock, open, sys};
 
+/// Longest name of a process or thread.
+const MAX_NAME_BYTES: usize = 1024;
+
 /// What a thread records with. Lives as long as its slot; a thread's successor in the slot gets it too.
 pub(crate) struct Seat {
     /// 0 in the child of a fork: then the seat is the parent's.
@@ -147,6 +150,7 @@ unsafe extern "C" fn detach(seat: *mut libc::c_void) {
 
 /// Names the calling thread.
 pub(crate) fn set_thread_name(name: &str) {
+    let name = cut_name(name);
     with(|seat, writer| {
         name.clone_into(
             &mut seat
@@ -160,8 +164,13 @@ pub(crate) fn set_thread_name(name: &str) {
             seat.slot.tid().load(Ordering::Relaxed),
             name,
         );
-        writer.append(&line);
+        writer.append(&line, None);
     });
+}
+
+/// The part of a process's or thread's name that is kept.
+pub(crate) fn cut_name(name: &str) -> &str {
+    &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
 }
 
 /// The metadata line that names a thread or lane.

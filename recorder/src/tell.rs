@@ -99,6 +99,7 @@ impl Process {
 
     /// Names the process; a later name renames it.
     pub(crate) fn set_name(&self, name: &str) {
+        let name = seat::cut_name(name);
         if let Some(mut kept) = wait::lock(&self.name) {
             name.clone_into(&mut kept);
         }

@@ -360,19 +360,20 @@ impl Writer {
         }
     }
 
-    /// Appends a whole line that is no timed event of this thread.
-    pub(crate) fn append(&mut self, line: &[u8]) {
-        if self.head + line.len() as u64 > self.limit && !self.make_room(line.len() as u64) {
-            return;
+    /// Appends a whole line that is no timed event of this thread; with `closing` it ends the span of that lane entry.
+    pub(crate) fn append(&mut self, line: &[u8], closing: Option<OpenEntry>) {
+        let need = line.len() as u64;
+        if need > self.slot.bytes / 2 {
+            return self.write_through(line);
+        }
+        if self.head + need > self.limit && !self.make_room(need) {
+            return; // counted
+        }
+        if let Some(entry) = closing {
+            entry.close_with(self.slot.index, self.head + need);
         }
         flush::append(self.slot, self.head, line, u64::from(self.depth.min(255)));
-        self.head += line.len() as u64;
-    }
-
-    /// The slot's number and the position after a line of `len` bytes, after making room for it.
-    pub(crate) fn position_after(&mut self, len: usize) -> Option<(u32, u64)> {
-        let room = self.head + len as u64 <= self.limit || self.make_room(len as u64);
-        room.then_some((self.slot.index, self.head + len as u64))
+        self.head += need;
     }
 
     /// Appends to the text as a new piece.

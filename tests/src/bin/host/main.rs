@@ -14,6 +14,7 @@ mod crowd;
 mod daemon;
 mod descendants;
 mod forks;
+mod odd;
 mod options;
 mod script;
 mod stack;
@@ -51,6 +52,9 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["late-args", rounds] => stack::late_args(number(rounds)),
         ["out-of-order", rounds] => stack::out_of_order(number(rounds)),
         ["deep-then-killed", depth] => stack::deep_then_killed(number(depth)),
+        ["oversized"] => odd::oversized(),
+        ["panicking"] => odd::panicking(),
+        ["many-sites-then-killed"] => odd::many_sites_then_killed(),
         ["library", path, count] => work::library(path, number(count)),
         ["script"] => return Some(script::run()),
         ["fork", ending, count] => forks::once(ending, number(count)),

@@ -1,0 +1,77 @@
+//! Events that are too large, values that panic, and more call sites than a ring can list.
+
+use crate::work::record;
+use sa_recorder::{AsyncSpan, Level, Recorder, Site, SpanGuard, Value, async_span, instant};
+
+/// A value of more bytes than a line may have.
+struct Endless;
+
+impl Value for Endless {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'"');
+        out.resize(out.len() + (17 << 20), b'x');
+        out.push(b'"');
+    }
+}
+
+/// A value whose code is wrong.
+struct Panicking;
+
+impl Value for Panicking {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"\"half");
+        panic!("a value's own panic");
+    }
+}
+
+/// Records names and a span larger than a slot takes, and an event larger than a line may be.
+pub(crate) fn oversized() {
+    let name = "n".repeat(400 << 10);
+    Recorder::get().set_process_name(&name);
+    Recorder::get().set_thread_name(&name);
+    let host_pid = std::process::id();
+    let mut large = async_span!(
+        "host",
+        "work",
+        label = "large",
+        index = 0,
+        host_pid = host_pid
+    );
+    for number in 0..20 {
+        large.arg(&format!("key{number}"), "x".repeat(16 << 10));
+    }
+    drop(large);
+    instant!("host", "endless", value = Endless);
+    record("after", 10);
+    println!("oversized");
+}
+
+/// Records on after values have panicked.
+pub(crate) fn panicking() {
+    std::panic::set_hook(Box::new(|_| {}));
+    for _ in 0..10 {
+        let caught = std::panic::catch_unwind(|| instant!("host", "panic", value = Panicking));
+        assert!(caught.is_err(), "the panic is the host's");
+    }
+    record("after", 100);
+    println!("panicking");
+}
+
+fn site(name: String) -> &'static Site {
+    let name: &'static str = Box::leak(name.into_boxed_str());
+    Box::leak(Box::new(Site::new(Level::E2e, "host", name)))
+}
+
+/// Opens spans of more call sites than have room in the ring, then is killed with two of the last ones open.
+pub(crate) fn many_sites_then_killed() {
+    for number in 0..100 {
+        let long = format!("{number}-{}", "s".repeat(1000));
+        drop(SpanGuard::open(site(long), |_| {}));
+    }
+    drop(Recorder::get().span(Level::E2e, "host", "before"));
+    let _stack = SpanGuard::open(site("beyond on the stack".to_owned()), |_| {});
+    let _lane = AsyncSpan::open(site("beyond on a lane".to_owned()), |_| {});
+    let _known = SpanGuard::open(site("after".to_owned()), |_| {});
+    // SAFETY: raise has no preconditions.
+    unsafe { libc::raise(libc::SIGKILL) };
+}

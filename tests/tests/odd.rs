@@ -1,0 +1,48 @@
+//! Events that are too large, values that panic, and more call sites than a ring can list.
+
+use e2e::host_support::{Found, Host, scratch, undisturbed};
+use e2e::reader::read_dir;
+
+const HOST: &str = env!("CARGO_BIN_EXE_host");
+
+#[test]
+fn what_is_too_large_is_cut_written_past_the_ring_or_counted() {
+    let dir = scratch();
+    let _outcome = undisturbed(HOST, dir.path(), &["oversized"]).quiet();
+    let found = Found::in_dir(dir.path());
+    let counts = found.counts();
+    assert_eq!((counts["large"], counts["after"], found.lost), (1, 10, 1));
+    let recording = read_dir(dir.path());
+    assert_eq!(recording.damage, Vec::<String>::new());
+    for kind in ["process_name", "thread_name"] {
+        let named = |event: &&serde_json::Value| {
+            let name = event["args"]["name"].as_str().unwrap_or_default();
+            event["name"] == kind && name.starts_with("nnn") && name.len() == 1024
+        };
+        assert_eq!(recording.events.iter().filter(named).count(), 1, "{kind}");
+    }
+}
+
+#[test]
+fn a_value_that_panics_costs_its_own_event_only() {
+    let dir = scratch();
+    let _outcome = undisturbed(HOST, dir.path(), &["panicking"]).quiet();
+    Found::in_dir(dir.path()).assert_exactly(&[("after", 100)]);
+}
+
+#[test]
+fn a_crash_shows_the_right_names_when_the_site_table_is_full() {
+    let dir = scratch();
+    let arguments = ["many-sites-then-killed"];
+    let host = Host::new(HOST)
+        .arguments(&arguments)
+        .recorded_in(dir.path());
+    let _killed = host.run().was_killed();
+    let unfinished = read_dir(dir.path()).unfinished;
+    let mut names: Vec<_> = unfinished
+        .iter()
+        .filter_map(|span| span["name"].as_str())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["after", "beyond on a lane", "beyond on the stack"]);
+}
