@@ -67,17 +67,26 @@ fn enter<R>(
         return None;
     }
     seat.busy.store(true, Ordering::Relaxed);
+    let _inside = Inside(seat.busy);
     // Whoever ends recording makes this store visible with a barrier on every thread: no fence is paid here.
     compiler_fence(Ordering::SeqCst);
-    let result = if process::is_closed() {
+    if process::is_closed() {
         None
     } else {
         // SAFETY: only the thread that has the seat comes here, and `busy` keeps its signal handlers out.
         Some(record(seat, unsafe { &mut *seat.writer.get() }))
-    };
-    compiler_fence(Ordering::SeqCst);
-    seat.busy.store(false, Ordering::Release);
-    result
+    }
+}
+
+/// Ends an event however it ends: a value's own code may panic.
+struct Inside(&'static AtomicBool);
+
+impl Drop for Inside {
+    #[inline(always)]
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 /// Gives the calling thread a seat: the one slow moment of a thread.

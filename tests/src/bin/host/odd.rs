@@ -50,8 +50,8 @@ pub(crate) fn oversized() {
 pub(crate) fn panicking() {
     std::panic::set_hook(Box::new(|_| {}));
     for _ in 0..10 {
-        let caught = std::panic::catch_unwind(|| instant!("host", "panic", value = Panicking));
-        assert!(caught.is_err(), "the panic is the host's");
+        // Only a recorded value is written.
+        let _panic = std::panic::catch_unwind(|| instant!("host", "panic", value = Panicking));
     }
     record("after", 100);
     println!("panicking");
@@ -64,9 +64,11 @@ fn site(name: String) -> &'static Site {
 
 /// Opens spans of more call sites than have room in the ring, then is killed with two of the last ones open.
 pub(crate) fn many_sites_then_killed() {
-    for number in 0..100 {
-        let long = format!("{number}-{}", "s".repeat(1000));
-        drop(SpanGuard::open(site(long), |_| {}));
+    // First long names, then short ones for the rest of the table.
+    for number in 0..200 {
+        let length = if number < 100 { 1000 } else { 1 };
+        let name = format!("{number}-{}", "s".repeat(length));
+        drop(SpanGuard::open(site(name), |_| {}));
     }
     drop(Recorder::get().span(Level::E2e, "host", "before"));
     let _stack = SpanGuard::open(site("beyond on the stack".to_owned()), |_| {});
