@@ -44,8 +44,9 @@ impl AsyncSpan {
             process::wants(site.level()).then(|| {
                 let mut text = Vec::new();
                 site_args(&mut text, args);
-                let number = seat.process.ring.number_of(site);
-                Open::start(seat.process, site.text().plain.clone(), text, number, "")
+                let mut name = "";
+                let number = seat.process.ring.number_of(site, || name = site.name());
+                Open::start(seat.process, site.text().plain.clone(), text, number, name)
             })
         });
         AsyncSpan(opened.flatten().map(Box::new))

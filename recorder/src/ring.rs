@@ -224,11 +224,18 @@ impl Ring {
         self.slots().next().expect("slot 0 is made with the ring")
     }
 
-    /// Gives a call site its number.
+    /// Gives a call site its number; 0 when there is no room for it.
     #[cold]
+    #[inline(never)]
     fn add_site(&self, site: &'static Site) -> u32 {
+        if site.is_unnumbered(self.epoch) {
+            return 0;
+        }
         let number = self.enter_site(&site.text().plain);
-        site.set_number(self.epoch, number);
+        match number {
+            0 => site.set_unnumbered(self.epoch),
+            number => site.set_number(self.epoch, number),
+        }
         number
     }
 
@@ -250,11 +257,19 @@ impl Ring {
         u32::try_from(at + 1).unwrap_or(0)
     }
 
-    /// The number of a call site, entering it if it has none yet.
+    /// The number of a call site, entering it if it has none yet; 0 after `without` if it cannot have one.
     #[inline(always)]
-    pub(crate) fn number_of(&self, site: &'static Site) -> u32 {
-        site.number(self.epoch)
-            .unwrap_or_else(|| self.add_site(site))
+    pub(crate) fn number_of(&self, site: &'static Site, without: impl FnOnce()) -> u32 {
+        match site.number(self.epoch) {
+            Some(number) => number,
+            None => {
+                let number = self.add_site(site);
+                if number == 0 {
+                    without();
+                }
+                number
+            }
+        }
     }
 
     /// The text of a site number.

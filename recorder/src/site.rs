@@ -90,6 +90,22 @@ impl Site {
         unsafe { &*winner }
     }
 
+    /// The name of the site's events.
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Remembers that the ring of `epoch` has no room for the site.
+    pub(crate) fn set_unnumbered(&self, epoch: u32) {
+        self.registered
+            .store(u64::from(!epoch) << 32, Ordering::Relaxed);
+    }
+
+    /// Whether the ring of `epoch` has no room for the site.
+    pub(crate) fn is_unnumbered(&self, epoch: u32) -> bool {
+        self.registered.load(Ordering::Relaxed) == u64::from(!epoch) << 32
+    }
+
     /// The site's number in the ring of `epoch`, if it has one.
     #[inline(always)]
     pub(crate) fn number(&self, epoch: u32) -> Option<u32> {

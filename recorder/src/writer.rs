@@ -135,7 +135,10 @@ impl Writer {
     pub(crate) fn push(&mut self, site: &'static Site, start_ns: u64) -> u32 {
         let depth = self.depth;
         if let Some(entry) = self.entry(depth) {
-            let number = self.process.ring.number_of(site);
+            let number = self
+                .process
+                .ring
+                .number_of(site, || name_entry(entry, site.name()));
             entry.site().store(number, Ordering::Relaxed);
             entry.start().store(start_ns, Ordering::Relaxed);
         }
@@ -149,7 +152,7 @@ impl Writer {
         let depth = self.depth;
         if let Some(entry) = self.entry(depth) {
             entry.site().store(0, Ordering::Relaxed);
-            entry.set_name(name, layout::STACK_NAME_AT, layout::STACK_NAME_BYTES);
+            name_entry(entry, name);
             entry.start().store(start_ns, Ordering::Relaxed);
         }
         self.depth = depth + 1;
@@ -432,6 +435,12 @@ impl Writer {
             self.text.truncate(piece.from as usize);
         }
     }
+}
+
+/// Names an entry of the stack that has no site.
+#[cold]
+fn name_entry(entry: OpenEntry, name: &str) {
+    entry.set_name(name, layout::STACK_NAME_AT, layout::STACK_NAME_BYTES);
 }
 
 #[inline(always)]
