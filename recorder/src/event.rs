@@ -127,6 +127,9 @@ pub(crate) fn instant(level: Level, category: &str, name: &str, args: &Args) {
 
 /// Records one event of a flow on the calling thread; it binds to the span that encloses it there. Flows of one id share name and category.
 pub fn flow(phase: FlowPhase, category: &str, name: &str, id: FlowId) {
+    if !process::wants(Level::E2e) {
+        return;
+    }
     let (letter, more) = match phase {
         FlowPhase::Start => (b's', ""),
         FlowPhase::Step => (b't', ""),
@@ -158,6 +161,9 @@ pub fn duration(
     start_ns: Option<u64>,
     args: &Args,
 ) {
+    if !process::wants(level) {
+        return;
+    }
     let now = now_ns();
     let wanted = u64::try_from(dur_ns).unwrap_or(0);
     let longest = if start_ns.is_some() {

@@ -259,10 +259,10 @@ pub fn begin(level: Level, category: &str, name: &str) {
 
 /// Ends the innermost span begun on this thread, with its arguments; without one it does nothing.
 pub fn end(args: &Args) {
-    let end_ns = now_ns();
     if process::levels() == 0 {
         return;
     }
+    let end_ns = now_ns();
     seat::with(|_, writer| {
         if let Some(open) = writer.begun.pop()
             && !open.seat.is_null()
