@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::clock;
+use crate::config::RunPaths;
 use crate::format::{
-    ANCHOR_RECORD, FRAGMENT_PREFIX, FRAGMENT_RECORD, FRAGMENT_SUFFIX, FragmentHeader, Metadata,
-    RING_SUFFIX, RingKind,
+    ANCHOR_RECORD, FRAGMENT_PREFIX, FRAGMENT_RECORD, FRAGMENT_SUFFIX, FRAGMENTS_DIR,
+    FragmentHeader, Metadata, RING_SUFFIX, RingKind,
 };
 use crate::loss::{Cause, is_metadata};
 use crate::sys::dir::Dir;
@@ -29,7 +30,7 @@ pub(crate) struct Fragment {
 /// The open file. Whoever holds the lock on it writes.
 #[derive(Debug)]
 pub(crate) struct Place {
-    folder: PathBuf,
+    folder: Folder,
     stem: String,
     mode: u32,
     header: FragmentHeader,
@@ -43,10 +44,48 @@ pub(crate) struct Place {
     removed: Vec<Removed>,
 }
 
+/// Where the fragments are; what may stand there later is trusted as little as at the start.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    /// The run directory, which the user named.
+    directory: PathBuf,
+    /// The folder in it, if it is not the directory itself.
+    name: Option<&'static str>,
+}
+
+impl Folder {
+    /// The folder that a configuration names.
+    pub(crate) fn of(paths: &RunPaths) -> Folder {
+        Folder {
+            directory: paths.directory.clone(),
+            name: (paths.fragments != paths.directory).then_some(FRAGMENTS_DIR),
+        }
+    }
+
+    /// Opens it; a link in its place, or another user's folder, is refused.
+    fn open(&self) -> io::Result<Dir> {
+        let directory = Dir::open_path(&self.directory)?;
+        match self.name {
+            Some(name) => directory.open_folder(name),
+            None => Ok(directory),
+        }
+    }
+
+    /// Opens it, making what is missing.
+    fn create(&self, mode: u32) -> io::Result<Dir> {
+        let directory = Dir::create_path(&self.directory, mode)?;
+        match self.name {
+            Some(name) => directory.create_folder(name, mode),
+            None => Ok(directory),
+        }
+    }
+}
+
 /// Names a fragment and its ring so that neither exists yet, and makes both: the ring first and laid out, so that no fragment ever names
 /// a ring that cannot be read.
 pub(crate) fn create_files<R>(
     folder: &Dir,
+    place: &Folder,
     header: &FragmentHeader,
     mode: u32,
     lay_out: impl Fn(OwnedFd, RingKind) -> io::Result<R>,
@@ -56,7 +95,7 @@ pub(crate) fn create_files<R>(
     let make = |stem: &str| {
         let (file, kind) = create_ring(folder, stem, mode)?;
         let made = lay_out(file, kind).and_then(|ring| {
-            let fragment = create_fragment(folder, stem, header, kind, mode)?;
+            let fragment = create_fragment(folder, place, stem, header, kind, mode)?;
             Ok((fragment, ring))
         });
         made.inspect_err(|_| remove_ring(folder, stem, kind))
@@ -85,6 +124,7 @@ fn remove_ring(folder: &Dir, stem: &str, kind: RingKind) {
 
 fn create_fragment(
     folder: &Dir,
+    place: &Folder,
     stem: &str,
     header: &FragmentHeader,
     kind: RingKind,
@@ -96,13 +136,10 @@ fn create_fragment(
     };
     let file = create_locked(folder, stem, &header, mode)?;
     let id = fd::status(file.as_raw_fd())?.id;
-    let (folder, stem, file) = (
-        folder.path().to_owned(),
-        stem.to_owned(),
-        fd::into_number(file),
-    );
+    let (path, stem) = (folder.path(), stem.to_owned());
+    let (folder, file) = (place.clone(), fd::into_number(file));
     Ok(Fragment {
-        path: folder.join(format!("{stem}{FRAGMENT_SUFFIX}")),
+        path: path.join(format!("{stem}{FRAGMENT_SUFFIX}")),
         place: Mutex::new(Place {
             folder,
             stem,
@@ -262,7 +299,7 @@ impl Place {
 
     /// Opens the file by its path after the host closed our descriptor.
     fn reopen(&mut self) -> io::Result<()> {
-        let folder = Dir::open_path(&self.folder)?;
+        let folder = self.folder.open()?;
         let name = format!("{}{FRAGMENT_SUFFIX}", self.stem);
         let (file, status) = folder.open_file(OsStr::new(&name), libc::O_RDWR | libc::O_APPEND)?;
         if status.id != self.id {
@@ -276,7 +313,7 @@ impl Place {
 
     /// Starts the fragment anew after somebody removed it, counting what was in it.
     fn restart(&mut self, open: bool) -> io::Result<()> {
-        let folder = Dir::create_path(&self.folder, crate::run::folder_mode(self.mode))?;
+        let folder = self.folder.create(crate::run::folder_mode(self.mode))?;
         let file = create_locked(&folder, &self.stem, &self.header, self.mode)?;
         if open {
             self.removed.push(Removed {
@@ -309,7 +346,7 @@ impl Place {
 
     /// Removes the ring's file.
     pub(crate) fn remove_ring(&self, ring: FileId) {
-        let Ok(folder) = Dir::open_path(&self.folder) else {
+        let Ok(folder) = self.folder.open() else {
             return;
         };
         let name = format!("{}{RING_SUFFIX}", self.stem);

@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock};
 
 use crate::config::{Config, Level};
 use crate::format::{FragmentHeader, RingKind, VERSION};
-use crate::fragment::{self, Fragment};
+use crate::fragment::{self, Folder, Fragment};
 use crate::identity::Identity;
 use crate::lanes::Lanes;
 use crate::loss::Counters;
@@ -175,9 +175,10 @@ impl Process {
         let nonce = sys::random();
         let header = header(&identity, &run, nonce);
         let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed) + 1;
+        let place = Folder::of(&config.paths);
         let lay_out = |file, kind| Ring::new(file, kind, epoch, nonce, identity.pid);
         let (fragment, ring) =
-            fragment::create_files(&folder, &header, config.mode, lay_out).map_err(at)?;
+            fragment::create_files(&folder, &place, &header, config.mode, lay_out).map_err(at)?;
         let alive = Map::wiped_by_fork().map_err(at)?.half(0);
         alive.store(1, Ordering::Relaxed);
         let process = Box::leak(Box::new(Process {

@@ -86,6 +86,28 @@ fn planted_fragments_and_rings_only_cost_their_name() {
     }
 }
 
+#[test]
+fn a_link_planted_for_the_folder_of_a_running_host_is_not_followed() {
+    let at = e2e::host_support::scratch();
+    let (dir, outside) = (at.path().join("run"), at.path().join("outside"));
+    fs::create_dir(&outside).expect("a new directory");
+    let mut host = Host::new(HOST)
+        .arguments(&["script"])
+        .recorded_in(&dir)
+        .start();
+    host.ask("spans before 100");
+    host.ask("flush");
+    let fragment = format!("fragments/trace.{}.jsonl", host.pid());
+    fs::remove_file(dir.join(fragment)).expect("the fragment");
+    fs::rename(dir.join("fragments"), dir.join("moved")).expect("the folder");
+    std::os::unix::fs::symlink(&outside, dir.join("fragments")).expect("a link");
+    host.ask("spans after 100");
+    host.ask("flush");
+    let outcome = host.end();
+    assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
+    assert_eq!(fs::read_dir(&outside).expect("the directory").count(), 0);
+}
+
 /// A stage on which a run was killed; gives its id and pid.
 fn after_a_crash(stage: &Stage) -> (String, u32) {
     stage.open_folder("fragments");
