@@ -7,11 +7,12 @@ use crate::format::{END_RECORD, RingKind};
 use crate::fragment::metadata_line;
 use crate::loss::Cause;
 use crate::process::{self, Process};
+use crate::slot::Slot;
 use crate::wait::PATIENCE_NS;
 use crate::{clock, open, seat, sys};
 
 impl Process {
-    /// Flushes every slot, waiting until `end_ns` for whoever is writing; returns whether all are empty then.
+    /// Flushes every slot, waiting `patience_ns` for whoever is writing; returns whether all are empty then.
     pub(crate) fn flush_all(&self, patience_ns: u64) -> bool {
         self.flush_until(clock::now_ns() + patience_ns)
     }
@@ -20,11 +21,8 @@ impl Process {
         if self.is_finished() || !self.is_refused() {
             self.tell_losses(end_ns);
         }
-        let flush = |slot| flush::flush_until(slot, self, end_ns) == Outcome::Done;
-        self.ring
-            .slots()
-            .map(flush)
-            .fold(true, |all, whole| all && whole)
+        let is_left = |slot: &&Slot| flush::flush_until(slot, self, end_ns) != Outcome::Done;
+        self.ring.slots().filter(is_left).count() == 0 // every slot is tried
     }
 
     /// Ends recording: what is idle is flushed, and the ring goes if nothing is left in it. What takes longer than a second is left to the merge.
