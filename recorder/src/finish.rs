@@ -39,7 +39,7 @@ impl Process {
         if !flushed {
             self.give_up_memory(end_ns);
         }
-        if !(idle && flushed) {
+        if !(idle && flushed) || clock::now_ns() > end_ns {
             return; // the next merge settles what is left
         }
         open::close_all(self);
