@@ -3,16 +3,13 @@
 //! Only `trace.*.jsonl` and `trace.*.ring` of this host are touched, only plain files of this user; nothing is followed.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::time::{Duration, SystemTime};
 
 use crate::config::Config;
-use crate::format::{
-    FRAGMENT_RECORD, FRAGMENT_SUFFIX, FragmentHeader, Metadata, PREVIOUS_DIR, RING_SUFFIX,
-    is_fragment_name, is_ring_name,
-};
-use crate::identity::{self, Identity};
+use crate::format::{FRAGMENT_SUFFIX, PREVIOUS_DIR, RING_SUFFIX, is_fragment_name, is_ring_name};
+use crate::identity::Identity;
+use crate::owner::{is_owned, read_header};
 use crate::run::{folder_mode, fragments_folder};
 use crate::sys::dir::Dir;
 use crate::sys::fd;
@@ -61,25 +58,6 @@ fn abandoned_run(fragments: &Dir, name: &OsStr, identity: &Identity, run: &str) 
             UNKNOWN_RUN.to_owned()
         }
     })
-}
-
-/// Owned: locked, and, where we can see it, by a process that is alive.
-fn is_owned(file: &OwnedFd, header: &FragmentHeader, identity: &Identity) -> bool {
-    if header.boot_id != identity.boot_id || fd::try_lock(file.as_raw_fd()) {
-        return false;
-    }
-    header.pid_ns != identity.pid_ns || identity::start_time(header.pid) == Some(header.start_time)
-}
-
-fn read_header(file: &OwnedFd) -> Option<FragmentHeader> {
-    let mut start = Vec::new();
-    std::fs::File::from(file.try_clone().ok()?)
-        .take(16 << 10)
-        .read_to_end(&mut start)
-        .ok()?;
-    let line = start.split(|byte| *byte == b'\n').next()?;
-    let record: Metadata<FragmentHeader> = serde_json::from_slice(line).ok()?;
-    (record.name == FRAGMENT_RECORD).then_some(record.args)
 }
 
 fn move_aside(config: &Config, directory: &Dir, fragments: &Dir, name: &OsStr, run: &str) {

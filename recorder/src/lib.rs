@@ -50,6 +50,7 @@ mod lanes;
 mod loss;
 mod macros;
 mod open;
+mod owner;
 mod pace;
 mod process;
 mod recorder;

@@ -9,6 +9,7 @@ use crate::cleaning;
 use crate::config::Config;
 use crate::format::{RUN_FILE, RunFile};
 use crate::identity::{self, Identity};
+use crate::owner::Owner;
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
 
@@ -115,7 +116,7 @@ fn join_or_start(config: &Config, identity: &Identity, directory: &Dir) -> io::R
         Err(error) => return Err(io::Error::new(error.kind(), format!("{RUN_FILE}: {error}"))),
         Ok((file, _)) => {
             if !fd::try_lock(file.as_raw_fd())
-                && let Some(run) = parse(&file).filter(|run| may_be_live(run, identity))
+                && let Some(run) = parse(&file).filter(|run| Owner::from(run).may_live(identity))
             {
                 return Ok(Run {
                     id: run.run,
@@ -131,14 +132,6 @@ fn join_or_start(config: &Config, identity: &Identity, directory: &Dir) -> io::R
         cleaning::clean(config, identity, directory, &run.id);
     }
     Ok(run)
-}
-
-/// A held lock is not enough where we can see more: a forked child may hold the lock of a main process that is dead.
-fn may_be_live(run: &RunFile, identity: &Identity) -> bool {
-    let elsewhere = run.boot_id != identity.boot_id
-        || run.pid_ns != identity.pid_ns
-        || run.host != identity.host;
-    elsewhere || identity::start_time(run.main_pid) == Some(run.start_time)
 }
 
 /// Makes this process the main process of a new run: a new, locked run file takes the place of the old one at once.

@@ -195,3 +195,39 @@ fn two_recorders_in_one_process_are_one_process_in_the_trace() {
         (2800, 1, 1)
     );
 }
+
+#[test]
+fn without_proc_a_live_main_is_joined_and_nothing_of_it_moved() {
+    let test = "without_proc_a_live_main_is_joined_and_nothing_of_it_moved";
+    if !is_root(test) || !namespaces(test, &["--mount"]) {
+        return;
+    }
+    let hide = r#"mount -t tmpfs none /proc && exec "$0" "$@""#;
+    let wrapper = ["unshare", "--mount", "sh", "-c", hide];
+    let dir = scratch();
+    let start = || {
+        Host::below(&wrapper, HOST)
+            .arguments(&["script"])
+            .recorded_in(dir.path())
+            .start()
+    };
+    let mut first = start();
+    first.ask("spans first 100");
+    let (mut second, mut third) = (start(), start());
+    let says = [first.who(), second.who(), third.who()];
+    let mains: Vec<bool> = says.iter().map(|says| says["main"] == true).collect();
+    assert_eq!(mains, [true, false, false], "{says:?}");
+    for (live, label) in [(&mut second, "second"), (&mut third, "third")] {
+        live.ask(&format!("spans {label} 100"));
+    }
+    first.ask("spans later 100");
+    for live in [first, second, third] {
+        let _outcome = live.end().quiet();
+    }
+    Found::in_dir(dir.path()).assert_exactly(&[
+        ("first", 100),
+        ("later", 100),
+        ("second", 100),
+        ("third", 100),
+    ]);
+}
