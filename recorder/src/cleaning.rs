@@ -3,20 +3,19 @@
 //! Only `trace.*.jsonl` and `trace.*.ring` of this host are touched, only plain files of this user; nothing is followed.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, SystemTime};
 
 use crate::config::Config;
-use crate::format::{FRAGMENT_SUFFIX, PREVIOUS_DIR, RING_SUFFIX, is_fragment_name, is_ring_name};
+use crate::format::{FRAGMENT_SUFFIX, FragmentHeader, RING_SUFFIX, is_fragment_name, is_ring_name};
 use crate::identity::Identity;
 use crate::owner::{is_owned, read_header};
-use crate::run::{folder_mode, fragments_folder};
+use crate::previous::{self, UNKNOWN_RUN, modified};
+use crate::run::fragments_folder;
 use crate::sys::dir::Dir;
 use crate::sys::fd;
 
-/// The run that fragments without a header belong to.
-const UNKNOWN_RUN: &str = "unknown";
-/// A ring without a fragment may be one whose process is just starting.
+/// A ring without a fragment, and a fragment without a header, may be those of a process that is just starting.
 const STARTING: Duration = Duration::from_secs(60);
 
 /// Cleans the directory for the new run `run`. What cannot be moved stays: a later cleaning tries again.
@@ -28,70 +27,45 @@ pub(crate) fn clean(config: &Config, identity: &Identity, directory: &Dir, run: 
     for name in &names {
         let text = name.to_string_lossy();
         if is_fragment_name(&text)
-            && let Some(old) = abandoned_run(&fragments, name, identity, run)
+            && let Some(header) = abandoned(&fragments, name, identity, run)
         {
-            move_aside(config, directory, &fragments, name, &old);
+            let old = (run_of(header.as_ref()), header.as_ref());
+            let _ = previous::move_aside(config, directory, &fragments, name, old); // a later cleaning tries again
         } else if is_ring_name(&text) {
             remove_orphan(&fragments, name, &names);
         }
     }
-    forget_old_runs(config, directory);
+    previous::forget_old_runs(config, &identity.host, directory);
 }
 
-/// The run of a fragment that may be moved; `None` if it is of this run, of another host, owned, or not ours.
-fn abandoned_run(fragments: &Dir, name: &OsStr, identity: &Identity, run: &str) -> Option<String> {
+/// The header, if any, of a fragment that may be moved; `None` if it is of this run, of another host, owned, or not ours.
+fn abandoned(
+    fragments: &Dir,
+    name: &OsStr,
+    identity: &Identity,
+    run: &str,
+) -> Option<Option<FragmentHeader>> {
     let (file, _) = fragments.open_file(name, libc::O_RDONLY).ok()?;
     let Some(header) = read_header(&file) else {
-        return fd::try_lock(file.as_raw_fd()).then(|| UNKNOWN_RUN.to_owned());
+        // The age first: taking the lock here would keep a process from it that has just made the file.
+        let copy = file.try_clone().ok()?;
+        return (is_old(copy) && fd::try_lock(file.as_raw_fd())).then_some(None);
     };
     let movable =
         header.run != run && header.host == identity.host && !is_owned(&file, &header, identity);
-    let plain = header
-        .run
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    let named = plain && !header.run.is_empty() && !header.run.starts_with('.');
-    movable.then(|| {
-        if named {
-            header.run
-        } else {
-            UNKNOWN_RUN.to_owned()
-        }
-    })
+    movable.then_some(Some(header))
 }
 
-fn move_aside(config: &Config, directory: &Dir, fragments: &Dir, name: &OsStr, run: &str) {
-    let mode = folder_mode(config.mode);
-    let target = directory
-        .create_folder(PREVIOUS_DIR, mode)
-        .and_then(|previous| previous.create_folder(run, mode));
-    let Ok(target) = target else { return };
-    let text = name.to_string_lossy();
-    let stem = text.strip_suffix(FRAGMENT_SUFFIX).unwrap_or(&text);
-    let ring = format!("{stem}{RING_SUFFIX}");
-    let suffix = if fragments.move_to(name, &target, name).is_ok() {
-        None
+/// The folder of a fragment's run; a name that could be none is not used.
+fn run_of(header: Option<&FragmentHeader>) -> &str {
+    let run = header.map_or("", |header| header.run.as_str());
+    let plain = run
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    if plain && !run.is_empty() && !run.starts_with('.') {
+        run
     } else {
-        Some(format!(".{:016x}", crate::sys::random()))
-    };
-    let renamed = |extension: &str| {
-        OsString::from(format!(
-            "{stem}{}{extension}",
-            suffix.as_deref().unwrap_or_default()
-        ))
-    };
-    if suffix.is_some()
-        && fragments
-            .move_to(name, &target, &renamed(FRAGMENT_SUFFIX))
-            .is_err()
-    {
-        return;
-    }
-    if fragments
-        .open_file(OsStr::new(&ring), libc::O_RDONLY)
-        .is_ok()
-    {
-        let _ = fragments.move_to(OsStr::new(&ring), &target, &renamed(RING_SUFFIX)); // without it the tail is missing, and told
+        UNKNOWN_RUN
     }
 }
 
@@ -100,41 +74,163 @@ fn remove_orphan(fragments: &Dir, name: &OsStr, names: &[OsString]) {
     let text = name.to_string_lossy();
     let fragment = OsString::from(text.replace(RING_SUFFIX, FRAGMENT_SUFFIX));
     let old = || {
-        let (file, _) = fragments.open_file(name, libc::O_RDONLY).ok()?;
-        let modified = std::fs::File::from(file).metadata().ok()?.modified().ok()?;
-        SystemTime::now()
-            .duration_since(modified)
-            .ok()
-            .map(|age| age > STARTING)
+        fragments
+            .open_file(name, libc::O_RDONLY)
+            .is_ok_and(|(file, _)| is_old(file))
     };
-    if !names.contains(&fragment) && old() == Some(true) {
+    if !names.contains(&fragment) && old() {
         let _ = fragments.remove(name); // only tidying
     }
 }
 
-/// Keeps the newest `SA_PROFILE_OLD_RUNS` previous runs.
-fn forget_old_runs(config: &Config, directory: &Dir) {
-    let Ok(previous) = directory.open_folder(PREVIOUS_DIR) else {
-        return;
-    };
-    let Ok(names) = previous.names() else { return };
-    let folder = |name: OsString| {
-        previous
-            .open_folder(&name.to_string_lossy())
-            .ok()
-            .map(|folder| (folder, name))
-    };
-    let mut runs: Vec<_> = names.into_iter().filter_map(folder).collect();
-    runs.sort_by_key(|(folder, _)| std::cmp::Reverse(folder.modified().ok()));
-    for (folder, name) in runs.into_iter().skip(config.old_runs) {
-        for file in folder.names().unwrap_or_default() {
-            let text = file.to_string_lossy();
-            let ours = (is_fragment_name(&text) || is_ring_name(&text))
-                && folder.open_file(&file, libc::O_RDONLY).is_ok();
-            if ours {
-                let _ = folder.remove(&file); // only tidying
+/// Whether nobody has written the file for so long that no process is about to start with it.
+fn is_old(file: OwnedFd) -> bool {
+    modified(file)
+        .and_then(|time| SystemTime::now().duration_since(time).ok())
+        .is_some_and(|age| age > STARTING)
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! A run directory made by hand.
+
+    use super::*;
+    use crate::format::{FRAGMENT_RECORD, RingKind, VERSION};
+    use crate::fragment::metadata_line;
+    use std::fs::{self, File};
+    use std::path::PathBuf;
+
+    pub(crate) struct Ground(tempfile::TempDir);
+
+    impl Ground {
+        pub(crate) fn new() -> Ground {
+            Ground(tempfile::tempdir().unwrap())
+        }
+
+        pub(crate) fn path(&self, name: &str) -> PathBuf {
+            self.0.path().join(name)
+        }
+
+        pub(crate) fn config(&self, old_runs: usize) -> Config {
+            Config {
+                old_runs,
+                ..Config::from_lookup(|name| {
+                    (name == crate::config::DIR).then(|| self.0.path().into())
+                })
+                .unwrap()
             }
         }
-        let _ = previous.remove_folder(&name); // stays while it holds something else
+
+        pub(crate) fn directory(&self) -> Dir {
+            Dir::open_path(self.0.path()).unwrap()
+        }
+
+        /// Writes a fragment that was written `age` seconds ago; gives it open.
+        pub(crate) fn write(
+            &self,
+            name: &str,
+            header: Option<&FragmentHeader>,
+            age: u64,
+        ) -> OwnedFd {
+            let path = self.path(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let line = header.map(|header| metadata_line(header.pid, FRAGMENT_RECORD, header));
+            fs::write(&path, line.unwrap_or_default()).unwrap();
+            let file = File::options().append(true).open(path).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(age))
+                .unwrap();
+            file.into()
+        }
+
+        pub(crate) fn forget(&self, old_runs: usize) {
+            let host = Identity::read().host;
+            previous::forget_old_runs(&self.config(old_runs), &host, &self.directory());
+        }
+
+        pub(crate) fn clean(&self) {
+            clean(&self.config(1), &Identity::read(), &self.directory(), "new");
+        }
+    }
+
+    /// The header of a process of this host that is gone.
+    pub(crate) fn header(run: &str) -> FragmentHeader {
+        let identity = Identity::read();
+        FragmentHeader {
+            version: VERSION,
+            nonce: "0123456789abcdef".to_owned(),
+            segment: 0,
+            run: run.to_owned(),
+            main: true,
+            host: identity.host,
+            boot_id: identity.boot_id,
+            pid_ns: identity.pid_ns,
+            time_ns: 0,
+            monotonic_offset_ns: 0,
+            pid: identity.pid,
+            start_time: identity.start_time + 1,
+            exe: "host".to_owned(),
+            script: None,
+            ring: RingKind::File,
+            page_bytes: 4096,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{Ground, header};
+    use super::*;
+
+    #[test]
+    fn a_locked_fragment_of_another_boot_or_namespace_stays() {
+        let dead = header("old");
+        let other_boot = FragmentHeader {
+            boot_id: "other".to_owned(),
+            ..header("old")
+        };
+        let no_namespace = FragmentHeader {
+            pid_ns: 0,
+            ..header("old")
+        };
+        for (header, locked, stays) in [
+            (&dead, true, false),
+            (&other_boot, true, true),
+            (&no_namespace, true, true),
+            (&other_boot, false, false),
+        ] {
+            let ground = Ground::new();
+            let file = ground.write("fragments/trace.5.jsonl", Some(header), 0);
+            assert!(!locked || fd::try_lock(file.as_raw_fd()));
+            ground.clean();
+            let what = format!("{header:?} locked {locked}");
+            assert_eq!(
+                ground.path("fragments/trace.5.jsonl").exists(),
+                stays,
+                "{what}"
+            );
+            assert_ne!(
+                ground.path("previous/old/trace.5.jsonl").exists(),
+                stays,
+                "{what}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_fragment_without_a_header_is_left_to_a_process_that_may_be_starting() {
+        for (age, stays) in [(0, true), (30, true), (90, false)] {
+            let ground = Ground::new();
+            drop(ground.write("fragments/trace.5.jsonl", None, age));
+            ground.clean();
+            assert_eq!(
+                ground.path("fragments/trace.5.jsonl").exists(),
+                stays,
+                "{age} s"
+            );
+            assert_ne!(
+                ground.path("previous/unknown/trace.5.jsonl").exists(),
+                stays
+            );
+        }
     }
 }

@@ -52,6 +52,7 @@ mod macros;
 mod open;
 mod owner;
 mod pace;
+mod previous;
 mod process;
 mod recorder;
 mod ring;

@@ -164,9 +164,20 @@ impl Dir {
             .collect())
     }
 
-    /// Time of the last change to the directory's entries.
-    pub(crate) fn modified(&self) -> io::Result<std::time::SystemTime> {
-        std::fs::metadata(&self.path)?.modified()
+    /// Whether there is anything of this name, be it a link to nowhere.
+    pub(crate) fn has(&self, name: &OsStr) -> bool {
+        let Ok(name) = c_name(name) else { return false };
+        let mut stat = std::mem::MaybeUninit::<libc::stat>::zeroed();
+        // SAFETY: the name is a C string, the buffer a stat.
+        let found = unsafe {
+            libc::fstatat(
+                self.fd.as_raw_fd(),
+                name.as_ptr(),
+                stat.as_mut_ptr(),
+                libc::AT_SYMLINK_NOFOLLOW,
+            )
+        };
+        found == 0
     }
 
     /// The path it was opened by.
