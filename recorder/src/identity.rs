@@ -110,7 +110,7 @@ fn stat_field(pid: u32, number: usize) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// The script an interpreter runs: its first argument that is no option, or the module after `-m`.
+/// The script an interpreter runs: the first argument that is a file, or the module after `-m`.
 fn script(exe: &str) -> Option<String> {
     let interpreter = ["python", "node", "perl", "ruby", "bash", "sh", "dash"]
         .iter()
@@ -127,16 +127,51 @@ fn script(exe: &str) -> Option<String> {
     script_of(&words)
 }
 
+/// Nothing but the name of a file that is there, or of a module, is taken: any other word may be code, and hold a key.
 fn script_of(words: &[String]) -> Option<String> {
-    for (at, word) in words.iter().enumerate() {
-        match word.as_str() {
-            "-m" => return words.get(at + 1).cloned(),
-            "-c" | "-e" | "" => return None,
-            _ if word.starts_with('-') => {}
-            _ => return Some(file_name(Path::new(word))),
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match Word::of(word) {
+            Word::Code => return None,
+            Word::Module => return words.next().filter(|name| is_module(name)).cloned(),
+            Word::Option => {}
+            Word::Other if Path::new(word).is_file() => return Some(file_name(Path::new(word))),
+            Word::Other => {} // the value of an option
         }
     }
     None
+}
+
+/// What a word of an interpreter's command line announces.
+enum Word {
+    /// Code in the word itself or in the next one, or on stdin.
+    Code,
+    /// The name of a module in the next word.
+    Module,
+    Option,
+    Other,
+}
+
+impl Word {
+    fn of(word: &str) -> Word {
+        const CODE: [&str; 3] = ["eval", "print", "command"];
+        if let Some(long) = word.strip_prefix("--") {
+            let code = CODE.contains(&long.split('=').next().unwrap_or(long));
+            return if code { Word::Code } else { Word::Option };
+        }
+        match word.strip_prefix('-') {
+            None => Word::Other,
+            Some("") => Word::Code,
+            Some(cluster) if cluster.contains(['c', 'e', 'p']) => Word::Code,
+            Some(cluster) if cluster.ends_with('m') => Word::Module,
+            Some(_) => Word::Option,
+        }
+    }
+}
+
+fn is_module(name: &str) -> bool {
+    name.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"._".contains(&byte))
 }
 
 fn file_name(path: &Path) -> String {
@@ -160,15 +195,34 @@ mod tests {
 
     #[test]
     fn scripts_of_command_lines() {
-        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(
-            script_of(&words("-u /srv/serve.py --port 1")).as_deref(),
-            Some("serve.py")
-        );
-        assert_eq!(
-            script_of(&words("-m vllm.entrypoints.cli")).as_deref(),
-            Some("vllm.entrypoints.cli")
-        );
-        assert_eq!(script_of(&words("-c secret")), None);
+        let dir = tempfile::tempdir().unwrap();
+        let script = dir.path().join("serve.py").display().to_string();
+        fs::write(&script, "").unwrap();
+        for (line, expected) in [
+            ("-u SCRIPT --port 1", Some("serve.py")),
+            ("-X dev SCRIPT", Some("serve.py")),
+            ("--loader x -- SCRIPT", Some("serve.py")),
+            ("-m vllm.entrypoints.cli", Some("vllm.entrypoints.cli")),
+            ("-um vllm", Some("vllm")),
+            ("-m sk-123", None),
+            ("/gone.py --key secret", None),
+            ("-c secret SCRIPT", None),
+            ("-uc secret SCRIPT", None),
+            ("-lc secret SCRIPT", None),
+            ("-csecret SCRIPT", None),
+            ("-pe secret SCRIPT", None),
+            ("--eval secret SCRIPT", None),
+            ("--eval=secret SCRIPT", None),
+            ("--print secret SCRIPT", None),
+            ("--command secret SCRIPT", None),
+            ("- SCRIPT", None),
+            ("", None),
+        ] {
+            let words: Vec<String> = line
+                .split(' ')
+                .map(|word| word.replace("SCRIPT", &script))
+                .collect();
+            assert_eq!(script_of(&words).as_deref(), expected, "{line}");
+        }
     }
 }
