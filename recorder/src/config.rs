@@ -122,7 +122,7 @@ impl Config {
     pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Option<Config> {
         let set = |name| lookup(name).filter(|value| !value.is_empty());
         let (directory, output) = (set(DIR), set(OUTPUT));
-        if directory.is_none() && output.is_none() && lookup(LEVEL).is_none() {
+        if directory.is_none() && output.is_none() && set(LEVEL).is_none() {
             return None;
         }
         let mut warnings = Vec::new();
@@ -247,6 +247,7 @@ mod tests {
     fn nothing_set_is_off() {
         assert_eq!(config(&[]), None);
         assert_eq!(config(&[(DIR, ""), (RUN, "x")]), None);
+        assert_eq!(config(&[(DIR, ""), (OUTPUT, ""), (LEVEL, "")]), None);
     }
 
     #[test]
@@ -272,7 +273,7 @@ mod tests {
     #[test]
     fn levels_table() {
         for (text, bits, warned) in [
-            ("", 3, 0),
+            (" ", 3, 0),
             ("e2e", 1, 0),
             (" Kernel ,E2E", 3, 0),
             ("verbose", 7, 0),
