@@ -141,4 +141,26 @@ fn files_are_private_unless_a_group_is_let_in() {
         modes("000", Some("0640")),
         [0o750, 0o750, 0o640, 0o640, 0o640]
     );
+    assert_eq!(
+        modes("077", Some("0640")),
+        [0o750, 0o750, 0o640, 0o640, 0o640]
+    );
+}
+
+#[test]
+fn folders_keep_the_group_that_their_parent_shares() {
+    let outer = scratch();
+    let shared = outer.path().join("shared");
+    fs::create_dir(&shared).expect("own directory");
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o2775)).expect("own directory");
+    let dir = shared.join("new/run-directory");
+    let _outcome = Host::new(HOST)
+        .arguments(&["--umask", "077", "spans", "work", "10"])
+        .recorded_in(&dir)
+        .variable("SA_PROFILE_MODE", "0640")
+        .run()
+        .quiet();
+    for folder in [shared.join("new"), dir.clone(), dir.join("fragments")] {
+        assert_eq!(mode(&folder), 0o2750, "{}", folder.display());
+    }
 }

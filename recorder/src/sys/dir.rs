@@ -4,6 +4,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Error, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::fd::{self, Status, check};
@@ -18,9 +19,7 @@ pub(crate) struct Dir {
 impl Dir {
     /// Opens the directory the user named (a symlink to one is the user's choice), making it and its parents if needed.
     pub(crate) fn create_path(path: &Path, mode: u32) -> io::Result<Dir> {
-        let mut builder = std::fs::DirBuilder::new();
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
-        builder.recursive(true).create(path)?;
+        make_path(path, mode)?;
         Dir::open_path(path)
     }
 
@@ -46,7 +45,11 @@ impl Dir {
         if made < 0 && Error::last_os_error().kind() != ErrorKind::AlreadyExists {
             return Err(Error::last_os_error());
         }
-        self.open_folder(name)
+        let folder = self.open_folder(name)?;
+        if made == 0 {
+            set_mode(&folder.fd, mode);
+        }
+        Ok(folder)
     }
 
     /// Opens the existing folder `name`, refusing what [`Dir::create_folder`] refuses.
@@ -196,6 +199,41 @@ impl Dir {
         }
         true
     }
+}
+
+/// Makes a folder and its parents, where they do not exist yet.
+fn make_path(path: &Path, mode: u32) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, mode);
+    let made = match builder.create(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let parent = path.parent().ok_or(error)?;
+            make_path(parent, mode)?;
+            builder.create(path)
+        }
+        made => made,
+    };
+    match made {
+        Err(_) if path.is_dir() => Ok(()), // it was there, or another process was faster
+        Err(error) => Err(error),
+        Ok(()) => {
+            let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
+            set_mode(&open_at(libc::AT_FDCWD, path.as_os_str(), flags, 0)?, mode);
+            Ok(())
+        }
+    }
+}
+
+/// Gives a folder we have just made the mode that the umask took from it; what it has from its parent (a shared group's bit) stays.
+fn set_mode(folder: &OwnedFd, mode: u32) {
+    let Ok(folder) = folder.try_clone().map(std::fs::File::from) else {
+        return;
+    };
+    let inherited = folder
+        .metadata()
+        .map_or(0, |status| status.permissions().mode() & 0o7000);
+    // An error leaves the mode the umask gave, which is narrower.
+    let _ = folder.set_permissions(std::fs::Permissions::from_mode(mode | inherited));
 }
 
 /// The user whose files we make.
