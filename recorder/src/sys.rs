@@ -3,6 +3,7 @@
 pub(crate) mod dir;
 pub(crate) mod fd;
 pub(crate) mod map;
+mod stderr;
 pub(crate) mod thread;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,14 +11,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether this process has already said something on stderr.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// Writes one line to stderr, once in the life of a process; later calls do nothing.
+/// Writes one line to stderr, once in the life of a process, if stderr takes it at once; later calls do nothing.
 pub(crate) fn warn_once(text: &str) {
     if SAID.swap(true, Ordering::Relaxed) {
         return;
     }
-    let line = format!("sa-profile: {text}\n");
-    // SAFETY: the buffer is valid for its length; a closed or full stderr is an error that changes nothing.
-    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    stderr::say(format!("sa-profile: {text}\n").as_bytes());
 }
 
 /// The page size of this machine.

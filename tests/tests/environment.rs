@@ -2,8 +2,10 @@
 
 use e2e::host_support::{Found, Host, scratch};
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 const HOST: &str = env!("CARGO_BIN_EXE_host");
 
@@ -163,4 +165,33 @@ fn folders_keep_the_group_that_their_parent_shares() {
     for folder in [shared.join("new"), dir.clone(), dir.join("fragments")] {
         assert_eq!(mode(&folder), 0o2750, "{}", folder.display());
     }
+}
+
+/// A host that has something to say on a stderr of the test's own.
+fn warned(stderr: impl Into<std::process::Stdio>) {
+    let dir = scratch();
+    let outcome = Host::new(HOST)
+        .arguments(&["--deadly-pipes", "spans", "work", "10"])
+        .recorded_in(dir.path())
+        .variable("SA_PROFILE_LEVEL", "e2e,bogus")
+        .stderr(stderr)
+        .deadline(Duration::from_secs(20))
+        .run();
+    assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
+    Found::in_dir(dir.path()).assert_exactly(&[("work", 10)]);
+}
+
+#[test]
+fn a_warning_on_a_stderr_that_nobody_reads_kills_nobody() {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    warned(writer);
+}
+
+#[test]
+fn a_warning_does_not_wait_for_a_full_stderr() {
+    let (_reader, mut writer) = std::io::pipe().expect("a pipe");
+    let full = vec![b'-'; 64 << 10]; // what a pipe holds
+    writer.write_all(&full).expect("the pipe is empty");
+    warned(writer);
 }

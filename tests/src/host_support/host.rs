@@ -18,6 +18,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 pub struct Host {
     command: Command,
     deadline: Duration,
+    stderr: Option<Stdio>,
 }
 
 impl Host {
@@ -32,6 +33,7 @@ impl Host {
         Host {
             command,
             deadline: DEADLINE,
+            stderr: None,
         }
     }
 
@@ -82,6 +84,13 @@ impl Host {
         self
     }
 
+    /// Gives it a stderr of the test's own; the outcome then has none.
+    #[must_use]
+    pub fn stderr(mut self, stderr: impl Into<Stdio>) -> Host {
+        self.stderr = Some(stderr.into());
+        self
+    }
+
     /// Starts it and stays in contact.
     pub fn start(mut self) -> Live {
         Live::new(self.spawn(), self.deadline)
@@ -102,7 +111,7 @@ impl Host {
         self.command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(self.stderr.take().unwrap_or_else(Stdio::piped))
             .process_group(0)
             .spawn()
             .expect("the host starts")

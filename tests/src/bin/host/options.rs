@@ -9,6 +9,7 @@ pub(crate) struct Options {
     pub(crate) lazy: bool,
     gate: bool,
     umask: Option<libc::mode_t>,
+    deadly_pipes: bool,
     limits: Vec<(String, libc::rlim_t)>,
 }
 
@@ -22,6 +23,7 @@ impl Options {
             match option.as_str() {
                 "--gate" => options.gate = true,
                 "--lazy" => options.lazy = true,
+                "--deadly-pipes" => options.deadly_pipes = true,
                 "--umask" => options.umask = libc::mode_t::from_str_radix(&value(), 8).ok(),
                 "--limit" => options.limits.push(limit(&value())),
                 _ => panic!("host: unknown option {option}"),
@@ -30,7 +32,7 @@ impl Options {
         (options, arguments.collect())
     }
 
-    /// Waits at the gate, then sets umask and limits.
+    /// Waits at the gate, then sets umask, the action of SIGPIPE and limits.
     pub(crate) fn apply(&self) {
         if self.gate {
             let mut line = String::new();
@@ -40,6 +42,10 @@ impl Options {
         if let Some(mask) = self.umask {
             // SAFETY: umask only changes this process's mask.
             unsafe { libc::umask(mask) };
+        }
+        if self.deadly_pipes {
+            // SAFETY: the default action, which programs in other languages than Rust start with.
+            unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
         }
         for (what, value) in &self.limits {
             set_limit(what, *value);

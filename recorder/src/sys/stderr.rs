@@ -1,0 +1,121 @@
+//! One line on stderr, which is the host's: nothing there may make it wait or die.
+
+use std::os::fd::RawFd;
+
+/// Longest line: a pipe that can take anything takes so much at once.
+const LINE_BYTES: usize = 4096;
+/// What a write may be answered with, deadly where the host left it so: a pipe that nobody reads, a file at its size limit.
+const DEADLY: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGXFSZ];
+
+/// Writes a line, cut if it is long, unless the write would have to wait or nobody reads it.
+pub(super) fn say(line: &[u8]) {
+    if takes_more(libc::STDERR_FILENO) {
+        write_unharmed(libc::STDERR_FILENO, &line[..line.len().min(LINE_BYTES)]);
+    }
+}
+
+/// Whether a write would neither wait nor fail.
+fn takes_more(fd: RawFd) -> bool {
+    let mut poll = libc::pollfd {
+        fd,
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    // SAFETY: `poll` is one valid pollfd; a bad descriptor is a result.
+    let ready = unsafe { libc::poll(&raw mut poll, 1, 0) };
+    ready == 1 && poll.revents == libc::POLLOUT
+}
+
+/// Writes with the deadly signals blocked in this thread, and takes back those that the write raised.
+fn write_unharmed(fd: RawFd, bytes: &[u8]) {
+    let raised_before = pending();
+    let deadly = set_of(&DEADLY);
+    let mut before = set_of(&[]);
+    // SAFETY: both sets are valid; the mask is put back below.
+    if unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const deadly, &raw mut before) } != 0 {
+        return;
+    }
+    // SAFETY: the buffer is valid for its length; a closed descriptor is an error that changes nothing. The caller has seen that there is
+    // room, and the signals of a failing write are blocked.
+    unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
+    for signal in DEADLY {
+        if !contains(&raised_before, signal) {
+            take_back(signal);
+        }
+    }
+    // SAFETY: `before` was filled by the call above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+}
+
+fn take_back(signal: libc::c_int) {
+    let now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let set = set_of(&[signal]);
+    // SAFETY: set and time are valid; no information is asked for. It does not wait.
+    unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const now) };
+}
+
+fn pending() -> libc::sigset_t {
+    let mut set = set_of(&[]);
+    // SAFETY: `set` is valid to fill.
+    unsafe { libc::sigpending(&raw mut set) };
+    set
+}
+
+fn contains(set: &libc::sigset_t, signal: libc::c_int) -> bool {
+    // SAFETY: the set is valid and initialised.
+    unsafe { libc::sigismember(std::ptr::from_ref(set), signal) == 1 }
+}
+
+fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: makes the set a valid, empty one.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    for signal in signals {
+        // SAFETY: the set is valid, the number one of a signal.
+        unsafe { libc::sigaddset(set.as_mut_ptr(), *signal) };
+    }
+    // SAFETY: zeroed and emptied above.
+    unsafe { set.assume_init() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::fd::AsRawFd;
+
+    #[test]
+    fn a_pipe_is_written_only_while_somebody_reads_and_it_has_room() {
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        assert!(takes_more(writer.as_raw_fd()));
+        write_unharmed(writer.as_raw_fd(), b"line");
+        let mut line = [0; 4];
+        reader.read_exact(&mut line).unwrap();
+        assert_eq!(&line, b"line");
+        // SAFETY: F_GETPIPE_SZ takes nothing.
+        let room = unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_GETPIPE_SZ) };
+        writer
+            .write_all(&vec![0; usize::try_from(room).unwrap()])
+            .unwrap();
+        assert!(!takes_more(writer.as_raw_fd()), "full");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        assert!(!takes_more(writer.as_raw_fd()), "nobody reads");
+        assert!(!takes_more(-1));
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_before_the_write_kills_nobody() {
+        // SAFETY: the default action, as in a host that is not written in Rust; put back below.
+        let before = unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        write_unharmed(writer.as_raw_fd(), b"line");
+        assert!(!contains(&pending(), libc::SIGPIPE));
+        // SAFETY: what it was.
+        unsafe { libc::signal(libc::SIGPIPE, before) };
+    }
+}
