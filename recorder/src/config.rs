@@ -145,6 +145,22 @@ impl Config {
     }
 }
 
+/// The variable by which child processes in other working directories find a run that lies at `paths`, which are absolute: the one the user
+/// chose, and its value.
+pub(crate) fn exported_directory(
+    lookup: impl Fn(&str) -> Option<OsString>,
+    paths: &RunPaths,
+) -> (&'static str, &Path) {
+    let set = |name| lookup(name).is_some_and(|value| !value.is_empty());
+    if set(DIR) || !set(OUTPUT) {
+        (DIR, &paths.directory)
+    } else if paths.fragments == paths.directory {
+        (OUTPUT, &paths.trace)
+    } else {
+        (OUTPUT, &paths.directory)
+    }
+}
+
 fn paths(
     directory: Option<OsString>,
     output: Option<OsString>,
@@ -268,6 +284,28 @@ mod tests {
         let paths = config(&[(OUTPUT, "/a/x.json")]).unwrap().paths;
         assert_eq!(paths.trace, Path::new("/a/x.json"));
         assert_eq!(paths.fragments, Path::new("/a/x.json.fragments"));
+    }
+
+    #[test]
+    fn children_are_told_the_absolute_path_by_the_users_variable() {
+        for (variable, exported) in [
+            ((DIR, "x"), (DIR, "/cwd/x")),
+            ((OUTPUT, "x"), (OUTPUT, "/cwd/x")),
+            ((OUTPUT, "x.json"), (OUTPUT, "/cwd/x.json")),
+            ((LEVEL, "e2e"), (DIR, "/cwd/profile_out")),
+        ] {
+            let (name, value) = variable;
+            let paths = config(&[variable]).unwrap().paths;
+            let absolute = |path: &Path| Path::new("/cwd").join(path);
+            let paths = RunPaths {
+                directory: absolute(&paths.directory),
+                fragments: absolute(&paths.fragments),
+                trace: absolute(&paths.trace),
+            };
+            let lookup = |asked: &str| (asked == name).then(|| OsString::from(value));
+            let (name, path) = exported_directory(lookup, &paths);
+            assert_eq!((name, path), (exported.0, Path::new(exported.1)));
+        }
     }
 
     #[test]

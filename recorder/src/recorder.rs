@@ -1,5 +1,6 @@
 //! [`Recorder`]: the handle of this process's recorder.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use crate::async_span::AsyncSpan;
@@ -16,22 +17,20 @@ pub struct Recorder(());
 
 impl Recorder {
     /// Starts the recorder now, if the environment asks for it, and exports `SA_PROFILE_RUN` and `SA_PROFILE_MAIN_PID` so that child
-    /// processes join this run even where they cannot see its lock.
+    /// processes join this run even where they cannot see its lock. The run directory is exported as an absolute path, so that they find it from
+    /// any working directory: in `SA_PROFILE_OUTPUT` if only that was set, else in `SA_PROFILE_DIR`.
     ///
-    /// Call it at the very start of `main`, before there are threads: it changes the environment. Without it recording starts with the first event and
+    /// Call it at the very start of `main`, before there are threads: it changes the environment, which no other thread may read or change
+    /// meanwhile. The recorder's own helper thread runs by then, and does neither. Without it recording starts with the first event, and
     /// child processes find the run by the run file's lock.
-    #[expect(
-        unsafe_code,
-        reason = "the contract of the function is that no other thread runs yet"
-    )]
     pub fn init() -> Recorder {
         if let Some(process) = process::current() {
-            let (run, main_pid) = (process.run.id.clone(), process.run.main_pid.to_string());
-            // SAFETY: documented: called before there are threads; our helper thread never touches the environment.
-            unsafe { std::env::set_var(config::RUN, run) };
+            let lookup = |name: &str| std::env::var_os(name);
+            let (name, directory) = config::exported_directory(lookup, &process.config.paths);
+            export(name, directory.as_os_str());
+            export(config::RUN, process.run.id.as_ref());
             if process.run.main_pid != 0 {
-                // SAFETY: as above.
-                unsafe { std::env::set_var(config::MAIN_PID, main_pid) };
+                export(config::MAIN_PID, process.run.main_pid.to_string().as_ref());
             }
         }
         Recorder(())
@@ -121,4 +120,14 @@ impl Recorder {
 
 fn running() -> Option<&'static Process> {
     process::current().or_else(process::existing)
+}
+
+/// Sets a variable for this process and its children.
+#[expect(
+    unsafe_code,
+    reason = "the contract of `Recorder::init` is that no other thread of the host runs yet"
+)]
+fn export(name: &str, value: &OsStr) {
+    // SAFETY: documented at `Recorder::init`: called before the host has threads; our helper thread never touches the environment.
+    unsafe { std::env::set_var(name, value) };
 }

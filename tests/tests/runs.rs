@@ -267,3 +267,24 @@ fn of_processes_that_start_together_one_is_main_and_the_others_join_it() {
     assert_eq!((found.recorded(), found.lost), (1200, 0));
     assert_eq!(previous_runs(dir.path()), Vec::<String>::new());
 }
+
+#[test]
+fn a_child_in_another_working_directory_finds_a_relative_directory() {
+    for (variable, value, folder) in [
+        ("SA_PROFILE_DIR", "here", "here"),
+        ("SA_PROFILE_OUTPUT", "x.json", "x.json.fragments"),
+        ("SA_PROFILE_LEVEL", "e2e", "profile_out"),
+    ] {
+        let dir = scratch();
+        let elsewhere = dir.path().join("elsewhere");
+        fs::create_dir(&elsewhere).expect("own directory");
+        let _outcome = Host::new(HOST)
+            .arguments(&["spawn-in", "elsewhere", "10"])
+            .working_in(dir.path())
+            .variable(variable, value)
+            .run()
+            .quiet();
+        assert_eq!(fs::read_dir(&elsewhere).expect("it is there").count(), 0);
+        Found::in_dir(&dir.path().join(folder)).assert_exactly(&[("child", 10), ("parent", 10)]);
+    }
+}

@@ -33,6 +33,19 @@ pub(crate) fn spawn(count: u64) {
     println!("spawn {count} children ended well: {ended_well}");
 }
 
+/// Starts one child in another working directory, then records itself.
+pub(crate) fn spawn_in(dir: &str, count: u64) {
+    let mut child = Command::new(program())
+        .args(["spans", "child", &count.to_string()])
+        .current_dir(dir)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the child starts");
+    record("parent", count);
+    child.wait().expect("the child can be waited for");
+    println!("spawn-in {count}");
+}
+
 fn command(label: &str, count: u64) -> Child {
     quiet(&["spans", label, &count.to_string()])
 }

@@ -1,6 +1,6 @@
 //! A host program for the end-to-end tests: it does one thing, prints a fixed line about it and ends with exit code 7.
 //!
-//! `host [--gate] [--lazy] [--umask OCTAL] [--limit WHAT=VALUE] MODE [ARGUMENT]...`
+//! `host [--gate] [--lazy] [--deadly-pipes] [--umask OCTAL] [--limit WHAT=VALUE] MODE [ARGUMENT]...`
 //!
 //! What it prints never depends on whether it is recorded, so a test can compare both ways. Every span carries the label and
 //! index of its place in the program and the pid that the host itself saw, so a test can tell what is missing or doubled.
@@ -62,6 +62,7 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["fork-open"] => forks::open(),
         ["exec", count] => forks::exec(number(count)),
         ["spawn", count] => descendants::spawn(number(count)),
+        ["spawn-in", dir, count] => descendants::spawn_in(dir, number(count)),
         ["processes", mode, count] => descendants::many(mode, number(count)),
         ["pid-reuse", pid, count] => descendants::same_pid(number(pid), number(count)),
         ["daemon", how, file, count] => daemon::run(how, file, number(count)),
