@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::cleaning;
 use crate::config::Config;
-use crate::format::{RUN_FILE, RunFile};
+use crate::format::{RUN_FILE, RunFile, is_fragment_name};
 use crate::identity::{self, Identity};
-use crate::owner::Owner;
+use crate::owner::{Owner, is_owned, read_header};
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
 
@@ -76,7 +76,10 @@ fn given(
         read_run_file(directory)
             .is_some_and(|(file, run)| run.run == id && !fd::try_lock(file.as_raw_fd()))
     };
-    if identity::is_ancestor(main_pid, identity.pid) || live_here() {
+    if identity::is_ancestor(main_pid, identity.pid)
+        || live_here()
+        || has_live_member(config, identity, directory, &id)
+    {
         return Some(Run {
             id,
             main: false,
@@ -85,10 +88,26 @@ fn given(
         });
     }
     warnings.push(format!(
-        "{}={id} of process {main_pid} is ignored: it is no ancestor and that run is not live here",
+        "{}={id} of process {main_pid} is ignored: it is no ancestor and nothing of that run is live here",
         crate::config::RUN
     ));
     None
+}
+
+/// Whether a process of the run still records here, though its main process may be gone.
+fn has_live_member(config: &Config, identity: &Identity, directory: &Dir, run: &str) -> bool {
+    let is_live_member = |fragments: &Dir, name: &OsStr| {
+        let (file, _) = fragments.open_file(name, libc::O_RDONLY).ok()?;
+        let header = read_header(&file)?;
+        Some(header.run == run && is_owned(&file, &header, identity))
+    };
+    let Ok(fragments) = fragments_folder(config, directory) else {
+        return false;
+    };
+    let names = fragments.names().unwrap_or_default();
+    names.iter().any(|name| {
+        is_fragment_name(&name.to_string_lossy()) && is_live_member(&fragments, name) == Some(true)
+    })
 }
 
 fn read_run_file(directory: &Dir) -> Option<(OwnedFd, RunFile)> {

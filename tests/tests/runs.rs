@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 const HOST: &str = env!("CARGO_BIN_EXE_host");
 
@@ -119,6 +121,29 @@ fn the_cleaning_keeps_as_many_old_runs_as_asked_and_the_newest_ones() {
 }
 
 #[test]
+fn of_two_crashed_runs_the_one_that_recorded_last_is_kept() {
+    let dir = scratch();
+    let mut main = script(dir.path());
+    let mut worker = script(dir.path());
+    for (live, label) in [(&mut main, "main"), (&mut worker, "worker")] {
+        live.ask(&format!("spans {label} 10"));
+        live.ask("flush");
+    }
+    main.kill();
+    let mut second = script(dir.path());
+    assert_eq!(second.who()["main"], true);
+    worker.kill();
+    thread::sleep(Duration::from_millis(50)); // file times are as coarse as the kernel's tick
+    second.ask("spans second 10");
+    second.ask("flush");
+    let run = second.who()["run"].as_str().map(str::to_owned);
+    second.kill();
+    let _third = spans(dir.path(), "third", 10).quiet();
+    assert_eq!(previous_runs(dir.path()), [run.expect("a run id")]);
+    Found::in_previous(dir.path()).assert_exactly(&[("second", 10)]);
+}
+
+#[test]
 fn a_worker_that_outlives_its_main_is_not_moved_while_it_records() {
     let dir = scratch();
     let mut main = script(dir.path());
@@ -200,6 +225,35 @@ fn stale_variables_are_ignored_with_one_warning() {
     found.assert_exactly(&[("work", 10)]);
     assert_ne!(found.run(), "run-of-yesterday");
     assert_eq!(found.headers[0]["main"], true);
+}
+
+#[test]
+fn a_worker_joins_its_run_while_another_worker_of_it_lives() {
+    let dir = scratch();
+    let mut main = script(dir.path());
+    main.ask("spans main 10");
+    let run = main.who()["run"].as_str().map(str::to_owned);
+    let run = run.expect("a run id");
+    let mut worker = script(dir.path());
+    worker.ask("spans worker 10");
+    let main_pid = main.kill().to_string();
+    let late = |label: &str| {
+        Host::new(HOST)
+            .arguments(&["spans", label, "10"])
+            .recorded_in(dir.path())
+            .variable("SA_PROFILE_RUN", &run)
+            .variable("SA_PROFILE_MAIN_PID", &main_pid)
+            .run()
+    };
+    let _late = late("late").quiet();
+    assert_eq!(previous_runs(dir.path()), Vec::<String>::new());
+    let found = Found::in_dir(dir.path());
+    assert_eq!(found.run(), run);
+    found.assert_exactly(&[("late", 10), ("main", 10), ("worker", 10)]);
+    worker.kill();
+    let line = late("too-late");
+    assert!(line.one_line().contains(&run));
+    assert_eq!(previous_runs(dir.path()), [run.as_str()]);
 }
 
 #[test]
