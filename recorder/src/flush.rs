@@ -4,7 +4,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use crate::clock;
-use crate::format::{BlockHeader, block_sum, ring as layout};
+use crate::format::{BlockHeader, MAX_HEADER_BYTES, block_sum, ring as layout};
 use crate::fragment::{Fragment, Place};
 use crate::loss::{Cause, Loss};
 use crate::process::Process;
@@ -78,7 +78,7 @@ pub(crate) fn flush_until(slot: &Slot, process: &Process, end_ns: u64) -> Outcom
 fn flush_to(slot: &Slot, mut place: MutexGuard<'_, Place>, pid: u32, extent: Extent) -> Outcome {
     let head = slot.head();
     let mut from = slot.flushed().load(Ordering::Relaxed);
-    let mut header = Vec::with_capacity(192);
+    let mut header = Vec::with_capacity(MAX_HEADER_BYTES + LEAD_BYTES);
     while from < head {
         // SAFETY: we have the turn, and `head` was read from the state.
         let lines = unsafe { slot.published(from, head) };
@@ -86,10 +86,9 @@ fn flush_to(slot: &Slot, mut place: MutexGuard<'_, Place>, pid: u32, extent: Ext
         if extent == Extent::Steps && lines.len() < rest {
             break;
         }
-        header_of(slot, pid, from, &lines[..0], rest as u64, &mut header);
-        let len = block_len(lines, rest.saturating_sub(header.len() + LEAD_BYTES));
+        let len = block_len(lines, rest.saturating_sub(MAX_HEADER_BYTES + LEAD_BYTES));
         let block = &lines[..len];
-        header_of(slot, pid, from, block, len as u64, &mut header);
+        header_of(slot, pid, from, block, &mut header);
         let lead = lead(block, place.size() + header.len() as u64);
         header.splice(0..0, std::iter::repeat_n(b'\n', lead));
         let padding = padding(rest, header.len() + len, len < lines.len());
@@ -102,14 +101,14 @@ fn flush_to(slot: &Slot, mut place: MutexGuard<'_, Place>, pid: u32, extent: Ext
     Outcome::Done
 }
 
-/// Writes the header of a block of `len` bytes.
-fn header_of(slot: &Slot, pid: u32, from: u64, block: &[u8], len: u64, header: &mut Vec<u8>) {
+/// Writes the header of a block.
+fn header_of(slot: &Slot, pid: u32, from: u64, block: &[u8], header: &mut Vec<u8>) {
     header.clear();
     let header_line = BlockHeader {
         slot: slot.index,
         generation: GENERATION,
         from,
-        len,
+        len: block.len() as u64,
         sum: block_sum(slot.index, GENERATION, from, block),
     };
     header_line.write(pid, header);

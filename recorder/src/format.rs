@@ -5,7 +5,7 @@
 pub mod ring;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use twox_hash::XxHash3_64;
 
 /// The format version this crate writes.
 pub const VERSION: u32 = 1;
@@ -169,8 +169,11 @@ pub struct BlockHeader {
 /// Computes the checksum of a block's bytes; the position is part of it, so a header with a wrong number never matches.
 pub fn block_sum(slot: u32, generation: u32, from: u64, bytes: &[u8]) -> u64 {
     let seed = from ^ (u64::from(slot) << 48) ^ (u64::from(generation) << 32);
-    xxh3_64_with_seed(bytes, seed)
+    XxHash3_64::oneshot_with_seed(seed, bytes)
 }
+
+/// No block header line is longer.
+pub const MAX_HEADER_BYTES: usize = 192;
 
 impl BlockHeader {
     /// Parses a block header line (without its newline); `None` if it is not exactly one.
@@ -280,17 +283,27 @@ mod tests {
 
     #[test]
     fn block_header_round_trips() {
-        let header = BlockHeader {
+        let longest = BlockHeader {
+            slot: u32::MAX,
+            generation: u32::MAX,
+            from: u64::MAX,
+            len: u64::MAX,
+            sum: u64::MAX,
+        };
+        let usual = BlockHeader {
             slot: 3,
             generation: 1,
             from: 1 << 40,
             len: 32768,
             sum: 0x0123_4567_89ab_cdef,
         };
-        let mut line = Vec::new();
-        header.write(4711, &mut line);
-        assert_eq!(line.pop(), Some(b'\n'));
-        assert_eq!(BlockHeader::parse(&line), Some(header));
+        for header in [usual, longest] {
+            let mut line = Vec::new();
+            header.write(u32::MAX, &mut line);
+            assert!(line.len() <= MAX_HEADER_BYTES);
+            assert_eq!(line.pop(), Some(b'\n'));
+            assert_eq!(BlockHeader::parse(&line), Some(header));
+        }
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(crate) fn random() -> u64 {
         return u64::from_ne_bytes(bytes);
     }
     let seed = crate::clock::now_ns() ^ (u64::from(std::process::id()) << 40);
-    xxhash_rust::xxh3::xxh3_64_with_seed(&bytes, seed)
+    twox_hash::XxHash3_64::oneshot_with_seed(seed, &bytes)
 }
 
 /// Runs `at_exit` when the process exits the ordinary way.

@@ -1,5 +1,7 @@
 //! Layout of the ring file (FORMAT.md §3): offsets and sizes in bytes.
 
+use twox_hash::XxHash3_64;
+
 /// First bytes of a ring file.
 pub const MAGIC: [u8; 8] = *b"SAPRING1";
 /// Offset of the u32 version.
@@ -102,7 +104,7 @@ const fn check(value: u64, key: u64) -> u64 {
 pub fn header_sum(header: &[u8; HEADER_BYTES]) -> u32 {
     let mut header = *header;
     header[SUM_AT..SUM_AT + 4].fill(0);
-    low_half(xxhash_rust::xxh3::xxh3_64(&header))
+    low_half(XxHash3_64::oneshot(&header))
 }
 
 /// The sum of a slot directory entry.
@@ -110,10 +112,7 @@ pub fn entry_sum(slot: u32, offset: u64, size: u32) -> u32 {
     let mut bytes = [0; ENTRY_SUM_AT];
     bytes[..ENTRY_SIZE_AT].copy_from_slice(&offset.to_ne_bytes());
     bytes[ENTRY_SIZE_AT..].copy_from_slice(&size.to_ne_bytes());
-    low_half(xxhash_rust::xxh3::xxh3_64_with_seed(
-        &bytes,
-        u64::from(slot),
-    ))
+    low_half(XxHash3_64::oneshot_with_seed(u64::from(slot), &bytes))
 }
 
 fn low_half(sum: u64) -> u32 {
