@@ -66,6 +66,11 @@ impl Recorder {
         running().map(|process| process.config.paths.directory.clone())
     }
 
+    /// Where the merged trace belongs: `trace.json` in the run directory, or the file that `SA_PROFILE_OUTPUT` names.
+    pub fn trace(self) -> Option<PathBuf> {
+        running().map(|process| process.config.paths.trace.clone())
+    }
+
     /// The path of this process's fragment.
     pub fn fragment(self) -> Option<PathBuf> {
         running().map(Process::fragment_path)

@@ -64,6 +64,7 @@ fn run(options: &Options) -> io::Result<ExitCode> {
     let recorder = Recorder::init();
     recorder.set_process_name("serving-demo");
     let directory = recorder.directory();
+    let output = options.output.clone().or_else(|| recorder.trace());
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -73,7 +74,7 @@ fn run(options: &Options) -> io::Result<ExitCode> {
     let served = serve(options, tree, &runtime, signal);
     recorder.finish();
     let merged = match (&directory, options.no_merge) {
-        (Some(directory), false) => Some(summary::merge(options, directory)),
+        (Some(directory), false) => Some(summary::merge(directory, output)),
         _ => None,
     };
     let summary = Summary {

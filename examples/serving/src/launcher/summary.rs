@@ -1,7 +1,7 @@
 //! What the run came to: the figures of the load, the trace, and what to do with it.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -22,11 +22,12 @@ SELECT DISTINCT s.id, s.ts, s.name FROM flow f JOIN slice s ON s.id IN (f.slice_
 /// What the merge did.
 pub(super) type Merged = Result<Report, trace_merge::Error>;
 
-/// Merges the newest run in `directory`.
-pub(super) fn merge(options: &Options, directory: &Path) -> Merged {
+/// Merges the newest run in `directory` into `output`.
+pub(super) fn merge(directory: &Path, output: Option<PathBuf>) -> Merged {
     let mut merge = trace_merge::Options::new([directory.to_owned()]);
-    if let Some(file) = &options.output {
-        merge.output = Output::File(file.clone());
+    // The default is left to the merge, which trusts nothing that lies in the directory.
+    if let Some(file) = output.filter(|file| *file != directory.join("trace.json")) {
+        merge.output = Output::File(file);
     }
     trace_merge::merge(&merge)
 }

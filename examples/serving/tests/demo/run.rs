@@ -161,6 +161,17 @@ fn the_directory_and_the_output_can_be_chosen() {
 }
 
 #[test]
+fn the_older_name_of_the_output_is_where_the_trace_goes() {
+    let workplace = Workplace::new();
+    let mut command = workplace.command("--requests 1 --tokens 1");
+    let status = command.env("SA_PROFILE_OUTPUT", "older.json").status();
+    assert_eq!(status.unwrap().code(), Some(0));
+    let trace = Trace::read(&workplace.path("older.json"));
+    assert_eq!(trace.named("http.completions").count(), 1);
+    assert!(workplace.path("older.json.fragments").is_dir());
+}
+
+#[test]
 fn without_merge_the_fragments_stay() {
     let workplace = Workplace::new();
     let finished = workplace
