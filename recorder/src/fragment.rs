@@ -19,6 +19,8 @@ use crate::wait;
 
 /// How long a failed write is not repeated.
 const RETRY_NS: u64 = 1_000_000_000;
+/// The same where the descriptor was the trouble: the host has just closed it, and needs a moment to open its own files.
+const SOON_NS: u64 = 20_000_000;
 
 /// The fragment of this process.
 #[derive(Debug)]
@@ -42,6 +44,8 @@ pub(crate) struct Place {
     failed: Option<(u64, Cause)>,
     /// Fragments that somebody removed, whose events are not told yet.
     removed: Vec<Removed>,
+    /// The host closed our descriptor, and it is not open again yet.
+    closed: bool,
 }
 
 /// Where the fragments are; what may stand there later is trusted as little as at the start.
@@ -69,6 +73,15 @@ impl Folder {
             Some(name) => directory.open_folder(name),
             None => Ok(directory),
         }
+    }
+
+    /// The path of a fragment in it.
+    fn file(&self, stem: &str) -> PathBuf {
+        let folder = match self.name {
+            Some(name) => self.directory.join(name),
+            None => self.directory.clone(),
+        };
+        folder.join(format!("{stem}{FRAGMENT_SUFFIX}"))
     }
 
     /// Opens it, making what is missing.
@@ -151,6 +164,7 @@ fn create_fragment(
             torn: false,
             failed: None,
             removed: Vec::new(),
+            closed: false,
         }),
     })
 }
@@ -240,7 +254,7 @@ impl Place {
         padding: &[u8],
     ) -> Result<(), Cause> {
         if let Some((at, cause)) = self.failed
-            && clock::now_ns() < at + RETRY_NS
+            && clock::now_ns() < at + retry_ns(cause)
         {
             return Err(cause);
         }
@@ -288,7 +302,11 @@ impl Place {
         let ours = status.as_ref().is_ok_and(|status| status.id == self.id);
         match status {
             Ok(status) if ours && status.links > 0 => return Ok(status.size),
-            _ if !ours && self.reopen().is_ok() => {}
+            // The host is closing everything, and about to open its own: our numbers must not come between them.
+            _ if !ours && !std::mem::replace(&mut self.closed, true) => {
+                return Err(io::Error::from_raw_os_error(libc::EBADF));
+            }
+            _ if !ours && self.reopen().is_ok() => self.closed = false,
             _ => self.restart(ours)?,
         }
         match fd::status(self.file)? {
@@ -299,14 +317,8 @@ impl Place {
 
     /// Opens the file by its path after the host closed our descriptor.
     fn reopen(&mut self) -> io::Result<()> {
-        let folder = self.folder.open()?;
-        let name = format!("{}{FRAGMENT_SUFFIX}", self.stem);
-        let (file, status) = folder.open_file(OsStr::new(&name), libc::O_RDWR | libc::O_APPEND)?;
-        if status.id != self.id {
-            return Err(io::Error::from_raw_os_error(libc::ESTALE));
-        }
-        fd::try_lock(file.as_raw_fd());
-        self.file = fd::into_number(file);
+        self.file = fd::open_again(&self.folder.file(&self.stem), self.id)?;
+        fd::try_lock(self.file);
         crate::held::hold(crate::held::FRAGMENT, self.file, self.id);
         Ok(())
     }
@@ -390,6 +402,13 @@ fn count_events(file: std::fs::File) -> u64 {
         line.clear();
     }
     events
+}
+
+fn retry_ns(cause: Cause) -> u64 {
+    match cause {
+        Cause::WriteError => SOON_NS,
+        _ => RETRY_NS,
+    }
 }
 
 fn cause_of(error: &io::Error) -> Cause {

@@ -1,10 +1,34 @@
 //! Descriptors: kept out of the host's way (512 and up), and checked before use, since a host may close and reuse any number.
 
+use std::ffi::CString;
 use std::io::{self, Error};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// Least number our descriptors take.
 const OUT_OF_THE_WAY: RawFd = 512;
+/// How far above it they begin, at random: between our look at a descriptor and its use the host may give the number to a file of its own,
+/// and nobody comes upon one of so many by chance.
+const SPREAD: u64 = 4096;
+
+/// A number from which a free one may be taken.
+fn away() -> RawFd {
+    let spread = crate::sys::random() % SPREAD;
+    OUT_OF_THE_WAY + RawFd::try_from(spread).unwrap_or(0)
+}
+
+/// Takes a second number for an open file, far from the host's own; below the usual place only where the limit allows nothing else.
+fn duplicate_away(fd: RawFd) -> RawFd {
+    let from = |least: RawFd| {
+        // SAFETY: F_DUPFD_CLOEXEC takes an integer; a number that was closed is an error.
+        unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, least) }
+    };
+    match from(away()) {
+        -1 => from(OUT_OF_THE_WAY),
+        taken => taken,
+    }
+}
 
 /// What a descriptor must still refer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,10 +76,9 @@ fn links_of(stat: &libc::stat) -> u64 {
     u64::from(stat.st_nlink)
 }
 
-/// Moves a descriptor to 512 or above, close-on-exec; where the limit forbids it, it stays.
+/// Moves a descriptor out of the host's way, close-on-exec; where the limit forbids it, it stays.
 pub(crate) fn move_away(fd: OwnedFd) -> OwnedFd {
-    // SAFETY: `fd` is open; F_DUPFD_CLOEXEC takes an integer.
-    let moved = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD_CLOEXEC, OUT_OF_THE_WAY) };
+    let moved = duplicate_away(fd.as_raw_fd());
     if moved < 0 {
         return fd;
     }
@@ -144,6 +167,31 @@ pub(crate) fn memory_file() -> io::Result<OwnedFd> {
     check(fd)?;
     // SAFETY: a new descriptor that nobody else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Opens a file that we know for appending, by its path; what else lies there is let go again. One number is taken for a moment, and the
+/// host may close and use it meanwhile, so that nothing is closed without a look.
+pub(crate) fn open_again(path: &Path, id: FileId) -> io::Result<RawFd> {
+    let path = CString::new(path.as_os_str().as_bytes())?;
+    let flags =
+        libc::O_RDWR | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    // SAFETY: the path is a C string.
+    let low = unsafe { libc::open(path.as_ptr(), flags | libc::O_NOCTTY) };
+    check(low)?;
+    let opened = status(low)?.id;
+    if opened != id {
+        close_if(low, opened);
+        return Err(Error::from_raw_os_error(libc::ESTALE));
+    }
+    let away = duplicate_away(low);
+    if away < 0 {
+        return Ok(low);
+    }
+    close_if(low, id);
+    if status(away).is_ok_and(|status| status.id == id) {
+        return Ok(away);
+    }
+    Err(Error::from_raw_os_error(libc::EBADF)) // whatever `away` is, it is the host's
 }
 
 /// Gives up ownership: the number is kept as a plain integer because the host may close it under us.
