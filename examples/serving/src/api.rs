@@ -30,6 +30,8 @@ use llm_engine::{AsyncLlmEngine, RequestHandle};
 
 /// How long open connections may take to end after a stop.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long the requests that are left then may take to close their spans.
+const ABANDON_GRACE: Duration = Duration::from_secs(2);
 
 /// Serves HTTP on a free port of 127.0.0.1, which it tells the launcher, until it is told to stop.
 ///
@@ -48,7 +50,7 @@ pub(crate) fn serve(engine: &Path, control: &Control) -> io::Result<()> {
         .enable_all()
         .build()?;
     let served = runtime.block_on(listen(Arc::clone(&engine), control, stopped));
-    runtime.shutdown_timeout(Duration::from_millis(100));
+    runtime.shutdown_timeout(ABANDON_GRACE);
     engine.stop();
     served
 }

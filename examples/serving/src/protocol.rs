@@ -183,13 +183,14 @@ pub(crate) fn receive<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result
     Ok(Some(serde_json::from_slice(&body)?))
 }
 
-/// Fills `len`; false if the connection ended before its first byte.
+/// Fills `len`; false if the connection ended before its first byte, be it that the other side left something of ours unread.
 fn read_start(stream: &mut impl Read, len: &mut [u8; 4]) -> io::Result<bool> {
     loop {
         match stream.read(&mut len[..1]) {
             Ok(0) => return Ok(false),
             Ok(_) => break,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(false),
             Err(error) => return Err(error),
         }
     }
@@ -198,6 +199,8 @@ fn read_start(stream: &mut impl Read, len: &mut [u8; 4]) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+
     use super::*;
 
     fn step() -> Step {
@@ -239,6 +242,16 @@ mod tests {
             let error = receive::<Step>(&mut &wire[..cut]).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn an_end_that_leaves_our_message_unread_is_an_end() {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        send(&mut theirs, &step()).unwrap();
+        send(&mut ours, &Hello::Api).unwrap();
+        drop(theirs);
+        assert_eq!(receive::<Step>(&mut ours).unwrap(), Some(step()));
+        assert_eq!(receive::<Step>(&mut ours).unwrap(), None);
     }
 
     #[test]
