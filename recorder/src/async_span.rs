@@ -138,7 +138,7 @@ impl Open {
         let line = self.line(end_ns);
         let entry = self.process.ring.lane_entry(self.lane);
         let written = seat::with(|_, writer| {
-            writer.append(&line, entry);
+            writer.pen.append(&line, entry);
             self.leave(entry);
         });
         // Below a signal handler there is no line, but the lane is free all the same. After the end of recording the span is told as unfinished.

@@ -1,20 +1,22 @@
 //! Numbers, strings and times → JSON text in a caller's buffer. No I/O, no allocation, no panic: what does not fit is noticed at the end.
 
-/// Text cut to its padded blocks: copied 64 bytes at a time, so that the copy is a few vector moves instead of a call.
+/// Text whose start is padded to 64 bytes, so that its copy is a few vector moves instead of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Padded {
-    blocks: Box<[[u8; 64]]>,
+    first: [u8; 64],
+    /// What is beyond the first block.
+    rest: Box<[u8]>,
     len: usize,
 }
 
 impl Padded {
     pub(crate) fn new(text: &[u8]) -> Padded {
-        let mut blocks = vec![[0; 64]; text.len().div_ceil(64)];
-        for (block, part) in blocks.iter_mut().zip(text.chunks(64)) {
-            block[..part.len()].copy_from_slice(part);
-        }
+        let (start, rest) = text.split_at(text.len().min(64));
+        let mut first = [0; 64];
+        first[..start.len()].copy_from_slice(start);
         Padded {
-            blocks: blocks.into_boxed_slice(),
+            first,
+            rest: rest.into(),
             len: text.len(),
         }
     }
@@ -51,27 +53,29 @@ impl<'a> Line<'a> {
         self.len <= self.out.len()
     }
 
+    /// The next `N` bytes.
+    #[inline(always)]
+    fn room<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
+        let room = self.out.get_mut(self.len..self.len + N)?;
+        room.first_chunk_mut()
+    }
+
     /// Copies a whole block of which `len` bytes count.
     #[inline(always)]
     pub(crate) fn block<const N: usize>(&mut self, block: &[u8; N], len: usize) {
-        if let Some(room) = self
-            .out
-            .get_mut(self.len..)
-            .and_then(|rest| rest.first_chunk_mut::<N>())
-        {
+        if let Some(room) = self.room::<N>() {
             *room = *block;
             self.len += len;
         } else {
-            self.slow(&block[..len]);
+            self.len = slow(self.out, self.len, &block[..len]);
         }
     }
 
     #[inline(always)]
     pub(crate) fn padded(&mut self, text: &Padded) {
-        let mut left = text.len;
-        for block in &text.blocks {
-            self.block(block, left.min(64));
-            left = left.saturating_sub(64);
+        self.block(&text.first, text.len.min(64));
+        if !text.rest.is_empty() {
+            self.text(&text.rest);
         }
     }
 
@@ -86,7 +90,7 @@ impl<'a> Line<'a> {
         if text.len() <= 32 && self.short(text) {
             return;
         }
-        self.slow(text);
+        self.len = slow(self.out, self.len, text);
     }
 
     /// Copies up to 32 bytes as overlapping halves: two moves whatever the length.
@@ -105,15 +109,6 @@ impl<'a> Line<'a> {
         true
     }
 
-    #[cold]
-    #[inline(never)]
-    fn slow(&mut self, text: &[u8]) {
-        if let Some(room) = self.out.get_mut(self.len..self.len + text.len()) {
-            room.copy_from_slice(text);
-        }
-        self.len += text.len(); // past the end: `fits` tells
-    }
-
     #[inline(always)]
     pub(crate) fn integer(&mut self, value: impl itoa::Integer) {
         self.text(itoa::Buffer::new().format(value).as_bytes());
@@ -122,12 +117,9 @@ impl<'a> Line<'a> {
     /// Writes up to 16 characters that stand in a register, as two words.
     #[inline(always)]
     fn register(&mut self, text: u128, len: usize) {
-        let Some(room) = self
-            .out
-            .get_mut(self.len..)
-            .and_then(|rest| rest.first_chunk_mut::<16>())
-        else {
-            return self.slow(&text.to_le_bytes()[..len]);
+        let Some(room) = self.room::<16>() else {
+            self.len = slow(self.out, self.len, &text.to_le_bytes()[..len]);
+            return;
         };
         let half = |text: u128| u64::try_from(text & u128::from(u64::MAX)).unwrap_or(0);
         if let ([front, ..], [back]) = room.as_chunks_mut::<8>().0.split_at_mut(1) {
@@ -148,31 +140,58 @@ impl<'a> Line<'a> {
     /// Writes the µs with three decimals below one second: `uuuuuu.nnn`, always ten bytes.
     #[inline(always)]
     pub(crate) fn second_part(&mut self, ns: u32) {
-        self.register(fixed(ns), 10);
+        self.register(Micros::new(ns).text(), MICROS_BYTES);
     }
 
     /// Writes a time in ns as µs with three decimals, without leading zeros.
     #[inline(always)]
     pub(crate) fn micros(&mut self, ns: u64) {
-        if ns >= 1_000_000_000 {
-            return self.long_micros(ns);
-        }
-        let ns = u32::try_from(ns).unwrap_or(0);
-        let us = ns / 1000;
-        let zeros = 5
-            - (usize::from(us >= 10)
-                + usize::from(us >= 100)
-                + usize::from(us >= 1_000)
-                + usize::from(us >= 10_000)
-                + usize::from(us >= 100_000));
-        self.register(fixed(ns) >> (8 * zeros), 10 - zeros);
+        let Some(micros) = Micros::below_second(ns) else {
+            self.len = long_micros(self.out, self.len, ns);
+            return;
+        };
+        let zeros = micros.zeros();
+        self.register(micros.text() >> (8 * zeros), MICROS_BYTES - zeros);
     }
 
-    #[cold]
-    fn long_micros(&mut self, ns: u64) {
-        self.integer(ns / 1_000_000_000);
-        self.second_part(u32::try_from(ns % 1_000_000_000).unwrap_or(0));
+    /// Writes `,"dur":` and a time as [`Line::micros`] does.
+    #[inline(always)]
+    pub(crate) fn duration(&mut self, ns: u64) {
+        const KEY: [u8; 7] = *b",\"dur\":";
+        let (Some(room), Some(micros)) = (self.room::<32>(), Micros::below_second(ns)) else {
+            self.literal(&KEY);
+            return self.micros(ns);
+        };
+        // The digits come so far to the left that the key then covers the zeros before them.
+        let (zeros, text) = (micros.zeros(), micros.text().to_le_bytes());
+        if let Some(place) = room.get_mut(KEY.len() - zeros..KEY.len() - zeros + text.len()) {
+            place.copy_from_slice(&text);
+        }
+        room[..KEY.len()].copy_from_slice(&KEY);
+        self.len += KEY.len() + MICROS_BYTES - zeros;
     }
+}
+
+/// Copies a text to `at` and returns where it ends: past the end of `out` if it was not copied, which [`Line::fits`] tells. No method: a line whose
+/// address is passed on lives in memory instead of registers.
+#[cold]
+#[inline(never)]
+fn slow(out: &mut [u8], at: usize, text: &[u8]) -> usize {
+    let end = at + text.len();
+    if let Some(room) = out.get_mut(at..end) {
+        room.copy_from_slice(text);
+    }
+    end
+}
+
+/// Writes a time of a second or more.
+#[cold]
+#[inline(never)]
+fn long_micros(out: &mut [u8], at: usize, ns: u64) -> usize {
+    let mut line = Line { out, len: at };
+    line.integer(ns / 1_000_000_000);
+    line.second_part(u32::try_from(ns % 1_000_000_000).unwrap_or(0));
+    line.len
 }
 
 #[inline(always)]
@@ -185,36 +204,62 @@ fn halves<const N: usize>(room: &mut [u8], text: &[u8]) {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "digits; a const fn cannot convert otherwise"
-)]
-const fn pairs() -> [[u8; 2]; 100] {
-    let mut table = [[0; 2]; 100];
-    let mut value = 0;
-    while value < 100 {
-        table[value] = [b'0' + (value / 10) as u8, b'0' + (value % 10) as u8];
-        value += 1;
+/// Length of `uuuuuu.nnn`.
+const MICROS_BYTES: usize = 10;
+/// The character 0 in each byte.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
+/// The eight decimal digits of a number below 10^8, the first in the lowest byte: in one register, two, four and eight at a time.
+#[inline(always)]
+const fn digits(number: u32) -> u64 {
+    let (high, low) = (number / 10_000, number % 10_000);
+    let fours = high as u64 | (low as u64) << 32;
+    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | (twos - 10 * tens) << 8
+}
+
+/// A time below one second as µs with three decimals. Put together in registers: small stores into a buffer that is then copied as a whole would
+/// wait for each other.
+#[derive(Clone, Copy)]
+struct Micros {
+    /// Six digits of µs and two of ns.
+    digits: u64,
+    /// The last digit of the ns.
+    last: u32,
+}
+
+impl Micros {
+    #[inline(always)]
+    fn new(ns: u32) -> Micros {
+        Micros {
+            digits: digits(ns / 10),
+            last: ns % 10,
+        }
     }
-    table
-}
 
-static PAIRS: [[u8; 2]; 100] = pairs();
+    #[inline(always)]
+    fn below_second(ns: u64) -> Option<Micros> {
+        let ns = u32::try_from(ns).ok()?;
+        (ns < 1_000_000_000).then(|| Micros::new(ns))
+    }
 
-/// `uuuuuu.nnn` of less than a second, first character in the lowest byte. Put together in a register: small stores into a buffer
-/// that is then copied as a whole would wait for each other.
-#[inline(always)]
-fn fixed(ns: u32) -> u128 {
-    let (us, rest) = (ns / 1000, ns % 1000);
-    let (high, low) = (us / 10_000, us % 10_000);
-    let front = pair(high) | pair(low / 100) << 16 | pair(low % 100) << 32 | u64::from(b'.') << 48;
-    let back = pair(rest / 10) | (u64::from(b'0') + u64::from(rest % 10)) << 16;
-    u128::from(front) | u128::from(back) << 56
-}
+    /// How many of the first five digits are zeros with nothing but zeros before them.
+    #[inline(always)]
+    fn zeros(self) -> usize {
+        (self.digits | 1 << 40).trailing_zeros() as usize / 8
+    }
 
-#[inline(always)]
-fn pair(value: u32) -> u64 {
-    u64::from(u16::from_le_bytes(PAIRS[(value % 100) as usize]))
+    /// `uuuuuu.nnn`, the first character in the lowest byte.
+    #[inline(always)]
+    fn text(self) -> u128 {
+        const US: u64 = (1 << 48) - 1;
+        let digits = self.digits | ZEROS;
+        let front = digits & US | u64::from(b'.') << 48 | (digits & !US) << 8;
+        let back = digits >> 56 | (u64::from(b'0') + u64::from(self.last)) << 8;
+        u128::from(front) | u128::from(back) << 64
+    }
 }
 
 /// Numbers below have at most eight digits.
@@ -223,11 +268,9 @@ pub(crate) const SMALL_NUMBERS: u32 = 100_000_000;
 /// Appends a number below [`SMALL_NUMBERS`]: eight digits from a register, without those that lead with zeros.
 #[inline(always)]
 pub(crate) fn small_number(out: &mut Vec<u8>, value: u32) {
-    const ZEROS: u64 = 0x3030_3030_3030_3030;
-    let (high, low) = (value / 10_000, value % 10_000);
-    let digits = pair(high / 100) | pair(high) << 16 | pair(low / 100) << 32 | pair(low) << 48;
-    let zeros = ((digits ^ ZEROS).trailing_zeros() / 8).min(7);
-    out.extend_from_slice(&(digits >> (8 * zeros)).to_le_bytes());
+    let digits = digits(value);
+    let zeros = (digits | 1 << 56).trailing_zeros() / 8;
+    out.extend_from_slice(&((digits | ZEROS) >> (8 * zeros)).to_le_bytes());
     out.truncate(out.len() - zeros as usize);
 }
 

@@ -3,12 +3,12 @@
 use crate::clock::now_ns;
 use crate::config::Level;
 use crate::loss::Cause;
+use crate::pen::{Body, Name};
 use crate::process;
 use crate::seat;
 use crate::site::Site;
 use crate::span::{SiteArgs, site_args, write_name};
 use crate::value::Args;
-use crate::writer::{Body, Name};
 
 /// The id of a flow: which of its events belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,19 +41,17 @@ fn site_event(site: &'static Site, phase: u8, middle: &[u8], args: impl FnOnce(&
         if process::wants(site.level()) {
             let piece = site_args(&mut writer.text, args);
             let now = now_ns();
-            let text = std::mem::take(&mut writer.text);
-            let args = text.get(piece.from as usize..).unwrap_or_default();
-            writer.event(
+            let args = writer.text.get(piece.from as usize..);
+            writer.pen.event(
                 phase,
                 now,
                 &Body {
-                    duration: None,
+                    duration_ns: None,
                     middle,
                     name: Name::Site(site),
-                    args,
+                    args: args.unwrap_or_default(),
                 },
             );
-            writer.text = text;
             writer.release(piece);
         }
     });
@@ -106,12 +104,11 @@ fn named_for(
         if process::wants(level) {
             let mut text = Vec::with_capacity(128);
             write_name(&mut text, category, name);
-            let duration = duration_ns.map(|duration_ns| (duration_ns, None));
-            writer.event(
+            writer.pen.event(
                 phase,
                 ts_ns.unwrap_or_else(now_ns),
                 &Body {
-                    duration,
+                    duration_ns,
                     middle,
                     name: Name::Text(&text),
                     args: args.text(),

@@ -47,11 +47,12 @@ impl Process {
         let end = serde_json::json!({ "monotonic_ns": clock::now_ns() });
         self.tell(&metadata_line(self.pid, END_RECORD, end));
         if self.flush_until(end_ns)
-            && self.ring.kind == RingKind::File
-            && let Some(place) = self.fragment.lock_until(end_ns)
-            && place.is_in_place()
+            && let Some(mut place) = self.fragment.lock_until(end_ns)
         {
-            place.remove_ring(self.ring.descriptor().1);
+            place.give_back_blocks();
+            if self.ring.kind == RingKind::File && place.is_in_place() {
+                place.remove_ring(self.ring.descriptor().1);
+            }
         }
     }
 

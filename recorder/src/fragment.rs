@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::ahead::Ahead;
 use crate::clock;
 use crate::config::RunPaths;
 use crate::format::{
@@ -39,6 +40,7 @@ pub(crate) struct Place {
     file: RawFd,
     id: FileId,
     size: u64,
+    ahead: Ahead,
     /// The last write ended inside a line.
     torn: bool,
     failed: Option<(u64, Cause)>,
@@ -161,6 +163,7 @@ fn create_fragment(
             file,
             id,
             size: 0,
+            ahead: Ahead::of(file),
             torn: false,
             failed: None,
             removed: Vec::new(),
@@ -279,6 +282,8 @@ impl Place {
         if size.saturating_add(wanted as u64) > limit {
             return Err(Cause::FileSizeLimit);
         }
+        let end = size + wanted as u64;
+        self.ahead.reach(self.file, size, end, limit);
         let written = loop {
             match fd::write_vectored(self.file, &parts) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -287,7 +292,7 @@ impl Place {
         };
         if written == wanted {
             self.torn = false;
-            self.size = size + wanted as u64;
+            self.size = end;
             return Ok(());
         }
         // Only this process writes here: what was cut short can be taken back. Where it cannot, the next write ends the torn line.
@@ -337,6 +342,7 @@ impl Place {
         self.file = fd::into_number(file);
         self.torn = false;
         self.size = 0;
+        self.ahead = Ahead::of(self.file);
         crate::held::hold(crate::held::FRAGMENT, self.file, self.id);
         Ok(())
     }
@@ -354,6 +360,15 @@ impl Place {
     /// Whether the file has the name it was made with.
     pub(crate) fn is_in_place(&self) -> bool {
         fd::status(self.file).is_ok_and(|status| status.id == self.id && status.links > 0)
+    }
+
+    /// Gives back the blocks beyond the file's end: nothing more is written.
+    pub(crate) fn give_back_blocks(&mut self) {
+        if let Ok(status) = fd::status(self.file)
+            && status.id == self.id
+        {
+            self.ahead.give_back(self.file, status.size);
+        }
     }
 
     /// Removes the ring's file.

@@ -33,6 +33,7 @@
     reason = "maps the ring, calls the operating system, and keeps per-thread state that survives forks"
 )]
 
+mod ahead;
 mod async_span;
 mod cleaning;
 mod clock;
@@ -52,6 +53,7 @@ mod macros;
 mod open;
 mod owner;
 mod pace;
+mod pen;
 mod previous;
 mod process;
 mod recorder;

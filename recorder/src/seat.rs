@@ -1,6 +1,7 @@
 //! The calling thread's place in the recorder: found in one thread-local load, taken at the first event, given back when the thread ends.
 
 use std::cell::{Cell, UnsafeCell};
+use std::fmt;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
@@ -23,6 +24,12 @@ pub(crate) struct Seat {
     writer: UnsafeCell<Writer>,
 }
 
+impl fmt::Debug for Seat {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Seat").finish_non_exhaustive()
+    }
+}
+
 thread_local! {
     static SEAT: Cell<*const Seat> = const { Cell::new(std::ptr::null()) };
     static ATTACHING: Cell<bool> = const { Cell::new(false) };
@@ -43,18 +50,13 @@ pub(crate) fn with<R>(record: impl FnOnce(&'static Seat, &mut Writer) -> R) -> O
 /// Runs `record` if the calling thread still has this seat; a span that was open at a fork ends in the parent only.
 #[inline(always)]
 pub(crate) fn with_same<R>(
-    seat: *const Seat,
-    record: impl FnOnce(&'static Seat, &mut Writer) -> R,
+    seat: &'static Seat,
+    record: impl FnOnce(&mut Writer) -> R,
 ) -> Option<R> {
-    if seat.is_null() || SEAT.get() != seat {
+    if SEAT.get() != std::ptr::from_ref(seat) || seat.alive.load(Ordering::Relaxed) == 0 {
         return None;
     }
-    // SAFETY: a seat is never freed.
-    let seat = unsafe { &*seat };
-    if seat.alive.load(Ordering::Relaxed) == 0 {
-        return None;
-    }
-    enter(seat, record)
+    enter(seat, |_, writer| record(writer))
 }
 
 #[inline(always)]
@@ -173,7 +175,7 @@ pub(crate) fn set_thread_name(name: &str) {
             seat.slot.tid().load(Ordering::Relaxed),
             name,
         );
-        writer.append(&line, None);
+        writer.pen.append(&line, None);
     });
 }
 

@@ -2,24 +2,27 @@
 
 use crate::clock::{now_ns, thread_cpu_ns};
 use crate::config::Level;
-use crate::encode::string;
+use crate::encode::{Line, string};
+use crate::pen::{Body, Name};
 use crate::process;
 use crate::seat::{self, Seat};
 use crate::site::Site;
 use crate::value::{self, Args, MAX_STRING_BYTES, Value};
-use crate::writer::{Body, Name, Piece, Writer};
+use crate::writer::{Piece, Writer};
 
 /// A span of the calling thread, from its creation until it is dropped. Made by [`span!`](crate::span!) or
 /// [`Recorder::span`](crate::Recorder::span); does nothing while recording is off.
 #[derive(Debug)]
 #[must_use = "a span ends when its guard is dropped"]
-pub struct SpanGuard(OpenSpan);
+pub struct SpanGuard(Option<OpenSpan>);
+
+/// Room for two times with their keys, which [`Line`] copies in blocks.
+const CPU_TIME_BYTES: usize = 128;
 
 /// What is known of an open span on its own thread.
 #[derive(Debug)]
 pub(crate) struct OpenSpan {
-    /// Null if the span is not recorded.
-    seat: *const Seat,
+    seat: &'static Seat,
     site: Option<&'static Site>,
     start_ns: u64,
     cpu_start_ns: u64,
@@ -29,25 +32,15 @@ pub(crate) struct OpenSpan {
     args: Piece,
 }
 
-/// A span begun by [`begin`].
-pub(crate) type Begun = OpenSpan;
-
-const OFF: OpenSpan = OpenSpan {
-    seat: std::ptr::null(),
-    site: None,
-    start_ns: 0,
-    cpu_start_ns: 0,
-    depth: 0,
-    name: Piece { from: 0, len: 0 },
-    args: Piece { from: 0, len: 0 },
-};
+/// A span begun by [`begin`]; none if it is not recorded.
+pub(crate) type Begun = Option<OpenSpan>;
 
 impl SpanGuard {
     /// A span that is not recorded.
     #[doc(hidden)]
     #[inline(always)]
     pub const fn off() -> SpanGuard {
-        SpanGuard(OFF)
+        SpanGuard(None)
     }
 
     /// Opens a span of a call site; `args` appends its arguments.
@@ -55,23 +48,25 @@ impl SpanGuard {
     #[inline(always)]
     pub fn open(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) -> SpanGuard {
         let opened = seat::with(|seat, writer| OpenSpan::open(seat, writer, site, args));
-        SpanGuard(opened.flatten().unwrap_or(OFF))
+        SpanGuard(opened.flatten())
     }
 
     pub(crate) fn open_named(level: Level, category: &str, name: &str) -> SpanGuard {
         if !process::wants(level) {
-            return SpanGuard(OFF);
+            return SpanGuard::off();
         }
         let opened = seat::with(|seat, writer| {
             process::wants(level).then(|| OpenSpan::open_named(seat, writer, category, name))
         });
-        SpanGuard(opened.flatten().unwrap_or(OFF))
+        SpanGuard(opened.flatten())
     }
 
     /// Adds an argument; it may still be added just before the span ends.
     pub fn arg(&mut self, key: &str, value: impl Value) {
-        let open = &mut self.0;
-        seat::with_same(open.seat, |_, writer| {
+        let Some(open) = &mut self.0 else {
+            return;
+        };
+        seat::with_same(open.seat, |writer| {
             writer.add_args(&mut open.depth, &mut open.args, |text, first| {
                 value::push_after(text, first, key, &value);
             });
@@ -80,17 +75,16 @@ impl SpanGuard {
 
     /// Whether the span is being recorded: worth computing costly arguments for.
     pub fn is_recording(&self) -> bool {
-        !self.0.seat.is_null()
+        self.0.is_some()
     }
 }
 
 impl Drop for SpanGuard {
     #[inline(always)]
     fn drop(&mut self) {
-        if !self.0.seat.is_null() {
+        if let Some(open) = &self.0 {
             let end_ns = now_ns();
-            let open = &self.0;
-            seat::with_same(open.seat, |_, writer| open.close(writer, end_ns, &[]));
+            seat::with_same(open.seat, |writer| open.close(writer, end_ns, &[]));
         }
     }
 }
@@ -128,7 +122,7 @@ pub(crate) fn site_args(text: &mut Vec<u8>, add: impl FnOnce(&mut SiteArgs<'_>))
 impl OpenSpan {
     #[inline(always)]
     fn open(
-        seat: &Seat,
+        seat: &'static Seat,
         writer: &mut Writer,
         site: &'static Site,
         args: impl FnOnce(&mut SiteArgs<'_>),
@@ -155,7 +149,12 @@ impl OpenSpan {
         })
     }
 
-    fn open_named(seat: &Seat, writer: &mut Writer, category: &str, name: &str) -> OpenSpan {
+    fn open_named(
+        seat: &'static Seat,
+        writer: &mut Writer,
+        category: &str,
+        name: &str,
+    ) -> OpenSpan {
         let piece = writer.add_text(|text| write_name(text, category, name));
         let cpu_start_ns = if seat.process.config.cpu {
             thread_cpu_ns()
@@ -201,35 +200,66 @@ impl OpenSpan {
 
     #[inline(always)]
     fn write(&self, writer: &mut Writer, end_ns: u64, more_args: &[u8]) {
-        let text = std::mem::take(&mut writer.text);
-        let piece = |piece: Piece| {
-            text.get(piece.from as usize..(piece.from + piece.len) as usize)
-                .unwrap_or_default()
-        };
-        let name = self
-            .site
-            .map_or_else(|| Name::Text(piece(self.name)), Name::Site);
-        let cpu = (self.cpu_start_ns != 0).then(|| {
-            (
-                self.cpu_start_ns,
-                thread_cpu_ns().saturating_sub(self.cpu_start_ns),
-            )
-        });
-        let args = if more_args.is_empty() {
-            piece(self.args)
-        } else {
-            more_args
-        };
+        match self.site {
+            Some(site) if self.cpu_start_ns == 0 => {
+                let args = if more_args.is_empty() {
+                    writer.text.get(self.args.range()).unwrap_or_default()
+                } else {
+                    more_args
+                };
+                let body = Body {
+                    duration_ns: Some(self.duration_ns(end_ns)),
+                    middle: b"",
+                    name: Name::Site(site),
+                    args,
+                };
+                writer.pen.event(b'X', self.start_ns, &body);
+                writer.release(self.args);
+            }
+            _ => self.write_general(writer, end_ns, more_args),
+        }
+    }
+
+    /// Writes a span that was named at run time, or has its thread's CPU time.
+    #[inline(never)]
+    fn write_general(&self, writer: &mut Writer, end_ns: u64, more_args: &[u8]) {
+        let text = &writer.text;
+        let piece = |piece: Piece| text.get(piece.range()).unwrap_or_default();
+        let named = || Name::Text(piece(self.name));
+        let mut room = [0; CPU_TIME_BYTES];
         let body = Body {
-            duration: Some((end_ns.saturating_sub(self.start_ns), cpu)),
-            middle: b"",
-            name,
-            args,
+            duration_ns: Some(self.duration_ns(end_ns)),
+            middle: self.cpu_time(&mut room),
+            name: self.site.map_or_else(named, Name::Site),
+            args: if more_args.is_empty() {
+                piece(self.args)
+            } else {
+                more_args
+            },
         };
-        writer.event(b'X', self.start_ns, &body);
-        writer.text = text;
+        writer.pen.event(b'X', self.start_ns, &body);
         writer.release(self.args);
         writer.release(self.name);
+    }
+
+    #[inline(always)]
+    fn duration_ns(&self, end_ns: u64) -> u64 {
+        end_ns.saturating_sub(self.start_ns)
+    }
+
+    /// `,"tts":…,"tdur":…` where the thread's CPU time is recorded.
+    fn cpu_time<'a>(&self, room: &'a mut [u8; CPU_TIME_BYTES]) -> &'a [u8] {
+        if self.cpu_start_ns == 0 {
+            return b"";
+        }
+        let cpu_ns = thread_cpu_ns().saturating_sub(self.cpu_start_ns);
+        let mut line = Line::new(room);
+        line.literal(b",\"tts\":");
+        line.micros(self.cpu_start_ns);
+        line.literal(b",\"tdur\":");
+        line.micros(cpu_ns);
+        let len = line.len();
+        room.get(..len).unwrap_or_default()
     }
 }
 
@@ -248,11 +278,8 @@ pub fn begin(level: Level, category: &str, name: &str) {
     }
     seat::with(|seat, writer| {
         // A filtered span is remembered too, so that every `end` finds its `begin`.
-        let open = if process::wants(level) {
-            OpenSpan::open_named(seat, writer, category, name)
-        } else {
-            OFF
-        };
+        let open =
+            process::wants(level).then(|| OpenSpan::open_named(seat, writer, category, name));
         writer.begun.push(open);
     });
 }
@@ -264,9 +291,7 @@ pub fn end(args: &Args) {
     }
     let end_ns = now_ns();
     seat::with(|_, writer| {
-        if let Some(open) = writer.begun.pop()
-            && !open.seat.is_null()
-        {
+        if let Some(Some(open)) = writer.begun.pop() {
             open.close(writer, end_ns, args.text());
         }
     });

@@ -129,6 +129,15 @@ pub(crate) fn allocate(fd: RawFd, from: usize, bytes: usize) -> io::Result<()> {
     check(unsafe { libc::fallocate(fd, 0, from, bytes) })
 }
 
+/// Reserves disk blocks, of which those beyond the file's end do not show in its size. The caller looks at the limit.
+pub(crate) fn reserve(fd: RawFd, from: u64, bytes: u64) -> io::Result<()> {
+    let (Ok(from), Ok(bytes)) = (libc::off_t::try_from(from), libc::off_t::try_from(bytes)) else {
+        return Err(Error::from_raw_os_error(libc::EFBIG));
+    };
+    // SAFETY: fallocate takes integers; a bad descriptor is an error.
+    check(unsafe { libc::fallocate(fd, libc::FALLOC_FL_KEEP_SIZE, from, bytes) })
+}
+
 /// Takes back the end of a file.
 pub(crate) fn shorten(fd: RawFd, bytes: u64) -> io::Result<()> {
     let bytes = libc::off_t::try_from(bytes).map_err(|_| Error::from_raw_os_error(libc::EFBIG))?;
@@ -146,18 +155,28 @@ pub(crate) fn resize(fd: RawFd, bytes: usize) -> io::Result<()> {
     check(unsafe { libc::ftruncate(fd, bytes) })
 }
 
+const EXT4: i64 = 0xef53;
+const XFS: i64 = 0x5846_5342;
+const TMPFS: i64 = 0x0102_1994;
+const OVERLAY: i64 = 0x794c_7630;
+
 /// Tells whether allocated blocks of this file can be stored to without the risk of running out (no copy-on-write, no remote server).
 pub(crate) fn holds_shared_maps(fd: RawFd) -> bool {
-    const EXT4: i64 = 0xef53;
-    const XFS: i64 = 0x5846_5342;
-    const TMPFS: i64 = 0x0102_1994;
-    const OVERLAY: i64 = 0x794c_7630;
+    file_system(fd).is_some_and(|kind| [EXT4, XFS, TMPFS, OVERLAY].contains(&kind))
+}
+
+/// Tells whether a file is on ext4 itself.
+pub(crate) fn is_on_ext4(fd: RawFd) -> bool {
+    file_system(fd) == Some(EXT4)
+}
+
+fn file_system(fd: RawFd) -> Option<i64> {
     let mut stat = std::mem::MaybeUninit::<libc::statfs>::zeroed();
     // SAFETY: the buffer is a statfs.
     let done = unsafe { libc::fstatfs(fd, stat.as_mut_ptr()) };
     // SAFETY: zeroed before and filled by fstatfs.
     let kind = unsafe { stat.assume_init() }.f_type;
-    done == 0 && [EXT4, XFS, TMPFS, OVERLAY].contains(&kind)
+    (done == 0).then_some(kind)
 }
 
 /// Makes an anonymous file in memory.
