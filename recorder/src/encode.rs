@@ -342,6 +342,41 @@ mod tests {
     }
 
     #[test]
+    fn every_four_digits_are_right_in_either_half() {
+        for four in 0..10_000 {
+            let number = four * 10_000 + (9_999 - four);
+            let text = (digits(number) | ZEROS).to_le_bytes();
+            assert_eq!(text.as_slice(), format!("{number:08}").as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_duration_is_its_key_and_micros_however_much_room_is_left() {
+        for ns in [
+            0,
+            7,
+            70_900,
+            999_999,
+            1_000_000,
+            10_000_000,
+            999_999_999,
+            1_000_000_000,
+        ] {
+            let expected = format!(",\"dur\":{}", line(|line| line.micros(ns)));
+            assert_eq!(line(|line| line.duration(ns)), expected);
+            for room in expected.len()..64 {
+                let mut buffer = [b'.'; 64];
+                let mut line = Line::new(&mut buffer[..room]);
+                line.duration(ns);
+                assert!(line.fits());
+                let len = line.len();
+                assert_eq!(&buffer[..len], expected.as_bytes(), "{room}");
+                assert!(buffer[room..].iter().all(|byte| *byte == b'.'));
+            }
+        }
+    }
+
+    #[test]
     fn texts_of_every_length_are_whole() {
         let all: Vec<u8> = (0..200).map(|at| b'a' + at % 26).collect();
         for len in 0..all.len() {
