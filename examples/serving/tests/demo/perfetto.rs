@@ -157,3 +157,31 @@ fn perfetto_shows_the_killed_step_as_unfinished_and_reached_by_flows() {
         (&u64::from(batch_open).into(), &0.into())
     );
 }
+
+/// The SQL statements of docs/first-trace.md.
+fn documented_statements() -> Vec<&'static str> {
+    let page = include_str!("../../../../docs/first-trace.md");
+    let blocks = page.split("```sql\n").skip(1);
+    blocks
+        .map(|block| block.split("```").next().unwrap())
+        .collect()
+}
+
+#[test]
+fn every_statement_of_the_first_trace_page_has_an_answer() {
+    let test = "every_statement_of_the_first_trace_page_has_an_answer";
+    let statements = documented_statements();
+    assert!(statements.len() > 5);
+    let workplace = Workplace::new();
+    workplace
+        .run("--requests 9 --concurrency 4 --tokens 8 --kill-worker")
+        .expect(0);
+    let trace = workplace.path("profile_out/trace.json");
+    let Some(answers) = rows(test, &trace, &statements) else {
+        return;
+    };
+    assert_eq!(answers.len(), statements.len());
+    for (statement, answer) in statements.iter().zip(&answers) {
+        assert!(!answer.as_array().unwrap().is_empty(), "{statement}");
+    }
+}
