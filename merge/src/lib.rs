@@ -13,7 +13,8 @@
 //!
 //! What it guarantees: every line that is an event is in the trace, once, in the same order whatever the number of threads; every
 //! line that is not is counted, by kind and place ([`Report`]). Lines are never held in memory as events, so the heap does not
-//! grow with the trace. A trace appears under its name only when it is whole.
+//! grow with the trace. A trace appears under its name only when it is whole; a merge that is killed leaves nothing
+//! behind, where the file system has files without a name.
 
 pub mod blocks;
 mod canonical;

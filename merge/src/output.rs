@@ -1,12 +1,14 @@
-//! The file the trace goes to: a temporary one beside it that takes its name at the end, so that nobody sees half a trace.
+//! The file the trace goes to: one that takes its name at the end, so that nobody sees half a trace.
+
+mod draft;
 
 use crate::sink::Target;
 use crate::{Error, Output};
+use draft::Draft;
 use std::fs::{self, File, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// Most links followed from a named output, as many as the kernel follows.
 const MAX_LINKS: u32 = 40;
@@ -16,7 +18,7 @@ pub(crate) struct Destination {
     /// As it was named; `None` for the standard output.
     path: Option<PathBuf>,
     /// What takes the name of a file at the end; a device or pipe is written as it is.
-    temporary: Option<(NamedTempFile, PathBuf)>,
+    draft: Option<Draft>,
 }
 
 impl Destination {
@@ -29,7 +31,7 @@ impl Destination {
             (Output::Stdout, _) => {
                 let destination = Destination {
                     path: None,
-                    temporary: None,
+                    draft: None,
                 };
                 return Ok((destination, Target::Stream(Box::new(io::stdout()))));
             }
@@ -44,21 +46,21 @@ impl Destination {
             // In a run directory anything may have been planted: it is replaced like any old trace.
             _ => replace(&path, fs::symlink_metadata(&path).ok().as_ref()),
         };
-        let (target, temporary) = opened.map_err(|source| Error::Write {
+        let (target, draft) = opened.map_err(|source| Error::Write {
             path: path.clone(),
             source,
         })?;
         let path = Some(path);
-        Ok((Destination { path, temporary }, target))
+        Ok((Destination { path, draft }, target))
     }
 
     /// Gives the trace its name; the path, unless it is the standard output.
     pub(crate) fn finish(self) -> Result<Option<PathBuf>, Error> {
-        if let Some((temporary, path)) = self.temporary {
-            temporary.persist(&path).map_err(|error| Error::Write {
-                path,
-                source: error.error,
-            })?;
+        if let Some(draft) = self.draft {
+            let path = draft.path().to_owned();
+            draft
+                .publish()
+                .map_err(|source| Error::Write { path, source })?;
         }
         Ok(self.path)
     }
@@ -75,7 +77,7 @@ impl Destination {
     }
 }
 
-type Opened = (Target, Option<(NamedTempFile, PathBuf)>);
+type Opened = (Target, Option<Draft>);
 
 /// Opens an output that the user named: a link is followed, and what is no file is written as it is.
 fn open_named(path: &Path) -> io::Result<Opened> {
@@ -116,25 +118,17 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Opens a temporary file that becomes `path`, with the mode of what is there.
+/// Opens a file that becomes `path`, with the mode of what is there.
 fn replace(path: &Path, there: Option<&Metadata>) -> io::Result<Opened> {
     if there.is_some_and(Metadata::is_dir) {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));
     }
-    let name = path
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    let temporary = tempfile::Builder::new()
-        .prefix(&format!("{name}."))
-        .suffix(".tmp")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder_of(path))?;
-    let file = temporary.as_file().try_clone()?;
+    let draft = Draft::open(path)?;
+    let file = draft.file().try_clone()?;
     // Another user's file has no say in who may read the trace.
     let user = file.metadata()?.uid();
     if let Some(old) = there.filter(|old| old.is_file() && old.uid() == user) {
         file.set_permissions(Permissions::from_mode(old.mode() & 0o777))?;
     }
-    Ok((Target::File(file), Some((temporary, path.to_owned()))))
+    Ok((Target::File(file), Some(draft)))
 }

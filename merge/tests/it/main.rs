@@ -19,6 +19,7 @@ mod damaged_rings;
 mod format;
 mod fuzzed;
 mod identity;
+mod interrupted;
 mod metadata;
 mod open_spans;
 mod output;

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 /// A run with `spans` spans.
-fn run(spans: u64) -> RunDir {
+pub(crate) fn run(spans: u64) -> RunDir {
     let dir = RunDir::new();
     let mut fragment = Fragment::foreign(90);
     for number in 0..spans {
@@ -24,7 +24,7 @@ fn run(spans: u64) -> RunDir {
     dir
 }
 
-fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -1,0 +1,133 @@
+//! A merge that is ended in the middle, and one without `/proc`: what lies in the folder afterwards.
+
+use crate::invocation::{Ended, RunDir, trace_merge};
+use crate::output::{names, run};
+use crate::trace::Trace;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::thread::sleep;
+use std::time::Duration;
+
+/// So many that compressing them takes many times as long as noticing that the trace has begun.
+const SPANS: u64 = 250_000;
+/// Bytes written by a merge that is in the middle.
+const BEGUN_BYTES: u64 = 1 << 16;
+/// Merges started before giving up on ending one in the middle.
+const ATTEMPTS: u32 = 5;
+
+/// Waits until a merge has begun to write; false if it has ended before that was seen.
+fn has_begun(child: &mut Child) -> bool {
+    while child.try_wait().unwrap().is_none() {
+        if written_bytes(child.id()).is_some_and(|bytes| bytes >= BEGUN_BYTES) {
+            return true;
+        }
+        sleep(Duration::from_millis(1));
+    }
+    false
+}
+
+/// Bytes that a process has written so far; `None` if it ends just now.
+fn written_bytes(pid: u32) -> Option<u64> {
+    let io = std::fs::read_to_string(format!("/proc/{pid}/io")).ok()?;
+    let line = io.lines().find_map(|line| line.strip_prefix("wchar: "))?;
+    line.parse().ok()
+}
+
+/// Starts a merge into `output` and sends it `signal` in the middle; whether that ended it.
+fn ended_in_the_middle(dir: &RunDir, output: &Path, signal: Signal) -> bool {
+    let mut child = trace_merge()
+        .args(["-q", "--threads", "1", "-o"])
+        .args([output, dir.path()])
+        .spawn()
+        .unwrap();
+    if has_begun(&mut child) {
+        kill_process(Pid::from_child(&child), signal).unwrap();
+    }
+    child.wait().unwrap().signal() == Some(signal.as_raw())
+}
+
+/// Merges until one is ended in the middle, with `old` as the trace that is there already.
+fn end_in_the_middle(dir: &RunDir, old: Option<&str>, signal: Signal) {
+    let output = dir.path().join("out.json.gz");
+    let ended = (0..ATTEMPTS).any(|_| {
+        let _ = std::fs::remove_file(&output);
+        if let Some(old) = old {
+            std::fs::write(&output, old).unwrap();
+        }
+        ended_in_the_middle(dir, &output, signal)
+    });
+    assert!(ended, "every merge was over before {signal:?} came");
+    assert_eq!(std::fs::read_to_string(&output).ok().as_deref(), old);
+}
+
+fn leaves_nothing(test: &str, signal: Signal) {
+    let dir = run(SPANS);
+    if !has_files_without_a_name(dir.path()) {
+        eprintln!(
+            "SKIPPED {test}: no files without a name in {:?}",
+            dir.path()
+        );
+        return;
+    }
+    end_in_the_middle(&dir, None, signal);
+    assert_eq!(names(dir.path()), ["fragments"]);
+    end_in_the_middle(&dir, Some("old"), signal);
+    assert_eq!(names(dir.path()), ["fragments", "out.json.gz"]);
+}
+
+fn has_files_without_a_name(folder: &Path) -> bool {
+    File::options()
+        .write(true)
+        .custom_flags(libc::O_TMPFILE)
+        .open(folder)
+        .is_ok()
+}
+
+#[test]
+fn a_killed_merge_leaves_nothing() {
+    leaves_nothing("a_killed_merge_leaves_nothing", Signal::KILL);
+}
+
+#[test]
+fn an_interrupted_merge_leaves_nothing() {
+    leaves_nothing("an_interrupted_merge_leaves_nothing", Signal::INT);
+}
+
+#[test]
+fn a_terminated_merge_leaves_nothing() {
+    leaves_nothing("a_terminated_merge_leaves_nothing", Signal::TERM);
+}
+
+#[test]
+fn a_merge_without_proc_goes_through_a_temporary_name() {
+    let dir = run(10);
+    let hidden = "mount -t tmpfs none /proc";
+    let without_proc = |then: &str| {
+        let mut command = Command::new("unshare");
+        let merge = trace_merge();
+        command.args(["--mount", "sh", "-c", &format!("{hidden} && {then}")]);
+        command.arg(merge.get_program()).args(["-q", "-o"]);
+        command.args([&dir.path().join("out.json"), dir.path()]);
+        command
+    };
+    if !without_proc("true")
+        .output()
+        .is_ok_and(|output| output.status.success())
+    {
+        eprintln!(
+            "SKIPPED a_merge_without_proc_goes_through_a_temporary_name: cannot hide /proc here"
+        );
+        return;
+    }
+    for round in ["new", "there"] {
+        let ended = Ended::of(&mut without_proc(r#"exec "$0" "$@""#));
+        assert_eq!(ended.code, 0, "{round}: {}", ended.stderr);
+        assert_eq!(names(dir.path()), ["fragments", "out.json"], "{round}");
+    }
+    let trace = Trace::parse(&std::fs::read(dir.path().join("out.json")).unwrap());
+    assert_eq!(trace.shown().count(), 10);
+}
