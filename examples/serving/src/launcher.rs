@@ -69,9 +69,11 @@ fn run(options: &Options) -> io::Result<ExitCode> {
         .worker_threads(1)
         .enable_all()
         .build()?;
-    let signal = stop::watch(&runtime)?;
-    let tree = Tree::start(options)?;
-    let served = serve(options, tree, &runtime, signal);
+    let mut signal = stop::watch(&runtime)?;
+    let served = match start(options, &runtime, &mut signal)? {
+        Started::Whole(tree) => serve(options, tree, &runtime, signal),
+        Started::Interrupted(signal) => Served::nothing(signal),
+    };
     recorder.finish();
     let merged = match (&directory, options.no_merge) {
         (Some(directory), false) => Some(summary::merge(directory, output)),
@@ -99,9 +101,47 @@ struct Served {
     outcomes: Vec<Outcome>,
     seconds: f64,
     interrupted: Option<Signal>,
+    /// Whether all processes came up before the interruption.
+    came_up: bool,
     killed: Option<kill::Killed>,
     /// Processes that did not end by themselves as they should.
     troubles: Vec<String>,
+}
+
+impl Served {
+    /// What a run comes to that was interrupted while its processes came up.
+    fn nothing(signal: Signal) -> Served {
+        note(signal);
+        Served {
+            outcomes: Vec::new(),
+            seconds: 0.0,
+            interrupted: Some(signal),
+            came_up: false,
+            killed: None,
+            troubles: Vec::new(),
+        }
+    }
+}
+
+/// How far the start came.
+enum Started {
+    Whole(Tree),
+    Interrupted(Signal),
+}
+
+/// Starts the processes. A signal ends that at once: they are killed, for one that is coming up does not listen yet.
+fn start(options: &Options, runtime: &Runtime, signal: &mut StopSignal) -> io::Result<Started> {
+    runtime.block_on(async {
+        tokio::select! {
+            tree = Tree::start(options) => Ok(Started::Whole(tree?)),
+            signal = signal.received() => Ok(Started::Interrupted(signal)),
+        }
+    })
+}
+
+/// Leaves a mark of the interruption in the trace.
+fn note(signal: Signal) {
+    instant!("launcher", "run.interrupted", signal = signal.as_str());
 }
 
 fn serve(options: &Options, mut tree: Tree, runtime: &Runtime, mut signal: StopSignal) -> Served {
@@ -119,15 +159,14 @@ fn serve(options: &Options, mut tree: Tree, runtime: &Runtime, mut signal: StopS
         interrupted
     });
     let seconds = start.elapsed().as_secs_f64();
-    if let Some(signal) = interrupted {
-        instant!("launcher", "run.interrupted", signal = signal.as_str());
-    }
+    interrupted.into_iter().for_each(note);
     let mut troubles = tree.stop();
     let killed = watch.join(&mut troubles);
     Served {
         outcomes: outcomes.take(),
         seconds,
         interrupted,
+        came_up: true,
         killed,
         troubles,
     }

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
+use tokio::task::spawn_blocking;
 
 use crate::child::{Child, Role};
 use crate::protocol::{self, Command, Status};
@@ -72,13 +73,14 @@ impl Process {
 
     /// Waits until the child says that it serves; the API process says at which port.
     ///
+    /// The read itself goes on when the wait is given up; it ends with the child.
+    ///
     /// # Errors
     ///
     /// If it ends first or does not say so in time.
-    pub(super) fn wait_ready(&mut self) -> io::Result<Option<u16>> {
-        self.control.set_read_timeout(Some(START_TIMEOUT))?;
-        let status = protocol::receive::<Status>(&mut self.control);
-        self.control.set_read_timeout(None)?;
+    pub(super) async fn ready(&self) -> io::Result<Option<u16>> {
+        let messages = self.messages()?;
+        let status = spawn_blocking(move || first_status(messages)).await?;
         match status {
             Ok(Some(Status::Ready { port })) => Ok(port),
             Ok(_) => Err(io::Error::other(format!(
@@ -138,6 +140,13 @@ impl Drop for Process {
             self.kill();
         }
     }
+}
+
+fn first_status(mut messages: UnixStream) -> io::Result<Option<Status>> {
+    messages.set_read_timeout(Some(START_TIMEOUT))?;
+    let status = protocol::receive(&mut messages);
+    messages.set_read_timeout(None)?;
+    status
 }
 
 fn describe(status: ExitStatus) -> String {

@@ -112,10 +112,12 @@ impl Summary<'_> {
 
     fn write_incidents(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(signal) = self.served.interrupted {
-            writeln!(
-                out,
-                "ended      by {signal}; all processes were stopped in order"
-            )?;
+            let how = if self.served.came_up {
+                "all processes were stopped in order"
+            } else {
+                "the processes were still coming up, and were killed"
+            };
+            writeln!(out, "ended      by {signal}; {how}")?;
         }
         if let Some(killed) = &self.served.killed {
             let kill::Killed { worker, pid, step } = killed;

@@ -26,12 +26,14 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Starts all processes and waits until they serve.
+    /// Starts all processes and waits until they serve. Those that did start are killed when the wait is given up.
+    ///
+    /// Must be polled on the main thread, as [`Process::start`] says.
     ///
     /// # Errors
     ///
     /// If one cannot be started or does not come up; those that did are killed.
-    pub(super) fn start(options: &Options) -> io::Result<Tree> {
+    pub(super) async fn start(options: &Options) -> io::Result<Tree> {
         // Only its owner can enter the folder, and it is gone as soon as everybody is connected.
         let folder = tempfile::Builder::new().prefix("serving-demo-").tempdir()?;
         let socket = folder.path().join(ENGINE_SOCKET);
@@ -41,21 +43,22 @@ impl Tree {
             kv_blocks: options.kv_blocks.get(),
             max_batch: MAX_BATCH,
         };
-        let mut engine = Process::start(Role::Engine(engine), &socket)?;
-        engine.wait_ready()?;
+        let engine = Process::start(Role::Engine(engine), &socket)?;
+        engine.ready().await?;
         let worker = |index| Role::Worker {
             index,
             workers: count,
             seed: options.seed,
         };
         let workers = (0..count).map(|index| Process::start(worker(index), &socket));
-        let mut workers = workers.collect::<io::Result<Vec<_>>>()?;
-        let mut api = Process::start(Role::Api, &socket)?;
-        for worker in &mut workers {
-            worker.wait_ready()?;
+        let workers = workers.collect::<io::Result<Vec<_>>>()?;
+        let api = Process::start(Role::Api, &socket)?;
+        for worker in &workers {
+            worker.ready().await?;
         }
         let port = api
-            .wait_ready()?
+            .ready()
+            .await?
             .ok_or_else(|| io::Error::other("the API process told no port"))?;
         Ok(Tree {
             engine,
