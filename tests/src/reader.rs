@@ -190,6 +190,8 @@ fn is_loss(line: &[u8]) -> bool {
 
 #[cfg(test)]
 mod sample;
+#[cfg(test)]
+mod torn_headers;
 
 #[cfg(test)]
 mod tests {

@@ -49,7 +49,7 @@ impl Sample {
     }
 
     fn fragment(&self) -> String {
-        let header = r#"{"ph":"M","pid":1,"tid":1,"name":"sa_fragment","args":{"version":1,"nonce":"00000000000000ff","pid":1,"start_time":1,"pid_ns":1,"ring":"file"}}"#;
+        let header = r#"{"ph":"M","pid":1,"tid":1,"name":"sa_fragment","args":{"version":1,"nonce":"00000000000000ff","segment":0,"run":"run-a","main":true,"host":"node-3","boot_id":"0b1f7a3e-6c1d-4c55-9a37-1f7f4f9d2c11","pid_ns":1,"time_ns":1,"monotonic_offset_ns":0,"pid":1,"start_time":1,"exe":"sample","ring":"file","page_bytes":4096}}"#;
         let body = self.lines[..self.block_lines].concat();
         let seed = 1_u64 << 48;
         let sum = xxh3_64_with_seed(body.as_bytes(), seed) ^ self.sum_xor;

@@ -79,7 +79,7 @@ pub(super) fn stitch<'a>(fragment: &'a Fragment, ring: &'a Ring, alive: bool) ->
         let whole = segment
             .plain
             .iter()
-            .filter(|range| !torn_without_loss(segment, range, alive));
+            .filter(|range| !torn_without_loss(segment, range, alive, snapshot.is_some()));
         out.lines
             .extend(whole.map(|range| line(segment, range.clone())));
     }
@@ -120,11 +120,15 @@ fn usable<'a>(
     None
 }
 
-/// Tells whether a plain line is a piece of a block header (its positions are found elsewhere, or missed as a gap) or still being written.
-fn torn_without_loss(segment: &Segment, range: &Range<usize>, alive: bool) -> bool {
+/// Tells whether a plain line is the start of a block header whose write was repeated, or that a ring shows to be under way (FORMAT.md §4), or
+/// any line that a living process is still writing.
+fn torn_without_loss(segment: &Segment, range: &Range<usize>, alive: bool, has_ring: bool) -> bool {
     let bytes = &segment.bytes[range.clone()];
     let header_piece = bytes.starts_with(BLOCK_START) || BLOCK_START.starts_with(bytes);
-    header_piece || (alive && range.end == segment.bytes.len())
+    let at_end = range.end == segment.bytes.len();
+    let next = segment.bytes.get(range.end + 1..);
+    let repeated = next.is_some_and(|next| next.starts_with(BLOCK_START));
+    header_piece && (repeated || at_end && has_ring) || at_end && alive
 }
 
 fn line(segment: &Segment, range: Range<usize>) -> Line<'_> {
