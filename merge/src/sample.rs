@@ -21,5 +21,6 @@ pub(crate) fn header(pid: u32) -> FragmentHeader {
         script: None,
         ring: RingKind::File,
         page_bytes: 4096,
+        levels: None,
     }
 }

@@ -11,7 +11,7 @@ use crate::process::{self, Process};
 use crate::seat;
 use crate::site::Site;
 use crate::slot::OpenEntry;
-use crate::span::{SiteArgs, site_args, write_name};
+use crate::span::{SiteArgs, mark_stopped, site_args, write_name};
 use crate::value::{self, Value};
 use crate::wait;
 
@@ -124,9 +124,13 @@ impl Open {
         )
         .into_bytes();
         line.extend_from_slice(&self.names);
-        if !self.args.is_empty() {
+        let mut args = self.args.clone();
+        if process::stopped_since(start_ns) {
+            mark_stopped(&mut args);
+        }
+        if !args.is_empty() {
             line.extend_from_slice(b",\"args\":{");
-            line.extend_from_slice(&self.args);
+            line.extend_from_slice(&args);
             line.push(b'}');
         }
         line.extend_from_slice(b"}\n");

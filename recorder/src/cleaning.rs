@@ -172,6 +172,7 @@ pub(crate) mod testing {
             script: None,
             ring: RingKind::File,
             page_bytes: 4096,
+            levels: None,
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 /// Run directory; setting it turns recording on.
 pub(crate) const DIR: &str = "SA_PROFILE_DIR";
 /// The older name of the run directory, or a path ending in `.json`.
@@ -19,12 +21,15 @@ pub(crate) const OLD_RUNS: &str = "SA_PROFILE_OLD_RUNS";
 pub(crate) const MODE: &str = "SA_PROFILE_MODE";
 /// `1` adds thread CPU time to spans.
 pub(crate) const CPU: &str = "SA_PROFILE_CPU";
+/// `paused` begins with recording off.
+pub(crate) const START: &str = "SA_PROFILE_START";
 
 const DEFAULT_DIR: &str = "profile_out";
 const LEVEL_WORDS: &str = "e2e, kernel, verbose";
 
 /// How detailed an event is; a process records the levels its configuration names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Requests, scheduling, steps.
     E2e,
@@ -50,10 +55,27 @@ impl Level {
 pub struct Levels(pub u32);
 
 impl Levels {
+    /// No level: recording is off.
+    pub const NONE: Levels = Levels(0);
     /// Every level.
     pub const ALL: Levels = Levels(7);
     /// What is recorded when nothing is said: `e2e,kernel`.
     pub const DEFAULT: Levels = Levels(3);
+
+    /// What a list of levels asks for: `verbose` means all of them.
+    pub fn of(list: &[Level]) -> Levels {
+        let bits = list.iter().map(|level| match level {
+            Level::Verbose => Levels::ALL.0,
+            level => level.bit(),
+        });
+        Levels(bits.fold(0, |all, bits| all | bits))
+    }
+
+    /// The levels as a list.
+    pub fn list(self) -> Vec<Level> {
+        let all = [Level::E2e, Level::Kernel, Level::Verbose].into_iter();
+        all.filter(|level| self.0 & level.bit() != 0).collect()
+    }
 }
 
 /// What the environment asks for.
@@ -63,6 +85,8 @@ pub struct Config {
     pub paths: RunPaths,
     /// Levels to record.
     pub levels: Levels,
+    /// Whether recording begins switched off.
+    pub paused: bool,
     /// Run id from the environment.
     pub run: Option<String>,
     /// Pid of the main process from the environment.
@@ -131,6 +155,7 @@ impl Config {
         Some(Config {
             paths,
             levels: levels(&text(LEVEL).unwrap_or_default(), &mut warnings),
+            paused: text(START).is_some_and(|start| paused(&start, &mut warnings)),
             run: text(RUN).and_then(|run| run_id(run, &mut warnings)),
             main_pid: text(MAIN_PID).and_then(|pid| number(MAIN_PID, &pid, 10, &mut warnings)),
             old_runs: text(OLD_RUNS)
@@ -235,6 +260,14 @@ fn file_mode(text: &str, warnings: &mut Vec<String>) -> Option<u32> {
     None
 }
 
+fn paused(text: &str, warnings: &mut Vec<String>) -> bool {
+    let paused = text.eq_ignore_ascii_case("paused");
+    if !paused {
+        warnings.push(format!("{START}: expected \"paused\", found {text:?}"));
+    }
+    paused
+}
+
 fn switch(text: &str, warnings: &mut Vec<String>) -> bool {
     match text {
         "1" => true,
@@ -330,6 +363,33 @@ mod tests {
     }
 
     #[test]
+    fn verbose_in_a_list_means_all() {
+        use Level::{E2e, Kernel, Verbose};
+        for (list, levels) in [
+            (vec![], Levels::NONE),
+            (vec![Kernel], Levels(2)),
+            (vec![E2e, Kernel], Levels::DEFAULT),
+            (vec![Verbose], Levels::ALL),
+        ] {
+            assert_eq!(Levels::of(&list), levels);
+            assert_eq!(Levels::of(&levels.list()), levels);
+        }
+    }
+
+    #[test]
+    fn paused_begins_switched_off() {
+        for (text, paused) in [("paused", true), (" Paused ", true), ("", false)] {
+            let config = config(&[(DIR, "/a"), (START, text)]).unwrap();
+            assert_eq!(
+                (config.paused, config.warnings.len()),
+                (paused, 0),
+                "{text:?}"
+            );
+        }
+        assert_eq!(config(&[(START, "paused")]), None);
+    }
+
+    #[test]
     fn bad_values_warn_and_keep_the_default() {
         for (name, value) in [
             (OLD_RUNS, "many"),
@@ -338,6 +398,7 @@ mod tests {
             (CPU, "yes"),
             (MAIN_PID, "-1"),
             (RUN, "../x"),
+            (START, "off"),
         ] {
             let config = config(&[(DIR, "/a"), (name, value)]).unwrap();
             assert_eq!(config.warnings.len(), 1, "{name}={value}");

@@ -95,6 +95,9 @@ fn flush_to(slot: &Slot, mut place: MutexGuard<'_, Place>, pid: u32, extent: Ext
         if let Err(cause) = place.append(&header, block, padding) {
             return Outcome::Failed(cause);
         }
+        if let Some(tally) = place.tally.as_mut().filter(|_| slot.index > 0) {
+            tally.add(block);
+        }
         from += len as u64;
         slot.flushed().store(from, Ordering::Release);
     }

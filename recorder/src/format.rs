@@ -2,8 +2,10 @@
 //!
 //! Names of files and metadata records, the header, and block headers with their checksum. Data only, no I/O.
 
+pub mod control;
 pub mod ring;
 
+pub use crate::config::Level;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
@@ -83,6 +85,9 @@ pub struct FragmentHeader {
     pub ring: RingKind,
     /// The writer's page size in bytes.
     pub page_bytes: u32,
+    /// The levels that were on when the fragment began, before any control: absent in fragments of recorders that could not be switched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<Vec<Level>>,
 }
 
 /// Where a recorder keeps its rings.

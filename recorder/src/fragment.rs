@@ -16,6 +16,7 @@ use crate::format::{
 use crate::loss::{Cause, is_metadata};
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
+use crate::tally::Tally;
 use crate::wait;
 
 /// How long a failed write is not repeated.
@@ -48,6 +49,8 @@ pub(crate) struct Place {
     removed: Vec<Removed>,
     /// The host closed our descriptor, and it is not open again yet.
     closed: bool,
+    /// What is counted while it is written, if a control asks for a number.
+    pub(crate) tally: Option<Tally>,
 }
 
 /// Where the fragments are; what may stand there later is trusted as little as at the start.
@@ -168,6 +171,7 @@ fn create_fragment(
             failed: None,
             removed: Vec::new(),
             closed: false,
+            tally: None,
         }),
     })
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use crate::config::{Config, Level};
+use crate::config::{Config, Level, Levels};
 use crate::format::{FragmentHeader, RingKind, VERSION};
 use crate::fragment::{self, Folder, Fragment};
 use crate::identity::Identity;
@@ -16,6 +16,7 @@ use crate::lanes::Lanes;
 use crate::loss::Counters;
 use crate::ring::Ring;
 use crate::run::{self, Run};
+use crate::switch::{InForce, Schedule};
 use crate::sys::{self, map::Map};
 use crate::wait::{self, PATIENCE_NS};
 use crate::{clock, held, helper};
@@ -24,6 +25,8 @@ use crate::{clock, held, helper};
 static MASK: AtomicU32 = AtomicU32::new(UNKNOWN);
 /// Every level on, and a mark that nobody has looked yet: the first event looks.
 const UNKNOWN: u32 = 0xff;
+/// When recording was last switched off, in ns; 0 for never.
+static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
 /// Set when recording has ended: what a thread was about to write is dropped.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
@@ -38,6 +41,7 @@ pub(crate) struct Process {
     /// Not 0 in the process that started it, 0 in a forked child.
     pub(crate) alive: &'static AtomicU32,
     pub(crate) config: Config,
+    pub(crate) in_force: InForce,
     pub(crate) run: Run,
     pub(crate) pid: u32,
     pub(crate) ring: Ring,
@@ -67,10 +71,40 @@ pub(crate) fn is_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }
 
+/// Whether recording was switched off since `start_ns`.
+#[inline(always)]
+pub(crate) fn stopped_since(start_ns: u64) -> bool {
+    STOPPED_NS.load(Ordering::Relaxed) > start_ns
+}
+
+/// Switches levels on or off; returns an instant before which none of them was on, and after which no other begins to be recorded.
+pub(crate) fn set_levels(levels: Levels) -> u64 {
+    let before_ns = clock::now_ns();
+    let old = MASK.swap(levels.0, Ordering::SeqCst);
+    // The end of recording, from another thread, is final.
+    if is_closed() {
+        MASK.store(0, Ordering::SeqCst);
+    }
+    let removed = old != UNKNOWN && old & !levels.0 != 0;
+    let at_ns = if removed { clock::now_ns() } else { before_ns };
+    if removed && levels == Levels::NONE {
+        STOPPED_NS.store(at_ns, Ordering::Relaxed);
+    }
+    at_ns
+}
+
 /// Ends recording for good.
 pub(crate) fn close() {
-    MASK.store(0, Ordering::SeqCst);
     CLOSED.store(true, Ordering::SeqCst);
+    MASK.store(0, Ordering::SeqCst);
+}
+
+/// Makes the child of a fork look anew: with its parent's recording switched off, nothing else would start the child's own recorder, which may be
+/// switched on later. Async-signal-safe.
+unsafe extern "C" fn look_again_in_child() {
+    if !is_closed() {
+        MASK.store(UNKNOWN, Ordering::Relaxed);
+    }
 }
 
 /// The levels that are on, after looking at the environment.
@@ -144,7 +178,7 @@ fn start_alone() -> Option<&'static Process> {
         return None;
     };
     warnings.append(&mut config.warnings);
-    match Process::start(config, parent.map(|parent| &parent.run), &mut warnings) {
+    match Process::start(config, parent, &mut warnings) {
         Ok(process) => Some(process),
         Err(error) => {
             MASK.store(0, Ordering::Relaxed);
@@ -157,9 +191,14 @@ fn start_alone() -> Option<&'static Process> {
 impl Process {
     fn start(
         config: Config,
-        inherited: Option<&Run>,
+        parent: Option<&Process>,
         warnings: &mut Vec<String>,
     ) -> Result<&'static Process, String> {
+        let in_force = match parent {
+            Some(parent) => parent.in_force.copy(),
+            None if config.paused => InForce::new(Levels::NONE),
+            None => InForce::new(config.levels),
+        };
         let config = absolute(config);
         let identity = Identity::read();
         let at = |error: io::Error| {
@@ -168,12 +207,15 @@ impl Process {
                 config.paths.directory.display()
             )
         };
-        let (run, folder) = match inherited {
-            Some(run) => (child_run(run), open_fragments(&config).map_err(at)?),
+        let (run, folder) = match parent {
+            Some(parent) => (child_run(&parent.run), open_fragments(&config).map_err(at)?),
             None => run::enter(&config, &identity, warnings).map_err(at)?,
         };
         let nonce = sys::random();
-        let header = header(&identity, &run, nonce);
+        let header = FragmentHeader {
+            levels: Some(in_force.levels().list()),
+            ..header(&identity, &run, nonce)
+        };
         let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed) + 1;
         let place = Folder::of(&config.paths);
         let lay_out = |file, kind| Ring::new(file, kind, epoch, nonce, identity.pid);
@@ -183,6 +225,7 @@ impl Process {
         alive.store(1, Ordering::Relaxed);
         let process = Box::leak(Box::new(Process {
             alive,
+            in_force,
             run,
             pid: identity.pid,
             ring,
@@ -209,13 +252,15 @@ impl Process {
         if let Some((file, id)) = self.run.lock {
             held::hold(held::RUN, file, id);
         }
+        // Before any thread can find the recorder: its first event is already under what a control asks for.
+        let schedule = Schedule::begin(self);
         CURRENT.store(std::ptr::from_ref(self).cast_mut(), Ordering::Release);
-        MASK.store(self.config.levels.0, Ordering::Relaxed);
         if !HOOKED.swap(true, Ordering::Relaxed) {
             sys::run_at_exit(finish_at_exit);
             sys::run_after_fork(held::close_in_child);
+            sys::run_after_fork(look_again_in_child);
         }
-        helper::start(self);
+        helper::start(self, schedule);
         if !warnings.is_empty() {
             sys::warn_once(&warnings.join("; "));
         }
@@ -296,5 +341,6 @@ fn header(identity: &Identity, run: &Run, nonce: u64) -> FragmentHeader {
         script,
         ring: RingKind::File,
         page_bytes,
+        levels: None,
     }
 }

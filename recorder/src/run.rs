@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::cleaning;
 use crate::config::Config;
+use crate::control;
 use crate::format::{RUN_FILE, RunFile, is_fragment_name};
 use crate::identity::{self, Identity};
 use crate::owner::{Owner, is_owned, read_header};
@@ -149,6 +150,7 @@ fn join_or_start(config: &Config, identity: &Identity, directory: &Dir) -> io::R
     let run = start(config, identity, directory)?;
     if alone {
         cleaning::clean(config, identity, directory, &run.id);
+        control::forget_others(&config.paths.directory, &run.id, directory);
     }
     Ok(run)
 }

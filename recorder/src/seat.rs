@@ -47,6 +47,13 @@ pub(crate) fn with<R>(record: impl FnOnce(&'static Seat, &mut Writer) -> R) -> O
     enter(seat, record)
 }
 
+/// Runs `record` with the calling thread's writer if it has one.
+pub(crate) fn with_own<R>(record: impl FnOnce(&mut Writer) -> R) -> Option<R> {
+    // SAFETY: a seat is never freed.
+    let seat = unsafe { SEAT.get().as_ref() }?;
+    with_same(seat, record)
+}
+
 /// Runs `record` if the calling thread still has this seat; a span that was open at a fork ends in the parent only.
 #[inline(always)]
 pub(crate) fn with_same<R>(

@@ -1,5 +1,7 @@
 //! Spans on the calling thread: a guard that ends at drop, and begin/end for callers without guards.
 
+use std::cell::Cell;
+
 use crate::clock::{now_ns, thread_cpu_ns};
 use crate::config::Level;
 use crate::encode::{Line, string};
@@ -18,6 +20,8 @@ pub struct SpanGuard(Option<OpenSpan>);
 
 /// Room for two times with their keys, which [`Line`] copies in blocks.
 const CPU_TIME_BYTES: usize = 128;
+/// Marks a span during which recording was switched off.
+const ACROSS_STOP: &str = "sa_across_stop";
 
 /// What is known of an open span on its own thread.
 #[derive(Debug)]
@@ -176,21 +180,31 @@ impl OpenSpan {
 
     #[inline(always)]
     fn close(&self, writer: &mut Writer, end_ns: u64, more_args: &[u8]) {
-        if writer.pop(self.depth) {
+        if !process::stopped_since(self.start_ns) && writer.pop(self.depth) {
             self.write(writer, end_ns, more_args);
         } else {
             self.close_unordered(writer, end_ns, more_args);
         }
     }
 
-    /// Ends a span that is not the innermost one, or deep, or above spans that ended before it, or whose args are not in the text.
+    /// Ends a span that is not the innermost one, or deep, or above spans that ended before it, or whose args are not in the text, or in which
+    /// recording was switched off.
     #[cold]
     #[inline(never)]
     fn close_unordered(&self, writer: &mut Writer, end_ns: u64, more_args: &[u8]) {
         let pieces = [self.name, self.args].into_iter();
         let text_from = pieces.filter(|piece| piece.len > 0).map(|piece| piece.from);
         let text_from = text_from.min().unwrap_or(u32::MAX);
-        let own_args = writer.take_own_args(self.depth);
+        let mut own_args = writer.take_own_args(self.depth);
+        if process::stopped_since(self.start_ns) {
+            let text = writer.text.get(self.args.range()).unwrap_or_default();
+            let args = if more_args.is_empty() {
+                text
+            } else {
+                more_args
+            };
+            mark_stopped(own_args.get_or_insert_with(|| args.to_vec()));
+        }
         let free_from = writer.pop_any(self.depth, text_from);
         self.write(writer, end_ns, own_args.as_deref().unwrap_or(more_args));
         if let Some(from) = free_from {
@@ -271,26 +285,43 @@ pub(crate) fn write_name(text: &mut Vec<u8>, category: &str, name: &str) {
     string(text, category, MAX_STRING_BYTES);
 }
 
+/// Says in a span's args that recording was off for a part of it.
+pub(crate) fn mark_stopped(args: &mut Vec<u8>) {
+    let first = args.is_empty();
+    value::push_after(args, first, ACROSS_STOP, &true);
+}
+
+thread_local! {
+    /// Spans begun while recording was off that have not ended: innermost ones, above those that a writer remembers.
+    static BEGUN_OFF: Cell<usize> = const { Cell::new(0) };
+}
+
 /// Begins a span that [`end`] ends: for callers without guards. Spans of a thread nest.
 pub fn begin(level: Level, category: &str, name: &str) {
-    if process::levels() == 0 {
-        return;
+    let remembered = if process::levels() == 0 {
+        None
+    } else {
+        seat::with(|seat, writer| {
+            // A span that is not recorded is remembered too, so that every `end` finds its `begin`.
+            let off = std::iter::repeat_with(|| None).take(BEGUN_OFF.take());
+            writer.begun.extend(off);
+            let open =
+                process::wants(level).then(|| OpenSpan::open_named(seat, writer, category, name));
+            writer.begun.push(open);
+        })
+    };
+    if remembered.is_none() {
+        BEGUN_OFF.set(BEGUN_OFF.get().saturating_add(1));
     }
-    seat::with(|seat, writer| {
-        // A filtered span is remembered too, so that every `end` finds its `begin`.
-        let open =
-            process::wants(level).then(|| OpenSpan::open_named(seat, writer, category, name));
-        writer.begun.push(open);
-    });
 }
 
 /// Ends the innermost span begun on this thread, with its arguments; without one it does nothing.
 pub fn end(args: &Args) {
-    if process::levels() == 0 {
-        return;
+    if let Some(outer) = BEGUN_OFF.get().checked_sub(1) {
+        return BEGUN_OFF.set(outer);
     }
     let end_ns = now_ns();
-    seat::with(|_, writer| {
+    seat::with_own(|writer| {
         if let Some(Some(open)) = writer.begun.pop() {
             open.close(writer, end_ns, args.text());
         }

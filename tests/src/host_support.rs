@@ -6,6 +6,7 @@ pub mod host;
 pub mod live;
 pub mod merged;
 pub mod stage;
+pub mod switch;
 
 pub use found::{Found, Work, assert_accounted_or_off, previous_runs};
 pub use ground::{Mount, full, is_root, namespaces, public_copy, ring_files, scratch, skip};

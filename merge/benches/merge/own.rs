@@ -113,6 +113,7 @@ impl Writer {
             script: Some("serve.py".to_owned()),
             ring: RingKind::File,
             page_bytes: 4096,
+            levels: None,
         };
         serde_json::to_writer(
             &mut self.out,

@@ -237,7 +237,7 @@ fn set_mode(folder: &OwnedFd, mode: u32) {
 }
 
 /// The user whose files we make.
-fn user() -> u32 {
+pub(crate) fn user() -> u32 {
     // SAFETY: geteuid cannot fail.
     unsafe { libc::geteuid() }
 }

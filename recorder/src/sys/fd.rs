@@ -188,12 +188,28 @@ pub(crate) fn memory_file() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Opens a file that we know for appending, by its path; what else lies there is let go again. One number is taken for a moment, and the
-/// host may close and use it meanwhile, so that nothing is closed without a look.
+/// Opens a file that we know for appending, by its path.
 pub(crate) fn open_again(path: &Path, id: FileId) -> io::Result<RawFd> {
+    open_known(path, id, libc::O_RDWR | libc::O_APPEND)
+}
+
+/// Reads at most `bytes` from the start of a file that we know; in the host's file, if it has taken the number, nothing moves.
+pub(crate) fn read_start(path: &Path, id: FileId, bytes: usize) -> io::Result<Vec<u8>> {
+    let file = open_known(path, id, libc::O_RDONLY)?;
+    let mut start = vec![0; bytes];
+    // SAFETY: the buffer is valid for its length; a number that was closed is an error.
+    let read = unsafe { libc::pread(file, start.as_mut_ptr().cast(), bytes, 0) };
+    let read = usize::try_from(read).map_err(|_| Error::last_os_error());
+    close_if(file, id);
+    start.truncate(read?);
+    Ok(start)
+}
+
+/// Opens a file that we know, by its path; what else lies there is let go again. One number is taken for a moment, and the host may close and
+/// use it meanwhile, so that nothing is closed without a look.
+fn open_known(path: &Path, id: FileId, flags: libc::c_int) -> io::Result<RawFd> {
     let path = CString::new(path.as_os_str().as_bytes())?;
-    let flags =
-        libc::O_RDWR | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let flags = flags | libc::O_CLOEXEC | libc::O_NOFOLLOW | libc::O_NONBLOCK;
     // SAFETY: the path is a C string.
     let low = unsafe { libc::open(path.as_ptr(), flags | libc::O_NOCTTY) };
     check(low)?;

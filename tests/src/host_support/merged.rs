@@ -72,6 +72,12 @@ impl Merged {
         self.counts().get(label).copied().unwrap_or(0)
     }
 
+    /// The number of events of one name, whatever they are.
+    pub fn named(&self, name: &str) -> usize {
+        let named = self.events.iter().filter(|event| event["name"] == name);
+        named.count()
+    }
+
     /// The number of processes that have spans of the host program.
     pub fn processes(&self) -> u64 {
         distinct(self.host_spans().map(|event| event["pid"].to_string()))

@@ -18,6 +18,7 @@ mod odd;
 mod options;
 mod script;
 mod stack;
+mod switched;
 mod work;
 
 use options::Options;
@@ -56,6 +57,7 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["panicking"] => odd::panicking(),
         ["many-sites-then-killed"] => odd::many_sites_then_killed(),
         ["library", path, count] => work::library(path, number(count)),
+        ["steady", threads] => switched::steady(number(threads)),
         ["script"] => return Some(script::run()),
         ["fork", ending, count] => forks::once(ending, number(count)),
         ["fork-busy", forks] => forks::busy(number(forks)),

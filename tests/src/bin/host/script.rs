@@ -1,5 +1,6 @@
 //! A host that a test leads by the hand: one command a line on stdin, one line of answer on stdout.
 
+use crate::switched::{self, Open};
 use crate::work::{record, who};
 use sa_recorder::Recorder;
 use std::io::{BufRead, Write};
@@ -9,6 +10,7 @@ const CHILD_LIFE_SECONDS: libc::c_uint = 120;
 
 /// Answers commands until `exit` or the end of stdin; gives the exit code.
 pub(crate) fn run() -> u8 {
+    let mut open = Open::default();
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("stdin is readable");
         let words: Vec<&str> = line.split(' ').collect();
@@ -29,6 +31,12 @@ pub(crate) fn run() -> u8 {
             ["peak-kib"] => crate::stack::status_kib("VmHWM:").to_string(),
             ["dropped"] => Recorder::get().dropped().to_string(),
             ["raw-fork"] => raw_fork().to_string(),
+            ["fork-steady"] => switched::fork_steady().to_string(),
+            ["steps", count] => {
+                switched::steps(crate::number(count));
+                "stepped".to_owned()
+            }
+            _ if open.obey(&words) => "obeyed".to_owned(),
             ["exit", code] => return code.parse().expect("an exit code"),
             _ => format!("unknown command {line}"),
         };

@@ -1,0 +1,202 @@
+//! The control file as a recorder sees it: looked at by its path, read only when it changed, never waited for, never trusted.
+//!
+//! There is no watch on it (inotify): a user has 128 of those, and its descriptor would be one more that the host may close and take the number of.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::format::control::{CONTROL_FILE, Control, MAX_CONTROL_BYTES};
+use crate::sys;
+use crate::sys::dir::Dir;
+use crate::sys::fd::{self, FileId};
+
+/// What changes when the file is replaced or written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    id: FileId,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// The control file of one run.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    path: PathBuf,
+    run: String,
+    seen: Option<Stamp>,
+    /// The newest control that was read.
+    id: String,
+}
+
+impl Watch {
+    /// Watches the file in a run directory, for controls of `run`.
+    pub(crate) fn new(directory: &Path, run: &str) -> Watch {
+        Watch {
+            path: directory.join(CONTROL_FILE),
+            run: run.to_owned(),
+            seen: None,
+            id: String::new(),
+        }
+    }
+
+    /// The control, if it is another one than before: one system call where nothing changed.
+    pub(crate) fn look(&mut self) -> Option<Control> {
+        let stamp = stamp(&self.path).filter(|stamp| self.seen != Some(*stamp))?;
+        let text = fd::read_start(&self.path, stamp.id, MAX_CONTROL_BYTES + 1).ok()?;
+        self.seen = Some(stamp);
+        let control = Control::parse(&text)?;
+        let is_new = control.run == self.run && control.id != self.id;
+        is_new.then(|| {
+            self.id.clone_from(&control.id);
+            control
+        })
+    }
+
+    /// Stores a control for every process of the run.
+    ///
+    /// # Errors
+    /// When the directory takes no file.
+    pub(crate) fn replace(&mut self, control: &Control, mode: u32) -> io::Result<()> {
+        let directory = self.path.parent().unwrap_or(Path::new("/"));
+        let directory = Dir::open_path(directory)?;
+        let name = format!("{CONTROL_FILE}.{:016x}.tmp", sys::random());
+        let file = fd::move_away(directory.create_file(&name, mode, libc::O_WRONLY)?);
+        let written =
+            write(&file, &control.text()).and_then(|()| directory.replace(&name, CONTROL_FILE));
+        match written {
+            Ok(()) => self.id.clone_from(&control.id),
+            Err(_) => drop(directory.remove(OsStr::new(&name))), // only tidying
+        }
+        written
+    }
+}
+
+/// The stamp of a plain, short file of this user with a single link; `None` for anything else.
+fn stamp(path: &Path) -> Option<Stamp> {
+    let status = std::fs::symlink_metadata(path).ok()?;
+    let usable = status.is_file()
+        && status.uid() == sys::dir::user()
+        && status.nlink() == 1
+        && status.size() <= MAX_CONTROL_BYTES as u64;
+    usable.then(|| Stamp {
+        id: FileId {
+            device: status.dev(),
+            inode: status.ino(),
+        },
+        size: status.size(),
+        modified: (status.mtime(), status.mtime_nsec()),
+        changed: (status.ctime(), status.ctime_nsec()),
+    })
+}
+
+fn write(file: &OwnedFd, text: &[u8]) -> io::Result<()> {
+    if text.len() as u64 > fd::file_size_limit() {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    match fd::write_vectored(file.as_raw_fd(), &[text])? {
+        written if written == text.len() => Ok(()),
+        _ => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
+    }
+}
+
+/// Removes the control of another run than `run`.
+pub(crate) fn forget_others(directory: &Path, run: &str, open: &Dir) {
+    let path = directory.join(CONTROL_FILE);
+    let text =
+        stamp(&path).and_then(|stamp| fd::read_start(&path, stamp.id, MAX_CONTROL_BYTES + 1).ok());
+    let control = text.and_then(|text| Control::parse(&text));
+    if control.is_some_and(|control| control.run != run) {
+        let _ = open.remove(OsStr::new(CONTROL_FILE)); // nobody obeys it
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::control::{CONTROL_VERSION, SwitchCause};
+    use std::fs;
+
+    fn control(id: u64, run: &str) -> Control {
+        Control {
+            version: CONTROL_VERSION,
+            id: format!("{id:016x}"),
+            run: run.to_owned(),
+            cause: SwitchCause::Stop,
+            levels: Some(Vec::new()),
+            from_realtime_ns: 1,
+            until_realtime_ns: None,
+            events: None,
+            steps: None,
+        }
+    }
+
+    #[test]
+    fn each_control_of_the_run_is_seen_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut watch = Watch::new(dir.path(), "r");
+        assert_eq!(watch.look(), None);
+        let mut other = Watch::new(dir.path(), "r");
+        for id in [1, 2] {
+            other.replace(&control(id, "r"), 0o600).unwrap();
+            assert_eq!(watch.look(), Some(control(id, "r")));
+            assert_eq!(watch.look(), None);
+        }
+        other.replace(&control(2, "r"), 0o600).unwrap();
+        assert_eq!(watch.look(), None, "the same one, stored again");
+        assert_eq!(other.look(), None, "its own");
+        other.replace(&control(3, "other"), 0o600).unwrap();
+        assert_eq!(watch.look(), None);
+        fs::remove_file(dir.path().join(CONTROL_FILE)).unwrap();
+        assert_eq!(watch.look(), None);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_that_is_written_bit_by_bit_counts_when_it_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(CONTROL_FILE);
+        let mut watch = Watch::new(dir.path(), "r");
+        let text = control(1, "r").text();
+        for end in [0, 1, text.len() / 2, text.len() - 1] {
+            fs::write(&path, &text[..end]).unwrap();
+            assert_eq!(watch.look(), None);
+        }
+        fs::write(&path, &text).unwrap();
+        assert_eq!(watch.look(), Some(control(1, "r")));
+    }
+
+    #[test]
+    fn links_and_long_files_are_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(CONTROL_FILE);
+        let aside = dir.path().join("aside");
+        let mut watch = Watch::new(dir.path(), "r");
+        fs::write(&aside, control(1, "r").text()).unwrap();
+        std::os::unix::fs::symlink(&aside, &path).unwrap();
+        assert_eq!(watch.look(), None);
+        fs::remove_file(&path).unwrap();
+        fs::hard_link(&aside, &path).unwrap();
+        assert_eq!(watch.look(), None);
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, [control(1, "r").text(), vec![b' '; 5000]].concat()).unwrap();
+        assert_eq!(watch.look(), None);
+    }
+
+    #[test]
+    fn only_the_control_of_another_run_is_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(CONTROL_FILE);
+        for (run, stays) in [("new", true), ("old", false)] {
+            fs::write(&path, control(1, run).text()).unwrap();
+            forget_others(dir.path(), "new", &Dir::open_path(dir.path()).unwrap());
+            assert_eq!(path.exists(), stays, "{run}");
+        }
+        fs::write(&path, "the user's own\n").unwrap();
+        forget_others(dir.path(), "new", &Dir::open_path(dir.path()).unwrap());
+        assert!(path.exists());
+    }
+}

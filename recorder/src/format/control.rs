@@ -1,0 +1,228 @@
+//! `<dir>/control`: what the processes of a run are asked to record from now on, and the record that tells of a switch. Data only, no I/O.
+
+use serde::{Deserialize, Serialize};
+
+use super::Level;
+
+/// File that switches a live run, inside the run directory.
+pub const CONTROL_FILE: &str = "control";
+/// The version of the control file that this crate writes; others are not obeyed.
+pub const CONTROL_VERSION: u32 = 1;
+/// A longer control file is not read.
+pub const MAX_CONTROL_BYTES: usize = 4096;
+/// Name of the instant that tells of a switch.
+pub const SWITCH_RECORD: &str = "sa_switch";
+/// How far ahead of the store the instant of a switch should lie, in ns: by then every process has looked at the file.
+pub const LEAD_NS: u64 = 350_000_000;
+
+/// The contents of the control file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Control {
+    /// [`CONTROL_VERSION`].
+    pub version: u32,
+    /// 16 random hex digits: the same text written twice is obeyed once.
+    pub id: String,
+    /// Run that is meant; processes of others ignore it.
+    pub run: String,
+    /// What the user, or the process that counted steps, wants.
+    pub cause: SwitchCause,
+    /// Levels to record, none to stop; absent: those that each process was configured with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub levels: Option<Vec<Level>>,
+    /// The instant at which every process switches, in ns of wall time.
+    pub from_realtime_ns: u64,
+    /// The instant at which every process stops again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_realtime_ns: Option<u64>,
+    /// Each process stops by itself after about so many events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<u64>,
+    /// The first process that has recorded so many steps stops all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Steps>,
+}
+
+/// Which spans count as steps, and how many are enough.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Steps {
+    /// Name of the spans.
+    pub name: String,
+    /// Their category; absent: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// How many of them.
+    pub count: u64,
+}
+
+/// Why recording was switched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SwitchCause {
+    /// The process began switched off.
+    Paused,
+    /// Switched on.
+    Start,
+    /// Switched off.
+    Stop,
+    /// Other levels.
+    Level,
+    /// The time of a start was over.
+    For,
+    /// The events of a start were recorded.
+    Events,
+    /// The steps of a start were recorded.
+    Steps,
+}
+
+impl SwitchCause {
+    /// The word that the files have for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            SwitchCause::Paused => "paused",
+            SwitchCause::Start => "start",
+            SwitchCause::Stop => "stop",
+            SwitchCause::Level => "level",
+            SwitchCause::For => "for",
+            SwitchCause::Events => "events",
+            SwitchCause::Steps => "steps",
+        }
+    }
+}
+
+/// The args of an `sa_switch` record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Switch {
+    /// Levels recorded from then on.
+    pub levels: Vec<Level>,
+    /// Why.
+    pub cause: SwitchCause,
+    /// Id of the control that was obeyed, if it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<String>,
+}
+
+impl Control {
+    /// Reads a control file: one line of JSON of a known version that makes sense; `None` for anything else.
+    pub fn parse(bytes: &[u8]) -> Option<Control> {
+        if bytes.len() > MAX_CONTROL_BYTES {
+            return None;
+        }
+        let line = bytes.strip_suffix(b"\n")?;
+        let control: Control = serde_json::from_slice(line).ok()?;
+        control.makes_sense().then_some(control)
+    }
+
+    fn makes_sense(&self) -> bool {
+        let is_id = self.id.len() == 16 && self.id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let ends = self.until_realtime_ns;
+        let counts = self.steps.as_ref();
+        self.version == CONTROL_VERSION
+            && is_id
+            && ends.is_none_or(|until| until > self.from_realtime_ns)
+            && self.events != Some(0)
+            && counts.is_none_or(|steps| steps.count > 0 && !steps.name.is_empty())
+    }
+
+    /// The file's text.
+    pub fn text(&self) -> Vec<u8> {
+        let mut text = serde_json::to_vec(self).unwrap_or_default();
+        text.push(b'\n');
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control() -> Control {
+        Control {
+            version: CONTROL_VERSION,
+            id: "0123456789abcdef".to_owned(),
+            run: "r".to_owned(),
+            cause: SwitchCause::Start,
+            levels: Some(vec![Level::E2e, Level::Kernel]),
+            from_realtime_ns: 1_795_248_902_123_456_789,
+            until_realtime_ns: None,
+            events: None,
+            steps: None,
+        }
+    }
+
+    #[test]
+    fn the_text_is_one_line_that_reads_the_same() {
+        let bounded = Control {
+            until_realtime_ns: Some(u64::MAX),
+            events: Some(7),
+            steps: Some(Steps {
+                name: "scheduler.schedule".to_owned(),
+                category: None,
+                count: 3,
+            }),
+            levels: None,
+            ..control()
+        };
+        for control in [control(), bounded] {
+            let text = control.text();
+            assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 1);
+            assert_eq!(Control::parse(&text), Some(control));
+        }
+    }
+
+    #[test]
+    fn a_text_cut_anywhere_is_none() {
+        let text = control().text();
+        for end in 0..text.len() {
+            assert_eq!(Control::parse(&text[..end]), None, "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_none() {
+        let steps = |name: &str, count| {
+            Some(Steps {
+                name: name.to_owned(),
+                category: None,
+                count,
+            })
+        };
+        let from = control().from_realtime_ns;
+        let nonsense = [
+            Control {
+                version: 2,
+                ..control()
+            },
+            Control {
+                id: "x".to_owned(),
+                ..control()
+            },
+            Control {
+                until_realtime_ns: Some(from),
+                ..control()
+            },
+            Control {
+                events: Some(0),
+                ..control()
+            },
+            Control {
+                steps: steps("", 1),
+                ..control()
+            },
+            Control {
+                steps: steps("s", 0),
+                ..control()
+            },
+        ];
+        for control in nonsense {
+            assert_eq!(Control::parse(&control.text()), None, "{control:?}");
+        }
+        let long = Control {
+            run: "r".repeat(MAX_CONTROL_BYTES),
+            ..control()
+        };
+        assert_eq!(Control::parse(&long.text()), None);
+        let unknown = String::from_utf8(control().text()).unwrap();
+        let unknown = unknown.replace("kernel", "everything");
+        assert_eq!(Control::parse(unknown.as_bytes()), None);
+    }
+}

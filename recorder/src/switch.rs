@@ -1,0 +1,331 @@
+//! When this process records what: the controls it was given, in the order of their instants, and the records that tell of each switch.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::config::Levels;
+use crate::control::Watch;
+use crate::format::control::{CONTROL_VERSION, Control, SWITCH_RECORD, Switch, SwitchCause};
+use crate::format::{Anchor, OWN_CATEGORY};
+use crate::process::{self, Process};
+use crate::tally::Tally;
+use crate::{clock, sys};
+
+/// The file is not looked at more often, however often the helper wakes.
+const LOOK_NS: u64 = 100_000_000;
+/// While events or steps are counted: how often the count and the file are looked at.
+const COUNTING_NS: u64 = 50_000_000;
+/// So long before a switch the helper writes nothing: a kernel that throttles writers lets each of them wait as long.
+const QUIET_NS: u64 = 200_000_000;
+/// How far ahead the instant lies at which all processes stop after the last step: each looks at the file sooner then.
+const STEPS_LEAD_NS: u64 = 100_000_000;
+
+/// What is in force in this process; the child of a fork goes on with it.
+#[derive(Debug, Default)]
+pub(crate) struct InForce {
+    levels: AtomicU32,
+    /// When recording stops again, in ns of the monotonic clock; 0 for never.
+    until_ns: AtomicU64,
+}
+
+impl InForce {
+    /// What the environment asks for.
+    pub(crate) fn new(levels: Levels) -> InForce {
+        InForce {
+            levels: AtomicU32::new(levels.0),
+            until_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// What is in force in another process, the parent.
+    pub(crate) fn copy(&self) -> InForce {
+        InForce {
+            levels: AtomicU32::new(self.levels.load(Ordering::Relaxed)),
+            until_ns: AtomicU64::new(self.until_ns.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// The levels.
+    pub(crate) fn levels(&self) -> Levels {
+        Levels(self.levels.load(Ordering::Relaxed))
+    }
+}
+
+/// A switch that is to come.
+#[derive(Debug)]
+struct Due {
+    at_ns: u64,
+    levels: Levels,
+    cause: SwitchCause,
+    control: Option<String>,
+    until_ns: u64,
+    tally: Option<Tally>,
+}
+
+impl Due {
+    fn stop(at_ns: u64, cause: SwitchCause, control: Option<String>) -> Due {
+        Due {
+            at_ns,
+            levels: Levels::NONE,
+            cause,
+            control,
+            until_ns: 0,
+            tally: None,
+        }
+    }
+}
+
+/// The switches of a process; its helper thread alone follows it.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    watch: Watch,
+    next_look_ns: u64,
+    /// By their instants.
+    due: Vec<Due>,
+    /// Id of the control in force.
+    control: Option<String>,
+    counting: bool,
+}
+
+impl Schedule {
+    /// Begins with what is in force, or with what a control of this run asks for.
+    pub(crate) fn begin(process: &Process) -> Schedule {
+        let watch = Watch::new(&process.config.paths.directory, &process.run.id);
+        let mut schedule = Schedule {
+            watch,
+            next_look_ns: 0,
+            due: Vec::new(),
+            control: None,
+            counting: false,
+        };
+        let until_ns = process.in_force.until_ns.load(Ordering::Relaxed);
+        if until_ns > 0 {
+            schedule
+                .due
+                .push(Due::stop(until_ns, SwitchCause::For, None));
+        }
+        let levels = process.in_force.levels();
+        process::set_levels(levels);
+        if !schedule.follow(process) && levels == Levels::NONE {
+            let paused = Due::stop(0, SwitchCause::Paused, None);
+            tell(process, clock::now_ns(), &paused);
+        }
+        schedule
+    }
+
+    /// Looks whether it is time to look at the file, or to switch; tells whether it switched.
+    pub(crate) fn follow(&mut self, process: &Process) -> bool {
+        let now_ns = clock::now_ns();
+        if now_ns >= self.next_look_ns {
+            self.next_look_ns = now_ns + self.look_ns();
+            self.look(process);
+        }
+        if self.counting {
+            self.stop_if_counted(process);
+        }
+        let due = self.due.partition_point(|due| due.at_ns <= now_ns);
+        let last = self.due.drain(..due).next_back(); // a process that comes late skips what is over
+        last.is_some_and(|due| {
+            self.switch(process, due);
+            true
+        })
+    }
+
+    /// How long the helper may sleep.
+    pub(crate) fn pause_ns(&self) -> u64 {
+        let until_due = self.due.first().map(|due| due.at_ns);
+        let until_due = until_due.map(|at_ns| at_ns.saturating_sub(clock::now_ns()));
+        let counting = self.counting.then_some(COUNTING_NS);
+        until_due
+            .unwrap_or(u64::MAX)
+            .min(counting.unwrap_or(u64::MAX))
+    }
+
+    /// How long it is until a switch that is near: a write begun now might last beyond it.
+    pub(crate) fn near_ns(&self) -> Option<u64> {
+        let near = |due: &Due| due.at_ns.saturating_sub(clock::now_ns());
+        self.due.first().map(near).filter(|ns| *ns < QUIET_NS)
+    }
+
+    fn look_ns(&self) -> u64 {
+        if self.counting { COUNTING_NS } else { LOOK_NS }
+    }
+
+    fn look(&mut self, process: &Process) {
+        if let Some(control) = self.watch.look() {
+            self.plan(&control, process.config.levels, clock::anchor());
+        }
+    }
+
+    /// Whether what is planned comes from another control than the one in force.
+    fn is_superseded(&self) -> bool {
+        self.due.iter().any(|due| due.control != self.control)
+    }
+
+    /// Puts a control in the place of what was planned from its instant on.
+    fn plan(&mut self, control: &Control, configured: Levels, now: Anchor) {
+        let at_ns = monotonic_ns(control.from_realtime_ns, now);
+        let until_ns = control
+            .until_realtime_ns
+            .map_or(0, |until| monotonic_ns(until, now));
+        self.due.retain(|due| due.at_ns < at_ns);
+        let levels = control.levels.as_ref();
+        let id = Some(control.id.clone());
+        self.due.push(Due {
+            at_ns,
+            levels: levels.map_or(configured, |levels| Levels::of(levels)),
+            cause: control.cause,
+            control: id.clone(),
+            until_ns,
+            tally: Tally::of(control),
+        });
+        if until_ns > 0 {
+            self.due.push(Due::stop(until_ns, SwitchCause::For, id));
+        }
+    }
+
+    /// Stops this process, or all of them, unless another control is about to take over.
+    fn stop_if_counted(&mut self, process: &Process) {
+        let place = process.fragment.try_lock();
+        let tally = place.as_ref().and_then(|place| place.tally.as_ref());
+        let Some(cause) = tally.and_then(Tally::reached) else {
+            return;
+        };
+        drop(place);
+        self.look(process); // at what the user may have stored just now
+        if self.is_superseded() {
+            return;
+        }
+        self.counting = false;
+        let now = clock::anchor();
+        if cause == SwitchCause::Events {
+            self.due = vec![Due::stop(now.monotonic_ns, cause, self.control.clone())];
+            return;
+        }
+        let stop = Control {
+            version: CONTROL_VERSION,
+            id: format!("{:016x}", sys::random()),
+            run: process.run.id.clone(),
+            cause,
+            levels: Some(Vec::new()),
+            from_realtime_ns: now.realtime_ns + STEPS_LEAD_NS,
+            until_realtime_ns: None,
+            events: None,
+            steps: None,
+        };
+        // Whether others stop too or not (a full disk), this process does.
+        let _ = self.watch.replace(&stop, process.config.mode);
+        self.plan(&stop, process.config.levels, now);
+    }
+
+    fn switch(&mut self, process: &Process, mut due: Due) {
+        self.control.clone_from(&due.control);
+        self.counting = due.tally.is_some();
+        let force = &process.in_force;
+        force.levels.store(due.levels.0, Ordering::Relaxed);
+        force.until_ns.store(due.until_ns, Ordering::Relaxed);
+        let at_ns = process::set_levels(due.levels);
+        tell(process, at_ns, &due);
+        process.fragment.lock().tally = due.tally.take(); // last: whoever writes may be held up by the disk
+    }
+}
+
+/// Tells of a switch, at the instant from which on it held.
+fn tell(process: &Process, at_ns: u64, due: &Due) {
+    let (us, rest, pid) = (at_ns / 1000, at_ns % 1000, process.pid);
+    let args = Switch {
+        levels: due.levels.list(),
+        cause: due.cause,
+        control: due.control.clone(),
+    };
+    let args = serde_json::to_string(&args).unwrap_or_default();
+    let line = format!(
+        r#"{{"ph":"i","pid":{pid},"tid":{pid},"ts":{us}.{rest:03},"s":"p","name":"{SWITCH_RECORD}","cat":"{OWN_CATEGORY}","args":{args}}}"#
+    ) + "\n";
+    process.tell(line.as_bytes());
+}
+
+/// An instant of wall time on the monotonic clock; 1 for what was before it began.
+fn monotonic_ns(realtime_ns: u64, now: Anchor) -> u64 {
+    let at_ns =
+        i128::from(realtime_ns) - i128::from(now.realtime_ns) + i128::from(now.monotonic_ns);
+    u64::try_from(at_ns.max(1)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const NOW: Anchor = Anchor {
+        monotonic_ns: 1_000,
+        realtime_ns: 501_000,
+        uncertainty_ns: 1,
+    };
+
+    fn control(id: &str, from: u64, until: Option<u64>) -> Control {
+        Control {
+            version: CONTROL_VERSION,
+            id: id.to_owned(),
+            run: "r".to_owned(),
+            cause: SwitchCause::Start,
+            levels: None,
+            from_realtime_ns: from,
+            until_realtime_ns: until,
+            events: None,
+            steps: None,
+        }
+    }
+
+    fn planned(controls: &[Control]) -> Vec<(u64, SwitchCause, String)> {
+        let mut schedule = Schedule {
+            watch: Watch::new(Path::new("/nowhere"), "r"),
+            next_look_ns: 0,
+            due: Vec::new(),
+            control: None,
+            counting: false,
+        };
+        for control in controls {
+            schedule.plan(control, Levels::DEFAULT, NOW);
+        }
+        let due = schedule.due.into_iter();
+        due.map(|due| (due.at_ns, due.cause, due.control.unwrap_or_default()))
+            .collect()
+    }
+
+    #[test]
+    fn wall_time_becomes_monotonic_time() {
+        assert_eq!(monotonic_ns(501_007, NOW), 1_007);
+        assert_eq!(monotonic_ns(500_500, NOW), 500);
+        assert_eq!(monotonic_ns(0, NOW), 1);
+        assert_eq!(monotonic_ns(u64::MAX, NOW), u64::MAX - 500_000);
+    }
+
+    #[test]
+    fn a_later_control_takes_the_place_of_what_was_planned_after_it() {
+        use SwitchCause::{For, Start};
+        let plan = |controls: &[Control]| planned(controls);
+        let named = |at: u64, cause, id: &str| (at, cause, id.to_owned());
+        assert_eq!(
+            plan(&[control("a", 502_000, Some(503_000))]),
+            [named(2_000, Start, "a"), named(3_000, For, "a")]
+        );
+        assert_eq!(
+            plan(&[
+                control("a", 502_000, Some(503_000)),
+                control("b", 502_500, None)
+            ]),
+            [named(2_000, Start, "a"), named(2_500, Start, "b")]
+        );
+        assert_eq!(
+            plan(&[
+                control("a", 502_000, Some(503_000)),
+                control("b", 503_500, None)
+            ]),
+            [
+                named(2_000, Start, "a"),
+                named(3_000, For, "a"),
+                named(3_500, Start, "b")
+            ]
+        );
+    }
+}
