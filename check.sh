@@ -156,6 +156,7 @@ if [ -n "$full" ]; then
   unset SA_PROFILE_FULL
   step 'bench record' bench sa-recorder record --quick
   step 'bench merge' bench trace-merge merge --quick
+  step 'bench switch' bench sa-profile switch --quick
   step 'fuzz targets' fuzz_targets
 fi
 

@@ -1,4 +1,4 @@
-//! Whether a recording process is dead, as far as that can be seen from here.
+//! Whether a recording process is alive or dead, as far as that can be seen from here.
 
 use sa_recorder::format::FragmentHeader;
 use std::fs;
@@ -8,6 +8,11 @@ use std::path::Path;
 
 /// Whether the process ran under this boot and pid namespace and does not any more.
 pub(crate) fn is_dead_here(header: &FragmentHeader) -> bool {
+    is_alive_here(header) == Some(false)
+}
+
+/// Whether the process is alive, if it ran under this boot and pid namespace; else that cannot be seen.
+pub(crate) fn is_alive_here(header: &FragmentHeader) -> Option<bool> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let namespace = fs::metadata("/proc/self/ns/pid").map(|metadata| metadata.ino());
     // Another /proc than our own namespace's would call everybody dead.
@@ -15,7 +20,7 @@ pub(crate) fn is_dead_here(header: &FragmentHeader) -> bool {
         .is_ok_and(|own| own == Path::new(&std::process::id().to_string()));
     let is_here =
         boot.trim() == header.boot_id && namespace.is_ok_and(|inode| inode == header.pid_ns);
-    is_here && proc_is_ours && !is_alive(header.pid, header.start_time)
+    (is_here && proc_is_ours).then(|| is_alive(header.pid, header.start_time))
 }
 
 /// Whether a process of this pid and start time still runs; a zombie does not, unless other threads of it do.

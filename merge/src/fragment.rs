@@ -60,7 +60,7 @@ pub(crate) enum RingFile {
 }
 
 /// Opens a regular file for reading. `follow` tells whether a symlink may be followed.
-fn open_regular(path: &Path, follow: bool) -> io::Result<File> {
+pub(crate) fn open_regular(path: &Path, follow: bool) -> io::Result<File> {
     let no_follow = if follow { 0 } else { libc::O_NOFOLLOW };
     // O_NONBLOCK: opening a FIFO must not wait for its writer.
     let flags = no_follow | libc::O_NONBLOCK | libc::O_CLOEXEC;
@@ -168,6 +168,11 @@ impl RingBytes for OpenRing {
     fn len(&self) -> u64 {
         self.0.metadata().map_or(0, |metadata| metadata.len())
     }
+}
+
+/// The latest records of the process itself in the ring at `path`, flushed or not.
+pub(crate) fn own_records(path: &Path) -> Option<Vec<u8>> {
+    crate::ring::own_records(&OpenRing(open_regular(path, false).ok()?))
 }
 
 /// Reads the ring at `path`, which may be in use.

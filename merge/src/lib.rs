@@ -45,6 +45,7 @@ pub mod scan;
 mod settle;
 mod sink;
 mod source;
+pub mod survey;
 mod tally;
 mod words;
 

@@ -18,6 +18,8 @@ const MAX_RING_BYTES: u64 = 1 << 28;
 const MAX_SITES_BYTES: u64 = 16 << 20;
 /// Most bytes that the labels of a ring's open spans may have together.
 const MAX_LABEL_BYTES: usize = 64 << 20;
+/// No record of a recorder about itself is longer.
+const MAX_OWN_RECORD_BYTES: usize = 4096;
 /// How often a slot that keeps changing is read again.
 const TRIES: u32 = 64;
 
@@ -122,6 +124,19 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
     // Lanes come after the slots: a span that a line below some `head` closed is then seen as closed.
     ring.lanes = read_lanes(source, &head, &mut sites, &ring.slots);
     Some(ring)
+}
+
+/// The ring bytes of the process's own slot as they lie, what was flushed too: its latest records, wherever one of them wraps in one piece.
+pub fn own_records(source: &impl RingBytes) -> Option<Vec<u8>> {
+    let head = Head::read(source)?;
+    let (offset, size) = read_entry(source, 0, head.entry(0))?;
+    let start = offset.checked_add(head.control_bytes)?;
+    let fits = size <= MAX_RING_BYTES && start.checked_add(size)? <= source.len();
+    let mut bytes = vec![0; usize::try_from(size).ok().filter(|_| fits)?];
+    source.read(start, &mut bytes)?;
+    let around = bytes.len().min(MAX_OWN_RECORD_BYTES);
+    bytes.extend_from_within(..around);
+    Some(bytes)
 }
 
 struct Head {

@@ -41,7 +41,8 @@ impl Recorder {
         Recorder(())
     }
 
-    /// Whether anything is recorded: false without the environment variables, after [`Recorder::finish`], and if recording could not be set up.
+    /// Whether anything is recorded: false without the environment variables, while it is switched off, after [`Recorder::finish`], and if
+    /// recording could not be set up.
     pub fn is_enabled(self) -> bool {
         process::levels() != 0
     }

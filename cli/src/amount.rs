@@ -1,0 +1,156 @@
+//! Times and counts: as the command line has them, and as a table shows them.
+
+use std::time::Duration;
+
+/// Reads `30s`, `500ms`, `5m`, `2h`, or a number of seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = split(text);
+    let ms_each = match unit {
+        "ms" => Some(1),
+        "" | "s" => Some(1000),
+        "m" | "min" => Some(60_000),
+        "h" => Some(3_600_000),
+        _ => None,
+    };
+    let ms = ms_each.and_then(|each| number.parse::<u64>().ok()?.checked_mul(each));
+    match ms {
+        Some(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
+        _ => Err("expected a time such as 30s, 500ms, 5m or 2h".to_owned()),
+    }
+}
+
+/// Reads `1000`, `10k`, `1M`.
+pub(crate) fn count(text: &str) -> Result<u64, String> {
+    let (number, unit) = split(text);
+    let each = match unit {
+        "" => Some(1),
+        "k" | "K" => Some(1000),
+        "M" => Some(1_000_000),
+        "G" => Some(1_000_000_000),
+        _ => None,
+    };
+    let count = each.and_then(|each| number.parse::<u64>().ok()?.checked_mul(each));
+    match count {
+        Some(count) if count > 0 => Ok(count),
+        _ => Err("expected a number such as 1000, 10k or 1M".to_owned()),
+    }
+}
+
+fn split(text: &str) -> (&str, &str) {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text.split_at(digits)
+}
+
+/// A number with its thousands apart.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Bytes in a unit that leaves few digits.
+pub(crate) fn size(bytes: u64) -> String {
+    let mut rest = bytes * 10;
+    for unit in ["B", "kB", "MB", "GB"] {
+        if rest < 10_000 {
+            return scaled(rest, unit);
+        }
+        rest /= 1000;
+    }
+    scaled(rest, "TB")
+}
+
+fn scaled(tenths: u64, unit: &str) -> String {
+    match unit {
+        "B" => format!("{} B", tenths / 10),
+        _ => format!("{}.{} {unit}", tenths / 10, tenths % 10),
+    }
+}
+
+/// How long ago something was.
+pub(crate) fn age(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    match seconds {
+        0..10 => format!("{seconds}.{} s", ns / 100_000_000 % 10),
+        10..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        for (text, ms) in [
+            ("30s", 30_000),
+            ("500ms", 500),
+            ("5m", 300_000),
+            ("5min", 300_000),
+            ("2h", 7_200_000),
+            ("7", 7000),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in [
+            "",
+            "s",
+            "0s",
+            "-1s",
+            "1.5s",
+            "30 s",
+            "1d",
+            "99999999999999999999h",
+        ] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn counts() {
+        for (text, number) in [
+            ("7", 7),
+            ("10k", 10_000),
+            ("1M", 1_000_000),
+            ("2G", 2_000_000_000),
+        ] {
+            assert_eq!(count(text), Ok(number), "{text}");
+        }
+        for text in ["", "k", "0", "-1", "1m", "1.5M", "99999999999999999G"] {
+            assert!(count(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_for_people() {
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(grouped),
+            ["0", "999", "1,000", "1,234,567"]
+        );
+        assert_eq!(
+            [0, 999, 1000, 12_345, 1_500_000, 2_000_000_000].map(size),
+            ["0 B", "999 B", "1.0 kB", "12.3 kB", "1.5 MB", "2.0 GB"]
+        );
+        let second = 1_000_000_000;
+        assert_eq!(
+            [
+                second / 4,
+                12 * second,
+                180 * second,
+                9000 * second,
+                200_000 * second
+            ]
+            .map(age),
+            ["0.2 s", "12 s", "3 min", "2 h", "2 days"]
+        );
+    }
+}

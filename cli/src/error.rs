@@ -1,0 +1,48 @@
+//! Why a command could not be carried out.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What stopped a command; its text says what was expected and what was found.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The directory is none, or holds nothing of ours.
+    #[error("{0}")]
+    Unusable(String),
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        source: io::Error,
+    },
+    /// The reader of the standard output went away.
+    #[error("standard output was closed")]
+    BrokenPipe,
+}
+
+impl Error {
+    pub(crate) fn of_file(path: &Path, source: io::Error) -> Error {
+        Error::File {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn of_stdout(source: io::Error) -> Error {
+        match source.kind() {
+            io::ErrorKind::BrokenPipe => Error::BrokenPipe,
+            _ => Error::of_file(Path::new("standard output"), source),
+        }
+    }
+}
+
+impl From<trace_merge::Error> for Error {
+    fn from(error: trace_merge::Error) -> Error {
+        match error {
+            trace_merge::Error::NothingUsable(why) => Error::Unusable(why),
+            other => Error::Unusable(other.to_string()),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `sa-profile level`: changes the levels that are recorded.
+
+use crate::control::Wish;
+use crate::error::Error;
+use crate::{directory, obey};
+use sa_recorder::format::Level;
+use sa_recorder::format::control::SwitchCause;
+use std::process::ExitCode;
+
+/// Changes the levels that every process records from now on.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Comma list of e2e, kernel, verbose (all of them)
+    #[arg(value_name = "LEVELS", value_parser = list)]
+    levels: Levels,
+    #[command(flatten)]
+    directory: directory::RunDirectory,
+    #[command(flatten)]
+    wait: obey::Patience,
+}
+
+/// Levels of the command line.
+#[derive(Clone)]
+pub(crate) struct Levels(pub(crate) Vec<Level>);
+
+/// Reads a comma list of levels.
+pub(crate) fn list(text: &str) -> Result<Levels, String> {
+    let words = text
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty());
+    let levels: Vec<Level> = words.map(one).collect::<Result<_, _>>()?;
+    if levels.is_empty() {
+        return Err(
+            "expected e2e, kernel or verbose; `sa-profile stop` records nothing".to_owned(),
+        );
+    }
+    Ok(Levels(levels))
+}
+
+fn one(word: &str) -> Result<Level, String> {
+    match word.to_ascii_lowercase().as_str() {
+        "e2e" => Ok(Level::E2e),
+        "kernel" => Ok(Level::Kernel),
+        "verbose" => Ok(Level::Verbose),
+        _ => Err(format!("expected e2e, kernel or verbose, found {word:?}")),
+    }
+}
+
+/// Levels as the command line has them; `off` for none.
+pub(crate) fn text(levels: &[Level]) -> String {
+    if levels.is_empty() {
+        return "off".to_owned();
+    }
+    let words = levels.iter().map(|level| match level {
+        Level::E2e => "e2e",
+        Level::Kernel => "kernel",
+        Level::Verbose => "verbose",
+    });
+    words.collect::<Vec<_>>().join(",")
+}
+
+/// Carries the command out.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let directory = arguments.directory.resolve()?;
+    let levels = arguments.levels.0.clone();
+    let deed = format!("record {}", text(&levels));
+    let wish = Wish::new(SwitchCause::Level, Some(levels));
+    obey::carry_out(&directory, wish, &deed, &arguments.wait)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_levels() {
+        for (given, expected) in [
+            ("e2e", "e2e"),
+            (" Kernel , E2E,", "kernel,e2e"),
+            ("VERBOSE", "verbose"),
+        ] {
+            assert_eq!(text(&list(given).ok().unwrap().0), expected, "{given:?}");
+        }
+        for given in ["", ",", "all", "e2e,all"] {
+            assert!(list(given).is_err(), "{given:?}");
+        }
+        assert_eq!(text(&[]), "off");
+    }
+}

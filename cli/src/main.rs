@@ -1,0 +1,93 @@
+//! `sa-profile`: switches recording on and off in the processes of a run, and shows what they have recorded.
+
+mod amount;
+mod control;
+mod directory;
+mod error;
+mod level;
+mod obey;
+mod start;
+mod status;
+mod stop;
+
+use clap::{Parser, Subcommand};
+use error::Error;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  SA_PROFILE_DIR=profile_out SA_PROFILE_START=paused serve    begin with recording off
+  sa-profile start --for 30s profile_out                      record 30 seconds in every process
+  sa-profile start --steps 100 profile_out                    record 100 scheduler steps
+  sa-profile stop profile_out
+  sa-profile status --watch profile_out
+
+DIR is the run directory; by default what SA_PROFILE_DIR names, else SA_PROFILE_OUTPUT, else ./profile_out.
+Exit status: 0 done, 1 not all processes obeyed, 2 nothing usable or bad usage.";
+
+/// Switches recording on and off in the running processes of a run, and shows what they have recorded.
+#[derive(Parser)]
+#[command(name = "sa-profile", version, after_long_help = EXAMPLES, after_help = "See --help for examples.")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Start(start::Arguments),
+    Stop(stop::Arguments),
+    Level(level::Arguments),
+    Status(status::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let code = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print(); // a closed stream is no reason to fail
+            return ExitCode::from(code);
+        }
+    };
+    let outcome = match &arguments.command {
+        Command::Start(arguments) => start::run(arguments),
+        Command::Stop(arguments) => stop::run(arguments),
+        Command::Level(arguments) => level::run(arguments),
+        Command::Status(arguments) => status::run(arguments),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(Error::BrokenPipe) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&error.to_string());
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Says something on stderr.
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "sa-profile: {text}"); // a closed stream is no reason to fail
+}
+
+/// Prints to stdout.
+fn print(text: &str) -> Result<(), Error> {
+    let mut stdout = io::stdout().lock();
+    let printed = stdout.write_all(text.as_bytes());
+    printed
+        .and_then(|()| stdout.flush())
+        .map_err(Error::of_stdout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_make_sense() {
+        Arguments::command().debug_assert();
+    }
+}

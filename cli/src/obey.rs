@@ -1,0 +1,135 @@
+//! Carries a wish out: stores it, waits until every live process has told of its switch, names those that did not.
+
+use crate::control::{Wish, store};
+use crate::error::Error;
+use crate::{print, say};
+use memchr::memmem;
+use sa_recorder::format::control::Control;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+use trace_merge::survey::{RunProcess, processes};
+
+/// How long all processes may take.
+const LONGEST: Duration = Duration::from_secs(2);
+/// How often they are looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Whether a command waits.
+#[derive(clap::Args)]
+pub(crate) struct Patience {
+    /// Do not wait until all processes have obeyed
+    #[arg(long)]
+    no_wait: bool,
+    /// Wait until all processes have obeyed, 2 seconds at most: the default
+    #[arg(long, conflicts_with = "no_wait")]
+    wait: bool,
+}
+
+/// Stores a wish, and waits for the live processes of the run; `deed` is what they do then.
+pub(crate) fn carry_out(
+    directory: &Path,
+    wish: Wish,
+    deed: &str,
+    patience: &Patience,
+) -> Result<ExitCode, Error> {
+    let mut waiting: Vec<Waiting> = processes(directory)?
+        .into_iter()
+        .filter(RunProcess::is_recording)
+        .map(Waiting::new)
+        .collect();
+    let Some(first) = waiting.first() else {
+        return Err(Error::Unusable(format!(
+            "{}: expected processes that record, found none alive",
+            directory.display()
+        )));
+    };
+    let control = store(directory, &first.process, wish)?;
+    let end = Instant::now() + LONGEST;
+    let count = waiting.len();
+    let heading = format!("{}: run {}:", directory.display(), control.run);
+    if patience.no_wait {
+        print(&format!("{heading} {} told to {deed}\n", plural(count)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    while !waiting.is_empty() && Instant::now() < end {
+        thread::sleep(LOOK);
+        waiting.retain_mut(|waiting| Instant::now() > end || !waiting.has_obeyed(&control));
+    }
+    waiting.retain(|waiting| waiting.process.is_recording()); // who ended meanwhile need not obey
+    let obeyed = count - waiting.len();
+    print(&format!("{heading} {obeyed} of {} {deed}\n", plural(count)))?;
+    for waiting in &waiting {
+        let (name, pid) = (waiting.process.program(), waiting.process.header.pid);
+        say(&format!("{name} [{pid}] did not obey within 2 s"));
+    }
+    Ok(ExitCode::from(u8::from(!waiting.is_empty())))
+}
+
+fn plural(count: usize) -> String {
+    match count {
+        1 => "1 process".to_owned(),
+        count => format!("{count} processes"),
+    }
+}
+
+/// A process that has not obeyed yet, and how far its fragments were searched.
+struct Waiting {
+    process: RunProcess,
+    searched: Vec<(PathBuf, u64)>,
+}
+
+impl Waiting {
+    fn new(process: RunProcess) -> Waiting {
+        let searched = process.fragments.iter().map(|path| {
+            let bytes = path.symlink_metadata().map_or(0, |metadata| metadata.len());
+            (path.clone(), bytes)
+        });
+        Waiting {
+            searched: searched.collect(),
+            process,
+        }
+    }
+
+    /// Its ring says so at once; where it has none on disk, its fragments do.
+    fn has_obeyed(&mut self, control: &Control) -> bool {
+        let mark = format!(r#""control":"{}""#, control.id);
+        if let Some(told) = self.process.has_told(mark.as_bytes()) {
+            return told;
+        }
+        let mut fragments = self.searched.iter_mut();
+        fragments.any(|(path, from)| found(path, from, mark.as_bytes()).unwrap_or(false))
+    }
+}
+
+/// Whether the mark stands in a file from `from` on; else moves `from` up to where it may still begin.
+fn found(path: &Path, from: &mut u64, mark: &[u8]) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(*from))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let searched = (bytes.len() + 1).saturating_sub(mark.len());
+    *from += searched as u64;
+    Ok(memmem::find(&bytes, mark).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_mark_that_is_written_in_two_pieces_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let mut file = File::create(&path).unwrap();
+        file.write_all(b"before ma").unwrap();
+        let mut from = 7;
+        assert!(!found(&path, &mut from, b"mark").unwrap());
+        file.write_all(b"rk after").unwrap();
+        assert!(found(&path, &mut from, b"mark").unwrap());
+    }
+}

@@ -1,0 +1,78 @@
+//! `sa-profile start`: switches recording on, for a while or until it is stopped.
+
+use crate::amount::{count, duration, grouped};
+use crate::control::Wish;
+use crate::error::Error;
+use crate::level::{self, Levels};
+use crate::{directory, obey};
+use sa_recorder::format::control::{Steps, SwitchCause};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Switches recording on in every process, until it is stopped or one of the bounds is reached.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Levels to record [default: what SA_PROFILE_LEVEL told each process, else e2e,kernel]
+    #[arg(long, value_name = "LEVELS", value_parser = level::list)]
+    level: Option<Levels>,
+    /// Stop after this time: 30s, 500ms, 5m
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    time: Option<Duration>,
+    /// Stop each process when it has recorded about this many events: 100k, 1M
+    #[arg(long, value_name = "N", value_parser = count)]
+    events: Option<u64>,
+    /// Stop all processes when one of them has recorded this many steps
+    #[arg(long, value_name = "N", value_parser = count)]
+    steps: Option<u64>,
+    /// Name of the spans that count as steps
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "scheduler.schedule",
+        requires = "steps"
+    )]
+    step_name: String,
+    /// Category of the spans that count as steps [default: any]
+    #[arg(long, value_name = "CATEGORY", requires = "steps")]
+    step_category: Option<String>,
+    #[command(flatten)]
+    directory: directory::RunDirectory,
+    #[command(flatten)]
+    wait: obey::Patience,
+}
+
+/// Carries the command out.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let directory = arguments.directory.resolve()?;
+    let levels = arguments.level.as_ref().map(|levels| levels.0.clone());
+    let wish = Wish {
+        time: arguments.time,
+        events: arguments.events,
+        steps: arguments.steps.map(|count| Steps {
+            name: arguments.step_name.clone(),
+            category: arguments.step_category.clone(),
+            count,
+        }),
+        ..Wish::new(SwitchCause::Start, levels)
+    };
+    obey::carry_out(&directory, wish, &deed(arguments), &arguments.wait)
+}
+
+/// What the processes do then, in words.
+fn deed(arguments: &Arguments) -> String {
+    let levels = arguments.level.as_ref();
+    let mut deed = "record".to_owned();
+    if let Some(levels) = levels {
+        deed += &format!(" {}", level::text(&levels.0));
+    }
+    if let Some(time) = arguments.time {
+        deed += &format!(" for {time:?}");
+    }
+    if let Some(events) = arguments.events {
+        deed += &format!(" {} events each", grouped(events));
+    }
+    if let Some(steps) = arguments.steps {
+        deed += &format!(" {} steps ({})", grouped(steps), arguments.step_name);
+    }
+    deed
+}

@@ -1,0 +1,59 @@
+//! `sa-profile status`: who records, what, and how much so far.
+
+mod run;
+mod table;
+
+use crate::error::Error;
+use crate::{directory, print};
+use run::Run;
+use std::io::IsTerminal;
+use std::path::Path;
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a watched status is told anew; reading a large run may take longer than a part of it.
+const EVERY: Duration = Duration::from_secs(1);
+/// Clears a terminal.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+/// Shows the processes of the newest run: alive or not, how much they recorded and lost, and when last.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// One line of JSON instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Again every second, until interrupted
+    #[arg(long)]
+    watch: bool,
+    #[command(flatten)]
+    directory: directory::RunDirectory,
+}
+
+/// Carries the command out.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let directory = arguments.directory.resolve()?;
+    let clears = arguments.watch && !arguments.json && std::io::stdout().is_terminal();
+    loop {
+        let start = Instant::now();
+        let text = text(&directory, arguments.json)?;
+        let before = if clears { CLEAR } else { "" };
+        print(&format!("{before}{text}"))?;
+        if !arguments.watch {
+            return Ok(ExitCode::SUCCESS);
+        }
+        if !arguments.json && !clears {
+            print("\n")?;
+        }
+        thread::sleep(EVERY.max(4 * start.elapsed()));
+    }
+}
+
+fn text(directory: &Path, json: bool) -> Result<String, Error> {
+    let run = Run::read(directory)?;
+    if !json {
+        return Ok(table::text(&run));
+    }
+    let line = serde_json::to_string(&run).map_err(|error| Error::of_stdout(error.into()))?;
+    Ok(line + "\n")
+}

@@ -1,0 +1,145 @@
+//! What a status tells of a run: data, in the form that `--json` prints.
+
+use crate::control::wall_ns;
+use crate::error::Error;
+use sa_recorder::format::Level;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use trace_merge::survey::{Contents, RunProcess, processes};
+
+/// A run.
+#[derive(Debug, Serialize)]
+pub(super) struct Run {
+    /// The directory as it was named.
+    pub(super) directory: String,
+    /// Its id.
+    pub(super) run: String,
+    /// When its first process began, in ns of wall time; absent if no fragment says so.
+    pub(super) start_realtime_ns: Option<u64>,
+    /// How long ago that was.
+    pub(super) age_ns: Option<u64>,
+    /// Bytes of all fragments.
+    pub(super) bytes: u64,
+    /// Events of all processes.
+    pub(super) events: u64,
+    /// Lost events of all processes.
+    pub(super) lost: u64,
+    /// Its processes, the main one first.
+    pub(super) processes: Vec<Process>,
+}
+
+/// A process.
+#[derive(Debug, Serialize)]
+pub(super) struct Process {
+    /// What it calls itself, else script or program.
+    pub(super) name: String,
+    pub(super) pid: u32,
+    pub(super) host: String,
+    /// Whether it is the run's main process.
+    pub(super) main: bool,
+    pub(super) state: State,
+    /// Levels it records, none if it is off; absent if its recorder does not say.
+    pub(super) levels: Option<Vec<Level>>,
+    /// Its fragment files.
+    pub(super) fragments: usize,
+    pub(super) events: u64,
+    pub(super) bytes: u64,
+    /// How long ago its latest event was.
+    pub(super) last_event_age_ns: Option<u64>,
+    /// Lost events by cause.
+    pub(super) lost: BTreeMap<String, u64>,
+    /// How device times are taken; absent where none are.
+    pub(super) device_method: Option<String>,
+}
+
+/// What has become of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum State {
+    /// It lives.
+    Alive,
+    /// It ended recording itself.
+    Ended,
+    /// It died; what it recorded last is in its ring.
+    Died,
+}
+
+impl State {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            State::Alive => "alive",
+            State::Ended => "ended",
+            State::Died => "died",
+        }
+    }
+}
+
+impl Run {
+    /// Reads the newest run of a directory.
+    pub(super) fn read(directory: &Path) -> Result<Run, Error> {
+        let found = processes(directory)?;
+        let now_ns = wall_ns();
+        let mut run = Run {
+            directory: directory.display().to_string(),
+            run: found
+                .first()
+                .map(|process| process.header.run.clone())
+                .unwrap_or_default(),
+            start_realtime_ns: None,
+            age_ns: None,
+            bytes: 0,
+            events: 0,
+            lost: 0,
+            processes: Vec::new(),
+        };
+        for process in &found {
+            let alive = process.is_alive(); // before its fragment is read: then nothing it wrote is missing
+            let contents = process.contents();
+            let contents =
+                contents.map_err(|error| Error::of_file(&process.fragments[0], error))?;
+            run.add(process, alive, contents, now_ns);
+        }
+        run.age_ns = run
+            .start_realtime_ns
+            .map(|start| now_ns.saturating_sub(start));
+        Ok(run)
+    }
+
+    fn add(&mut self, process: &RunProcess, alive: bool, contents: Contents, now_ns: u64) {
+        let began = contents.began.map(|anchor| anchor.realtime_ns);
+        self.start_realtime_ns = self.start_realtime_ns.into_iter().chain(began).min();
+        self.bytes += contents.bytes;
+        self.events += contents.events;
+        self.lost += contents.lost.values().sum::<u64>();
+        let header = &process.header;
+        let switched = contents.switch.as_ref().map(|switch| switch.levels.clone());
+        self.processes.push(Process {
+            last_event_age_ns: last_event_age_ns(&contents, now_ns),
+            name: contents
+                .name
+                .unwrap_or_else(|| process.program().to_owned()),
+            pid: header.pid,
+            host: header.host.clone(),
+            main: header.main,
+            state: match alive {
+                _ if contents.ended => State::Ended,
+                true => State::Alive,
+                false => State::Died,
+            },
+            levels: switched.or_else(|| header.levels.clone()),
+            fragments: process.fragments.len(),
+            events: contents.events,
+            bytes: contents.bytes,
+            lost: contents.lost,
+            device_method: None,
+        });
+    }
+}
+
+/// The age by the process's own clocks: its monotonic one tied to wall time when it began.
+fn last_event_age_ns(contents: &Contents, now_ns: u64) -> Option<u64> {
+    let (began, last_ns) = (contents.began?, contents.last_ns?);
+    let since = last_ns.saturating_sub(began.monotonic_ns);
+    Some(now_ns.saturating_sub(began.realtime_ns.saturating_add(since)))
+}

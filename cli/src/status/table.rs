@@ -1,0 +1,201 @@
+//! A run as a table for people.
+
+use super::run::{Process, Run, State};
+use crate::amount::{age, grouped, size};
+use crate::level;
+use std::fmt::Write;
+
+const HEADINGS: [&str; 10] = [
+    "PROCESS",
+    "PID",
+    "STATE",
+    "LEVEL",
+    "FILES",
+    "EVENTS",
+    "SIZE",
+    "LAST EVENT",
+    "LOST",
+    "DEVICE",
+];
+/// Columns of numbers, which are set to the right.
+const NUMBERS: [usize; 4] = [1, 4, 5, 6];
+
+/// The status as text.
+pub(super) fn text(run: &Run) -> String {
+    let mut text = String::new();
+    let alive = run
+        .processes
+        .iter()
+        .filter(|process| process.state == State::Alive);
+    let age = run.age_ns.map_or("-".to_owned(), age);
+    let _ = writeln!(text, "run       {} in {}", run.run, run.directory); // a string takes everything
+    let _ = writeln!(text, "began     {age} ago");
+    let _ = writeln!(
+        text,
+        "recorded  {} events, {} lost, {}",
+        grouped(run.events),
+        grouped(run.lost),
+        size(run.bytes)
+    );
+    let _ = writeln!(
+        text,
+        "alive     {} of {}\n",
+        alive.count(),
+        run.processes.len()
+    );
+    let rows: Vec<_> = run.processes.iter().map(row).collect();
+    text += &aligned(&rows);
+    text += &epitaph(run);
+    text
+}
+
+fn row(process: &Process) -> [String; 10] {
+    let Process {
+        name,
+        pid,
+        state,
+        levels,
+        fragments,
+        events,
+        bytes,
+        last_event_age_ns,
+        lost,
+        device_method,
+        ..
+    } = process;
+    let dash = || "-".to_owned();
+    let lost: Vec<_> = lost
+        .iter()
+        .map(|(cause, events)| format!("{} {cause}", grouped(*events)))
+        .collect();
+    [
+        name.clone(),
+        pid.to_string(),
+        state.word().to_owned(),
+        levels
+            .as_ref()
+            .map_or_else(dash, |levels| level::text(levels)),
+        fragments.to_string(),
+        grouped(*events),
+        size(*bytes),
+        last_event_age_ns.map_or_else(dash, |ns| format!("{} ago", age(ns))),
+        if lost.is_empty() {
+            dash()
+        } else {
+            lost.join(", ")
+        },
+        device_method.clone().unwrap_or_else(dash),
+    ]
+}
+
+fn aligned(rows: &[[String; 10]]) -> String {
+    let headings = HEADINGS.map(str::to_owned);
+    let all = || std::iter::once(&headings).chain(rows);
+    let widths: Vec<usize> = (0..HEADINGS.len())
+        .map(|column| {
+            all()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let mut text = String::new();
+    for row in all() {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, width))| match NUMBERS.contains(&column) {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Who died, and where to look for the rest.
+fn epitaph(run: &Run) -> String {
+    let died = run
+        .processes
+        .iter()
+        .filter(|process| process.state == State::Died);
+    let names: Vec<_> = died
+        .map(|process| format!("{} [{}]", process.name, process.pid))
+        .collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\nDied while recording: {}. `trace-merge {}` shows the step in which.\n",
+        names.join(", "),
+        run.directory
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sa_recorder::format::Level;
+    use std::collections::BTreeMap;
+
+    fn process(name: &str, pid: u32, state: State) -> Process {
+        Process {
+            name: name.to_owned(),
+            pid,
+            host: "node-3".to_owned(),
+            main: pid == 1,
+            state,
+            levels: Some(vec![Level::E2e, Level::Kernel]),
+            fragments: 1,
+            events: 1_234_567,
+            bytes: 146_000_000,
+            last_event_age_ns: Some(250_000_000),
+            lost: BTreeMap::new(),
+            device_method: None,
+        }
+    }
+
+    #[test]
+    fn a_table_of_every_state() {
+        let lost = BTreeMap::from([("busy".to_owned(), 1200), ("disk_full".to_owned(), 7)]);
+        let run = Run {
+            directory: "profile_out".to_owned(),
+            run: "20261121-081502-5feceb66".to_owned(),
+            start_realtime_ns: Some(0),
+            age_ns: Some(185_000_000_000),
+            bytes: 292_000_400,
+            events: 1_234_569,
+            lost: 1207,
+            processes: vec![
+                process("engine-core", 1, State::Alive),
+                Process {
+                    lost,
+                    ..process("worker-0", 4711, State::Died)
+                },
+                Process {
+                    levels: Some(vec![]),
+                    events: 0,
+                    bytes: 400,
+                    last_event_age_ns: None,
+                    ..process("api", 99, State::Ended)
+                },
+            ],
+        };
+        assert_eq!(
+            text(&run),
+            "\
+run       20261121-081502-5feceb66 in profile_out
+began     3 min ago
+recorded  1,234,569 events, 1,207 lost, 292.0 MB
+alive     1 of 3
+
+PROCESS       PID  STATE  LEVEL       FILES     EVENTS      SIZE  LAST EVENT  LOST                     DEVICE
+engine-core     1  alive  e2e,kernel      1  1,234,567  146.0 MB  0.2 s ago   -                        -
+worker-0     4711  died   e2e,kernel      1  1,234,567  146.0 MB  0.2 s ago   1,200 busy, 7 disk_full  -
+api            99  ended  off             1          0     400 B  -           -                        -
+
+Died while recording: worker-0 [4711]. `trace-merge profile_out` shows the step in which.
+"
+        );
+    }
+}
