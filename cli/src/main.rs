@@ -1,4 +1,4 @@
-//! `sa-profile`: switches recording on and off in the processes of a run, and shows what they have recorded.
+//! `sa-profile`: records a command, opens its trace, switches recording in the processes of a live run, and shows what they have recorded.
 
 mod amount;
 mod control;
@@ -6,17 +6,23 @@ mod directory;
 mod error;
 mod level;
 mod obey;
+mod open;
+mod run;
+mod signals;
 mod start;
 mod status;
 mod stop;
+mod words;
 
 use clap::{Parser, Subcommand};
 use error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use words::say;
 
 const EXAMPLES: &str = "\
 Examples:
+  sa-profile run -- COMMAND                                   record a command and all it starts, and merge its trace
   SA_PROFILE_DIR=profile_out SA_PROFILE_START=paused serve    begin with recording off
   sa-profile start --for 30s profile_out                      record 30 seconds in every process
   sa-profile start --steps 100 profile_out                    record 100 scheduler steps
@@ -24,9 +30,10 @@ Examples:
   sa-profile status --watch profile_out
 
 DIR is the run directory; by default what SA_PROFILE_DIR names, else SA_PROFILE_OUTPUT, else ./profile_out.
-Exit status: 0 done, 1 not all processes obeyed, 2 nothing usable or bad usage.";
+Exit status: 0 done, 1 not all processes obeyed, 2 nothing usable or bad usage; run ends as its command does.";
 
-/// Switches recording on and off in the running processes of a run, and shows what they have recorded.
+/// Shows where the time of a serving engine goes: records a command, opens its trace, switches recording in the processes of a live run, and shows
+/// what they have recorded.
 #[derive(Parser)]
 #[command(name = "sa-profile", version, after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 struct Arguments {
@@ -36,6 +43,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(run::Arguments),
+    Open(open::Arguments),
     Start(start::Arguments),
     Stop(stop::Arguments),
     Level(level::Arguments),
@@ -52,6 +61,8 @@ fn main() -> ExitCode {
         }
     };
     let outcome = match &arguments.command {
+        Command::Run(arguments) => Ok(run::run(arguments)),
+        Command::Open(arguments) => Ok(open::run(arguments)),
         Command::Start(arguments) => start::run(arguments),
         Command::Stop(arguments) => stop::run(arguments),
         Command::Level(arguments) => level::run(arguments),
@@ -65,11 +76,6 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
-}
-
-/// Says something on stderr.
-fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "sa-profile: {text}"); // a closed stream is no reason to fail
 }
 
 /// Prints to stdout.

@@ -82,6 +82,7 @@ pub use event::{FlowId, FlowPhase, duration, flow};
 #[doc(hidden)]
 pub use event::{site_counter, site_instant};
 pub use recorder::Recorder;
+pub use run::new_run_id;
 #[doc(hidden)]
 pub use site::Site;
 #[doc(hidden)]

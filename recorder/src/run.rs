@@ -157,9 +157,8 @@ fn join_or_start(config: &Config, identity: &Identity, directory: &Dir) -> io::R
 
 /// Makes this process the main process of a new run: a new, locked run file takes the place of the old one at once.
 fn start(config: &Config, identity: &Identity, directory: &Dir) -> io::Result<Run> {
-    let random = crate::sys::random();
-    let id = format!("{}-{:08x}", timestamp(), random & 0xffff_ffff);
-    let name = format!("{RUN_FILE}.{random:016x}.tmp");
+    let id = new_run_id();
+    let name = format!("{RUN_FILE}.{:016x}.tmp", crate::sys::random());
     let file = directory.create_file(&name, config.mode, libc::O_RDWR)?;
     let written =
         write_run_file(&file, &id, identity).and_then(|()| directory.replace(&name, RUN_FILE));
@@ -195,6 +194,11 @@ fn write_run_file(file: &OwnedFd, id: &str, identity: &Identity) -> io::Result<(
         written if written == text.len() => Ok(()),
         _ => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
     }
+}
+
+/// Makes up a run id: the time in UTC as `YYYYMMDD-HHMMSS`, a dash, and 8 random hex digits. For launchers that set `SA_PROFILE_RUN`.
+pub fn new_run_id() -> String {
+    format!("{}-{:08x}", timestamp(), crate::sys::random() & 0xffff_ffff)
 }
 
 /// `YYYYMMDD-HHMMSS` in UTC.

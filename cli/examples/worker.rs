@@ -1,0 +1,77 @@
+//! A recorded process for the tests of `sa-profile`: it does what its arguments say, one word after the other.
+//!
+//! `worker NAME [spans=N | silent | say=TEXT | sleep=MS | signals=FILE | until=FILE | daemon=FILE | kill | exit=CODE]...`
+#![expect(clippy::print_stdout, reason = "a program whose output is compared")]
+
+use nix::sys::signal::{SigSet, Signal, raise};
+use sa_recorder::{Recorder, span};
+use std::error::Error;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio, exit};
+use std::time::{Duration, Instant};
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let mut words = std::env::args().skip(1);
+    let name = words.next().ok_or("usage: worker NAME [WORD]...")?;
+    let recorder = Recorder::init();
+    recorder.set_process_name(&name);
+    for word in words {
+        let (what, value) = word.split_once('=').unwrap_or((&word, ""));
+        match what {
+            "spans" => (0..value.parse()?).for_each(|index: u64| {
+                drop(span!("worker", "work", index = index));
+            }),
+            "say" => println!("{value}"),
+            "sleep" => std::thread::sleep(Duration::from_millis(value.parse()?)),
+            "signals" => note_signals(value)?,
+            "until" => wait_for(value),
+            "daemon" => daemonise(&name, value)?,
+            "kill" => raise(Signal::SIGKILL)?,
+            "exit" => return Ok(ExitCode::from(value.parse::<u8>()?)),
+            _ => return Err(format!("unknown word {word}").into()),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits for a file, a minute at most.
+fn wait_for(file: &str) {
+    let start = Instant::now();
+    while !Path::new(file).exists() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Leaves a process of its own session behind that records, waits for a file, records again, and ends.
+fn daemonise(name: &str, file: &str) -> Result<(), Box<dyn Error>> {
+    Command::new("setsid")
+        .arg(std::env::current_exe()?)
+        .args([&format!("{name}-daemon"), "spans=5"])
+        .args([&format!("until={file}"), "spans=5"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    Ok(())
+}
+
+/// Appends the name of each signal that arrives to a file, after the line `ready`; SIGTERM ends the process with code 3.
+fn note_signals(file: &str) -> Result<(), Box<dyn Error>> {
+    use Signal::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+    let set = SigSet::from_iter([SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH]);
+    set.thread_block()?;
+    let mut file = fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(file)?;
+    writeln!(file, "ready")?;
+    loop {
+        let signal = set.wait()?;
+        writeln!(file, "{signal}")?;
+        if signal == SIGTERM {
+            exit(3);
+        }
+    }
+}

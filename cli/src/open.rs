@@ -1,0 +1,91 @@
+//! `sa-profile open`: serves one trace to ui.perfetto.dev until it was fetched, or Ctrl-C.
+
+mod browser;
+mod request;
+mod served;
+mod server;
+
+use crate::signals::Signals;
+use crate::words::say;
+use nix::sys::signal::Signal;
+use served::Served;
+use server::Server;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// The only port from which Perfetto's pages may load: their content security policy names it.
+pub(crate) const PORT: u16 = 9001;
+/// How often a fetched trace is noticed.
+const LOOK: Duration = Duration::from_millis(100);
+
+const EXAMPLES: &str = "\
+Examples:
+  sa-profile open profile_out/trace.json
+  ssh -L 9001:127.0.0.1:9001 server sa-profile open run/trace.json.gz    the link then works in the browser at hand
+
+Exit status: 0 fetched, or ended by Ctrl-C; 2 the trace cannot be served.";
+
+/// Serves a trace to https://ui.perfetto.dev, on this machine only, until it was fetched or Ctrl-C.
+///
+/// Nothing is sent anywhere: the page's own program, running in the browser, reads the file from 127.0.0.1.
+#[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
+pub(crate) struct Arguments {
+    /// The trace, `.json` or `.json.gz`
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+    /// Port on 127.0.0.1; ui.perfetto.dev itself may use no other than the default
+    #[arg(long, value_name = "PORT", default_value_t = PORT)]
+    port: u16,
+    /// Print the link only
+    #[arg(long)]
+    no_browser: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    match open(&arguments.trace, arguments.port, !arguments.no_browser) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => {
+            say(&problem);
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Serves `trace` until it was fetched whole or a signal ends it.
+///
+/// # Errors
+/// Why it cannot be served, in words.
+pub(crate) fn open(trace: &Path, port: u16, with_browser: bool) -> Result<(), String> {
+    let served = Served::open(trace)?;
+    let name = served.name.clone();
+    // Before the server's threads begin, so that none of them gets a signal.
+    let signals = Signals::collect(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP])
+        .map_err(|error| format!("signals: {error}"))?;
+    let server = Server::start(served, port)?;
+    let port = server.port();
+    let link = format!("https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/{name}");
+    say(&format!("open {link}"));
+    if port != PORT {
+        say(&format!(
+            "ui.perfetto.dev loads from port {PORT} only: this link is for a Perfetto of your own, or a tunnel that ends at {PORT}"
+        ));
+    } else if std::env::var_os("SSH_CONNECTION").is_some() {
+        say(&format!(
+            "from another machine: ssh -L {PORT}:127.0.0.1:{port} to here first"
+        ));
+    }
+    if with_browser {
+        signals.let_through(|| browser::open(&link, |name| std::env::var_os(name)));
+    }
+    say("serving until it was fetched; Ctrl-C ends it");
+    while !server.is_done() {
+        if signals.next(Some(LOOK)).is_some() {
+            return Ok(());
+        }
+    }
+    say("fetched");
+    Ok(())
+}

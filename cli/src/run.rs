@@ -1,0 +1,173 @@
+//! `sa-profile run`: a run directory and the variables for a command, the command and all that descends from it, the merge, and what came of it.
+
+mod descendants;
+mod directory;
+mod environment;
+mod launch;
+mod preload;
+mod summary;
+mod tree;
+
+use crate::open;
+use crate::words::{processes, say, say_plain};
+use directory::Directory;
+use environment::Settings;
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use summary::Recorded;
+use trace_merge::{Output, Runs};
+use tree::{Ended, Tree};
+
+/// The exit code for what went wrong before the command ran, as `env`, `nohup` and `timeout` have it.
+const OWN_FAILURE: u8 = 125;
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+
+const EXAMPLES: &str = "\
+Examples:
+  sa-profile run -- python -m vllm.entrypoints.openai.api_server --model m
+  sa-profile run -o trace.json.gz -- torchrun --nproc-per-node 8 serve.py
+  sa-profile run --level e2e --open -- ./serve.sh
+
+Every process that COMMAND starts joins the run, through launchers and shell scripts too. The directory is taken from --dir, else from
+SA_PROFILE_DIR, else it is profile_out/<time>. A run id in SA_PROFILE_RUN is kept, so that several hosts can record one run.
+
+Exit status: that of COMMAND, 128 + the signal that ended it, 127 if it is not found, 126 if it cannot be executed, 125 if the run could not be set up.";
+
+/// Records a command with all the processes it starts, merges what they recorded, and says what it came to.
+///
+/// Waits for all of them, also for those that go on after COMMAND has ended; then Ctrl-C ends the waiting. Passes signals on, leaves stdin, stdout
+/// and exit code as they are, and says its own words on stderr.
+#[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
+pub(crate) struct Arguments {
+    /// Run directory [default: SA_PROFILE_DIR, else profile_out/<time>]
+    #[arg(short, long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Where the trace goes [default: <run directory>/trace.json]; `.gz` compresses
+    #[arg(short, long, value_name = "FILE", conflicts_with = "no_merge", value_parser = environment::trace_file)]
+    output: Option<PathBuf>,
+    /// What to record: a comma list of e2e, kernel, verbose [default: e2e,kernel]
+    #[arg(long, value_name = "LEVELS", value_parser = environment::levels)]
+    level: Option<String>,
+    /// Disk that each process may use for its fragments, in MB
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_mb: Option<u64>,
+    /// Load this library into every process, before those in LD_PRELOAD; without PATH the one beside this program
+    #[arg(long, value_name = "PATH", num_args = 0..=1)]
+    preload: Option<Option<PathBuf>>,
+    /// Leave the fragments as they are
+    #[arg(long)]
+    no_merge: bool,
+    /// Then serve the trace to https://ui.perfetto.dev, as `sa-profile open` does
+    #[arg(long, conflicts_with = "no_merge")]
+    open: bool,
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let (directory, settings) = match prepare(arguments) {
+        Ok(prepared) => prepared,
+        Err(problem) => {
+            say(&problem);
+            return ExitCode::from(OWN_FAILURE);
+        }
+    };
+    let changes = settings.variables(|name| std::env::var_os(name));
+    let tree = match Tree::start(&arguments.command, changes) {
+        Ok(tree) => tree,
+        Err(error) => {
+            directory.remove_if_unused();
+            let program = arguments.command.first().map(|word| word.to_string_lossy());
+            say(&format!("{}: {error}", program.unwrap_or_default()));
+            return ExitCode::from(refusal(&error));
+        }
+    };
+    let ended = tree.wait();
+    conclude(arguments, &directory, &settings.run, &ended);
+    match ended.code {
+        Some(code) => ExitCode::from(code),
+        None => {
+            say(
+                "the exit code of the command is not known: whoever started sa-profile lets SIGCHLD be ignored",
+            );
+            ExitCode::from(OWN_FAILURE)
+        }
+    }
+}
+
+fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let preload = arguments.preload.as_ref();
+    let preload = preload
+        .map(|path| preload::find(path.as_deref()))
+        .transpose()?;
+    let run = environment::run_id(variable)?;
+    let mode = environment::folder_mode(variable);
+    let wanted = arguments.dir.clone();
+    let directory = match wanted.or_else(|| variable("SA_PROFILE_DIR").map(PathBuf::from)) {
+        Some(path) => Directory::at(&path, mode),
+        None => Directory::new_below("profile_out".as_ref(), environment::time_of(&run), mode),
+    }?;
+    let settings = Settings {
+        directory: directory.absolute()?,
+        run,
+        levels: arguments.level.clone(),
+        max_mb: arguments.max_mb,
+        preload,
+    };
+    Ok((directory, settings))
+}
+
+/// The exit code of a shell for a command that could not be started.
+fn refusal(error: &io::Error) -> u8 {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => NOT_FOUND,
+        _ => NOT_EXECUTABLE,
+    }
+}
+
+/// Merges, and says what was recorded.
+fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &Ended) {
+    if !ended.still_running.is_empty() {
+        let number = ended.still_running.len() as u64;
+        let still_running = processes(number);
+        say(&format!(
+            "{still_running} still running: what is recorded so far is merged"
+        ));
+    }
+    if arguments.no_merge {
+        say(&summary::unmerged(directory.path()));
+        return;
+    }
+    let options = trace_merge::Options {
+        // What has no header belongs to the run too, where nothing else can be there.
+        runs: if directory.is_new() {
+            Runs::All
+        } else {
+            Runs::Named(run.to_owned())
+        },
+        output: arguments
+            .output
+            .clone()
+            .map_or(Output::Default, Output::File),
+        ..trace_merge::Options::new([directory.path().to_owned()])
+    };
+    let merged = trace_merge::merge(&options);
+    let recorded = Recorded {
+        directory: directory.path(),
+        merged,
+    };
+    say_plain(&recorded.text());
+    directory.remove_if_unused();
+    if let (true, Some(trace)) = (arguments.open, recorded.trace())
+        && let Err(problem) = open::open(trace, open::PORT, true)
+    {
+        say(&problem);
+    }
+}

@@ -1,0 +1,125 @@
+//! The processes below this one, as `/proc` shows them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// A process that descends from this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Descendant {
+    /// Its pid.
+    pub(crate) pid: u32,
+    /// What the kernel calls it.
+    pub(crate) name: String,
+}
+
+/// All live descendants of this process, by pid.
+pub(crate) fn descendants() -> Vec<Descendant> {
+    let own = std::process::id();
+    let processes: BTreeMap<u32, Stat> = pids().filter_map(|pid| Some((pid, stat(pid)?))).collect();
+    let mut below = BTreeSet::from([own]);
+    loop {
+        let known = below.len();
+        let children = processes
+            .iter()
+            .filter(|(_, stat)| below.contains(&stat.parent));
+        let children: Vec<u32> = children.map(|(pid, _)| *pid).collect();
+        below.extend(children);
+        if below.len() == known {
+            break;
+        }
+    }
+    below.remove(&own);
+    let alive = processes
+        .into_iter()
+        .filter(|(pid, stat)| below.contains(pid) && !stat.is_dead);
+    alive
+        .map(|(pid, stat)| Descendant {
+            pid,
+            name: stat.name,
+        })
+        .collect()
+}
+
+/// Whether `pid` is a descendant of this process.
+pub(crate) fn is_descendant(pid: u32) -> bool {
+    let own = std::process::id();
+    let mut at = pid;
+    for _ in 0..128 {
+        match stat(at) {
+            Some(stat) if stat.parent == own => return true,
+            Some(stat) if stat.parent > 1 => at = stat.parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+struct Stat {
+    name: String,
+    parent: u32,
+    is_dead: bool,
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    parse(&String::from_utf8_lossy(
+        &fs::read(format!("/proc/{pid}/stat")).ok()?,
+    ))
+}
+
+/// The name stands in parentheses and may hold anything, parentheses too.
+fn parse(stat: &str) -> Option<Stat> {
+    let (start, fields) = stat.rsplit_once(')')?;
+    let name = start.split_once('(')?.1.to_owned();
+    let mut fields = fields.split_ascii_whitespace();
+    let is_dead = matches!(fields.next()?, "Z" | "X");
+    let parent = fields.next()?.parse().ok()?;
+    Some(Stat {
+        name,
+        parent,
+        is_dead,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let stat = parse("12 (a) Z 1 (b)) S 7 12 12 0").unwrap();
+        assert_eq!(
+            (stat.name.as_str(), stat.parent, stat.is_dead),
+            ("a) Z 1 (b)", 7, false)
+        );
+        assert!(parse("12 (a) Z 7 0").unwrap().is_dead);
+        assert!(parse("").is_none() && parse("12 (a)").is_none());
+    }
+
+    #[test]
+    fn a_child_and_its_child_are_descendants_and_the_parent_is_not() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "sleep 60 & echo $!; wait"])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+        let grandchild: u32 = line.trim().parse().unwrap();
+        assert!(is_descendant(grandchild) && is_descendant(child.id()));
+        assert!(!is_descendant(std::os::unix::process::parent_id()) && !is_descendant(1));
+        let pids: Vec<u32> = descendants().into_iter().map(|below| below.pid).collect();
+        assert!(
+            pids.contains(&grandchild) && pids.contains(&child.id()),
+            "{pids:?}"
+        );
+        let grandchild = nix::unistd::Pid::from_raw(i32::try_from(grandchild).unwrap());
+        nix::sys::signal::kill(grandchild, nix::sys::signal::SIGKILL).unwrap();
+        child.wait().unwrap();
+    }
+}

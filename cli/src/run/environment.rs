@@ -1,0 +1,217 @@
+//! The variables that make every process of the command record into one run. Pure over a lookup function.
+
+use sa_recorder::Config;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+/// What the command is told.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// Run directory, absolute.
+    pub(crate) directory: PathBuf,
+    /// Run id.
+    pub(crate) run: String,
+    /// Levels, if the user named any.
+    pub(crate) levels: Option<String>,
+    /// Disk bound of each process in MB, if the user named one.
+    pub(crate) max_mb: Option<u64>,
+    /// Library to load before the user's own.
+    pub(crate) preload: Option<PathBuf>,
+}
+
+impl Settings {
+    /// The variables to set, and (`None`) those to remove.
+    pub(crate) fn variables(
+        &self,
+        lookup: impl Fn(&str) -> Option<OsString>,
+    ) -> Vec<(&'static str, Option<OsString>)> {
+        let mut variables = vec![
+            (
+                "SA_PROFILE_DIR",
+                Some(self.directory.clone().into_os_string()),
+            ),
+            ("SA_PROFILE_OUTPUT", None), // the older name of the directory
+            ("SA_PROFILE_RUN", Some(self.run.clone().into())),
+            // The run has no main process: a process that was told of one would believe in the run only while that one, or another, lives.
+            ("SA_PROFILE_MAIN_PID", None),
+        ];
+        if let Some(levels) = &self.levels {
+            variables.push(("SA_PROFILE_LEVEL", Some(levels.into())));
+        }
+        if let Some(megabytes) = self.max_mb {
+            variables.push(("SA_PROFILE_MAX_MB", Some(megabytes.to_string().into())));
+        }
+        if let Some(library) = &self.preload {
+            let all = preloads(library.as_os_str(), lookup("LD_PRELOAD"));
+            variables.push(("LD_PRELOAD", Some(all)));
+        }
+        variables
+    }
+}
+
+/// `LD_PRELOAD` with our library first and the user's after it.
+fn preloads(library: &OsStr, others: Option<OsString>) -> OsString {
+    let mut all = library.to_owned();
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        all.push(":");
+        all.push(others);
+    }
+    all
+}
+
+/// The recorder's reading of one variable beside a directory.
+fn read(name: &str, value: &OsStr) -> Option<Config> {
+    Config::from_lookup(|asked| match asked {
+        "SA_PROFILE_DIR" => Some("x".into()),
+        _ => (asked == name).then(|| value.to_owned()),
+    })
+}
+
+/// The run id: the user's, where several hosts shall record one run, else a new one. One that a recording process has set for its children is not
+/// the user's.
+pub(crate) fn run_id(variable: impl Fn(&str) -> Option<OsString>) -> Result<String, String> {
+    let Some(given) = variable("SA_PROFILE_RUN") else {
+        return Ok(sa_recorder::new_run_id());
+    };
+    if variable("SA_PROFILE_MAIN_PID").is_some() {
+        return Ok(sa_recorder::new_run_id());
+    }
+    let config = read("SA_PROFILE_RUN", &given);
+    match config.map(|config| (config.run, config.warnings)) {
+        Some((Some(run), _)) => Ok(run),
+        Some((None, warnings)) => Err(warnings.join("; ")),
+        None => Ok(sa_recorder::new_run_id()),
+    }
+}
+
+/// The time a run id begins with, as the name of a directory; the whole id where it does not.
+pub(crate) fn time_of(run: &str) -> &str {
+    let is_time = |time: &&str| {
+        time.bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'-')
+    };
+    run.get(..15).filter(is_time).unwrap_or(run)
+}
+
+/// The mode of directories: that of the files in `SA_PROFILE_MODE`, and search where there is read.
+pub(crate) fn folder_mode(variable: impl Fn(&str) -> Option<OsString>) -> u32 {
+    let config = variable("SA_PROFILE_MODE").and_then(|mode| read("SA_PROFILE_MODE", &mode));
+    let files = config.map_or(0o600, |config| config.mode);
+    files | (files & 0o444) >> 2
+}
+
+/// Levels as the recorder takes them; a word it does not know is refused here, where somebody reads it.
+pub(crate) fn levels(text: &str) -> Result<String, String> {
+    let warnings =
+        read("SA_PROFILE_LEVEL", text.as_ref()).map_or(Vec::new(), |config| config.warnings);
+    match warnings.first() {
+        Some(warning) => Err(warning.trim_start_matches("SA_PROFILE_LEVEL: ").to_owned()),
+        None => Ok(text.to_owned()),
+    }
+}
+
+/// A file for the trace. The standard output is the command's.
+pub(crate) fn trace_file(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "-" => Err("expected a file: the standard output is the command's".to_owned()),
+        _ => Ok(text.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings {
+            directory: "/d".into(),
+            run: "r".into(),
+            levels: None,
+            max_mb: None,
+            preload: None,
+        }
+    }
+
+    fn value(variables: &[(&'static str, Option<OsString>)], name: &str) -> Option<Option<String>> {
+        let found = variables.iter().find(|(key, _)| *key == name)?;
+        Some(
+            found
+                .1
+                .as_ref()
+                .map(|value| value.to_string_lossy().into_owned()),
+        )
+    }
+
+    #[test]
+    fn the_run_is_named_and_has_no_main_process() {
+        let variables = settings().variables(|_| None);
+        assert_eq!(value(&variables, "SA_PROFILE_DIR"), Some(Some("/d".into())));
+        assert_eq!(value(&variables, "SA_PROFILE_RUN"), Some(Some("r".into())));
+        assert_eq!(value(&variables, "SA_PROFILE_MAIN_PID"), Some(None));
+        assert_eq!(value(&variables, "SA_PROFILE_OUTPUT"), Some(None));
+        for untouched in ["SA_PROFILE_LEVEL", "SA_PROFILE_MAX_MB", "LD_PRELOAD"] {
+            assert_eq!(value(&variables, untouched), None, "{untouched}");
+        }
+    }
+
+    #[test]
+    fn options_become_variables_and_preloads_stay() {
+        let settings = Settings {
+            levels: Some("e2e".into()),
+            max_mb: Some(7),
+            preload: Some("/l.so".into()),
+            ..settings()
+        };
+        for (others, all) in [
+            (None, "/l.so"),
+            (Some(""), "/l.so"),
+            (Some("a.so b.so"), "/l.so:a.so b.so"),
+        ] {
+            let variables = settings.variables(|_| others.map(OsString::from));
+            assert_eq!(value(&variables, "LD_PRELOAD"), Some(Some(all.into())));
+            assert_eq!(
+                value(&variables, "SA_PROFILE_LEVEL"),
+                Some(Some("e2e".into()))
+            );
+            assert_eq!(
+                value(&variables, "SA_PROFILE_MAX_MB"),
+                Some(Some("7".into()))
+            );
+        }
+    }
+
+    #[test]
+    fn a_run_id_of_the_users_is_kept_and_one_of_a_recorder_is_not() {
+        let run = |run: &'static str, main: Option<&'static str>| {
+            run_id(move |name| match name {
+                "SA_PROFILE_RUN" => Some(run.into()),
+                "SA_PROFILE_MAIN_PID" => main.map(OsString::from),
+                _ => None,
+            })
+        };
+        assert_eq!(run("job-7", None).unwrap(), "job-7");
+        assert_ne!(run("job-7", Some("1")).unwrap(), "job-7");
+        assert!(run("../x", None).unwrap_err().contains("SA_PROFILE_RUN"));
+        let made_up = run_id(|_| None).unwrap();
+        assert_eq!(time_of(&made_up), &made_up[..15]);
+        assert_eq!(time_of("some-job-of-mine-7"), "some-job-of-mine-7");
+    }
+
+    #[test]
+    fn unknown_levels_are_refused() {
+        assert!(levels(" Kernel,e2e").is_ok() && levels("verbose").is_ok());
+        assert_eq!(
+            levels("e2e,kernels").unwrap_err(),
+            r#"unknown level "kernels", expected e2e, kernel, verbose"#
+        );
+    }
+
+    #[test]
+    fn folders_can_be_searched_where_files_can_be_read() {
+        let mode = |mode: &'static str| folder_mode(move |_| Some(mode.into()));
+        assert_eq!(
+            (mode("0640"), mode("0600"), mode("junk")),
+            (0o750, 0o700, 0o700)
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! The library that `--preload` loads into every process: found, and checked before it is asked of the dynamic linker.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The project's own library, which lies beside this program where it is installed.
+const LIBRARY: &str = "libsa_profile_preload.so";
+
+/// The library at `path`, absolute; without a path, the one beside this program.
+///
+/// # Errors
+/// What is wrong with it, in words: the dynamic linker would say so once in every process, and go on without it.
+pub(crate) fn find(path: Option<&Path>) -> Result<PathBuf, String> {
+    let Some(path) = path else {
+        let program = std::env::current_exe().map_err(|error| format!("--preload: {error}"))?;
+        let library = program.with_file_name(LIBRARY);
+        if !library.exists() {
+            return Err(format!(
+                "--preload: there is no {}: name the library, or leave --preload out and record with the API",
+                library.display()
+            ));
+        }
+        return checked(&library);
+    };
+    checked(path)
+}
+
+fn checked(path: &Path) -> Result<PathBuf, String> {
+    let wrong = |what: &str| format!("--preload: {}: {what}", path.display());
+    let absolute = fs::canonicalize(path).map_err(|error| wrong(&error.to_string()))?;
+    let mut magic = [0; 4];
+    let read = File::open(&absolute).and_then(|mut file| file.read_exact(&mut magic));
+    if read.is_err() || magic != *b"\x7fELF" {
+        return Err(wrong("expected a shared library"));
+    }
+    let separates = |byte: &u8| matches!(byte, b':' | b' ' | b'\t' | b'\n');
+    if absolute
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .any(separates)
+    {
+        return Err(wrong(
+            "LD_PRELOAD cannot name a path with a space or a colon",
+        ));
+    }
+    Ok(absolute)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_library_that_ld_preload_can_name_is_taken() {
+        let root = tempfile::tempdir().unwrap();
+        let program = std::env::current_exe().unwrap();
+        assert_eq!(
+            find(Some(&program)).unwrap(),
+            fs::canonicalize(&program).unwrap()
+        );
+        let spaced = root.path().join("a library.so");
+        fs::copy(&program, &spaced).unwrap();
+        let text = root.path().join("text.so");
+        fs::write(&text, "INPUT(libc.so.6)").unwrap();
+        for (path, problem) in [
+            (&spaced, "a space or a colon"),
+            (&text, "expected a shared library"),
+            (&root.path().join("none.so"), "No such file"),
+        ] {
+            let refused = find(Some(path)).unwrap_err();
+            assert!(refused.contains(problem), "{refused}");
+        }
+        assert!(find(None).unwrap_err().contains(LIBRARY));
+    }
+}

@@ -1,0 +1,257 @@
+//! What a run came to, in words: what was recorded, what was lost, what to do next.
+
+use crate::words::{count, plural, printable, processes, size};
+use std::fmt::Write;
+use std::path::Path;
+use trace_merge::{Error, ProcessReport, Report};
+
+/// Most processes that are listed.
+const LISTED: usize = 32;
+
+/// A merged run.
+#[derive(Debug)]
+pub(crate) struct Recorded<'a> {
+    pub(crate) directory: &'a Path,
+    pub(crate) merged: Result<Report, Error>,
+}
+
+impl Recorded<'_> {
+    /// The trace, if there is anything in it.
+    pub(crate) fn trace(&self) -> Option<&Path> {
+        let report = self
+            .merged
+            .as_ref()
+            .ok()
+            .filter(|report| has_events(report))?;
+        report.output.as_deref()
+    }
+
+    /// The words, without a newline at the end.
+    pub(crate) fn text(&self) -> String {
+        let text = match &self.merged {
+            Ok(report) if has_events(report) => self.recorded(report),
+            Ok(_) | Err(Error::NothingUsable(_)) => nothing(self.directory),
+            Err(error) => format!(
+                "the trace could not be written: {error}\nsa-profile: what was recorded is safe in {}: trace-merge {0} merges it",
+                quoted(self.directory)
+            ),
+        };
+        format!("sa-profile: {text}")
+    }
+
+    fn recorded(&self, report: &Report) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(report, &mut text);
+        text.trim_end().to_owned()
+    }
+
+    fn write(&self, report: &Report, text: &mut String) -> std::fmt::Result {
+        let trace = report.output.as_deref().unwrap_or(self.directory);
+        writeln!(
+            text,
+            "recorded {} of {} in {} ({})",
+            plural(events(report), "event"),
+            processes(report.processes.len() as u64),
+            quoted(trace),
+            size(report.output_bytes)
+        )?;
+        for process in report.processes.iter().take(LISTED) {
+            writeln!(text, "  {}", line(process))?;
+        }
+        if report.processes.len() > LISTED {
+            writeln!(text, "  and {} more", report.processes.len() - LISTED)?;
+        }
+        write_losses(report, text)?;
+        writeln!(
+            text,
+            "next: sa-profile open {}    shows it in Perfetto",
+            quoted(trace)
+        )
+    }
+}
+
+/// What is said of a run that was not merged.
+pub(crate) fn unmerged(directory: &Path) -> String {
+    format!("not merged. next: trace-merge {}", quoted(directory))
+}
+
+fn line(process: &ProcessReport) -> String {
+    let name = printable(process.name.as_deref().unwrap_or("(no name)"));
+    let (events, threads) = (
+        plural(process.events, "event"),
+        plural(process.threads as u64, "thread"),
+    );
+    format!("{name:<28} pid {:<8} {events:>14}, {threads}", process.pid)
+}
+
+fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
+    if report.is_clean() {
+        writeln!(text, "lost: nothing")?;
+    }
+    if report.lost_events > 0 {
+        writeln!(
+            text,
+            "lost: {} that found no room while recording; the trace shows when and why (sa_loss)",
+            plural(report.lost_events, "event")
+        )?;
+    }
+    if report.damage_total > 0 {
+        let kinds = report.damage_by_kind.iter();
+        let kinds: Vec<_> = kinds
+            .map(|(kind, number)| format!("{kind} {}", count(*number)))
+            .collect();
+        writeln!(
+            text,
+            "damaged: {} ({}); trace-merge names them",
+            plural(report.damage_total, "place"),
+            kinds.join(", ")
+        )?;
+    }
+    let killed = report.inputs.iter().filter(|input| input.settled).count() as u64;
+    if killed > 0 {
+        writeln!(
+            text,
+            "ended without a goodbye: {}; what they had recorded was recovered",
+            processes(killed)
+        )?;
+    }
+    if report.unfinished_spans > 0 {
+        writeln!(
+            text,
+            "unfinished: {} still open at the end",
+            plural(report.unfinished_spans, "span")
+        )?;
+    }
+    for left in &report.left_out {
+        writeln!(
+            text,
+            "left out: another run in the same directory, {}",
+            printable(&left.run)
+        )?;
+    }
+    Ok(())
+}
+
+fn nothing(directory: &Path) -> String {
+    format!(
+        "nothing was recorded. Likely reasons:\n  \
+         - no process of the command uses the recorder, or none got as far as an event\n  \
+         - its environment was cleared on the way (sudo, env -i, ssh, a container): SA_PROFILE_DIR and SA_PROFILE_RUN must reach each process\n  \
+         - a process could not write into {}: it then said so in one line on stderr\n  \
+         - the level leaves out what it records: --level verbose leaves out nothing",
+        quoted(directory)
+    )
+}
+
+/// Events without what the recorder says of itself.
+fn has_events(report: &Report) -> bool {
+    report
+        .processes
+        .iter()
+        .any(|process| process.first_ns.is_some())
+}
+
+fn events(report: &Report) -> u64 {
+    report.processes.iter().map(|process| process.events).sum()
+}
+
+/// A path for a shell to read back.
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+=@%,:".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.into_owned();
+    }
+    format!("'{}'", printable(&text).replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+    use trace_merge::LeftOut;
+
+    fn process(name: &str, events: u64) -> ProcessReport {
+        ProcessReport {
+            name: Some(name.to_owned()),
+            pid: 42,
+            output_pid: 1,
+            host: None,
+            main: false,
+            threads: 1,
+            events,
+            first_ns: Some(0),
+            last_ns: Some(1),
+        }
+    }
+
+    fn words(report: Report) -> String {
+        let directory = Path::new("my out");
+        Recorded {
+            directory,
+            merged: Ok(report),
+        }
+        .text()
+    }
+
+    #[test]
+    fn a_clean_run_in_words() {
+        let text = words(Report {
+            output: Some(PathBuf::from("out/trace.json")),
+            output_bytes: 1_234_567,
+            processes: vec![process("api-server", 12_000), process("wor\u{1b}ker", 1)],
+            ..Report::default()
+        });
+        assert_eq!(
+            text,
+            "sa-profile: recorded 12,001 events of 2 processes in out/trace.json (1.2 MB)\n  \
+             api-server                   pid 42        12,000 events, 1 thread\n  \
+             wor\\u{1b}ker                 pid 42              1 event, 1 thread\n\
+             lost: nothing\n\
+             next: sa-profile open out/trace.json    shows it in Perfetto"
+        );
+    }
+
+    #[test]
+    fn every_loss_is_told() {
+        let text = words(Report {
+            processes: vec![process("a", 1); 40],
+            lost_events: 2,
+            damage_total: 3,
+            damage_by_kind: [("bad_json", 3)].into(),
+            unfinished_spans: 1,
+            left_out: vec![LeftOut {
+                run: "older".into(),
+                fragments: 1,
+            }],
+            ..Report::default()
+        });
+        for told in [
+            "and 8 more",
+            "lost: 2 events",
+            "damaged: 3 places (bad_json 3)",
+            "1 span still open",
+            "older",
+        ] {
+            assert!(text.contains(told), "{told} in {text}");
+        }
+        assert!(!text.contains("lost: nothing"));
+    }
+
+    #[test]
+    fn nothing_recorded_is_said_with_reasons() {
+        let silent = ProcessReport {
+            first_ns: None,
+            ..process("a", 0)
+        };
+        let text = words(Report {
+            processes: vec![silent],
+            ..Report::default()
+        });
+        assert!(
+            text.starts_with("sa-profile: nothing was recorded") && text.contains("'my out'"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,483 @@
+//! `sa-profile run` on real commands: one process, launchers, orphans, killed ones, and what it says of them.
+#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
+
+mod program;
+
+use program::{Ground, Started, worker};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::Duration;
+
+#[test]
+fn one_command_is_recorded_and_keeps_its_streams_and_its_code() {
+    let ground = Ground::new();
+    let ended = ground.run(&[
+        "run",
+        "--",
+        &worker(),
+        "one",
+        "spans=10",
+        "say=hello",
+        "exit=7",
+    ]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(7), "hello\n"));
+    let trace = ground.only_trace();
+    assert_eq!(trace.spans("one"), 10);
+    let said = &ended.stderr;
+    assert!(
+        said.starts_with("sa-profile: recorded ")
+            && said.contains(" events of 1 process in profile_out/"),
+        "{said}"
+    );
+    assert!(
+        said.contains("\n  one ") && said.contains("\nlost: nothing\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("next: sa-profile open profile_out/"),
+        "{said}"
+    );
+}
+
+#[test]
+fn stdin_reaches_the_command() {
+    let ground = Ground::new();
+    let mut command = ground.command(&["run", "--", "cat"]);
+    let input = ground.path("input");
+    fs::write(&input, "typed\n").unwrap();
+    let output = command
+        .stdin(fs::File::open(input).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(output.stdout, b"typed\n");
+}
+
+#[test]
+fn a_shell_script_and_its_children_are_one_run() {
+    let ground = Ground::new();
+    let script = format!(
+        "cd /; '{0}' first spans=3 & '{0}' second spans=4; wait; '{0}' third spans=5; exit 9",
+        worker()
+    );
+    let ended = ground.run(&["run", "-d", "out", "--", "sh", "-c", &script]);
+    assert_eq!(ended.code, Some(9));
+    let trace = ground.trace("out/trace.json");
+    let spans = ["first", "second", "third"].map(|name| trace.spans(name));
+    assert_eq!(spans, [3, 4, 5]);
+    assert_eq!(ground.runs("out").len(), 1, "{:?}", ground.runs("out"));
+}
+
+#[test]
+fn python_multiprocessing_is_one_run() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("SKIPPED python_multiprocessing_is_one_run: no python3");
+        return;
+    }
+    let ground = Ground::new();
+    let script = "
+import multiprocessing, subprocess, sys
+def work(rank):
+    subprocess.run([sys.argv[1], f'rank-{rank}', 'spans=6'], check=True)
+if __name__ == '__main__':
+    for method in ['fork', 'spawn']:
+        context = multiprocessing.get_context(method)
+        ranks = [context.Process(target=work, args=(f'{method}-{rank}',)) for rank in range(2)]
+        [rank.start() for rank in ranks]
+        [rank.join() for rank in ranks]
+        assert all(rank.exitcode == 0 for rank in ranks)
+";
+    fs::write(ground.path("serve.py"), script).unwrap();
+    let ended = ground.run(&["run", "-d", "out", "--", "python3", "serve.py", &worker()]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let trace = ground.trace("out/trace.json");
+    for rank in ["rank-fork-0", "rank-fork-1", "rank-spawn-0", "rank-spawn-1"] {
+        assert_eq!(trace.spans(rank), 6, "{rank}");
+    }
+    assert_eq!(ground.runs("out").len(), 1);
+}
+
+#[test]
+fn the_serving_demo_is_recorded_whole() {
+    let ground = Ground::new();
+    let Some(demo) = program::beside("serving-demo") else {
+        println!("SKIPPED the_serving_demo_is_recorded_whole: not built: cargo build --workspace");
+        return;
+    };
+    let ended = ground.run(&[
+        "run",
+        "-d",
+        "out",
+        "--",
+        &demo,
+        "--requests",
+        "4",
+        "--tokens",
+        "4",
+        "--no-merge",
+    ]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let names = ground.trace("out/trace.json").processes();
+    for name in ["serving-demo", "engine-core", "worker-0", "worker-1"] {
+        assert!(
+            names.iter().any(|found| found == name),
+            "{name} in {names:?}"
+        );
+    }
+    assert_eq!(ground.runs("out").len(), 1);
+}
+
+/// Starts a command that ends with code 4 and leaves a daemon, which waits for the file `go`; gives what is said of the daemon.
+fn leave_a_daemon(ground: &Ground) -> (Started, String) {
+    let daemon = format!("daemon={}", ground.path("go").display());
+    let started = ground.start(&[
+        "run",
+        "-d",
+        "out",
+        "--",
+        &worker(),
+        "parent",
+        "spans=2",
+        &daemon,
+        "exit=4",
+    ]);
+    let line =
+        started.wait_for_line("the command has ended, waiting for what it left running: pid ");
+    (started, line)
+}
+
+#[test]
+fn a_daemon_is_waited_for_and_told_of() {
+    let ground = Ground::new();
+    let (started, line) = leave_a_daemon(&ground);
+    assert!(line.contains(" (worker)"), "{line}");
+    fs::write(ground.path("go"), "").unwrap();
+    assert_eq!(started.end().code, Some(4));
+    let trace = ground.trace("out/trace.json");
+    assert_eq!(
+        (trace.spans("parent"), trace.spans("parent-daemon")),
+        (2, 10)
+    );
+}
+
+#[test]
+fn an_interrupt_ends_the_waiting_for_a_daemon_and_merges_it_live() {
+    let ground = Ground::new();
+    let (started, line) = leave_a_daemon(&ground);
+    let daemon = line
+        .split("pid ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
+    started.wait_until(|| ground.written("out", r#""name":"work""#) == 7);
+    started.signal("INT");
+    let ended = started.end();
+    program::signal("KILL", daemon);
+    assert_eq!(ended.code, Some(4));
+    assert!(
+        ended.stderr.contains("1 process still running"),
+        "{}",
+        ended.stderr
+    );
+    let trace = ground.trace("out/trace.json");
+    assert_eq!(
+        (trace.spans("parent"), trace.spans("parent-daemon")),
+        (2, 5)
+    );
+}
+
+#[test]
+fn killed_processes_are_recovered_and_the_code_says_the_signal() {
+    let ground = Ground::new();
+    let ended = ground.run(&[
+        "run",
+        "-d",
+        "out",
+        "--",
+        &worker(),
+        "victim",
+        "spans=1000",
+        "kill",
+    ]);
+    assert_eq!(ended.code, Some(128 + 9));
+    assert_eq!(ground.trace("out/trace.json").spans("victim"), 1000);
+    assert!(
+        ended.stderr.contains("ended without a goodbye: 1 process;"),
+        "{}",
+        ended.stderr
+    );
+    // One that is not the command itself, and whose parent is gone.
+    let script = format!("('{}' orphan spans=50 sleep=200 kill &)", worker());
+    let ended = ground.run(&["run", "-d", "orphaned", "--", "sh", "-c", &script]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ground.trace("orphaned/trace.json").spans("orphan"), 50);
+}
+
+#[test]
+fn signals_are_passed_on_once() {
+    let ground = Ground::new();
+    let notes = ground.path("notes");
+    let started = ground.start(&[
+        "run",
+        "--",
+        &worker(),
+        "one",
+        "spans=1",
+        &format!("signals={}", notes.display()),
+    ]);
+    let mut expected = "ready\n".to_owned();
+    started.wait_until(|| fs::read_to_string(&notes).is_ok_and(|notes| notes == expected));
+    for signal in ["USR1", "USR2", "WINCH", "HUP", "INT", "QUIT", "TERM"] {
+        started.signal(signal);
+        expected += &format!("SIG{signal}\n");
+        started.wait_until(|| fs::read_to_string(&notes).unwrap() == expected);
+    }
+    assert_eq!(started.end().code, Some(3));
+    assert_eq!(fs::read_to_string(&notes).unwrap(), expected);
+}
+
+#[test]
+fn the_command_has_the_signals_that_it_would_have_without() {
+    let ground = Ground::new();
+    let asked = ["-E", "SigBlk|SigIgn|SigCgt", "/proc/self/status"];
+    let without = ground.plain("grep").args(asked).output().unwrap().stdout;
+    let ended = ground.run(&[&["run", "--", "grep"][..], &asked].concat());
+    assert_eq!(ended.stdout, String::from_utf8(without).unwrap());
+    let up = ground.path("up");
+    let script = format!("echo up >'{}'; exec sleep 60", up.display());
+    let started = ground.start(&["run", "--", "sh", "-c", &script]);
+    started.wait_until(|| up.exists());
+    started.signal("TERM");
+    assert_eq!(started.end().code, Some(128 + 15));
+}
+
+#[test]
+fn a_signal_from_below_is_not_sent_back() {
+    let ground = Ground::new();
+    let notes = ground.path("notes");
+    let script = format!(
+        "'{}' one signals='{notes}' & until [ -s '{notes}' ]; do sleep 0.02; done; kill -USR1 $PPID; kill -HUP $PPID; sleep 0.2; kill -TERM $!; wait $!",
+        worker(),
+        notes = notes.display()
+    );
+    let ended = ground.run(&["run", "--", "sh", "-c", &script]);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "ready\nSIGTERM\n");
+}
+
+#[test]
+fn an_interrupt_from_the_terminal_reaches_each_process_once() {
+    if Command::new("script").arg("--version").output().is_err() {
+        println!("SKIPPED an_interrupt_from_the_terminal_reaches_each_process_once: no script");
+        return;
+    }
+    let ground = Ground::new();
+    let notes = ground.path("notes");
+    let line = format!(
+        "'{}' run -d out -- '{}' one spans=1 signals='{}'",
+        program::PROGRAM,
+        worker(),
+        notes.display()
+    );
+    let started = Started::of(ground.plain("script").args(["-qefc", &line, "/dev/null"]));
+    started.wait_until(|| fs::read_to_string(&notes).is_ok_and(|notes| notes == "ready\n"));
+    started.type_in(b"\x03");
+    started.wait_until(|| fs::read_to_string(&notes).unwrap().contains("SIGINT\n"));
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "ready\nSIGINT\n");
+    started.type_in(b"\x1c");
+    started.wait_until(|| fs::read_to_string(&notes).unwrap() == "ready\nSIGINT\nSIGQUIT\n");
+    let pid = ground.only_fragment_pid("out");
+    program::signal("TERM", &pid);
+    assert_eq!(started.end().code, Some(3));
+}
+
+#[test]
+fn ctrl_z_stops_both_and_goes_on() {
+    let ground = Ground::new();
+    let notes = ground.path("notes");
+    let mut command = ground.command(&[
+        "run",
+        "-d",
+        "out",
+        "--",
+        &worker(),
+        "one",
+        "spans=1",
+        &format!("signals={}", notes.display()),
+    ]);
+    // A group of its own below this one, as a shell makes it: in an orphaned group nothing is stopped.
+    let started = Started::of(command.process_group(0));
+    started.wait_until(|| fs::read_to_string(&notes).is_ok_and(|notes| notes == "ready\n"));
+    let worker: u32 = ground.only_fragment_pid("out").parse().unwrap();
+    started.signal("TSTP");
+    started.wait_until(|| program::state(started.pid()) == 'T' && program::state(worker) == 'T');
+    started.signal("CONT");
+    started.wait_until(|| program::state(started.pid()) != 'T' && program::state(worker) != 'T');
+    started.signal("TERM");
+    assert_eq!(started.end().code, Some(3));
+}
+
+#[test]
+fn what_cannot_be_started_has_the_codes_of_a_shell() {
+    let ground = Ground::new();
+    let ended = ground.run(&["run", "--", "no-such-command-at-all"]);
+    assert_eq!(ended.code, Some(127));
+    assert_eq!(
+        ended.stderr,
+        "sa-profile: no-such-command-at-all: No such file or directory (os error 2)\n"
+    );
+    let file = ground.path("data");
+    fs::write(&file, "x").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let ended = ground.run(&["run", "--", "./data"]);
+    assert_eq!(ended.code, Some(126), "{}", ended.stderr);
+    assert!(
+        !ground.path("profile_out").exists(),
+        "nothing is left behind"
+    );
+}
+
+#[test]
+fn nothing_recorded_is_said_plainly() {
+    let ground = Ground::new();
+    let ended = ground.run(&["run", "--", "sh", "-c", "exit 5"]);
+    assert_eq!(ended.code, Some(5));
+    assert!(
+        ended
+            .stderr
+            .starts_with("sa-profile: nothing was recorded. Likely reasons:\n"),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        !ground.path("profile_out").exists(),
+        "nothing is left behind"
+    );
+    let ended = ground.run(&["run", "--", &worker(), "silent"]);
+    assert!(
+        ended
+            .stderr
+            .starts_with("sa-profile: nothing was recorded."),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_path_that_cannot_be_a_run_directory_is_refused() {
+    let ground = Ground::new();
+    fs::write(ground.path("file"), "precious").unwrap();
+    let ended = ground.run(&["run", "-d", "file", "--", &worker(), "one", "say=started"]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
+    assert_eq!(
+        ended.stderr,
+        "sa-profile: cannot record into file: a file is there, expected a directory\n"
+    );
+    let ended = ground.run(&[
+        "run",
+        "-d",
+        "/proc/none",
+        "--",
+        &worker(),
+        "one",
+        "say=started",
+    ]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
+}
+
+#[test]
+fn options_reach_the_processes_and_the_merge() {
+    let ground = Ground::new();
+    let shown = "echo $SA_PROFILE_LEVEL $SA_PROFILE_MAX_MB $SA_PROFILE_DIR $SA_PROFILE_OUTPUT";
+    let script = format!("{shown}; '{}' one spans=3", worker());
+    let mut command = ground.command(&[
+        "run",
+        "--level",
+        "e2e",
+        "--max-mb",
+        "64",
+        "-d",
+        "out",
+        "-o",
+        "t.json.gz",
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ]);
+    let ended = Started::of(command.env("SA_PROFILE_OUTPUT", "elsewhere")).end();
+    let directory = fs::canonicalize(ground.path("out")).unwrap();
+    assert_eq!(ended.stdout, format!("e2e 64 {}\n", directory.display()));
+    let magic = fs::read(ground.path("t.json.gz")).unwrap();
+    assert_eq!(magic[..2], [0x1f, 0x8b]);
+    assert!(!ground.path("out/trace.json").exists() && !ground.path("elsewhere").exists());
+
+    let ended = ground.run(&[
+        "run",
+        "--no-merge",
+        "-d",
+        "raw",
+        "--",
+        &worker(),
+        "one",
+        "spans=3",
+    ]);
+    assert_eq!(
+        ended.stderr,
+        "sa-profile: not merged. next: trace-merge raw\n"
+    );
+    assert!(ground.path("raw/fragments").is_dir() && !ground.path("raw/trace.json").exists());
+
+    let ended = ground.run(&["run", "--level", "kernels", "--", "true"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended
+            .stderr
+            .contains(r#"unknown level "kernels", expected e2e, kernel, verbose"#),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_library_is_loaded_before_the_users_own() {
+    let ground = Ground::new();
+    let script = "echo $LD_PRELOAD";
+    let library = program::some_library();
+    let mut command = ground.command(&["run", "--preload", &library, "--", "sh", "-c", script]);
+    let ended = Started::of(command.env("LD_PRELOAD", &library)).end();
+    assert_eq!(ended.stdout, format!("{library}:{library}\n"));
+    let ended = ground.run(&["run", "--preload", "--", "true"]);
+    assert_eq!(ended.code, Some(125));
+    assert!(
+        ended
+            .stderr
+            .contains("libsa_profile_preload.so: name the library"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_named_directory_keeps_its_earlier_runs_apart() {
+    let ground = Ground::new();
+    for name in ["first", "second"] {
+        ground.run(&["run", "-d", "out", "--", &worker(), name, "spans=3"]);
+    }
+    let trace = ground.trace("out/trace.json");
+    assert_eq!((trace.spans("first"), trace.spans("second")), (0, 3));
+    let two_hosts = |name: &str| {
+        let mut command =
+            ground.command(&["run", "-d", "shared", "--", &worker(), name, "spans=3"]);
+        Started::of(command.env("SA_PROFILE_RUN", "job-7")).end()
+    };
+    two_hosts("first");
+    two_hosts("second");
+    assert_eq!(ground.runs("shared"), ["job-7".to_owned()].into());
+    let trace = ground.trace("shared/trace.json");
+    assert_eq!((trace.spans("first"), trace.spans("second")), (3, 3));
+}
