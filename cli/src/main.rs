@@ -1,8 +1,9 @@
-//! `sa-profile`: records a command, opens its trace, switches recording in the processes of a live run, and shows what they have recorded.
+//! `sa-profile`: records a command, opens its trace, checks whether recording works, switches recording in the processes of a live run, and shows what they have recorded.
 
 mod amount;
 mod control;
 mod directory;
+mod doctor;
 mod error;
 mod level;
 mod obey;
@@ -23,6 +24,7 @@ use words::say;
 const EXAMPLES: &str = "\
 Examples:
   sa-profile run -- COMMAND                                   record a command and all it starts, and merge its trace
+  sa-profile doctor                                           would recording work here?
   SA_PROFILE_DIR=profile_out SA_PROFILE_START=paused serve    begin with recording off
   sa-profile start --for 30s profile_out                      record 30 seconds in every process
   sa-profile start --steps 100 profile_out                    record 100 scheduler steps
@@ -45,6 +47,7 @@ struct Arguments {
 enum Command {
     Run(run::Arguments),
     Open(open::Arguments),
+    Doctor(doctor::Arguments),
     Start(start::Arguments),
     Stop(stop::Arguments),
     Level(level::Arguments),
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Command::Run(arguments) => Ok(run::run(arguments)),
         Command::Open(arguments) => Ok(open::run(arguments)),
+        Command::Doctor(arguments) => Ok(doctor::run(arguments)),
         Command::Start(arguments) => start::run(arguments),
         Command::Stop(arguments) => stop::run(arguments),
         Command::Level(arguments) => level::run(arguments),

@@ -1,7 +1,7 @@
 //! `sa-profile run`: a run directory and the variables for a command, the command and all that descends from it, the merge, and what came of it.
 
 mod descendants;
-mod directory;
+pub(crate) mod directory;
 mod environment;
 mod launch;
 mod preload;

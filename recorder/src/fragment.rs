@@ -124,6 +124,11 @@ pub(crate) fn create_files<R>(
     }
 }
 
+/// Whether the file system of an open file can hold rings. Where it cannot, they lie in memory, and what was not flushed is lost in a kill.
+pub fn holds_rings(file: &std::fs::File) -> bool {
+    fd::holds_shared_maps(file.as_raw_fd())
+}
+
 fn create_ring(folder: &Dir, stem: &str, mode: u32) -> io::Result<(OwnedFd, RingKind)> {
     let name = format!("{stem}{RING_SUFFIX}");
     let file = folder.create_file(&name, mode, libc::O_RDWR)?;

@@ -81,6 +81,7 @@ pub use config::{Config, Level, Levels, RunPaths};
 pub use event::{FlowId, FlowPhase, duration, flow};
 #[doc(hidden)]
 pub use event::{site_counter, site_instant};
+pub use fragment::holds_rings;
 pub use recorder::Recorder;
 pub use run::new_run_id;
 #[doc(hidden)]

@@ -1,0 +1,81 @@
+//! `sa-profile doctor`: whether recording would work here, and what it would lack, a line for each thing looked at.
+
+mod clock;
+mod finding;
+mod limits;
+mod parts;
+mod place;
+mod process;
+mod profilers;
+mod recorded;
+mod variables;
+
+use crate::words::say;
+use finding::{Finding, Status};
+use sa_recorder::{Config, RunPaths};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  sa-profile doctor                  would recording into profile_out work?
+  sa-profile doctor /mnt/run         the same for another directory; with a run in it, also who wrote nothing, and who died
+
+Exit status: 0 recording would work, 1 it would not, 2 bad usage.";
+
+/// Checks whether recording would work, and says in plain words what would be missing.
+#[derive(clap::Args)]
+#[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
+pub(crate) struct Arguments {
+    /// Run directory [default: as SA_PROFILE_DIR or SA_PROFILE_OUTPUT say, else profile_out]
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Print the findings as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let findings = examine(arguments.dir.clone());
+    let text = match arguments.json {
+        true => serde_json::to_string_pretty(&findings).expect("texts become JSON") + "\n",
+        false => findings
+            .iter()
+            .map(|finding| format!("{finding}\n"))
+            .collect(),
+    };
+    let mut stdout = io::stdout();
+    let printed = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+    if let Err(error) = printed
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        say(&format!("standard output: {error}"));
+        return ExitCode::from(2);
+    }
+    let failed = findings
+        .iter()
+        .any(|finding| finding.status == Status::Fail);
+    ExitCode::from(u8::from(failed))
+}
+
+fn examine(directory: Option<PathBuf>) -> Vec<Finding> {
+    let config = Config::from_lookup(|name| std::env::var_os(name));
+    let paths = match (directory, &config) {
+        (Some(directory), _) => RunPaths::in_directory(directory),
+        (None, Some(config)) => config.paths.clone(),
+        (None, None) => RunPaths::in_directory(PathBuf::from("profile_out")),
+    };
+    let mut findings = variables::examine(config.as_ref());
+    findings.extend(place::examine(&paths.directory));
+    findings.extend(limits::examine());
+    findings.extend(clock::examine());
+    findings.extend(process::examine());
+    findings.extend(profilers::examine(std::env::vars_os()));
+    findings.extend(parts::examine());
+    findings.extend(recorded::examine(&paths));
+    findings
+}

@@ -1,0 +1,83 @@
+//! The clock: what the kernel reads, and what a reading costs. Every span takes two.
+
+use super::finding::Finding;
+use std::fs;
+use std::hint::black_box;
+
+const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+/// Clock sources that programs read without a system call.
+const FAST: [&str; 6] = [
+    "tsc",
+    "arch_sys_counter",
+    "kvm-clock",
+    "hyperv_clocksource_tsc_page",
+    "riscv_clocksource",
+    "stick",
+];
+/// Above this a reading goes through the kernel.
+const SLOW_NS: u64 = 300;
+const ROUNDS: u64 = 200;
+const READINGS: u64 = 100;
+
+/// Looks at the clock.
+pub(crate) fn examine() -> Vec<Finding> {
+    let source = fs::read_to_string(SOURCE).map(|source| source.trim().to_owned());
+    vec![judge(
+        source.unwrap_or_default().as_str(),
+        two_readings_ns(),
+    )]
+}
+
+fn judge(source: &str, two_ns: u64) -> Finding {
+    let name = if source.is_empty() {
+        "of an unknown source"
+    } else {
+        source
+    };
+    let found = format!("{name}, two readings take {two_ns} ns");
+    if two_ns > SLOW_NS {
+        return Finding::warn(
+            "clock",
+            found,
+            "every span pays that; a machine with a stable tsc reads faster",
+        );
+    }
+    if source.is_empty() || FAST.contains(&source) {
+        return Finding::ok("clock", found);
+    }
+    Finding::warn(
+        "clock",
+        found,
+        "this source may need a system call; see dmesg for why the kernel chose it",
+    )
+}
+
+/// What two readings cost, as the best of many rounds.
+fn two_readings_ns() -> u64 {
+    let round = || {
+        let start = sa_recorder::now_ns();
+        for _ in 0..2 * READINGS {
+            black_box(sa_recorder::now_ns());
+        }
+        (sa_recorder::now_ns() - start) / READINGS
+    };
+    (0..ROUNDS).map(|_| round()).min().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::finding::Status;
+
+    #[test]
+    fn slow_clocks_are_told() {
+        for (source, ns, status) in [
+            ("tsc", 41, Status::Ok),
+            ("", 41, Status::Ok),
+            ("tsc", 900, Status::Warn),
+            ("hpet", 41, Status::Warn),
+        ] {
+            assert_eq!(judge(source, ns).status, status, "{source} {ns}");
+        }
+    }
+}

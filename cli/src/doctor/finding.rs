@@ -1,0 +1,84 @@
+//! One thing that was looked at.
+
+use crate::words::printable;
+use serde::Serialize;
+use std::fmt;
+
+/// How it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Status {
+    /// As it should be, or nothing to worry about.
+    Ok,
+    /// Recording works, and lacks something.
+    Warn,
+    /// Recording would not work.
+    Fail,
+}
+
+/// What was looked at, how it is, what was found, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Finding {
+    pub(crate) check: &'static str,
+    pub(crate) status: Status,
+    pub(crate) found: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+}
+
+impl Finding {
+    /// Something that is as it should be.
+    pub(crate) fn ok(check: &'static str, found: impl Into<String>) -> Finding {
+        Finding {
+            check,
+            status: Status::Ok,
+            found: found.into(),
+            hint: None,
+        }
+    }
+
+    /// Something that recording lacks, and what to do.
+    pub(crate) fn warn(
+        check: &'static str,
+        found: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Finding {
+        Finding {
+            status: Status::Warn,
+            hint: Some(hint.into()),
+            ..Finding::ok(check, found)
+        }
+    }
+
+    /// Something without which recording does not work, and what to do.
+    pub(crate) fn fail(
+        check: &'static str,
+        found: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Finding {
+        Finding {
+            status: Status::Fail,
+            ..Finding::warn(check, found, hint)
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let status = match self.status {
+            Status::Ok => "ok",
+            Status::Warn => "warn",
+            Status::Fail => "FAIL",
+        };
+        write!(
+            to,
+            "{status:<4}  {:<15} {}",
+            self.check,
+            printable(&self.found)
+        )?;
+        match &self.hint {
+            Some(hint) => write!(to, " -- {}", printable(hint)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Limits of this process, which the recorded ones inherit, and of its control group.
+
+use super::finding::Finding;
+use crate::words::{count, size};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+use std::fs;
+use std::path::Path;
+
+/// Below this no thread gets its 256 KiB of the ring file, and nothing is recorded.
+const LEAST_FILE_BYTES: u64 = 320 << 10;
+/// A recorder takes few descriptors of its own, but a serving process takes many.
+const FEW_FILES: u64 = 64;
+/// A thread's ring is mapped twice in a row.
+const LITTLE_ADDRESS_SPACE: u64 = 1 << 30;
+const LITTLE_MEMORY: u64 = 512 << 20;
+
+/// Looks at the limits.
+pub(crate) fn examine() -> Vec<Finding> {
+    let soft = |resource| getrlimit(resource).map_or(RLIM_INFINITY, |(soft, _)| soft);
+    vec![
+        file_size(soft(Resource::RLIMIT_FSIZE)),
+        files(soft(Resource::RLIMIT_NOFILE)),
+        address_space(soft(Resource::RLIMIT_AS)),
+        memory(memory_limit()),
+    ]
+}
+
+fn file_size(limit: u64) -> Finding {
+    const HINT: &str = "raise it: ulimit -f unlimited";
+    match limit {
+        RLIM_INFINITY => Finding::ok("file size", "unlimited"),
+        0..LEAST_FILE_BYTES => {
+            Finding::fail("file size", format!("limited to {}", size(limit)), HINT)
+        }
+        _ => Finding::warn(
+            "file size",
+            format!(
+                "limited to {}: what goes beyond is lost, and counted",
+                size(limit)
+            ),
+            HINT,
+        ),
+    }
+}
+
+fn files(limit: u64) -> Finding {
+    match limit {
+        RLIM_INFINITY => Finding::ok("open files", "unlimited"),
+        0..FEW_FILES => Finding::warn(
+            "open files",
+            format!("limited to {limit}"),
+            "raise it: ulimit -n 1024",
+        ),
+        _ => Finding::ok("open files", format!("limited to {}", count(limit))),
+    }
+}
+
+fn address_space(limit: u64) -> Finding {
+    match limit {
+        RLIM_INFINITY => Finding::ok("address space", "unlimited"),
+        0..LITTLE_ADDRESS_SPACE => Finding::warn(
+            "address space",
+            format!("limited to {}", size(limit)),
+            "each recording thread maps 512 KiB; raise it: ulimit -v unlimited",
+        ),
+        _ => Finding::ok("address space", format!("limited to {}", size(limit))),
+    }
+}
+
+fn memory(limit: Option<u64>) -> Finding {
+    match limit {
+        None => Finding::ok("memory", "no limit of the control group"),
+        Some(limit @ 0..LITTLE_MEMORY) => Finding::warn(
+            "memory",
+            format!("the control group is limited to {}", size(limit)),
+            "each recording thread's ring takes 256 KiB of it, and page cache counts too",
+        ),
+        Some(limit) => Finding::ok(
+            "memory",
+            format!("the control group is limited to {}", size(limit)),
+        ),
+    }
+}
+
+/// The least limit of this process's control group and those above it, in either version's files.
+fn memory_limit() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let limit = |line: &str| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?.trim_start_matches('/'));
+        match controllers {
+            "" => least_above(Path::new("/sys/fs/cgroup"), path, "memory.max"),
+            "memory" => least_above(
+                Path::new("/sys/fs/cgroup/memory"),
+                path,
+                "memory.limit_in_bytes",
+            ),
+            _ => None,
+        }
+    };
+    groups.lines().filter_map(limit).min()
+}
+
+fn least_above(root: &Path, path: &str, file: &str) -> Option<u64> {
+    // In a container the path may be the host's: then the root is the container's own group.
+    let leaf = Some(root.join(path))
+        .filter(|leaf| leaf.is_dir())
+        .unwrap_or_else(|| root.to_owned());
+    let groups = leaf.ancestors().take_while(|group| group.starts_with(root));
+    let limits = groups.filter_map(|group| parse(&fs::read_to_string(group.join(file)).ok()?));
+    limits.min()
+}
+
+/// `max`, or near 2⁶³ in version 1, is none.
+fn parse(text: &str) -> Option<u64> {
+    text.trim().parse().ok().filter(|limit| *limit < 1 << 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::finding::Status;
+
+    #[test]
+    fn limits_table() {
+        for (finding, status) in [
+            (file_size(RLIM_INFINITY), Status::Ok),
+            (file_size(0), Status::Fail),
+            (file_size((256 << 10) - 1), Status::Fail),
+            (file_size(1 << 30), Status::Warn),
+            (files(1024), Status::Ok),
+            (files(16), Status::Warn),
+            (address_space(1 << 20), Status::Warn),
+            (address_space(RLIM_INFINITY), Status::Ok),
+            (memory(None), Status::Ok),
+            (memory(Some(1 << 20)), Status::Warn),
+            (memory(Some(1 << 40)), Status::Ok),
+        ] {
+            assert_eq!(finding.status, status, "{finding}");
+        }
+    }
+
+    #[test]
+    fn the_least_limit_above_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let leaf = root.path().join("a/b");
+        fs::create_dir_all(&leaf).unwrap();
+        fs::write(leaf.join("memory.max"), "max\n").unwrap();
+        assert_eq!(least_above(root.path(), "a/b", "memory.max"), None);
+        fs::write(root.path().join("a/memory.max"), "4096\n").unwrap();
+        fs::write(root.path().join("memory.max"), "9223372036854771712\n").unwrap();
+        assert_eq!(least_above(root.path(), "a/b", "memory.max"), Some(4096));
+        assert_eq!(least_above(root.path(), "not/here", "memory.max"), None);
+    }
+}

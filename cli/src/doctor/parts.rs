@@ -1,0 +1,157 @@
+//! The parts of the project and what they would work with, each really looked for: what is not there is not installed.
+
+use super::finding::Finding;
+use sa_recorder::format::VERSION;
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PRELOAD: &str = "libsa_profile_preload.so";
+const RUNTIME: &str = "libascendcl.so";
+/// Variables that name the toolkit's folder.
+const TOOLKIT_VARIABLES: [&str; 3] = ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_HOME"];
+/// Where it is installed by default.
+const TOOLKITS: [&str; 4] = [
+    "/usr/local/Ascend/ascend-toolkit/latest",
+    "/usr/local/Ascend/cann",
+    "/usr/local/Ascend/latest",
+    "/usr/local/Ascend/nnae/latest",
+];
+/// How long Python may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Finds the package and the plugin without running either; prints a word for each.
+const PYTHON: &str = "\
+import importlib.util, importlib.metadata
+print('package' if importlib.util.find_spec('sa_profile') else '-')
+points = importlib.metadata.entry_points()
+group = points.select(group='vllm.general_plugins') if hasattr(points, 'select') else points.get('vllm.general_plugins', [])
+print('plugin' if any('sa_profile' in point.value for point in group) else '-')";
+
+/// Looks for each part.
+pub(crate) fn examine() -> Vec<Finding> {
+    let python = ask_python();
+    let preload = std::env::current_exe()
+        .ok()
+        .map(|program| program.with_file_name(PRELOAD));
+    vec![
+        Finding::ok(
+            "recorder",
+            format!(
+                "version {}, format {VERSION}, part of the programs that use it",
+                env!("CARGO_PKG_VERSION")
+            ),
+        ),
+        found_or_not(
+            "preload library",
+            preload.filter(|library| library.exists()),
+        ),
+        found_or_not("NPU runtime", runtime(|name| std::env::var_os(name))),
+        python_part(
+            "Python package",
+            "sa_profile",
+            python.as_deref().map(|words| words.contains("package")),
+        ),
+        python_part(
+            "vLLM plugin",
+            "sa_profile",
+            python.as_deref().map(|words| words.contains("plugin")),
+        ),
+    ]
+}
+
+fn found_or_not(check: &'static str, found: Option<PathBuf>) -> Finding {
+    match found {
+        Some(path) => Finding::ok(check, path.display().to_string()),
+        None => Finding::ok(check, "not installed"),
+    }
+}
+
+fn python_part(check: &'static str, name: &str, found: Option<bool>) -> Finding {
+    match found {
+        Some(true) => Finding::ok(check, format!("{name}, in the python3 of PATH")),
+        Some(false) => Finding::ok(check, "not installed"),
+        None => Finding::ok(check, "not installed: python3 does not answer"),
+    }
+}
+
+/// The NPU runtime's library, where the dynamic linker or its users look for it.
+fn runtime(lookup: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let linker: Vec<PathBuf> = lookup("LD_LIBRARY_PATH")
+        .iter()
+        .flat_map(std::env::split_paths)
+        .collect();
+    let named = TOOLKIT_VARIABLES
+        .iter()
+        .filter_map(|name| lookup(name))
+        .map(PathBuf::from);
+    let toolkits = named
+        .chain(TOOLKITS.map(PathBuf::from))
+        .map(|toolkit| toolkit.join("lib64"));
+    let system = ["/usr/lib64", "/usr/lib", "/usr/local/lib"].map(PathBuf::from);
+    let folders = linker.into_iter().chain(toolkits).chain(system);
+    let mut libraries = folders.map(|folder| folder.join(RUNTIME));
+    libraries.find(|library| is_file(library))
+}
+
+fn is_file(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file())
+}
+
+fn ask_python() -> Option<String> {
+    let mut python = Command::new("python3");
+    python
+        .args(["-c", PYTHON])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    // Python itself is not to record here.
+    for name in [
+        "SA_PROFILE_DIR",
+        "SA_PROFILE_OUTPUT",
+        "SA_PROFILE_LEVEL",
+        "LD_PRELOAD",
+    ] {
+        python.env_remove(name);
+    }
+    let mut child = python.spawn().ok()?;
+    let start = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => break,
+            Ok(None) if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
+            _ => {
+                let _ = child.kill(); // it may have ended by itself
+                let _ = child.wait();
+                return None;
+            }
+        }
+    }
+    let mut words = String::new();
+    child.stdout.take()?.read_to_string(&mut words).ok()?;
+    Some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_runtime_is_found_where_the_variables_say() {
+        let root = tempfile::tempdir().unwrap();
+        let lib = root.path().join("toolkit/lib64");
+        std::fs::create_dir_all(&lib).unwrap();
+        std::fs::write(lib.join(RUNTIME), "").unwrap();
+        let by = |variable: &'static str, value: PathBuf| {
+            runtime(move |name| (name == variable).then(|| value.clone().into()))
+        };
+        let expected = Some(lib.join(RUNTIME));
+        assert_eq!(
+            by("ASCEND_HOME_PATH", root.path().join("toolkit")),
+            expected
+        );
+        let path = std::env::join_paths([Path::new("/none"), &lib]).unwrap();
+        assert_eq!(by("LD_LIBRARY_PATH", path.into()), expected);
+    }
+}

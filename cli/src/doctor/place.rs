@@ -1,0 +1,189 @@
+//! The run directory: whether it can be written, and what the disk under it can do.
+
+use super::finding::Finding;
+use crate::run::directory::problem;
+use crate::words::size;
+use nix::errno::Errno;
+use nix::fcntl::{FallocateFlags, fallocate};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
+use nix::sys::statvfs::statvfs;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Less is too little to record anything worth it.
+const LEAST_BYTES: u64 = 1 << 20;
+/// Below this a disk is soon full.
+const LITTLE_BYTES: u64 = 1 << 30;
+/// What a ring takes from the start.
+const RING_BYTES: i64 = 256 << 10;
+/// File systems on another machine, or in another process.
+const REMOTE: [&str; 11] = [
+    "nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "9p", "virtiofs", "beegfs", "gpfs", "afs",
+];
+
+/// Looks at the directory; without one, at where it would be made.
+pub(crate) fn examine(directory: &Path) -> Vec<Finding> {
+    let shown = directory.display();
+    let place = existing(directory);
+    if let Some(problem) = problem(&place) {
+        let found = format!("{}: {problem}", place.display());
+        return vec![Finding::fail(
+            "directory",
+            found,
+            "name another one in SA_PROFILE_DIR or sa-profile run --dir",
+        )];
+    }
+    let file = match tempfile::tempfile_in(&place) {
+        Ok(file) => file,
+        Err(error) => {
+            let found = format!("{}: no file can be made: {error}", place.display());
+            return vec![Finding::fail(
+                "directory",
+                found,
+                "name another one in SA_PROFILE_DIR or sa-profile run --dir",
+            )];
+        }
+    };
+    let state = if place == directory {
+        "is there and can be written"
+    } else {
+        "is not there yet and can be made"
+    };
+    let mut findings = vec![Finding::ok("directory", format!("{shown} {state}"))];
+    findings.push(file_system(&place, &file));
+    findings.push(allocation(&file));
+    findings.push(space(&place));
+    findings
+}
+
+/// The directory, or the first one above it that is there.
+fn existing(directory: &Path) -> PathBuf {
+    let there = directory
+        .ancestors()
+        .find(|path| path.symlink_metadata().is_ok());
+    there.unwrap_or(Path::new(".")).to_owned()
+}
+
+fn file_system(place: &Path, file: &File) -> Finding {
+    let kind = kind(place).unwrap_or_else(|| "of an unknown kind".to_owned());
+    let is_remote = REMOTE.contains(&kind.as_str()) || kind.starts_with("fuse");
+    if is_remote {
+        return Finding::warn(
+            "file system",
+            format!("{kind}: remote"),
+            "what was not yet written when a process is killed is lost, and writing takes as long as the server: use a local disk",
+        );
+    }
+    if !sa_recorder::holds_rings(file) {
+        return Finding::warn(
+            "file system",
+            format!("{kind}: holds no shared maps that cannot run out of space"),
+            "what was not yet written when a process is killed, a quarter of a second at most, is lost: ext4, xfs and tmpfs keep it",
+        );
+    }
+    Finding::ok(
+        "file system",
+        format!("{kind}: holds shared maps, so a kill loses nothing"),
+    )
+}
+
+/// The kind of the file system that holds a path, as the mount table names it.
+fn kind(place: &Path) -> Option<String> {
+    let place = fs::canonicalize(place).ok()?;
+    let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    kind_in(&table, &place)
+}
+
+/// Of the mounts that hold the path the deepest, and of those at one place the last.
+fn kind_in(table: &str, place: &Path) -> Option<String> {
+    let mounts = table.lines().filter_map(|line| {
+        let (mount, source) = line.split_once(" - ")?;
+        let point = mount.split(' ').nth(4)?.replace("\\040", " ");
+        place
+            .starts_with(&point)
+            .then_some((point.len(), source.split(' ').next()?))
+    });
+    mounts
+        .max_by_key(|(length, _)| *length)
+        .map(|(_, kind)| kind.to_owned())
+}
+
+fn allocation(file: &File) -> Finding {
+    // Beyond the limit the kernel answers with a deadly signal.
+    let limit = getrlimit(Resource::RLIMIT_FSIZE).map_or(RLIM_INFINITY, |(soft, _)| soft);
+    if limit < RING_BYTES.unsigned_abs() {
+        return Finding::fail(
+            "fallocate",
+            "not tried: the file size is limited",
+            "raise it: ulimit -f unlimited",
+        );
+    }
+    match fallocate(file, FallocateFlags::empty(), 0, RING_BYTES) {
+        Ok(()) => Finding::ok("fallocate", "disk blocks can be reserved"),
+        Err(Errno::ENOSPC | Errno::EDQUOT) => Finding::fail(
+            "fallocate",
+            "refused: the disk or the quota is full",
+            "make room",
+        ),
+        Err(error) => Finding::warn(
+            "fallocate",
+            format!("refused: {}", error.desc()),
+            "a ring cannot lie in a file here, so a kill loses what was not yet written",
+        ),
+    }
+}
+
+fn space(place: &Path) -> Finding {
+    let Ok(disk) = statvfs(place) else {
+        return Finding::warn(
+            "disk",
+            "its free space cannot be read",
+            "see that there is some",
+        );
+    };
+    let free = disk.blocks_available().saturating_mul(disk.fragment_size());
+    let found = format!("{} free", size(free));
+    match free {
+        0..LEAST_BYTES => Finding::fail("disk", found, "make room: nothing can be recorded"),
+        LEAST_BYTES..LITTLE_BYTES => Finding::warn(
+            "disk",
+            found,
+            "an event takes about 120 bytes: at 100,000 events a second that is 12 MB/s",
+        ),
+        _ => Finding::ok("disk", found),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_deepest_mount_holds_the_path() {
+        let table = "\
+            1 0 8:1 / / rw - ext4 /dev/sda rw\n\
+            2 1 0:5 / /mnt/a\\040b rw shared:7 - nfs4 server:/x rw\n\
+            3 1 0:6 / /mnt rw - xfs /dev/sdb rw\n\
+            4 1 0:7 / /mnt rw - tmpfs none rw\n";
+        for (path, kind) in [
+            ("/home", "ext4"),
+            ("/mnt/a b/c", "nfs4"),
+            ("/mnt/a", "tmpfs"),
+            ("/mntx", "ext4"),
+        ] {
+            assert_eq!(
+                kind_in(table, Path::new(path)).as_deref(),
+                Some(kind),
+                "{path}"
+            );
+        }
+        assert_eq!(kind_in("", Path::new("/")), None);
+    }
+
+    #[test]
+    fn what_is_not_there_is_looked_for_above() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(existing(&root.path().join("a/b")), root.path());
+        assert_eq!(existing(Path::new("no-such-directory")), Path::new("."));
+    }
+}

@@ -1,0 +1,85 @@
+//! What the recorded processes inherit from this one: page size, namespaces, a tracer.
+
+use super::finding::Finding;
+use nix::unistd::{SysconfVar, sysconf};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+
+/// The kernel's number of the first pid namespace.
+const FIRST_PID_NAMESPACE: u64 = 0xefff_fffc;
+
+/// Looks at this process.
+pub(crate) fn examine() -> Vec<Finding> {
+    vec![page_size(), pid_namespace(), time_namespace(), tracer()]
+}
+
+fn page_size() -> Finding {
+    match sysconf(SysconfVar::PAGE_SIZE) {
+        Ok(Some(bytes)) => Finding::ok("page size", format!("{bytes} bytes")),
+        _ => Finding::warn("page size", "cannot be read", "see getconf PAGE_SIZE"),
+    }
+}
+
+fn pid_namespace() -> Finding {
+    let own = std::process::id().to_string();
+    let shows_us = fs::read_link("/proc/self").is_ok_and(|name| name.as_os_str() == own.as_str());
+    if !shows_us {
+        return Finding::warn(
+            "pid namespace",
+            "/proc is missing, or another namespace's",
+            "who is alive cannot be seen: mount /proc in the container",
+        );
+    }
+    match fs::metadata("/proc/self/ns/pid") {
+        Ok(namespace) if namespace.ino() == FIRST_PID_NAMESPACE => {
+            Finding::ok("pid namespace", "the machine's own")
+        }
+        _ => Finding::ok(
+            "pid namespace",
+            "a container's: pids in the trace are those inside",
+        ),
+    }
+}
+
+fn time_namespace() -> Finding {
+    let offsets = fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+    match is_shifted(&offsets) {
+        true => Finding::ok(
+            "time namespace",
+            "a shifted one: the merge takes the shift out",
+        ),
+        false => Finding::ok("time namespace", "the machine's own clock"),
+    }
+}
+
+fn is_shifted(offsets: &str) -> bool {
+    offsets
+        .split_whitespace()
+        .any(|word| word.parse::<i64>().is_ok_and(|number| number != 0))
+}
+
+fn tracer() -> Finding {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let tracer = status
+        .lines()
+        .find_map(|line| line.strip_prefix("TracerPid:"));
+    match tracer.map(str::trim) {
+        None | Some("0") => Finding::ok("ptrace", "nobody traces this process"),
+        Some(pid) => Finding::warn(
+            "ptrace",
+            format!("process {pid} traces this one"),
+            "strace and gdb make every system call slow: times will be too long",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shift_is_any_number_but_0() {
+        assert!(!is_shifted("monotonic 0 0\nboottime 0 0\n") && !is_shifted(""));
+        assert!(is_shifted("monotonic 0 0\nboottime -5 0\n"));
+    }
+}

@@ -1,0 +1,265 @@
+//! A run that is already in the directory: who wrote nothing, who died, and what they left behind.
+
+use super::finding::Finding;
+use crate::words::{plural, processes};
+use nix::fcntl::{Flock, FlockArg};
+use sa_recorder::RunPaths;
+use sa_recorder::format::{
+    END_RECORD, FRAGMENT_RECORD, FragmentHeader, Metadata, RING_SUFFIX, RUN_FILE, RingKind,
+    RunFile, is_fragment_name, is_ring_name,
+};
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Most processes that are named in one line.
+const NAMED: usize = 8;
+/// Where the last record of a fragment is looked for.
+const TAIL_BYTES: u64 = 64 << 10;
+
+/// How the process of a fragment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Live,
+    Ended,
+    Died,
+}
+
+/// A fragment, as far as it matters here.
+#[derive(Debug)]
+struct Fragment {
+    header: FragmentHeader,
+    state: State,
+    has_events: bool,
+    has_ring: bool,
+}
+
+/// Looks at the run in the directory, if there is one.
+pub(crate) fn examine(paths: &RunPaths) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = run_file(&paths.directory.join(RUN_FILE))
+        .into_iter()
+        .collect();
+    let names: Vec<PathBuf> = fs::read_dir(&paths.fragments)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect();
+    let fragments: Vec<Fragment> = names
+        .iter()
+        .filter(|path| name_is(path, is_fragment_name))
+        .filter_map(|path| read(path))
+        .collect();
+    if !fragments.is_empty() {
+        findings.extend(of_fragments(&fragments));
+    }
+    findings.extend(lone_rings(&names));
+    findings
+}
+
+fn name_is(path: &Path, is: impl Fn(&str) -> bool) -> bool {
+    path.file_name()
+        .is_some_and(|name| is(&name.to_string_lossy()))
+}
+
+fn run_file(path: &Path) -> Option<Finding> {
+    let file = File::open(path).ok()?;
+    let mut text = String::new();
+    (&file).take(64 << 10).read_to_string(&mut text).ok()?;
+    let Ok(run) = serde_json::from_str::<RunFile>(&text) else {
+        return Some(Finding::warn(
+            "run file",
+            format!("{} is none", path.display()),
+            "the next main process replaces it",
+        ));
+    };
+    let (id, pid) = (run.run, run.main_pid);
+    Some(match is_locked(file) {
+        true => Finding::ok("run file", format!("run {id} of process {pid} is live")),
+        false => Finding::warn(
+            "run file",
+            format!("run {id} is over: its main process {pid} is gone"),
+            "nothing to do: the next main process replaces it",
+        ),
+    })
+}
+
+/// Whether a process holds the file's lock. A shared lock asks without getting in the way of another reader.
+fn is_locked(file: File) -> bool {
+    Flock::lock(file, FlockArg::LockSharedNonblock).is_err()
+}
+
+fn read(path: &Path) -> Option<Fragment> {
+    let mut reader = BufReader::new(File::open(path).ok()?);
+    let mut line = Vec::new();
+    reader
+        .by_ref()
+        .take(16 << 10)
+        .read_until(b'\n', &mut line)
+        .ok()?;
+    let record: Metadata<FragmentHeader> = serde_json::from_slice(&line).ok()?;
+    let has_events = has_events(&mut reader).ok()?;
+    let mut file = reader.into_inner();
+    let has_end = has_end(&mut file).ok()?;
+    let is_live = is_locked(file) && Path::new(&format!("/proc/{}", record.args.pid)).exists();
+    (record.name == FRAGMENT_RECORD).then_some(Fragment {
+        header: record.args,
+        state: match (is_live, has_end) {
+            (true, _) => State::Live,
+            (false, true) => State::Ended,
+            (false, false) => State::Died,
+        },
+        has_events,
+        has_ring: path
+            .with_extension(RING_SUFFIX.trim_start_matches('.'))
+            .exists(),
+    })
+}
+
+/// Whether any line is not metadata.
+fn has_events(reader: &mut impl BufRead) -> std::io::Result<bool> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader
+            .by_ref()
+            .take(16 << 20)
+            .read_until(b'\n', &mut line)?
+            == 0
+        {
+            return Ok(false);
+        }
+        if line.starts_with(b"{\"ph\":\"") && !line.starts_with(b"{\"ph\":\"M\"") {
+            return Ok(true);
+        }
+    }
+}
+
+fn has_end(file: &mut File) -> std::io::Result<bool> {
+    let bytes = file.metadata()?.len();
+    file.seek(SeekFrom::Start(bytes.saturating_sub(TAIL_BYTES)))?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail)?;
+    let tail = String::from_utf8_lossy(&tail);
+    Ok(tail.contains(&format!("\"name\":\"{END_RECORD}\"")))
+}
+
+fn of_fragments(fragments: &[Fragment]) -> Vec<Finding> {
+    let of = |state| {
+        pids(
+            fragments
+                .iter()
+                .filter(move |fragment| fragment.state == state),
+        )
+    };
+    let number = |pids: &[String]| pids.len() as u64;
+    let (live, ended, died) = (of(State::Live), of(State::Ended), of(State::Died));
+    let all = pids(fragments.iter());
+    let counts = format!(
+        "{}: {} live, {} ended, {} died",
+        processes(number(&all)),
+        live.len(),
+        ended.len(),
+        died.len()
+    );
+    let mut findings = vec![Finding::ok("processes", counts)];
+    // Of a dead one the ring may hold all that it recorded.
+    let is_silent = |fragment: &&Fragment| {
+        !fragment.has_events && (fragment.state != State::Died || !fragment.has_ring)
+    };
+    let silent = pids(fragments.iter().filter(is_silent));
+    if !silent.is_empty() {
+        let found = format!(
+            "{} wrote nothing but a header: {}",
+            processes(number(&silent)),
+            listed(&silent)
+        );
+        findings.push(Finding::warn(
+            "silent",
+            found,
+            "they started to record and had no event: is the level right, did they get work?",
+        ));
+    }
+    if !died.is_empty() {
+        let found = format!(
+            "{} ended without a goodbye: {}",
+            processes(number(&died)),
+            listed(&died)
+        );
+        findings.push(Finding::warn("died", found, "killed or crashed; what they recorded is kept, and trace-merge shows the spans they died in"));
+    }
+    let left = fragments
+        .iter()
+        .filter(|fragment| fragment.has_ring && fragment.state != State::Live)
+        .count() as u64;
+    if left > 0 {
+        findings.push(Finding::warn(
+            "rings",
+            format!("{} of dead processes left", plural(left, "ring")),
+            "trace-merge takes what they hold and removes them",
+        ));
+    }
+    let heap = pids(
+        fragments
+            .iter()
+            .filter(|fragment| fragment.header.ring == RingKind::Heap),
+    );
+    if !heap.is_empty() {
+        let found = format!(
+            "{} without a ring file: {}",
+            processes(number(&heap)),
+            listed(&heap)
+        );
+        findings.push(Finding::warn(
+            "rings",
+            found,
+            "a kill loses what they had not yet written: see file system above",
+        ));
+    }
+    findings
+}
+
+/// The processes of fragments, each once, as `pid (program)`.
+fn pids<'a>(fragments: impl Iterator<Item = &'a Fragment>) -> Vec<String> {
+    let processes: BTreeSet<_> = fragments
+        .map(|fragment| {
+            (
+                fragment.header.pid,
+                fragment.header.start_time,
+                fragment
+                    .header
+                    .script
+                    .as_ref()
+                    .unwrap_or(&fragment.header.exe),
+            )
+        })
+        .collect();
+    processes
+        .into_iter()
+        .map(|(pid, _, program)| format!("{pid} ({program})"))
+        .collect()
+}
+
+fn listed(pids: &[String]) -> String {
+    match pids.len().checked_sub(NAMED) {
+        None | Some(0) => pids.join(", "),
+        Some(more) => format!("{} and {more} more", pids[..NAMED].join(", ")),
+    }
+}
+
+/// Rings beside which no fragment lies.
+fn lone_rings(paths: &[PathBuf]) -> Option<Finding> {
+    let rings = paths.iter().filter(|path| name_is(path, is_ring_name));
+    let lone = rings
+        .filter(|ring| !ring.with_extension("jsonl").exists())
+        .count() as u64;
+    let found = format!("{} without a fragment", plural(lone, "ring"));
+    (lone > 0).then(|| {
+        Finding::warn(
+            "rings",
+            found,
+            "their fragments were removed: remove them too",
+        )
+    })
+}

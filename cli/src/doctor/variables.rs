@@ -1,0 +1,41 @@
+//! The `SA_PROFILE_…` variables, as the recorder itself reads them.
+
+use super::finding::Finding;
+use sa_recorder::Config;
+
+/// What the variables ask for, and what the recorder would warn about.
+pub(crate) fn examine(config: Option<&Config>) -> Vec<Finding> {
+    let Some(config) = config else {
+        return vec![Finding::ok(
+            "variables",
+            "none set: nothing is recorded by itself; sa-profile run sets them for a command, or set SA_PROFILE_DIR",
+        )];
+    };
+    if config.warnings.is_empty() {
+        return vec![Finding::ok("variables", "understood")];
+    }
+    let warn =
+        |warning: &String| Finding::warn("variables", warning, "the recorder goes on without it");
+    config.warnings.iter().map(warn).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::finding::Status;
+
+    #[test]
+    fn the_recorders_own_warnings_are_shown() {
+        let config = |level: &'static str| {
+            Config::from_lookup(|name| (name == "SA_PROFILE_LEVEL").then(|| level.into()))
+        };
+        assert_eq!(examine(config("e2e").as_ref())[0].found, "understood");
+        let found = examine(config("e2e,kernels,x").as_ref());
+        assert_eq!((found.len(), found[0].status), (2, Status::Warn));
+        assert!(
+            found[0].found.contains(r#"unknown level "kernels""#),
+            "{}",
+            found[0].found
+        );
+    }
+}

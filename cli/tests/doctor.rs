@@ -1,0 +1,322 @@
+//! `sa-profile doctor` on a healthy set-up and on broken ones: what it says, word for word where that does not depend on the machine.
+#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
+
+mod program;
+
+use program::{Ended, Ground, PROGRAM, Started, worker};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+
+/// Checks that depend on the machine: only that they were made is compared.
+const VOLATILE: [&str; 14] = [
+    "file system",
+    "disk",
+    "open files",
+    "address space",
+    "memory",
+    "clock",
+    "page size",
+    "pid namespace",
+    "time namespace",
+    "ptrace",
+    "other profilers",
+    "NPU runtime",
+    "Python package",
+    "vLLM plugin",
+];
+
+/// What it printed, without what depends on the machine or the moment.
+fn golden(ended: &Ended) -> String {
+    let line = |line: &str| {
+        let check = line.get(6..21).unwrap().trim();
+        match VOLATILE.contains(&check) {
+            true => format!("{check}\n"),
+            false => format!("{line}\n"),
+        }
+    };
+    assert_eq!(ended.stderr, "");
+    ended.stdout.lines().map(line).collect()
+}
+
+/// The lines of one check.
+fn of<'a>(ended: &'a Ended, check: &str) -> Vec<&'a str> {
+    ended
+        .stdout
+        .lines()
+        .filter(|line| line.get(6..21).unwrap().trim() == check)
+        .collect()
+}
+
+#[test]
+fn a_healthy_set_up() {
+    let ground = Ground::new();
+    let ended = ground.run(&["doctor"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stdout);
+    assert_eq!(
+        golden(&ended),
+        "\
+ok    variables       none set: nothing is recorded by itself; sa-profile run sets them for a command, or set SA_PROFILE_DIR
+ok    directory       profile_out is not there yet and can be made
+file system
+ok    fallocate       disk blocks can be reserved
+disk
+ok    file size       unlimited
+open files
+address space
+memory
+clock
+page size
+pid namespace
+time namespace
+ptrace
+ok    LD_PRELOAD      empty
+other profilers
+ok    recorder        version 0.1.0, format 1, part of the programs that use it
+ok    preload library not installed
+NPU runtime
+Python package
+vLLM plugin
+"
+    );
+    assert!(!ground.path("profile_out").exists(), "it only looks");
+    let clock = of(&ended, "clock")[0];
+    let ns: u64 = clock
+        .split(" take ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!((1..100_000).contains(&ns), "{clock}");
+}
+
+#[test]
+fn a_healthy_run() {
+    let ground = Ground::new();
+    ground.run(&["run", "-d", "out", "--", &worker(), "one", "spans=3"]);
+    let ended = ground.run(&["doctor", "out"]);
+    assert_eq!(ended.code, Some(0));
+    assert_eq!(
+        of(&ended, "directory"),
+        ["ok    directory       out is there and can be written"]
+    );
+    assert_eq!(
+        of(&ended, "processes"),
+        ["ok    processes       1 process: 0 live, 1 ended, 0 died"]
+    );
+    for check in ["silent", "died", "rings", "run file"] {
+        assert!(of(&ended, check).is_empty(), "{}", ended.stdout);
+    }
+}
+
+#[test]
+fn a_file_in_place_of_the_directory() {
+    let ground = Ground::new();
+    fs::write(ground.path("out"), "precious").unwrap();
+    for directory in ["out", "out/below"] {
+        let ended = ground.run(&["doctor", directory]);
+        assert_eq!(ended.code, Some(1));
+        assert_eq!(
+            of(&ended, "directory"),
+            [
+                "FAIL  directory       out: a file is there, expected a directory -- name another one in SA_PROFILE_DIR or sa-profile run --dir"
+            ]
+        );
+    }
+    assert_eq!(fs::read_to_string(ground.path("out")).unwrap(), "precious");
+}
+
+#[test]
+fn a_read_only_directory() {
+    const NOBODY: u32 = 65_534;
+    let ground = Ground::new();
+    let out = ground.path("out");
+    fs::create_dir(&out).unwrap();
+    let mut command = ground.command(&["doctor", "out"]);
+    if fs::metadata(&out)
+        .map(|out| std::os::unix::fs::MetadataExt::uid(&out))
+        .unwrap()
+        == 0
+    {
+        // Nothing is read-only to root: another user looks.
+        let copy = ground.path("sa-profile");
+        fs::copy(PROGRAM, &copy).unwrap();
+        chown(&out, Some(NOBODY), Some(NOBODY)).unwrap();
+        fs::set_permissions(ground.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+        command = ground.plain(&copy.display().to_string());
+        command.args(["doctor", "out"]).uid(NOBODY).gid(NOBODY);
+    }
+    fs::set_permissions(&out, fs::Permissions::from_mode(0o500)).unwrap();
+    let ended = Started::of(&mut command).end();
+    assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+    assert_eq!(
+        of(&ended, "directory"),
+        [
+            "FAIL  directory       out: is not writable -- name another one in SA_PROFILE_DIR or sa-profile run --dir"
+        ]
+    );
+}
+
+#[test]
+fn a_file_size_of_nothing() {
+    let ground = Ground::new();
+    let ended = Started::of(
+        ground
+            .plain("sh")
+            .args(["-c", &format!("ulimit -f 0; exec '{PROGRAM}' doctor")]),
+    )
+    .end();
+    assert_eq!(ended.code, Some(1), "{}", ended.stdout);
+    assert_eq!(
+        of(&ended, "file size"),
+        ["FAIL  file size       limited to 0 bytes -- raise it: ulimit -f unlimited"]
+    );
+    assert_eq!(
+        of(&ended, "fallocate"),
+        [
+            "FAIL  fallocate       not tried: the file size is limited -- raise it: ulimit -f unlimited"
+        ]
+    );
+}
+
+#[test]
+fn variables_that_the_recorder_would_warn_about() {
+    let ground = Ground::new();
+    let mut command = ground.command(&["doctor"]);
+    command.envs([
+        ("SA_PROFILE_LEVEL", "e2e,kernels"),
+        ("SA_PROFILE_MODE", "0777"),
+        ("SA_PROFILE_DIR", "here"),
+    ]);
+    let ended = Started::of(&mut command).end();
+    assert_eq!(ended.code, Some(0), "recording works: {}", ended.stdout);
+    let lines = of(&ended, "variables");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(
+        lines[0],
+        r#"warn  variables       SA_PROFILE_LEVEL: unknown level "kernels", expected e2e, kernel, verbose -- the recorder goes on without it"#
+    );
+    assert!(
+        lines[1].starts_with(
+            "warn  variables       SA_PROFILE_MODE: expected read and write for the owner"
+        ),
+        "{lines:?}"
+    );
+    assert_eq!(
+        of(&ended, "directory"),
+        ["ok    directory       here is not there yet and can be made"]
+    );
+}
+
+#[test]
+fn a_killed_process_and_its_stale_run_file() {
+    let ground = Ground::new();
+    let mut command = ground.plain(&worker());
+    Started::of(
+        command
+            .args(["one", "spans=3", "kill"])
+            .env("SA_PROFILE_DIR", ground.path("out")),
+    )
+    .end();
+    let pid = ground.only_fragment_pid("out");
+    let run = ground.runs("out").pop_first().unwrap();
+    let ended = ground.run(&["doctor", "out"]);
+    assert_eq!(ended.code, Some(0));
+    let told = ["run file", "processes", "silent", "died", "rings"]
+        .map(|check| of(&ended, check).join("\n"));
+    let expected = [
+        format!("warn  run file        run {run} is over: its main process {pid} is gone -- nothing to do: the next main process replaces it"),
+        "ok    processes       1 process: 0 live, 0 ended, 1 died".to_owned(),
+        String::new(),
+        format!("warn  died            1 process ended without a goodbye: {pid} (worker) -- killed or crashed; what they recorded is kept, and trace-merge shows the spans they died in"),
+        "warn  rings           1 ring of dead processes left -- trace-merge takes what they hold and removes them".to_owned(),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_live_run_and_a_process_that_wrote_nothing() {
+    let ground = Ground::new();
+    let mut command = ground.plain(&worker());
+    let notes = ground.path("notes");
+    let started = Started::of(
+        command
+            .args(["one", &format!("signals={}", notes.display())])
+            .env("SA_PROFILE_DIR", ground.path("out")),
+    );
+    started.wait_until(|| notes.exists() && !ground.fragments("out").is_empty());
+    let pid = ground.only_fragment_pid("out");
+    let run = ground.runs("out").pop_first().unwrap();
+    let ended = ground.run(&["doctor", "out"]);
+    assert_eq!(
+        of(&ended, "run file"),
+        [format!(
+            "ok    run file        run {run} of process {pid} is live"
+        )]
+    );
+    assert_eq!(
+        of(&ended, "processes"),
+        ["ok    processes       1 process: 1 live, 0 ended, 0 died"]
+    );
+    assert_eq!(
+        of(&ended, "silent"),
+        [format!(
+            "warn  silent          1 process wrote nothing but a header: {pid} (worker) -- they started to record and had no event: is the level right, did they get work?"
+        )]
+    );
+    started.signal("TERM");
+    started.end();
+    let rings = ground.path("out/fragments/trace.1.ring");
+    fs::write(rings, "x").unwrap();
+    let ended = ground.run(&["doctor", "out"]);
+    assert_eq!(
+        of(&ended, "rings"),
+        [
+            "warn  rings           1 ring without a fragment -- their fragments were removed: remove them too"
+        ]
+    );
+}
+
+#[test]
+fn other_profilers_and_the_order_of_libraries() {
+    let ground = Ground::new();
+    let mut command = ground.command(&["doctor"]);
+    command
+        .env("NSYS_PROFILING_SESSION_ID", "7")
+        .env("LD_PRELOAD", program::some_library());
+    let ended = Started::of(&mut command).end();
+    assert_eq!(
+        of(&ended, "LD_PRELOAD"),
+        [format!("ok    LD_PRELOAD      {}", program::some_library())]
+    );
+    let lines = of(&ended, "other profilers");
+    assert!(
+        lines[0].starts_with("warn  other profilers set: ")
+            && lines[0].contains("NSYS_PROFILING_SESSION_ID (nsys)"),
+        "{lines:?}"
+    );
+}
+
+#[test]
+fn json_for_machines() {
+    let ground = Ground::new();
+    fs::write(ground.path("out"), "").unwrap();
+    let ended = ground.run(&["doctor", "--json", "out"]);
+    assert_eq!(ended.code, Some(1));
+    let findings: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let directory = findings
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|finding| finding["check"] == "directory")
+        .unwrap();
+    assert_eq!(directory["status"], "fail");
+    assert_eq!(
+        directory["found"],
+        "out: a file is there, expected a directory"
+    );
+    assert!(directory["hint"].is_string());
+}
