@@ -46,7 +46,7 @@ pub(crate) fn flush(slot: &Slot, fragment: &Fragment, pid: u32) -> Outcome {
     match slot.try_turn() {
         None => Outcome::Busy,
         Some(_turn) if slot.is_empty() => Outcome::Done,
-        Some(_turn) => flush_to(slot, fragment.lock(), pid, Extent::All),
+        Some(_turn) => flush_to(slot, fragment, fragment.lock(), pid, Extent::All),
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn try_flush(slot: &Slot, fragment: &Fragment, pid: u32, extent: Exte
         return Outcome::Done;
     }
     match fragment.try_lock() {
-        Some(place) => flush_to(slot, place, pid, extent),
+        Some(place) => flush_to(slot, fragment, place, pid, extent),
         None => Outcome::Busy,
     }
 }
@@ -75,7 +75,13 @@ pub(crate) fn flush_until(slot: &Slot, process: &Process, end_ns: u64) -> Outcom
     }
 }
 
-fn flush_to(slot: &Slot, mut place: MutexGuard<'_, Place>, pid: u32, extent: Extent) -> Outcome {
+fn flush_to(
+    slot: &Slot,
+    fragment: &Fragment,
+    mut place: MutexGuard<'_, Place>,
+    pid: u32,
+    extent: Extent,
+) -> Outcome {
     let head = slot.head();
     let mut from = slot.flushed().load(Ordering::Relaxed);
     let mut header = Vec::with_capacity(MAX_HEADER_BYTES + LEAD_BYTES);
@@ -95,8 +101,8 @@ fn flush_to(slot: &Slot, mut place: MutexGuard<'_, Place>, pid: u32, extent: Ext
         if let Err(cause) = place.append(&header, block, padding) {
             return Outcome::Failed(cause);
         }
-        if let Some(tally) = place.tally.as_mut().filter(|_| slot.index > 0) {
-            tally.add(block);
+        if slot.index > 0 {
+            fragment.add_to_count(block);
         }
         from += len as u64;
         slot.flushed().store(from, Ordering::Release);

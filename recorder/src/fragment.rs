@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::ahead::Ahead;
 use crate::clock;
 use crate::config::RunPaths;
+use crate::format::control::SwitchCause;
 use crate::format::{
     ANCHOR_RECORD, FRAGMENT_PREFIX, FRAGMENT_RECORD, FRAGMENT_SUFFIX, FRAGMENTS_DIR,
     FragmentHeader, Metadata, RING_SUFFIX, RingKind,
@@ -29,6 +30,8 @@ const SOON_NS: u64 = 20_000_000;
 pub(crate) struct Fragment {
     path: PathBuf,
     place: Mutex<Place>,
+    /// What is counted while it is written, if a control asks for a number. Not in the place: whoever has that may wait for the disk.
+    tally: Mutex<Option<Tally>>,
 }
 
 /// The open file. Whoever holds the lock on it writes.
@@ -49,8 +52,6 @@ pub(crate) struct Place {
     removed: Vec<Removed>,
     /// The host closed our descriptor, and it is not open again yet.
     closed: bool,
-    /// What is counted while it is written, if a control asks for a number.
-    pub(crate) tally: Option<Tally>,
 }
 
 /// Where the fragments are; what may stand there later is trusted as little as at the start.
@@ -176,8 +177,8 @@ fn create_fragment(
             failed: None,
             removed: Vec::new(),
             closed: false,
-            tally: None,
         }),
+        tally: Mutex::default(),
     })
 }
 
@@ -239,6 +240,26 @@ impl Fragment {
     /// Waits for the file until `end_ns`. The writer may even be this very thread, below a signal handler.
     pub(crate) fn lock_until(&self, end_ns: u64) -> Option<MutexGuard<'_, Place>> {
         wait::lock_until(&self.place, end_ns)
+    }
+
+    /// Counts from now on what a control asks for, or nothing.
+    pub(crate) fn count(&self, tally: Option<Tally>) {
+        *self.tally.lock().unwrap_or_else(PoisonError::into_inner) = tally;
+    }
+
+    /// Counts the lines of a block that was written.
+    pub(crate) fn add_to_count(&self, lines: &[u8]) {
+        if let Some(tally) = wait::try_lock(&self.tally)
+            .as_mut()
+            .and_then(|tally| tally.as_mut())
+        {
+            tally.add(lines);
+        }
+    }
+
+    /// Which number that is counted was reached.
+    pub(crate) fn reached(&self) -> Option<SwitchCause> {
+        wait::try_lock(&self.tally)?.as_ref()?.reached()
     }
 
     /// Takes the file if nobody is writing.

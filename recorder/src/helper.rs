@@ -1,5 +1,4 @@
-//! The helper thread of a process: flushes what the others recorded, so that they rarely write; repeats anchors; tells losses; obeys the
-//! control file.
+//! The helper thread of a process: flushes what the others recorded, so that they rarely write; repeats anchors; tells losses.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -8,7 +7,6 @@ use crate::flush;
 use crate::fragment::anchor_line;
 use crate::pace::{Pace, SHORTEST_NS};
 use crate::process::Process;
-use crate::switch::Schedule;
 use crate::{clock, sys};
 
 const ANCHOR_NS: u64 = 5_000_000_000;
@@ -19,23 +17,18 @@ const LONG_NS: u64 = 2_000_000;
 const CROWDED_NS: u64 = 1_000_000_000;
 
 /// Starts the helper. Without one, threads flush for themselves when their ring is three quarters full, and at exit.
-pub(crate) fn start(process: &'static Process, schedule: Schedule) {
-    if let Ok(thread) = sys::thread::spawn_quiet("sa-profile", move || run(process, schedule)) {
+pub(crate) fn start(process: &'static Process) {
+    if let Ok(thread) = sys::thread::spawn_quiet("sa-profile", move || run(process)) {
         let _ = process.helper.set(thread); // set once: there is one start
     }
 }
 
-fn run(process: &'static Process, mut schedule: Schedule) {
+fn run(process: &'static Process) {
     sys::thread::wake_punctually();
     let mut pace = Pace::new(process);
     let (mut next_anchor, mut next_losses) = (pace.at_ns + ANCHOR_NS, pace.at_ns + LOSSES_NS);
     let mut crowded_until = 0;
     while !process.is_finished() {
-        schedule.follow(process);
-        if let Some(pause_ns) = schedule.near_ns() {
-            std::thread::park_timeout(Duration::from_nanos(pause_ns));
-            continue;
-        }
         pace.measure(process);
         // A helper beside several threads at full speed takes their time, and their lines from another processor's cache.
         if pace.fast_threads() > 1 {
@@ -59,7 +52,7 @@ fn run(process: &'static Process, mut schedule: Schedule) {
         } else {
             pace.pause_ns()
         };
-        match pause_ns.min(schedule.pause_ns()) {
+        match pause_ns {
             pause_ns if crowded => std::thread::park_timeout(Duration::from_nanos(pause_ns)),
             pause_ns if pause_ns < SHORTEST_NS => stay_awake(pause_ns),
             pause_ns if sleep(process, pause_ns) => {

@@ -23,7 +23,7 @@
 //! **What a crash loses.** Nothing that was published: after SIGKILL the merge takes the tail from the ring, and shows the spans that were open. (A crash of the
 //! machine loses what the page cache had not written.) The recorder never fails or panics its host: what it cannot keep is counted and told in the trace.
 //!
-//! **Switching.** The helper thread obeys `<dir>/control` (`sa-profile start`, `stop`, `level`): all processes of a run switch at one instant. Spans open at
+//! **Switching.** A thread of its own obeys `<dir>/control` (`sa-profile start`, `stop`, `level`): all processes of a run switch at one instant. Spans open at
 //! a stop are written whole when they end, with a mark. `SA_PROFILE_START=paused` begins switched off.
 //!
 //! **Waits.** An event waits for nobody while its thread's ring has room. When the ring is full and another thread is writing, it waits for that one, a second at most, before events

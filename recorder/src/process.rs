@@ -260,7 +260,8 @@ impl Process {
             sys::run_after_fork(held::close_in_child);
             sys::run_after_fork(look_again_in_child);
         }
-        helper::start(self, schedule);
+        helper::start(self);
+        schedule.start(self);
         if !warnings.is_empty() {
             sys::warn_once(&warnings.join("; "));
         }

@@ -1,4 +1,6 @@
 //! When this process records what: the controls it was given, in the order of their instants, and the records that tell of each switch.
+//!
+//! A thread of its own obeys them. The helper may wait for the disk, for seconds where many write as fast as they can: just when somebody stops them.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -9,13 +11,12 @@ use crate::format::{Anchor, OWN_CATEGORY};
 use crate::process::{self, Process};
 use crate::tally::Tally;
 use crate::{clock, sys};
+use std::time::Duration;
 
-/// The file is not looked at more often, however often the helper wakes.
-const LOOK_NS: u64 = 100_000_000;
+/// How often the file is looked at.
+const LOOK_NS: u64 = 250_000_000;
 /// While events or steps are counted: how often the count and the file are looked at.
 const COUNTING_NS: u64 = 50_000_000;
-/// So long before a switch the helper writes nothing: a kernel that throttles writers lets each of them wait as long.
-const QUIET_NS: u64 = 200_000_000;
 /// How far ahead the instant lies at which all processes stop after the last step: each looks at the file sooner then.
 const STEPS_LEAD_NS: u64 = 100_000_000;
 
@@ -74,7 +75,7 @@ impl Due {
     }
 }
 
-/// The switches of a process; its helper thread alone follows it.
+/// The switches of a process; one thread alone follows them.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     watch: Watch,
@@ -112,6 +113,18 @@ impl Schedule {
         schedule
     }
 
+    /// Follows the switches from now on. Where no thread can be had, what is in force stays.
+    pub(crate) fn start(mut self, process: &'static Process) {
+        let run = move || {
+            sys::thread::wake_punctually();
+            while !process.is_finished() {
+                self.follow(process);
+                std::thread::park_timeout(Duration::from_nanos(self.pause_ns()));
+            }
+        };
+        let _ = sys::thread::spawn_quiet("sa-control", run);
+    }
+
     /// Looks whether it is time to look at the file, or to switch; tells whether it switched.
     pub(crate) fn follow(&mut self, process: &Process) -> bool {
         let now_ns = clock::now_ns();
@@ -130,20 +143,10 @@ impl Schedule {
         })
     }
 
-    /// How long the helper may sleep.
-    pub(crate) fn pause_ns(&self) -> u64 {
-        let until_due = self.due.first().map(|due| due.at_ns);
-        let until_due = until_due.map(|at_ns| at_ns.saturating_sub(clock::now_ns()));
-        let counting = self.counting.then_some(COUNTING_NS);
-        until_due
-            .unwrap_or(u64::MAX)
-            .min(counting.unwrap_or(u64::MAX))
-    }
-
-    /// How long it is until a switch that is near: a write begun now might last beyond it.
-    pub(crate) fn near_ns(&self) -> Option<u64> {
-        let near = |due: &Due| due.at_ns.saturating_sub(clock::now_ns());
-        self.due.first().map(near).filter(|ns| *ns < QUIET_NS)
+    /// How long there is nothing to do.
+    fn pause_ns(&self) -> u64 {
+        let due = self.due.first().map_or(u64::MAX, |due| due.at_ns);
+        due.min(self.next_look_ns).saturating_sub(clock::now_ns())
     }
 
     fn look_ns(&self) -> u64 {
@@ -185,12 +188,9 @@ impl Schedule {
 
     /// Stops this process, or all of them, unless another control is about to take over.
     fn stop_if_counted(&mut self, process: &Process) {
-        let place = process.fragment.try_lock();
-        let tally = place.as_ref().and_then(|place| place.tally.as_ref());
-        let Some(cause) = tally.and_then(Tally::reached) else {
+        let Some(cause) = process.fragment.reached() else {
             return;
         };
-        drop(place);
         self.look(process); // at what the user may have stored just now
         if self.is_superseded() {
             return;
@@ -220,12 +220,12 @@ impl Schedule {
     fn switch(&mut self, process: &Process, mut due: Due) {
         self.control.clone_from(&due.control);
         self.counting = due.tally.is_some();
+        process.fragment.count(due.tally.take());
         let force = &process.in_force;
         force.levels.store(due.levels.0, Ordering::Relaxed);
         force.until_ns.store(due.until_ns, Ordering::Relaxed);
         let at_ns = process::set_levels(due.levels);
         tell(process, at_ns, &due);
-        process.fragment.lock().tally = due.tally.take(); // last: whoever writes may be held up by the disk
     }
 }
 
