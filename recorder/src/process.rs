@@ -95,8 +95,10 @@ pub(crate) fn set_levels(levels: Levels) -> u64 {
 
 /// Ends recording for good.
 pub(crate) fn close() {
-    CLOSED.store(true, Ordering::SeqCst);
+    // Off before it is closed: whoever still finds it on has its events recorded.
     MASK.store(0, Ordering::SeqCst);
+    CLOSED.store(true, Ordering::SeqCst);
+    MASK.store(0, Ordering::SeqCst); // a switch may have come between
 }
 
 /// Makes the child of a fork look anew: with its parent's recording switched off, nothing else would start the child's own recorder, which may be
