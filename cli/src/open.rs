@@ -26,7 +26,7 @@ Examples:
 
 Exit status: 0 fetched, or ended by Ctrl-C; 2 the trace cannot be served.";
 
-/// Serves a trace to https://ui.perfetto.dev, on this machine only, until it was fetched or Ctrl-C.
+/// Serves a trace to ui.perfetto.dev, on this machine only, until it was fetched or Ctrl-C.
 ///
 /// Nothing is sent anywhere: the page's own program, running in the browser, reads the file from 127.0.0.1.
 #[derive(clap::Args)]

@@ -43,25 +43,22 @@ Exit status: that of COMMAND, 128 + the signal that ended it, 127 if it is not f
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 pub(crate) struct Arguments {
-    /// Run directory [default: SA_PROFILE_DIR, else profile_out/<time>]
+    /// Run directory (default: SA_PROFILE_DIR, else `profile_out/<time>`)
     #[arg(short, long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Where the trace goes [default: <run directory>/trace.json]; `.gz` compresses
+    /// Where the trace goes (default: `<run directory>/trace.json`); `.gz` compresses
     #[arg(short, long, value_name = "FILE", conflicts_with = "no_merge", value_parser = environment::trace_file)]
     output: Option<PathBuf>,
-    /// What to record: a comma list of e2e, kernel, verbose [default: e2e,kernel]
+    /// What to record: a comma list of e2e, kernel, verbose (default: e2e,kernel)
     #[arg(long, value_name = "LEVELS", value_parser = environment::levels)]
     level: Option<String>,
-    /// Disk that each process may use for its fragments, in MB
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    max_mb: Option<u64>,
     /// Load this library into every process, before those in LD_PRELOAD; without PATH the one beside this program
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     preload: Option<Option<PathBuf>>,
     /// Leave the fragments as they are
     #[arg(long)]
     no_merge: bool,
-    /// Then serve the trace to https://ui.perfetto.dev, as `sa-profile open` does
+    /// Then serve the trace to ui.perfetto.dev, as `sa-profile open` does
     #[arg(long, conflicts_with = "no_merge")]
     open: bool,
     /// The command and its arguments
@@ -118,7 +115,6 @@ fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
         directory: directory.absolute()?,
         run,
         levels: arguments.level.clone(),
-        max_mb: arguments.max_mb,
         preload,
     };
     Ok((directory, settings))

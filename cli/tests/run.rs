@@ -392,14 +392,12 @@ fn a_path_that_cannot_be_a_run_directory_is_refused() {
 #[test]
 fn options_reach_the_processes_and_the_merge() {
     let ground = Ground::new();
-    let shown = "echo $SA_PROFILE_LEVEL $SA_PROFILE_MAX_MB $SA_PROFILE_DIR $SA_PROFILE_OUTPUT";
+    let shown = "echo $SA_PROFILE_LEVEL $SA_PROFILE_DIR $SA_PROFILE_OUTPUT";
     let script = format!("{shown}; '{}' one spans=3", worker());
     let mut command = ground.command(&[
         "run",
         "--level",
         "e2e",
-        "--max-mb",
-        "64",
         "-d",
         "out",
         "-o",
@@ -411,7 +409,7 @@ fn options_reach_the_processes_and_the_merge() {
     ]);
     let ended = Started::of(command.env("SA_PROFILE_OUTPUT", "elsewhere")).end();
     let directory = fs::canonicalize(ground.path("out")).unwrap();
-    assert_eq!(ended.stdout, format!("e2e 64 {}\n", directory.display()));
+    assert_eq!(ended.stdout, format!("e2e {}\n", directory.display()));
     let magic = fs::read(ground.path("t.json.gz")).unwrap();
     assert_eq!(magic[..2], [0x1f, 0x8b]);
     assert!(!ground.path("out/trace.json").exists() && !ground.path("elsewhere").exists());

@@ -13,8 +13,6 @@ pub(crate) struct Settings {
     pub(crate) run: String,
     /// Levels, if the user named any.
     pub(crate) levels: Option<String>,
-    /// Disk bound of each process in MB, if the user named one.
-    pub(crate) max_mb: Option<u64>,
     /// Library to load before the user's own.
     pub(crate) preload: Option<PathBuf>,
 }
@@ -37,9 +35,6 @@ impl Settings {
         ];
         if let Some(levels) = &self.levels {
             variables.push(("SA_PROFILE_LEVEL", Some(levels.into())));
-        }
-        if let Some(megabytes) = self.max_mb {
-            variables.push(("SA_PROFILE_MAX_MB", Some(megabytes.to_string().into())));
         }
         if let Some(library) = &self.preload {
             let all = preloads(library.as_os_str(), lookup("LD_PRELOAD"));
@@ -127,7 +122,6 @@ mod tests {
             directory: "/d".into(),
             run: "r".into(),
             levels: None,
-            max_mb: None,
             preload: None,
         }
     }
@@ -149,7 +143,7 @@ mod tests {
         assert_eq!(value(&variables, "SA_PROFILE_RUN"), Some(Some("r".into())));
         assert_eq!(value(&variables, "SA_PROFILE_MAIN_PID"), Some(None));
         assert_eq!(value(&variables, "SA_PROFILE_OUTPUT"), Some(None));
-        for untouched in ["SA_PROFILE_LEVEL", "SA_PROFILE_MAX_MB", "LD_PRELOAD"] {
+        for untouched in ["SA_PROFILE_LEVEL", "LD_PRELOAD"] {
             assert_eq!(value(&variables, untouched), None, "{untouched}");
         }
     }
@@ -158,7 +152,6 @@ mod tests {
     fn options_become_variables_and_preloads_stay() {
         let settings = Settings {
             levels: Some("e2e".into()),
-            max_mb: Some(7),
             preload: Some("/l.so".into()),
             ..settings()
         };
@@ -172,10 +165,6 @@ mod tests {
             assert_eq!(
                 value(&variables, "SA_PROFILE_LEVEL"),
                 Some(Some("e2e".into()))
-            );
-            assert_eq!(
-                value(&variables, "SA_PROFILE_MAX_MB"),
-                Some(Some("7".into()))
             );
         }
     }
