@@ -27,15 +27,18 @@ impl Ahead {
         Ahead { end }
     }
 
-    /// Prepares for a write from `from` to `to`. Where it cannot be done the write tells what is wrong, and the next step tries again.
-    pub(crate) fn reach(&mut self, file: RawFd, from: u64, to: u64, limit: u64) {
+    /// Prepares for a write from `from` to `to`; tells whether that took time. Where it cannot be done the write tells what is wrong, and the next
+    /// step tries again.
+    pub(crate) fn reach(&mut self, file: RawFd, from: u64, to: u64, limit: u64) -> bool {
         if to <= self.end {
-            return;
+            return false;
         }
         self.end = to.saturating_add(STEP_BYTES);
-        if self.end <= limit {
+        let wanted = self.end <= limit;
+        if wanted {
             let _ = fd::reserve(file, from, self.end - from); // it is only for speed
         }
+        wanted
     }
 
     /// Gives back what lies beyond the end of the file, `size`.

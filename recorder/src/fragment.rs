@@ -308,12 +308,14 @@ impl Place {
         let wanted = parts.iter().map(|part| part.len()).sum::<usize>();
         let limit = fd::file_size_limit();
         // Nothing stands between this look and the write: the host may close the number and open its own file at any time.
-        let size = self.look().map_err(|error| cause_of(&error))?;
+        let mut size = self.look().map_err(|error| cause_of(&error))?;
         if size.saturating_add(wanted as u64) > limit {
             return Err(Cause::FileSizeLimit);
         }
-        let end = size + wanted as u64;
-        self.ahead.reach(self.file, size, end, limit);
+        let reach = size + wanted as u64;
+        if self.ahead.reach(self.file, size, reach, limit) {
+            size = self.look().map_err(|error| cause_of(&error))?;
+        }
         let written = loop {
             match fd::write_vectored(self.file, &parts) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -322,7 +324,7 @@ impl Place {
         };
         if written == wanted {
             self.torn = false;
-            self.size = end;
+            self.size = size + wanted as u64;
             return Ok(());
         }
         // Only this process writes here: what was cut short can be taken back. Where it cannot, the next write ends the torn line.
