@@ -124,6 +124,7 @@ fn the_cleaning_keeps_as_many_old_runs_as_asked_and_the_newest_ones() {
 fn of_two_crashed_runs_the_one_that_recorded_last_is_kept() {
     let dir = scratch();
     let mut main = script(dir.path());
+    assert_eq!(main.who()["main"], true); // before the other starts, which else might come first
     let mut worker = script(dir.path());
     for (live, label) in [(&mut main, "main"), (&mut worker, "worker")] {
         live.ask(&format!("spans {label} 10"));
