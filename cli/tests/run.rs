@@ -276,13 +276,16 @@ fn an_interrupt_from_the_terminal_reaches_each_process_once() {
     }
     let ground = Ground::new();
     let notes = ground.path("notes");
+    // `exec`: a shell that waited in between would die of the signal and hang up on the group.
     let line = format!(
-        "'{}' run -d out -- '{}' one spans=1 signals='{}'",
+        "exec '{}' run -d out -- '{}' one spans=1 signals='{}'",
         program::PROGRAM,
         worker(),
         notes.display()
     );
-    let started = Started::of(ground.plain("script").args(["-qefc", &line, "/dev/null"]));
+    let mut script = ground.plain("script");
+    script.env("SHELL", "/bin/sh");
+    let started = Started::of(script.args(["-qefc", &line, "/dev/null"]));
     started.wait_until(|| fs::read_to_string(&notes).is_ok_and(|notes| notes == "ready\n"));
     started.type_in(b"\x03");
     started.wait_until(|| fs::read_to_string(&notes).unwrap().contains("SIGINT\n"));
