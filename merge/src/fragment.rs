@@ -7,10 +7,11 @@
     reason = "mapping a file is the only way to read 1 GB without a copy or heap"
 )]
 
+use crate::removal::{Removal, removal};
 use crate::ring::{Ring, RingBytes, recover};
 use memmap2::{Mmap, UncheckedAdvice};
 use sa_recorder::format::{
-    FRAGMENT_RECORD, FRAGMENT_SUFFIX, FragmentHeader, Metadata, RING_SUFFIX, VERSION,
+    FRAGMENT_RECORD, FragmentHeader, Metadata, RING_SUFFIX, VERSION, stem_and_segment,
 };
 use std::fs::File;
 use std::io::{self, Read};
@@ -50,6 +51,8 @@ pub(crate) struct Fragment {
     pub(crate) id: FileId,
     pub(crate) content: Content,
     pub(crate) header: Option<FragmentHeader>,
+    /// What it says of removed segments.
+    pub(crate) removal: Option<Removal>,
 }
 
 /// What lay beside a fragment.
@@ -123,11 +126,15 @@ impl Fragment {
         let id = FileId::of(&file.metadata()?);
         let content = Content::open(file)?;
         let header = read_header(content.bytes());
+        let removal = header
+            .as_ref()
+            .and_then(|header| removal(content.bytes(), header));
         Ok(Fragment {
             path: path.to_owned(),
             id,
             content,
             header,
+            removal,
         })
     }
 }
@@ -143,18 +150,7 @@ pub(crate) fn read_header(bytes: &[u8]) -> Option<FragmentHeader> {
 
 /// The ring's path beside a fragment: `<stem>.ring`, without the number of the segment.
 pub(crate) fn ring_path(fragment: &Path) -> Option<PathBuf> {
-    let stem = fragment
-        .file_name()?
-        .to_str()?
-        .strip_suffix(FRAGMENT_SUFFIX)?;
-    let stem = match stem.rsplit_once(".s") {
-        Some((before, number))
-            if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) =>
-        {
-            before
-        }
-        _ => stem,
-    };
+    let (stem, _) = stem_and_segment(fragment.file_name()?.to_str()?)?;
     Some(fragment.with_file_name(format!("{stem}{RING_SUFFIX}")))
 }
 

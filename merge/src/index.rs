@@ -6,6 +6,7 @@ use crate::recording::StreamKey;
 use crate::scan::{Found, Part, scan_part};
 use sa_recorder::format::{
     ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, FRAGMENT_RECORD, LOSS_RECORD, Metadata,
+    REMOVED_RECORD, RemovedStreams,
 };
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
@@ -67,6 +68,8 @@ pub(crate) struct Index {
     pub(crate) unfinished: u64,
     pub(crate) anchor: Option<Anchor>,
     pub(crate) ended: bool,
+    /// The recorder has stopped keeping events.
+    pub(crate) stopped: bool,
     pub(crate) places: Places,
 }
 
@@ -91,6 +94,7 @@ impl Index {
         self.unfinished += later.unfinished;
         self.anchor = better(self.anchor, later.anchor);
         self.ended |= later.ended;
+        self.stopped |= later.stopped;
         self.places.append(&later.places);
     }
 }
@@ -104,6 +108,15 @@ fn better(one: Option<Anchor>, other: Option<Anchor>) -> Option<Anchor> {
     }
 }
 
+/// The records that the trace leaves out.
+const OWN_RECORDS: [&str; 5] = [
+    FRAGMENT_RECORD,
+    ANCHOR_RECORD,
+    REMOVED_RECORD,
+    BLOCK_RECORD,
+    END_RECORD,
+];
+
 /// Tells whether an event is one of the format's own records, which the trace leaves out.
 #[inline]
 pub(crate) fn is_left_out(event: &Event<'_>) -> bool {
@@ -115,9 +128,7 @@ fn own_record(event: &Event<'_>) -> Option<&'static str> {
     if !name.starts_with(b"sa_") {
         return None;
     }
-    [FRAGMENT_RECORD, ANCHOR_RECORD, BLOCK_RECORD, END_RECORD]
-        .into_iter()
-        .find(|own| own.as_bytes() == name)
+    OWN_RECORDS.into_iter().find(|own| own.as_bytes() == name)
 }
 
 /// Indexes parts of a file.
@@ -191,6 +202,7 @@ impl Indexer {
     fn metadata(&mut self, event: &Event<'_>) -> bool {
         match own_record(event) {
             Some(END_RECORD) => self.index.ended = true,
+            Some(REMOVED_RECORD) => self.removed(event),
             Some(ANCHOR_RECORD) => {
                 let anchor = serde_json::from_slice::<Metadata<Anchor>>(event.line).ok();
                 self.index.anchor = better(self.index.anchor, anchor.map(|record| record.args));
@@ -202,6 +214,16 @@ impl Indexer {
             }
         }
         false
+    }
+
+    /// Positions that went with removed segments.
+    fn removed(&mut self, event: &Event<'_>) {
+        let record = serde_json::from_slice::<Metadata<RemovedStreams>>(event.line).ok();
+        let streams = record.map(|record| record.args.streams).unwrap_or_default();
+        let explained = streams
+            .into_iter()
+            .map(|(slot, generation, to)| ((slot, generation), 0..to));
+        self.index.explained.extend(explained);
     }
 
     fn name(&mut self, event: &Event<'_>) {
@@ -245,10 +267,13 @@ impl Indexer {
             generation: Option<u32>,
             from: Option<u64>,
             to: Option<u64>,
+            #[serde(default)]
+            stopped: bool,
         }
         let Ok(Record { args: loss }) = serde_json::from_slice(event.line) else {
             return;
         };
+        self.index.stopped |= loss.stopped;
         // A clamped duration is told the same way, but its event is there.
         if loss.cause != "clamped" {
             self.index.lost_events = self.index.lost_events.saturating_add(loss.events);

@@ -18,6 +18,18 @@ pub(crate) struct Input {
     pub(crate) path: PathBuf,
     /// Whether it was named itself; a link among listed files is not followed.
     pub(crate) named: bool,
+    /// Whether it was found in a directory: then all segments of its fragment are wanted.
+    pub(crate) in_directory: bool,
+}
+
+impl Input {
+    pub(crate) fn in_directory(path: PathBuf) -> Input {
+        Input {
+            path,
+            named: false,
+            in_directory: true,
+        }
+    }
 }
 
 /// What the paths led to.
@@ -110,6 +122,7 @@ fn one_path(path: &Path, named: bool, runs: &Runs, inputs: &mut Inputs) {
         inputs.files.push(Input {
             path: path.to_owned(),
             named,
+            in_directory: false,
         });
     }
 }
@@ -261,10 +274,7 @@ fn select(directory: &Path, candidates: Vec<Candidate>, runs: &Runs, inputs: &mu
     let mut files = BTreeSet::new();
     for candidate in &candidates {
         if wanted(candidate) {
-            files.insert(Input {
-                path: candidate.path.clone(),
-                named: false,
-            });
+            files.insert(Input::in_directory(candidate.path.clone()));
         } else {
             *left_out
                 .entry(candidate.run.clone().unwrap_or_default())

@@ -31,12 +31,14 @@ pub mod json;
 pub mod line;
 mod merge;
 mod number;
+mod open;
 mod order;
 mod output;
 mod patch;
 mod plan;
 mod pypto;
 mod recording;
+mod removal;
 mod report;
 pub mod ring;
 #[cfg(test)]

@@ -2,11 +2,10 @@
 
 use crate::blocks::split;
 use crate::copy::Job;
-use crate::damage::Kind;
-use crate::death::is_dead_here;
-use crate::fragment::{FileId, Fragment, RingFile, read_front, read_header, read_ring, ring_path};
+use crate::fragment::FileId;
 use crate::index::Index;
-use crate::input::{self, Input, Inputs};
+use crate::input::{self, Inputs};
+use crate::open::open;
 use crate::output::Destination;
 use crate::plan::Plan;
 use crate::recording::{Assembly, Recording};
@@ -17,9 +16,7 @@ use crate::source::{by_recording, chunks, index, sources};
 use crate::tally::tell_sources;
 use crate::{Error, Options, Runs};
 use rayon::prelude::*;
-use sa_recorder::format::FragmentHeader;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Merges fragments into one trace.
 ///
@@ -69,73 +66,6 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
         settle_all(&recordings, &assemblies, &indexes, &mut report);
     }
     Ok(report)
-}
-
-/// Opens everything: each ring before its fragments, for what is flushed meanwhile is then in the fragment; and before each ring it
-/// asks whether its process is dead, for a process that dies later may have recorded more than the copy of its ring.
-fn open(inputs: &Inputs, report: &mut Report) -> Vec<Recording> {
-    for (path, why) in &inputs.unreadable {
-        report.add_damage(path, 0, Kind::Unreadable, Some(why.clone()));
-    }
-    let mut snapshots = snapshots(&inputs.files);
-    let mut groups: Vec<(Option<String>, Option<PathBuf>, Vec<Fragment>)> = Vec::new();
-    let mut known: BTreeSet<FileId> = BTreeSet::new();
-    let mut by_nonce: HashMap<String, usize> = HashMap::new();
-    for file in &inputs.files {
-        let fragment = match Fragment::open(&file.path, file.named) {
-            Ok(fragment) => fragment,
-            Err(error) => {
-                report.add_damage(&file.path, 0, Kind::Unreadable, Some(error.to_string()));
-                continue;
-            }
-        };
-        if !known.insert(fragment.id) {
-            continue;
-        }
-        let key = fragment.header.as_ref().map(recorder_key);
-        let group = key
-            .as_ref()
-            .and_then(|key| by_nonce.get(key).copied())
-            .unwrap_or(groups.len());
-        if group == groups.len() {
-            by_nonce.extend(key.clone().map(|key| (key, group)));
-            groups.push((key, ring_path(&file.path), Vec::new()));
-        }
-        groups[group].2.push(fragment);
-    }
-    let recordings = groups.into_iter().map(|(key, ring_path, mut fragments)| {
-        fragments.sort_by_key(|fragment| fragment.header.as_ref().map(|header| header.segment));
-        let snapshot = ring_path.as_ref().and_then(|path| snapshots.remove(path));
-        let (dead, ring) = snapshot.unzip();
-        let was_dead = key.is_some() && dead.flatten() == key;
-        Recording::new(fragments, ring_path, ring, was_dead)
-    });
-    recordings.collect()
-}
-
-/// The rings of fragments by their paths, each with the recorder that was dead before its ring was copied.
-fn snapshots(files: &[Input]) -> BTreeMap<PathBuf, (Option<String>, RingFile)> {
-    let mut snapshots = BTreeMap::new();
-    for file in files {
-        let Some(path) = ring_path(&file.path) else {
-            continue;
-        };
-        snapshots.entry(path).or_insert_with_key(|path| {
-            let front = read_front(&file.path, file.named).unwrap_or_default();
-            let dead = read_header(&front).filter(is_dead_here);
-            (dead.as_ref().map(recorder_key), read_ring(path))
-        });
-    }
-    snapshots
-}
-
-/// What tells recorders apart; fragments without a header stand for themselves.
-fn recorder_key(header: &FragmentHeader) -> String {
-    let (host, boot, nonce) = (&header.host, &header.boot_id, &header.nonce);
-    format!(
-        "{host}\0{boot}\0{}\0{}\0{}\0{nonce}",
-        header.pid_ns, header.pid, header.start_time
-    )
 }
 
 fn describe(options: &Options, inputs: &Inputs) -> String {

@@ -86,6 +86,27 @@ impl Recording {
             .and_then(|fragment| fragment.header.as_ref())
     }
 
+    /// Up to which position a stream was in removed segments, as the newest one that tells of any says.
+    fn removed_to(&self, (slot, generation): StreamKey) -> u64 {
+        let removals = self.fragments.iter().rev();
+        let newest = removals
+            .filter_map(|fragment| fragment.removal.as_ref())
+            .next();
+        let streams = newest.map_or(&[][..], |removal| &removal.streams);
+        let stream = streams
+            .iter()
+            .find(|stream| (stream.0, stream.1) == (slot, generation));
+        stream.map_or(0, |stream| stream.2)
+    }
+
+    /// Whether lines that came after the copy of the ring are in segments that are removed by now: then what was open in it may have ended there.
+    pub(crate) fn has_outlived_ring(&self) -> bool {
+        let slots = self.ring.iter().flat_map(|(ring, _)| &ring.slots);
+        slots
+            .into_iter()
+            .any(|slot| self.removed_to((slot.slot, slot.generation)) > slot.head)
+    }
+
     /// Whether a ring should be there unless the recording was ended.
     pub(crate) fn expects_ring(&self) -> bool {
         self.header()
@@ -100,7 +121,7 @@ impl Recording {
         for (segment, pieces) in pieces.iter().enumerate() {
             for (range, piece) in pieces {
                 match piece {
-                    Piece::Plain => work.plain(segment, range.clone()),
+                    Piece::Plain => work.outside(segment, range.clone()),
                     Piece::Complete(header) => work.complete(segment, range.clone(), header),
                     Piece::Broken(_) => {}
                 }
@@ -211,14 +232,37 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Lines outside of blocks. With a ring, the first bytes of a block header at the end of the file are a write that was under way.
+    /// Lines outside of blocks, but for what a newer segment tells better: of several records of removed segments the newest has them all.
+    fn outside(&mut self, segment: usize, range: Range<usize>) {
+        let fragments = &self.recording.fragments;
+        let told = fragments[segment]
+            .removal
+            .as_ref()
+            .map(|removal| removal.line.clone());
+        let newer = fragments[segment + 1..]
+            .iter()
+            .any(|newer| newer.removal.is_some());
+        match told.filter(|line| newer && range.start <= line.start && line.end <= range.end) {
+            Some(line) => {
+                self.keep(segment, range.start..line.start, false);
+                self.plain(segment, line.end..range.end);
+            }
+            None => self.plain(segment, range),
+        }
+    }
+
+    /// Keeps lines. With a ring, the first bytes of a block header at the end of the file are a write that was under way, and so is a torn line among
+    /// the first lines of the newest segment.
     fn plain(&mut self, segment: usize, range: Range<usize>) {
         let bytes = self.bytes(segment);
         let last = line_start(bytes, range.end, range.start);
         let tail = &bytes[last..range.end];
+        let newest = segment > 0 && segment + 1 == self.recording.fragments.len();
         let under_way = self.recording.ring.is_some()
             && range.end == bytes.len()
-            && (BLOCK_START.starts_with(tail) || tail.starts_with(BLOCK_START));
+            && (BLOCK_START.starts_with(tail)
+                || tail.starts_with(BLOCK_START)
+                || newest && range.start == 0 && !tail.ends_with(b"\n"));
         let end = if under_way { last } else { range.end };
         self.keep(segment, range.start..end, false);
     }
@@ -261,6 +305,9 @@ impl<'a> Work<'a> {
                 .entry((slot.slot, slot.generation))
                 .or_default();
             stream.expected = stream.expected.max(slot.head);
+            stream
+                .covered
+                .add(0..self.recording.removed_to((slot.slot, slot.generation)));
             let body = 0..slot.bytes.len();
             let parts: Vec<Part> = stream
                 .covered
@@ -281,11 +328,13 @@ impl<'a> Work<'a> {
             .recording
             .header()
             .map_or(ring.pid, |header| header.pid);
+        let outlived = self.recording.has_outlived_ring();
         let open = ring
             .slots
             .iter()
             .flat_map(|slot| &slot.open)
             .chain(&ring.lanes)
+            .filter(|_| !outlived)
             .filter(|span| {
                 let start_ns = i64::try_from(span.start_ns).unwrap_or(i64::MAX);
                 !self.ended.contains(&(i64::from(span.tid), start_ns))
@@ -438,6 +487,7 @@ mod tests {
             id,
             content: Content::Owned(bytes),
             header: Some(header(7)),
+            removal: None,
         };
         let ring = ring.map(|range| {
             let (from, head) = (4 * range.start as u64, 4 * range.end as u64);

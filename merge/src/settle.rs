@@ -35,8 +35,8 @@ pub(crate) fn settle(recording: &Recording, assembly: &Assembly, last_ns: i64) -
         && remove_ring(ring_path, *ring_id).is_ok()
 }
 
-/// The blocks to append, each with its header; `None` if the ring holds anything that is no event.
-fn blocks(
+/// The blocks that settling appends, each with its header; `None` if the ring holds anything that is no event.
+pub(crate) fn blocks(
     header: &FragmentHeader,
     ring: &Ring,
     assembly: &Assembly,

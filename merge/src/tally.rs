@@ -80,7 +80,7 @@ fn tell_missing(recording: &Recording, assembly: &Assembly, index: &Index, repor
             report.add_damage(path(block.place.0), block.place.1, Kind::BadBlock, None);
         }
     }
-    for gap in &assembly.gaps {
+    for gap in assembly.gaps.iter().filter(|_| !index.stopped) {
         for range in unexplained(gap, index) {
             let detail = format!("slot {} bytes {}..{}", gap.stream.0, range.start, range.end);
             report.add_damage(path(gap.place.0), gap.place.1, Kind::Gap, Some(detail));

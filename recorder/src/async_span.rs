@@ -7,6 +7,7 @@ use crate::clock::now_ns;
 use crate::config::Level;
 use crate::format::LANE_BASE;
 use crate::format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
+use crate::names::lane_name_line;
 use crate::process::{self, Process};
 use crate::seat;
 use crate::site::Site;
@@ -94,11 +95,7 @@ impl Open {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if new {
-            process.tell(&seat::thread_name_line(
-                process.pid,
-                LANE_BASE + lane,
-                &format!("async {lane}"),
-            ));
+            process.tell(&lane_name_line(process.pid, lane));
         }
         let start_ns = now_ns();
         if let Some(entry) = process.ring.lane_entry(lane) {

@@ -2,12 +2,13 @@
 //!
 //! Only `trace.*.jsonl` and `trace.*.ring` of this host are touched, only plain files of this user; nothing is followed.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, SystemTime};
 
 use crate::config::Config;
-use crate::format::{FRAGMENT_SUFFIX, FragmentHeader, RING_SUFFIX, is_fragment_name, is_ring_name};
+use crate::format::{FragmentHeader, RING_SUFFIX, is_ring_name, segment_name, stem_and_segment};
 use crate::identity::Identity;
 use crate::owner::{is_owned, read_header};
 use crate::previous::{self, UNKNOWN_RUN, modified};
@@ -24,36 +25,69 @@ pub(crate) fn clean(config: &Config, identity: &Identity, directory: &Dir, run: 
         return;
     };
     let Ok(names) = fragments.names() else { return };
-    for name in &names {
-        let text = name.to_string_lossy();
-        if is_fragment_name(&text)
-            && let Some(header) = abandoned(&fragments, name, identity, run)
-        {
+    for (stem, segments) in by_stem(&names) {
+        if let Some(header) = abandoned(&fragments, (stem, &segments), identity, run) {
             let old = (run_of(header.as_ref()), header.as_ref());
-            let _ = previous::move_aside(config, directory, &fragments, name, old); // a later cleaning tries again
-        } else if is_ring_name(&text) {
-            remove_orphan(&fragments, name, &names);
+            let _ = previous::move_aside(config, directory, &fragments, (stem, &segments), old); // a later cleaning tries again
         }
     }
+    for name in names
+        .iter()
+        .filter(|name| is_ring_name(&name.to_string_lossy()))
+    {
+        remove_orphan(&fragments, name, &names);
+    }
     previous::forget_old_runs(config, &identity.host, directory);
+}
+
+/// The fragments among the names, each with the numbers of its segments.
+fn by_stem(names: &[OsString]) -> BTreeMap<&str, Vec<u32>> {
+    let mut all: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    let names = names.iter().filter_map(|name| name.to_str());
+    for (stem, segment) in names.filter_map(stem_and_segment) {
+        all.entry(stem).or_default().push(segment);
+    }
+    all.values_mut()
+        .for_each(|segments| segments.sort_unstable());
+    all
 }
 
 /// The header, if any, of a fragment that may be moved; `None` if it is of this run, of another host, owned, or not ours.
 fn abandoned(
     fragments: &Dir,
-    name: &OsStr,
+    (stem, segments): (&str, &[u32]),
     identity: &Identity,
     run: &str,
 ) -> Option<Option<FragmentHeader>> {
-    let (file, _) = fragments.open_file(name, libc::O_RDONLY).ok()?;
-    let Some(header) = read_header(&file) else {
-        // The age first: taking the lock here would keep a process from it that has just made the file.
-        let copy = file.try_clone().ok()?;
-        return (is_old(copy) && fd::try_lock(file.as_raw_fd())).then_some(None);
-    };
-    let movable =
-        header.run != run && header.host == identity.host && !is_owned(&file, &header, identity);
-    movable.then_some(Some(header))
+    let mut found = None;
+    let mut nameless = Vec::new();
+    for segment in segments {
+        let name = segment_name(stem, *segment);
+        let Ok((file, _)) = fragments.open_file(OsStr::new(&name), libc::O_RDONLY) else {
+            continue;
+        };
+        match read_header(&file) {
+            Some(header) => {
+                let stays = header.run == run || header.host != identity.host;
+                if stays || is_owned(&file, &header, identity) {
+                    return None;
+                }
+                found = Some(header);
+            }
+            None => nameless.push(file),
+        }
+    }
+    // Its owner has the lock of the newest segment, which may be newer than the names.
+    let next = segment_name(stem, segments.last()? + 1);
+    if fragments.has(OsStr::new(&next)) {
+        return None;
+    }
+    if found.is_none() && nameless.is_empty() {
+        return None;
+    }
+    // The age first: taking the lock here would keep a process from it that has just made the file.
+    let left = |file: OwnedFd| file.try_clone().is_ok_and(is_old) && fd::try_lock(file.as_raw_fd());
+    (found.is_some() || nameless.into_iter().all(left)).then_some(found)
 }
 
 /// The folder of a fragment's run; a name that could be none is not used.
@@ -72,13 +106,17 @@ fn run_of(header: Option<&FragmentHeader>) -> &str {
 /// Removes a ring whose fragment is gone.
 fn remove_orphan(fragments: &Dir, name: &OsStr, names: &[OsString]) {
     let text = name.to_string_lossy();
-    let fragment = OsString::from(text.replace(RING_SUFFIX, FRAGMENT_SUFFIX));
+    let stem = text.strip_suffix(RING_SUFFIX).unwrap_or(&text);
+    let is_of_it = |name: &OsString| {
+        let name = name.to_string_lossy();
+        stem_and_segment(&name).is_some_and(|(of, _)| of == stem)
+    };
     let old = || {
         fragments
             .open_file(name, libc::O_RDONLY)
             .is_ok_and(|(file, _)| is_old(file))
     };
-    if !names.contains(&fragment) && old() {
+    if !names.iter().any(is_of_it) && old() {
         let _ = fragments.remove(name); // only tidying
     }
 }
@@ -96,7 +134,7 @@ pub(crate) mod testing {
 
     use super::*;
     use crate::format::{FRAGMENT_RECORD, RingKind, VERSION};
-    use crate::fragment::metadata_line;
+    use crate::preamble::metadata_line;
     use std::fs::{self, File};
     use std::path::PathBuf;
 
@@ -213,6 +251,71 @@ mod tests {
                 ground.path("previous/old/trace.5.jsonl").exists(),
                 stays,
                 "{what}"
+            );
+        }
+    }
+
+    #[test]
+    fn segments_move_together_with_their_ring_once_nobody_owns_the_newest() {
+        for (locked, grown, moves) in [
+            (false, false, true),
+            (true, false, false),
+            (false, true, false),
+        ] {
+            let ground = Ground::new();
+            let live = FragmentHeader {
+                start_time: Identity::read().start_time,
+                ..header("old")
+            };
+            let names = ["s3.jsonl", "s4.jsonl", "ring"].map(|end| format!("trace.5.{end}"));
+            for name in &names[..2] {
+                drop(ground.write(&format!("fragments/{name}"), Some(&live), 100));
+            }
+            // What a kill leaves that comes when a segment was made and had no header yet.
+            let newest = ground.write("fragments/trace.5.s5.jsonl", None, 100);
+            assert!(!locked || fd::try_lock(newest.as_raw_fd()));
+            std::fs::write(ground.path("fragments/trace.5.ring"), "tail").unwrap();
+            if grown {
+                drop(ground.write("fragments/trace.5.s6.jsonl", Some(&live), 0));
+            }
+            let identity = Identity::read();
+            let directory = ground.directory();
+            let fragments = directory.open_folder("fragments").unwrap();
+            let segments = ("trace.5", &[3, 4, 5][..]);
+            if locked {
+                drop(ground.write("fragments/trace.5.s5.jsonl", Some(&live), 0));
+            }
+            let header = abandoned(&fragments, segments, &identity, "new");
+            assert_eq!(header.is_some(), moves, "locked {locked} grown {grown}");
+            let Some(header) = header else { continue };
+            let old = (run_of(header.as_ref()), header.as_ref());
+            previous::move_aside(&ground.config(1), &directory, &fragments, segments, old).unwrap();
+            for name in names.iter().map(String::as_str).chain(["trace.5.s5.jsonl"]) {
+                assert!(
+                    ground.path(&format!("previous/old/{name}")).exists(),
+                    "{name}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_ring_is_no_orphan_while_any_segment_is_there() {
+        for (segment, stays) in [
+            (Some("trace.5.s7.jsonl"), true),
+            (Some("trace.55.jsonl"), false),
+            (None, false),
+        ] {
+            let ground = Ground::new();
+            drop(ground.write("fragments/trace.5.ring", None, 100));
+            if let Some(name) = segment {
+                drop(ground.write(&format!("fragments/{name}"), Some(&header("new")), 0));
+            }
+            ground.clean();
+            assert_eq!(
+                ground.path("fragments/trace.5.ring").exists(),
+                stays,
+                "{segment:?}"
             );
         }
     }

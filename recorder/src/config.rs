@@ -17,6 +17,10 @@ pub(crate) const MAIN_PID: &str = "SA_PROFILE_MAIN_PID";
 pub(crate) const RUN: &str = "SA_PROFILE_RUN";
 /// Previous runs that the cleaning keeps.
 pub(crate) const OLD_RUNS: &str = "SA_PROFILE_OLD_RUNS";
+/// Disk bound of a process in MiB.
+pub(crate) const MAX_MB: &str = "SA_PROFILE_MAX_MB";
+/// What to keep at the disk bound.
+pub(crate) const KEEP: &str = "SA_PROFILE_KEEP";
 /// File mode, octal.
 pub(crate) const MODE: &str = "SA_PROFILE_MODE";
 /// `1` adds thread CPU time to spans.
@@ -26,6 +30,9 @@ pub(crate) const START: &str = "SA_PROFILE_START";
 
 const DEFAULT_DIR: &str = "profile_out";
 const LEVEL_WORDS: &str = "e2e, kernel, verbose";
+const DEFAULT_MAX_MB: u32 = 4096;
+/// A bound of fewer segments than four would throw away most of what it allows with each of them.
+const LEAST_MAX_MB: u32 = 4;
 
 /// How detailed an event is; a process records the levels its configuration names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -78,6 +85,16 @@ impl Levels {
     }
 }
 
+/// What a process keeps when it has used up its disk space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// What was recorded last: the oldest segments go.
+    #[default]
+    Last,
+    /// What was recorded first: the rest is only counted.
+    First,
+}
+
 /// What the environment asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -93,6 +110,10 @@ pub struct Config {
     pub main_pid: Option<u32>,
     /// Previous runs to keep.
     pub old_runs: usize,
+    /// Bytes that the segments of a process may have together.
+    pub max_bytes: u64,
+    /// What to keep when they have.
+    pub keep: Keep,
     /// Mode of files; directories add the search bits.
     pub mode: u32,
     /// Whether spans carry thread CPU time.
@@ -161,6 +182,12 @@ impl Config {
             old_runs: text(OLD_RUNS)
                 .and_then(|runs| number(OLD_RUNS, &runs, 10, &mut warnings))
                 .map_or(1, |runs| runs as usize),
+            max_bytes: text(MAX_MB)
+                .and_then(|bound| number(MAX_MB, &bound, 10, &mut warnings))
+                .map_or(max_bytes(DEFAULT_MAX_MB), |bound| {
+                    disk_bound(bound, &mut warnings)
+                }),
+            keep: text(KEEP).map_or(Keep::Last, |word| keep(&word, &mut warnings)),
             mode: text(MODE)
                 .and_then(|mode| file_mode(&mode, &mut warnings))
                 .unwrap_or(0o600),
@@ -249,6 +276,30 @@ fn number(name: &str, text: &str, radix: u32, warnings: &mut Vec<String>) -> Opt
         warnings.push(format!("{name}: expected {kind}, found {text:?}"));
     }
     parsed
+}
+
+fn max_bytes(mebibytes: u32) -> u64 {
+    u64::from(mebibytes) << 20
+}
+
+fn disk_bound(mebibytes: u32, warnings: &mut Vec<String>) -> u64 {
+    if mebibytes < LEAST_MAX_MB {
+        warnings.push(format!(
+            "{MAX_MB}: expected {LEAST_MAX_MB} or more, which is taken, found {mebibytes}"
+        ));
+    }
+    max_bytes(mebibytes.max(LEAST_MAX_MB))
+}
+
+fn keep(text: &str, warnings: &mut Vec<String>) -> Keep {
+    match text.to_ascii_lowercase().as_str() {
+        "last" => Keep::Last,
+        "first" => Keep::First,
+        _ => {
+            warnings.push(format!("{KEEP}: expected last or first, found {text:?}"));
+            Keep::Last
+        }
+    }
 }
 
 fn file_mode(text: &str, warnings: &mut Vec<String>) -> Option<u32> {
@@ -399,6 +450,9 @@ mod tests {
             (MAIN_PID, "-1"),
             (RUN, "../x"),
             (START, "off"),
+            (MAX_MB, "lots"),
+            (MAX_MB, "-1"),
+            (KEEP, "newest"),
         ] {
             let config = config(&[(DIR, "/a"), (name, value)]).unwrap();
             assert_eq!(config.warnings.len(), 1, "{name}={value}");
@@ -413,6 +467,18 @@ mod tests {
                 ),
                 (1, 0o600, false, None, None)
             );
+            assert_eq!((config.max_bytes, config.keep), (4096 << 20, Keep::Last));
+        }
+    }
+
+    #[test]
+    fn a_bound_too_small_is_raised_and_said() {
+        for (text, mebibytes, warned) in [("0", 4, 1), ("3", 4, 1), ("4", 4, 0), ("64", 64, 0)] {
+            let config = config(&[(DIR, "/a"), (MAX_MB, text)]).unwrap();
+            assert_eq!(
+                (config.max_bytes, config.warnings.len()),
+                (mebibytes << 20, warned)
+            );
         }
     }
 
@@ -425,6 +491,8 @@ mod tests {
             (CPU, "1"),
             (MAIN_PID, "42"),
             (RUN, "r-1"),
+            (MAX_MB, "100"),
+            (KEEP, "First"),
         ])
         .unwrap();
         assert_eq!(
@@ -432,5 +500,6 @@ mod tests {
             (3, 0o640, true, Some(42))
         );
         assert_eq!(config.run.as_deref(), Some("r-1"));
+        assert_eq!((config.max_bytes, config.keep), (100 << 20, Keep::First));
     }
 }

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use crate::flush::{self, Outcome};
 use crate::format::{END_RECORD, RingKind};
-use crate::fragment::metadata_line;
 use crate::loss::Cause;
+use crate::preamble::metadata_line;
 use crate::process::{self, Process};
 use crate::slot::Slot;
 use crate::wait::PATIENCE_NS;
@@ -35,15 +35,12 @@ impl Process {
         let idle = seat::wait_until_idle(self, 50_000_000);
         self.wake_helper();
         let end_ns = clock::now_ns() + PATIENCE_NS;
-        let flushed = self.flush_until(end_ns);
-        if !flushed {
-            self.give_up_memory(end_ns);
-        }
+        let flushed = self.flush_or_give_up(end_ns);
         if !(idle && flushed) || clock::now_ns() > end_ns {
             return; // the next merge settles what is left
         }
         open::close_all(self);
-        self.flush_until(end_ns);
+        self.flush_or_give_up(end_ns);
         let end = serde_json::json!({ "monotonic_ns": clock::now_ns() });
         self.tell(&metadata_line(self.pid, END_RECORD, end));
         if self.flush_until(end_ns)
@@ -56,12 +53,22 @@ impl Process {
         }
     }
 
-    /// Tells what is lost with the slots that no merge can read.
-    fn give_up_memory(&self, end_ns: u64) {
+    /// Flushes every slot. Where that fails it tells what is lost with the slots that no merge can read; once nothing more is kept, with every slot
+    /// but the process's own, which tells it.
+    fn flush_or_give_up(&self, end_ns: u64) -> bool {
+        if self.flush_until(end_ns) {
+            return true;
+        }
         let place = self.fragment.try_lock();
-        let cause = place.and_then(|place| place.failure());
-        let cause = cause.unwrap_or(Cause::WriteError);
-        for slot in self.ring.slots().filter(|slot| !slot.in_file) {
+        let (stopped, cause) =
+            place.map_or((false, None), |place| (place.is_stopped(), place.failure()));
+        let cause = if stopped {
+            Cause::DiskBound
+        } else {
+            cause.unwrap_or(Cause::WriteError)
+        };
+        let is_lost = |slot: &&Slot| !slot.in_file || stopped && slot.index > 0;
+        for slot in self.ring.slots().filter(is_lost) {
             while !slot.is_empty() {
                 let Some(events) = flush::drop_oldest(slot, cause) else {
                     break;
@@ -70,6 +77,7 @@ impl Process {
             }
         }
         self.tell_losses(end_ns);
+        stopped && self.flush_until(end_ns)
     }
 
     /// Whether the last write failed, as far as can be seen without waiting.

@@ -3,10 +3,12 @@
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
+use crate::block::Block;
 use crate::clock;
 use crate::format::{BlockHeader, MAX_HEADER_BYTES, block_sum, ring as layout};
-use crate::fragment::{Fragment, Place};
+use crate::fragment::Fragment;
 use crate::loss::{Cause, Loss};
+use crate::place::Place;
 use crate::process::Process;
 use crate::slot::{GENERATION, Slot};
 use crate::wait::{self, PATIENCE_NS};
@@ -98,11 +100,17 @@ fn flush_to(
         let lead = lead(block, place.size() + header.len() as u64);
         header.splice(0..0, std::iter::repeat_n(b'\n', lead));
         let padding = padding(rest, header.len() + len, len < lines.len());
-        if let Err(cause) = place.append(&header, block, padding) {
+        let block = Block {
+            of: Some((slot, from)),
+            header: &header,
+            lines: block,
+            padding,
+        };
+        if let Err(cause) = place.append(&block) {
             return Outcome::Failed(cause);
         }
         if slot.index > 0 {
-            fragment.add_to_count(block);
+            fragment.add_to_count(block.lines);
         }
         from += len as u64;
         slot.flushed().store(from, Ordering::Release);

@@ -34,6 +34,8 @@ pub const ANCHOR_RECORD: &str = "sa_anchor";
 pub const BLOCK_RECORD: &str = "sa_block";
 /// Name of the metadata record that a clean exit writes last.
 pub const END_RECORD: &str = "sa_end";
+/// Name of the metadata record that names the positions that went with removed segments.
+pub const REMOVED_RECORD: &str = "sa_removed";
 /// Name of the instant that tells of lost events.
 pub const LOSS_RECORD: &str = "sa_loss";
 /// Category of the records about the recording itself.
@@ -98,6 +100,17 @@ pub enum RingKind {
     File,
     /// In anonymous memory: what was not flushed dies with the process.
     Heap,
+}
+
+/// The args of an `sa_removed` record: up to which position each stream was in segments that are removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovedStreams {
+    /// The first segment that is not removed; the loss record says the same.
+    pub first: u32,
+    /// Events that went with the others; the loss record says the same.
+    pub events: u64,
+    /// Slot, generation, and the position after the last one removed.
+    pub streams: Vec<(u32, u32, u64)>,
 }
 
 /// The args of an `sa_anchor` record: one reading of the monotonic and the wall clock.
@@ -277,6 +290,27 @@ pub fn is_fragment_name(name: &str) -> bool {
         && name.len() > FRAGMENT_PREFIX.len() + FRAGMENT_SUFFIX.len() - 1
 }
 
+/// The file name of a segment; segment 0 has none in its name.
+pub fn segment_name(stem: &str, segment: u32) -> String {
+    match segment {
+        0 => format!("{stem}{FRAGMENT_SUFFIX}"),
+        segment => format!("{stem}.s{segment}{FRAGMENT_SUFFIX}"),
+    }
+}
+
+/// The stem, which a fragment's ring has too, and the segment that a fragment's file name says; `None` for any other name.
+pub fn stem_and_segment(name: &str) -> Option<(&str, u32)> {
+    let whole = name
+        .strip_suffix(FRAGMENT_SUFFIX)
+        .filter(|_| is_fragment_name(name))?;
+    let split = whole.rsplit_once(".s").and_then(|(stem, digits)| {
+        let number: u32 = digits.parse().ok()?;
+        (number > 0 && number.to_string() == digits && stem.len() > FRAGMENT_PREFIX.len())
+            .then_some((stem, number))
+    });
+    Some(split.unwrap_or((whole, 0)))
+}
+
 /// Tells whether a file name is a ring's: `trace.*.ring`.
 pub fn is_ring_name(name: &str) -> bool {
     name.starts_with(FRAGMENT_PREFIX) && name.ends_with(RING_SUFFIX)
@@ -343,5 +377,28 @@ mod tests {
                 && !is_fragment_name("trace.12.ring")
         );
         assert!(is_ring_name("trace.12.ring"));
+    }
+
+    #[test]
+    fn segments_have_the_stem_of_their_fragment() {
+        for (stem, segment, name) in [
+            ("trace.12", 0, "trace.12.jsonl"),
+            ("trace.12", 7, "trace.12.s7.jsonl"),
+            ("trace.12.9f86", 10, "trace.12.9f86.s10.jsonl"),
+        ] {
+            assert_eq!(segment_name(stem, segment), name);
+            assert_eq!(stem_and_segment(name), Some((stem, segment)));
+        }
+        for odd in [
+            "trace.7.s0",
+            "trace.7.s01",
+            "trace.7.sx",
+            "trace.s3",
+            "trace.7.s99999999999",
+        ] {
+            let name = format!("{odd}.jsonl");
+            assert_eq!(stem_and_segment(&name), Some((odd, 0)));
+        }
+        assert_eq!(stem_and_segment("trace.12.ring"), None);
     }
 }

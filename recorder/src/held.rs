@@ -11,6 +11,8 @@ pub(crate) const FRAGMENT: usize = 0;
 pub(crate) const RUN: usize = 1;
 /// Place of the ring's descriptor.
 pub(crate) const RING: usize = 2;
+/// Places of removed segments: open in a child, they would keep their blocks.
+pub(crate) const DOOMED: [usize; 2] = [3, 4];
 
 struct Held {
     file: AtomicI32,
@@ -28,7 +30,7 @@ impl Held {
     }
 }
 
-static HELD: [Held; 3] = [const { Held::none() }; 3];
+static HELD: [Held; 5] = [const { Held::none() }; 5];
 
 /// Notes a descriptor for the child of a later fork.
 pub(crate) fn hold(place: usize, file: RawFd, id: FileId) {

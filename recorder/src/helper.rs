@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::flush;
-use crate::fragment::anchor_line;
 use crate::pace::{Pace, SHORTEST_NS};
+use crate::preamble::anchor_line;
 use crate::process::Process;
 use crate::{clock, sys};
 
@@ -37,6 +37,7 @@ fn run(process: &'static Process) {
         let crowded = pace.at_ns < crowded_until;
         process.crowded.store(crowded, Ordering::Relaxed);
         flush_all(process, |slot| crowded && pace.is_fast(slot));
+        process.fragment.close_removed();
         // While the file takes nothing, slot 0 must not fill up: it would give up its oldest records. Losses wait in their slots, as sums.
         let told = !process.is_refused();
         if told && pace.at_ns >= next_anchor {

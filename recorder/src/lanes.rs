@@ -17,6 +17,11 @@ impl Lanes {
         (u32::try_from(self.taken.len() - 1).unwrap_or(0), true)
     }
 
+    /// How many lanes there are.
+    pub(crate) fn count(&self) -> u32 {
+        u32::try_from(self.taken.len()).unwrap_or(0)
+    }
+
     /// Gives a lane back.
     pub(crate) fn give_back(&mut self, lane: u32) {
         if let Some(taken) = self.taken.get_mut(lane as usize) {

@@ -38,14 +38,18 @@
 
 mod ahead;
 mod async_span;
+mod block;
+mod bound;
 mod cleaning;
 mod clock;
 mod config;
+mod contents;
 mod control;
 mod encode;
 mod event;
 mod finish;
 mod flush;
+mod folder;
 pub mod format;
 mod fragment;
 mod held;
@@ -54,16 +58,20 @@ mod identity;
 mod lanes;
 mod loss;
 mod macros;
+mod names;
 mod open;
 mod owner;
 mod pace;
 mod pen;
+mod place;
+mod preamble;
 mod previous;
 mod process;
 mod recorder;
 mod ring;
 mod run;
 mod seat;
+mod segment;
 mod site;
 mod slot;
 mod span;
@@ -77,7 +85,7 @@ mod writer;
 
 pub use async_span::AsyncSpan;
 pub use clock::now_ns;
-pub use config::{Config, Level, Levels, RunPaths};
+pub use config::{Config, Keep, Level, Levels, RunPaths};
 pub use event::{FlowId, FlowPhase, duration, flow};
 #[doc(hidden)]
 pub use event::{site_counter, site_instant};

@@ -12,6 +12,7 @@ pub(crate) enum Cause {
     WriteError,
     Busy,
     FragmentRemoved,
+    DiskBound,
     Signal,
     Threads,
     Clamped,
@@ -34,6 +35,7 @@ impl Cause {
             Cause::WriteError => "write_error",
             Cause::Busy => "busy",
             Cause::FragmentRemoved => "fragment_removed",
+            Cause::DiskBound => "disk_bound",
             Cause::Signal => "signal",
             Cause::Threads => "threads",
             Cause::Clamped => "clamped",
@@ -104,6 +106,24 @@ impl Loss {
 /// The record of events that never had a position.
 pub(crate) fn counted_line(pid: u32, at_ns: u64, cause: Cause, events: u64) -> String {
     record(pid, at_ns, cause, events, "")
+}
+
+/// The record of everything that went with removed segments: those below `first`.
+pub(crate) fn removed_line(
+    pid: u32,
+    first_ns: u64,
+    last_ns: u64,
+    events: u64,
+    first: u32,
+) -> String {
+    let span_us = last_ns.saturating_sub(first_ns) / 1000;
+    let place = format!(r#","span_us":{span_us},"first":{first}"#);
+    record(pid, first_ns, Cause::DiskBound, events, &place)
+}
+
+/// The record that nothing more is kept: what comes is told later, as far as it can be counted.
+pub(crate) fn stopped_line(pid: u32, at_ns: u64) -> String {
+    record(pid, at_ns, Cause::DiskBound, 0, r#","stopped":true"#)
 }
 
 fn record(pid: u32, at_ns: u64, cause: Cause, events: u64, place: &str) -> String {

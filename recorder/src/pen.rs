@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::block::Block;
 use crate::clock;
 use crate::encode::{Line, SLACK};
 use crate::flush::{self, Extent, Outcome, STEP_BYTES};
@@ -95,6 +96,11 @@ impl Pen {
             prefix_len: fixed_len,
             fixed_len,
         }
+    }
+
+    /// Position after the last line.
+    pub(crate) fn position(&self) -> u64 {
+        self.head
     }
 
     /// Publishes the position and how many spans are open.
@@ -249,7 +255,7 @@ impl Pen {
             && process
                 .fragment
                 .lock_until(clock::now_ns() + PATIENCE_NS)
-                .is_some_and(|mut place| place.append(b"", line, b"").is_ok());
+                .is_some_and(|mut place| place.append(&Block::line(line)).is_ok());
         if !taken {
             process.lost.count(Cause::TooLarge);
         }

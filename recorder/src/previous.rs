@@ -9,7 +9,9 @@ use std::os::fd::OwnedFd;
 use std::time::SystemTime;
 
 use crate::config::Config;
-use crate::format::{FRAGMENT_SUFFIX, FragmentHeader, PREVIOUS_DIR, RING_SUFFIX, is_fragment_name};
+use crate::format::{
+    FragmentHeader, PREVIOUS_DIR, RING_SUFFIX, is_fragment_name, segment_name, stem_and_segment,
+};
 use crate::owner::read_header;
 use crate::run::folder_mode;
 use crate::sys::dir::Dir;
@@ -19,33 +21,48 @@ pub(crate) const UNKNOWN_RUN: &str = "unknown";
 /// Such fragments kept for each previous run that is kept.
 const UNKNOWN_FRAGMENTS: usize = 8;
 
-/// Moves a fragment and its ring into `previous/<run>/`. The ring goes first: a kill in between leaves the fragment, and the next cleaning
-/// moves it beside its ring, while a ring left alone would look like that of a fragment somebody removed.
+/// Moves a fragment and its ring into `previous/<run>/`. The ring goes first: a kill in between leaves segments, and the next cleaning
+/// moves them beside their ring, while a ring left alone would look like that of a fragment somebody removed.
 pub(crate) fn move_aside(
     config: &Config,
     directory: &Dir,
     fragments: &Dir,
-    name: &OsStr,
+    (stem, segments): (&str, &[u32]),
     (run, header): (&str, Option<&FragmentHeader>),
 ) -> io::Result<()> {
     let mode = folder_mode(config.mode);
     let target = directory
         .create_folder(PREVIOUS_DIR, mode)?
         .create_folder(run, mode)?;
-    let text = name.to_string_lossy();
-    let stem = text.strip_suffix(FRAGMENT_SUFFIX).unwrap_or(&text);
     let ring = with(stem, RING_SUFFIX);
     let has_ring = fragments.open_file(&ring, libc::O_RDONLY).is_ok();
-    let taken = target.has(name) || (has_ring && target.has(&ring));
-    let new_stem = if taken {
-        format!("{stem}.{}", suffix(header))
-    } else {
-        stem.to_owned()
-    };
+    let long = format!("{stem}.{}", suffix(header));
+    let is_taken = segments
+        .iter()
+        .any(|segment| target.has(&named(stem, *segment)))
+        || (has_ring && target.has(&ring))
+        || is_begun(&target, &long);
+    let new_stem = if is_taken { &long } else { stem };
     if has_ring {
-        fragments.move_to(&ring, &target, &with(&new_stem, RING_SUFFIX))?;
+        fragments.move_to(&ring, &target, &with(new_stem, RING_SUFFIX))?;
     }
-    fragments.move_to(name, &target, &with(&new_stem, FRAGMENT_SUFFIX))
+    let mut moves = segments.iter().map(|segment| {
+        fragments.move_to(&named(stem, *segment), &target, &named(new_stem, *segment))
+    });
+    moves.try_for_each(|moved| moved)
+}
+
+fn named(stem: &str, segment: u32) -> OsString {
+    OsString::from(segment_name(stem, segment))
+}
+
+/// Whether a move that was cut in two has left something of this stem.
+fn is_begun(target: &Dir, stem: &str) -> bool {
+    let is_of_it = |name: OsString| {
+        let name = name.to_string_lossy();
+        stem_and_segment(&name).is_some_and(|(of, _)| of == stem)
+    };
+    target.names().unwrap_or_default().into_iter().any(is_of_it)
 }
 
 fn with(stem: &str, suffix: &str) -> OsString {
@@ -94,7 +111,7 @@ impl OldRun {
     fn keep_newest(&self, count: usize) {
         for (_, name) in self.fragments.iter().skip(count) {
             let text = name.to_string_lossy();
-            let stem = text.strip_suffix(FRAGMENT_SUFFIX).unwrap_or(&text);
+            let stem = stem_and_segment(&text).map_or(&*text, |(stem, _)| stem);
             let ring = with(stem, RING_SUFFIX);
             if self.folder.open_file(&ring, libc::O_RDONLY).is_ok() {
                 let _ = self.folder.remove(&ring); // only tidying
@@ -208,11 +225,11 @@ mod tests {
         let target = ("old", Some(&header));
         let fail = fs::create_dir(ground.path("previous/old/trace.5.0123456789abcdef.jsonl"));
         fail.unwrap();
-        let name = OsStr::new("trace.5.jsonl");
-        move_aside(&config, &directory, &fragments, name, target).unwrap_err();
+        let fragment = ("trace.5", &[0][..]);
+        move_aside(&config, &directory, &fragments, fragment, target).unwrap_err();
         assert!(ground.path("fragments/trace.5.jsonl").exists());
         fs::remove_dir(ground.path("previous/old/trace.5.0123456789abcdef.jsonl")).unwrap();
-        move_aside(&config, &directory, &fragments, name, target).unwrap();
+        move_aside(&config, &directory, &fragments, fragment, target).unwrap();
         for suffix in ["jsonl", "ring"] {
             let moved = format!("previous/old/trace.5.0123456789abcdef.{suffix}");
             assert!(ground.path(&moved).exists(), "{moved}");

@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock};
 
 use crate::config::{Config, Level, Levels};
 use crate::format::{FragmentHeader, RingKind, VERSION};
-use crate::fragment::{self, Folder, Fragment};
+use crate::fragment::{self, Fragment};
 use crate::identity::Identity;
 use crate::lanes::Lanes;
 use crate::loss::Counters;
@@ -219,10 +219,9 @@ impl Process {
             ..header(&identity, &run, nonce)
         };
         let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed) + 1;
-        let place = Folder::of(&config.paths);
         let lay_out = |file, kind| Ring::new(file, kind, epoch, nonce, identity.pid);
         let (fragment, ring) =
-            fragment::create_files(&folder, &place, &header, config.mode, lay_out).map_err(at)?;
+            fragment::create_files(&folder, &config, &header, lay_out).map_err(at)?;
         let alive = Map::wiped_by_fork().map_err(at)?.half(0);
         alive.store(1, Ordering::Relaxed);
         let process = Box::leak(Box::new(Process {
@@ -247,8 +246,7 @@ impl Process {
     }
 
     fn announce(&'static self, warnings: &[String]) {
-        let (file, id) = self.fragment.lock().descriptor();
-        held::hold(held::FRAGMENT, file, id);
+        self.fragment.lock().hold();
         let (file, id) = self.ring.descriptor();
         held::hold(held::RING, file, id);
         if let Some((file, id)) = self.run.lock {

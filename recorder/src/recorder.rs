@@ -72,7 +72,7 @@ impl Recorder {
         running().map(|process| process.config.paths.trace.clone())
     }
 
-    /// The path of this process's fragment.
+    /// The path of this process's fragment: of its first segment, which is removed when the disk bound is reached.
     pub fn fragment(self) -> Option<PathBuf> {
         running().map(Process::fragment_path)
     }

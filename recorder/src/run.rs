@@ -105,9 +105,13 @@ fn has_live_member(config: &Config, identity: &Identity, directory: &Dir, run: &
     let Ok(fragments) = fragments_folder(config, directory) else {
         return false;
     };
-    let names = fragments.names().unwrap_or_default();
-    names.iter().any(|name| {
-        is_fragment_name(&name.to_string_lossy()) && is_live_member(&fragments, name) == Some(true)
+    // A fragment may go on in a segment that was not there yet when the first names were read: then the second ones have it.
+    (0..2).any(|_| {
+        let names = fragments.names().unwrap_or_default();
+        names.iter().any(|name| {
+            is_fragment_name(&name.to_string_lossy())
+                && is_live_member(&fragments, name) == Some(true)
+        })
     })
 }
 

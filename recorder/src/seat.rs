@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
 
 use crate::loss::Cause;
+use crate::names::ThreadName;
 use crate::process::{self, Process};
 use crate::slot::Slot;
 use crate::writer::Writer;
@@ -158,8 +159,6 @@ unsafe extern "C" fn detach(seat: *mut libc::c_void) {
     let closed = enter(seat, |seat, _| {
         open::close_stack(seat.process, seat.slot);
         seat.slot.tid().store(0, Ordering::Release);
-        let name = seat.slot.thread_name.lock();
-        name.unwrap_or_else(PoisonError::into_inner).clear();
     });
     if closed.is_some() {
         seat.process.ring.free_slot(seat.slot); // only now: its next thread must find `busy` unset for good
@@ -170,19 +169,19 @@ unsafe extern "C" fn detach(seat: *mut libc::c_void) {
 pub(crate) fn set_thread_name(name: &str) {
     let name = cut_name(name);
     with(|seat, writer| {
-        name.clone_into(
-            &mut seat
-                .slot
-                .thread_name
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        let line = thread_name_line(
-            seat.process.pid,
-            seat.slot.tid().load(Ordering::Relaxed),
-            name,
-        );
+        let slot = seat.slot;
+        let tid = slot.tid().load(Ordering::Relaxed);
+        *slot
+            .thread_name
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = ThreadName {
+            tid,
+            name: name.to_owned(),
+        };
+        slot.set_named_until(None);
+        let line = thread_name_line(seat.process.pid, tid, name);
         writer.pen.append(&line, None);
+        slot.set_named_until(Some(writer.pen.position()));
     });
 }
 

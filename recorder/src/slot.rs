@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::format::ring as layout;
 use crate::loss::Loss;
+use crate::names::ThreadName;
 use crate::seat::Seat;
 use crate::sys::map::Map;
 
@@ -30,8 +31,10 @@ pub(crate) struct Slot {
     pub(crate) seat: AtomicPtr<Seat>,
     /// What had to be dropped here and was not told yet.
     pub(crate) loss: Mutex<Option<Loss>>,
-    /// Name of the thread that has the slot.
-    pub(crate) thread_name: Mutex<String>,
+    /// Name of the thread that has the slot, or had it last.
+    pub(crate) thread_name: Mutex<ThreadName>,
+    /// Position after the last line that is no event; the largest while one is being published.
+    named_until: AtomicU64,
 }
 
 /// The only generation a version 1 writer uses: positions run on over the life of a slot.
@@ -63,6 +66,7 @@ impl Slot {
             seat,
             loss: Mutex::default(),
             thread_name: Mutex::default(),
+            named_until: AtomicU64::new(0),
         }
     }
 
@@ -76,6 +80,17 @@ impl Slot {
     #[inline(always)]
     pub(crate) fn flushed(&self) -> &'static AtomicU64 {
         self.control.word(layout::SLOT_FLUSHED_AT)
+    }
+
+    /// From this position on every line is an event.
+    pub(crate) fn named_until(&self) -> u64 {
+        self.named_until.load(Ordering::Relaxed)
+    }
+
+    /// Says from which position on every line is an event; no position while a line that is none is being published.
+    pub(crate) fn set_named_until(&self, position: Option<u64>) {
+        self.named_until
+            .store(position.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     pub(crate) fn head(&self) -> u64 {

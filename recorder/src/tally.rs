@@ -1,6 +1,6 @@
 //! Counts what goes into the fragment, while a control asks for a number of events or steps: whole blocks, by those who write them.
 
-use memchr::{memchr_iter, memmem, memrchr};
+use memchr::{memmem, memrchr};
 
 use crate::encode::string;
 use crate::format::control::{Control, Steps, SwitchCause};
@@ -28,7 +28,7 @@ impl Tally {
     /// Counts the lines of a block.
     pub(crate) fn add(&mut self, lines: &[u8]) {
         if let Some(missing) = &mut self.events {
-            *missing = missing.saturating_sub(memchr_iter(b'\n', lines).count() as u64);
+            *missing = missing.saturating_sub(bytecount::count(lines, b'\n') as u64);
         }
         if let Some((finder, missing)) = &mut self.steps {
             let steps = finder.find_iter(lines).filter(|at| is_of_span(lines, *at));

@@ -1,13 +1,11 @@
-//! What a process records about itself, in slot 0: its names, anchors, and what was lost.
+//! What a process records about itself, in slot 0: its names and anchors, and what was lost.
 
 use std::sync::atomic::Ordering;
 
 use crate::clock;
 use crate::flush::append;
-use crate::fragment::{Removed, metadata_line};
 use crate::loss::{Cause, Loss, counted_line};
 use crate::process::Process;
-use crate::seat;
 use crate::slot::{GENERATION, OpenEntry};
 use crate::wait;
 
@@ -56,9 +54,7 @@ impl Process {
             self.tell_in_turn(counted_line(self.pid, now, cause, events).as_bytes());
         }
         let removed = self.fragment.try_lock();
-        let removed = removed.map(|mut place| place.take_removed());
-        let removed = removed.into_iter().flatten();
-        let events: u64 = removed.map(Removed::count_and_close).sum();
+        let events = removed.map_or(0, |mut place| place.take_removed());
         if events > 0 {
             self.tell_removed(events, now);
         }
@@ -80,37 +76,5 @@ impl Process {
             };
             self.tell_in_turn(loss.line(self.pid, slot.index, GENERATION).as_bytes());
         }
-        self.tell_names();
-    }
-
-    fn tell_names(&self) {
-        let name = wait::try_lock(&self.name).map(|name| name.clone());
-        if let Some(name) = name.filter(|name| !name.is_empty()) {
-            self.tell_in_turn(&self.name_line(&name));
-        }
-        for slot in self.ring.slots() {
-            let tid = slot.tid().load(Ordering::Relaxed);
-            let name = wait::try_lock(&slot.thread_name).map(|name| name.clone());
-            if let Some(name) = name.filter(|name| tid != 0 && !name.is_empty()) {
-                self.tell_in_turn(&seat::thread_name_line(self.pid, tid, &name));
-            }
-        }
-    }
-
-    /// Names the process; a later name renames it.
-    pub(crate) fn set_name(&self, name: &str) {
-        let name = seat::cut_name(name);
-        if let Some(mut kept) = wait::lock(&self.name) {
-            name.clone_into(&mut kept);
-        }
-        self.tell(&self.name_line(name));
-    }
-
-    fn name_line(&self, name: &str) -> Vec<u8> {
-        metadata_line(
-            self.pid,
-            "process_name",
-            serde_json::json!({ "name": name }),
-        )
     }
 }

@@ -59,6 +59,11 @@ impl EventArgs {
         self.t
     }
 
+    /// The text that the span carries.
+    pub fn pad(&self) -> Option<&str> {
+        self.pad.as_deref()
+    }
+
     /// Number of the span within its thread.
     pub fn number(&self) -> Option<u64> {
         self.n

@@ -5,6 +5,7 @@
 
 pub mod chance;
 pub mod host_support;
+pub mod kept;
 pub mod ledger;
 pub mod merged;
 pub mod order;

@@ -147,9 +147,15 @@ fn take_line<E: DeserializeOwned>(line: &Line<'_>, recording: &mut Recording<E>)
 
 fn is_own_metadata(value: &Value) -> bool {
     value["ph"] == "M"
-        && ["sa_fragment", "sa_anchor", "sa_block", "sa_end"]
-            .iter()
-            .any(|name| value["name"] == **name)
+        && [
+            "sa_fragment",
+            "sa_anchor",
+            "sa_removed",
+            "sa_block",
+            "sa_end",
+        ]
+        .iter()
+        .any(|name| value["name"] == **name)
 }
 
 fn is_unfinished(value: &Value) -> bool {
@@ -180,6 +186,12 @@ fn file_name(path: &Path) -> String {
     path.file_name()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
+}
+
+/// Tells whether a line is an `sa_removed` record.
+fn is_removal(line: &[u8]) -> bool {
+    let needle = br#""name":"sa_removed""#;
+    line.starts_with(br#"{"ph":"M""#) && line.windows(needle.len()).any(|window| window == needle)
 }
 
 /// Tells whether a line may be an `sa_loss` record.

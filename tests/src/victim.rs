@@ -29,6 +29,15 @@ impl Victim {
     ///
     /// If the directory, the progress file or the process cannot be made.
     pub fn start(program: &str, order: Order) -> io::Result<Self> {
+        Victim::start_with(program, order, &[])
+    }
+
+    /// Starts it like [`Victim::start`], with more variables.
+    ///
+    /// # Errors
+    ///
+    /// If the directory, the progress file or the process cannot be made.
+    pub fn start_with(program: &str, order: Order, variables: &[(&str, &str)]) -> io::Result<Self> {
         let home = tempfile::Builder::new().prefix("sa-victim-").tempdir()?;
         let file = home.path().join("progress");
         let progress = Progress::create(&file)?;
@@ -41,6 +50,7 @@ impl Victim {
         command
             .env("RUST_BACKTRACE", "0")
             .env("SA_PROFILE_DIR", home.path().join("run"))
+            .envs(variables.iter().copied())
             .arg(&file);
         command.args([
             &order.threads.to_string(),

@@ -27,6 +27,7 @@ mod perfetto;
 mod pypto;
 mod report;
 mod runs;
+mod segments;
 mod settle;
 mod times;
 mod usage;

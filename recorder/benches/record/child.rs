@@ -87,7 +87,9 @@ fn with_recorder(case: &Case, mut plan: Plan) -> Result<(), String> {
         disk::expected(plan) + extra
     };
     let written = match fragment {
-        Some(path) => disk::count(&path).map_err(|error| format!("{}: {error}", path.display()))?,
+        Some(path) => {
+            disk::count_segments(&path).map_err(|error| format!("{}: {error}", path.display()))?
+        }
         None => Written::default(),
     };
     print_disk(expected, written);

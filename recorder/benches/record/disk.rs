@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
+use sa_recorder::format::stem_and_segment;
+
 use crate::rounds::Plan;
 
 /// Bytes that a child writes and removes before it starts: the file's pages then come from memory this machine has touched.
@@ -41,6 +43,27 @@ pub(crate) fn count(path: &Path) -> std::io::Result<Written> {
         let ours = line.starts_with(br#"{"ph":"X""#) || line.starts_with(br#"{"ph":"i""#);
         written.events += u64::from(ours && contains(&line, br#""cat":"bench""#));
     }
+}
+
+/// Counts them in all segments of the fragment whose first one is `path`.
+pub(crate) fn count_segments(path: &Path) -> std::io::Result<Written> {
+    let stem = stem_of(path);
+    let mut all = Written::default();
+    for entry in std::fs::read_dir(path.parent().unwrap_or(Path::new(".")))? {
+        let path = entry?.path();
+        if stem_of(&path).is_some() && stem_of(&path) == stem {
+            let written = count(&path)?;
+            all.events += written.events;
+            all.bytes += written.bytes;
+        }
+    }
+    Ok(all)
+}
+
+/// The stem of a segment's name.
+fn stem_of(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.to_str()?;
+    Some(stem_and_segment(name)?.0)
 }
 
 fn contains(line: &[u8], word: &[u8]) -> bool {

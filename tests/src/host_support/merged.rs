@@ -91,6 +91,17 @@ impl Merged {
         )
     }
 
+    /// The names of the threads, each once, sorted.
+    pub fn thread_names(&self) -> Vec<String> {
+        let named = self
+            .events
+            .iter()
+            .filter(|event| event["name"] == "thread_name");
+        let names = named.filter_map(|event| event["args"]["name"].as_str());
+        let names: BTreeSet<String> = names.map(str::to_owned).collect();
+        names.into_iter().collect()
+    }
+
     /// The start of the first span of a label, in µs.
     pub fn start_us(&self, label: &str) -> f64 {
         let span = self

@@ -27,6 +27,8 @@ pub(super) struct Fragment {
 pub(super) struct Segment {
     /// File name.
     pub(super) name: String,
+    /// Number in its header.
+    pub(super) number: u64,
     /// Everything in the file.
     pub(super) bytes: Vec<u8>,
     /// Lines outside of blocks, without their newline.
@@ -44,13 +46,33 @@ impl Fragment {
         };
         for path in segment_paths(stem) {
             match fs::read(&path) {
+                // A segment that was being made when its process was killed means nothing yet.
+                Ok(bytes) if !bytes.contains(&b'\n') && !fragment.headers.is_empty() => {}
                 Ok(bytes) => fragment.add(Segment::cut(file_name(&path), bytes)),
                 Err(error) => fragment
                     .damage
                     .push(format!("unreadable {}: {error}", path.display())),
             }
         }
+        fragment.drop_removed();
         fragment
+    }
+
+    /// Drops the segments that the newest one says are removed, and what older ones say of that.
+    fn drop_removed(&mut self) {
+        let told: Vec<Option<(u64, Range<usize>)>> =
+            self.segments.iter().map(Segment::removal).collect();
+        let Some(newest) = told.iter().rposition(Option::is_some) else {
+            return;
+        };
+        let first = told[newest].as_ref().map_or(0, |told| told.0);
+        for (segment, told) in self.segments[..newest].iter_mut().zip(&told) {
+            let line = told.as_ref().map(|told| told.1.clone());
+            segment.plain.retain(|plain| Some(plain) != line.as_ref());
+        }
+        self.segments.retain(|segment| segment.number >= first);
+        self.headers
+            .retain(|header| header["segment"].as_u64() >= Some(first));
     }
 
     /// The first segment's header.
@@ -73,12 +95,17 @@ impl Fragment {
             .first()
             .map(|line| &segment.bytes[line.clone()]);
         let record: Option<Value> = first.and_then(|line| serde_json::from_slice(line).ok());
-        self.headers.extend(
-            record
-                .filter(|record| record["name"] == "sa_fragment")
-                .map(|record| record["args"].clone()),
-        );
-        self.segments.push(segment);
+        let header = record
+            .filter(|record| record["name"] == "sa_fragment")
+            .map(|record| record["args"].clone());
+        let number = header
+            .as_ref()
+            .and_then(|header| header["segment"].as_u64());
+        self.headers.extend(header);
+        self.segments.push(Segment {
+            number: number.unwrap_or(0),
+            ..segment
+        });
     }
 }
 
@@ -105,6 +132,28 @@ impl Segment {
         }
         segment.bytes = bytes;
         segment
+    }
+
+    /// What its first lines say of removed segments: the first that counts, and the line of the loss record.
+    fn removal(&self) -> Option<(u64, Range<usize>)> {
+        let first_block = self
+            .blocks
+            .first()
+            .map_or(self.bytes.len(), |block| block.range.start);
+        let first_lines = self.plain.iter().filter(|line| line.end < first_block);
+        let args = |line: &Range<usize>, name: &str| -> Option<Value> {
+            let value: Value = serde_json::from_slice(&self.bytes[line.clone()]).ok()?;
+            (value["name"] == name).then(|| value["args"].clone())
+        };
+        let removed = first_lines
+            .clone()
+            .find_map(|line| args(line, "sa_removed"))?;
+        let (line, loss) = first_lines
+            .clone()
+            .find_map(|line| Some((line, args(line, "sa_loss")?)))?;
+        let first = removed["first"].as_u64()?;
+        let agree = loss["first"] == first && loss["events"] == removed["events"];
+        (agree && (1..=self.number).contains(&first)).then(|| (first, line.clone()))
     }
 
     /// Every line of the file but block headers, in blocks or not.

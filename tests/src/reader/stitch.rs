@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::blocks::{BLOCK_START, Block};
 use super::fragment::{Fragment, Segment, lines_of};
-use super::is_loss;
 use super::ring::{Ring, Snapshot};
+use super::{is_loss, is_removal};
 
 /// A whole line and where it was found.
 #[derive(Debug)]
@@ -76,20 +76,28 @@ pub(super) fn stitch<'a>(fragment: &'a Fragment, ring: &'a Ring, alive: bool) ->
     let mut out = Stitched::default();
     let snapshot = usable(fragment, ring, &mut out.damage);
     for segment in &fragment.segments {
-        let whole = segment
-            .plain
-            .iter()
-            .filter(|range| !torn_without_loss(segment, range, alive, snapshot.is_some()));
+        let newest = fragment
+            .segments
+            .last()
+            .is_some_and(|last| last.number == segment.number);
+        let being_made =
+            newest && segment.number > 0 && snapshot.is_some() && segment.blocks.is_empty();
+        let whole = segment.plain.iter().filter(|range| {
+            !torn_without_loss(segment, range, alive || being_made, snapshot.is_some())
+        });
         out.lines
             .extend(whole.map(|range| line(segment, range.clone())));
     }
     let mut streams = complete_blocks(fragment, &mut out.lines);
+    explain_removals(&mut streams, &out.lines);
     if let Some(snapshot) = snapshot {
         add_ring(snapshot, fragment, &mut streams, &mut out);
     }
     add_incomplete(fragment, alive, &mut streams, &mut out);
     explain_losses(&mut streams, &out.lines);
-    report_gaps(fragment, snapshot, &mut streams, &mut out.damage);
+    if !has_stopped(&out.lines) {
+        report_gaps(fragment, snapshot, &mut streams, &mut out.damage);
+    }
     out
 }
 
@@ -243,6 +251,20 @@ fn add_incomplete<'a>(
     }
 }
 
+/// Counts the positions that were in removed segments as accounted for; a ring that was copied before may hold them still.
+fn explain_removals(streams: &mut BTreeMap<StreamKey, Coverage>, lines: &[Line<'_>]) {
+    for line in lines.iter().filter(|line| is_removal(line.bytes)) {
+        let value: Value = serde_json::from_slice(line.bytes).unwrap_or_default();
+        let removed = value["args"]["streams"].as_array();
+        for stream in removed.into_iter().flatten() {
+            let number = |at: usize| stream[at].as_u64();
+            if let (Some(slot), Some(generation), Some(to)) = (number(0), number(1), number(2)) {
+                streams.entry((slot, generation)).or_default().add(0..to);
+            }
+        }
+    }
+}
+
 /// Counts the positions that `sa_loss` records name as accounted for.
 fn explain_losses(streams: &mut BTreeMap<StreamKey, Coverage>, lines: &[Line<'_>]) {
     for line in lines.iter().filter(|line| is_loss(line.bytes)) {
@@ -256,6 +278,15 @@ fn explain_losses(streams: &mut BTreeMap<StreamKey, Coverage>, lines: &[Line<'_>
             streams.entry((slot, generation)).or_default().add(from..to);
         }
     }
+}
+
+/// Tells whether the recorder has stopped keeping events, which explains whatever is missing.
+fn has_stopped(lines: &[Line<'_>]) -> bool {
+    let mut losses = lines.iter().filter(|line| is_loss(line.bytes));
+    losses.any(|line| {
+        serde_json::from_slice::<Value>(line.bytes)
+            .is_ok_and(|value| value["args"]["stopped"] == true)
+    })
 }
 
 /// Reports the positions of each stream that nothing accounts for, up to its highest block or the ring's `flushed`.

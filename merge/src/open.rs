@@ -1,0 +1,287 @@
+//! The found files → recordings: each ring copied before its segments are opened, and those that come and go meanwhile.
+
+use crate::damage::Kind;
+use crate::death::is_dead_here;
+use crate::fragment::{FileId, Fragment, RingFile, read_front, read_header, read_ring, ring_path};
+use crate::input::{Input, Inputs};
+use crate::recording::Recording;
+use crate::report::Report;
+use crate::ring::Slot;
+use sa_recorder::format::{FragmentHeader, segment_name, stem_and_segment};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How often the segments of a recorder at full speed are listed again because one of them was removed meanwhile.
+const TRIES: u32 = 100;
+
+/// Opens everything: each ring before its fragments, for what is flushed meanwhile is then in the fragment; and before each ring it
+/// asks whether its process is dead, for a process that dies later may have recorded more than the copy of its ring.
+pub(crate) fn open(inputs: &Inputs, report: &mut Report) -> Vec<Recording> {
+    for (path, why) in &inputs.unreadable {
+        report.add_damage(path, 0, Kind::Unreadable, Some(why.clone()));
+    }
+    let mut groups = Groups::default();
+    for (stem, files) in by_stem(&inputs.files) {
+        let opened = Opened::of(&stem, &files);
+        for (path, error) in &opened.failed {
+            report.add_damage(path, 0, Kind::Unreadable, Some(error.to_string()));
+        }
+        groups.add(opened);
+    }
+    groups.recordings()
+}
+
+/// A fragment and its ring.
+pub(crate) struct Opened {
+    pub(crate) fragments: Vec<Fragment>,
+    pub(crate) failed: Vec<(PathBuf, io::Error)>,
+    pub(crate) ring_path: Option<PathBuf>,
+    pub(crate) ring: Option<RingFile>,
+    /// The recorder, if its process was dead before the ring was copied.
+    dead: Option<String>,
+}
+
+impl Opened {
+    /// Opens the files of one fragment; again if meanwhile its recorder has removed what it wrote after its ring was copied.
+    pub(crate) fn of(stem: &Path, files: &[Input]) -> Opened {
+        let mut opened = Opened::once(stem, files);
+        for _ in 0..TRIES {
+            if !opened.is_outlived() {
+                break;
+            }
+            let Some(files) = list(stem) else { break };
+            opened = Opened::once(stem, &files);
+        }
+        opened
+    }
+
+    fn once(stem: &Path, files: &[Input]) -> Opened {
+        let ring_path = ring_path(stem);
+        let dead = dead(files);
+        let ring = ring_path.as_deref().map(read_ring);
+        let mut segments = Segments::open(stem, files.to_vec());
+        let failed = std::mem::take(&mut segments.failed);
+        Opened {
+            fragments: segments.kept(),
+            failed,
+            ring_path,
+            ring,
+            dead,
+        }
+    }
+
+    /// Whether segments with lines that came after the copy of the ring are removed.
+    fn is_outlived(&self) -> bool {
+        let mut newest = self.fragments.iter().rev();
+        let removal = newest.find_map(|fragment| fragment.removal.as_ref());
+        let (Some(removal), Some(RingFile::Read(ring, _))) = (removal, &self.ring) else {
+            return false;
+        };
+        let is_beyond = |slot: &Slot| {
+            let mut streams = removal.streams.iter();
+            streams.any(|(number, generation, to)| {
+                (*number, *generation) == (slot.slot, slot.generation) && *to > slot.head
+            })
+        };
+        ring.slots.iter().any(is_beyond)
+    }
+}
+
+/// The files by their fragment, named by its first segment.
+pub(crate) fn by_stem(files: &[Input]) -> BTreeMap<PathBuf, Vec<Input>> {
+    let mut groups: BTreeMap<PathBuf, Vec<Input>> = BTreeMap::new();
+    for file in files {
+        let stem =
+            segment_of(&file.path).map(|(stem, _)| file.path.with_file_name(segment_name(stem, 0)));
+        let stem = stem.unwrap_or_else(|| file.path.clone());
+        groups.entry(stem).or_default().push(file.clone());
+    }
+    groups
+}
+
+/// Stem and segment of a fragment's file.
+fn segment_of(path: &Path) -> Option<(&str, u32)> {
+    stem_and_segment(path.file_name()?.to_str()?)
+}
+
+/// The recorder of the files if its process is dead.
+fn dead(files: &[Input]) -> Option<String> {
+    let header = |file: &Input| read_header(&read_front(&file.path, file.named).ok()?);
+    let header = files.iter().find_map(header)?;
+    is_dead_here(&header).then(|| recorder_key(&header))
+}
+
+/// What tells recorders apart; fragments without a header stand for themselves.
+fn recorder_key(header: &FragmentHeader) -> String {
+    let (host, boot, nonce) = (&header.host, &header.boot_id, &header.nonce);
+    format!(
+        "{host}\0{boot}\0{}\0{}\0{}\0{nonce}",
+        header.pid_ns, header.pid, header.start_time
+    )
+}
+
+/// The segments of one fragment.
+#[derive(Default)]
+struct Segments {
+    opened: Vec<Fragment>,
+    failed: Vec<(PathBuf, io::Error)>,
+}
+
+impl Segments {
+    /// Opens the files. Those that were found in a directory are listed again if more of them are there by now, and whenever one has gone that no newer
+    /// one tells of: its recorder goes on.
+    fn open(stem: &Path, mut files: Vec<Input>) -> Segments {
+        let in_directory = files.iter().all(|file| file.in_directory);
+        if in_directory && next(stem, &files).is_some_and(|path| path.exists()) {
+            files = list(stem).unwrap_or(files);
+        }
+        let mut segments = Segments::of(&files);
+        for _ in 0..TRIES {
+            if !in_directory || !segments.is_missing_one() {
+                break;
+            }
+            let Some(again) = list(stem).filter(|again| !again.is_empty()) else {
+                break;
+            };
+            segments = Segments::of(&again);
+        }
+        segments
+    }
+
+    fn of(files: &[Input]) -> Segments {
+        let mut segments = Segments::default();
+        for file in files {
+            match Fragment::open(&file.path, file.named) {
+                Ok(fragment) => segments.opened.push(fragment),
+                Err(error) => segments.failed.push((file.path.clone(), error)),
+            }
+        }
+        let number = |fragment: &Fragment| fragment.header.as_ref().map(|header| header.segment);
+        segments.opened.sort_by_key(number);
+        let first = segments.first();
+        segments.failed.retain(|(path, error)| {
+            let number = segment_of(path).map_or(u32::MAX, |(_, number)| number);
+            error.kind() != io::ErrorKind::NotFound || number >= first
+        });
+        segments
+    }
+
+    /// The first segment that counts, as the newest says.
+    fn first(&self) -> u32 {
+        let mut newest = self.opened.iter().rev();
+        newest
+            .find_map(|fragment| Some(fragment.removal.as_ref()?.first))
+            .unwrap_or(0)
+    }
+
+    fn is_missing_one(&self) -> bool {
+        let mut kinds = self.failed.iter().map(|(_, error)| error.kind());
+        kinds.any(|kind| kind == io::ErrorKind::NotFound)
+    }
+
+    /// Those that count: the recorder was about to remove the others, and tells of them as lost; and one that has no first line yet is being made.
+    fn kept(self) -> Vec<Fragment> {
+        let first = self.first();
+        let is_fragment = self.opened.iter().any(|fragment| fragment.header.is_some());
+        let counts = |fragment: &Fragment| match &fragment.header {
+            Some(header) => header.segment >= first,
+            None => !is_fragment || memchr::memchr(b'\n', fragment.content.bytes()).is_some(),
+        };
+        self.opened.into_iter().filter(counts).collect()
+    }
+}
+
+/// The segment that would come after the files.
+fn next(stem: &Path, files: &[Input]) -> Option<PathBuf> {
+    let last = files
+        .iter()
+        .filter_map(|file| segment_of(&file.path))
+        .map(|(_, number)| number)
+        .max()?;
+    let (stem_name, _) = segment_of(stem)?;
+    Some(stem.with_file_name(segment_name(stem_name, last.checked_add(1)?)))
+}
+
+/// The segments that are there now.
+fn list(stem: &Path) -> Option<Vec<Input>> {
+    let (name, _) = segment_of(stem)?;
+    let mut files = list_stems(stem.parent()?).ok()?;
+    files.retain(|file| segment_of(&file.path).is_some_and(|(of, _)| of == name));
+    Some(files)
+}
+
+/// The fragments' files in a folder, sorted.
+pub(crate) fn list_stems(folder: &Path) -> io::Result<Vec<Input>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if segment_of(&path).is_some() {
+            files.push(Input::in_directory(path));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// What was opened, by recorder.
+#[derive(Default)]
+struct Groups {
+    groups: Vec<Group>,
+    by_recorder: HashMap<String, usize>,
+    known: BTreeSet<FileId>,
+}
+
+struct Group {
+    recorder: Option<String>,
+    ring_path: Option<PathBuf>,
+    snapshot: Option<(Option<String>, RingFile)>,
+    fragments: Vec<Fragment>,
+}
+
+impl Groups {
+    /// Adds the segments of a fragment and its ring; a recorder that has others already has a ring.
+    fn add(&mut self, opened: Opened) {
+        let Opened {
+            fragments,
+            ring_path,
+            ring,
+            dead,
+            ..
+        } = opened;
+        let mut snapshot = ring.map(|ring| (dead, ring));
+        for fragment in fragments {
+            if !self.known.insert(fragment.id) {
+                continue;
+            }
+            let recorder = fragment.header.as_ref().map(recorder_key);
+            let known = recorder
+                .as_ref()
+                .and_then(|key| self.by_recorder.get(key).copied());
+            let group = known.unwrap_or(self.groups.len());
+            if group == self.groups.len() {
+                self.by_recorder
+                    .extend(recorder.clone().map(|key| (key, group)));
+                self.groups.push(Group {
+                    recorder,
+                    ring_path: ring_path.clone(),
+                    snapshot: snapshot.take(),
+                    fragments: Vec::new(),
+                });
+            }
+            self.groups[group].fragments.push(fragment);
+        }
+    }
+
+    fn recordings(self) -> Vec<Recording> {
+        let recording = |mut group: Group| {
+            let number =
+                |fragment: &Fragment| fragment.header.as_ref().map(|header| header.segment);
+            group.fragments.sort_by_key(number);
+            let (dead, ring) = group.snapshot.unzip();
+            let was_dead = group.recorder.is_some() && dead.flatten() == group.recorder;
+            Recording::new(group.fragments, group.ring_path, ring, was_dead)
+        };
+        self.groups.into_iter().map(recording).collect()
+    }
+}

@@ -1,0 +1,167 @@
+//! Fragments in several segments, of which old ones were removed (FORMAT.md §2.5).
+
+use crate::invocation::{Merged, RunDir};
+use crate::writer::line::stream;
+use crate::writer::{Fragment, Process, Ring, Slot};
+
+const PID: u32 = 90;
+
+fn span(number: u64) -> String {
+    let on = Process::new(PID).main_thread();
+    on.span(1_000_000 + number * 1_000, 500, &format!("s{number}"), "")
+}
+
+/// The position at which span `number` begins.
+fn position(number: u64) -> u64 {
+    (0..number)
+        .map(|number| span(number).len() as u64 + 1)
+        .sum()
+}
+
+/// The lines that tell of removed segments: those below `first` held the spans below `lost`.
+fn removal(first: u32, lost: u64) -> String {
+    let on = Process::new(PID).main_thread();
+    let streams = format!(
+        r#""first":{first},"events":{lost},"streams":[[1,0,{}]]"#,
+        position(lost)
+    );
+    let place = format!(r#","span_us":3,"first":{first}"#);
+    let loss = on.loss(1_000_000, "disk_bound", lost, &place);
+    format!("{}\n{loss}", on.metadata("sa_removed", &streams))
+}
+
+/// Segment `number`, which holds the spans `10 * number` to `10 * number + 9` and tells of those that were removed before it.
+fn segment(number: u32, first: u32) -> Fragment {
+    let process = Process::new(PID);
+    let mut segment = Fragment::foreign(PID);
+    segment.line(&process.header(number));
+    segment.line(&process.anchor(1_000_000));
+    let name = r#""name":"engine""#;
+    segment.line(&process.main_thread().metadata("process_name", name));
+    if first > 0 {
+        segment.line(&removal(first, 10 * u64::from(first)));
+    }
+    let from = 10 * u64::from(number);
+    let lines: Vec<String> = (from..from + 10).map(span).collect();
+    segment.block(1, position(from), &stream(&lines));
+    segment
+}
+
+fn put(dir: &RunDir, number: u32, segment: &Fragment) {
+    let name = match number {
+        0 => PID.to_string(),
+        number => format!("{PID}.s{number}"),
+    };
+    segment.write(&dir.fragments(), &name);
+}
+
+/// A run whose segments `there` exist, each telling what went before the one two before it.
+fn run(there: &[u32]) -> RunDir {
+    let dir = RunDir::new();
+    for number in there {
+        put(&dir, *number, &segment(*number, number.saturating_sub(2)));
+    }
+    dir
+}
+
+fn expect(merged: &Merged, spans: std::ops::Range<u64>, lost: u64, damage: u64) {
+    let mut names: Vec<String> = spans.map(|number| format!("s{number}")).collect();
+    names.extend((lost > 0).then(|| "sa_loss".to_owned()));
+    names.sort_unstable();
+    assert_eq!(merged.trace.names(), names);
+    let report = &merged.report;
+    assert_eq!(report.number("lost_events"), lost);
+    assert_eq!(
+        report.number("damage_total"),
+        damage,
+        "{}",
+        report.0["damage"]
+    );
+    assert_eq!(report.0["processes"].as_array().unwrap().len(), 1);
+    assert_eq!(report.0["processes"][0]["name"], "engine");
+}
+
+#[test]
+fn removed_segments_are_lost_events_and_no_damage() {
+    expect(&run(&[0, 1, 2]).merge(), 0..30, 0, 0);
+    let merged = run(&[3, 4, 5]).merge();
+    expect(&merged, 30..60, 30, 0);
+    let loss = merged.trace.named("sa_loss");
+    assert_eq!(
+        loss["args"]["first"], 3,
+        "the newest record is the one shown"
+    );
+}
+
+#[test]
+fn a_segment_declared_removed_does_not_count_though_it_is_there() {
+    expect(&run(&[2, 3, 4, 5]).merge(), 30..60, 30, 0);
+}
+
+#[test]
+fn a_segment_that_was_being_made_means_nothing() {
+    let header = Process::new(PID).header(6);
+    for torn in ["", &header[..50]] {
+        let dir = run(&[3, 4, 5]);
+        dir.put(&format!("{PID}.s6"), torn.as_bytes());
+        expect(&dir.merge(), 30..60, 30, 0);
+    }
+}
+
+#[test]
+fn a_kill_among_the_first_lines_of_a_segment_removes_nothing() {
+    let process = Process::with_ring(PID);
+    let whole = [process.header(6), process.anchor(1_000_000), removal(4, 40)].join("\n");
+    let cuts = process.header(6).len() + 1..=whole.len();
+    for end in cuts.step_by(7).chain([whole.len()]) {
+        let dir = run(&[3, 4, 5]);
+        dir.put(&format!("{PID}.s6"), &whole.as_bytes()[..end]);
+        let head = position(60);
+        let slot = |from| Slot {
+            from,
+            flushed: from,
+            ..Slot::default()
+        };
+        let mut ring = Ring::of(&Process::new(PID));
+        ring.slots = vec![slot(0), slot(head)];
+        ring.write_here(&dir.fragments());
+        expect(&dir.merge(), 30..60, 30, 0);
+    }
+}
+
+#[test]
+fn a_missing_segment_is_a_gap() {
+    let merged = run(&[3, 5]).merge();
+    let kept = (30..40).chain(50..60).map(|number| format!("s{number}"));
+    let mut names: Vec<String> = kept.chain(["sa_loss".to_owned()]).collect();
+    names.sort_unstable();
+    assert_eq!(merged.trace.names(), names);
+    assert_eq!(merged.report.kind("gap"), 1);
+    assert_eq!(merged.report.number("damage_total"), 1);
+}
+
+#[test]
+fn a_removal_that_does_not_agree_with_itself_removes_nothing() {
+    let dir = run(&[3, 4, 5]);
+    let mut newest = segment(5, 3);
+    let text = String::from_utf8(newest.bytes).unwrap();
+    newest.bytes = text
+        .replacen(r#""first":3"#, r#""first":5"#, 1)
+        .into_bytes();
+    put(&dir, 5, &newest);
+    let merged = dir.merge();
+    assert_eq!(merged.trace.names().len(), 32, "30 spans and both records");
+}
+
+#[test]
+fn once_stopped_nothing_missing_is_damage() {
+    let dir = RunDir::new();
+    let mut last = segment(0, 0);
+    let on = Process::new(PID).main_thread();
+    last.line(&on.loss(1_020_000, "disk_bound", 0, r#","stopped":true"#));
+    last.block(1, position(25), &stream(&[span(25)]));
+    put(&dir, 0, &last);
+    let merged = dir.merge();
+    assert_eq!(merged.report.number("damage_total"), 0);
+    assert_eq!(merged.trace.names().len(), 12);
+}

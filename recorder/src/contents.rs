@@ -1,0 +1,124 @@
+//! What a segment holds, counted while it is written: it is told when the segment is removed.
+
+use crate::loss::{Cause, is_metadata};
+
+/// How every loss record starts, up to the pid.
+const INSTANT: &[u8] = br#"{"ph":"i""#;
+
+/// What one segment holds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contents {
+    /// Bytes on disk.
+    pub(crate) bytes: u64,
+    /// Events, and those that its loss records tell of.
+    pub(crate) events: u64,
+    /// Up to which position it holds each slot, by slot; 0 where it holds nothing of it.
+    pub(crate) reached: Vec<u64>,
+    /// When it was begun, and when it was full.
+    pub(crate) began_ns: u64,
+    pub(crate) ended_ns: u64,
+}
+
+impl Contents {
+    /// Counts a block that was written: its slot and the position it ends at, unless it has none, and its events.
+    pub(crate) fn add(&mut self, block: Option<(u32, u64)>, events: u64) {
+        self.events += events;
+        let Some((slot, end)) = block else { return };
+        let slot = slot as usize;
+        if self.reached.len() <= slot {
+            self.reached.resize(slot + 1, 0);
+        }
+        self.reached[slot] = end;
+    }
+
+    /// Joins what was written later.
+    pub(crate) fn append(&mut self, later: &Contents) {
+        self.bytes += later.bytes;
+        self.events += later.events;
+        if self.reached.len() < later.reached.len() {
+            self.reached.resize(later.reached.len(), 0);
+        }
+        for (reached, later) in self.reached.iter_mut().zip(&later.reached) {
+            *reached = (*reached).max(*later);
+        }
+        if self.began_ns == 0 {
+            self.began_ns = later.began_ns;
+        }
+        self.ended_ns = later.ended_ns;
+    }
+}
+
+/// Counts the events of a block. `plain` says that every line is one: then no line is looked at.
+pub(crate) fn events(lines: &[u8], plain: bool) -> u64 {
+    if plain {
+        return bytecount::count(lines, b'\n') as u64;
+    }
+    lines.split(|byte| *byte == b'\n').map(event).sum()
+}
+
+/// The events that one line stands for: none if it is metadata, those that it tells of if it is a loss record.
+fn event(line: &[u8]) -> u64 {
+    if line.is_empty() || is_metadata(line) {
+        return 0;
+    }
+    if line.starts_with(INSTANT)
+        && let Some(events) = told(line)
+    {
+        return events;
+    }
+    1
+}
+
+/// The events that a loss record says are lost; those of clamped durations are not.
+fn told(line: &[u8]) -> Option<u64> {
+    let key = br#""name":"sa_loss","cat":"sa_profile","args":{"cause":""#;
+    let at = memchr::memmem::find(line, key)? + key.len();
+    let rest = &line[at..];
+    let (cause, rest) = rest.split_at(memchr::memchr(b'"', rest)?);
+    if cause == Cause::Clamped.name().as_bytes() {
+        return Some(0);
+    }
+    let digits = rest.strip_prefix(br#"","events":"#)?;
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.copied().try_fold(0u64, |value, digit| {
+        value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::{Loss, counted_line};
+
+    #[test]
+    fn losses_count_as_what_they_tell() {
+        let span = "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":5.250,\"dur\":1.000}\n";
+        let own = "{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":5.250,\"s\":\"t\",\"name\":\"sa_losses\",\"cat\":\"\"}\n";
+        let name = "{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\"}\n";
+        let loss = Loss {
+            cause: Cause::DiskFull,
+            from: 5,
+            to: 9,
+            events: 12,
+            first_ns: 1,
+            last_ns: 2,
+        };
+        let loss = loss.line(1, 0, 0);
+        let clamped = counted_line(1, 5, Cause::Clamped, 3);
+        let busy = counted_line(1, 5, Cause::Busy, 30);
+        for (line, count) in [
+            (span, 1),
+            (own, 1),
+            (name, 0),
+            (&loss, 12),
+            (&clamped, 0),
+            (&busy, 30),
+            ("\n", 0),
+        ] {
+            assert_eq!(events(line.as_bytes(), false), count, "{line}");
+        }
+        let all = [span, name, &loss, own].concat();
+        assert_eq!(events(all.as_bytes(), false), 14);
+        assert_eq!(events([span, own].concat().as_bytes(), true), 2);
+    }
+}

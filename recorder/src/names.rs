@@ -1,0 +1,67 @@
+//! The names in force: of the process, its threads and its lanes.
+
+use std::sync::atomic::Ordering;
+
+use crate::format::LANE_BASE;
+use crate::preamble::metadata_line;
+use crate::process::Process;
+use crate::seat;
+use crate::wait;
+
+/// The name of the thread that has a slot, or had it last.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadName {
+    pub(crate) tid: u32,
+    pub(crate) name: String,
+}
+
+impl Process {
+    /// The names in force, as lines. Nobody is waited for: who is changing a name is about to record it.
+    pub(crate) fn names(&self) -> Vec<u8> {
+        let name = wait::try_lock(&self.name).map(|name| name.clone());
+        let mut lines = name
+            .filter(|name| !name.is_empty())
+            .map_or_else(Vec::new, |name| self.name_line(&name));
+        let lanes = wait::try_lock(&self.lanes).map_or(0, |lanes| lanes.count());
+        (0..lanes).for_each(|lane| lines.extend(lane_name_line(self.pid, lane)));
+        // The kernel gives the tid of an ended thread to another one: that one's name comes after it.
+        for ended in [true, false] {
+            lines.extend(self.thread_names(ended));
+        }
+        lines
+    }
+
+    /// The names of the threads that have slots, or of those that have ended and left lines there that are not in the fragment yet.
+    fn thread_names(&self, ended: bool) -> Vec<u8> {
+        let mut lines = Vec::new();
+        for slot in self.ring.slots() {
+            let has_ended = slot.tid().load(Ordering::Relaxed) == 0;
+            if has_ended != ended || has_ended && slot.is_empty() {
+                continue;
+            }
+            if let Some(name) = wait::try_lock(&slot.thread_name).filter(|name| name.tid != 0) {
+                lines.extend(seat::thread_name_line(self.pid, name.tid, &name.name));
+            }
+        }
+        lines
+    }
+
+    /// Names the process; a later name renames it.
+    pub(crate) fn set_name(&self, name: &str) {
+        let name = seat::cut_name(name);
+        if let Some(mut kept) = wait::lock(&self.name) {
+            name.clone_into(&mut kept);
+        }
+        self.tell(&self.name_line(name));
+    }
+
+    fn name_line(&self, name: &str) -> Vec<u8> {
+        let name = serde_json::json!({ "name": name });
+        metadata_line(self.pid, "process_name", name)
+    }
+}
+
+/// The line that names a lane.
+pub(crate) fn lane_name_line(pid: u32, lane: u32) -> Vec<u8> {
+    seat::thread_name_line(pid, LANE_BASE + lane, &format!("async {lane}"))
+}

@@ -1,0 +1,327 @@
+//! Where a fragment goes on: its newest segment, and the step from one to the next. Whoever holds the lock on it writes.
+
+use std::ffi::OsStr;
+use std::io;
+
+use crate::block::Block;
+use crate::bound::{Bound, Removed};
+use crate::clock;
+use crate::contents::Contents;
+use crate::folder::Folder;
+use crate::format::{FragmentHeader, RING_SUFFIX, segment_name};
+use crate::held;
+use crate::loss::{Cause, stopped_line};
+use crate::preamble::preamble;
+use crate::run::folder_mode;
+use crate::segment::{Doomed, Found, Segment, cause_of};
+use crate::sys::dir::Dir;
+use crate::sys::fd::{self, FileId};
+
+/// How long a failed write is not repeated.
+const RETRY_NS: u64 = 1_000_000_000;
+/// The same where the descriptor was the trouble: the host has just closed it, and needs a moment to open its own files.
+const SOON_NS: u64 = 20_000_000;
+/// Taken names that are passed over.
+const TAKEN_NAMES: u32 = 64;
+
+/// The newest segment and what stands behind it.
+#[derive(Debug)]
+pub(crate) struct Place {
+    folder: Folder,
+    stem: String,
+    mode: u32,
+    header: FragmentHeader,
+    segment: Segment,
+    /// What the segment holds.
+    contents: Contents,
+    bound: Bound,
+    failed: Option<(u64, Cause)>,
+    /// A new segment that could not be begun is not tried again before.
+    turn_after_ns: u64,
+    /// Events in segments that somebody removed, not told yet.
+    removed: u64,
+    doomed: Vec<Doomed>,
+    stopped: Option<Stopped>,
+}
+
+/// Nothing but the process's own records is kept any more.
+#[derive(Debug)]
+struct Stopped {
+    /// Losses are told again then, and after twice the time.
+    tell_at_ns: u64,
+    pause_ns: u64,
+}
+
+impl Place {
+    /// Makes segment 0.
+    pub(crate) fn create(
+        folder: &Dir,
+        place: Folder,
+        stem: &str,
+        header: FragmentHeader,
+        mode: u32,
+        bound: Bound,
+    ) -> io::Result<Place> {
+        let text = preamble(&header, 0, bound.removed());
+        Ok(Place {
+            segment: Segment::create(folder, stem, 0, &text, mode)?,
+            folder: place,
+            stem: stem.to_owned(),
+            mode,
+            header,
+            contents: begun(),
+            bound,
+            failed: None,
+            turn_after_ns: 0,
+            removed: 0,
+            doomed: Vec::new(),
+            stopped: None,
+        })
+    }
+
+    /// Notes the open segment as the one that the child of a fork must close.
+    pub(crate) fn hold(&self) {
+        self.segment.hold();
+    }
+
+    /// The segment's size as far as is known.
+    pub(crate) fn size(&self) -> u64 {
+        self.segment.size()
+    }
+
+    /// Appends a block. What was cut short is repeated once as a whole.
+    pub(crate) fn append(&mut self, block: &Block<'_>) -> Result<(), Cause> {
+        if self.stopped.is_some() {
+            return self.append_stopped(block);
+        }
+        if let Some((at, cause)) = self.failed
+            && clock::now_ns() < at + retry_ns(cause)
+        {
+            return Err(cause);
+        }
+        let outcome = self.append_whole(block).or_else(|cause| {
+            if self.segment.is_torn() {
+                self.append_whole(block)
+            } else {
+                Err(cause)
+            }
+        });
+        self.failed = outcome.err().map(|cause| (clock::now_ns(), cause));
+        outcome
+    }
+
+    fn append_whole(&mut self, block: &Block<'_>) -> Result<(), Cause> {
+        let limit = fd::file_size_limit();
+        let mut end = self.bound.segment_bytes(limit);
+        // Nothing stands between this look and the write: the host may close the number and open its own file at any time.
+        let mut size = self.look().map_err(|error| cause_of(&error))?;
+        if size + self.wants(block) > end && self.turns() {
+            size = self.turn(size, block.len(), end)?;
+        }
+        if size.saturating_add(self.wants(block)) > limit {
+            return Err(Cause::FileSizeLimit);
+        }
+        end = end.min(limit);
+        self.segment
+            .write([block.header, block.lines, block.padding], size, end)?;
+        block.add_to(&mut self.contents);
+        Ok(())
+    }
+
+    /// The bytes of a block, and of the newline that ends a torn line before it.
+    fn wants(&self, block: &Block<'_>) -> u64 {
+        block.len() + u64::from(self.segment.is_torn())
+    }
+
+    /// Whether a full segment is followed by another: one that holds nothing yet is not, and for a while after that has failed.
+    fn turns(&self) -> bool {
+        let holds_something = self.contents.events > 0 || !self.contents.reached.is_empty();
+        holds_something && (self.turn_after_ns == 0 || clock::now_ns() >= self.turn_after_ns)
+    }
+
+    /// The segment's size, after making sure that the number is still our file and the file still has its name; else opens it again or starts another.
+    fn look(&mut self) -> io::Result<u64> {
+        match self.segment.look() {
+            Found::Here(size) => Ok(size),
+            Found::Closed => Err(io::Error::from_raw_os_error(libc::EBADF)),
+            Found::Away => {
+                let path = self.folder.file(&self.segment.name);
+                let reopened = self.segment.reopen(&path);
+                reopened.or_else(|_| self.restart())
+            }
+            Found::Removed => self.restart(),
+        }
+    }
+
+    /// Goes on in a new segment, telling what goes with the oldest ones before they go; gives the size of the segment to write to.
+    fn turn(&mut self, size: u64, wanted: u64, end: u64) -> Result<u64, Cause> {
+        let now_ns = clock::now_ns();
+        let mut full = self.contents.clone();
+        (full.bytes, full.ended_ns) = (size, now_ns);
+        let number = self.segment.number;
+        let Some(turn) = self.bound.turn(number, &full, end) else {
+            return Err(self.stop(size));
+        };
+        let begun = self.folder.open();
+        let begun =
+            begun.and_then(|folder| Ok((self.begin(&folder, number + 1, &turn.removed)?, folder)));
+        match begun {
+            Ok((segment, folder)) => {
+                std::mem::replace(&mut self.segment, segment).close();
+                self.segment.hold();
+                self.contents = begun_at(now_ns);
+                self.turn_after_ns = 0;
+                for number in self.bound.take(turn, number, full) {
+                    self.remove(&folder, number);
+                }
+                Ok(self.segment.size())
+            }
+            Err(error) if self.bound.is_exceeded(size + wanted, end) => Err(cause_of(&error)),
+            Err(_) => {
+                self.turn_after_ns = now_ns + RETRY_NS;
+                Ok(size)
+            }
+        }
+    }
+
+    /// Makes segment `number`, or the next one whose name is free.
+    fn begin(&self, folder: &Dir, number: u32, removed: &Removed) -> io::Result<Segment> {
+        let make = |number| {
+            let text = preamble(&self.header, number, removed);
+            Segment::create(folder, &self.stem, number, &text, self.mode)
+        };
+        let is_taken = |made: &io::Result<Segment>| {
+            made.as_ref()
+                .is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
+        };
+        let mut made = make(number);
+        for next in number + 1..number + TAKEN_NAMES {
+            if !is_taken(&made) {
+                break;
+            }
+            made = make(next);
+        }
+        made
+    }
+
+    /// Removes a segment that a newer one tells of.
+    fn remove(&mut self, folder: &Dir, number: u32) {
+        let name = segment_name(&self.stem, number);
+        let place = held::DOOMED.get(self.doomed.len());
+        self.doomed
+            .extend(Doomed::remove(folder, &name, place.copied()));
+    }
+
+    /// Starts the segment anew after somebody removed it, counting what was in it and in others that are gone with it; gives its size.
+    fn restart(&mut self) -> io::Result<u64> {
+        let folder = self.folder.create(folder_mode(self.mode))?;
+        let segment = self.begin(&folder, self.segment.number, self.bound.removed())?;
+        std::mem::replace(&mut self.segment, segment).close();
+        self.segment.hold();
+        if self.stopped.is_some() {
+            self.stop(self.segment.size());
+        }
+        let stem = &self.stem;
+        let is_there = |number| folder.has(OsStr::new(&segment_name(stem, number)));
+        self.removed += self.contents.events + self.bound.forget(is_there);
+        self.contents = begun();
+        Ok(self.segment.size())
+    }
+
+    /// Says that nothing more is kept, in the segment that is full.
+    fn stop(&mut self, size: u64) -> Cause {
+        let now_ns = clock::now_ns();
+        let line = stopped_line(self.header.pid, now_ns);
+        if let Err(cause) = self.segment.write([b"", line.as_bytes(), b""], size, 0) {
+            return cause;
+        }
+        self.stopped = Some(Stopped {
+            tell_at_ns: now_ns + RETRY_NS,
+            pause_ns: RETRY_NS,
+        });
+        Cause::DiskBound
+    }
+
+    /// Appends the process's own records, which tell what is lost from now on.
+    fn append_stopped(&mut self, block: &Block<'_>) -> Result<(), Cause> {
+        let limit = fd::file_size_limit();
+        let end = self.bound.segment_bytes(limit);
+        let size = self.size().saturating_add(self.wants(block));
+        if !block.is_own() || size > limit || self.bound.is_exceeded(size, end) {
+            return Err(Cause::DiskBound);
+        }
+        let size = self.look().map_err(|error| cause_of(&error))?;
+        self.segment
+            .write([block.header, block.lines, block.padding], size, 0)?;
+        if let Some(stopped) = &mut self.stopped {
+            stopped.pause_ns = stopped.pause_ns.saturating_mul(2);
+            stopped.tell_at_ns = clock::now_ns().saturating_add(stopped.pause_ns);
+        }
+        Ok(())
+    }
+
+    /// Takes the number of events in segments that somebody removed.
+    pub(crate) fn take_removed(&mut self) -> u64 {
+        std::mem::take(&mut self.removed)
+    }
+
+    /// Takes the removed segments that are still open.
+    pub(crate) fn take_doomed(&mut self) -> Vec<Doomed> {
+        std::mem::take(&mut self.doomed)
+    }
+
+    /// Why the last write failed, if it did; once nothing more is kept, that is why, but for the moments when losses are told.
+    pub(crate) fn failure(&self) -> Option<Cause> {
+        match &self.stopped {
+            Some(stopped) => (clock::now_ns() < stopped.tell_at_ns).then_some(Cause::DiskBound),
+            None => self.failed.map(|(_, cause)| cause),
+        }
+    }
+
+    /// Whether nothing more is kept.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.is_some()
+    }
+
+    /// Whether the segment has the name it was made with.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.segment.is_in_place()
+    }
+
+    /// Gives back the blocks beyond the segment's end: nothing more is written.
+    pub(crate) fn give_back_blocks(&mut self) {
+        self.segment.give_back_blocks();
+    }
+
+    /// Removes the ring's file.
+    pub(crate) fn remove_ring(&self, ring: FileId) {
+        let Ok(folder) = self.folder.open() else {
+            return;
+        };
+        let name = format!("{}{RING_SUFFIX}", self.stem);
+        let same = folder
+            .open_file(OsStr::new(&name), libc::O_RDONLY)
+            .is_ok_and(|(_, status)| status.id == ring);
+        if same {
+            let _ = folder.remove(OsStr::new(&name)); // a ring that stays is settled by the next merge
+        }
+    }
+}
+
+fn begun() -> Contents {
+    begun_at(clock::now_ns())
+}
+
+fn begun_at(began_ns: u64) -> Contents {
+    Contents {
+        began_ns,
+        ..Contents::default()
+    }
+}
+
+fn retry_ns(cause: Cause) -> u64 {
+    match cause {
+        Cause::WriteError => SOON_NS,
+        _ => RETRY_NS,
+    }
+}

@@ -1,0 +1,58 @@
+//! The first lines of a segment: with them it can be read when all older ones are gone.
+
+use crate::bound::Removed;
+use crate::clock;
+use crate::format::{
+    ANCHOR_RECORD, FRAGMENT_RECORD, FragmentHeader, Metadata, REMOVED_RECORD, RemovedStreams,
+};
+use crate::loss::removed_line;
+use crate::process;
+use crate::slot::GENERATION;
+
+/// Makes a metadata line.
+pub(crate) fn metadata_line<A: serde::Serialize>(pid: u32, name: &str, args: A) -> Vec<u8> {
+    let mut line = serde_json::to_vec(&Metadata::new(pid, name, args)).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// Makes an anchor line of now.
+pub(crate) fn anchor_line(pid: u32) -> Vec<u8> {
+    metadata_line(pid, ANCHOR_RECORD, clock::anchor())
+}
+
+/// The first lines of segment `number`: header, anchor, the names in force, and what went with removed segments. Its last line declares
+/// these removed, and they are removed after it: whenever a kill comes, a segment counts or is told as lost.
+pub(crate) fn preamble(header: &FragmentHeader, number: u32, removed: &Removed) -> Vec<u8> {
+    let (pid, mut header) = (header.pid, header.clone());
+    header.segment = number;
+    let mut text = metadata_line(pid, FRAGMENT_RECORD, header);
+    text.extend(anchor_line(pid));
+    if removed.first > 0 {
+        text.extend(metadata_line(pid, REMOVED_RECORD, streams(removed)));
+    }
+    text.extend(
+        process::existing()
+            .map(|process| process.names())
+            .unwrap_or_default(),
+    );
+    if removed.first > 0 {
+        let contents = &removed.contents;
+        let (began_ns, ended_ns) = (contents.began_ns, contents.ended_ns);
+        let line = removed_line(pid, began_ns, ended_ns, contents.events, removed.first);
+        text.extend_from_slice(line.as_bytes());
+    }
+    text
+}
+
+fn streams(removed: &Removed) -> RemovedStreams {
+    let reached = removed.contents.reached.iter().zip(0..);
+    let streams = reached.filter(|(reached, _)| **reached > 0);
+    RemovedStreams {
+        first: removed.first,
+        events: removed.contents.events,
+        streams: streams
+            .map(|(reached, slot)| (slot, GENERATION, *reached))
+            .collect(),
+    }
+}

@@ -1,0 +1,305 @@
+//! Bounded disk: the segments of a process stay within `SA_PROFILE_MAX_MB`, and whatever a kill cuts, a segment counts or is told as lost.
+#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use e2e::chance::{Chance, rounds};
+use e2e::host_support::{Found, Host, Merged, previous_runs, ring_files, scratch};
+use e2e::kept::{Kept, judge_kept};
+use e2e::ledger::{Seen, snapshot};
+use e2e::merged;
+use e2e::order::{Ending, Order, Pattern};
+use e2e::reader::read_dir_as;
+use e2e::victim::Victim;
+
+const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
+const HOST: &str = env!("CARGO_BIN_EXE_host");
+const MIB: u64 = 1 << 20;
+/// The least bound there is: four segments.
+const BOUND: (&str, &str) = ("SA_PROFILE_MAX_MB", "4");
+const FIRST: (&str, &str) = ("SA_PROFILE_KEEP", "first");
+
+fn bounded(threads: usize, variables: &[(&str, &str)]) -> Victim {
+    let order = Order {
+        threads,
+        pattern: Pattern::Flat,
+        ending: Ending::Never,
+    };
+    let mut victim = Victim::start_with(VICTIM, order, variables).unwrap();
+    victim.wait_ready().unwrap();
+    victim
+}
+
+/// The segments of a directory and the disk space of each.
+fn segments(dir: &Path) -> BTreeMap<PathBuf, u64> {
+    let entries = fs::read_dir(dir.join("fragments"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let paths = entries.map(|entry| entry.path());
+    let segments = paths.filter(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "jsonl")
+    });
+    let space = |path: &PathBuf| {
+        let metadata = fs::metadata(path).ok()?;
+        Some(metadata.len().max(metadata.blocks() * 512))
+    };
+    segments
+        .filter_map(|path| Some((path.clone(), space(&path)?)))
+        .collect()
+}
+
+/// The number of the newest segment.
+fn newest(dir: &Path) -> Option<(u32, PathBuf)> {
+    let numbered = segments(dir).into_keys().map(|path| {
+        let name = path.to_string_lossy();
+        let number = name
+            .rsplit_once(".s")
+            .map(|(_, end)| end.trim_end_matches(".jsonl"));
+        (number.map_or(0, |number| number.parse().unwrap()), path)
+    });
+    numbered.max()
+}
+
+/// Waits until this many segments were begun.
+fn wait_for_segments(dir: &Path, count: u32) {
+    let start = Instant::now();
+    while newest(dir).is_none_or(|(number, _)| number < count) {
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "no segment {count}"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The disk space of all segments at one moment: none came or went while it was taken.
+fn disk_space(dir: &Path) -> Option<u64> {
+    let (before, after) = (segments(dir), segments(dir));
+    before
+        .keys()
+        .eq(after.keys())
+        .then(|| before.values().sum())
+}
+
+/// Judges a dead victim's files by the second reader, by the merge, and by the second reader after it.
+fn judge_all(victim: &Victim) -> Kept {
+    let floor = snapshot(&victim.progress, victim.order.threads);
+    let read = || {
+        judge_kept(
+            &Seen::by_second_reader(read_dir_as(&victim.directory())),
+            &floor,
+        )
+    };
+    let mut kept = read();
+    let merge = merged::merge(&victim.directory(), &victim.scratch("trace.json"));
+    kept.wrong.extend(
+        judge_kept(&merge, &floor)
+            .wrong
+            .into_iter()
+            .map(|wrong| format!("merge: {wrong}")),
+    );
+    let again = read();
+    kept.wrong.extend(
+        again
+            .wrong
+            .into_iter()
+            .map(|wrong| format!("after the merge: {wrong}")),
+    );
+    kept
+}
+
+#[test]
+fn eight_threads_at_full_rate_stay_within_the_bound() {
+    let mut victim = bounded(8, &[BOUND]);
+    let (mut most, mut samples) = (0, 0);
+    let start = Instant::now();
+    let is_enough = |samples| {
+        let long = start.elapsed() > Duration::from_secs(2);
+        long && samples > 20 && newest(&victim.directory()).is_some_and(|(number, _)| number > 20)
+    };
+    while !is_enough(samples) {
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "{samples} samples"
+        );
+        if let Some(space) = disk_space(&victim.directory()) {
+            most = most.max(space);
+            samples += 1;
+        }
+    }
+    victim.kill().unwrap();
+    let kept = judge_all(&victim);
+    println!("BOUND 4 MiB threads=8 samples={samples} most={most} bytes: {kept}");
+    assert!(kept.removed > 10_000, "it was at the bound");
+    assert!(most <= 5 * MIB, "the bound and one segment");
+    assert!(kept.wrong.is_empty(), "{kept}");
+}
+
+#[test]
+fn a_kill_at_any_moment_of_a_switch_loses_only_whole_segments_that_are_told() {
+    let mut chance = Chance::new();
+    let (seed, count) = (chance.seed, rounds(10));
+    let mut all = Kept::default();
+    for round in 0..count {
+        let mut victim = bounded([1, 4, 8][round % 3], &[BOUND]);
+        wait_for_segments(&victim.directory(), 5);
+        std::thread::sleep(chance.pause(Duration::from_millis(200)));
+        victim.kill().unwrap();
+        let kept = judge_all(&victim);
+        if !kept.wrong.is_empty() {
+            println!("round {round}: kept in {}: {kept}", victim.keep().display());
+        }
+        all += kept;
+    }
+    println!("BOUND kills={count} seed={seed}: {all}");
+    assert!(all.removed > 0 && all.wrong.is_empty());
+}
+
+#[test]
+fn a_clean_exit_leaves_the_newest_segments_with_their_names_and_no_ring() {
+    let dir = scratch();
+    let host = Host::new(HOST).arguments(&["spans", "work", "200000"]);
+    let _outcome = host
+        .recorded_in(dir.path())
+        .variable(BOUND.0, BOUND.1)
+        .run()
+        .quiet();
+    assert!(disk_space(dir.path()).unwrap() <= 4 * MIB);
+    assert_eq!(ring_files(dir.path()), Vec::<PathBuf>::new());
+    let found = Found::in_dir(dir.path());
+    found.assert_accounted(200_000);
+    assert!(found.lost > 100_000 && found.recorded() > 10_000);
+    assert!(
+        found
+            .header_values("segment")
+            .iter()
+            .all(|segment| segment != "0")
+    );
+    let merged = Merged::newest(dir.path());
+    found.assert_merged(&merged);
+    assert_eq!(
+        merged.losses(),
+        1,
+        "one record tells of all that was removed"
+    );
+    assert_eq!(merged.thread_names(), ["host"]);
+}
+
+#[test]
+fn keeping_the_first_stops_at_the_bound_says_so_and_counts_the_rest() {
+    let dir = scratch();
+    let host = Host::new(HOST).arguments(&["spans", "work", "200000"]);
+    let host = host.recorded_in(dir.path()).variable(BOUND.0, BOUND.1);
+    let _outcome = host.variable(FIRST.0, FIRST.1).run().quiet();
+    assert!(disk_space(dir.path()).unwrap() <= 5 * MIB);
+    assert_eq!(ring_files(dir.path()), Vec::<PathBuf>::new());
+    let found = Found::in_dir(dir.path());
+    found.assert_accounted(200_000);
+    let kept = found.recorded();
+    assert!(
+        kept > 10_000 && found.work.iter().all(|work| work.index < kept),
+        "the first {kept}"
+    );
+    found.assert_merged(&Merged::newest(dir.path()));
+}
+
+#[test]
+fn keeping_the_first_and_killed_what_is_there_is_whole() {
+    let mut victim = bounded(4, &[BOUND, FIRST]);
+    wait_for_segments(&victim.directory(), 2);
+    std::thread::sleep(Duration::from_millis(300));
+    victim.kill().unwrap();
+    assert!(disk_space(&victim.directory()).unwrap() <= 5 * MIB);
+    let seen = Seen::by_second_reader(read_dir_as(&victim.directory()));
+    assert_eq!(seen.damage, Vec::<String>::new());
+    let merge = merged::merge(&victim.directory(), &victim.scratch("trace.json"));
+    assert_eq!(merge.damage, Vec::<String>::new());
+    assert_eq!(seen.spans.len(), merge.spans.len());
+    let again = Seen::by_second_reader(read_dir_as(&victim.directory()));
+    assert_eq!(
+        (again.damage, again.spans.len()),
+        (Vec::new(), seen.spans.len())
+    );
+}
+
+#[test]
+fn a_restart_moves_all_segments_of_the_crashed_run() {
+    let dir = scratch();
+    let host = |mode: &str, count: &str| {
+        let host = Host::new(HOST)
+            .arguments(&[mode, "work", count])
+            .recorded_in(dir.path());
+        host.variable(BOUND.0, BOUND.1).run()
+    };
+    host("killed", "200000");
+    assert!(segments(dir.path()).len() > 2 && ring_files(dir.path()).len() == 1);
+    let _next = host("spans", "100000").quiet();
+    assert_eq!(previous_runs(dir.path()).len(), 1);
+    let found = Found::in_previous(dir.path());
+    found.assert_accounted(200_000);
+    found.assert_merged(&Merged::previous(dir.path()));
+    let next = Found::in_dir(dir.path());
+    next.assert_accounted(100_000);
+    next.assert_merged(&Merged::newest(dir.path()));
+    assert!(disk_space(dir.path()).unwrap() <= 4 * MIB);
+}
+
+#[test]
+fn what_somebody_removes_of_several_segments_is_told() {
+    for all in [false, true] {
+        let dir = scratch();
+        let host = Host::new(HOST)
+            .arguments(&["script"])
+            .recorded_in(dir.path());
+        let mut host = host.variable(BOUND.0, BOUND.1).start();
+        host.ask("spans before 20000");
+        host.ask("flush");
+        let before = segments(dir.path());
+        assert!(before.len() > 2);
+        if all {
+            fs::remove_dir_all(dir.path()).unwrap();
+        } else {
+            fs::remove_file(newest(dir.path()).unwrap().1).unwrap();
+        }
+        host.ask("spans after 5000");
+        let _outcome = host.end();
+        let found = Found::in_dir(dir.path());
+        found.assert_accounted(25_000);
+        assert!(
+            found.lost > 0 && (found.lost == 20_000) == all,
+            "{}",
+            found.lost
+        );
+        found.assert_merged(&Merged::newest(dir.path()));
+    }
+}
+
+#[test]
+fn segments_avoid_a_limit_on_the_size_of_files() {
+    let dir = scratch();
+    let arguments = ["--limit", "fsize=1048576", "spans", "work", "50000"];
+    let _outcome = Host::new(HOST)
+        .arguments(&arguments)
+        .recorded_in(dir.path())
+        .run()
+        .quiet();
+    Found::in_dir(dir.path()).assert_exactly(&[("work", 50_000)]);
+    assert!(segments(dir.path()).len() > 5);
+}
+
+#[test]
+fn merging_a_run_at_full_rate_again_and_again_finds_no_damage() {
+    let mut victim = bounded(4, &[BOUND]);
+    for _ in 0..rounds(5) {
+        let seen = merged::merge(&victim.directory(), &victim.scratch("trace.json"));
+        assert_eq!(seen.damage, Vec::<String>::new());
+        assert!(!seen.spans.is_empty());
+    }
+    victim.kill().unwrap();
+}
