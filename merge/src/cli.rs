@@ -4,12 +4,14 @@ use clap::{ArgGroup, Parser, ValueEnum};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use trace_merge::{Error, Options, Output, Report, Runs, merge};
+use std::time::Duration;
+use trace_merge::{Error, Options, Output, Report, Runs, merge, parse_duration};
 
 const EXAMPLES: &str = "\
 Examples:
   trace-merge profile_out                        merge the newest run into profile_out/trace.json
   trace-merge -o trace.json.gz profile_out       the same, compressed
+  trace-merge --last 30s profile_out             only the last 30 seconds, as of a server that still runs
   trace-merge --previous profile_out             the run before it, as after a supervisor's restart
   trace-merge --report json -q run/ >report.json what was merged, damaged and lost, for scripts
   trace-merge -o - 'run/fragments/trace.*.jsonl' | gzip -9 >trace.json.gz
@@ -39,6 +41,10 @@ struct Arguments {
     /// Merge all runs into one trace
     #[arg(long)]
     all_runs: bool,
+    /// Merge only the last part of the run, such as 30s, 500ms or 2m: what ended before it is left out, a span that reaches into it is
+    /// whole and has `sa_cut` in its args, names and unfinished spans stay
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    last: Option<Duration>,
     /// Leave the inputs as they are: append nothing to the fragments of dead processes, remove no ring
     #[arg(long)]
     no_settle: bool,
@@ -99,6 +105,7 @@ fn options(
     let mut options = Options {
         threads: arguments.threads,
         settle: !arguments.no_settle,
+        last: arguments.last,
         ..Options::new(arguments.paths.clone())
     };
     if options.paths.is_empty() {

@@ -3,6 +3,8 @@
 //! Recordings of one boot share the clock but for the offset of their time namespace. Other boots and hosts are placed by the
 //! wall clock of their best anchor, which is as good as their clocks were set; the report says so.
 
+use crate::index::Index;
+use crate::recording::Recording;
 use sa_recorder::format::{Anchor, FragmentHeader};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -40,6 +42,30 @@ pub(crate) struct Reading<'a> {
 }
 
 impl Clocks {
+    /// Places the boots of all recordings.
+    pub(crate) fn of(recordings: &[Recording], indexes: &[Index]) -> Clocks {
+        let reading = recordings
+            .iter()
+            .zip(indexes)
+            .filter_map(|(recording, index)| {
+                Some(Reading {
+                    header: recording.header()?,
+                    anchor: index.anchor,
+                })
+            });
+        let readings: Vec<Reading<'_>> = reading.collect();
+        Clocks::new(&readings)
+    }
+
+    /// What brings each recording's times to one axis.
+    pub(crate) fn shifts_ns(recordings: &[Recording], indexes: &[Index]) -> Vec<i64> {
+        let clocks = Clocks::of(recordings, indexes);
+        recordings
+            .iter()
+            .map(|recording| clocks.shift_ns(recording.header()))
+            .collect()
+    }
+
     /// Places every boot; the reference is the main process's, else the first.
     pub(crate) fn new(readings: &[Reading<'_>]) -> Clocks {
         let mut walls: BTreeMap<Boot, Option<(i64, u64)>> = BTreeMap::new();

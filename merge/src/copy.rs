@@ -10,6 +10,7 @@ use crate::report::Report;
 use crate::scan::{Found, rescan_part, scan_part};
 use crate::sink::{Scratch, Sink, document_head, document_tail};
 use crate::source::{Chunk, Source};
+use crate::window::{Lies, lies, mark_cut};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -79,8 +80,18 @@ impl Job<'_> {
                 current = targets.get(&thread).map(|target| (thread, target));
             }
             let Some((_, target)) = current else { return };
+            let lies = chunk
+                .edge_ns
+                .map_or(Lies::Inside, |edge_ns| lies(&event, edge_ns));
+            if lies == Lies::Before {
+                return;
+            }
             out.extend_from_slice(b",\n");
+            let start = out.len();
             write_line(&event, target, shift_ns, out);
+            if lies == Lies::Across {
+                mark_cut(out, start);
+            }
         };
         for part in &chunk.parts {
             if chunk.plain && !part.trusted {
@@ -114,5 +125,6 @@ fn other_data(report: &Report) -> Value {
         "unfinished_spans": report.unfinished_spans,
         "lost_events": report.lost_events,
         "damage": report.damage_by_kind,
+        "window": report.window,
     })
 }

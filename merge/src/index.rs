@@ -97,6 +97,37 @@ impl Index {
         self.stopped |= later.stopped;
         self.places.append(&later.places);
     }
+
+    /// Forgets the events, but not what it knows by them.
+    pub(crate) fn forget_events(&mut self) {
+        self.threads.clear();
+        self.phases.clear();
+        self.unfinished = 0;
+    }
+
+    /// Adds the events of another index, and nothing else.
+    pub(crate) fn add_events(&mut self, other: Index) {
+        self.append(Index {
+            threads: other.threads,
+            phases: other.phases,
+            unfinished: other.unfinished,
+            ..Index::default()
+        });
+    }
+
+    /// The end of its last event; `None` if nothing in it has a time.
+    pub(crate) fn last_ns(&self) -> Option<i64> {
+        let timed = self
+            .threads
+            .values()
+            .filter(|activity| activity.first_ns != i64::MAX);
+        timed.map(|activity| activity.last_ns).max()
+    }
+
+    /// Whether it has events that are shown whatever their time: metadata and unfinished spans.
+    pub(crate) fn has_timeless(&self) -> bool {
+        self.unfinished > 0 || self.phases.contains_key(&b'M')
+    }
 }
 
 /// The anchor that is more certain, the earlier one if they are the same.
@@ -133,10 +164,20 @@ fn own_record(event: &Event<'_>) -> Option<&'static str> {
 
 /// Indexes parts of a file.
 pub(crate) fn index_parts(bytes: &[u8], parts: &[Part]) -> Index {
+    index_kept(bytes, parts, |_| true)
+}
+
+/// Indexes those events in parts of a file that `keeps` wants.
+pub(crate) fn index_kept(
+    bytes: &[u8],
+    parts: &[Part],
+    keeps: impl Fn(&Event<'_>) -> bool,
+) -> Index {
     let mut indexer = Indexer::default();
     for part in parts {
         scan_part(bytes, *part, |at, found| match found {
-            Found::Event(event) => indexer.event(&event),
+            Found::Event(event) if keeps(&event) => indexer.event(&event),
+            Found::Event(_) => {}
             Found::Damage(kind) => indexer.damage(at, kind),
         });
     }

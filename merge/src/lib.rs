@@ -22,6 +22,7 @@ mod clock;
 mod copy;
 mod damage;
 mod death;
+mod duration;
 mod flow;
 mod fragment;
 mod identity;
@@ -49,15 +50,19 @@ mod sink;
 mod source;
 pub mod survey;
 mod tally;
+mod window;
 mod words;
 
 pub use clock::Placement;
 pub use damage::{Damage, Kind};
+pub use duration::parse_duration;
 pub use merge::merge;
 pub use report::{InputReport, LeftOut, ProcessReport, Report};
+pub use window::WindowReport;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Which runs of a directory to merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -96,6 +101,8 @@ pub struct Options {
     pub runs: Runs,
     /// Worker threads, 0 for one per core.
     pub threads: usize,
+    /// Only the last part of the run, up to its newest event.
+    pub last: Option<Duration>,
     /// Whether fragments of dead processes are settled afterwards (FORMAT.md §4): their ring's contents appended, the ring removed.
     pub settle: bool,
 }

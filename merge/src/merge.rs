@@ -1,9 +1,9 @@
 //! The way from paths to a trace.
 
 use crate::blocks::split;
+use crate::clock::Clocks;
 use crate::copy::Job;
 use crate::fragment::FileId;
-use crate::index::Index;
 use crate::input::{self, Inputs};
 use crate::open::open;
 use crate::output::Destination;
@@ -14,6 +14,7 @@ use crate::settle::settle;
 use crate::sink::Sink;
 use crate::source::{by_recording, chunks, index, sources};
 use crate::tally::tell_sources;
+use crate::window;
 use crate::{Error, Options, Runs};
 use rayon::prelude::*;
 use std::path::Path;
@@ -41,7 +42,18 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
     let mut sources = sources(&recordings, &assemblies);
     let mut chunks = chunks(&sources);
     pool.install(|| index(&mut sources, &mut chunks));
-    let indexes = by_recording(&recordings, &sources);
+    let mut indexes = by_recording(&recordings, &sources);
+    let last_ns: Vec<i64> = indexes
+        .iter()
+        .map(|index| index.last_ns().unwrap_or(0))
+        .collect();
+    if let Some(last) = options.last {
+        let shifts_ns = Clocks::shifts_ns(&recordings, &indexes);
+        let of_all = (indexes.as_slice(), shifts_ns.as_slice());
+        let window = pool.install(|| window::narrow(last, of_all, &mut sources, &mut chunks));
+        report.window = Some(window);
+        indexes = by_recording(&recordings, &sources);
+    }
     let plan = Plan::new(&recordings, &indexes);
     plan.tell(&mut report);
     tell_sources(&recordings, &assemblies, &sources, &indexes, &mut report);
@@ -63,7 +75,7 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
     report.output_bytes = sink.finish().map_err(failed)?;
     report.output = destination.finish()?;
     if options.settle {
-        settle_all(&recordings, &assemblies, &indexes, &mut report);
+        settle_all(&recordings, &assemblies, &last_ns, &mut report);
     }
     Ok(report)
 }
@@ -164,17 +176,11 @@ fn refuse_inputs(destination: &Destination, recordings: &[Recording]) -> Result<
 fn settle_all(
     recordings: &[Recording],
     assemblies: &[Assembly],
-    indexes: &[Index],
+    last_ns: &[i64],
     report: &mut Report,
 ) {
-    for ((recording, assembly), index) in recordings.iter().zip(assemblies).zip(indexes) {
-        let last_ns = index
-            .threads
-            .values()
-            .map(|activity| activity.last_ns)
-            .max()
-            .unwrap_or(0);
-        if settle(recording, assembly, last_ns)
+    for ((recording, assembly), last_ns) in recordings.iter().zip(assemblies).zip(last_ns) {
+        if settle(recording, assembly, *last_ns)
             && let Some(last) = recording.fragments.last()
             && let Some(input) = report
                 .inputs

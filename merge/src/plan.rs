@@ -1,6 +1,6 @@
 //! What the second pass does to each recording's lines: output ids and the shift of its clock.
 
-use crate::clock::{Clocks, Reading};
+use crate::clock::Clocks;
 use crate::identity::{Identities, Member};
 use crate::index::Index;
 use crate::order::{metadata_lines, shown_names};
@@ -21,17 +21,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn new(recordings: &[Recording], indexes: &[Index]) -> Plan {
-        let readings: Vec<Reading<'_>> = recordings
-            .iter()
-            .zip(indexes)
-            .filter_map(|(recording, index)| {
-                Some(Reading {
-                    header: recording.header()?,
-                    anchor: index.anchor,
-                })
-            })
-            .collect();
-        let clocks = Clocks::new(&readings);
+        let clocks = Clocks::of(recordings, indexes);
         let shift = |recording: &Recording| clocks.shift_ns(recording.header());
         let member = |(recording, index)| Member {
             header: Recording::header(recording),

@@ -2,6 +2,7 @@
 
 use crate::clock::Placement;
 use crate::damage::{Damage, Kind, LISTED, Places, path_text};
+use crate::window::WindowReport;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -97,6 +98,9 @@ pub struct Report {
     pub base_ns: i64,
     /// How each boot's clock was placed.
     pub clocks: Vec<Placement>,
+    /// The window, if only the last part of the run is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowReport>,
 }
 
 impl Report {
@@ -166,6 +170,15 @@ impl Report {
                 text,
                 "  {name}{main}: pid {}, {} events, {} threads",
                 process.pid, process.events, process.threads
+            )?;
+        }
+        if let Some(window) = &self.window {
+            writeln!(
+                text,
+                "left out: {} events before the last {:?}; {} spans reach into it, marked sa_cut",
+                window.events_left_out,
+                std::time::Duration::from_nanos(window.last_ns),
+                window.spans_cut
             )?;
         }
         if self.unfinished_spans > 0 {

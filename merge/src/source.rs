@@ -34,6 +34,21 @@ pub(crate) struct Chunk {
     pub(crate) events: u64,
     /// Whether the first pass found nothing but plain events.
     pub(crate) plain: bool,
+    /// The end of its last event, and whether some are shown whatever their time.
+    last_ns: Option<i64>,
+    timeless: bool,
+    /// Where the window begins, in the recording's own time, if not everything is shown.
+    pub(crate) edge_ns: Option<i64>,
+}
+
+impl Chunk {
+    /// Narrows it to the window; one that has nothing in it has no parts left.
+    pub(crate) fn narrow(&mut self, edge_ns: i64) {
+        self.edge_ns = Some(edge_ns);
+        if !self.timeless && self.last_ns.is_none_or(|last_ns| last_ns < edge_ns) {
+            self.parts.clear();
+        }
+    }
 }
 
 pub(crate) fn sources<'a>(
@@ -103,6 +118,9 @@ pub(crate) fn chunks(sources: &[Source<'_>]) -> Vec<Chunk> {
                     parts: Vec::new(),
                     events: 0,
                     plain: false,
+                    last_ns: None,
+                    timeless: false,
+                    edge_ns: None,
                 });
                 filled = 0;
             }
@@ -127,6 +145,7 @@ pub(crate) fn index(sources: &mut [Source<'_>], chunks: &mut [Chunk]) {
     for (chunk, index) in chunks.iter_mut().zip(indexes) {
         chunk.events = index.events();
         chunk.plain = !index.odd;
+        (chunk.last_ns, chunk.timeless) = (index.last_ns(), index.has_timeless());
         sources[chunk.source].index.append(index);
     }
 }

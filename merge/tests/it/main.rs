@@ -20,6 +20,7 @@ mod format;
 mod fuzzed;
 mod identity;
 mod interrupted;
+mod last;
 mod metadata;
 mod open_spans;
 mod output;
