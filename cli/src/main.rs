@@ -10,6 +10,7 @@ mod obey;
 mod open;
 mod run;
 mod signals;
+mod snapshot;
 mod start;
 mod status;
 mod stop;
@@ -30,6 +31,7 @@ Examples:
   sa-profile start --steps 100 profile_out                    record 100 scheduler steps
   sa-profile stop profile_out
   sa-profile status --watch profile_out
+  sa-profile snapshot profile_out aside && trace-merge --last 30s aside
 
 DIR is the run directory; by default what SA_PROFILE_DIR names, else SA_PROFILE_OUTPUT, else ./profile_out.
 Exit status: 0 done, 1 not all processes obeyed, 2 nothing usable or bad usage; run ends as its command does.";
@@ -52,6 +54,7 @@ enum Command {
     Stop(stop::Arguments),
     Level(level::Arguments),
     Status(status::Arguments),
+    Snapshot(snapshot::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Command::Stop(arguments) => stop::run(arguments),
         Command::Level(arguments) => level::run(arguments),
         Command::Status(arguments) => status::run(arguments),
+        Command::Snapshot(arguments) => snapshot::run(arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -47,6 +47,7 @@ mod sample;
 pub mod scan;
 mod settle;
 mod sink;
+mod snapshot;
 mod source;
 pub mod survey;
 mod tally;
@@ -58,6 +59,7 @@ pub use damage::{Damage, Kind};
 pub use duration::parse_duration;
 pub use merge::merge;
 pub use report::{InputReport, LeftOut, ProcessReport, Report};
+pub use snapshot::{SnapshotReport, snapshot};
 pub use window::WindowReport;
 
 use std::io;

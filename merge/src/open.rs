@@ -40,6 +40,8 @@ pub(crate) struct Opened {
     pub(crate) ring: Option<RingFile>,
     /// The recorder, if its process was dead before the ring was copied.
     dead: Option<String>,
+    /// The newest segment that was there before the ring was copied.
+    pub(crate) live: Option<u32>,
 }
 
 impl Opened {
@@ -58,6 +60,8 @@ impl Opened {
 
     fn once(stem: &Path, files: &[Input]) -> Opened {
         let ring_path = ring_path(stem);
+        let numbers = files.iter().filter_map(|file| segment_of(&file.path));
+        let live = numbers.map(|(_, number)| number).max();
         let dead = dead(files);
         let ring = ring_path.as_deref().map(read_ring);
         let mut segments = Segments::open(stem, files.to_vec());
@@ -68,6 +72,7 @@ impl Opened {
             ring_path,
             ring,
             dead,
+            live,
         }
     }
 

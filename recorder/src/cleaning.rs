@@ -63,7 +63,7 @@ fn abandoned(
     let mut nameless = Vec::new();
     for segment in segments {
         let name = segment_name(stem, *segment);
-        let Ok((file, _)) = fragments.open_file(OsStr::new(&name), libc::O_RDONLY) else {
+        let Ok((file, status)) = fragments.open_linked(OsStr::new(&name)) else {
             continue;
         };
         match read_header(&file) {
@@ -74,6 +74,7 @@ fn abandoned(
                 }
                 found = Some(header);
             }
+            None if status.links > 1 => return None,
             None => nameless.push(file),
         }
     }

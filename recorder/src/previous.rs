@@ -132,9 +132,11 @@ fn last_written(folder: &Dir, name: &OsStr, host: &str) -> Option<SystemTime> {
     if !is_fragment_name(&name.to_string_lossy()) {
         return None;
     }
-    let (file, _) = folder.open_file(name, libc::O_RDONLY).ok()?;
-    let elsewhere = read_header(&file).is_some_and(|header| header.host != host);
-    (!elsewhere).then(|| modified(file))?
+    let (file, status) = folder.open_linked(name).ok()?;
+    let header = read_header(&file);
+    let elsewhere = header.as_ref().is_some_and(|header| header.host != host);
+    let not_ours = header.is_none() && status.links > 1;
+    (!elsewhere && !not_ours).then(|| modified(file))?
 }
 
 /// When a file was last written.

@@ -90,6 +90,21 @@ impl Dir {
         name: &OsStr,
         flags: libc::c_int,
     ) -> io::Result<(OwnedFd, Status)> {
+        self.open_plain(name, flags, 1)
+    }
+
+    /// Opens a plain file of ours for reading that may have more names than this one, as a segment has that a snapshot shares. It may be any file
+    /// of ours that somebody has linked here: only its name may be changed.
+    pub(crate) fn open_linked(&self, name: &OsStr) -> io::Result<(OwnedFd, Status)> {
+        self.open_plain(name, libc::O_RDONLY, u64::MAX)
+    }
+
+    fn open_plain(
+        &self,
+        name: &OsStr,
+        flags: libc::c_int,
+        most_links: u64,
+    ) -> io::Result<(OwnedFd, Status)> {
         let fd = open_at(
             self.fd.as_raw_fd(),
             name,
@@ -97,7 +112,7 @@ impl Dir {
             0,
         )?;
         let status = fd::status(fd.as_raw_fd())?;
-        if !status.regular || status.owner != user() || status.links > 1 {
+        if !status.regular || status.owner != user() || status.links > most_links {
             return Err(refused(
                 &name.to_string_lossy(),
                 "is no plain file of this user",

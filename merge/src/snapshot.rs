@@ -1,0 +1,232 @@
+//! A run that still records, copied aside: what its processes have recorded until now, as fragments of processes that have ended.
+//!
+//! Full segments never change again and are linked, the newest one is copied as far as it goes, and what the ring held is appended to that copy as
+//! settling does (FORMAT.md §4). The recording is not touched, and its processes notice nothing.
+
+use crate::Error;
+use crate::blocks::{Piece, split};
+use crate::fragment::{FileId, Fragment, read_front};
+use crate::index::index_parts;
+use crate::input::Input;
+use crate::open::{Opened, by_stem, list_stems};
+use crate::recording::Recording;
+use crate::scan::line_start;
+use crate::settle::blocks;
+use sa_recorder::format::{FRAGMENTS_DIR, RUN_FILE};
+use serde::Serialize;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// What a snapshot holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SnapshotReport {
+    /// Fragments, in one or more segments each.
+    pub fragments: usize,
+    /// Segments that share their disk space with the run.
+    pub linked: usize,
+    /// Segments that were copied.
+    pub copied: usize,
+    /// Bytes of all segments.
+    pub bytes: u64,
+    /// What could not be read, in words.
+    pub unreadable: Vec<String>,
+}
+
+/// Copies the run in `directory`, which may be recording, to the new directory `out`.
+///
+/// # Errors
+/// If there is nothing to copy, `out` holds a run already, or it cannot be written.
+pub fn snapshot(directory: &Path, out: &Path) -> Result<SnapshotReport, Error> {
+    let inner = directory.join(FRAGMENTS_DIR);
+    let fragments = if inner.is_dir() {
+        inner
+    } else {
+        directory.to_owned()
+    };
+    let files = list_stems(&fragments)
+        .map_err(|error| Error::NothingUsable(format!("{}: {error}", fragments.display())))?;
+    if files.is_empty() {
+        return Err(Error::NothingUsable(format!(
+            "no fragments in {}",
+            fragments.display()
+        )));
+    }
+    let target = out.join(FRAGMENTS_DIR);
+    let failed = |source| Error::of_write(&target, source);
+    make_folder(out).map_err(failed)?;
+    DirBuilder::new()
+        .mode(0o700)
+        .create(&target)
+        .map_err(failed)?;
+    let mut copy = Copy {
+        target: &target,
+        report: SnapshotReport::default(),
+    };
+    for (stem, files) in by_stem(&files) {
+        copy.fragment(&stem, files).map_err(failed)?;
+    }
+    if let Ok(run) = read_front(&directory.join(RUN_FILE), false) {
+        write_new(&out.join(RUN_FILE), &[&run]).map_err(failed)?;
+    }
+    Ok(copy.report)
+}
+
+/// Makes a folder that may be there already.
+fn make_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).recursive(true).create(path)
+}
+
+fn write_new(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    parts.iter().try_for_each(|part| file.write_all(part))
+}
+
+struct Copy<'a> {
+    target: &'a Path,
+    report: SnapshotReport,
+}
+
+impl Copy<'_> {
+    /// Copies one fragment: its ring before its segments are listed, for what is flushed meanwhile is then in them.
+    fn fragment(&mut self, stem: &Path, files: Vec<Input>) -> io::Result<()> {
+        let opened = Opened::of(stem, &files);
+        let failed = opened.failed.iter();
+        let words = failed.map(|(path, error)| format!("{}: {error}", path.display()));
+        self.report.unreadable.extend(words);
+        let mut fragments = opened.fragments;
+        let Some(newest) = fragments.pop() else {
+            return Ok(());
+        };
+        for fragment in &fragments {
+            self.full_segment(fragment)?;
+        }
+        self.report.fragments += 1;
+        // What the ring holds, and what came after it was copied, is in no segment that was full before.
+        let is_of_ring = |fragment: &Fragment| {
+            let header = fragment.header.as_ref();
+            header.map(|header| header.segment) >= opened.live
+        };
+        fragments.retain(is_of_ring);
+        fragments.push(newest);
+        self.newest_segment(Recording::new(
+            fragments,
+            opened.ring_path,
+            opened.ring,
+            false,
+        ))
+    }
+
+    fn path_of(&self, fragment: &Fragment) -> PathBuf {
+        self.target
+            .join(fragment.path.file_name().unwrap_or_default())
+    }
+
+    /// Links a segment, or copies it where that cannot be, or its name is gone or another file's by now.
+    fn full_segment(&mut self, fragment: &Fragment) -> io::Result<()> {
+        let (path, bytes) = (self.path_of(fragment), fragment.content.bytes());
+        self.report.bytes += bytes.len() as u64;
+        if fs::hard_link(&fragment.path, &path).is_ok() {
+            if fs::symlink_metadata(&path).is_ok_and(|made| FileId::of(&made) == fragment.id) {
+                self.report.linked += 1;
+                return Ok(());
+            }
+            fs::remove_file(&path)?;
+        }
+        self.report.copied += 1;
+        write_new(&path, &[bytes])?;
+        fragment.content.release(0, bytes.len());
+        Ok(())
+    }
+
+    /// Copies the newest segment up to its last whole block, and what the ring held behind it.
+    fn newest_segment(&mut self, recording: Recording) -> io::Result<()> {
+        let Some(newest) = recording.fragments.last() else {
+            return Ok(());
+        };
+        let path = self.path_of(newest);
+        let (all, tail) = tail(&recording);
+        let end = whole_end(all);
+        write_new(&path, &[&all[..end], &tail])?;
+        self.report.copied += 1;
+        self.report.bytes += (end + tail.len()) as u64;
+        Ok(())
+    }
+}
+
+/// The bytes of the newest segment, and what settling would append to it.
+fn tail(recording: &Recording) -> (&[u8], Vec<u8>) {
+    let pieces: Vec<_> = recording
+        .fragments
+        .iter()
+        .map(|fragment| split(fragment.content.bytes()))
+        .collect();
+    let last = recording
+        .fragments
+        .last()
+        .map_or(&[][..], |fragment| fragment.content.bytes());
+    let (Some(header), Some((ring, _))) = (recording.header(), &recording.ring) else {
+        return (last, Vec::new());
+    };
+    let assembly = recording.assemble(&pieces);
+    let parts = assembly.segments.last().map_or(&[][..], Vec::as_slice);
+    let last_ns = index_parts(last, parts).last_ns().unwrap_or(0);
+    let tail = blocks(header, ring, &assembly, last_ns).unwrap_or_default();
+    (last, tail.concat())
+}
+
+/// Where the last whole line or block ends: what comes after it is being written.
+fn whole_end(bytes: &[u8]) -> usize {
+    let lines_end = line_start(bytes, bytes.len(), 0);
+    match split(&bytes[..lines_end]).last() {
+        Some((body, Piece::Broken(_))) => line_start(bytes, body.start - 1, 0),
+        _ => lines_end,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sa_recorder::format::{BlockHeader, block_sum};
+
+    #[test]
+    fn a_copy_ends_with_its_last_whole_block() {
+        let body = b"{\"a\":1}\n{\"b\":2}\n";
+        let mut block = Vec::new();
+        let header = BlockHeader {
+            slot: 1,
+            generation: 0,
+            from: 0,
+            len: body.len() as u64,
+            sum: block_sum(1, 0, 0, body),
+        };
+        header.write(7, &mut block);
+        block.extend_from_slice(body);
+        let before = [b"first\n", &block[..]].concat();
+        for cut in 0..=block.len() {
+            let bytes = [&before[..], &block[..cut]].concat();
+            let whole = if cut == block.len() { &bytes } else { &before };
+            assert_eq!(whole_end(&bytes), whole.len(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_place_that_holds_a_run_already_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (run, out) = (dir.path().join("run"), dir.path().join("out"));
+        assert!(matches!(snapshot(&run, &out), Err(Error::NothingUsable(_))));
+        fs::create_dir_all(run.join(FRAGMENTS_DIR)).unwrap();
+        assert!(matches!(snapshot(&run, &out), Err(Error::NothingUsable(_))));
+        let mut file = fs::File::create(run.join(FRAGMENTS_DIR).join("trace.5.jsonl")).unwrap();
+        file.write_all(b"{\"ph\":\"i\",\"pid\":5,\"ts\":1}\n{\"ph\":\"i\"")
+            .unwrap();
+        let report = snapshot(&run, &out).unwrap();
+        assert_eq!((report.fragments, report.copied, report.bytes), (1, 1, 26));
+        assert!(matches!(snapshot(&run, &out), Err(Error::Write { .. })));
+    }
+}
