@@ -64,9 +64,9 @@ pub(crate) fn store(directory: &Path, process: &RunProcess, wish: Wish) -> Resul
             text.len()
         )));
     }
-    let like = process
-        .fragments
-        .first()
+    let mut files = process.fragments.iter().rev(); // the oldest ones may be gone
+    let like = files
+        .find(|path| path.exists())
         .map_or(directory, |path| path.as_path());
     let aside = directory.join(format!("{CONTROL_FILE}.{}.tmp", control.id));
     let stored =

@@ -8,6 +8,7 @@ mod preload;
 mod summary;
 mod tree;
 
+use crate::amount;
 use crate::open;
 use crate::words::{processes, say, say_plain};
 use directory::Directory;
@@ -16,6 +17,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use summary::Recorded;
 use trace_merge::{Output, Runs};
 use tree::{Ended, Tree};
@@ -30,6 +32,7 @@ Examples:
   sa-profile run -- python -m vllm.entrypoints.openai.api_server --model m
   sa-profile run -o trace.json.gz -- torchrun --nproc-per-node 8 serve.py
   sa-profile run --level e2e --open -- ./serve.sh
+  sa-profile run --max-mb 512 --last 30s -- ./serve.sh        a flight recorder: the end of a long run
 
 Every process that COMMAND starts joins the run, through launchers and shell scripts too. The directory is taken from --dir, else from
 SA_PROFILE_DIR, else it is profile_out/<time>. A run id in SA_PROFILE_RUN is kept, so that several hosts can record one run.
@@ -52,6 +55,12 @@ pub(crate) struct Arguments {
     /// What to record: a comma list of e2e, kernel, verbose (default: e2e,kernel)
     #[arg(long, value_name = "LEVELS", value_parser = environment::levels)]
     level: Option<String>,
+    /// Disk space of each process in MiB; at the bound its oldest events go (default: SA_PROFILE_MAX_MB, else 4096)
+    #[arg(long, value_name = "MIB", value_parser = environment::disk_bound)]
+    max_mb: Option<u32>,
+    /// Merge only the last part of the run: 30s, 5m
+    #[arg(long, value_name = "TIME", conflicts_with = "no_merge", value_parser = amount::duration)]
+    last: Option<Duration>,
     /// Load this library into every process, before those in LD_PRELOAD; without PATH the one beside this program
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     preload: Option<Option<PathBuf>>,
@@ -115,6 +124,7 @@ fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
         directory: directory.absolute()?,
         run,
         levels: arguments.level.clone(),
+        max_mb: arguments.max_mb,
         preload,
     };
     Ok((directory, settings))
@@ -152,6 +162,7 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
             .output
             .clone()
             .map_or(Output::Default, Output::File),
+        last: arguments.last,
         ..trace_merge::Options::new([directory.path().to_owned()])
     };
     let merged = trace_merge::merge(&options);

@@ -70,6 +70,41 @@ fn a_shell_script_and_its_children_are_one_run() {
 }
 
 #[test]
+fn a_flight_recorder_keeps_the_end_within_its_disk_space() {
+    let ground = Ground::new();
+    let command = [&worker(), "one", "spans=100000", "sleep=1500", "spans=7"];
+    let ended = ground.run(
+        &[
+            &["run", "-d", "out", "--max-mb", "4", "--last", "1s", "--"][..],
+            &command,
+        ]
+        .concat(),
+    );
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ground.trace("out/trace.json").spans("one"), 7);
+    for said in ["lost: ", "shown: the last 1s; "] {
+        assert!(ended.stderr.contains(said), "{said} in {}", ended.stderr);
+    }
+    let files = fs::read_dir(ground.path("out/fragments"))
+        .unwrap()
+        .flatten();
+    let bytes: u64 = files.map(|file| file.metadata().unwrap().len()).sum();
+    assert!(bytes <= 4 << 20, "{bytes}");
+    let status = ground.run(&["status", "--json", "out"]);
+    let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
+    let process = &status["processes"][0];
+    let lost = process["lost"]["disk_bound"].as_u64().unwrap();
+    // The record of the loss is an event too.
+    assert_eq!(process["events"].as_u64().unwrap() + lost, 100_008);
+    assert_eq!(process["state"], "ended");
+    let refused = ground.run(&["run", "--max-mb", "2", "--", &worker(), "one"]);
+    assert!(
+        refused.code == Some(2) && refused.stderr.contains("expected 4 or more"),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn python_multiprocessing_is_one_run() {
     if Command::new("python3").arg("--version").output().is_err() {
         println!("SKIPPED python_multiprocessing_is_one_run: no python3");

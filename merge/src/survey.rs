@@ -14,7 +14,7 @@ use crate::scan::line_start;
 use crate::{Error, Runs};
 use memchr::memmem;
 use sa_recorder::format::{END_RECORD, FragmentHeader, Metadata};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -105,7 +105,8 @@ impl RunProcess {
     /// without a ring.
     pub fn has_told(&self, text: &[u8]) -> Option<bool> {
         let rings = self.fragments.iter().filter_map(|path| ring_path(path));
-        let records: Vec<_> = rings.filter_map(|path| own_records(&path)).collect();
+        let rings: BTreeSet<_> = rings.collect();
+        let records: Vec<_> = rings.iter().filter_map(|path| own_records(path)).collect();
         let finder = memmem::Finder::new(text);
         (!records.is_empty()).then(|| records.iter().any(|bytes| finder.find(bytes).is_some()))
     }

@@ -6,12 +6,12 @@ use nix::fcntl::{Flock, FlockArg};
 use sa_recorder::RunPaths;
 use sa_recorder::format::{
     END_RECORD, FRAGMENT_RECORD, FragmentHeader, Metadata, RING_SUFFIX, RUN_FILE, RingKind,
-    RunFile, is_fragment_name, is_ring_name,
+    RunFile, is_ring_name, segment_name, stem_and_segment,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Most processes that are named in one line.
 const NAMED: usize = 8;
@@ -40,27 +40,38 @@ pub(crate) fn examine(paths: &RunPaths) -> Vec<Finding> {
     let mut findings: Vec<Finding> = run_file(&paths.directory.join(RUN_FILE))
         .into_iter()
         .collect();
-    let names: Vec<PathBuf> = fs::read_dir(&paths.fragments)
+    let names: Vec<String> = fs::read_dir(&paths.fragments)
         .into_iter()
         .flatten()
         .flatten()
-        .map(|entry| entry.path())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
-    let fragments: Vec<Fragment> = names
+    let stems = by_stem(&names);
+    let fragments: Vec<Fragment> = stems
         .iter()
-        .filter(|path| name_is(path, is_fragment_name))
-        .filter_map(|path| read(path))
+        .filter_map(|(stem, segments)| newest(&paths.fragments, stem, segments))
         .collect();
     if !fragments.is_empty() {
         findings.extend(of_fragments(&fragments));
     }
-    findings.extend(lone_rings(&names));
+    findings.extend(lone_rings(&names, &stems));
     findings
 }
 
-fn name_is(path: &Path, is: impl Fn(&str) -> bool) -> bool {
-    path.file_name()
-        .is_some_and(|name| is(&name.to_string_lossy()))
+/// The fragments among the names, each with the numbers of its segments.
+fn by_stem(names: &[String]) -> BTreeMap<&str, BTreeSet<u32>> {
+    let mut stems: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for (stem, segment) in names.iter().filter_map(|name| stem_and_segment(name)) {
+        stems.entry(stem).or_default().insert(segment);
+    }
+    stems
+}
+
+/// Reads the newest segment that has a header: it says how its process is.
+fn newest(folder: &Path, stem: &str, segments: &BTreeSet<u32>) -> Option<Fragment> {
+    let has_ring = folder.join(format!("{stem}{RING_SUFFIX}")).exists();
+    let mut newest = segments.iter().rev();
+    newest.find_map(|segment| read(&folder.join(segment_name(stem, *segment)), has_ring))
 }
 
 fn run_file(path: &Path) -> Option<Finding> {
@@ -90,7 +101,7 @@ fn is_locked(file: File) -> bool {
     Flock::lock(file, FlockArg::LockSharedNonblock).is_err()
 }
 
-fn read(path: &Path) -> Option<Fragment> {
+fn read(path: &Path, has_ring: bool) -> Option<Fragment> {
     let mut reader = BufReader::new(File::open(path).ok()?);
     let mut line = Vec::new();
     reader
@@ -99,7 +110,7 @@ fn read(path: &Path) -> Option<Fragment> {
         .read_until(b'\n', &mut line)
         .ok()?;
     let record: Metadata<FragmentHeader> = serde_json::from_slice(&line).ok()?;
-    let has_events = has_events(&mut reader).ok()?;
+    let has_events = record.args.segment > 0 || has_events(&mut reader).ok()?;
     let mut file = reader.into_inner();
     let has_end = has_end(&mut file).ok()?;
     let is_live = is_locked(file) && Path::new(&format!("/proc/{}", record.args.pid)).exists();
@@ -111,9 +122,7 @@ fn read(path: &Path) -> Option<Fragment> {
             (false, false) => State::Died,
         },
         has_events,
-        has_ring: path
-            .with_extension(RING_SUFFIX.trim_start_matches('.'))
-            .exists(),
+        has_ring,
     })
 }
 
@@ -249,11 +258,10 @@ fn listed(pids: &[String]) -> String {
 }
 
 /// Rings beside which no fragment lies.
-fn lone_rings(paths: &[PathBuf]) -> Option<Finding> {
-    let rings = paths.iter().filter(|path| name_is(path, is_ring_name));
-    let lone = rings
-        .filter(|ring| !ring.with_extension("jsonl").exists())
-        .count() as u64;
+fn lone_rings(names: &[String], stems: &BTreeMap<&str, BTreeSet<u32>>) -> Option<Finding> {
+    let rings = names.iter().filter(|name| is_ring_name(name));
+    let of = rings.filter_map(|name| name.strip_suffix(RING_SUFFIX));
+    let lone = of.filter(|stem| !stems.contains_key(stem)).count() as u64;
     let found = format!("{} without a fragment", plural(lone, "ring"));
     (lone > 0).then(|| {
         Finding::warn(

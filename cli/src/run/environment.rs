@@ -13,6 +13,8 @@ pub(crate) struct Settings {
     pub(crate) run: String,
     /// Levels, if the user named any.
     pub(crate) levels: Option<String>,
+    /// Disk space of each process in MiB, if the user named any.
+    pub(crate) max_mb: Option<u32>,
     /// Library to load before the user's own.
     pub(crate) preload: Option<PathBuf>,
 }
@@ -35,6 +37,9 @@ impl Settings {
         ];
         if let Some(levels) = &self.levels {
             variables.push(("SA_PROFILE_LEVEL", Some(levels.into())));
+        }
+        if let Some(bound) = self.max_mb {
+            variables.push(("SA_PROFILE_MAX_MB", Some(bound.to_string().into())));
         }
         if let Some(library) = &self.preload {
             let all = preloads(library.as_os_str(), lookup("LD_PRELOAD"));
@@ -97,11 +102,22 @@ pub(crate) fn folder_mode(variable: impl Fn(&str) -> Option<OsString>) -> u32 {
 
 /// Levels as the recorder takes them; a word it does not know is refused here, where somebody reads it.
 pub(crate) fn levels(text: &str) -> Result<String, String> {
-    let warnings =
-        read("SA_PROFILE_LEVEL", text.as_ref()).map_or(Vec::new(), |config| config.warnings);
-    match warnings.first() {
-        Some(warning) => Err(warning.trim_start_matches("SA_PROFILE_LEVEL: ").to_owned()),
-        None => Ok(text.to_owned()),
+    taken("SA_PROFILE_LEVEL", text).map(|_| text.to_owned())
+}
+
+/// A disk bound as the recorder takes it.
+pub(crate) fn disk_bound(text: &str) -> Result<u32, String> {
+    let config = taken("SA_PROFILE_MAX_MB", text)?;
+    u32::try_from(config.max_bytes >> 20).map_err(|error| error.to_string())
+}
+
+/// What the recorder makes of a value; what it would warn of is an error here.
+fn taken(name: &str, text: &str) -> Result<Config, String> {
+    let config = read(name, text.as_ref()).filter(|_| !text.trim().is_empty());
+    let config = config.ok_or("expected a value, found none")?;
+    match config.warnings.first() {
+        Some(warning) => Err(warning.trim_start_matches(&format!("{name}: ")).to_owned()),
+        None => Ok(config),
     }
 }
 
@@ -122,6 +138,7 @@ mod tests {
             directory: "/d".into(),
             run: "r".into(),
             levels: None,
+            max_mb: None,
             preload: None,
         }
     }
@@ -143,7 +160,7 @@ mod tests {
         assert_eq!(value(&variables, "SA_PROFILE_RUN"), Some(Some("r".into())));
         assert_eq!(value(&variables, "SA_PROFILE_MAIN_PID"), Some(None));
         assert_eq!(value(&variables, "SA_PROFILE_OUTPUT"), Some(None));
-        for untouched in ["SA_PROFILE_LEVEL", "LD_PRELOAD"] {
+        for untouched in ["SA_PROFILE_LEVEL", "SA_PROFILE_MAX_MB", "LD_PRELOAD"] {
             assert_eq!(value(&variables, untouched), None, "{untouched}");
         }
     }
@@ -152,6 +169,7 @@ mod tests {
     fn options_become_variables_and_preloads_stay() {
         let settings = Settings {
             levels: Some("e2e".into()),
+            max_mb: Some(64),
             preload: Some("/l.so".into()),
             ..settings()
         };
@@ -166,6 +184,8 @@ mod tests {
                 value(&variables, "SA_PROFILE_LEVEL"),
                 Some(Some("e2e".into()))
             );
+            let bound = value(&variables, "SA_PROFILE_MAX_MB");
+            assert_eq!(bound, Some(Some("64".into())));
         }
     }
 
@@ -193,6 +213,15 @@ mod tests {
             levels("e2e,kernels").unwrap_err(),
             r#"unknown level "kernels", expected e2e, kernel, verbose"#
         );
+    }
+
+    #[test]
+    fn a_disk_bound_that_would_not_be_taken_is_refused() {
+        assert_eq!(disk_bound("64"), Ok(64));
+        for wrong in ["", "3", "lots", "-1", "4.5"] {
+            let why = disk_bound(wrong).unwrap_err();
+            assert!(why.contains("expected"), "{wrong}: {why}");
+        }
     }
 
     #[test]

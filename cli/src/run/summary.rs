@@ -3,6 +3,7 @@
 use crate::words::{count, plural, printable, processes, size};
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 use trace_merge::{Error, ProcessReport, Report};
 
 /// Most processes that are listed.
@@ -121,6 +122,14 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
             text,
             "unfinished: {} still open at the end",
             plural(report.unfinished_spans, "span")
+        )?;
+    }
+    if let Some(window) = &report.window {
+        writeln!(
+            text,
+            "shown: the last {:?}; {} before it left out",
+            Duration::from_nanos(window.last_ns),
+            plural(window.events_left_out, "event")
         )?;
     }
     for left in &report.left_out {

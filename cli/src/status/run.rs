@@ -128,7 +128,7 @@ impl Run {
                 false => State::Died,
             },
             levels: switched.or_else(|| header.levels.clone()),
-            fragments: process.fragments.len(),
+            fragments: contents.segments,
             events: contents.events,
             bytes: contents.bytes,
             lost: contents.lost,

@@ -2,8 +2,10 @@
 
 use super::RunProcess;
 use crate::blocks::{Piece, split};
-use crate::fragment::{Fragment, RingFile, read_ring, ring_path};
+use crate::fragment::RingFile;
+use crate::input::Input;
 use crate::line::parse_canonical;
+use crate::open::{Opened, by_stem};
 use crate::scan::line_start;
 use memchr::{memchr_iter, memmem};
 use rayon::prelude::*;
@@ -12,7 +14,7 @@ use sa_recorder::format::{
     ANCHOR_RECORD, Anchor, END_RECORD, FRAGMENT_START, LOSS_RECORD, OWN_CATEGORY,
 };
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
@@ -24,7 +26,9 @@ const SHARE_PIECES: usize = 64;
 /// What a process has recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// Bytes of its fragments.
+    /// Segments of its fragments.
+    pub segments: usize,
+    /// Their bytes.
     pub bytes: u64,
     /// Events in its fragments and rings.
     pub events: u64,
@@ -42,6 +46,8 @@ pub struct Contents {
     pub ended: bool,
     /// Whether a ring is left.
     pub ring: bool,
+    /// What the newest segment so far tells of removed ones, and when the first of them was begun.
+    removed: Option<(Loss, Option<i64>)>,
 }
 
 /// A record of the recorder about itself, as far as a status shows it.
@@ -55,11 +61,13 @@ struct Record<'a> {
     args: Option<&'a serde_json::value::RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 struct Loss {
     cause: String,
     #[serde(default)]
     events: u64,
+    /// The first segment that is not removed; only in records about removed ones.
+    first: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -73,47 +81,48 @@ impl RunProcess {
     /// # Errors
     /// When a fragment cannot be read.
     pub fn contents(&self) -> io::Result<Contents> {
-        let rings: BTreeSet<_> = self
-            .fragments
-            .iter()
-            .filter_map(|path| ring_path(path))
-            .collect();
-        let rings: Vec<_> = rings.iter().map(|path| (path, read_ring(path))).collect();
-        let mut contents = Contents::default();
-        let mut ends = BTreeMap::new();
-        for path in &self.fragments {
-            let fragment = Fragment::open(path, false)?;
-            let nonce = fragment.header.as_ref().map(|header| header.nonce.clone());
-            contents.bytes += fragment.content.bytes().len() as u64;
-            contents.fragment(
-                fragment.content.bytes(),
-                nonce.unwrap_or_default(),
-                &mut ends,
-            );
+        let files = self.fragments.iter().cloned().map(Input::in_directory);
+        let mut all = Contents::default();
+        for (stem, files) in by_stem(&files.collect::<Vec<_>>()) {
+            all.add(of_fragment(Opened::of(&stem, &files))?);
         }
-        for (_, ring) in &rings {
-            contents.ring |= !matches!(ring, RingFile::Absent);
-            let RingFile::Read(ring, _) = ring else {
-                continue;
-            };
-            for slot in &ring.slots {
-                let end = ends.get(&(format!("{:016x}", ring.nonce), slot.slot));
-                let known = end.map_or(0, |end: &u64| end.saturating_sub(slot.from));
-                let known = usize::try_from(known).unwrap_or(usize::MAX);
-                contents.lines(slot.bytes.get(known..).unwrap_or_default(), slot.slot);
-            }
-        }
-        Ok(contents)
+        Ok(all)
     }
 }
 
+/// Counts what the segments of a fragment and its ring hold.
+fn of_fragment(opened: Opened) -> io::Result<Contents> {
+    if let Some((_, error)) = opened.failed.into_iter().next() {
+        return Err(error);
+    }
+    let mut contents = Contents::default();
+    let mut ends = BTreeMap::new();
+    for fragment in &opened.fragments {
+        let bytes = fragment.content.bytes();
+        contents.segments += 1;
+        contents.bytes += bytes.len() as u64;
+        contents.segment(bytes, &mut ends);
+    }
+    contents.ring = matches!(opened.ring, Some(RingFile::Read(..) | RingFile::Bad(_)));
+    if let Some(RingFile::Read(ring, _)) = &opened.ring {
+        for slot in &ring.slots {
+            let end = ends.get(&slot.slot);
+            let known = end.map_or(0, |end: &u64| end.saturating_sub(slot.from));
+            let known = usize::try_from(known).unwrap_or(usize::MAX);
+            contents.lines(slot.bytes.get(known..).unwrap_or_default(), slot.slot);
+        }
+    }
+    contents.tell_removed();
+    Ok(contents)
+}
+
 impl Contents {
-    /// Counts a fragment; `ends` gets the position up to which each slot of its recorder is in it.
-    fn fragment(&mut self, bytes: &[u8], nonce: String, ends: &mut BTreeMap<(String, u32), u64>) {
+    /// Counts a segment; `ends` gets the position up to which each slot is in it.
+    fn segment(&mut self, bytes: &[u8], ends: &mut BTreeMap<u32, u64>) {
         let pieces = split(bytes);
         for (_, piece) in &pieces {
             if let Piece::Complete(header) = piece {
-                let end = ends.entry((nonce.clone(), header.slot)).or_default();
+                let end = ends.entry(header.slot).or_default();
                 *end = (*end).max(header.from.saturating_add(header.len));
             }
         }
@@ -155,10 +164,8 @@ impl Contents {
         for line in lines.filter(|line| !line.is_empty()) {
             let metadata = line.starts_with(METADATA_START);
             let own = || memmem::find(line, OWN_CATEGORY.as_bytes()).is_some();
-            if metadata || own() {
-                self.record(line);
-            }
-            if !metadata {
+            let removed = (metadata || own()) && self.record(line);
+            if !metadata && !removed {
                 self.events += 1;
                 self.note_last(line);
             }
@@ -172,9 +179,10 @@ impl Contents {
         }
     }
 
-    fn record(&mut self, line: &[u8]) {
+    /// Notes a record of the recorder; tells whether it is one about removed segments, of which only the last counts.
+    fn record(&mut self, line: &[u8]) -> bool {
         let Ok(record) = serde_json::from_slice::<Record<'_>>(line) else {
-            return;
+            return false;
         };
         let args = record.args.map_or("null", |args| args.get());
         match (record.ph, record.name) {
@@ -187,19 +195,47 @@ impl Contents {
             }
             ("M", END_RECORD) => self.ended = true,
             ("i", LOSS_RECORD) if record.cat == OWN_CATEGORY => {
-                if let Ok(loss) = serde_json::from_str::<Loss>(args) {
-                    *self.lost.entry(loss.cause).or_default() += loss.events;
+                let Ok(loss) = serde_json::from_str::<Loss>(args) else {
+                    return false;
+                };
+                if loss.first.is_some() {
+                    let began_ns = parse_canonical(line).map(|event| event.ts_ns);
+                    self.removed = Some((loss, began_ns));
+                    return true;
                 }
+                self.lose(loss);
             }
             ("i", SWITCH_RECORD) if record.cat == OWN_CATEGORY => {
                 self.switch = serde_json::from_str(args).ok().or(self.switch.take());
             }
             _ => {}
         }
+        false
     }
 
-    /// Adds what comes later in the same fragment.
+    fn lose(&mut self, loss: Loss) {
+        *self.lost.entry(loss.cause).or_default() += loss.events;
+    }
+
+    /// Counts what the newest segment tells of removed ones, in the first of which recording began.
+    fn tell_removed(&mut self) {
+        let Some((loss, began_ns)) = self.removed.take() else {
+            return;
+        };
+        self.events += 1;
+        self.lose(loss);
+        let began_ns = began_ns.and_then(|ns| u64::try_from(ns).ok());
+        if let (Some(anchor), Some(began_ns)) = (&mut self.began, began_ns) {
+            let since_ns = anchor.monotonic_ns.saturating_sub(began_ns);
+            anchor.monotonic_ns -= since_ns;
+            anchor.realtime_ns = anchor.realtime_ns.saturating_sub(since_ns);
+        }
+    }
+
+    /// Adds what comes later.
     fn add(&mut self, later: Contents) {
+        self.segments += later.segments;
+        self.bytes += later.bytes;
         self.events += later.events;
         for (cause, events) in later.lost {
             *self.lost.entry(cause).or_default() += events;
@@ -209,6 +245,8 @@ impl Contents {
         self.last_ns = self.last_ns.max(later.last_ns);
         self.switch = later.switch.or(self.switch.take());
         self.ended |= later.ended;
+        self.ring |= later.ring;
+        self.removed = later.removed.or(self.removed.take());
     }
 }
 
@@ -252,14 +290,40 @@ mod tests {
     fn events_are_counted_and_own_records_read() {
         let bytes = [block(1, 0, SPANS), b"\n\n\n".to_vec(), block(0, 0, OWN)].concat();
         let (mut contents, mut ends) = (Contents::default(), BTreeMap::new());
-        contents.fragment(&bytes, "n".to_owned(), &mut ends);
+        contents.segment(&bytes, &mut ends);
         assert_eq!((contents.events, contents.last_ns), (4, Some(7_500)));
         assert_eq!(contents.lost, BTreeMap::from([("busy".to_owned(), 4)]));
         assert_eq!(contents.name.as_deref(), Some("new"));
         let switch = contents.switch.unwrap();
         assert_eq!(switch.control.as_deref(), Some("0123456789abcdef"));
         assert!(contents.ended);
-        let end = |slot| ends[&("n".to_owned(), slot)];
-        assert_eq!((end(0), end(1)), (OWN.len() as u64, SPANS.len() as u64));
+        assert_eq!(
+            ends,
+            BTreeMap::from([(0, OWN.len() as u64), (1, SPANS.len() as u64)])
+        );
+    }
+
+    #[test]
+    fn of_removed_segments_the_newest_record_counts() {
+        let segment = |anchor: u64, events: u64, first: u32| {
+            format!(
+                r#"{{"ph":"M","pid":7,"tid":7,"name":"sa_anchor","args":{{"monotonic_ns":{anchor},"realtime_ns":1{anchor},"uncertainty_ns":9}}}}
+{{"ph":"i","pid":7,"tid":7,"ts":2.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{{"cause":"disk_bound","events":{events},"first":{first}}}}}
+"#
+            )
+        };
+        let mut contents = Contents::default();
+        for (anchor, events, first) in [(5000, 10, 1), (7000, 25, 2)] {
+            let text = segment(anchor, events, first);
+            contents.segment(text.as_bytes(), &mut BTreeMap::new());
+        }
+        contents.tell_removed();
+        assert_eq!(contents.events, 1);
+        assert_eq!(
+            contents.lost,
+            BTreeMap::from([("disk_bound".to_owned(), 25)])
+        );
+        let began = contents.began.unwrap();
+        assert_eq!((began.monotonic_ns, began.realtime_ns), (2000, 12000));
     }
 }
