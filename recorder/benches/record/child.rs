@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use measure::peer::{Fastrace, MutexSerde, Peer, TracingChrome};
+use measure::rounds::{self, Body, Plan, Round};
+use measure::{Free, Kind, warm_page_cache};
 use sa_recorder::Recorder;
 
 use crate::case::{self, Case, SUSTAINED_BYTES, Work};
 use crate::disk::{self, Written};
-use crate::peer::{Fastrace, MutexSerde, Peer, TracingChrome};
-use crate::rounds::{self, Body, Plan, Round};
 use crate::spans;
 
 /// Marks a child's command line: `FLAG CASE ROUNDS DIRECTORY`.
@@ -27,8 +28,7 @@ pub(crate) fn run(name: &str, rounds: &str, directory: &str) -> Result<(), Strin
     };
     let directory = Path::new(directory);
     if case.warm_rounds() > 0 {
-        disk::warm_page_cache(directory)
-            .map_err(|error| format!("{}: {error}", directory.display()))?;
+        warm_page_cache(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     }
     match case.work {
         Work::TracingChrome => with_peer(plan, TracingChrome::start(directory)?),
@@ -40,15 +40,15 @@ pub(crate) fn run(name: &str, rounds: &str, directory: &str) -> Result<(), Strin
 
 fn with_peer(plan: Plan, peer: impl Peer) -> Result<(), String> {
     let body = Body {
-        record: &|count| peer.record(count),
+        record: &|count| peer.record(Kind::Span1, 0..count, &mut Free),
         settle: &|| peer.settle(),
     };
     print_rounds(&rounds::run(plan, body));
-    let path = peer.finish();
+    let path = peer.finish().ok_or("the peer wrote no file")?;
     let bytes = std::fs::metadata(&path)
         .map_err(|error| format!("{}: {error}", path.display()))?
         .len();
-    let events = disk::expected(plan);
+    let events = plan.events();
     print_disk(events, Written { events, bytes });
     Ok(())
 }
@@ -84,7 +84,7 @@ fn with_recorder(case: &Case, mut plan: Plan) -> Result<(), String> {
     let expected = if matches!(case.work, Work::Disabled | Work::Filtered) {
         0
     } else {
-        disk::expected(plan) + extra
+        plan.events() + extra
     };
     let written = match fragment {
         Some(path) => {

@@ -1,26 +1,10 @@
-//! What reached the disk, and the warming of page-cache memory.
+//! What reached the disk.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use sa_recorder::format::stem_and_segment;
-
-use crate::rounds::Plan;
-
-/// Bytes that a child writes and removes before it starts: the file's pages then come from memory this machine has touched.
-const WARM_BYTES: usize = 128 << 20;
-
-/// Writes and removes a file beside the run directory.
-pub(crate) fn warm_page_cache(directory: &Path) -> std::io::Result<()> {
-    let path = directory.join("warm");
-    let mut file = File::create(&path)?;
-    let chunk = vec![1_u8; 1 << 20];
-    for _ in 0..WARM_BYTES / chunk.len() {
-        file.write_all(&chunk)?;
-    }
-    std::fs::remove_file(path)
-}
 
 /// Events and bytes of one file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,9 +52,4 @@ fn stem_of(path: &Path) -> Option<&str> {
 
 fn contains(line: &[u8], word: &[u8]) -> bool {
     line.windows(word.len()).any(|window| window == word)
-}
-
-/// The events that a plan records.
-pub(crate) fn expected(plan: Plan) -> u64 {
-    plan.spans * plan.threads as u64 * u64::from(plan.rounds + plan.warm_rounds)
 }

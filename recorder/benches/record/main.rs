@@ -12,19 +12,15 @@
 
 mod case;
 mod child;
-mod clock;
 mod disk;
-mod neighbour;
 mod parent;
-mod peer;
-mod rounds;
-mod scratch;
 mod spans;
-mod stats;
 mod table;
 mod tail;
 
 use std::process::ExitCode;
+
+use measure::neighbour;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args()

@@ -3,15 +3,20 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use measure::Scratch;
+use measure::neighbour::Neighbour;
+use measure::tail::Tail;
+
 use crate::case::{self, CASES, Case};
 use crate::child;
-use crate::neighbour::Neighbour;
-use crate::scratch::Scratch;
 use crate::table::{self, Measured, TailMeasured};
 use crate::tail;
 
 const TAIL_QUIET: &str = "tail_quiet";
 const TAIL_FSYNC: &str = "tail_fsync";
+
+/// Where the children record.
+const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
 
 /// How much to measure.
 struct Effort {
@@ -119,7 +124,7 @@ fn run_case(
             case.name,
             child + 1
         );
-        let scratch = Scratch::new(case.name)?;
+        let scratch = Scratch::new(SCRATCH.as_ref(), case.name)?;
         let mut command = this_program(case.records().then_some(scratch.path()))?;
         command
             .arg(child::FLAG)
@@ -136,7 +141,7 @@ fn run_case(
 }
 
 fn run_tail(tail: &mut TailMeasured, effort: &Effort) -> Result<(), String> {
-    let scratch = Scratch::new(tail.name)?;
+    let scratch = Scratch::new(SCRATCH.as_ref(), tail.name)?;
     let _neighbour = (tail.name == TAIL_FSYNC)
         .then(|| Neighbour::start(scratch.path()))
         .transpose()?;
@@ -151,7 +156,7 @@ fn run_tail(tail: &mut TailMeasured, effort: &Effort) -> Result<(), String> {
         tails.push(
             lines
                 .iter()
-                .find_map(|line| tail::parse(line))
+                .find_map(|line| Tail::parse(line))
                 .ok_or("a tail child printed nothing")?,
         );
     }

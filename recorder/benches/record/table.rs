@@ -1,8 +1,9 @@
 //! What the children printed, as a table and as results.
 
+use measure::quantile::{median, quantile};
+use measure::tail::Tail;
+
 use crate::case::Case;
-use crate::stats::{median, quantile};
-use crate::tail::Tail;
 
 /// What the children of one case printed.
 #[derive(Default)]

@@ -6,26 +6,37 @@ use crate::clock::{floor_ns, process_cpu_ns, thread_cpu_ns, wall_ns};
 
 /// How a child runs its case.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
-    pub(crate) threads: usize,
+pub struct Plan {
+    /// Threads that do the same at the same time.
+    pub threads: usize,
     /// Spans per round and thread.
-    pub(crate) spans: u64,
-    pub(crate) warm_rounds: u32,
-    pub(crate) rounds: u32,
+    pub spans: u64,
+    /// Rounds before the measured ones.
+    pub warm_rounds: u32,
+    /// Measured rounds.
+    pub rounds: u32,
+}
+
+impl Plan {
+    /// The events that it records in all.
+    pub fn events(&self) -> u64 {
+        self.spans * self.threads as u64 * u64::from(self.rounds + self.warm_rounds)
+    }
 }
 
 /// What one round measured, in ns per span; means over the threads.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Round {
-    pub(crate) span_ns: f64,
+pub struct Round {
+    /// Wall time of one span.
+    pub span_ns: f64,
     /// Two clock reads, mean of before and after.
-    pub(crate) floor_ns: f64,
+    pub floor_ns: f64,
     /// CPU time of the recording threads.
-    pub(crate) cpu_ns: f64,
+    pub cpu_ns: f64,
     /// The floor in CPU time.
-    pub(crate) floor_cpu_ns: f64,
+    pub floor_cpu_ns: f64,
     /// CPU time of the whole process until everything is written.
-    pub(crate) total_cpu_ns: f64,
+    pub total_cpu_ns: f64,
 }
 
 /// One thread's part of a round, in ns for all its spans.
@@ -43,13 +54,15 @@ struct Part {
 
 /// The loop of a case (it is given the number of spans) and what makes the next round start from rest.
 #[derive(Clone, Copy)]
-pub(crate) struct Body<'a> {
-    pub(crate) record: &'a (dyn Fn(u64) + Sync),
-    pub(crate) settle: &'a (dyn Fn() + Sync),
+pub struct Body<'a> {
+    /// Does as many spans as it is given.
+    pub record: &'a (dyn Fn(u64) + Sync),
+    /// Runs between the rounds.
+    pub settle: &'a (dyn Fn() + Sync),
 }
 
 /// Runs the rounds of a plan; `settle` runs between them, in one thread and outside of the timing.
-pub(crate) fn run(plan: Plan, body: Body<'_>) -> Vec<Round> {
+pub fn run(plan: Plan, body: Body<'_>) -> Vec<Round> {
     let barrier = Barrier::new(plan.threads);
     let per_thread: Vec<Vec<Part>> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..plan.threads)

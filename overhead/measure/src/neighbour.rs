@@ -6,17 +6,22 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// Marks the neighbour's command line: `FLAG DIRECTORY`.
-pub(crate) const FLAG: &str = "--fsync-neighbour";
+pub const FLAG: &str = "--fsync-neighbour";
 
 const WRITE_BYTES: usize = 64 << 10;
 const FILE_BYTES: u64 = 64 << 20;
 
 /// A running neighbour; dropping it ends it.
-pub(crate) struct Neighbour(Child);
+#[derive(Debug)]
+pub struct Neighbour(Child);
 
 impl Neighbour {
-    /// Starts one that writes in `directory`.
-    pub(crate) fn start(directory: &Path) -> Result<Self, String> {
+    /// Starts one that writes in `directory`: this program, which must hand [`FLAG`] over to [`child`].
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started.
+    pub fn start(directory: &Path) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let child = Command::new(program)
             .arg(FLAG)
@@ -36,7 +41,11 @@ impl Drop for Neighbour {
 }
 
 /// Writes and syncs until its parent is gone or kills it.
-pub(crate) fn child(directory: &str) -> Result<(), String> {
+///
+/// # Errors
+///
+/// If its file cannot be written.
+pub fn child(directory: &str) -> Result<(), String> {
     let parent = std::os::unix::process::parent_id();
     let fail = |error: std::io::Error| format!("{directory}: {error}");
     let mut file = File::create(Path::new(directory).join("neighbour")).map_err(fail)?;

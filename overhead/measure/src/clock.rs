@@ -5,17 +5,17 @@ use std::hint::black_box;
 
 /// Reads `CLOCK_MONOTONIC` in ns.
 #[inline(always)]
-pub(crate) fn wall_ns() -> u64 {
+pub fn wall_ns() -> u64 {
     read_ns(libc::CLOCK_MONOTONIC)
 }
 
 /// Reads the calling thread's CPU time in ns.
-pub(crate) fn thread_cpu_ns() -> u64 {
+pub fn thread_cpu_ns() -> u64 {
     read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// Reads the CPU time of all threads of the process in ns.
-pub(crate) fn process_cpu_ns() -> u64 {
+pub fn process_cpu_ns() -> u64 {
     read_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
@@ -31,7 +31,7 @@ fn read_ns(clock: libc::clockid_t) -> u64 {
 }
 
 /// Measures the floor: ns of two clock reads, the least that any span with a duration costs.
-pub(crate) fn floor_ns(pairs: u64) -> f64 {
+pub fn floor_ns(pairs: u64) -> f64 {
     let start = wall_ns();
     for _ in 0..pairs {
         black_box(wall_ns());

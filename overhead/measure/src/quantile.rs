@@ -1,7 +1,7 @@
 //! Quantiles.
 
 /// Returns the value below which the share `share` of `values` lies, 0 if there is none.
-pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
+pub fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted
@@ -11,7 +11,7 @@ pub(crate) fn quantile(values: &[f64], share: f64) -> f64 {
 }
 
 /// Returns the median.
-pub(crate) fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn median(values: &[f64]) -> f64 {
     clippy::cast_sign_loss,
     reason = "0 <= share * count <= count"
 )]
-pub(crate) fn rank(count: usize, share: f64) -> usize {
+pub fn rank(count: usize, share: f64) -> usize {
     let index = (count as f64 * share) as usize;
     index.min(count.saturating_sub(1))
 }
