@@ -10,7 +10,7 @@ usage: ./check.sh [--full]
 Formats, lints, builds, tests and documents the workspace, then runs the README's demo and loads its trace into Perfetto's trace processor.
 Stops at the first step that fails. Needs cargo with nextest; the checks with Perfetto need node 18, Python 3 and, once, a network.
 
-  --full    then also: the tests with all their rounds, a short run of the benchmarks, the fuzz targets (built, where nightly and cargo-fuzz are there)
+  --full    then also: the tests with all their rounds, a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
   --help    this text
 
 Exit 0: all steps passed (those skipped are named at the end). 1: a step failed. 2: bad usage.
@@ -124,6 +124,20 @@ bench() {
   grep -q '^RESULT ' "$scratch/$name.bench" || { echo "check.sh: bench $name printed no RESULT line" >&2; return 1; }
 }
 
+# shape PAGE: its sections, each with the number of its table lines.
+shape() {
+  awk '/^## / { print name, rows + 0; name = $0; rows = 0 } /^\|/ { rows++ } END { print name, rows + 0 }' "$1"
+}
+
+# A short run must write a page with the sections and rows of docs/overhead.md, which a full run wrote.
+overhead_page() {
+  cargo run --release --quiet -p overhead -- --quick --output "$scratch/overhead.md"
+  diff <(shape docs/overhead.md) <(shape "$scratch/overhead.md") || {
+    echo 'check.sh: docs/overhead.md (<) has other sections or rows than the program writes (>): cargo run --release -p overhead' >&2
+    return 1
+  }
+}
+
 fuzz_targets() {
   if ! cargo +nightly --version > /dev/null 2>&1; then
     skip 'fuzz targets' 'no nightly toolchain'
@@ -157,6 +171,7 @@ if [ -n "$full" ]; then
   step 'bench record' bench sa-recorder record --quick
   step 'bench merge' bench trace-merge merge --quick
   step 'bench switch' bench sa-profile switch --quick
+  step 'overhead page' overhead_page
   step 'fuzz targets' fuzz_targets
 fi
 

@@ -1,0 +1,64 @@
+//! The count that a process acknowledges up to the instruction that kills it.
+#![expect(
+    unsafe_code,
+    reason = "acknowledging a span must survive SIGKILL in the next instruction: one store into a shared mapping"
+)]
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memmap2::MmapRaw;
+
+/// Spans that are complete: those with a step below the count.
+#[derive(Debug)]
+pub(crate) struct Acknowledged(MmapRaw);
+
+impl Acknowledged {
+    /// Opens the file of the count, or makes it with 0.
+    pub(crate) fn open(path: &Path) -> Result<Acknowledged, String> {
+        let file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path);
+        let mapping = file.and_then(|file| {
+            file.set_len(size_of::<u64>() as u64)?;
+            MmapRaw::map_raw(&file)
+        });
+        mapping
+            .map(Acknowledged)
+            .map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    #[inline(always)]
+    pub(crate) fn store(&self, spans: u64) {
+        self.cell().store(spans, Ordering::Release);
+    }
+
+    pub(crate) fn load(&self) -> u64 {
+        self.cell().load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn cell(&self) -> &AtomicU64 {
+        // SAFETY: the mapping is one aligned word that lives as long as `self`, of a file that nobody shortens; everyone uses it atomically.
+        unsafe { AtomicU64::from_ptr(self.0.as_mut_ptr().cast()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_mappings_share_the_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("count");
+        let ours = Acknowledged::open(&path).unwrap();
+        assert_eq!(ours.load(), 0);
+        ours.store(7);
+        assert_eq!(Acknowledged::open(&path).unwrap().load(), 7);
+    }
+}

@@ -1,0 +1,71 @@
+//! Our own recorder as one of those measured.
+
+use std::hint::black_box;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use measure::peer::{Peer, each};
+use measure::{Beat, Kind};
+use sa_recorder::{FlowId, FlowPhase, Recorder, async_span, counter, flow, instant, span};
+
+/// `sa-recorder`, as the environment asks for it.
+#[derive(Debug)]
+pub(crate) struct Ours(Recorder);
+
+impl Ours {
+    pub(crate) fn start() -> Ours {
+        Ours(Recorder::init())
+    }
+
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.0.is_enabled()
+    }
+}
+
+impl Peer for Ours {
+    fn record(&self, kind: Kind, steps: Range<u64>, beat: &mut impl Beat) {
+        match kind {
+            Kind::Span => each(steps, beat, |_| {
+                black_box(&span!("bench", "decode"));
+            }),
+            Kind::Span1 | Kind::Off => each(steps, beat, |step| {
+                black_box(&span!("bench", "decode", step = step));
+            }),
+            Kind::Span3 => each(steps, beat, |step| {
+                let (phase, share) = (black_box("prefill"), black_box(0.25));
+                black_box(&span!(
+                    "bench",
+                    "decode",
+                    step = step,
+                    phase = phase,
+                    share = share
+                ));
+            }),
+            Kind::Filtered => each(steps, beat, |step| {
+                black_box(&span!(verbose, "bench", "decode", step = step));
+            }),
+            Kind::Instant => each(steps, beat, |step| {
+                instant!("bench", "token", step = black_box(step));
+            }),
+            Kind::Counter => each(steps, beat, |step| {
+                counter!("requests", waiting = black_box(step));
+            }),
+            Kind::Flow => each(steps, beat, |step| {
+                flow(FlowPhase::Start, "bench", "request", FlowId::Process(step));
+            }),
+            Kind::Async => each(steps, beat, |step| {
+                black_box(&async_span!("bench", "request", step = step));
+            }),
+        }
+    }
+
+    fn settle(&self) {
+        self.0.flush();
+    }
+
+    fn finish(self) -> Option<PathBuf> {
+        let fragment = self.0.fragment();
+        self.0.finish();
+        fragment
+    }
+}
