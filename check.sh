@@ -9,6 +9,7 @@ usage: ./check.sh [--full]
 
 Formats, lints, builds, tests and documents the workspace, then runs the README's demo and loads its trace into Perfetto's trace processor.
 Stops at the first step that fails. Needs cargo with nextest; the checks with Perfetto need node 18, Python 3 and, once, a network.
+That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium.
 
   --full    then also: the tests with all their rounds, a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
   --help    this text
@@ -38,6 +39,7 @@ export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
 root=$PWD
 tpq=$root/tests/perfetto/tpq
+ui=$root/tests/perfetto/ui
 demo='cargo run --release -p serving-demo' # README.md's first command
 scratch=$(mktemp -d)
 current=''
@@ -85,6 +87,10 @@ setup_perfetto() {
   fi
   export TPQ_NO_INSTALL=1 # the tests shall skip at once, not try again one by one
   skip 'perfetto selftest and the demo traces in Perfetto' 'tpq cannot be set up; the tests that need it are named after they ran'
+}
+
+setup_chromium() {
+  "$ui" --setup || skip 'the Perfetto UI in Chromium' 'ui cannot be set up; the tests that need it are named after they ran'
 }
 
 # tests PROFILE: runs them all and names those that skipped.
@@ -154,6 +160,7 @@ step 'format' cargo fmt --all --check
 step 'lints' cargo clippy --workspace --all-targets -- -D warnings
 step 'build' cargo build --workspace
 step 'perfetto setup' setup_perfetto
+step 'chromium setup' setup_chromium
 step 'tests' tests default
 step 'doc tests' cargo test --workspace --doc
 step 'docs' doc

@@ -81,6 +81,8 @@ pub(crate) fn open(trace: &Path, port: u16, with_browser: bool) -> Result<(), St
         signals.let_through(|| browser::open(&link, |name| std::env::var_os(name)));
     }
     say("serving until it was fetched; Ctrl-C ends it");
+    // Chrome asks since version 142, and a page that may not reach this machine cannot say why it shows nothing.
+    say("if the browser asks whether the page may reach apps on this device: allow it");
     while !server.is_done() {
         if signals.next(Some(LOOK)).is_some() {
             return Ok(());

@@ -89,5 +89,11 @@ expect 3 'TPQ_NO_INSTALL' env -u WEB_DIST XDG_CACHE_HOME="$work/cache" TPQ_NO_IN
 expect 3 'cannot write' env -u WEB_DIST XDG_CACHE_HOME="$work/text.json" "$tpq" --setup
 expect 3 'failed' env -u WEB_DIST XDG_CACHE_HOME="$work/cache" PYTHON=false "$tpq" --setup
 
+expect 2 'usage: ui LINK' env CHROMIUM=true "$here/ui"
+expect 2 'usage: ui LINK' env CHROMIUM=true "$here/ui" https://perfetto.example/
+expect 1 'true ended' env CHROMIUM=true "$here/ui" 'https://ui.perfetto.dev/#!/?url=http://127.0.0.1:9001/t.json'
+expect 3 'Chromium is needed' env CHROMIUM="$work/none" "$here/ui" --setup
+expect 3 'TPQ_NO_INSTALL' env -u WEB_DIST XDG_CACHE_HOME="$work/cache" TPQ_NO_INSTALL=1 "$here/ui" --setup
+
 [ "$failed" = 0 ] && echo "selftest: $cases of $cases cases as expected"
 exit "$failed"

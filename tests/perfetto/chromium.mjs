@@ -1,0 +1,113 @@
+// A headless Chromium, spoken to in the DevTools protocol over a pipe. No npm package and no port.
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+// Nothing may be fetched but what the page asks for, and no first-run page may stand before it.
+const QUIET = ['--headless', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update',
+  '--disable-sync', '--disable-dev-shm-usage', '--window-size=1600,900', '--hide-scrollbars', '--remote-debugging-pipe'];
+
+export class Chromium {
+  #child;
+  #profile;
+  #ended;
+  #last = 0;
+  #waiting = new Map();
+  #said = '';
+  #failed;
+
+  /** Called with the text of each dialog that a page opens. A dialog stops its page. */
+  onDialog = () => {};
+
+  /** Starts `program` with a profile of its own, and `flags` after the usual ones. */
+  constructor(program, flags) {
+    this.#profile = fs.mkdtempSync(path.join(os.tmpdir(), 'sa-chromium-'));
+    // Its sandbox does not work for root, nor in most containers; only the page served here is shown.
+    const args = [...QUIET, '--no-sandbox', `--user-data-dir=${this.#profile}`, ...flags, 'about:blank'];
+    this.#child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'] });
+    this.#ended = new Promise((done) => this.#child.on('close', done));
+    this.#child.on('error', (error) => this.#fail(error.message));
+    this.#child.on('exit', (code, signal) => this.#fail(`${program} ended (${signal ?? code}): ${this.#said.trim()}`));
+    this.#child.stderr.on('data', (text) => (this.#said = (this.#said + text).slice(-2000)));
+    this.#child.stdio[3].on('error', () => {}); // its end is told by `exit`
+    let rest = Buffer.alloc(0);
+    this.#child.stdio[4].on('data', (bytes) => {
+      rest = Buffer.concat([rest, bytes]);
+      for (let end; (end = rest.indexOf(0)) >= 0; rest = rest.subarray(end + 1)) this.#answer(JSON.parse(rest.subarray(0, end)));
+    });
+  }
+
+  /** Opens an empty page. */
+  async page() {
+    const { targetId } = await this.call('Target.createTarget', { url: 'about:blank' });
+    const { sessionId } = await this.call('Target.attachToTarget', { targetId, flatten: true });
+    await this.call('Page.enable', {}, sessionId); // tells of dialogs
+    return new Page(this, sessionId);
+  }
+
+  /** One command and its result. */
+  call(method, params = {}, sessionId = undefined) {
+    const id = ++this.#last;
+    return new Promise((done, fail) => {
+      if (this.#failed) return fail(this.#failed);
+      this.#waiting.set(id, { done, fail, method });
+      this.#child.stdio[3].write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
+    });
+  }
+
+  /** Ends it, waits until all its processes have gone, and removes its profile. */
+  async close() {
+    this.#child.kill('SIGKILL'); // the others go when they lose it
+    await this.#ended; // none holds its stderr any more
+    fs.rmSync(this.#profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
+
+  #answer({ id, result, error, method, params }) {
+    if (method === 'Page.javascriptDialogOpening') this.onDialog(params.message);
+    const waiting = this.#waiting.get(id);
+    if (!waiting) return;
+    this.#waiting.delete(id);
+    if (error) waiting.fail(new Error(`${waiting.method}: ${error.message}`));
+    else waiting.done(result);
+  }
+
+  #fail(why) {
+    this.#failed ??= new Error(why);
+    for (const { fail } of this.#waiting.values()) fail(this.#failed);
+    this.#waiting.clear();
+  }
+}
+
+class Page {
+  #browser;
+  #session;
+
+  constructor(browser, session) {
+    this.#browser = browser;
+    this.#session = session;
+  }
+
+  async open(url) {
+    const { errorText } = await this.#call('Page.navigate', { url });
+    if (errorText) throw new Error(`${url}: ${errorText}`);
+  }
+
+  /** The value of `body`, a function that runs in the page. */
+  async run(body, ...args) {
+    const expression = `(${body})(...${JSON.stringify(args)})`;
+    const { result, exceptionDetails: thrown } = await this.#call('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true });
+    if (thrown) throw new Error(thrown.exception?.description ?? thrown.text);
+    return result.value;
+  }
+
+  /** What the page shows, as PNG bytes. */
+  async picture() {
+    const { data } = await this.#call('Page.captureScreenshot', { format: 'png' });
+    return Buffer.from(data, 'base64');
+  }
+
+  #call(method, params) {
+    return this.#browser.call(method, params, this.#session);
+  }
+}

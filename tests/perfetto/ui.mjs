@@ -1,0 +1,103 @@
+// The command line of ui: opens a link in the Perfetto UI as its own site would, waits for the trace, prints its counts. Started by the script `ui`.
+import fs from 'node:fs';
+import { Chromium } from './chromium.mjs';
+import { HOST, serve } from './site.mjs';
+
+const USAGE = `usage: ui LINK [--block] [--picture OUT.png]
+       ui --setup`;
+const LIMIT_MS = 120_000;
+const COUNTS = { slices: 'select count(*) from slice', flows: 'select count(*) from flow', counters: 'select count(*) from counter' };
+const PROBLEMS = "select count(*) from stats where severity in ('error', 'data_loss') and value > 0";
+
+const say = (text) => fs.writeSync(2, `ui: ${text}\n`);
+
+function parse(args) {
+  const options = { link: undefined, block: false, picture: undefined };
+  for (let at = 0; at < args.length; at++) {
+    if (args[at] === '--block') options.block = true;
+    else if (args[at] === '--picture' && args[at + 1]) options.picture = args[++at];
+    else if (args[at].startsWith(`https://${HOST}/`) && !options.link) options.link = args[at];
+    else return undefined;
+  }
+  return options.link && options;
+}
+
+/** Flags that make the server on `port` Perfetto's site in the public network, and nothing but this machine reachable. */
+function flags(port) {
+  return [
+    `--host-resolver-rules=MAP ${HOST}:443 127.0.0.1:${port}, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1`,
+    `--ip-address-space-overrides=127.0.0.1:${port}=public`,
+    '--ignore-certificate-errors',
+  ];
+}
+
+/** Answers the browser's question whether the page may reach this machine, as its user would. */
+async function answer(browser, setting) {
+  // The name in Chromium 145 and later, and the one before.
+  for (const name of ['loopback-network', 'local-network-access']) {
+    await browser.call('Browser.setPermission', { permission: { name }, setting, origin: `https://${HOST}` }).catch(() => {});
+  }
+}
+
+/** Waits until the page has loaded the trace. */
+async function loaded(page) {
+  for (const end = Date.now() + LIMIT_MS; ; ) {
+    const state = await page.run(() => {
+      const box = document.querySelector('.pf-modal-dialog');
+      if (box) return { error: box.innerText };
+      return { done: Boolean(self.app?.trace) && !/Loading trace|Opening trace/i.test(document.body.innerText) };
+    });
+    if (state.error) throw new Error(state.error.trim().split('\n').slice(0, 8).join(' | '));
+    if (state.done) return;
+    if (Date.now() > end) throw new Error(`not loaded after ${LIMIT_MS} ms`);
+    await new Promise((done) => setTimeout(done, 100));
+  }
+}
+
+const query = (page, sql) =>
+  page.run(async (text) => {
+    const result = await self.app.trace.engine.query(text);
+    return Number(result.iter({}).get(result.columns()[0]));
+  }, sql);
+
+/** The whole trace without what is not it. */
+async function takePicture(page, file) {
+  await page.run(async () => {
+    if (self.app.sidebar.visible) self.app.sidebar.toggleVisibility();
+    document.querySelector('.pf-cookie-consent')?.remove();
+    await self.app.commands.runCommand('dev.perfetto.ExpandAllGroups');
+    await new Promise((done) => setTimeout(done, 3000)); // the tracks are drawn when their data have come
+  });
+  fs.writeFileSync(file, await page.picture());
+}
+
+async function look(page, { link, picture }) {
+  await page.open(link);
+  await loaded(page);
+  const counts = {};
+  for (const [name, sql] of Object.entries(COUNTS)) counts[name] = await query(page, sql);
+  counts.problems = await query(page, PROBLEMS);
+  if (picture) await takePicture(page, picture);
+  fs.writeSync(1, `${JSON.stringify(counts)}\n`);
+}
+
+async function main(options) {
+  const server = await serve(process.env.WEB_DIST);
+  const browser = new Chromium(process.env.CHROMIUM, flags(server.address().port));
+  const dialog = new Promise((_, fail) => (browser.onDialog = (text) => fail(new Error(text))));
+  try {
+    await answer(browser, options.block ? 'denied' : 'granted');
+    await Promise.race([look(await browser.page(), options), dialog]);
+    return 0;
+  } catch (error) {
+    say(error.message);
+    return 1;
+  } finally {
+    await browser.close();
+    server.close();
+  }
+}
+
+const options = parse(process.argv.slice(2));
+if (!options || !process.env.WEB_DIST || !process.env.CHROMIUM) say(USAGE);
+process.exit(options && process.env.WEB_DIST && process.env.CHROMIUM ? await main(options) : 2);
