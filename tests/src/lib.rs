@@ -3,6 +3,7 @@
 //! The tests start real processes, end them in every way a serving process can end, and compare what those processes acknowledged with what
 //! can still be read. `reader` is written from FORMAT.md alone and shares no code with recorder or merge, so that a mistake both share shows.
 
+pub mod autopsy;
 pub mod chance;
 pub mod host_support;
 pub mod kept;

@@ -9,11 +9,11 @@
 
 use std::time::Duration;
 
+use e2e::autopsy::judge_both;
 use e2e::chance::{Chance, rounds};
-use e2e::ledger::{Seen, judge, snapshot};
+use e2e::ledger::snapshot;
 use e2e::merged;
 use e2e::order::{Ending, Order, Pattern};
-use e2e::reader::read_dir_as;
 use e2e::verdict::Verdict;
 use e2e::victim::Victim;
 
@@ -48,34 +48,6 @@ fn kill_many(name: &str, threads: usize, pattern: Pattern, count: usize) {
         "KILL {name} threads={threads} kills={count} seed={seed}\n  second reader: {second}\n  merge: {merge}"
     );
     assert!(second.acknowledged > 0 && second.is_clean() && merge.is_clean());
-}
-
-/// Judges a dead victim's files by the second reader, before and after the merge, and by the merge.
-fn judge_both(victim: &Victim) -> (Verdict, Verdict) {
-    let read = || {
-        let seen = Seen::by_second_reader(read_dir_as(&victim.directory()));
-        judge(&seen, &victim.progress, victim.order.threads)
-    };
-    let mut before = read();
-    let merged = merged::merge(&victim.directory(), &victim.scratch("trace.json"));
-    let merged = judge(&merged, &victim.progress, victim.order.threads);
-    let after = read();
-    before.damage.extend(
-        after
-            .damage
-            .iter()
-            .map(|damage| format!("after the merge: {damage}")),
-    );
-    before.open_wrong.extend(
-        after
-            .open_wrong
-            .iter()
-            .map(|wrong| format!("after the merge: {wrong}")),
-    );
-    before.lost += after.lost;
-    before.doubled += after.doubled;
-    before.torn += after.torn;
-    (before, merged)
 }
 
 #[test]

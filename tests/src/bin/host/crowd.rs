@@ -18,6 +18,20 @@ fn start(work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
 
 /// `threads` threads that are all alive while each records `count` spans.
 pub(crate) fn at_once(threads: u64, count: u64) {
+    alive_together(threads, count, || {});
+    println!("threads {threads} {count}");
+}
+
+/// The same, but the process is killed while all of them are alive and have recorded.
+pub(crate) fn killed(threads: u64, count: u64) {
+    alive_together(threads, count, || {
+        // SAFETY: raise has no preconditions.
+        unsafe { libc::raise(libc::SIGKILL) };
+    });
+}
+
+/// Runs `threads` threads and calls `at_the_end` when each has recorded `count` spans and none has ended.
+fn alive_together(threads: u64, count: u64, at_the_end: fn()) {
     let together = Arc::new(Barrier::new(
         usize::try_from(threads).expect("a small count"),
     ));
@@ -27,6 +41,9 @@ pub(crate) fn at_once(threads: u64, count: u64) {
             start(move || {
                 together.wait();
                 record(&format!("thread-{number}"), count);
+                if together.wait().is_leader() {
+                    at_the_end();
+                }
                 together.wait();
             })
         })
@@ -34,7 +51,6 @@ pub(crate) fn at_once(threads: u64, count: u64) {
     for thread in running {
         thread.join().expect("no panic");
     }
-    println!("threads {threads} {count}");
 }
 
 /// `threads` threads that record one span each, a few at a time.
