@@ -39,12 +39,10 @@ pub(crate) fn create_files<R>(
     let short = format!("{FRAGMENT_PREFIX}{}", header.pid);
     let long = format!("{short}.{}", header.nonce);
     let make = |stem: &str| {
-        let (file, kind) = create_ring(folder, stem, config.mode)?;
-        let made = lay_out(file, kind).and_then(|ring| {
-            let fragment = create_fragment(folder, config, stem, header, kind)?;
-            Ok((fragment, ring))
-        });
-        made.inspect_err(|_| remove_ring(folder, stem, kind))
+        let (ring, kind) = create_ring(folder, stem, config.mode, &lay_out)?;
+        let made = create_fragment(folder, config, stem, header, kind);
+        made.map(|fragment| (fragment, ring))
+            .inspect_err(|_| remove_ring(folder, stem, kind))
     };
     if has_segments(folder, &short) {
         return make(&long);
@@ -70,14 +68,32 @@ fn has_segments(folder: &Dir, stem: &str) -> bool {
     names.iter().any(|name| is_one(name))
 }
 
-fn create_ring(folder: &Dir, stem: &str, mode: u32) -> io::Result<(OwnedFd, RingKind)> {
+/// Makes a ring in a file, or in memory where the file system takes none: a kind that is not known, or an overlay upon one that cannot reserve blocks.
+fn create_ring<R>(
+    folder: &Dir,
+    stem: &str,
+    mode: u32,
+    lay_out: impl Fn(OwnedFd, RingKind) -> io::Result<R>,
+) -> io::Result<(R, RingKind)> {
     let name = format!("{stem}{RING_SUFFIX}");
     let file = folder.create_file(&name, mode, libc::O_RDWR)?;
-    if fd::holds_shared_maps(file.as_raw_fd()) {
-        return Ok((file, RingKind::File));
+    let in_file = fd::holds_shared_maps(file.as_raw_fd()).then(|| lay_out(file, RingKind::File));
+    if let Some(Ok(ring)) = in_file {
+        return Ok((ring, RingKind::File));
     }
     remove_ring(folder, stem, RingKind::File);
-    Ok((fd::memory_file()?, RingKind::Heap))
+    match in_file {
+        Some(Err(error)) if !is_refusal(&error) => Err(error),
+        _ => Ok((lay_out(fd::memory_file()?, RingKind::Heap)?, RingKind::Heap)),
+    }
+}
+
+/// Whether a file system says that it never does what a ring needs, rather than not now.
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EOPNOTSUPP | libc::ENODEV | libc::EACCES | libc::EPERM)
+    )
 }
 
 fn remove_ring(folder: &Dir, stem: &str, kind: RingKind) {

@@ -1,5 +1,6 @@
 //! What the tests of forks, identity, limits and hostile files share: starting the host program, leading it, and finding its spans.
 
+pub mod cgroup;
 pub mod found;
 pub mod ground;
 pub mod host;
@@ -8,6 +9,7 @@ pub mod merged;
 pub mod stage;
 pub mod switch;
 
+pub use cgroup::MemoryGroup;
 pub use found::{Found, Work, assert_accounted_or_off, previous_runs};
 pub use ground::{Mount, full, is_root, namespaces, public_copy, ring_files, scratch, skip};
 pub use host::{Host, Outcome, assert_undisturbed, undisturbed};

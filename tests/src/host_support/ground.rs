@@ -51,16 +51,33 @@ pub struct Mount {
 impl Mount {
     /// Mounts a tmpfs with `options` on `at`; `None` where that is not allowed, and says that the test is skipped.
     pub fn tmpfs(test: &str, options: &str, at: &Path) -> Option<Mount> {
+        Mount::new(test, "tmpfs", options, at)
+    }
+
+    /// Mounts a ramfs, a file system that the recorder does not know.
+    pub fn ramfs(test: &str, at: &Path) -> Option<Mount> {
+        Mount::new(test, "ramfs", "mode=0755", at)
+    }
+
+    /// Mounts an overlay of the folders `lower`, `upper` and `work` in `below`.
+    pub fn overlay(test: &str, below: &Path, at: &Path) -> Option<Mount> {
+        let below = below.display();
+        let options = format!("lowerdir={below}/lower,upperdir={below}/upper,workdir={below}/work");
+        Mount::new(test, "overlay", &options, at)
+    }
+
+    fn new(test: &str, kind: &str, options: &str, at: &Path) -> Option<Mount> {
         let mount = Mount { at: at.to_owned() };
         let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", options, "tmpfs"])
+            .args(["-t", kind, "-o", options, kind])
             .arg(at)
+            .stderr(Stdio::null())
             .status();
         if mounted.is_ok_and(|status| status.success()) {
             return Some(mount);
         }
         std::mem::drop(mount);
-        skip(test, "mount does not work here");
+        skip(test, &format!("mounting a {kind} does not work here"));
         None
     }
 

@@ -1,6 +1,6 @@
 //! A host program for the end-to-end tests: it does one thing, prints a fixed line about it and ends with exit code 7.
 //!
-//! `host [--gate] [--lazy] [--deadly-pipes] [--umask OCTAL] [--limit WHAT=VALUE] MODE [ARGUMENT]...`
+//! `host [--gate] [--lazy] [--deadly-pipes] [--umask OCTAL] [--limit WHAT=VALUE] [--no-shared-maps] MODE [ARGUMENT]...`
 //!
 //! What it prints never depends on whether it is recorded, so a test can compare both ways. Every span carries the label and
 //! index of its place in the program and the pid that the host itself saw, so a test can tell what is missing or doubled.
@@ -16,6 +16,7 @@ mod descendants;
 mod forks;
 mod odd;
 mod options;
+mod sandbox;
 mod script;
 mod stack;
 mod switched;

@@ -1,5 +1,6 @@
 //! What comes before the mode on the command line: how the host prepares itself before anything is recorded.
 
+use crate::sandbox;
 use std::io::BufRead;
 
 /// The preparations that were asked for.
@@ -11,6 +12,7 @@ pub(crate) struct Options {
     umask: Option<libc::mode_t>,
     deadly_pipes: bool,
     limits: Vec<(String, libc::rlim_t)>,
+    no_shared_maps: bool,
 }
 
 impl Options {
@@ -25,6 +27,7 @@ impl Options {
                 "--lazy" => options.lazy = true,
                 "--deadly-pipes" => options.deadly_pipes = true,
                 "--umask" => options.umask = libc::mode_t::from_str_radix(&value(), 8).ok(),
+                "--no-shared-maps" => options.no_shared_maps = true,
                 "--limit" => options.limits.push(limit(&value())),
                 _ => panic!("host: unknown option {option}"),
             }
@@ -49,6 +52,9 @@ impl Options {
         }
         for (what, value) in &self.limits {
             set_limit(what, *value);
+        }
+        if self.no_shared_maps {
+            sandbox::refuse_shared_maps();
         }
     }
 }

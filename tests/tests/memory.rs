@@ -1,0 +1,84 @@
+//! A limit on memory, as containers have one: what the rings take of it, and that recording goes on when there is little.
+use e2e::host_support::{Found, Host, MemoryGroup, Merged, ring_files, scratch};
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const HOST: &str = env!("CARGO_BIN_EXE_host");
+/// Nothing takes this long unless it hangs.
+const DEADLINE: Duration = Duration::from_secs(60);
+/// Threads that record: more than get a large ring.
+const THREADS: u64 = 40;
+
+fn host_in(group: &MemoryGroup, dir: &Path, arguments: &[&str]) -> Host {
+    Host::below(&["sh", "-c", &group.enter()], HOST)
+        .arguments(arguments)
+        .recorded_in(dir)
+}
+
+fn fragment_bytes(dir: &Path) -> u64 {
+    let files = fs::read_dir(dir.join("fragments"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let fragments = files.filter(|file| file.file_name().to_string_lossy().ends_with(".jsonl"));
+    fragments
+        .filter_map(|file| Some(file.metadata().ok()?.len()))
+        .sum()
+}
+
+#[test]
+fn privileged_a_small_memory_limit_kills_nobody_and_everything_is_counted() {
+    let test = "privileged_a_small_memory_limit_kills_nobody_and_everything_is_counted";
+    let Some(group) = MemoryGroup::limited(test, 24 << 20) else {
+        return;
+    };
+    let dir = scratch();
+    // Three times the limit passes through the page cache.
+    let arguments = ["threads", &THREADS.to_string(), "15000"];
+    let _outcome = host_in(&group, dir.path(), &arguments).run().quiet();
+    let written = fragment_bytes(dir.path());
+    let found = Found::in_dir(dir.path());
+    println!("MEMORY written_bytes={written} lost={}", found.lost);
+    found.assert_accounted(THREADS * 15_000);
+    assert!(
+        found.lost > 0 || written > 72 << 20,
+        "{written} bytes do not fill the group"
+    );
+    found.assert_merged(&Merged::newest(dir.path()));
+}
+
+#[test]
+fn privileged_the_rings_take_as_much_of_the_limit_as_is_documented() {
+    let test = "privileged_the_rings_take_as_much_of_the_limit_as_is_documented";
+    let Some(group) = MemoryGroup::limited(test, 1 << 30) else {
+        return;
+    };
+    let dir = scratch();
+    let live = host_in(&group, dir.path(), &["steady", &THREADS.to_string()]).start();
+    let start = Instant::now();
+    // So much that every thread has been round its ring.
+    while fragment_bytes(dir.path()) < 64 << 20 {
+        assert!(start.elapsed() < DEADLINE, "{THREADS} threads record");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let mapped = group.mapped_bytes();
+    let rings = ring_files(dir.path());
+    let ring = fs::metadata(&rings[0])
+        .expect("the ring of a live process")
+        .len();
+    let _outcome = live.end();
+    println!("MEMORY threads={THREADS} mapped_bytes={mapped} ring_bytes={ring}");
+    // docs/containers.md: 260 KiB for each of 32 threads, 68 KiB for others, 160 KiB for the process.
+    let documented = (32 * 260 + (THREADS - 32) * 68 + 160) << 10;
+    assert!(ring <= documented, "{ring} bytes, documented {documented}");
+    assert!(
+        mapped <= documented * 5 / 4,
+        "{mapped} bytes, documented {documented}"
+    );
+    assert!(
+        mapped > documented / 2,
+        "{mapped} bytes: the rings are in use"
+    );
+}
