@@ -54,23 +54,19 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// Bytes in a unit that leaves few digits.
+/// A size in bytes, with the unit that leaves up to three digits before the point.
 pub(crate) fn size(bytes: u64) -> String {
-    let mut rest = bytes * 10;
-    for unit in ["B", "kB", "MB", "GB"] {
-        if rest < 10_000 {
-            return scaled(rest, unit);
-        }
-        rest /= 1000;
+    let units = ["kB", "MB", "GB", "TB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
     }
-    scaled(rest, "TB")
-}
-
-fn scaled(tenths: u64, unit: &str) -> String {
-    match unit {
-        "B" => format!("{} B", tenths / 10),
-        _ => format!("{}.{} {unit}", tenths / 10, tenths % 10),
+    let mut scaled = bytes as f64 / 1000.0;
+    let mut unit = 0;
+    while scaled >= 999.95 && unit + 1 < units.len() {
+        scaled /= 1000.0;
+        unit += 1;
     }
+    format!("{scaled:.1} {}", units[unit])
 }
 
 /// How long ago something was.
@@ -136,10 +132,18 @@ mod tests {
             [0, 999, 1000, 1_234_567].map(grouped),
             ["0", "999", "1,000", "1,234,567"]
         );
-        assert_eq!(
-            [0, 999, 1000, 12_345, 1_500_000, 2_000_000_000].map(size),
-            ["0 B", "999 B", "1.0 kB", "12.3 kB", "1.5 MB", "2.0 GB"]
-        );
+        for (bytes, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (12_345, "12.3 kB"),
+            (999_949, "999.9 kB"),
+            (999_950, "1.0 MB"),
+            (2_000_000_000, "2.0 GB"),
+            (5_000_000_000_000_000, "5000.0 TB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
         let second = 1_000_000_000;
         assert_eq!(
             [

@@ -1,5 +1,6 @@
 //! Words for people, on stderr: stdout belongs to data, or to the recorded command.
 
+use crate::amount::grouped;
 use std::io::{self, Write};
 
 /// Says a line under the program's name.
@@ -22,45 +23,17 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(escape).collect()
 }
 
-/// A count with its thousands apart.
-pub(crate) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A size in bytes, with the unit that leaves up to three digits before the point.
-pub(crate) fn size(bytes: u64) -> String {
-    let units = ["kB", "MB", "GB", "TB"];
-    if bytes < 1000 {
-        return format!("{bytes} bytes");
-    }
-    let mut scaled = bytes as f64 / 1000.0;
-    let mut unit = 0;
-    while scaled >= 999.95 && unit + 1 < units.len() {
-        scaled /= 1000.0;
-        unit += 1;
-    }
-    format!("{scaled:.1} {}", units[unit])
-}
-
 /// `one thing`, `2 things`.
 pub(crate) fn plural(number: u64, thing: &str) -> String {
-    let (count, s) = (count(number), if number == 1 { "" } else { "s" });
-    format!("{count} {thing}{s}")
+    let s = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{s}", grouped(number))
 }
 
 /// `1 process`, `2 processes`.
 pub(crate) fn processes(number: u64) -> String {
     match number {
         1 => "1 process".to_owned(),
-        _ => format!("{} processes", count(number)),
+        _ => format!("{} processes", grouped(number)),
     }
 }
 
@@ -69,27 +42,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
-        for (number, text) in [
-            (0, "0"),
-            (999, "999"),
-            (1000, "1,000"),
-            (12_345_678, "12,345,678"),
-        ] {
-            assert_eq!(count(number), text);
-        }
-        for (bytes, text) in [
-            (999, "999 bytes"),
-            (1000, "1.0 kB"),
-            (999_949, "999.9 kB"),
-            (999_950, "1.0 MB"),
-            (5_000_000_000_000_000, "5000.0 TB"),
-        ] {
-            assert_eq!(size(bytes), text);
-        }
+    fn things_and_how_many_of_them() {
         assert_eq!(
-            (plural(1, "event"), plural(0, "event")),
-            ("1 event".into(), "0 events".into())
+            [
+                plural(1, "event"),
+                plural(0, "event"),
+                processes(1),
+                processes(1234)
+            ],
+            ["1 event", "0 events", "1 process", "1,234 processes"]
         );
     }
 

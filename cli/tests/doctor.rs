@@ -172,7 +172,7 @@ fn a_file_size_of_nothing() {
     assert_eq!(ended.code, Some(1), "{}", ended.stdout);
     assert_eq!(
         of(&ended, "file size"),
-        ["FAIL  file size       limited to 0 bytes -- raise it: ulimit -f unlimited"]
+        ["FAIL  file size       limited to 0 B -- raise it: ulimit -f unlimited"]
     );
     assert_eq!(
         of(&ended, "fallocate"),

@@ -1,7 +1,7 @@
 //! Limits of this process, which the recorded ones inherit, and of its control group.
 
 use super::finding::Finding;
-use crate::words::{count, size};
+use crate::amount::{grouped, size};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use std::fs;
 use std::path::Path;
@@ -51,7 +51,7 @@ fn files(limit: u64) -> Finding {
             format!("limited to {limit}"),
             "raise it: ulimit -n 1024",
         ),
-        _ => Finding::ok("open files", format!("limited to {}", count(limit))),
+        _ => Finding::ok("open files", format!("limited to {}", grouped(limit))),
     }
 }
 

@@ -155,78 +155,61 @@ fn has_end(file: &mut File) -> std::io::Result<bool> {
 }
 
 fn of_fragments(fragments: &[Fragment]) -> Vec<Finding> {
-    let of = |state| {
-        pids(
-            fragments
-                .iter()
-                .filter(move |fragment| fragment.state == state),
-        )
-    };
-    let number = |pids: &[String]| pids.len() as u64;
-    let (live, ended, died) = (of(State::Live), of(State::Ended), of(State::Died));
-    let all = pids(fragments.iter());
+    let of = |is_of: &dyn Fn(&Fragment) -> bool| pids(fragments.iter().filter(|one| is_of(one)));
+    let state = |state| of(&|fragment| fragment.state == state);
+    let (live, ended, died) = (state(State::Live), state(State::Ended), state(State::Died));
     let counts = format!(
         "{}: {} live, {} ended, {} died",
-        processes(number(&all)),
+        processes(of(&|_| true).len() as u64),
         live.len(),
         ended.len(),
         died.len()
     );
-    let mut findings = vec![Finding::ok("processes", counts)];
     // Of a dead one the ring may hold all that it recorded.
-    let is_silent = |fragment: &&Fragment| {
-        !fragment.has_events && (fragment.state != State::Died || !fragment.has_ring)
-    };
-    let silent = pids(fragments.iter().filter(is_silent));
-    if !silent.is_empty() {
-        let found = format!(
-            "{} wrote nothing but a header: {}",
-            processes(number(&silent)),
-            listed(&silent)
-        );
-        findings.push(Finding::warn(
+    let silent = of(&|one| !one.has_events && (one.state != State::Died || !one.has_ring));
+    let heap = of(&|one| one.header.ring == RingKind::Heap);
+    let found = [
+        Some(Finding::ok("processes", counts)),
+        some_of(
             "silent",
-            found,
+            &silent,
+            "wrote nothing but a header",
             "they started to record and had no event: is the level right, did they get work?",
-        ));
-    }
-    if !died.is_empty() {
-        let found = format!(
-            "{} ended without a goodbye: {}",
-            processes(number(&died)),
-            listed(&died)
-        );
-        findings.push(Finding::warn("died", found, "killed or crashed; what they recorded is kept, and trace-merge shows the spans they died in"));
-    }
-    let left = fragments
-        .iter()
-        .filter(|fragment| fragment.has_ring && fragment.state != State::Live)
-        .count() as u64;
-    if left > 0 {
-        findings.push(Finding::warn(
+        ),
+        some_of(
+            "died",
+            &died,
+            "ended without a goodbye",
+            "killed or crashed; what they recorded is kept, and trace-merge shows the spans they died in",
+        ),
+        left_rings(fragments),
+        some_of(
             "rings",
-            format!("{} of dead processes left", plural(left, "ring")),
-            "trace-merge takes what they hold and removes them",
-        ));
-    }
-    let heap = pids(
-        fragments
-            .iter()
-            .filter(|fragment| fragment.header.ring == RingKind::Heap),
-    );
-    if !heap.is_empty() {
-        let found = format!(
-            "{} without a ring file: {}",
-            processes(number(&heap)),
-            listed(&heap)
-        );
-        findings.push(Finding::warn(
-            "rings",
-            found,
+            &heap,
+            "without a ring file",
             "a kill loses what they had not yet written: see file system above",
-        ));
-    }
-    findings
+        ),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// A warning that names the processes it is about; none without any.
+fn some_of(
+    check: &'static str,
+    pids: &[String],
+    what: &str,
+    hint: &'static str,
+) -> Option<Finding> {
+    let found = || format!("{} {what}: {}", processes(pids.len() as u64), listed(pids));
+    (!pids.is_empty()).then(|| Finding::warn(check, found(), hint))
+}
+
+fn left_rings(fragments: &[Fragment]) -> Option<Finding> {
+    let is_left = |one: &&Fragment| one.has_ring && one.state != State::Live;
+    let left = fragments.iter().filter(is_left).count() as u64;
+    let found = format!("{} of dead processes left", plural(left, "ring"));
+    let hint = "trace-merge takes what they hold and removes them";
+    (left > 0).then(|| Finding::warn("rings", found, hint))
 }
 
 /// The processes of fragments, each once, as `pid (program)`.

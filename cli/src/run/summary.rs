@@ -1,6 +1,7 @@
 //! What a run came to, in words: what was recorded, what was lost, what to do next.
 
-use crate::words::{count, plural, printable, processes, size};
+use crate::amount::{grouped, size};
+use crate::words::{plural, printable, processes};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -100,7 +101,7 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
     if report.damage_total > 0 {
         let kinds = report.damage_by_kind.iter();
         let kinds: Vec<_> = kinds
-            .map(|(kind, number)| format!("{kind} {}", count(*number)))
+            .map(|(kind, number)| format!("{kind} {}", grouped(*number)))
             .collect();
         writeln!(
             text,
