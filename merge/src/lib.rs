@@ -47,6 +47,7 @@ mod sample;
 pub mod scan;
 mod settle;
 mod sink;
+mod skip;
 mod snapshot;
 mod source;
 pub mod survey;

@@ -12,9 +12,10 @@ use crate::recording::{Assembly, Recording};
 use crate::report::Report;
 use crate::settle::settle;
 use crate::sink::Sink;
+use crate::skip::skip;
 use crate::source::{by_recording, chunks, index, sources};
 use crate::tally::tell_sources;
-use crate::window;
+use crate::window::{self, WindowReport};
 use crate::{Error, Options, Runs};
 use rayon::prelude::*;
 use std::path::Path;
@@ -29,11 +30,12 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
         version: env!("CARGO_PKG_VERSION"),
         ..Report::default()
     };
-    let recordings = open(&inputs, &mut report);
+    let mut recordings = open(&inputs, &mut report);
     if recordings.is_empty() {
         return Err(Error::NothingUsable(describe(options, &inputs)));
     }
     report.left_out.clone_from(&inputs.left_out);
+    let skipped = options.last.map(|last| skip(&mut recordings, last));
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.threads)
         .build();
@@ -51,7 +53,10 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
         let shifts_ns = Clocks::shifts_ns(&recordings, &indexes);
         let of_all = (indexes.as_slice(), shifts_ns.as_slice());
         let window = pool.install(|| window::narrow(last, of_all, &mut sources, &mut chunks));
-        report.window = Some(window);
+        report.window = Some(WindowReport {
+            segments_left_out: skipped.unwrap_or(0),
+            ..window
+        });
         indexes = by_recording(&recordings, &sources);
     }
     let plan = Plan::new(&recordings, &indexes);

@@ -22,6 +22,8 @@ pub(crate) struct Recording {
     pub(crate) bad_ring: Option<String>,
     /// Whether its process was seen dead before the ring was copied: only then is the copy all there is.
     pub(crate) was_dead: bool,
+    /// Oldest segments that are not looked at.
+    pub(crate) skipped: u64,
 }
 
 /// Missing positions of a stream.
@@ -77,6 +79,7 @@ impl Recording {
             ring_path,
             bad_ring,
             was_dead,
+            skipped: 0,
         }
     }
 
@@ -127,6 +130,7 @@ impl Recording {
                 }
             }
         }
+        work.explain_skipped();
         work.ring();
         for (segment, pieces) in pieces.iter().enumerate() {
             for (range, piece) in pieces {
@@ -293,6 +297,27 @@ impl<'a> Work<'a> {
         let spans = spans.filter(|event| matches!(event.phase, b'X' | b'B'));
         self.ended
             .extend(spans.map(|event| (event.tid, event.ts_ns)));
+    }
+
+    /// What comes before the first block of a stream is in the segments that are not looked at, and so is what the ring no more holds.
+    fn explain_skipped(&mut self) {
+        if self.recording.skipped == 0 {
+            return;
+        }
+        let ring = self.recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
+        for slot in ring {
+            let stream = self
+                .streams
+                .entry((slot.slot, slot.generation))
+                .or_default();
+            if stream.places.is_empty() {
+                stream.covered.add(0..slot.from);
+            }
+        }
+        for stream in self.streams.values_mut() {
+            let first = stream.places.iter().map(|place| place.0).min();
+            stream.covered.add(0..first.unwrap_or(0));
+        }
     }
 
     fn ring(&mut self) {

@@ -175,8 +175,9 @@ impl Report {
         if let Some(window) = &self.window {
             writeln!(
                 text,
-                "left out: {} events before the last {:?}; {} spans reach into it, marked sa_cut",
+                "left out: {} events and {} whole segments before the last {:?}; {} spans reach into it, marked sa_cut",
                 window.events_left_out,
+                window.segments_left_out,
                 std::time::Duration::from_nanos(window.last_ns),
                 window.spans_cut
             )?;

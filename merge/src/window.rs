@@ -13,6 +13,8 @@ use std::time::Duration;
 pub struct WindowReport {
     /// Its length in ns, up to the newest event of all processes.
     pub last_ns: u64,
+    /// Segments that cannot reach into it; their events are not counted.
+    pub segments_left_out: u64,
     /// Events that ended before it.
     pub events_left_out: u64,
     /// Spans that began before it and are shown whole, with `"sa_cut":true` in their args.

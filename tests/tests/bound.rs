@@ -1,5 +1,9 @@
 //! Bounded disk: the segments of a process stay within `SA_PROFILE_MAX_MB`, and whatever a kill cuts, a segment counts or is told as lost.
-#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails where it stands; times fit"
+)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,6 +19,7 @@ use e2e::merged;
 use e2e::order::{Ending, Order, Pattern};
 use e2e::reader::read_dir_as;
 use e2e::victim::Victim;
+use trace_merge::{Options, Output, Report};
 
 const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
 const HOST: &str = env!("CARGO_BIN_EXE_host");
@@ -302,4 +307,66 @@ fn merging_a_run_at_full_rate_again_and_again_finds_no_damage() {
         assert!(!seen.spans.is_empty());
     }
     victim.kill().unwrap();
+}
+
+/// Spans of a victim by thread and number, with their ends in ns.
+type Ends = BTreeMap<(u64, u64), i64>;
+
+/// The victim's spans in a merged trace, and the end of its newest event of any kind.
+fn ends(dir: &Path, trace: PathBuf, last: Option<Duration>) -> (Report, Ends, i64) {
+    let options = Options {
+        last,
+        output: Output::File(trace.clone()),
+        ..Options::new([dir.to_owned()])
+    };
+    let report = trace_merge::merge(&options).unwrap();
+    let read: serde_json::Value = serde_json::from_slice(&fs::read(trace).unwrap()).unwrap();
+    let events = read["traceEvents"].as_array().unwrap().iter();
+    let events = events.filter(|event| event["ph"] != "M");
+    let end_ns = |event: &serde_json::Value| {
+        let ns = |key: &str| (event[key].as_f64().unwrap_or(0.0) * 1000.0).round() as i64;
+        report.base_ns + ns("ts") + ns("dur")
+    };
+    let span = |event: &serde_json::Value| {
+        let number = |key: &str| event["args"][key].as_u64();
+        let key = (number("t")?, number("n")?);
+        (event["ph"] == "X").then(|| (key, end_ns(event)))
+    };
+    let spans = events.clone().filter_map(span).collect();
+    let newest_ns = events.map(end_ns).max().unwrap();
+    (report, spans, newest_ns)
+}
+
+#[test]
+fn the_last_part_of_a_bounded_run_is_read_without_its_oldest_segments() {
+    let mut victim = bounded(4, &[BOUND]);
+    wait_for_segments(&victim.directory(), 5);
+    victim.kill().unwrap();
+    let dir = victim.directory();
+    let (_, mut whole, newest_ns) = ends(&dir, victim.scratch("trace.json"), None);
+    let mut by_time: Vec<i64> = whole.values().copied().collect();
+    by_time.sort_unstable();
+    let edge_ns = by_time[by_time.len() * 9 / 10];
+    let last_ns = newest_ns - edge_ns;
+    let last = Duration::from_nanos(last_ns.unsigned_abs());
+    let (report, part, _) = ends(&dir, victim.scratch("last.json"), Some(last));
+    assert_eq!(report.damage_total, 0, "{report:?}");
+    assert!(report.window.unwrap().segments_left_out > 0);
+    whole.retain(|_, end_ns| *end_ns >= edge_ns);
+    let only = |these: &Ends, those: &Ends| {
+        let these = these.iter().filter(|(key, _)| !those.contains_key(key));
+        these
+            .map(|(key, end_ns)| (*key, *end_ns - edge_ns))
+            .collect::<Vec<((u64, u64), i64)>>()
+    };
+    let (missing, beyond) = (only(&whole, &part), only(&part, &whole));
+    assert!(
+        missing.is_empty() && beyond.is_empty(),
+        "{} of {} missing: {:?}; {} beyond: {:?}",
+        missing.len(),
+        whole.len(),
+        missing.first(),
+        beyond.len(),
+        beyond.first()
+    );
 }

@@ -128,9 +128,10 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
     if let Some(window) = &report.window {
         writeln!(
             text,
-            "shown: the last {:?}; {} before it left out",
+            "shown: the last {:?}; left out before it: {}, {}",
             Duration::from_nanos(window.last_ns),
-            plural(window.events_left_out, "event")
+            plural(window.events_left_out, "event"),
+            plural(window.segments_left_out, "whole segment")
         )?;
     }
     for left in &report.left_out {

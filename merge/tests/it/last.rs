@@ -146,7 +146,7 @@ fn the_newest_event_of_all_processes_ends_the_window() {
 fn the_report_says_what_was_left_out_and_bad_durations_are_refused() {
     let dir = run();
     let ended = Ended::of(trace_merge().args(["--last", "1s"]).arg(dir.path()));
-    let said = "left out: 2 events before the last 1s; 1 spans reach into it, marked sa_cut";
+    let said = "left out: 2 events and 0 whole segments before the last 1s; 1 spans reach into it, marked sa_cut";
     assert!(
         ended.code == 0 && ended.stderr.contains(said),
         "{}",
