@@ -3,11 +3,15 @@
 use crate::work::record;
 use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
 
 /// Small stacks, so that the threads' own memory is not what is tested.
 const STACK_BYTES: usize = 128 << 10;
 /// Threads alive at a time when they come one after the other.
 const AT_A_TIME: usize = 4;
+
+/// How long a thread of a paced host sleeps between two bursts.
+const TICK: Duration = Duration::from_millis(100);
 
 fn start(work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     Builder::new()
@@ -66,6 +70,25 @@ pub(crate) fn one_by_one(threads: u64) {
         thread.join().expect("no panic");
     }
     println!("short threads {threads}");
+}
+
+/// `threads` threads that record `burst` spans each, `ticks` times, and sleep in between: a server with little to do.
+pub(crate) fn paced(threads: u64, burst: u64, ticks: u64) {
+    let began = Instant::now();
+    let paced = move |number| {
+        for tick in 0..ticks {
+            (0..burst).for_each(|at| record_one(&format!("thread-{number}"), tick * burst + at));
+            let next = TICK * u32::try_from(tick + 1).expect("a small count");
+            std::thread::sleep(next.saturating_sub(began.elapsed()));
+        }
+    };
+    let running: Vec<_> = (0..threads)
+        .map(|number| start(move || paced(number)))
+        .collect();
+    for thread in running {
+        thread.join().expect("no panic");
+    }
+    println!("paced {threads} {burst} {ticks}");
 }
 
 fn record_one(label: &str, index: u64) {

@@ -72,6 +72,9 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["threads", threads, count] => crowd::at_once(number(threads), number(count)),
         ["threads-then-killed", threads, count] => crowd::killed(number(threads), number(count)),
         ["short-threads", threads] => crowd::one_by_one(number(threads)),
+        ["paced", threads, burst, ticks] => {
+            crowd::paced(number(threads), number(burst), number(ticks));
+        }
         ["merge", dir] => return Some(work::merge(dir)),
         _ => return None,
     }
