@@ -70,7 +70,7 @@ fn examine(directory: Option<PathBuf>) -> Vec<Finding> {
         (None, None) => RunPaths::in_directory(PathBuf::from("profile_out")),
     };
     let mut findings = variables::examine(config.as_ref());
-    findings.extend(place::examine(&paths.directory));
+    findings.extend(place::examine(&paths.directory, bound(config.as_ref())));
     findings.extend(limits::examine());
     findings.extend(clock::examine());
     findings.extend(process::examine());
@@ -78,4 +78,13 @@ fn examine(directory: Option<PathBuf>) -> Vec<Finding> {
     findings.extend(parts::examine());
     findings.extend(recorded::examine(&paths));
     findings
+}
+
+/// The disk space that a process may take: as configured, or as it is by default.
+fn bound(config: Option<&Config>) -> u64 {
+    let by_default = || Config::from_lookup(|name| (name == "SA_PROFILE_DIR").then(|| "x".into()));
+    config
+        .cloned()
+        .or_else(by_default)
+        .map_or(0, |config| config.max_bytes)
 }

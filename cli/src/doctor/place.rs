@@ -12,8 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// Less is too little to record anything worth it.
 const LEAST_BYTES: u64 = 1 << 20;
-/// Below this a disk is soon full.
-const LITTLE_BYTES: u64 = 1 << 30;
 /// What a ring takes from the start.
 const RING_BYTES: i64 = 256 << 10;
 /// File systems on another machine, or in another process.
@@ -21,8 +19,8 @@ const REMOTE: [&str; 11] = [
     "nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "9p", "virtiofs", "beegfs", "gpfs", "afs",
 ];
 
-/// Looks at the directory; without one, at where it would be made.
-pub(crate) fn examine(directory: &Path) -> Vec<Finding> {
+/// Looks at the directory, where each process may take `bound` bytes; without one, at where it would be made.
+pub(crate) fn examine(directory: &Path, bound: u64) -> Vec<Finding> {
     let shown = directory.display();
     let place = existing(directory);
     if let Some(problem) = problem(&place) {
@@ -52,7 +50,7 @@ pub(crate) fn examine(directory: &Path) -> Vec<Finding> {
     let mut findings = vec![Finding::ok("directory", format!("{shown} {state}"))];
     findings.push(file_system(&place, &file));
     findings.push(allocation(&file));
-    findings.push(space(&place));
+    findings.push(space(&place, bound));
     findings
 }
 
@@ -133,7 +131,7 @@ fn allocation(file: &File) -> Finding {
     }
 }
 
-fn space(place: &Path) -> Finding {
+fn space(place: &Path, bound: u64) -> Finding {
     let Ok(disk) = statvfs(place) else {
         return Finding::warn(
             "disk",
@@ -142,16 +140,23 @@ fn space(place: &Path) -> Finding {
         );
     };
     let free = disk.blocks_available().saturating_mul(disk.fragment_size());
-    let found = format!("{} free", size(free));
-    match free {
-        0..LEAST_BYTES => Finding::fail("disk", found, "make room: nothing can be recorded"),
-        LEAST_BYTES..LITTLE_BYTES => Finding::warn(
-            "disk",
-            found,
-            "an event takes about 120 bytes: at 100,000 events a second that is 12 MB/s",
-        ),
-        _ => Finding::ok("disk", found),
+    space_of(free, bound)
+}
+
+fn space_of(free: u64, bound: u64) -> Finding {
+    let found = format!(
+        "{} free, each process takes {} at most",
+        size(free),
+        size(bound)
+    );
+    if free < LEAST_BYTES {
+        return Finding::fail("disk", found, "make room: nothing can be recorded");
     }
+    if free < bound {
+        let advice = "make room, or set SA_PROFILE_MAX_MB lower: at the bound the oldest events go, on a full disk the newest";
+        return Finding::warn("disk", found, advice);
+    }
+    Finding::ok("disk", found)
 }
 
 #[cfg(test)]
@@ -178,6 +183,21 @@ mod tests {
             );
         }
         assert_eq!(kind_in("", Path::new("/")), None);
+    }
+
+    #[test]
+    fn a_disk_smaller_than_the_bound_is_warned_about() {
+        for (free, expected) in [
+            (1_000_000, "FAIL  disk            1.0 MB free, each"),
+            (64_000_000, "warn  disk            64.0 MB free, each"),
+            (
+                65_000_000,
+                "ok    disk            65.0 MB free, each process takes 64.0 MB at most",
+            ),
+        ] {
+            let found = space_of(free, 64_000_001).to_string();
+            assert!(found.starts_with(expected), "{found}");
+        }
     }
 
     #[test]
