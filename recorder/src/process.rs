@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock};
 use crate::config::{Config, Level, Levels};
 use crate::format::{FragmentHeader, RingKind, VERSION};
 use crate::fragment::{self, Fragment};
-use crate::identity::Identity;
+use crate::identity::{Identity, is_single_threaded};
 use crate::lanes::Lanes;
 use crate::loss::Counters;
 use crate::ring::Ring;
@@ -259,6 +259,9 @@ impl Process {
             sys::run_at_exit(finish_at_exit);
             sys::run_after_fork(held::close_in_child);
             sys::run_after_fork(look_again_in_child);
+        }
+        if is_single_threaded() {
+            sys::prepare_barrier(); // now it costs nothing
         }
         helper::start(self);
         schedule.start(self);

@@ -117,6 +117,7 @@ impl Schedule {
     pub(crate) fn start(mut self, process: &'static Process) {
         let run = move || {
             sys::thread::wake_punctually();
+            sys::prepare_barrier(); // nobody waits for this thread
             while !process.is_finished() {
                 self.follow(process);
                 std::thread::park_timeout(Duration::from_nanos(self.pause_ns()));

@@ -26,15 +26,21 @@ pub(crate) fn page_bytes() -> usize {
     usize::try_from(page).unwrap_or(4096)
 }
 
+const PRIVATE_EXPEDITED: libc::c_int = 8;
+const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 16;
+
+/// Prepares [`barrier_everywhere`]. Beside other threads that takes the kernel ten milliseconds, for which an exit need not wait.
+pub(crate) fn prepare_barrier() -> bool {
+    // SAFETY: membarrier takes three integers and touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 }
+}
+
 /// Makes every other thread of the process pass a full memory barrier, so that plain stores made before are seen.
 pub(crate) fn barrier_everywhere() {
-    const PRIVATE_EXPEDITED: libc::c_int = 8;
-    const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 16;
-    // SAFETY: membarrier takes three integers and touches no memory of ours.
-    unsafe { libc::syscall(libc::SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) };
     // SAFETY: as above.
-    let done = unsafe { libc::syscall(libc::SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) };
-    if done != 0 {
+    let pass = || unsafe { libc::syscall(libc::SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0 };
+    let done = pass() || prepare_barrier() && pass();
+    if !done {
         std::thread::sleep(std::time::Duration::from_millis(1)); // no such call: store buffers drain long before
     }
 }
