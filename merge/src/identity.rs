@@ -2,7 +2,7 @@
 
 use crate::index::{Activity, Index};
 use crate::patch::Target;
-use sa_recorder::format::{FragmentHeader, LANE_BASE};
+use sa_recorder::format::{FragmentHeader, LANE_BASE, RingKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What makes a process itself.
@@ -43,6 +43,8 @@ pub(crate) struct Process {
     pub(crate) key: ProcessKey,
     pub(crate) pid: i64,
     pub(crate) host: Option<String>,
+    /// Its ring lay in memory: a kill lost what was not yet written.
+    pub(crate) ring_in_memory: bool,
     pub(crate) main: bool,
     pub(crate) name: Option<String>,
     pub(crate) fallback_name: Option<String>,
@@ -186,6 +188,7 @@ fn draft(key: ProcessKey, header: Option<&FragmentHeader>, pid: i64) -> Process 
         key,
         pid,
         host: header.map(|header| header.host.clone()),
+        ring_in_memory: header.is_some_and(|header| header.ring == RingKind::Heap),
         main: false,
         name: None,
         fallback_name: header

@@ -39,10 +39,13 @@ pub(crate) fn metadata_lines(processes: &[Process]) -> Vec<String> {
         if let Some(name) = name {
             lines.push(line(pid, pid, "process_name", &json!({ "name": name })));
         }
-        let label = match &process.host {
+        let mut label = match &process.host {
             Some(host) if hosts.len() > 1 => format!("pid {} host {host}", process.pid),
             _ => format!("pid {}", process.pid),
         };
+        if process.ring_in_memory {
+            label += ", ring in memory";
+        }
         lines.push(line(
             pid,
             pid,

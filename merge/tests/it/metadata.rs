@@ -128,6 +128,20 @@ fn the_label_gives_the_real_pid() {
 }
 
 #[test]
+fn a_ring_in_memory_is_said_beside_the_name() {
+    for (process, label) in [
+        (Process::new(70), "pid 70, ring in memory"),
+        (Process::with_ring(70), "pid 70"),
+    ] {
+        let dir = RunDir::new();
+        write(&dir, &process, &["a"]);
+        let trace = dir.merge().trace;
+        let labels = trace.all_named("process_labels");
+        assert_eq!(labels[0]["args"]["labels"], label);
+    }
+}
+
+#[test]
 fn lanes_keep_their_names() {
     let dir = RunDir::new();
     let process = Process::new(70);
