@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
+use trace_merge::survey::Known;
 
 /// How often a watched status is told anew; reading a large run may take longer than a part of it.
 const EVERY: Duration = Duration::from_secs(1);
@@ -34,9 +35,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.resolve()?;
     let clears = arguments.watch && !arguments.json && std::io::stdout().is_terminal();
+    let mut known = Known::default();
     loop {
         let start = Instant::now();
-        let text = text(&directory, arguments.json)?;
+        let text = text(&directory, arguments.json, &mut known)?;
         let before = if clears { CLEAR } else { "" };
         print(&format!("{before}{text}"))?;
         if !arguments.watch {
@@ -49,8 +51,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
 }
 
-fn text(directory: &Path, json: bool) -> Result<String, Error> {
-    let run = Run::read(directory)?;
+fn text(directory: &Path, json: bool, known: &mut Known) -> Result<String, Error> {
+    let run = Run::read(directory, known)?;
     if !json {
         return Ok(table::text(&run));
     }

@@ -1,15 +1,16 @@
 //! Who records in a run directory, and how much so far: what a status shows, without merging.
 //!
 //! [`processes`] reads headers only. [`RunProcess::contents`] reads the rest: blocks are counted by their newlines, so that a run of 1 GB
-//! takes about as long as reading it; what the recorder tells of itself is parsed.
+//! takes about as long as reading it, the first time; what the recorder tells of itself is parsed.
 
 mod contents;
 
-pub use contents::Contents;
+pub use contents::{Contents, Known};
 
 use crate::death::is_alive_here;
 use crate::fragment::{open_regular, own_records, read_front, read_header, ring_path};
-use crate::input::{self, Inputs};
+use crate::input::{self, Input, Inputs};
+use crate::open::{by_stem, list};
 use crate::scan::line_start;
 use crate::{Error, Runs};
 use memchr::memmem;
@@ -87,7 +88,21 @@ impl RunProcess {
             let file = File::open(path).ok();
             file.is_some_and(|file| file.try_lock().is_err())
         };
-        is_alive_here(&self.header).unwrap_or_else(|| self.fragments.iter().any(is_locked))
+        // It may have gone on to its next segment since its fragments were listed.
+        let is_owned = || {
+            let mut now = self
+                .stems()
+                .into_iter()
+                .filter_map(|stem| list(&stem))
+                .flatten();
+            now.any(|file| is_locked(&file.path))
+        };
+        is_alive_here(&self.header).unwrap_or_else(is_owned)
+    }
+
+    fn stems(&self) -> BTreeSet<PathBuf> {
+        let files = self.fragments.iter().cloned().map(Input::in_directory);
+        by_stem(&files.collect::<Vec<_>>()).into_keys().collect()
     }
 
     /// Whether it is alive and has not ended its recording.

@@ -95,7 +95,10 @@ fn sixty_four_processes_stay_within_disk_and_memory_and_lose_nothing_else() {
     assert_eq!(merged.spans() + merged.lost(), expected);
     assert_eq!(merged.damage(), Vec::<String>::new());
     for process in survey::processes(dir.path()).unwrap() {
-        let lost = process.contents().unwrap().lost;
+        let lost = process
+            .contents(&mut survey::Known::default())
+            .unwrap()
+            .lost;
         assert!(lost.keys().all(|cause| cause == "disk_bound"), "{lost:?}");
     }
     assert!(most.disk <= PROCESSES as u64 * (BOUND_MIB + 1) * MIB);

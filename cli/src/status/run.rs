@@ -6,7 +6,7 @@ use sa_recorder::format::Level;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
-use trace_merge::survey::{Contents, RunProcess, processes};
+use trace_merge::survey::{Contents, Known, RunProcess, processes};
 
 /// A run.
 #[derive(Debug, Serialize)]
@@ -76,8 +76,8 @@ impl State {
 }
 
 impl Run {
-    /// Reads the newest run of a directory.
-    pub(super) fn read(directory: &Path) -> Result<Run, Error> {
+    /// Reads the newest run of a directory, but for what is known of it.
+    pub(super) fn read(directory: &Path, known: &mut Known) -> Result<Run, Error> {
         let found = processes(directory)?;
         let now_ns = wall_ns();
         let mut run = Run {
@@ -95,7 +95,7 @@ impl Run {
         };
         for process in &found {
             let alive = process.is_alive(); // before its fragment is read: then nothing it wrote is missing
-            let contents = process.contents();
+            let contents = process.contents(known);
             let contents =
                 contents.map_err(|error| Error::of_file(&process.fragments[0], error))?;
             run.add(process, alive, contents, now_ns);

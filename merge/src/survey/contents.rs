@@ -2,7 +2,7 @@
 
 use super::RunProcess;
 use crate::blocks::{Piece, split};
-use crate::fragment::RingFile;
+use crate::fragment::{Fragment, RingFile};
 use crate::input::Input;
 use crate::line::parse_canonical;
 use crate::open::{Opened, by_stem};
@@ -14,7 +14,7 @@ use sa_recorder::format::{
     ANCHOR_RECORD, Anchor, END_RECORD, FRAGMENT_START, LOSS_RECORD, OWN_CATEGORY,
 };
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::Range;
 
@@ -75,33 +75,66 @@ struct Name {
     name: String,
 }
 
+/// The position up to which each slot is in a segment.
+type Ends = BTreeMap<u32, u64>;
+
+/// What full segments hold: they never change again, and who asks again and again reads only the newest.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// By nonce, segment and length.
+    segments: HashMap<(String, u32, usize), (Contents, Ends)>,
+}
+
+impl Known {
+    /// Counts a segment, or remembers how it was counted.
+    fn count(&mut self, fragment: &Fragment, is_full: bool) -> (Contents, Ends) {
+        let bytes = fragment.content.bytes();
+        let count = || {
+            let (mut contents, mut ends) = (Contents::default(), Ends::new());
+            contents.segments = 1;
+            contents.bytes = bytes.len() as u64;
+            contents.segment(bytes, &mut ends);
+            (contents, ends)
+        };
+        match fragment.header.as_ref().filter(|_| is_full) {
+            Some(header) => {
+                let key = (header.nonce.clone(), header.segment, bytes.len());
+                self.segments.entry(key).or_insert_with(count).clone()
+            }
+            None => count(),
+        }
+    }
+}
+
 impl RunProcess {
     /// Counts what the process has recorded so far.
     ///
     /// # Errors
     /// When a fragment cannot be read.
-    pub fn contents(&self) -> io::Result<Contents> {
+    pub fn contents(&self, known: &mut Known) -> io::Result<Contents> {
         let files = self.fragments.iter().cloned().map(Input::in_directory);
         let mut all = Contents::default();
         for (stem, files) in by_stem(&files.collect::<Vec<_>>()) {
-            all.add(of_fragment(Opened::of(&stem, &files))?);
+            all.add(of_fragment(Opened::of(&stem, &files), known)?);
         }
         Ok(all)
     }
 }
 
 /// Counts what the segments of a fragment and its ring hold.
-fn of_fragment(opened: Opened) -> io::Result<Contents> {
+fn of_fragment(opened: Opened, known: &mut Known) -> io::Result<Contents> {
     if let Some((_, error)) = opened.failed.into_iter().next() {
         return Err(error);
     }
     let mut contents = Contents::default();
-    let mut ends = BTreeMap::new();
-    for fragment in &opened.fragments {
-        let bytes = fragment.content.bytes();
-        contents.segments += 1;
-        contents.bytes += bytes.len() as u64;
-        contents.segment(bytes, &mut ends);
+    let mut ends = Ends::new();
+    for (at, fragment) in opened.fragments.iter().enumerate() {
+        let (part, part_ends) = known.count(fragment, at + 1 < opened.fragments.len());
+        contents.add(part);
+        for (slot, end) in part_ends {
+            let known = ends.entry(slot).or_default();
+            *known = end.max(*known);
+        }
     }
     contents.ring = matches!(opened.ring, Some(RingFile::Read(..) | RingFile::Bad(_)));
     if let Some(RingFile::Read(ring, _)) = &opened.ring {
@@ -118,7 +151,7 @@ fn of_fragment(opened: Opened) -> io::Result<Contents> {
 
 impl Contents {
     /// Counts a segment; `ends` gets the position up to which each slot is in it.
-    fn segment(&mut self, bytes: &[u8], ends: &mut BTreeMap<u32, u64>) {
+    fn segment(&mut self, bytes: &[u8], ends: &mut Ends) {
         let pieces = split(bytes);
         for (_, piece) in &pieces {
             if let Piece::Complete(header) = piece {

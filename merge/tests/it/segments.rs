@@ -3,6 +3,7 @@
 use crate::invocation::{Merged, RunDir};
 use crate::writer::line::stream;
 use crate::writer::{Fragment, Process, Ring, Slot};
+use trace_merge::survey::{self, Known};
 
 const PID: u32 = 90;
 
@@ -32,7 +33,10 @@ fn removal(first: u32, lost: u64) -> String {
 
 /// Segment `number`, which holds the spans `10 * number` to `10 * number + 9` and tells of those that were removed before it.
 fn segment(number: u32, first: u32) -> Fragment {
-    let process = Process::new(PID);
+    segment_of(&Process::new(PID), number, first)
+}
+
+fn segment_of(process: &Process, number: u32, first: u32) -> Fragment {
     let mut segment = Fragment::foreign(PID);
     segment.line(&process.header(number));
     segment.line(&process.anchor(1_000_000));
@@ -164,4 +168,36 @@ fn once_stopped_nothing_missing_is_damage() {
     let merged = dir.merge();
     assert_eq!(merged.report.number("damage_total"), 0);
     assert_eq!(merged.trace.names().len(), 12);
+}
+
+#[test]
+fn a_status_that_is_asked_again_reads_full_segments_once() {
+    let dir = run(&[0, 1, 2]);
+    let processes = survey::processes(dir.path()).unwrap();
+    let mut known = Known::default();
+    let first = processes[0].contents(&mut known).unwrap();
+    let path = dir.fragments().join(format!("trace.{PID}.s1.jsonl"));
+    let mut bytes = std::fs::read(&path).unwrap();
+    let header = memchr::memchr(b'\n', &bytes).unwrap();
+    bytes[header..].fill(b'\n');
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(processes[0].contents(&mut known).unwrap(), first);
+    let anew = processes[0].contents(&mut Known::default()).unwrap();
+    assert_eq!(anew.events, first.events - 10);
+}
+
+#[test]
+fn a_file_of_another_recorder_removes_no_segment() {
+    let dir = run(&[0, 1, 2]);
+    let other = Process {
+        nonce: 0xbad,
+        ..Process::new(PID)
+    };
+    let number = 4_000_000;
+    put(&dir, number, &segment_of(&other, number, number));
+    let merged = dir.merge();
+    let names = merged.trace.names();
+    for span in 0..30 {
+        assert!(names.contains(&&*format!("s{span}")), "{span} of {names:?}");
+    }
 }
