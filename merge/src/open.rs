@@ -78,9 +78,16 @@ impl Opened {
 
     /// Whether segments with lines that came after the copy of the ring are removed.
     fn is_outlived(&self) -> bool {
-        let mut newest = self.fragments.iter().rev();
-        let removal = newest.find_map(|fragment| fragment.removal.as_ref());
-        let (Some(removal), Some(RingFile::Read(ring, _))) = (removal, &self.ring) else {
+        let Some(RingFile::Read(ring, _)) = &self.ring else {
+            return false;
+        };
+        let nonce = format!("{:016x}", ring.nonce);
+        let is_of_ring = |fragment: &&Fragment| {
+            let header = fragment.header.as_ref();
+            header.is_some_and(|header| header.nonce == nonce)
+        };
+        let mut newest = self.fragments.iter().rev().filter(is_of_ring);
+        let Some(removal) = newest.find_map(|fragment| fragment.removal.as_ref()) else {
             return false;
         };
         let is_beyond = |slot: &Slot| {
@@ -164,7 +171,7 @@ impl Segments {
         }
         let number = |fragment: &Fragment| fragment.header.as_ref().map(|header| header.segment);
         segments.opened.sort_by_key(number);
-        let first = segments.first();
+        let first = segments.firsts().into_values().max().unwrap_or(0);
         segments.failed.retain(|(path, error)| {
             let number = segment_of(path).map_or(u32::MAX, |(_, number)| number);
             error.kind() != io::ErrorKind::NotFound || number >= first
@@ -172,12 +179,13 @@ impl Segments {
         segments
     }
 
-    /// The first segment that counts, as the newest says.
-    fn first(&self) -> u32 {
-        let mut newest = self.opened.iter().rev();
-        newest
-            .find_map(|fragment| Some(fragment.removal.as_ref()?.first))
-            .unwrap_or(0)
+    /// The first segment that counts of each recorder, as its newest says.
+    fn firsts(&self) -> HashMap<String, u32> {
+        let told = self.opened.iter().filter_map(|fragment| {
+            let header = fragment.header.as_ref()?;
+            Some((recorder_key(header), fragment.removal.as_ref()?.first))
+        });
+        told.collect() // of several of one recorder the last, for they are sorted
     }
 
     fn is_missing_one(&self) -> bool {
@@ -187,10 +195,11 @@ impl Segments {
 
     /// Those that count: the recorder was about to remove the others, and tells of them as lost; and one that has no first line yet is being made.
     fn kept(self) -> Vec<Fragment> {
-        let first = self.first();
+        let firsts = self.firsts();
+        let first = |header: &FragmentHeader| firsts.get(&recorder_key(header)).copied();
         let is_fragment = self.opened.iter().any(|fragment| fragment.header.is_some());
         let counts = |fragment: &Fragment| match &fragment.header {
-            Some(header) => header.segment >= first,
+            Some(header) => header.segment >= first(header).unwrap_or(0),
             None => !is_fragment || memchr::memchr(b'\n', fragment.content.bytes()).is_some(),
         };
         self.opened.into_iter().filter(counts).collect()
@@ -209,7 +218,7 @@ fn next(stem: &Path, files: &[Input]) -> Option<PathBuf> {
 }
 
 /// The segments that are there now.
-fn list(stem: &Path) -> Option<Vec<Input>> {
+pub(crate) fn list(stem: &Path) -> Option<Vec<Input>> {
     let (name, _) = segment_of(stem)?;
     let mut files = list_stems(stem.parent()?).ok()?;
     files.retain(|file| segment_of(&file.path).is_some_and(|(of, _)| of == name));

@@ -5,10 +5,10 @@
 
 use crate::Error;
 use crate::blocks::{Piece, split};
-use crate::fragment::{FileId, Fragment, read_front};
+use crate::fragment::{FileId, Fragment, RingFile, read_front};
 use crate::index::index_parts;
 use crate::input::Input;
-use crate::open::{Opened, by_stem, list_stems};
+use crate::open::{Opened, by_stem, list, list_stems};
 use crate::recording::Recording;
 use crate::scan::line_start;
 use crate::settle::blocks;
@@ -18,6 +18,9 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+/// How often a fragment is taken anew whose process told something of itself meanwhile.
+const TRIES: u32 = 8;
 
 /// What a snapshot holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -65,7 +68,7 @@ pub fn snapshot(directory: &Path, out: &Path) -> Result<SnapshotReport, Error> {
         report: SnapshotReport::default(),
     };
     for (stem, files) in by_stem(&files) {
-        copy.fragment(&stem, files).map_err(failed)?;
+        copy.fragment(&stem, &files).map_err(failed)?;
     }
     if let Ok(run) = read_front(&directory.join(RUN_FILE), false) {
         write_new(&out.join(RUN_FILE), &[&run]).map_err(failed)?;
@@ -94,32 +97,24 @@ struct Copy<'a> {
 
 impl Copy<'_> {
     /// Copies one fragment: its ring before its segments are listed, for what is flushed meanwhile is then in them.
-    fn fragment(&mut self, stem: &Path, files: Vec<Input>) -> io::Result<()> {
-        let opened = Opened::of(stem, &files);
-        let failed = opened.failed.iter();
-        let words = failed.map(|(path, error)| format!("{}: {error}", path.display()));
-        self.report.unreadable.extend(words);
-        let mut fragments = opened.fragments;
-        let Some(newest) = fragments.pop() else {
-            return Ok(());
-        };
-        for fragment in &fragments {
+    fn fragment(&mut self, stem: &Path, files: &[Input]) -> io::Result<()> {
+        let mut taken = Taken::of(stem, files);
+        for _ in 0..TRIES {
+            if !taken.went_on {
+                break;
+            }
+            let Some(files) = list(stem) else { break };
+            taken = Taken::of(stem, &files);
+        }
+        self.report.unreadable.append(&mut taken.unreadable);
+        for fragment in &taken.full {
             self.full_segment(fragment)?;
         }
-        self.report.fragments += 1;
-        // What the ring holds, and what came after it was copied, is in no segment that was full before.
-        let is_of_ring = |fragment: &Fragment| {
-            let header = fragment.header.as_ref();
-            header.map(|header| header.segment) >= opened.live
-        };
-        fragments.retain(is_of_ring);
-        fragments.push(newest);
-        self.newest_segment(Recording::new(
-            fragments,
-            opened.ring_path,
-            opened.ring,
-            false,
-        ))
+        if let Some((newest, tail)) = &taken.newest {
+            self.report.fragments += 1;
+            self.newest_segment(newest, tail)?;
+        }
+        Ok(())
     }
 
     fn path_of(&self, fragment: &Fragment) -> PathBuf {
@@ -145,39 +140,94 @@ impl Copy<'_> {
     }
 
     /// Copies the newest segment up to its last whole block, and what the ring held behind it.
-    fn newest_segment(&mut self, recording: Recording) -> io::Result<()> {
-        let Some(newest) = recording.fragments.last() else {
-            return Ok(());
-        };
-        let path = self.path_of(newest);
-        let (all, tail) = tail(&recording);
+    fn newest_segment(&mut self, newest: &Fragment, tail: &[u8]) -> io::Result<()> {
+        let all = newest.content.bytes();
         let end = whole_end(all);
-        write_new(&path, &[&all[..end], &tail])?;
+        write_new(&self.path_of(newest), &[&all[..end], tail])?;
         self.report.copied += 1;
         self.report.bytes += (end + tail.len()) as u64;
         Ok(())
     }
 }
 
-/// The bytes of the newest segment, and what settling would append to it.
-fn tail(recording: &Recording) -> (&[u8], Vec<u8>) {
+/// A fragment at one moment.
+struct Taken {
+    /// Segments that never change again, and those of other recorders.
+    full: Vec<Fragment>,
+    /// The newest one, and what settling would append to it.
+    newest: Option<(Fragment, Vec<u8>)>,
+    /// The process has written records of its own after its ring was copied: what was open then is not known.
+    went_on: bool,
+    unreadable: Vec<String>,
+}
+
+impl Taken {
+    fn of(stem: &Path, files: &[Input]) -> Taken {
+        let opened = Opened::of(stem, files);
+        let failed = opened.failed.iter();
+        let unreadable = failed.map(|(path, error)| format!("{}: {error}", path.display()));
+        let mut taken = Taken {
+            full: Vec::new(),
+            newest: None,
+            went_on: false,
+            unreadable: unreadable.collect(),
+        };
+        // What the ring holds, and what came after it was copied, is in no segment that was full before.
+        let is_recent = |fragment: &Fragment| {
+            let header = fragment.header.as_ref();
+            header.map(|header| header.segment) >= opened.live
+        };
+        let owner = opened.ring.as_ref().and_then(nonce_of);
+        let is_of_ring = |fragment: &Fragment| {
+            let header = fragment.header.as_ref();
+            owner.is_none() || header.map(|header| &header.nonce) == owner.as_ref()
+        };
+        let last = opened.fragments.iter().rposition(is_of_ring);
+        let mut recent = Vec::new();
+        for (at, fragment) in opened.fragments.into_iter().enumerate() {
+            if Some(at) == last || is_recent(&fragment) && is_of_ring(&fragment) {
+                recent.push(fragment);
+            } else {
+                taken.full.push(fragment);
+            }
+        }
+        let mut recording = Recording::new(recent, opened.ring_path, opened.ring, false);
+        let tail;
+        (tail, taken.went_on) = tail_of(&recording);
+        taken.newest = recording.fragments.pop().map(|newest| (newest, tail));
+        taken.full.append(&mut recording.fragments);
+        taken
+    }
+}
+
+fn nonce_of(ring: &RingFile) -> Option<String> {
+    match ring {
+        RingFile::Read(ring, _) => Some(format!("{:016x}", ring.nonce)),
+        RingFile::Absent | RingFile::Bad(_) => None,
+    }
+}
+
+/// What settling would append to the newest segment, and whether that goes beyond the ring already.
+fn tail_of(recording: &Recording) -> (Vec<u8>, bool) {
     let pieces: Vec<_> = recording
         .fragments
         .iter()
         .map(|fragment| split(fragment.content.bytes()))
         .collect();
-    let last = recording
-        .fragments
-        .last()
-        .map_or(&[][..], |fragment| fragment.content.bytes());
-    let (Some(header), Some((ring, _))) = (recording.header(), &recording.ring) else {
-        return (last, Vec::new());
+    let (Some(header), Some((ring, _)), Some(last)) = (
+        recording.header(),
+        &recording.ring,
+        recording.fragments.last(),
+    ) else {
+        return (Vec::new(), false);
     };
     let assembly = recording.assemble(&pieces);
     let parts = assembly.segments.last().map_or(&[][..], Vec::as_slice);
-    let last_ns = index_parts(last, parts).last_ns().unwrap_or(0);
+    let last_ns = index_parts(last.content.bytes(), parts)
+        .last_ns()
+        .unwrap_or(0);
     let tail = blocks(header, ring, &assembly, last_ns).unwrap_or_default();
-    (last, tail.concat())
+    (tail.concat(), assembly.beyond_ring)
 }
 
 /// Where the last whole line or block ends: what comes after it is being written.
