@@ -95,6 +95,7 @@ impl Open {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if new {
+            process.named_lanes.add(lane);
             process.tell(&lane_name_line(process.pid, lane));
         }
         let start_ns = now_ns();

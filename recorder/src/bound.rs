@@ -12,6 +12,9 @@ pub(crate) const LEAST_SEGMENT_BYTES: u64 = 1 << 20;
 /// and none larger, for what is removed goes all at once.
 const MOST_SEGMENT_BYTES: u64 = 256 << 20;
 
+/// Below a limit on the size of files a segment ends so much sooner if what came first is kept: there it says that it is full, and what is lost then.
+const FAREWELL_BYTES: u64 = 128 << 10;
+
 /// What went with the segments that are removed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Removed {
@@ -55,7 +58,10 @@ impl Bound {
         if limit < LEAST_SEGMENT_BYTES {
             return bytes;
         }
-        bytes.min(limit)
+        match self.keep {
+            Keep::Last => bytes.min(limit),
+            Keep::First => bytes.min(limit - FAREWELL_BYTES),
+        }
     }
 
     /// Bytes of the closed segments.
@@ -152,6 +158,13 @@ mod tests {
             let bound = Bound::new(max_mib * MIB, Keep::Last);
             assert_eq!(bound.segment_bytes(limit), expected, "{max_mib} {limit}");
         }
+    }
+
+    #[test]
+    fn where_the_first_is_kept_a_segment_leaves_room_for_its_farewell() {
+        let bound = Bound::new(160 * MIB, Keep::First);
+        assert_eq!(bound.segment_bytes(u64::MAX), 10 * MIB);
+        assert_eq!(bound.segment_bytes(3 * MIB), 3 * MIB - FAREWELL_BYTES);
     }
 
     #[test]

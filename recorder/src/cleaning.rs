@@ -79,7 +79,7 @@ fn abandoned(
         }
     }
     // Its owner has the lock of the newest segment, which may be newer than the names.
-    let next = segment_name(stem, segments.last()? + 1);
+    let next = segment_name(stem, segments.last()?.checked_add(1)?);
     if fragments.has(OsStr::new(&next)) {
         return None;
     }
@@ -298,6 +298,15 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_segment_of_the_largest_number_is_left_alone() {
+        let ground = Ground::new();
+        let name = format!("fragments/trace.7.s{}.jsonl", u32::MAX);
+        drop(ground.write(&name, None, 100));
+        ground.clean();
+        assert!(ground.path(&name).exists());
     }
 
     #[test]

@@ -23,12 +23,18 @@ impl Contents {
     /// Counts a block that was written: its slot and the position it ends at, unless it has none, and its events.
     pub(crate) fn add(&mut self, block: Option<(u32, u64)>, events: u64) {
         self.events += events;
-        let Some((slot, end)) = block else { return };
+        if let Some((slot, end)) = block {
+            self.reach(slot, end);
+        }
+    }
+
+    /// Notes up to which position it holds, or tells of, a slot.
+    pub(crate) fn reach(&mut self, slot: u32, end: u64) {
         let slot = slot as usize;
         if self.reached.len() <= slot {
             self.reached.resize(slot + 1, 0);
         }
-        self.reached[slot] = end;
+        self.reached[slot] = self.reached[slot].max(end);
     }
 
     /// Joins what was written later.

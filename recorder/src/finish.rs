@@ -31,6 +31,11 @@ impl Process {
             return;
         }
         process::close();
+        self.finish_files();
+        self.fragment.close_removed(); // the helper has gone, and the host may live on
+    }
+
+    fn finish_files(&'static self) {
         sys::barrier_everywhere();
         let idle = seat::wait_until_idle(self, 50_000_000);
         self.wake_helper();

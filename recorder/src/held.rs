@@ -12,7 +12,9 @@ pub(crate) const RUN: usize = 1;
 /// Place of the ring's descriptor.
 pub(crate) const RING: usize = 2;
 /// Places of removed segments: open in a child, they would keep their blocks.
-pub(crate) const DOOMED: [usize; 2] = [3, 4];
+const DOOMED: [usize; 2] = [3, 4];
+/// Place of a new segment, until the one before it is closed.
+pub(crate) const NEXT: usize = 5;
 
 struct Held {
     file: AtomicI32,
@@ -30,7 +32,7 @@ impl Held {
     }
 }
 
-static HELD: [Held; 5] = [const { Held::none() }; 5];
+static HELD: [Held; 6] = [const { Held::none() }; 6];
 
 /// Notes a descriptor for the child of a later fork.
 pub(crate) fn hold(place: usize, file: RawFd, id: FileId) {
@@ -39,6 +41,17 @@ pub(crate) fn hold(place: usize, file: RawFd, id: FileId) {
     held.device.store(id.device, Ordering::Relaxed);
     held.inode.store(id.inode, Ordering::Relaxed);
     held.file.store(file, Ordering::Release);
+}
+
+/// A place for a removed segment, if one is free.
+pub(crate) fn free_doomed() -> Option<usize> {
+    let is_free = |place: &usize| HELD[*place].file.load(Ordering::Acquire) < 0;
+    DOOMED.into_iter().find(is_free)
+}
+
+/// Forgets a descriptor.
+pub(crate) fn let_go(place: usize) {
+    HELD[place].file.store(-1, Ordering::Release);
 }
 
 /// Closes what is held, where the numbers still mean our files. Runs in the child of a fork: async-signal-safe calls only.

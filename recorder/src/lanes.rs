@@ -1,9 +1,26 @@
 //! Virtual lanes: tids for spans that live across awaits or threads. As many as the peak concurrency, never reused while open.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 /// Which lanes are taken.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     taken: Vec<bool>,
+}
+
+/// How many lanes have a name, for who must not wait for the lanes.
+#[derive(Debug, Default)]
+pub(crate) struct Named(AtomicU32);
+
+impl Named {
+    pub(crate) fn count(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Notes a lane as named.
+    pub(crate) fn add(&self, lane: u32) {
+        self.0.fetch_max(lane + 1, Ordering::Relaxed);
+    }
 }
 
 impl Lanes {
@@ -15,11 +32,6 @@ impl Lanes {
         }
         self.taken.push(true);
         (u32::try_from(self.taken.len() - 1).unwrap_or(0), true)
-    }
-
-    /// How many lanes there are.
-    pub(crate) fn count(&self) -> u32 {
-        u32::try_from(self.taken.len()).unwrap_or(0)
     }
 
     /// Gives a lane back.

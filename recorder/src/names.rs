@@ -22,8 +22,7 @@ impl Process {
         let mut lines = name
             .filter(|name| !name.is_empty())
             .map_or_else(Vec::new, |name| self.name_line(&name));
-        let lanes = wait::try_lock(&self.lanes).map_or(0, |lanes| lanes.count());
-        (0..lanes).for_each(|lane| lines.extend(lane_name_line(self.pid, lane)));
+        (0..self.named_lanes.count()).for_each(|lane| lines.extend(lane_name_line(self.pid, lane)));
         // The kernel gives the tid of an ended thread to another one: that one's name comes after it.
         for ended in [true, false] {
             lines.extend(self.thread_names(ended));

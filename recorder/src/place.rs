@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::sync::atomic::Ordering;
 
 use crate::block::Block;
 use crate::bound::{Bound, Removed};
@@ -12,6 +13,7 @@ use crate::format::{FragmentHeader, RING_SUFFIX, segment_name};
 use crate::held;
 use crate::loss::{Cause, stopped_line};
 use crate::preamble::preamble;
+use crate::process;
 use crate::run::folder_mode;
 use crate::segment::{Doomed, Found, Segment, cause_of};
 use crate::sys::dir::Dir;
@@ -133,10 +135,13 @@ impl Place {
         block.len() + u64::from(self.segment.is_torn())
     }
 
-    /// Whether a full segment is followed by another: one that holds nothing yet is not, and for a while after that has failed.
+    /// Whether a full segment is followed by another: one that holds little more than its first lines is not, and for a while after that has failed.
     fn turns(&self) -> bool {
         let holds_something = self.contents.events > 0 || !self.contents.reached.is_empty();
-        holds_something && (self.turn_after_ns == 0 || clock::now_ns() >= self.turn_after_ns)
+        let holds_much = self.segment.size() / 2 >= self.segment.preamble_bytes;
+        holds_something
+            && holds_much
+            && (self.turn_after_ns == 0 || clock::now_ns() >= self.turn_after_ns)
     }
 
     /// The segment's size, after making sure that the number is still our file and the file still has its name; else opens it again or starts another.
@@ -158,6 +163,11 @@ impl Place {
         let now_ns = clock::now_ns();
         let mut full = self.contents.clone();
         (full.bytes, full.ended_ns) = (size, now_ns);
+        // What is told as lost goes with this segment too.
+        let slots = process::existing()
+            .into_iter()
+            .flat_map(|process| process.ring.slots());
+        slots.for_each(|slot| full.reach(slot.index, slot.flushed().load(Ordering::Relaxed)));
         let number = self.segment.number;
         let Some(turn) = self.bound.turn(number, &full, end) else {
             return Err(self.stop(size));
@@ -207,9 +217,8 @@ impl Place {
     /// Removes a segment that a newer one tells of.
     fn remove(&mut self, folder: &Dir, number: u32) {
         let name = segment_name(&self.stem, number);
-        let place = held::DOOMED.get(self.doomed.len());
-        self.doomed
-            .extend(Doomed::remove(folder, &name, place.copied()));
+        let place = held::free_doomed();
+        self.doomed.extend(Doomed::remove(folder, &name, place));
     }
 
     /// Starts the segment anew after somebody removed it, counting what was in it and in others that are gone with it; gives its size.
@@ -232,6 +241,10 @@ impl Place {
     fn stop(&mut self, size: u64) -> Cause {
         let now_ns = clock::now_ns();
         let line = stopped_line(self.header.pid, now_ns);
+        // Beyond the limit the kernel answers with a deadly signal.
+        if size.saturating_add(line.len() as u64 + 1) > fd::file_size_limit() {
+            return Cause::FileSizeLimit;
+        }
         if let Err(cause) = self.segment.write([b"", line.as_bytes(), b""], size, 0) {
             return cause;
         }

@@ -12,7 +12,7 @@ use crate::config::{Config, Level, Levels};
 use crate::format::{FragmentHeader, RingKind, VERSION};
 use crate::fragment::{self, Fragment};
 use crate::identity::{Identity, is_single_threaded};
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, Named};
 use crate::loss::Counters;
 use crate::ring::Ring;
 use crate::run::{self, Run};
@@ -48,6 +48,7 @@ pub(crate) struct Process {
     pub(crate) fragment: Fragment,
     pub(crate) lost: Counters,
     pub(crate) lanes: Mutex<Lanes>,
+    pub(crate) named_lanes: Named,
     pub(crate) helper: OnceLock<std::thread::Thread>,
     /// The helper is in a long sleep: a thread that fills its ring wakes it.
     pub(crate) helper_sleeps: AtomicBool,
@@ -233,6 +234,7 @@ impl Process {
             fragment,
             lost: Counters::default(),
             lanes: Mutex::default(),
+            named_lanes: Named::default(),
             helper: OnceLock::new(),
             helper_sleeps: AtomicBool::new(false),
             crowded: AtomicBool::new(false),

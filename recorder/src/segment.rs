@@ -20,6 +20,8 @@ pub(crate) struct Segment {
     file: RawFd,
     id: FileId,
     size: u64,
+    /// Bytes of its first lines.
+    pub(crate) preamble_bytes: u64,
     ahead: Ahead,
     /// The last write ended inside a line.
     torn: bool,
@@ -66,12 +68,14 @@ impl Segment {
             let _ = folder.remove(OsStr::new(&name)); // a segment without a header helps nobody
         });
         let (id, file) = (id?.id, fd::into_number(file));
+        held::hold(held::NEXT, file, id);
         Ok(Segment {
             number,
             name,
             file,
             id,
             size: text.len() as u64,
+            preamble_bytes: text.len() as u64,
             ahead: Ahead::of(file, number > 0),
             torn: false,
             closed: false,
@@ -81,6 +85,7 @@ impl Segment {
     /// Notes it as the segment that the child of a fork must close.
     pub(crate) fn hold(&self) {
         held::hold(held::FRAGMENT, self.file, self.id);
+        held::let_go(held::NEXT);
     }
 
     /// Its size as far as is known.
@@ -187,6 +192,8 @@ impl Segment {
 pub(crate) struct Doomed {
     file: RawFd,
     id: FileId,
+    /// Where it is noted.
+    place: usize,
 }
 
 impl Doomed {
@@ -197,13 +204,15 @@ impl Doomed {
         let _ = folder.remove(name); // gone already is as good
         let (file, status) = opened.flatten()?;
         let (file, id) = (fd::into_number(file), status.id);
-        held::hold(place?, file, id);
-        Some(Doomed { file, id })
+        let place = place?;
+        held::hold(place, file, id);
+        Some(Doomed { file, id, place })
     }
 
     /// Closes it.
     pub(crate) fn close(self) {
         fd::close_if(self.file, self.id);
+        held::let_go(self.place);
     }
 }
 

@@ -214,6 +214,46 @@ fn keeping_the_first_stops_at_the_bound_says_so_and_counts_the_rest() {
     found.assert_merged(&Merged::newest(dir.path()));
 }
 
+/// The last segment is full at the limit, beyond which the kernel answers with a deadly signal.
+#[test]
+fn keeping_the_first_below_a_limit_on_the_size_of_files_kills_nobody() {
+    for limit in ["fsize=1048576", "fsize=1048500", "fsize=1000000"] {
+        let dir = scratch();
+        let arguments = ["--limit", limit, "spans", "work", "100000"];
+        let host = Host::new(HOST)
+            .arguments(&arguments)
+            .recorded_in(dir.path());
+        let host = host.variable(BOUND.0, BOUND.1);
+        let _outcome = host.variable(FIRST.0, FIRST.1).run().quiet();
+        let found = Found::in_dir(dir.path());
+        found.assert_accounted(100_000);
+        assert!(found.recorded() > 1000 && found.lost > 1000, "{limit}");
+        found.assert_merged(&Merged::newest(dir.path()));
+    }
+}
+
+#[test]
+fn a_host_that_goes_on_after_its_finish_keeps_no_removed_segment() {
+    for _ in 0..rounds(6) {
+        let dir = scratch();
+        let host = Host::new(HOST)
+            .arguments(&["script"])
+            .recorded_in(dir.path());
+        let mut host = host.variable(BOUND.0, BOUND.1).start();
+        host.ask("spans work 40000");
+        host.ask("finish");
+        let open = fs::read_dir(format!("/proc/{}/fd", host.pid())).unwrap();
+        let open = open
+            .flatten()
+            .filter_map(|fd| fs::read_link(fd.path()).ok());
+        let removed: Vec<PathBuf> = open
+            .filter(|path| path.to_string_lossy().ends_with(".jsonl (deleted)"))
+            .collect();
+        assert_eq!(removed, Vec::<PathBuf>::new());
+        let _outcome = host.end();
+    }
+}
+
 #[test]
 fn keeping_the_first_and_killed_what_is_there_is_whole() {
     let mut victim = bounded(4, &[BOUND, FIRST]);
