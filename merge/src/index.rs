@@ -1,8 +1,8 @@
 //! The first pass: what the parts hold, as far as the second pass and the report need it before the first byte is written.
 
+use crate::assembly::StreamKey;
 use crate::damage::{Kind, Places};
 use crate::line::Event;
-use crate::recording::StreamKey;
 use crate::scan::{Found, Part, scan_part};
 use sa_recorder::format::{
     ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, FRAGMENT_RECORD, LOSS_RECORD, Metadata,

@@ -1,5 +1,6 @@
 //! The way from paths to a trace.
 
+use crate::assembly::Assembly;
 use crate::blocks::split;
 use crate::clock::Clocks;
 use crate::copy::Job;
@@ -8,7 +9,7 @@ use crate::input::{self, Inputs};
 use crate::open::open;
 use crate::output::Destination;
 use crate::plan::Plan;
-use crate::recording::{Assembly, Recording};
+use crate::recording::Recording;
 use crate::report::Report;
 use crate::settle::settle;
 use crate::sink::Sink;

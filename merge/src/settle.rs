@@ -4,9 +4,10 @@
 //! still as they were read; no link is followed, and any failure leaves the ring where it is. Two who settle at once write the same
 //! positions, which a reader takes once.
 
+use crate::assembly::Assembly;
 use crate::fragment::{FileId, Fragment};
 use crate::line::parse;
-use crate::recording::{Assembly, Recording};
+use crate::recording::Recording;
 use crate::ring::Ring;
 use sa_recorder::format::{BlockHeader, END_RECORD, FragmentHeader, Metadata, block_sum};
 use std::fs::{self, File};

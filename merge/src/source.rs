@@ -1,7 +1,8 @@
 //! What may be merged, shared out in chunks, and the first pass over them.
 
+use crate::assembly::Assembly;
 use crate::index::{Index, index_parts};
-use crate::recording::{Assembly, Recording};
+use crate::recording::Recording;
 use crate::ring::Slot;
 use crate::scan::{PART_BYTES, Part, cut};
 use rayon::prelude::*;

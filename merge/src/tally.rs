@@ -1,10 +1,11 @@
 //! What each input gave and what was wrong with it → the report.
 
+use crate::assembly::{Assembly, Gap};
 use crate::blocks::Positions;
 use crate::damage::Kind;
 use crate::fragment::Fragment;
 use crate::index::Index;
-use crate::recording::{Assembly, Gap, Recording};
+use crate::recording::Recording;
 use crate::report::{InputReport, Report};
 use crate::source::Source;
 use std::ops::Range;

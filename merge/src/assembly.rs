@@ -1,0 +1,534 @@
+//! Segments and ring of a recorder put together, each position once (FORMAT.md §4).
+
+use crate::blocks::{Piece, Positions};
+use crate::line::{parse, parse_canonical};
+use crate::recording::Recording;
+use crate::ring::OpenSpan;
+use crate::scan::{Part, line_start};
+use sa_recorder::format::{BLOCK_START, BlockHeader};
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Range;
+
+/// A slot's stream: slot and generation.
+pub(crate) type StreamKey = (u32, u32);
+
+/// Missing positions of a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    pub(crate) stream: StreamKey,
+    pub(crate) range: Range<u64>,
+    /// Segment and offset where the bytes should have been.
+    pub(crate) place: (usize, u64),
+}
+
+/// Which parts of a recording count.
+#[derive(Default)]
+pub(crate) struct Assembly {
+    /// For each segment the parts that count, in order.
+    pub(crate) segments: Vec<Vec<Part>>,
+    /// Ring slots: index into the ring's slots, and the parts of their bytes that count.
+    pub(crate) tail: Vec<(usize, Vec<Part>)>,
+    /// The spans that were open, as `B` lines.
+    pub(crate) open_lines: Vec<u8>,
+    pub(crate) gaps: Vec<Gap>,
+    /// Broken blocks that nothing else covers, with the positions they claim.
+    pub(crate) bad_blocks: Vec<Gap>,
+    /// Whether the fragment already goes beyond what the ring held of slot 0, as it does once it is settled.
+    pub(crate) beyond_ring: bool,
+}
+
+impl Recording {
+    /// Decides what counts. `pieces` are those of each segment.
+    pub(crate) fn assemble(&self, pieces: &[Vec<(Range<usize>, Piece)>]) -> Assembly {
+        let mut work = Work::new(self, pieces.len());
+        for (segment, pieces) in pieces.iter().enumerate() {
+            for (range, piece) in pieces {
+                match piece {
+                    Piece::Plain => work.outside(segment, range.clone()),
+                    Piece::Complete(header) => work.complete(segment, range.clone(), header),
+                    Piece::Broken(_) => {}
+                }
+            }
+        }
+        work.explain_skipped();
+        work.ring();
+        for (segment, pieces) in pieces.iter().enumerate() {
+            for (range, piece) in pieces {
+                if let Piece::Broken(header) = piece {
+                    work.broken(segment, range.clone(), header);
+                }
+            }
+        }
+        work.finish()
+    }
+}
+
+#[derive(Default)]
+struct Stream {
+    covered: Positions,
+    /// Whole lines that incomplete blocks gave.
+    saved: Positions,
+    /// What incomplete blocks were to hold: told as bad blocks, so no gaps.
+    claimed: Vec<Range<u64>>,
+    /// Positions that should be covered, from what complete blocks and the ring say.
+    expected: u64,
+    /// Where blocks stand: first position, segment, offset of the body.
+    places: Vec<(u64, usize, usize)>,
+}
+
+impl Stream {
+    fn holds(&self, positions: &Range<u64>) -> bool {
+        let missing = |set: &Positions| set.missing(positions.clone());
+        missing(&self.covered).is_empty() || missing(&self.saved).is_empty()
+    }
+
+    /// The lines of an incomplete block that nothing else holds, below position `bound`.
+    fn save(
+        &mut self,
+        bytes: &[u8],
+        body: &Range<usize>,
+        claimed: &Range<u64>,
+        bound: u64,
+    ) -> Vec<Range<usize>> {
+        let mut kept = Vec::new();
+        let mut start = body.start;
+        let position = |at: usize| claimed.start.saturating_add((at - body.start) as u64);
+        while start < body.end && position(start) < bound {
+            let end = memchr::memchr(b'\n', &bytes[start..body.end])
+                .map_or(body.end, |at| start + at + 1);
+            let positions = position(start).min(claimed.end)..position(end).min(claimed.end);
+            // What stands behind the claimed bytes has no position of its own.
+            if positions.is_empty() || !self.holds(&positions) {
+                kept.push(start..end);
+                if parse(bytes[start..end].trim_ascii()).is_ok() {
+                    self.saved.add(positions);
+                }
+            }
+            start = end;
+        }
+        kept
+    }
+}
+
+struct Work<'a> {
+    recording: &'a Recording,
+    streams: BTreeMap<StreamKey, Stream>,
+    heads: BTreeMap<StreamKey, u64>,
+    /// Thread and start of the spans that ended after the ring was read.
+    ended: HashSet<(i64, i64)>,
+    result: Assembly,
+}
+
+impl<'a> Work<'a> {
+    fn new(recording: &'a Recording, segments: usize) -> Work<'a> {
+        let slots = recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
+        let heads = slots
+            .map(|slot| ((slot.slot, slot.generation), slot.head))
+            .collect();
+        let result = Assembly {
+            segments: vec![Vec::new(); segments],
+            ..Assembly::default()
+        };
+        Work {
+            recording,
+            streams: BTreeMap::new(),
+            heads,
+            ended: HashSet::new(),
+            result,
+        }
+    }
+
+    fn bytes(&self, segment: usize) -> &'a [u8] {
+        self.recording.fragments[segment].content.bytes()
+    }
+
+    fn keep(&mut self, segment: usize, range: Range<usize>, trusted: bool) {
+        if range.start < range.end {
+            self.result.segments[segment].push(Part {
+                start: range.start,
+                end: range.end,
+                trusted,
+            });
+        }
+    }
+
+    /// Lines outside of blocks, but for what a newer segment tells better: of several records of removed segments the newest has them all.
+    fn outside(&mut self, segment: usize, range: Range<usize>) {
+        let fragments = &self.recording.fragments;
+        let told = fragments[segment]
+            .removal
+            .as_ref()
+            .map(|removal| removal.line.clone());
+        let newer = fragments[segment + 1..]
+            .iter()
+            .any(|newer| newer.removal.is_some());
+        match told.filter(|line| newer && range.start <= line.start && line.end <= range.end) {
+            Some(line) => {
+                self.keep(segment, range.start..line.start, false);
+                self.plain(segment, line.end..range.end);
+            }
+            None => self.plain(segment, range),
+        }
+    }
+
+    /// Keeps lines. With a ring, the first bytes of a block header at the end of the file are a write that was under way, and so is a torn line among
+    /// the first lines of the newest segment.
+    fn plain(&mut self, segment: usize, range: Range<usize>) {
+        let bytes = self.bytes(segment);
+        let last = line_start(bytes, range.end, range.start);
+        let tail = &bytes[last..range.end];
+        let newest = segment > 0 && segment + 1 == self.recording.fragments.len();
+        let under_way = self.recording.ring.is_some()
+            && range.end == bytes.len()
+            && (BLOCK_START.starts_with(tail)
+                || tail.starts_with(BLOCK_START)
+                || newest && range.start == 0 && !tail.ends_with(b"\n"));
+        let end = if under_way { last } else { range.end };
+        self.keep(segment, range.start..end, false);
+    }
+
+    fn complete(&mut self, segment: usize, body: Range<usize>, header: &BlockHeader) {
+        let key = (header.slot, header.generation);
+        let end = header.from.saturating_add(header.len);
+        if let Some(head) = self.heads.get(&key).copied().filter(|head| *head < end) {
+            self.result.beyond_ring |= header.slot == 0;
+            let beyond = header.from.max(head)..end;
+            let range = within(self.bytes(segment), &body, header.from, &beyond);
+            self.note_ended(&self.bytes(segment)[range]);
+        }
+        let stream = self.streams.entry(key).or_default();
+        stream.expected = stream.expected.max(end);
+        stream.places.push((header.from, segment, body.start));
+        for fresh in stream.covered.add(header.from..end) {
+            let range = within(self.bytes(segment), &body, header.from, &fresh);
+            self.keep(segment, range, true);
+        }
+    }
+
+    /// Beyond the ring's snapshot the fragment has moved on: spans that stand there are not open any more.
+    fn note_ended(&mut self, lines: &[u8]) {
+        let spans = lines
+            .split(|byte| *byte == b'\n')
+            .filter_map(parse_canonical);
+        let spans = spans.filter(|event| matches!(event.phase, b'X' | b'B'));
+        self.ended
+            .extend(spans.map(|event| (event.tid, event.ts_ns)));
+    }
+
+    /// What comes before the first block of a stream is in the segments that are not looked at, and so is what the ring no more holds.
+    fn explain_skipped(&mut self) {
+        if self.recording.skipped == 0 {
+            return;
+        }
+        let ring = self.recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
+        for slot in ring {
+            let stream = self
+                .streams
+                .entry((slot.slot, slot.generation))
+                .or_default();
+            if stream.places.is_empty() {
+                stream.covered.add(0..slot.from);
+            }
+        }
+        for stream in self.streams.values_mut() {
+            let first = stream.places.iter().map(|place| place.0).min();
+            stream.covered.add(0..first.unwrap_or(0));
+        }
+    }
+
+    fn ring(&mut self) {
+        let Some((ring, _)) = &self.recording.ring else {
+            return;
+        };
+        for (index, slot) in ring.slots.iter().enumerate() {
+            let stream = self
+                .streams
+                .entry((slot.slot, slot.generation))
+                .or_default();
+            stream.expected = stream.expected.max(slot.head);
+            stream
+                .covered
+                .add(0..self.recording.removed_to((slot.slot, slot.generation)));
+            let body = 0..slot.bytes.len();
+            let parts: Vec<Part> = stream
+                .covered
+                .add(slot.from..slot.head)
+                .iter()
+                .map(|fresh| within(&slot.bytes, &body, slot.from, fresh))
+                .map(|range| Part {
+                    start: range.start,
+                    end: range.end,
+                    trusted: false,
+                })
+                .collect();
+            if !parts.is_empty() {
+                self.result.tail.push((index, parts));
+            }
+        }
+        let pid = self
+            .recording
+            .header()
+            .map_or(ring.pid, |header| header.pid);
+        let outlived = self.recording.has_outlived_ring();
+        let open = ring
+            .slots
+            .iter()
+            .flat_map(|slot| &slot.open)
+            .chain(&ring.lanes)
+            .filter(|_| !outlived)
+            .filter(|span| {
+                let start_ns = i64::try_from(span.start_ns).unwrap_or(i64::MAX);
+                !self.ended.contains(&(i64::from(span.tid), start_ns))
+            });
+        self.result.open_lines = open_lines(pid, open);
+    }
+
+    /// Keeps what a broken block still holds, line by line: whole events once per position, damage where it stands. Of the last block
+    /// of a file what lies beyond the ring's snapshot is being written right now: it does not count.
+    fn broken(&mut self, segment: usize, body: Range<usize>, header: &BlockHeader) {
+        let bytes = self.bytes(segment);
+        let key = (header.slot, header.generation);
+        let is_last = body.end == bytes.len();
+        let bound = self.heads.get(&key).filter(|_| is_last).copied();
+        let bound = bound.unwrap_or(u64::MAX);
+        let end = header.from.saturating_add(header.len.min(1 << 32));
+        let claimed = header.from..end.min(bound).max(header.from);
+        let stream = self.streams.entry(key).or_default();
+        if stream.covered.missing(claimed.clone()).is_empty() {
+            return;
+        }
+        stream.claimed.push(claimed.clone());
+        let kept = stream.save(bytes, &body, &claimed, bound);
+        for range in kept {
+            self.keep(segment, range, false);
+        }
+        let place = (segment, line_start(bytes, body.start - 1, 0) as u64);
+        self.result.bad_blocks.push(Gap {
+            stream: key,
+            range: claimed,
+            place,
+        });
+    }
+
+    fn finish(mut self) -> Assembly {
+        for parts in &mut self.result.segments {
+            parts.sort_by_key(|part| part.start);
+            join(parts);
+        }
+        for stream in self.streams.values_mut() {
+            for claimed in std::mem::take(&mut stream.claimed) {
+                stream.covered.add(claimed);
+            }
+        }
+        for (key, stream) in &self.streams {
+            for range in stream.covered.missing(0..stream.expected) {
+                let after = stream
+                    .places
+                    .iter()
+                    .filter(|place| place.0 >= range.end)
+                    .min();
+                let last = self.recording.fragments.len().saturating_sub(1);
+                let place = after.map_or((last, self.bytes(last).len() as u64), |at| {
+                    (at.1, at.2 as u64)
+                });
+                self.result.gaps.push(Gap {
+                    stream: *key,
+                    range,
+                    place,
+                });
+            }
+        }
+        self.result
+    }
+}
+
+/// The whole lines of a block's bytes that lie in `wanted` positions.
+fn within(bytes: &[u8], body: &Range<usize>, from: u64, wanted: &Range<u64>) -> Range<usize> {
+    let place = |position: u64| {
+        body.start + usize::try_from(position - from).unwrap_or(usize::MAX - body.start)
+    };
+    let (mut start, mut end) = (
+        place(wanted.start).min(body.end),
+        place(wanted.end).min(body.end),
+    );
+    if start > body.start && bytes[start - 1] != b'\n' {
+        start =
+            memchr::memchr(b'\n', &bytes[start..body.end]).map_or(body.end, |at| start + at + 1);
+    }
+    if end < body.end {
+        end = line_start(bytes, end, body.start);
+    }
+    start..end.max(start)
+}
+
+/// Joins untrusted parts that touch, so that no line is cut where two pieces meet.
+fn join(parts: &mut Vec<Part>) {
+    parts.dedup_by(|next, previous| {
+        let touch = !next.trusted && !previous.trusted && previous.end == next.start;
+        if touch {
+            previous.end = next.end;
+        }
+        touch
+    });
+}
+
+/// Open spans as canonical lines of unfinished spans.
+pub(crate) fn open_lines<'a>(pid: u32, open: impl Iterator<Item = &'a OpenSpan>) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for span in open {
+        let (us, ns) = (span.start_ns / 1000, span.start_ns % 1000);
+        let (tid, label) = (span.tid, &span.label);
+        let line = format!(
+            "{{\"ph\":\"B\",\"pid\":{pid},\"tid\":{tid},\"ts\":{us}.{ns:03},{label},\"args\":{{\"unfinished\":true}}}}\n"
+        );
+        lines.extend_from_slice(line.as_bytes());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::split;
+    use crate::fragment::{Content, FileId, Fragment, RingFile};
+    use crate::ring::{Ring, Slot};
+    use crate::sample::header;
+    use sa_recorder::format::block_sum;
+
+    /// Twelve lines of four bytes; line `k` lies at position `4 * k`.
+    fn lines(range: Range<usize>) -> Vec<u8> {
+        range
+            .flat_map(|number| format!("l{number:02}\n").into_bytes())
+            .collect()
+    }
+
+    fn block(range: Range<usize>) -> Vec<u8> {
+        let (from, body) = (4 * range.start as u64, lines(range));
+        let sum = block_sum(1, 0, from, &body);
+        let mut out = Vec::new();
+        BlockHeader {
+            slot: 1,
+            generation: 0,
+            from,
+            len: body.len() as u64,
+            sum,
+        }
+        .write(7, &mut out);
+        out.extend_from_slice(&body);
+        out
+    }
+
+    fn recording(bytes: Vec<u8>, ring: Option<Range<usize>>) -> Recording {
+        let id = FileId {
+            device: 0,
+            inode: 0,
+        };
+        let fragment = Fragment {
+            path: "f".into(),
+            id,
+            content: Content::Owned(bytes),
+            header: Some(header(7)),
+            removal: None,
+        };
+        let ring = ring.map(|range| {
+            let (from, head) = (4 * range.start as u64, 4 * range.end as u64);
+            let slot = Slot {
+                slot: 1,
+                from,
+                head,
+                bytes: lines(range),
+                ..Slot::default()
+            };
+            RingFile::Read(
+                Ring {
+                    nonce: 7,
+                    pid: 7,
+                    slots: vec![slot],
+                    ..Ring::default()
+                },
+                id,
+            )
+        });
+        Recording::new(vec![fragment], Some("r".into()), ring, false)
+    }
+
+    /// What counts, in order: the fragment's lines, then the ring's; and the assembly.
+    fn assembled(bytes: Vec<u8>, ring: Option<Range<usize>>) -> (String, Assembly) {
+        let recording = recording(bytes, ring);
+        let bytes = recording.fragments[0].content.bytes();
+        let assembly = recording.assemble(&[split(bytes)]);
+        let mut text: Vec<u8> = assembly.segments[0]
+            .iter()
+            .flat_map(|part| &bytes[part.start..part.end])
+            .copied()
+            .collect();
+        for (slot, parts) in &assembly.tail {
+            let slot = &recording.ring.as_ref().unwrap().0.slots[*slot];
+            text.extend(
+                parts
+                    .iter()
+                    .flat_map(|part| &slot.bytes[part.start..part.end]),
+            );
+        }
+        (
+            String::from_utf8(text).unwrap().replace('\n', " "),
+            assembly,
+        )
+    }
+
+    fn gaps(assembly: &Assembly) -> Vec<Range<u64>> {
+        assembly.gaps.iter().map(|gap| gap.range.clone()).collect()
+    }
+
+    #[test]
+    fn each_position_counts_once() {
+        let bytes = [block(0..3), block(1..5), block(0..3)].concat();
+        let (text, assembly) = assembled(bytes, Some(4..7));
+        assert_eq!(text, "l00 l01 l02 l03 l04 l05 l06 ");
+        assert!(assembly.gaps.is_empty() && assembly.bad_blocks.is_empty());
+    }
+
+    #[test]
+    fn beyond_the_snapshot_everything_counts() {
+        let (text, assembly) = assembled([block(0..3), block(3..6)].concat(), Some(3..4));
+        assert_eq!(text, "l00 l01 l02 l03 l04 l05 ");
+        assert!(assembly.gaps.is_empty());
+    }
+
+    #[test]
+    fn a_span_that_ended_beyond_the_snapshot_is_not_open() {
+        let recording = recording(block(0..2), Some(2..3));
+        let mut work = Work::new(&recording, 1);
+        work.note_ended(b"{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1.500,\"dur\":1.000,\"name\":\"n\",\"cat\":\"c\"}\n");
+        assert!(work.ended.contains(&(2, 1500)));
+    }
+
+    #[test]
+    fn a_gap_is_found_below_and_between_blocks_and_before_the_ring() {
+        let (_, assembly) = assembled([block(1..2), block(3..4)].concat(), Some(5..6));
+        assert_eq!(gaps(&assembly), [0..4, 8..12, 16..20]);
+    }
+
+    #[test]
+    fn a_torn_block_counts_only_where_nothing_else_does() {
+        let torn = &block(2..6)[..block(2..6).len() - 6];
+        let (text, assembly) = assembled([block(0..2), torn.to_vec()].concat(), Some(2..6));
+        assert_eq!(text, "l00 l01 l02 l03 l04 l05 ");
+        assert!(assembly.bad_blocks.is_empty());
+        let (text, assembly) = assembled([block(0..2), torn.to_vec()].concat(), None);
+        assert_eq!(text, "l00 l01 l02 l03 l0");
+        assert_eq!(assembly.bad_blocks.len(), 1);
+        assert_eq!(assembly.bad_blocks[0].place, (0, block(0..2).len() as u64));
+    }
+
+    #[test]
+    fn another_recorders_ring_is_not_taken() {
+        let mut recording = recording(block(0..2), Some(2..3));
+        let ring = recording
+            .ring
+            .take()
+            .map(|(ring, id)| RingFile::Read(Ring { nonce: 8, ..ring }, id));
+        let recording = Recording::new(recording.fragments, None, ring, false);
+        assert!(recording.ring.is_none() && recording.bad_ring.is_some());
+    }
+}
