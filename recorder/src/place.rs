@@ -257,13 +257,16 @@ impl Place {
 
     /// Appends the process's own records, which tell what is lost from now on.
     fn append_stopped(&mut self, block: &Block<'_>) -> Result<(), Cause> {
-        let limit = fd::file_size_limit();
-        let end = self.bound.segment_bytes(limit);
-        let size = self.size().saturating_add(self.wants(block));
-        if !block.is_own() || size > limit || self.bound.is_exceeded(size, end) {
+        if !block.is_own() {
             return Err(Cause::DiskBound);
         }
+        let limit = fd::file_size_limit();
+        let end = self.bound.segment_bytes(limit);
         let size = self.look().map_err(|error| cause_of(&error))?;
+        let after = size.saturating_add(self.wants(block));
+        if after > limit || self.bound.is_exceeded(after, end) {
+            return Err(Cause::DiskBound);
+        }
         self.segment
             .write([block.header, block.lines, block.padding], size, 0)?;
         if let Some(stopped) = &mut self.stopped {

@@ -52,6 +52,10 @@ impl Segment {
     ) -> io::Result<Segment> {
         let name = segment_name(stem, number);
         let file = folder.create_file(&name, mode, libc::O_RDWR | libc::O_APPEND)?;
+        let id = fd::status(file.as_raw_fd()).map(|status| status.id);
+        if let Ok(id) = id {
+            held::hold(held::NEXT, file.as_raw_fd(), id); // a child that is forked from now on closes it
+        }
         fd::try_lock(file.as_raw_fd());
         let limited = text.len() as u64 > fd::file_size_limit();
         let written = if limited {
@@ -60,15 +64,16 @@ impl Segment {
             fd::write_vectored(file.as_raw_fd(), &[text])
         };
         let whole = match written {
-            Ok(written) if written == text.len() => fd::status(file.as_raw_fd()),
+            Ok(written) if written == text.len() => id,
             Ok(_) => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
             Err(error) => Err(error),
         };
         let id = whole.inspect_err(|_| {
             let _ = folder.remove(OsStr::new(&name)); // a segment without a header helps nobody
-        });
-        let (id, file) = (id?.id, fd::into_number(file));
-        held::hold(held::NEXT, file, id);
+            held::let_go(held::NEXT);
+        })?;
+        let file = fd::into_number(file);
+        held::hold(held::NEXT, file, id); // it has another number now
         Ok(Segment {
             number,
             name,
