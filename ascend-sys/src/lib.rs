@@ -1,0 +1,49 @@
+//! Raw types and functions of the Ascend runtime (CANN), found at run time: building needs no CANN, and so does running without an NPU.
+//!
+//! The names are the vendor's, verbatim. A function is a type, `aclrtSetDevice`, and a field of the table of its group, which holds what the installed
+//! libraries have: each field is a `Result`, since every CANN lacks some.
+//!
+//! ```no_run
+//! use ascend_sys::{Acl, Candidates, Library, codes};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let library = Library::open(&Candidates::acl())?; // or an error that names all it tried
+//! let acl = Acl::load(&library);
+//! let mut count = 0;
+//! // SAFETY: `count` is writable for the call.
+//! let code = unsafe { (acl.device.aclrtGetDeviceCount?)(&raw mut count) };
+//! println!("{count} devices, {}", codes::name_of(code).unwrap_or("unknown code"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Data flow.** `table/` lists every function once, with its arguments; a macro for each group, such as [`for_each_launch!`], hands the list to any other
+//! macro. This crate makes the types and the tables of it ([`acl`], [`rt`], [`hccl`], [`hal`], [`mstx`]); a preload library makes its wrappers of it.
+//!
+//! **Guarantees.** Nothing here calls the runtime, and nothing panics: a library or a symbol that is missing is an error with its name. A loaded library
+//! stays loaded, so function pointers stay valid. The simulated runtime is never taken for a real one: only [`Library::open_simulator`] opens it.
+#![expect(
+    unsafe_code,
+    reason = "opens shared libraries, and gives their symbols a type"
+)]
+
+#[macro_use]
+mod table;
+
+pub mod acl;
+mod candidates;
+pub mod codes;
+pub mod hal;
+pub mod hccl;
+mod library;
+pub mod mstx;
+pub mod rt;
+pub mod types;
+
+pub use acl::Acl;
+pub use candidates::Candidates;
+pub use hal::Hal;
+pub use hccl::Hccl;
+pub use library::{Attempt, Library, LoadError, MissingSymbol, SIMULATOR_MARKER};
+pub use mstx::Mstx;
+pub use rt::Rt;

@@ -1,0 +1,259 @@
+//! A shared library of the vendor's, opened and kept; or the list of all that was tried.
+
+use crate::Candidates;
+use libloading::os::unix;
+use std::env;
+use std::ffi::{OsStr, OsString, c_char};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The symbol by which a simulated runtime says what it is. Its value is not looked at.
+pub const SIMULATOR_MARKER: &str = "ascend_sim_marker";
+
+/// The variable with the path of the simulated runtime.
+const SIMULATOR_PATH: &str = "SA_PROFILE_SIM_LIBRARY";
+
+/// The name of the simulated runtime beside an executable.
+const SIMULATOR_NAME: &str = "libascendcl.so";
+
+/// A loaded library. It stays loaded, so a copy of this and every function pointer from it stay valid.
+#[derive(Clone, Copy, Debug)]
+pub struct Library {
+    handle: &'static unix::Library,
+    name: &'static str,
+}
+
+/// A function that a library does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{library} has no {symbol}")]
+#[non_exhaustive]
+pub struct MissingSymbol {
+    /// The function's name.
+    pub symbol: &'static str,
+    /// The name or path under which the library was found.
+    pub library: &'static str,
+}
+
+/// One name or path that was tried, and why it did not do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Attempt {
+    /// The name or path.
+    pub tried: String,
+    /// Why not.
+    pub cause: String,
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "{} ({})", self.tried, self.cause)
+    }
+}
+
+/// No candidate could be opened.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("expected one of these libraries: {}", list(.attempts))]
+#[non_exhaustive]
+pub struct LoadError {
+    /// What was tried, in this order.
+    pub attempts: Vec<Attempt>,
+}
+
+fn list(attempts: &[Attempt]) -> String {
+    let attempts: Vec<String> = attempts.iter().map(ToString::to_string).collect();
+    attempts.join("; ")
+}
+
+impl Library {
+    /// Opens the first candidate that is there: one loaded already, else one that the loader finds by name, else one in the folders. Never a simulated runtime.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] with every name and path, and why each did not do.
+    pub fn open(candidates: &Candidates) -> Result<Self, LoadError> {
+        let mut attempts = Vec::new();
+        let names = || candidates.names.iter().map(OsString::from);
+        let paths = candidates.folders.iter().flat_map(|folder| {
+            let in_folder = |name| folder.join(name).into_os_string();
+            candidates.names.iter().map(in_folder)
+        });
+        let loaded = names().map(|name| (name, libc::RTLD_NOLOAD));
+        let by_name = names().map(|name| (name, 0));
+        let by_path = paths.map(|path| (path, 0));
+        for (name, flag) in loaded.chain(by_name).chain(by_path) {
+            match Self::open_one(&name, flag) {
+                Ok(library) if library.is_simulator() => {
+                    attempts.push(attempt(&name, flag, "it is a simulated runtime"));
+                }
+                Ok(library) => return Ok(library),
+                Err(cause) => attempts.push(attempt(&name, flag, &cause)),
+            }
+        }
+        Err(LoadError { attempts })
+    }
+
+    /// Opens the simulated runtime: at the path in `SA_PROFILE_SIM_LIBRARY`, else beside the running executable or in `deps` there.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] if it is not there, or if what is there does not say that it is one.
+    pub fn open_simulator() -> Result<Self, LoadError> {
+        Self::simulator_among(&simulator_paths())
+    }
+
+    fn simulator_among(paths: &[PathBuf]) -> Result<Self, LoadError> {
+        let mut attempts = Vec::new();
+        for path in paths {
+            match Self::open_one(path.as_os_str(), 0) {
+                Ok(library) if library.is_simulator() => return Ok(library),
+                Ok(_) => attempts.push(attempt(path.as_os_str(), 0, "it is no simulated runtime")),
+                Err(cause) => attempts.push(attempt(path.as_os_str(), 0, &cause)),
+            }
+        }
+        Err(LoadError { attempts })
+    }
+
+    fn open_one(name: &OsStr, flag: i32) -> Result<Self, String> {
+        let flags = unix::RTLD_LAZY | unix::RTLD_LOCAL | flag;
+        // SAFETY: the vendor's libraries, and the simulated one, may be loaded by any thread; the names come from the installation, not from input.
+        let opened = unsafe { unix::Library::open(Some(name), flags) };
+        let handle = opened.map_err(|error| cause(&error))?;
+        Ok(Self {
+            handle: Box::leak(Box::new(handle)),
+            name: Box::leak(name.to_string_lossy().into_owned().into_boxed_str()),
+        })
+    }
+
+    /// The name or path under which it was found.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether it is a simulated runtime.
+    pub fn is_simulator(&self) -> bool {
+        // SAFETY: the symbol is only asked for, neither read nor called.
+        let marker = unsafe {
+            self.handle
+                .get::<*const c_char>(SIMULATOR_MARKER.as_bytes())
+        };
+        marker.is_ok()
+    }
+
+    /// A symbol by its name, which ends with a NUL.
+    ///
+    /// # Safety
+    ///
+    /// The symbol, where the library has it, must be of type `T`, a function pointer.
+    pub(crate) unsafe fn symbol<T: Copy>(&self, name: &'static str) -> Result<T, MissingSymbol> {
+        // SAFETY: the caller vouches for the type.
+        let found = unsafe { self.handle.get::<T>(name.as_bytes()) };
+        found.map(|symbol| *symbol).map_err(|_| MissingSymbol {
+            symbol: name.trim_end_matches('\0'),
+            library: self.name,
+        })
+    }
+}
+
+/// What the loader said, without what stands in the attempt anyway.
+fn cause(error: &libloading::Error) -> String {
+    match error {
+        libloading::Error::DlOpenUnknown => "not loaded".to_owned(),
+        other => {
+            std::error::Error::source(other).map_or_else(|| other.to_string(), ToString::to_string)
+        }
+    }
+}
+
+fn attempt(name: &OsStr, flag: i32, cause: &str) -> Attempt {
+    let name = name.to_string_lossy();
+    let tried = match flag {
+        0 => name.into_owned(),
+        _ => format!("{name}, loaded already"),
+    };
+    Attempt {
+        tried,
+        cause: cause.to_owned(),
+    }
+}
+
+fn simulator_paths() -> Vec<PathBuf> {
+    if let Some(path) = env::var_os(SIMULATOR_PATH).filter(|path| !path.is_empty()) {
+        return vec![PathBuf::from(path)];
+    }
+    let executable = env::current_exe().unwrap_or_default();
+    let folder = executable.parent().unwrap_or(Path::new("/"));
+    vec![
+        folder.join(SIMULATOR_NAME),
+        folder.join("deps").join(SIMULATOR_NAME),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIBC: &str = "libc.so.6";
+
+    #[test]
+    fn the_error_names_everything_that_was_tried() {
+        let nowhere = Path::new("/nowhere/lib64");
+        let candidates = Candidates::new(&["libno_such.so", "libnor_this.so"], &[nowhere]);
+        let error = Library::open(&candidates).unwrap_err();
+        let tried: Vec<&str> = error
+            .attempts
+            .iter()
+            .map(|one| one.tried.as_str())
+            .collect();
+        let expected = [
+            "libno_such.so, loaded already",
+            "libnor_this.so, loaded already",
+            "libno_such.so",
+            "libnor_this.so",
+            "/nowhere/lib64/libno_such.so",
+            "/nowhere/lib64/libnor_this.so",
+        ];
+        assert_eq!(tried, expected);
+        let text = error.to_string();
+        for name in expected {
+            assert!(text.contains(name), "{text}");
+        }
+        assert!(
+            error.attempts.iter().all(|one| !one.cause.is_empty()),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_library_that_is_loaded_is_taken_before_one_that_is_not() {
+        let candidates = Candidates::new(&["libno_such.so", LIBC], &[]);
+        assert_eq!(Library::open(&candidates).unwrap().name(), LIBC);
+    }
+
+    #[test]
+    fn a_missing_function_is_an_error_with_its_name() {
+        let library = Library::open(&Candidates::new(&[LIBC], &[])).unwrap();
+        let acl = crate::Acl::load(&library);
+        let error = acl.lifecycle.aclrtSetDevice.unwrap_err();
+        assert_eq!(error.to_string(), "libc.so.6 has no aclrtSetDevice");
+    }
+
+    #[test]
+    fn a_symbol_that_is_there_can_be_called() {
+        let library = Library::open(&Candidates::new(&[LIBC], &[])).unwrap();
+        // SAFETY: C's abs takes and returns an int.
+        let abs = unsafe { library.symbol::<unsafe extern "C" fn(i32) -> i32>("abs\0") }.unwrap();
+        // SAFETY: as above.
+        assert_eq!(unsafe { abs(-7) }, 7);
+    }
+
+    #[test]
+    fn a_library_without_the_marker_is_no_simulator() {
+        let paths = [
+            PathBuf::from("/nowhere/libascendcl.so"),
+            PathBuf::from(LIBC),
+        ];
+        let error = Library::simulator_among(&paths).unwrap_err();
+        assert_eq!(error.attempts[1].cause, "it is no simulated runtime");
+        assert_eq!(error.attempts.len(), 2);
+    }
+}

@@ -1,0 +1,216 @@
+//! Structs that cross the calls, laid out as in C on x86-64 and aarch64.
+
+use super::*;
+
+/// The size of a launch in three dimensions; goes by value.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct dim3 {
+    /// Along the first dimension.
+    pub x: u32,
+    /// Along the second.
+    pub y: u32,
+    /// Along the third.
+    pub z: u32,
+}
+
+/// An attribute of a launch. What `value` holds depends on `id`; narrower types lie at its start.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct aclrtLaunchKernelAttr {
+    /// Which attribute.
+    pub id: aclrtLaunchKernelAttrId,
+    /// Its value.
+    pub value: [u32; 4],
+}
+
+/// The attributes of a launch.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct aclrtLaunchKernelCfg {
+    /// `num_attrs` attributes.
+    pub attrs: *mut aclrtLaunchKernelAttr,
+    /// How many.
+    pub num_attrs: usize,
+}
+
+/// Where an argument's address and its data lie among the arguments of a launch.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct aclrtPlaceHolderInfo {
+    /// Offset of the address, in bytes.
+    pub addr_offset: u32,
+    /// Offset of the data, in bytes.
+    pub data_offset: u32,
+}
+
+/// An option of loading a binary.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct aclrtBinaryLoadOption {
+    /// Which option.
+    pub kind: c_int,
+    /// Its value.
+    pub value: [u32; 4],
+}
+
+/// The options of loading a binary.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct aclrtBinaryLoadOptions {
+    /// `num_opt` options.
+    pub options: *mut aclrtBinaryLoadOption,
+    /// How many.
+    pub num_opt: usize,
+}
+
+/// What a stream is created with.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct aclrtStreamConfigHandle {
+    /// Work memory, or null.
+    pub work_ptr: *mut c_void,
+    /// Its size in bytes.
+    pub work_size: usize,
+    /// `ACL_STREAM_*`.
+    pub flag: usize,
+    /// 0 is the highest.
+    pub priority: u32,
+}
+
+/// The value of a stream's attribute; narrower types lie at its start.
+#[repr(C, align(8))]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct aclrtStreamAttrValue {
+    /// The bytes, in words.
+    pub words: [u32; 4],
+}
+
+/// A task of a captured graph.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct aclmdlRITaskParams {
+    /// Its kind.
+    pub kind: aclmdlRITaskType,
+    /// Reserved.
+    pub reserved: [u32; 3],
+    /// Its group.
+    pub task_group: aclrtTaskGrp,
+    /// What was cached of its operator's shapes.
+    pub op_info: *mut c_void,
+    /// The size of that in bytes.
+    pub op_info_size: usize,
+    /// Reserved.
+    pub reserved_after: [u8; 32],
+    /// What depends on the kind; not looked into.
+    pub params: [u64; 16],
+}
+
+/// What a communicator's processes find each other by.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HcclRootInfo {
+    /// Only HCCL knows.
+    pub internal: [c_char; 4108],
+}
+
+/// One of the transfers of `HcclBatchSendRecv`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HcclSendRecvItem {
+    /// Sends or receives.
+    pub send_recv_type: HcclSendRecvType,
+    /// `count` elements.
+    pub buf: *mut c_void,
+    /// How many elements.
+    pub count: u64,
+    /// Their type.
+    pub data_type: HcclDataType,
+    /// The rank at the other end.
+    pub remote_rank: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{align_of, offset_of, size_of};
+
+    /// The sizes were compiled from the vendor's public headers on x86-64; aarch64 has the same rules.
+    #[test]
+    fn structs_have_the_sizes_of_the_vendors_headers() {
+        let sizes = [
+            ("dim3", size_of::<dim3>(), 12),
+            (
+                "aclrtLaunchKernelAttr",
+                size_of::<aclrtLaunchKernelAttr>(),
+                20,
+            ),
+            (
+                "aclrtLaunchKernelCfg",
+                size_of::<aclrtLaunchKernelCfg>(),
+                16,
+            ),
+            ("aclrtPlaceHolderInfo", size_of::<aclrtPlaceHolderInfo>(), 8),
+            (
+                "aclrtBinaryLoadOption",
+                size_of::<aclrtBinaryLoadOption>(),
+                20,
+            ),
+            (
+                "aclrtBinaryLoadOptions",
+                size_of::<aclrtBinaryLoadOptions>(),
+                16,
+            ),
+            (
+                "aclrtStreamConfigHandle",
+                size_of::<aclrtStreamConfigHandle>(),
+                32,
+            ),
+            (
+                "aclrtStreamAttrValue",
+                size_of::<aclrtStreamAttrValue>(),
+                16,
+            ),
+            ("aclmdlRITaskParams", size_of::<aclmdlRITaskParams>(), 200),
+            ("HcclRootInfo", size_of::<HcclRootInfo>(), 4108),
+            ("HcclSendRecvItem", size_of::<HcclSendRecvItem>(), 32),
+        ];
+        for (name, is, should) in sizes {
+            assert_eq!(is, should, "{name}");
+        }
+    }
+
+    #[test]
+    fn fields_lie_where_the_vendors_headers_put_them() {
+        assert_eq!(align_of::<aclrtLaunchKernelAttr>(), 4);
+        assert_eq!(offset_of!(aclrtLaunchKernelAttr, value), 4);
+        assert_eq!(offset_of!(aclrtPlaceHolderInfo, data_offset), 4);
+        assert_eq!(offset_of!(aclrtLaunchKernelCfg, num_attrs), 8);
+        assert_eq!(offset_of!(aclrtStreamConfigHandle, priority), 24);
+        assert_eq!(align_of::<aclrtStreamAttrValue>(), 8);
+        assert_eq!(offset_of!(aclmdlRITaskParams, task_group), 16);
+        assert_eq!(offset_of!(aclmdlRITaskParams, params), 72);
+        assert_eq!(offset_of!(HcclSendRecvItem, buf), 8);
+        assert_eq!(offset_of!(HcclSendRecvItem, remote_rank), 28);
+    }
+
+    #[test]
+    fn handles_are_pointers_and_enums_are_four_bytes() {
+        assert_eq!(size_of::<aclrtStream>(), size_of::<*const ()>());
+        assert_eq!(size_of::<aclError>(), 4);
+        assert_eq!(size_of::<aclrtMemcpyKind>(), 4);
+        assert_eq!(size_of::<aclrtCallback>(), size_of::<*const ()>());
+    }
+
+    #[test]
+    fn the_two_ways_to_query_an_event_number_differently() {
+        assert_eq!(
+            ACL_EVENT_STATUS_COMPLETE,
+            ACL_EVENT_RECORDED_STATUS_NOT_READY
+        );
+        assert_eq!(
+            ACL_EVENT_STATUS_NOT_READY,
+            ACL_EVENT_RECORDED_STATUS_COMPLETE
+        );
+    }
+}
