@@ -1,0 +1,198 @@
+//! The host's clock, waiting by it, and the clocks of devices: each with a beginning, a rate and steps of its own.
+
+use std::hint;
+use std::time::Duration;
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// CLOCK_MONOTONIC in ns.
+pub(crate) fn now_ns() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is writable for the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.cast_unsigned() * NS_PER_S + time.tv_nsec.cast_unsigned()
+}
+
+/// Returns at `end_ns`: sleeps while it is far, and spins for the last `spin_ns`. Returns the time it is then.
+pub(crate) fn wait_until(end_ns: u64, spin_ns: u64) -> u64 {
+    loop {
+        let now = now_ns();
+        if now >= end_ns {
+            return now;
+        }
+        let left = end_ns - now;
+        if left > spin_ns {
+            std::thread::sleep(Duration::from_nanos(left - spin_ns));
+        } else {
+            hint::spin_loop();
+        }
+    }
+}
+
+/// Lets this thread's sleeps end when they should: the kernel otherwise adds up to 50 µs.
+pub(crate) fn sleep_exactly() {
+    // SAFETY: changes a property of the calling thread alone.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
+}
+
+/// A jump of the device clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    when: StepTime,
+    by_ns: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StepTime {
+    /// After the runtime's first call.
+    AfterNs(u64),
+    /// At this time of CLOCK_MONOTONIC, for all processes.
+    AtNs(u64),
+}
+
+impl Step {
+    /// Of `after_s=5,by_us=1000` or `at_ns=123,by_us=-20`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (when, by) = text.split_once(',')?;
+        let when = match when.split_once('=')? {
+            ("after_s", seconds) => StepTime::AfterNs(
+                u64::try_from(
+                    Duration::try_from_secs_f64(seconds.parse().ok()?)
+                        .ok()?
+                        .as_nanos(),
+                )
+                .ok()?,
+            ),
+            ("at_ns", ns) => StepTime::AtNs(ns.parse().ok()?),
+            _ => return None,
+        };
+        let by_us: i64 = by.trim().strip_prefix("by_us=")?.parse().ok()?;
+        Some(Self {
+            when,
+            by_ns: by_us.checked_mul(1000)?,
+        })
+    }
+
+    fn at_ns(self, first_ns: u64) -> u64 {
+        match self.when {
+            StepTime::AfterNs(after) => first_ns + after,
+            StepTime::AtNs(at) => at,
+        }
+    }
+}
+
+/// The system counter of one device, as a function of the host's clock: processes that share a device share its clock.
+#[derive(Debug)]
+pub(crate) struct DeviceClock {
+    offset_ns: i64,
+    drift_ppb: i64,
+    /// From when on, and by how much.
+    step: Option<(u64, i64)>,
+    tick_mhz: u64,
+}
+
+impl DeviceClock {
+    pub(crate) fn new(
+        offset_ns: i64,
+        drift_ppb: i64,
+        step: Option<Step>,
+        first_ns: u64,
+        tick_mhz: u64,
+    ) -> Self {
+        Self {
+            offset_ns,
+            drift_ppb,
+            step: step.map(|step| (step.at_ns(first_ns), step.by_ns)),
+            tick_mhz,
+        }
+    }
+
+    /// Ticks since the device was started, at a time of the host.
+    pub(crate) fn ticks(&self, host_ns: u64) -> u64 {
+        let host = i128::from(host_ns);
+        let drifted = host + host * i128::from(self.drift_ppb) / i128::from(NS_PER_S);
+        let stepped = match self.step {
+            Some((at_ns, by_ns)) if host_ns >= at_ns => i128::from(by_ns),
+            _ => 0,
+        };
+        let device_ns = drifted + i128::from(self.offset_ns) + stepped;
+        let ticks = device_ns * i128::from(self.tick_mhz) / 1000;
+        u64::try_from(ticks).unwrap_or(0) // before it was started
+    }
+
+    /// Whole microseconds, truncated as the vendor does.
+    pub(crate) fn us(&self, ticks: u64) -> u64 {
+        ticks / self.tick_mhz
+    }
+
+    /// Nanoseconds.
+    pub(crate) fn ns(&self, ticks: u64) -> u64 {
+        ticks * (1000 / self.tick_mhz)
+    }
+
+    pub(crate) fn khz(&self) -> u64 {
+        self.tick_mhz * 1000
+    }
+
+    /// The time between two ticks in ms. With ticks of 1 ns a reversed pair wraps, as the vendor's does.
+    pub(crate) fn elapsed_ms(&self, start: u64, end: u64) -> f32 {
+        let ticks = if self.tick_mhz == 1000 {
+            end.wrapping_sub(start) as f64
+        } else {
+            end.wrapping_sub(start).cast_signed() as f64
+        };
+        #[expect(clippy::cast_possible_truncation, reason = "the vendor gives a float")]
+        let ms = (ticks / (self.tick_mhz as f64 * 1000.0)) as f32;
+        ms
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR_NS: i64 = 3_600_000_000_000;
+
+    #[test]
+    fn a_device_counts_from_its_own_start_and_truncates_to_microseconds() {
+        let clock = DeviceClock::new(HOUR_NS, 0, None, 0, 50);
+        assert_eq!(clock.ticks(1999), 3_600_000_000 * 50 + 99);
+        assert_eq!(clock.us(clock.ticks(1999)), 3_600_000_001);
+        assert_eq!(clock.ns(1), 20);
+    }
+
+    #[test]
+    fn a_device_that_is_fast_gains_its_drift() {
+        let clock = DeviceClock::new(0, 100_000, None, 0, 1000);
+        assert_eq!(clock.ticks(10_000_000_000), 10_001_000_000);
+    }
+
+    #[test]
+    fn a_step_applies_from_its_time_on() {
+        let step = Step::parse("after_s=2,by_us=-5");
+        let clock = DeviceClock::new(0, 0, step, 1_000_000_000, 1000);
+        assert_eq!(clock.ticks(2_999_999_999), 2_999_999_999);
+        assert_eq!(clock.ticks(3_000_000_000), 2_999_995_000);
+        assert_eq!(Step::parse("at_ns=7,by_us=1").unwrap().at_ns(99), 7);
+    }
+
+    #[test]
+    fn a_reversed_pair_is_negative_at_20_ns_and_wraps_at_1_ns() {
+        let slow = DeviceClock::new(0, 0, None, 0, 50);
+        let fast = DeviceClock::new(0, 0, None, 0, 1000);
+        assert!((slow.elapsed_ms(50_000, 100_000) - 1.0).abs() < 1e-6);
+        assert!((slow.elapsed_ms(100_000, 50_000) + 1.0).abs() < 1e-6);
+        assert!(fast.elapsed_ms(2, 1) > 1e12);
+    }
+
+    #[test]
+    fn a_wait_ends_at_or_after_its_time() {
+        for wait_ns in [0, 5_000, 200_000] {
+            let end = now_ns() + wait_ns;
+            assert!(wait_until(end, 30_000) >= end);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! `ASCEND_SIM_*` → [`Config`]. The only place that names the variables; README.md describes them.
+
+use crate::clock::Step;
+use crate::durations::Durations;
+use crate::faults::Faults;
+use crate::variables::{Refused, Variables};
+use std::env;
+use std::path::PathBuf;
+
+/// The chip that is simulated, as far as a profiler sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Soc {
+    /// Ticks of 20 ns.
+    A2,
+    /// Ticks of 1 ns.
+    A5,
+}
+
+impl Soc {
+    pub(crate) fn tick_mhz(self) -> u64 {
+        match self {
+            Self::A2 => 50,
+            Self::A5 => 1000,
+        }
+    }
+}
+
+/// All settings.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) soc: Soc,
+    /// Those that the process sees, by logical id.
+    pub(crate) visible: Vec<u32>,
+    /// What a physical id is above its logical id, as in a container.
+    pub(crate) physical_base: u32,
+    /// What the device clock says at CLOCK_MONOTONIC 0, by logical id, in ns.
+    pub(crate) offsets_ns: Vec<i64>,
+    /// By how much the device clock is fast, by logical id, in parts per 10⁹.
+    pub(crate) drifts_ppb: Vec<i64>,
+    pub(crate) step: Option<Step>,
+    pub(crate) durations: Durations,
+    pub(crate) hccl_ns: u64,
+    pub(crate) copy_bytes_per_us: u64,
+    /// How long a thread spins before it sleeps, and before a sleep ends.
+    pub(crate) spin_ns: u64,
+    pub(crate) hal_ns: u64,
+    pub(crate) hal: bool,
+    pub(crate) streams: usize,
+    pub(crate) events: usize,
+    pub(crate) depth: u64,
+    pub(crate) memory_bytes: usize,
+    pub(crate) old: bool,
+    pub(crate) version: String,
+    pub(crate) truth: Option<PathBuf>,
+    pub(crate) truth_through: bool,
+    pub(crate) faults: Faults,
+}
+
+impl Config {
+    /// Reads the environment.
+    pub(crate) fn from_env() -> Result<Self, Refused> {
+        Self::from(|name| env::var(name).ok(), std::process::id())
+    }
+
+    fn from(lookup: impl Fn(&str) -> Option<String>, pid: u32) -> Result<Self, Refused> {
+        let of = Variables(lookup);
+        let devices = of.number("ASCEND_SIM_DEVICES", 8)?;
+        let soc = |value: &str| match value {
+            "910b" => Some(Soc::A2),
+            "950" => Some(Soc::A5),
+            _ => None,
+        };
+        let per_device = |value: &str| by_device(value, devices);
+        let default_offsets = default_offsets_ns(devices);
+        let truth = of.text("ASCEND_SIM_TRUTH");
+        let seed = of.number("ASCEND_SIM_SEED", 1)?;
+        let default_ns = of.us("ASCEND_SIM_KERNEL_US", 10.0)?;
+        let kernels = |value: &str| Durations::parse(value, default_ns, seed);
+        Ok(Self {
+            soc: of.parsed("ASCEND_SIM_SOC", Soc::A2, soc, "910b or 950")?,
+            visible: of.parsed(
+                "ASCEND_RT_VISIBLE_DEVICES",
+                all(devices),
+                |value| visible(value, devices),
+                "device numbers",
+            )?,
+            physical_base: of.number("ASCEND_SIM_PHYSICAL_BASE", 0)?,
+            offsets_ns: of
+                .parsed(
+                    "ASCEND_SIM_CLOCK_OFFSET_S",
+                    None,
+                    |value| per_device(value).map(Some),
+                    "seconds, or 0=seconds,1=seconds",
+                )?
+                .map_or(default_offsets, |seconds| scaled(&seconds, 1e9)),
+            drifts_ppb: of
+                .parsed(
+                    "ASCEND_SIM_DRIFT_PPM",
+                    vec![0.0; devices],
+                    per_device,
+                    "parts per million, or 0=ppm,1=ppm",
+                )
+                .map(|ppm| scaled(&ppm, 1e3))?,
+            step: of.parsed(
+                "ASCEND_SIM_CLOCK_STEP",
+                None,
+                |value| Step::parse(value).map(Some),
+                "after_s=N,by_us=N or at_ns=N,by_us=N",
+            )?,
+            durations: of.parsed(
+                "ASCEND_SIM_KERNELS",
+                Durations::all(default_ns, seed),
+                kernels,
+                "name=us,name=us..us",
+            )?,
+            hccl_ns: of.us("ASCEND_SIM_HCCL_US", 30.0)?,
+            copy_bytes_per_us: of.number("ASCEND_SIM_COPY_BYTES_PER_US", 20_000)?,
+            spin_ns: of.us("ASCEND_SIM_SPIN_US", 30.0)?,
+            hal_ns: of.us("ASCEND_SIM_HAL_US", 2.0)?,
+            hal: of.text("ASCEND_SIM_HAL").as_deref() != Some("absent"),
+            streams: of.number("ASCEND_SIM_STREAMS", 1984)?,
+            events: of.number("ASCEND_SIM_EVENTS", 65_536)?,
+            depth: of
+                .number("ASCEND_SIM_DEPTH", 2048)
+                .map(|depth: u64| depth.max(1))?,
+            memory_bytes: of
+                .number("ASCEND_SIM_MEMORY_MB", 65_536_usize)?
+                .saturating_mul(1 << 20),
+            old: of.switch("ASCEND_SIM_OLD")?,
+            version: of
+                .text("ASCEND_SIM_CANN")
+                .unwrap_or_else(|| "9.1.0".to_owned()),
+            truth: truth.map(|path| PathBuf::from(path.replace("{pid}", &pid.to_string()))),
+            truth_through: of.switch("ASCEND_SIM_TRUTH_THROUGH")?,
+            faults: of.parsed(
+                "ASCEND_SIM_FAULTS",
+                Faults::none(),
+                Faults::parse,
+                "call:when=value, see README.md",
+            )?,
+        })
+    }
+}
+
+fn all(devices: usize) -> Vec<u32> {
+    (0..u32::try_from(devices).unwrap_or(0)).collect()
+}
+
+/// The devices that are listed, up to the first that is none, as the vendor does.
+fn visible(value: &str, devices: usize) -> Option<Vec<u32>> {
+    let ids = value.split(',').map(|id| id.trim().parse::<u32>());
+    let ids: Result<Vec<u32>, _> = ids.collect();
+    let known = |id: &u32| (*id as usize) < devices;
+    ids.ok()
+        .map(|ids| ids.into_iter().take_while(known).collect())
+}
+
+/// Each device was started at another time, hours before the host's clock began.
+fn default_offsets_ns(devices: usize) -> Vec<i64> {
+    let hours =
+        (1..=devices as i64).map(|device| device * 3_600_000_000_000 + device * 123_456_789);
+    hours.collect()
+}
+
+/// One number for all devices, or `0=1.5,1=-2` with 0 for the others.
+fn by_device(value: &str, devices: usize) -> Option<Vec<f64>> {
+    if let Ok(one) = value.parse() {
+        return Some(vec![one; devices]);
+    }
+    let mut numbers = vec![0.0; devices];
+    for pair in value.split(',') {
+        let (device, number) = pair.split_once('=')?;
+        *numbers.get_mut(device.trim().parse::<usize>().ok()?)? = number.trim().parse().ok()?;
+    }
+    Some(numbers)
+}
+
+fn scaled(numbers: &[f64], factor: f64) -> Vec<i64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a cast from float saturates"
+    )]
+    let whole = |number: &f64| (number * factor).round() as i64;
+    numbers.iter().map(whole).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Result<Config, Refused> {
+        let lookup = |name: &str| {
+            let found = pairs.iter().find(|(key, _)| *key == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        Config::from(lookup, 42)
+    }
+
+    #[test]
+    fn nothing_set_is_eight_devices_that_started_hours_apart() {
+        let config = read(&[]).unwrap();
+        assert_eq!(config.visible, [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert!(
+            config
+                .offsets_ns
+                .windows(2)
+                .all(|two| two[1] - two[0] > 3_600_000_000_000)
+        );
+        assert_eq!(
+            (config.soc, config.truth, config.old),
+            (Soc::A2, None, false)
+        );
+    }
+
+    #[test]
+    fn visible_devices_end_at_the_first_unknown_one() {
+        let config = read(&[("ASCEND_RT_VISIBLE_DEVICES", "5, 2,9,1")]).unwrap();
+        assert_eq!(config.visible, [5, 2]);
+    }
+
+    #[test]
+    fn clocks_are_set_for_all_devices_or_for_each() {
+        let config = read(&[
+            ("ASCEND_SIM_DRIFT_PPM", "-100"),
+            ("ASCEND_SIM_CLOCK_OFFSET_S", "0=1.5,7=-2"),
+        ])
+        .unwrap();
+        assert_eq!(config.drifts_ppb, [-100_000; 8]);
+        assert_eq!(
+            (
+                config.offsets_ns[0],
+                config.offsets_ns[1],
+                config.offsets_ns[7]
+            ),
+            (1_500_000_000, 0, -2_000_000_000)
+        );
+    }
+
+    #[test]
+    fn the_truth_has_the_pid_in_its_name() {
+        let config = read(&[("ASCEND_SIM_TRUTH", "/tmp/truth.{pid}.jsonl")]).unwrap();
+        assert_eq!(config.truth, Some(PathBuf::from("/tmp/truth.42.jsonl")));
+    }
+
+    #[test]
+    fn a_wrong_value_is_refused_with_its_name() {
+        for (name, value) in [
+            ("ASCEND_SIM_DEVICES", "two"),
+            ("ASCEND_SIM_SOC", "h100"),
+            ("ASCEND_SIM_KERNEL_US", "-1"),
+            ("ASCEND_SIM_KERNELS", "matmul"),
+            ("ASCEND_SIM_DRIFT_PPM", "9=1"),
+            ("ASCEND_SIM_OLD", "yes"),
+            ("ASCEND_SIM_FAULTS", "launch"),
+            ("ASCEND_SIM_CLOCK_STEP", "soon"),
+        ] {
+            let refused = read(&[(name, value)]).unwrap_err();
+            assert!(refused.to_string().starts_with(name), "{refused:?}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! How long each kernel runs: fixed, or drawn evenly between two bounds. A draw depends on the seed, the kernel's name and its count alone, so that a run
+//! can be repeated.
+
+use crate::variables::ns_of_us;
+use std::collections::HashMap;
+
+/// The bounds of a kernel's duration, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    least_ns: u64,
+    most_ns: u64,
+}
+
+/// The durations of all kernels.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Durations {
+    default: Bounds,
+    by_name: HashMap<String, Bounds>,
+    seed: u64,
+}
+
+impl Durations {
+    /// The same for all.
+    pub(crate) fn all(default_ns: u64, seed: u64) -> Self {
+        Self {
+            default: Bounds {
+                least_ns: default_ns,
+                most_ns: default_ns,
+            },
+            by_name: HashMap::new(),
+            seed,
+        }
+    }
+
+    /// Of `matmul=120,add=5..9`, in µs.
+    pub(crate) fn parse(text: &str, default_ns: u64, seed: u64) -> Option<Self> {
+        let mut durations = Self::all(default_ns, seed);
+        for pair in text.split(',') {
+            let (name, bounds) = pair.trim().rsplit_once('=')?;
+            durations
+                .by_name
+                .insert(name.to_owned(), Bounds::parse(bounds)?);
+        }
+        Some(durations)
+    }
+
+    /// Those of a kernel, and the seed of its draws.
+    pub(crate) fn of(&self, name: &str) -> (Bounds, u64) {
+        let bounds = self.by_name.get(name).copied().unwrap_or(self.default);
+        let hashed = name
+            .bytes()
+            .fold(self.seed, |hash, byte| mixed(hash ^ u64::from(byte)));
+        (bounds, hashed)
+    }
+}
+
+impl Bounds {
+    fn parse(text: &str) -> Option<Self> {
+        let (least, most) = text.split_once("..").unwrap_or((text, text));
+        let ns = |us: &str| us.trim().parse().ok().and_then(ns_of_us);
+        let bounds = Self {
+            least_ns: ns(least)?,
+            most_ns: ns(most)?,
+        };
+        (bounds.least_ns <= bounds.most_ns).then_some(bounds)
+    }
+
+    /// The duration of the kernel's `count`-th run.
+    pub(crate) fn draw_ns(self, seed: u64, count: u64) -> u64 {
+        let width = self.most_ns - self.least_ns;
+        match width {
+            0 => self.least_ns,
+            _ => self.least_ns + mixed(seed.wrapping_add(count)) % (width + 1),
+        }
+    }
+}
+
+/// SplitMix64's finaliser: neighbouring inputs give independent outputs.
+fn mixed(input: u64) -> u64 {
+    let mut bits = input.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^ (bits >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_its_own_duration_and_others_the_default() {
+        let durations = Durations::parse("matmul=120,a=b=0.5", 7000, 1).unwrap();
+        let drawn = |name| {
+            let (bounds, seed) = durations.of(name);
+            bounds.draw_ns(seed, 0)
+        };
+        assert_eq!(
+            (drawn("matmul"), drawn("a=b"), drawn("other")),
+            (120_000, 500, 7000)
+        );
+    }
+
+    #[test]
+    fn draws_fill_their_bounds_and_repeat_with_the_seed() {
+        let drawn = |seed| -> Vec<u64> {
+            let durations = Durations::parse("add=5..9", 0, seed).unwrap();
+            let (bounds, seed) = durations.of("add");
+            (0..1000).map(|count| bounds.draw_ns(seed, count)).collect()
+        };
+        let first = drawn(3);
+        assert!(first.iter().all(|ns| (5000..=9000).contains(ns)));
+        assert!(first.iter().any(|ns| *ns < 5100) && first.iter().any(|ns| *ns > 8900));
+        assert_eq!(first, drawn(3));
+        assert_ne!(first, drawn(4));
+    }
+
+    #[test]
+    fn bounds_that_are_none_are_refused() {
+        for text in ["add", "add=", "add=9..5", "add=-1", "add=x", "=", ""] {
+            assert_eq!(Durations::parse(text, 0, 1), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! An event: the device's time at a point of a stream. What is allowed on which event, and when it has completed.
+
+use crate::Outcome;
+use crate::capture::Capture;
+use crate::clock::now_ns;
+use crate::context::Context;
+use crate::device::{Device, LOOK, lock};
+use crate::handle::Handle;
+use crate::runtime::runtime;
+use crate::stream::{Stream, nap};
+use crate::work::Work;
+use ascend_sys::codes::*;
+use ascend_sys::types::*;
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+pub(crate) struct Event {
+    pub(crate) handle: Handle,
+    flags: u32,
+    /// Created with `aclrtCreateEventExWithFlag`: can be recorded again and again, and takes no hardware event.
+    ex: bool,
+    device: Arc<Device>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// Records and waits count from 1. A new record leaves the old timestamp there until it completes.
+#[derive(Default)]
+struct State {
+    recorded: u64,
+    completed: u64,
+    ticks: u64,
+    /// When the host may see the completion.
+    visible_ns: u64,
+    waits: u64,
+    waited: u64,
+    hardware_id: Option<u32>,
+    captured: Weak<Capture>,
+}
+
+impl State {
+    fn is_complete(&self) -> bool {
+        self.completed == self.recorded && now_ns() >= self.visible_ns
+    }
+}
+
+impl Event {
+    pub(crate) fn create(context: &Context, flags: u32, ex: bool) -> Arc<Self> {
+        runtime().events.add(|handle| {
+            Arc::new(Self {
+                handle,
+                flags,
+                ex,
+                device: Arc::clone(&context.device),
+                state: Mutex::default(),
+                changed: Condvar::new(),
+            })
+        })
+    }
+
+    pub(crate) fn by_handle(event: aclrtEvent) -> Outcome<Arc<Self>> {
+        let found = runtime().events.get(Handle::of(event));
+        found.ok_or(ACL_ERROR_RT_PARAM_INVALID)
+    }
+
+    fn is_timed(&self) -> bool {
+        self.flags & ACL_EVENT_TIME_LINE != 0
+    }
+
+    /// Records it in a stream.
+    pub(crate) fn record(self: &Arc<Self>, stream: &Arc<Stream>) -> Outcome {
+        if stream.of_model {
+            return Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+        }
+        if let Some(capture) = stream.capture() {
+            return self.record_captured(stream, &capture);
+        }
+        self.take_hardware_event()?;
+        let record = {
+            let mut state = lock(&self.state);
+            state.captured = Weak::new();
+            state.recorded += 1;
+            state.recorded
+        };
+        let event = Arc::clone(self);
+        let submitted = stream.submit(Work::Record { event, record });
+        if submitted.is_err() {
+            lock(&self.state).recorded -= 1;
+        }
+        submitted
+    }
+
+    /// A timed event is not captured: the call succeeds and does nothing.
+    fn record_captured(self: &Arc<Self>, stream: &Arc<Stream>, capture: &Arc<Capture>) -> Outcome {
+        if !self.ex {
+            return Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+        }
+        if self.is_timed() {
+            return Ok(());
+        }
+        capture.record(stream, self)?;
+        lock(&self.state).captured = Arc::downgrade(capture);
+        Ok(())
+    }
+
+    /// An event that streams wait for takes a hardware event when it is first recorded; waits where none is left.
+    fn take_hardware_event(&self) -> Outcome {
+        let takes = !self.ex && self.flags & ACL_EVENT_SYNC != 0;
+        if !takes || lock(&self.state).hardware_id.is_some() {
+            return Ok(());
+        }
+        let id = self.device.take_event()?;
+        lock(&self.state).hardware_id = Some(id);
+        Ok(())
+    }
+
+    /// The stream's later work begins once what it is recorded for now is done. An event that was never recorded holds nobody up.
+    pub(crate) fn wait_in(self: &Arc<Self>, stream: &Arc<Stream>) -> Outcome {
+        let captured = lock(&self.state).captured.upgrade();
+        match (captured, stream.capture()) {
+            (Some(capture), _) => return capture.wait(stream, self),
+            (None, Some(capture)) => {
+                capture.invalidate();
+                return Err(ACL_ERROR_RT_CAPTURE_DEPENDENCY);
+            }
+            (None, None) => {}
+        }
+        let record = {
+            let mut state = lock(&self.state);
+            state.waits += 1;
+            state.recorded
+        };
+        let event = Arc::clone(self);
+        stream.submit(Work::Wait { event, record })
+    }
+
+    /// On Ex events this and the older queries are forbidden.
+    pub(crate) fn reset_in(self: &Arc<Self>, stream: &Arc<Stream>) -> Outcome {
+        self.not_ex()?;
+        self.not_captured()?;
+        let event = Arc::clone(self);
+        stream.submit(Work::Reset { event })
+    }
+
+    pub(crate) fn not_ex(&self) -> Outcome {
+        if self.ex {
+            return Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+        }
+        Ok(())
+    }
+
+    /// Asking about a captured event breaks the capture.
+    pub(crate) fn not_captured(&self) -> Outcome {
+        let Some(capture) = lock(&self.state).captured.upgrade() else {
+            return Ok(());
+        };
+        capture.invalidate();
+        Err(ACL_ERROR_RT_EVENT_CAPTURED)
+    }
+
+    /// Whether it has completed. An Ex event that was never recorded has; another has not.
+    pub(crate) fn is_complete(&self) -> Outcome<bool> {
+        self.not_captured()?;
+        let state = lock(&self.state);
+        Ok(state.is_complete() && (self.ex || state.recorded > 0))
+    }
+
+    /// Whether no stream waits for it any more.
+    pub(crate) fn is_waited_for(&self) -> Outcome<bool> {
+        self.not_ex()?;
+        self.not_captured()?;
+        let state = lock(&self.state);
+        Ok(state.waits == state.waited)
+    }
+
+    /// The device's time at its last record.
+    pub(crate) fn ticks(&self) -> Outcome<u64> {
+        self.not_captured()?;
+        if !self.is_timed() {
+            return Err(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID);
+        }
+        let state = lock(&self.state);
+        if state.recorded == 0 {
+            return Err(ACL_ERROR_RT_INTERNAL_ERROR);
+        }
+        if !state.is_complete() {
+            return Err(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID);
+        }
+        Ok(state.ticks)
+    }
+
+    pub(crate) fn us(&self) -> Outcome<u64> {
+        Ok(self.device.clock.us(self.ticks()?))
+    }
+
+    pub(crate) fn elapsed_ms(start: &Self, end: &Self) -> Outcome<f32> {
+        let (from, to) = (start.ticks()?, end.ticks()?);
+        Ok(end.device.clock.elapsed_ms(from, to))
+    }
+
+    pub(crate) fn hardware_id(&self) -> Outcome<u32> {
+        let id = lock(&self.state).hardware_id;
+        id.ok_or(ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
+    }
+
+    /// Waits until it has completed.
+    pub(crate) fn synchronize(&self, timeout_ms: Option<u64>) -> Outcome {
+        self.not_captured()?;
+        let began_ns = now_ns();
+        let mut state = lock(&self.state);
+        let wanted = state.recorded;
+        while state.completed < wanted || now_ns() < state.visible_ns {
+            self.device.check()?;
+            let nap = nap(began_ns, timeout_ms).ok_or(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT)?;
+            let unseen_ns = state.visible_ns.saturating_sub(now_ns());
+            let nap = if state.completed < wanted {
+                nap
+            } else {
+                nap.min(Duration::from_nanos(unseen_ns))
+            };
+            let woken = self.changed.wait_timeout(state, nap);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+
+    /// The executor has come to a record.
+    pub(crate) fn complete(&self, record: u64, ticks: u64, visible_ns: u64) {
+        let mut state = lock(&self.state);
+        if record > state.completed {
+            state.completed = record;
+            state.ticks = ticks;
+            state.visible_ns = visible_ns;
+        }
+        self.changed.notify_all();
+    }
+
+    /// The executor has come to a reset.
+    pub(crate) fn reset(&self) {
+        let mut state = lock(&self.state);
+        state.recorded = 0;
+        state.completed = 0;
+    }
+
+    /// The executor has come to a wait.
+    pub(crate) fn wait_on_device(&self, record: u64) {
+        let mut state = lock(&self.state);
+        while state.completed < record && self.device.check().is_ok() {
+            let woken = self.changed.wait_timeout(state, LOOK);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.waited += 1;
+    }
+
+    /// Does not wait: a record under way completes unseen.
+    pub(crate) fn destroy(&self) -> Outcome {
+        let gone = runtime().events.remove(self.handle);
+        if gone.is_none() {
+            return Err(ACL_ERROR_RT_PARAM_INVALID);
+        }
+        if lock(&self.state).hardware_id.take().is_some() {
+            self.device.free_event();
+        }
+        Ok(())
+    }
+}

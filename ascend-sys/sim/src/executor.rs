@@ -1,0 +1,139 @@
+//! The thread of a stream: executes its tasks in order, takes their time, and writes down when they really ran.
+
+use crate::clock::{now_ns, sleep_exactly, wait_until};
+use crate::faults::Site;
+use crate::graph::Replay;
+use crate::runtime::runtime;
+use crate::stream::{Stream, Task};
+use crate::truth::Entry;
+use crate::work::Work;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Until the stream is closed.
+pub(crate) fn run(stream: &Arc<Stream>) {
+    sleep_exactly();
+    let mut batch = VecDeque::new();
+    while stream.take(&mut batch) {
+        for task in batch.drain(..) {
+            if stream.device.check().is_ok() && !stream.is_closed() {
+                execute(stream, &task);
+            }
+            // What a lost device does not execute stays undone, for those who wait.
+            if stream.device.check().is_ok() {
+                stream.finish(task.seq);
+            }
+        }
+    }
+}
+
+fn execute(stream: &Stream, task: &Task) {
+    if let Some(code) = runtime().config.faults.value(Site::DeviceLost) {
+        stream.device.lose(code);
+        return;
+    }
+    let start_ns = now_ns();
+    let end_ns = perform(stream, &task.work, start_ns, task);
+    tell(stream, task, &task.work, start_ns, end_ns, None);
+    complete(stream, &task.work, end_ns);
+}
+
+/// Takes the time of the work, and returns when it was over.
+fn perform(stream: &Stream, work: &Work, start_ns: u64, task: &Task) -> u64 {
+    let config = &runtime().config;
+    let after = |duration_ns: u64| match duration_ns {
+        0 => now_ns(),
+        _ => wait_until(start_ns + duration_ns, config.spin_ns),
+    };
+    match work {
+        Work::Kernel { function, effect } => {
+            effect.iter().for_each(|effect| effect.apply());
+            match function.draw_ns() {
+                0 if effect.is_none() => start_ns,
+                duration_ns => after(duration_ns),
+            }
+        }
+        Work::Copy { effect, .. } => {
+            effect.apply();
+            after(effect.bytes() as u64 * 1000 / config.copy_bytes_per_us.max(1))
+        }
+        Work::Collective { effect, .. } => {
+            effect.iter().for_each(|effect| effect.apply());
+            after(config.hccl_ns)
+        }
+        Work::Wait { event, record } => {
+            event.wait_on_device(*record);
+            now_ns()
+        }
+        Work::Callback(callback) => {
+            callback.call(&stream.device);
+            now_ns()
+        }
+        Work::Replay(replay) => run_graph(stream, replay, task),
+        Work::Record { .. } | Work::Reset { .. } | Work::Ordered { .. } | Work::Mark { .. } => {
+            start_ns
+        }
+    }
+}
+
+/// What others may see only once the truth is written.
+fn complete(stream: &Stream, work: &Work, end_ns: u64) {
+    let faults = &runtime().config.faults;
+    match work {
+        Work::Kernel { .. } => {
+            if let Some(code) = faults.value(Site::Kernel)
+                && let Some(context) = runtime().contexts.get(stream.context)
+            {
+                context.fail(code);
+            }
+        }
+        Work::Record { event, record } => {
+            let late_us = faults.value(Site::SlowCompletion).unwrap_or(0);
+            let visible_ns = end_ns + u64::from(late_us.max(0).cast_unsigned()) * 1000;
+            event.complete(*record, stream.device.clock.ticks(end_ns), visible_ns);
+        }
+        Work::Reset { event } => event.reset(),
+        _ => {}
+    }
+}
+
+/// The graph's tasks one after another.
+fn run_graph(stream: &Stream, replay: &Replay, task: &Task) -> u64 {
+    for captured in replay.tasks.iter() {
+        let start_ns = now_ns();
+        let end_ns = perform(stream, &captured.work, start_ns, task);
+        tell(
+            stream,
+            task,
+            &captured.work,
+            start_ns,
+            end_ns,
+            Some(replay.model),
+        );
+        complete(stream, &captured.work, end_ns);
+    }
+    now_ns()
+}
+
+fn tell(stream: &Stream, task: &Task, work: &Work, start_ns: u64, end_ns: u64, graph: Option<u32>) {
+    if runtime().truth.is_none() {
+        return;
+    }
+    let (kind, name) = work.names();
+    let clock = &stream.device.clock;
+    stream.truth.push(&Entry {
+        device: stream.device.user,
+        physical: stream.device.physical,
+        stream: stream.id,
+        kind,
+        name,
+        seq: task.seq,
+        tid: task.tid,
+        launch_ns: task.launch_ns,
+        start_ns,
+        end_ns,
+        start_ticks: clock.ticks(start_ns),
+        end_ticks: clock.ticks(end_ns),
+        graph,
+    });
+}

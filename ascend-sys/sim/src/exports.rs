@@ -1,0 +1,225 @@
+//! The exported functions: pointers are checked, panics are caught, everything else is safe code elsewhere.
+
+mod device;
+mod event;
+mod graph;
+mod hal;
+mod hccl;
+mod init;
+mod kernel;
+mod launch;
+mod memory;
+mod model;
+mod mstx;
+mod report;
+mod rt;
+mod rt_launch;
+mod stream;
+
+use crate::Outcome;
+use ascend_sys::codes::{self, *};
+use ascend_sys::types::*;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Says that this library is the simulated runtime; `ascend_sys::SIMULATOR_MARKER` is its name.
+// SAFETY: no other library exports this name.
+#[unsafe(no_mangle)]
+static ascend_sim_marker: u8 = 1;
+
+thread_local! {
+    static LAST_ERROR: RefCell<CString> = RefCell::default();
+}
+
+/// Exports functions of one group. The types of `ascend-sys` are checked against what is written here; `$result` makes the number of an outcome.
+macro_rules! exports {
+    ($of:ident::$group:ident, $result:path; $(fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block)*) => {
+        $(
+            // SAFETY: the simulator stands in for the library that exports this name.
+            #[unsafe(no_mangle)]
+            unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+                $(
+                    // SAFETY: as with the vendor's runtime, the caller vouches for what its pointers point to.
+                    let $arg = unsafe { $crate::exports::Argument::checked($arg) };
+                )*
+                $result($crate::exports::guarded(move || $body))
+            }
+
+            const _: $of::$group::$name = $name;
+        )*
+    };
+}
+use exports;
+
+/// Runs an exported function; a panic is an error of the runtime.
+fn guarded(call: impl FnOnce() -> Outcome) -> Outcome {
+    let outcome = catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(ACL_ERROR_INTERNAL_ERROR));
+    if let Err(code) = outcome {
+        let name = codes::name_of(code).unwrap_or("unknown error");
+        let text = CString::new(format!("EE9999: simulated: {code} {name}")).unwrap_or_default();
+        LAST_ERROR.with(|last| last.replace(text));
+    }
+    outcome
+}
+
+/// An outcome as ACL and the rt level number it.
+fn code(outcome: Outcome) -> c_int {
+    outcome.map_or_else(|code| code, |()| ACL_SUCCESS)
+}
+
+/// An argument of an exported function.
+trait Argument {
+    /// What the function works with.
+    type Checked;
+
+    /// Takes the argument as what it says it is.
+    ///
+    /// # Safety
+    ///
+    /// A pointer must be null or point to what the function's signature says, for as long as the call takes.
+    unsafe fn checked(self) -> Self::Checked;
+}
+
+/// A pointer to what a function writes, or a handle.
+struct Out<T>(*mut T);
+
+/// A pointer to what a function reads.
+struct In<T>(*const T);
+
+// Derived, these would ask for a `T` that can be copied.
+impl<T> Clone for Out<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Out<T> {}
+
+impl<T> Clone for In<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for In<T> {}
+
+impl<T> Argument for *mut T {
+    type Checked = Out<T>;
+
+    unsafe fn checked(self) -> Out<T> {
+        Out(self)
+    }
+}
+
+impl<T> Argument for *const T {
+    type Checked = In<T>;
+
+    unsafe fn checked(self) -> In<T> {
+        In(self)
+    }
+}
+
+/// Arguments that are no pointers to anything.
+macro_rules! plain_arguments {
+    ($($type:ty),*) => {
+        $(impl Argument for $type {
+            type Checked = Self;
+
+            unsafe fn checked(self) -> Self {
+                self
+            }
+        })*
+    };
+}
+
+plain_arguments! {
+    i32, u32, u64, usize, dim3, aclrtCallback, aclrtDeviceStateCallback, aclrtStreamStateCallback, aclInitCallbackFunc, aclFinalizeCallbackFunc
+}
+
+impl<T> Out<T> {
+    fn put(self, value: T) -> Outcome {
+        self.not_null()?;
+        // SAFETY: not null, so writable as `checked` demands.
+        unsafe { self.0.write(value) };
+        Ok(())
+    }
+
+    fn get(self) -> Outcome<T>
+    where
+        T: Copy,
+    {
+        In(self.0.cast_const()).get()
+    }
+
+    fn not_null(self) -> Outcome {
+        In(self.0.cast_const()).not_null()
+    }
+
+    /// Writes all of these, one after the other; the program says how many it has room for.
+    fn put_all(self, values: impl Iterator<Item = T>) -> Outcome {
+        let mut place = self;
+        for value in values {
+            place.put(value)?;
+            place = Self(place.0.wrapping_add(1));
+        }
+        Ok(())
+    }
+
+    /// The address as a number, for work that runs after the call.
+    fn address(self) -> usize {
+        self.0.expose_provenance()
+    }
+}
+
+impl<T> In<T> {
+    fn not_null(self) -> Outcome {
+        match self.0.is_null() {
+            true => Err(ACL_ERROR_RT_PARAM_INVALID),
+            false => Ok(()),
+        }
+    }
+
+    fn get(self) -> Outcome<T>
+    where
+        T: Copy,
+    {
+        self.not_null()?;
+        // SAFETY: not null, so readable as `checked` demands; the program may have misaligned it.
+        Ok(unsafe { self.0.read_unaligned() })
+    }
+
+    fn address(self) -> usize {
+        self.0.expose_provenance()
+    }
+}
+
+impl In<c_char> {
+    fn text(self) -> Outcome<String> {
+        self.not_null()?;
+        // SAFETY: not null, so a string of C as `checked` demands.
+        let text = unsafe { CStr::from_ptr(self.0) };
+        Ok(text.to_string_lossy().into_owned())
+    }
+}
+
+impl Out<c_char> {
+    /// Writes a string of C of at most this many bytes, with its end.
+    fn put_text(self, text: &str, length: usize) -> Outcome {
+        if length == 0 {
+            return Err(ACL_ERROR_RT_PARAM_INVALID);
+        }
+        let kept = text.bytes().take(length - 1).chain([0]);
+        self.put_all(kept.map(|byte| byte.cast_signed() as c_char))
+    }
+}
+
+/// A time limit in ms, of which -1 is none.
+fn timeout(ms: i32) -> Outcome<Option<u64>> {
+    match ms {
+        -1 => Ok(None),
+        _ => u64::try_from(ms)
+            .map(Some)
+            .map_err(|_| ACL_ERROR_RT_PARAM_INVALID),
+    }
+}

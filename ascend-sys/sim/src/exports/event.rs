@@ -1,0 +1,154 @@
+//! Events.
+
+use super::{code, exports, timeout};
+use crate::Outcome;
+use crate::context;
+use crate::event::Event;
+use crate::faults::Site;
+use crate::runtime::runtime;
+use ascend_sys::acl;
+use ascend_sys::codes::*;
+use ascend_sys::types::*;
+use std::sync::Arc;
+
+/// All flags that there are.
+const FLAGS: u32 = ACL_EVENT_SYNC
+    | ACL_EVENT_CAPTURE_STREAM_PROGRESS
+    | ACL_EVENT_TIME_LINE
+    | ACL_EVENT_DEVICE_USE_ONLY
+    | ACL_EVENT_EXTERNAL
+    | ACL_EVENT_IPC;
+
+exports! { acl::event, code;
+    fn aclrtCreateEvent(event: *mut aclrtEvent) {
+        event.not_null()?;
+        event.put(create(ACL_EVENT_CAPTURE_STREAM_PROGRESS | ACL_EVENT_TIME_LINE, false)?)
+    }
+
+    fn aclrtCreateEventWithFlag(event: *mut aclrtEvent, flag: u32) {
+        event.not_null()?;
+        event.put(create(flag, false)?)
+    }
+
+    fn aclrtCreateEventExWithFlag(event: *mut aclrtEvent, flag: u32) {
+        event.not_null()?;
+        event.put(create(flag, true)?)
+    }
+
+    fn aclrtDestroyEvent(event: aclrtEvent) {
+        context::current()?;
+        Event::by_handle(event.0)?.destroy()
+    }
+
+    fn aclrtRecordEvent(event: aclrtEvent, stream: aclrtStream) {
+        record(event.0, stream.0)
+    }
+
+    fn aclrtRecordEventWithFlag(event: aclrtEvent, stream: aclrtStream, _flag: u32) {
+        record(event.0, stream.0)
+    }
+
+    fn aclrtResetEvent(event: aclrtEvent, stream: aclrtStream) {
+        let stream = context::here()?.stream(stream.0)?;
+        Event::by_handle(event.0)?.reset_in(&stream)
+    }
+
+    fn aclrtQueryEvent(event: aclrtEvent, status: *mut aclrtEventStatus) {
+        let event = queried(event.0)?;
+        event.not_ex()?;
+        status.put(match event.is_complete()? {
+            true => ACL_EVENT_STATUS_COMPLETE,
+            false => ACL_EVENT_STATUS_NOT_READY,
+        })
+    }
+
+    fn aclrtQueryEventStatus(event: aclrtEvent, status: *mut aclrtEventRecordedStatus) {
+        status.put(recorded_status(event.0)?)
+    }
+
+    fn aclrtQueryEventWaitStatus(event: aclrtEvent, status: *mut aclrtEventWaitStatus) {
+        status.put(match queried(event.0)?.is_waited_for()? {
+            true => ACL_EVENT_WAIT_STATUS_COMPLETE,
+            false => ACL_EVENT_WAIT_STATUS_NOT_READY,
+        })
+    }
+
+    fn aclrtEventElapsedTime(ms: *mut f32, start: aclrtEvent, end: aclrtEvent) {
+        ms.put(elapsed_ms(start.0, end.0)?)
+    }
+
+    fn aclrtEventGetTimestamp(event: aclrtEvent, us: *mut u64) {
+        us.put(timestamp_us(event.0)?)
+    }
+
+    fn aclrtGetEventId(event: aclrtEvent, id: *mut u32) {
+        context::here()?;
+        id.put(Event::by_handle(event.0)?.hardware_id()?)
+    }
+
+    fn aclrtGetEventAvailNum(count: *mut u32) {
+        let left = context::here()?.device.events_left();
+        count.put(u32::try_from(left).map_err(|_| ACL_ERROR_INTERNAL_ERROR)?)
+    }
+}
+
+exports! { acl::synchronize, code;
+    fn aclrtSynchronizeEvent(event: aclrtEvent) {
+        synchronize(event.0, None)
+    }
+
+    fn aclrtSynchronizeEventWithTimeout(event: aclrtEvent, timeout_ms: i32) {
+        match timeout_ms {
+            0 => Err(ACL_ERROR_RT_PARAM_INVALID),
+            _ => synchronize(event.0, timeout(timeout_ms)?),
+        }
+    }
+}
+
+pub(super) fn create(flags: u32, ex: bool) -> Outcome<aclrtEvent> {
+    let context = context::here()?;
+    runtime().config.faults.check(Site::EventCreate)?;
+    if flags == 0 || flags & !FLAGS != 0 {
+        return Err(ACL_ERROR_RT_PARAM_INVALID);
+    }
+    Ok(Event::create(&context, flags, ex).handle.pointer())
+}
+
+pub(super) fn record(event: aclrtEvent, stream: aclrtStream) -> Outcome {
+    let stream = context::here()?.stream(stream)?;
+    let event = Event::by_handle(event)?;
+    runtime().config.faults.check(Site::EventRecord)?;
+    event.record(&stream)
+}
+
+fn queried(event: aclrtEvent) -> Outcome<Arc<Event>> {
+    context::here()?;
+    runtime().config.faults.check(Site::EventQuery)?;
+    Event::by_handle(event)
+}
+
+pub(super) fn recorded_status(event: aclrtEvent) -> Outcome<aclrtEventRecordedStatus> {
+    Ok(match queried(event)?.is_complete()? {
+        true => ACL_EVENT_RECORDED_STATUS_COMPLETE,
+        false => ACL_EVENT_RECORDED_STATUS_NOT_READY,
+    })
+}
+
+pub(super) fn elapsed_ms(start: aclrtEvent, end: aclrtEvent) -> Outcome<f32> {
+    context::here()?;
+    runtime().config.faults.check(Site::EventElapsed)?;
+    Event::elapsed_ms(&*Event::by_handle(start)?, &*Event::by_handle(end)?)
+}
+
+pub(super) fn timestamp_us(event: aclrtEvent) -> Outcome<u64> {
+    context::here()?;
+    runtime().config.faults.check(Site::EventTimestamp)?;
+    Event::by_handle(event)?.us()
+}
+
+fn synchronize(event: aclrtEvent, timeout_ms: Option<u64>) -> Outcome {
+    context::here()?;
+    runtime().config.faults.check(Site::Synchronize)?;
+    Event::by_handle(event)?.synchronize(timeout_ms)?;
+    context::here().map(drop)
+}

@@ -1,0 +1,45 @@
+//! The counter of a device, as the driver reads it.
+
+use super::{code, exports};
+use crate::Outcome;
+use crate::clock::{now_ns, wait_until};
+use crate::device::Device;
+use crate::faults::Site;
+use crate::runtime::runtime;
+use ascend_sys::codes::*;
+use ascend_sys::types::*;
+
+/// The driver's code for what it cannot do.
+const NOT_SUPPORTED: i32 = 0xfffe;
+
+exports! { ascend_sys::hal, code;
+    fn halGetDeviceInfo(device: u32, module: i32, info: i32, value: *mut i64) {
+        value.put(read(device, module, info)?)
+    }
+
+    fn halGetAPIVersion(version: *mut i32) {
+        version.put(HAL_API_WITH_HOST_OSC)
+    }
+}
+
+/// What is asked for, of the device with this logical id. Half of the call's time passes before the counter is read, half after.
+pub(super) fn read(device: u32, module: i32, info: i32) -> Outcome<i64> {
+    let config = &runtime().config;
+    config.faults.check(Site::Hal)?;
+    if !config.hal || module != MODULE_TYPE_SYSTEM {
+        return Err(NOT_SUPPORTED);
+    }
+    let device = Device::by_logical(device)?;
+    let half = || wait_until(now_ns() + config.hal_ns / 2, config.spin_ns);
+    half();
+    let value = match info {
+        INFO_TYPE_VERSION => u64::from(HAL_API_WITH_HOST_OSC.cast_unsigned()),
+        INFO_TYPE_SYS_COUNT => device.ticks(),
+        INFO_TYPE_MONOTONIC_RAW => device.clock.ns(device.ticks()),
+        INFO_TYPE_DEV_OSC_FREQUE => device.clock.khz(),
+        INFO_TYPE_HOST_OSC_FREQUE => 100_000,
+        _ => return Err(NOT_SUPPORTED),
+    };
+    half();
+    i64::try_from(value).map_err(|_| ACL_ERROR_INTERNAL_ERROR)
+}

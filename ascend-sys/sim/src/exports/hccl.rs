@@ -1,0 +1,136 @@
+//! Collectives and communicators.
+
+use super::{Out, exports};
+use crate::Outcome;
+use crate::context;
+use crate::device::Device;
+use crate::hccl::{Comm, Part, result, submit};
+use crate::runtime::runtime;
+use ascend_sys::codes::*;
+use ascend_sys::hccl;
+use ascend_sys::types::*;
+
+/// What one rank sends and receives.
+fn part(
+    send: usize,
+    recv: usize,
+    count: u64,
+    data_type: HcclDataType,
+    gathers: bool,
+) -> Option<Part> {
+    Some(Part {
+        send,
+        recv,
+        count,
+        data_type,
+        gathers,
+    })
+}
+
+exports! { hccl::collective, result;
+    fn HcclAllReduce(send: *mut c_void, recv: *mut c_void, count: u64, data_type: HcclDataType, _op: HcclReduceOp, comm: HcclComm, stream: aclrtStream) {
+        submit("HcclAllReduce", comm.0, stream.0, part(send.address(), recv.address(), count, data_type, false))
+    }
+
+    fn HcclReduceScatter(_send: *mut c_void, _recv: *mut c_void, _count: u64, _data_type: HcclDataType, _op: HcclReduceOp, comm: HcclComm, stream: aclrtStream) {
+        submit("HcclReduceScatter", comm.0, stream.0, None)
+    }
+
+    fn HcclReduce(_send: *mut c_void, _recv: *mut c_void, _count: u64, _data_type: HcclDataType, _op: HcclReduceOp, _root: u32, comm: HcclComm, stream: aclrtStream) {
+        submit("HcclReduce", comm.0, stream.0, None)
+    }
+
+    fn HcclAllGather(send: *mut c_void, recv: *mut c_void, count: u64, data_type: HcclDataType, comm: HcclComm, stream: aclrtStream) {
+        submit("HcclAllGather", comm.0, stream.0, part(send.address(), recv.address(), count, data_type, true))
+    }
+
+    fn HcclBroadcast(_buffer: *mut c_void, _count: u64, _data_type: HcclDataType, _root: u32, comm: HcclComm, stream: aclrtStream) {
+        submit("HcclBroadcast", comm.0, stream.0, None)
+    }
+
+    fn HcclScatter(_send: *mut c_void, _recv: *mut c_void, _count: u64, _data_type: HcclDataType, _root: u32, comm: HcclComm, stream: aclrtStream) {
+        submit("HcclScatter", comm.0, stream.0, None)
+    }
+
+    fn HcclSend(_buffer: *mut c_void, _count: u64, _data_type: HcclDataType, _peer: u32, comm: HcclComm, stream: aclrtStream) {
+        submit("HcclSend", comm.0, stream.0, None)
+    }
+
+    fn HcclRecv(_buffer: *mut c_void, _count: u64, _data_type: HcclDataType, _peer: u32, comm: HcclComm, stream: aclrtStream) {
+        submit("HcclRecv", comm.0, stream.0, None)
+    }
+
+    fn HcclAlltoAll(_send: *const c_void, _send_count: u64, _send_type: HcclDataType, _recv: *const c_void, _recv_count: u64, _recv_type: HcclDataType, comm: HcclComm, stream: aclrtStream) {
+        submit("HcclAlltoAll", comm.0, stream.0, None)
+    }
+
+    fn HcclAlltoAllV(_send: *const c_void, _send_counts: *const c_void, _send_offsets: *const c_void, _send_type: HcclDataType, _recv: *const c_void, _recv_counts: *const c_void, _recv_offsets: *const c_void, _recv_type: HcclDataType, comm: HcclComm, stream: aclrtStream) {
+        submit("HcclAlltoAllV", comm.0, stream.0, None)
+    }
+
+    fn HcclAlltoAllVC(_send: *const c_void, _send_counts: *const c_void, _send_type: HcclDataType, _recv: *const c_void, _recv_type: HcclDataType, comm: HcclComm, stream: aclrtStream) {
+        submit("HcclAlltoAllVC", comm.0, stream.0, None)
+    }
+
+    fn HcclAllGatherV(_send: *mut c_void, _count: u64, _recv: *mut c_void, _recv_counts: *const c_void, _recv_offsets: *const c_void, _data_type: HcclDataType, comm: HcclComm, stream: aclrtStream) {
+        submit("HcclAllGatherV", comm.0, stream.0, None)
+    }
+
+    fn HcclReduceScatterV(_send: *mut c_void, _send_counts: *const c_void, _send_offsets: *const c_void, _recv: *mut c_void, _count: u64, _data_type: HcclDataType, _op: HcclReduceOp, comm: HcclComm, stream: aclrtStream) {
+        submit("HcclReduceScatterV", comm.0, stream.0, None)
+    }
+
+    fn HcclBarrier(comm: HcclComm, stream: aclrtStream) {
+        submit("HcclBarrier", comm.0, stream.0, None)
+    }
+
+    fn HcclBatchSendRecv(items: *mut HcclSendRecvItem, item_count: u32, comm: HcclComm, stream: aclrtStream) {
+        items.not_null().map_err(|_| ACL_ERROR_INVALID_PARAM)?;
+        if item_count == 0 {
+            return Err(ACL_ERROR_INVALID_PARAM);
+        }
+        submit("HcclBatchSendRecv", comm.0, stream.0, None)
+    }
+}
+
+exports! { hccl::comm, result;
+    fn HcclGetRootInfo(root: *mut HcclRootInfo) {
+        root.put(HcclRootInfo { internal: [0; 4108] })
+    }
+
+    fn HcclCommInitRootInfo(rank_count: u32, root: *const HcclRootInfo, rank: u32, comm: *mut HcclComm) {
+        root.not_null()?;
+        comm.not_null()?;
+        let new = Comm::new(&context::here()?.device, rank, rank_count)?;
+        comm.put(new.handle.pointer())
+    }
+
+    fn HcclCommInitAll(device_count: u32, devices: *mut i32, comms: *mut HcclComm) {
+        comms.not_null()?;
+        let create = |rank: u32| {
+            let device = Out(devices.0.wrapping_add(rank as usize)).get()?;
+            let comm = Comm::new(Device::by_user(device)?, rank, device_count)?;
+            Ok(comm.handle.pointer())
+        };
+        let new: Outcome<Vec<HcclComm>> = (0..device_count).map(create).collect();
+        comms.put_all(new?.into_iter())
+    }
+
+    fn HcclCommDestroy(comm: HcclComm) {
+        let comm = Comm::by_handle(comm.0)?;
+        runtime().comms.remove(comm.handle);
+        Ok(())
+    }
+
+    fn HcclGetCommName(comm: HcclComm, name: *mut c_char) {
+        name.put_text(&Comm::by_handle(comm.0)?.name, HCCL_COMM_NAME_BYTES)
+    }
+
+    fn HcclGetRankId(comm: HcclComm, rank: *mut u32) {
+        rank.put(Comm::by_handle(comm.0)?.rank)
+    }
+
+    fn HcclGetRankSize(comm: HcclComm, count: *mut u32) {
+        count.put(Comm::by_handle(comm.0)?.ranks)
+    }
+}

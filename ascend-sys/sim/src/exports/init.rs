@@ -1,0 +1,132 @@
+//! Initialisation, versions, the vendor's profiler.
+
+use super::{LAST_ERROR, code, exports};
+use crate::config::Soc;
+use crate::listeners::init_one;
+use crate::runtime::runtime;
+use ascend_sys::acl;
+use ascend_sys::codes::*;
+use ascend_sys::types::*;
+use std::sync::atomic::Ordering;
+
+/// How many bytes a version takes.
+const VERSION_BYTES: usize = 128;
+
+exports! { acl::init, code;
+    fn aclInit(_config_path: *const c_char) {
+        if runtime().initialized.swap(true, Ordering::AcqRel) {
+            return Err(ACL_ERROR_REPEAT_INITIALIZE);
+        }
+        runtime().listeners.init()
+    }
+
+    fn aclFinalizeReference(count: *mut u64) {
+        count.put(0)?;
+        finalize()
+    }
+
+    fn aclrtGetVersion(major: *mut i32, minor: *mut i32, patch: *mut i32) {
+        major.put(1)?;
+        minor.put(17)?;
+        patch.put(0)
+    }
+
+    fn aclsysGetVersionStr(_package: *mut c_char, version: *mut c_char) {
+        version.put_text(&runtime().config.version, VERSION_BYTES)
+    }
+
+    fn aclsysGetVersionNum(_package: *mut c_char, version: *mut i32) {
+        let parts = runtime().config.version.split('.').map(|part| part.parse().unwrap_or(0));
+        version.put(parts.chain([0; 3]).take(3).fold(0, |number, part: i32| number * 100 + part))
+    }
+
+    fn aclInitCallbackRegister(_kind: aclRegisterCallbackType, callback: aclInitCallbackFunc, user_data: *mut c_void) {
+        let callback = callback.ok_or(ACL_ERROR_INVALID_PARAM)?;
+        runtime().listeners.on_init(callback, user_data.address());
+        if runtime().initialized.load(Ordering::Acquire) {
+            return init_one(callback, user_data.address());
+        }
+        Ok(())
+    }
+
+    fn aclInitCallbackUnRegister(_kind: aclRegisterCallbackType, callback: aclInitCallbackFunc) {
+        runtime().listeners.no_init(callback.ok_or(ACL_ERROR_INVALID_PARAM)?)
+    }
+
+    fn aclFinalizeCallbackRegister(_kind: aclRegisterCallbackType, callback: aclFinalizeCallbackFunc, user_data: *mut c_void) {
+        runtime().listeners.on_finalize(callback.ok_or(ACL_ERROR_INVALID_PARAM)?, user_data.address());
+        Ok(())
+    }
+
+    fn aclFinalizeCallbackUnRegister(_kind: aclRegisterCallbackType, callback: aclFinalizeCallbackFunc) {
+        runtime().listeners.no_finalize(callback.ok_or(ACL_ERROR_INVALID_PARAM)?)
+    }
+}
+
+exports! { acl::lifecycle, code;
+    fn aclFinalize() {
+        finalize()
+    }
+}
+
+/// Streams stay: what they still execute may be waited for.
+fn finalize() -> crate::Outcome {
+    if !runtime().initialized.swap(false, Ordering::AcqRel) {
+        return Err(ACL_ERROR_UNINITIALIZE);
+    }
+    let outcome = runtime().listeners.finalize();
+    if let Some(truth) = &runtime().truth {
+        truth.flush();
+    }
+    outcome
+}
+
+/// The last error of the calling thread; valid until its next one.
+// SAFETY: the simulator stands in for the library that exports this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn aclGetRecentErrMsg() -> *const c_char {
+    LAST_ERROR.with_borrow(|last| match last.is_empty() {
+        true => std::ptr::null(),
+        false => last.as_ptr(),
+    })
+}
+
+const _: ascend_sys::acl::init::aclGetRecentErrMsg = aclGetRecentErrMsg;
+
+// SAFETY: the simulator stands in for the library that exports this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn aclrtGetSocName() -> *const c_char {
+    match runtime().config.soc {
+        Soc::A2 => c"Ascend910B2".as_ptr(),
+        Soc::A5 => c"Ascend950PR".as_ptr(),
+    }
+}
+
+const _: ascend_sys::acl::init::aclrtGetSocName = aclrtGetSocName;
+
+exports! { acl::profiler, code;
+    fn aclprofInit(path: *const c_char, _length: usize) {
+        path.not_null()
+    }
+
+    fn aclprofFinalize() {
+        runtime().profiling.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn aclprofStart(config: *const aclprofConfig) {
+        config.not_null()?;
+        match runtime().profiling.swap(true, Ordering::Relaxed) {
+            true => Err(ACL_ERROR_REPEAT_INITIALIZE),
+            false => Ok(()),
+        }
+    }
+
+    fn aclprofStop(config: *const aclprofConfig) {
+        config.not_null()?;
+        match runtime().profiling.swap(false, Ordering::Relaxed) {
+            true => Ok(()),
+            false => Err(ACL_ERROR_UNINITIALIZE),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Binaries and function handles.
+
+use super::{code, exports};
+use crate::context;
+use crate::kernel::{Binary, Function};
+use ascend_sys::acl;
+use ascend_sys::codes::*;
+use ascend_sys::types::*;
+
+exports! { acl::kernel, code;
+    fn aclrtBinaryLoadFromFile(path: *const c_char, _options: *mut aclrtBinaryLoadOptions, binary: *mut aclrtBinHandle) {
+        path.not_null()?;
+        binary.not_null()?;
+        context::here()?;
+        binary.put(Binary::load().handle.pointer())
+    }
+
+    fn aclrtBinaryLoadFromData(data: *const c_void, length: usize, _options: *const aclrtBinaryLoadOptions, binary: *mut aclrtBinHandle) {
+        data.not_null()?;
+        binary.not_null()?;
+        context::here()?;
+        if length == 0 {
+            return Err(ACL_ERROR_RT_PARAM_INVALID);
+        }
+        binary.put(Binary::load().handle.pointer())
+    }
+
+    fn aclrtBinaryUnLoad(binary: aclrtBinHandle) {
+        Binary::by_handle(binary.0)?.unload()
+    }
+
+    fn aclrtGetFunctionName(func: aclrtFuncHandle, length: u32, name: *mut c_char) {
+        let function = Function::by_handle(func.0)?;
+        name.put_text(&function.name, length as usize)
+    }
+
+    fn aclrtGetFunctionAttribute(func: aclrtFuncHandle, attribute: aclrtFuncAttribute, value: *mut i64) {
+        Function::by_handle(func.0)?;
+        match attribute {
+            ACL_FUNC_ATTR_KERNEL_TYPE => value.put(ACL_KERNEL_TYPE_MIX),
+            _ => Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT),
+        }
+    }
+}
+
+exports! { acl::naming, code;
+    fn aclrtBinaryGetFunction(binary: aclrtBinHandle, name: *const c_char, func: *mut aclrtFuncHandle) {
+        func.not_null()?;
+        let function = Binary::by_handle(binary.0)?.function(&name.text()?);
+        func.put(function.handle.pointer())
+    }
+
+    fn aclrtBinaryGetFunctionByEntry(binary: aclrtBinHandle, entry: u64, func: *mut aclrtFuncHandle) {
+        func.not_null()?;
+        func.put(Binary::by_handle(binary.0)?.by_entry(entry).handle.pointer())
+    }
+}

@@ -1,0 +1,115 @@
+//! Kernel launches of ACL.
+
+use super::rt_launch::through_rt;
+use super::{code, exports};
+use crate::Outcome;
+use crate::context;
+use crate::effect::{Effect, Kind};
+use crate::faults::Site;
+use crate::kernel::Function;
+use crate::runtime::runtime;
+use crate::work::Work;
+use ascend_sys::acl;
+use ascend_sys::codes::*;
+use ascend_sys::types::*;
+use std::sync::Arc;
+
+/// Where the arguments of a launch are; they matter to the simulator's own kernels alone.
+#[derive(Clone, Copy)]
+pub(super) enum Args {
+    /// In the host's memory, to be read now.
+    Host(usize),
+    /// In the device's memory, to be read when the kernel runs.
+    Device(usize),
+    /// In the host's memory, as addresses of each.
+    Each(usize),
+    /// In a form that the simulator does not read.
+    Unknown,
+}
+
+impl Args {
+    fn effect(self, kind: Kind) -> Outcome<Effect> {
+        match self {
+            Self::Host(args) => kind.read(args),
+            Self::Device(0) | Self::Each(0) => Err(ACL_ERROR_RT_PARAM_INVALID),
+            Self::Device(args) => Ok(Effect::Deferred { kind, args }),
+            Self::Each(args) => {
+                let word = |address: usize| {
+                    let place: *const u64 = std::ptr::with_exposed_provenance(address);
+                    // SAFETY: who launches a kernel hands in all its arguments.
+                    unsafe { place.read_unaligned() }
+                };
+                let each = (0..kind.arguments()).map(|index| word(args + index * 8));
+                let values = each.map(|address| usize::try_from(address).map_or(0, word));
+                kind.with(&values.collect::<Vec<u64>>())
+            }
+            Self::Unknown => Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT),
+        }
+    }
+}
+
+/// Submits a kernel.
+pub(super) fn submit(
+    function: Arc<Function>,
+    num_blocks: u32,
+    args: Args,
+    stream: aclrtStream,
+) -> Outcome {
+    let context = context::here()?;
+    if num_blocks == 0 {
+        return Err(ACL_ERROR_RT_PARAM_INVALID);
+    }
+    let stream = context.stream(stream)?;
+    let effect = function.effect.map(|kind| args.effect(kind)).transpose()?;
+    stream.submit(Work::Kernel { function, effect })
+}
+
+/// A launch of ACL: directly, or through the rt level as an older CANN goes.
+fn launch(func: aclrtFuncHandle, num_blocks: u32, args: Args, stream: aclrtStream) -> Outcome {
+    runtime().config.faults.check(Site::Launch)?;
+    if runtime().config.old {
+        return through_rt(func, num_blocks, args, stream);
+    }
+    submit(Function::by_handle(func)?, num_blocks, args, stream)
+}
+
+exports! { acl::launch, code;
+    fn aclrtLaunchKernel(func: aclrtFuncHandle, num_blocks: u32, args: *const c_void, _args_size: usize, stream: aclrtStream) {
+        launch(func.0, num_blocks, Args::Device(args.address()), stream.0)
+    }
+
+    fn aclrtLaunchKernelV2(func: aclrtFuncHandle, num_blocks: u32, args: *const c_void, _args_size: usize, _cfg: *mut aclrtLaunchKernelCfg, stream: aclrtStream) {
+        launch(func.0, num_blocks, Args::Device(args.address()), stream.0)
+    }
+
+    fn aclrtLaunchKernelWithConfig(func: aclrtFuncHandle, num_blocks: u32, stream: aclrtStream, _cfg: *mut aclrtLaunchKernelCfg, _args: aclrtArgsHandle, _reserve: *mut c_void) {
+        launch(func.0, num_blocks, Args::Unknown, stream.0)
+    }
+
+    fn aclrtLaunchKernelWithHostArgs(func: aclrtFuncHandle, num_blocks: u32, stream: aclrtStream, _cfg: *mut aclrtLaunchKernelCfg, args: *mut c_void, _args_size: usize, _place_holders: *mut aclrtPlaceHolderInfo, _place_holder_count: usize) {
+        runtime().config.faults.check(Site::LaunchHostArgs)?;
+        launch(func.0, num_blocks, Args::Host(args.address()), stream.0)
+    }
+
+    fn aclrtLaunchKernelWithArgsArray(func: *mut c_void, num_blocks: u32, stream: aclrtStream, _cfg: *mut aclrtLaunchKernelCfg, args: *mut *mut c_void) {
+        launch(func.0, num_blocks, Args::Each(args.address()), stream.0)
+    }
+}
+
+exports! { acl::simt, code;
+    fn aclrtLaunchSIMTKernelWithArgsArray(func: *mut c_void, grid: dim3, _block: dim3, _dynamic_bytes: usize, stream: aclrtStream, _cfg: *mut aclrtLaunchKernelCfg, args: *mut *mut c_void) {
+        launch(func.0, blocks(grid)?, Args::Each(args.address()), stream.0)
+    }
+
+    fn aclrtLaunchSIMTKernelWithHostArgs(func: *mut c_void, grid: dim3, _block: dim3, _dynamic_bytes: usize, stream: aclrtStream, _cfg: *mut aclrtLaunchKernelCfg, args: *mut c_void, _args_size: usize, _place_holders: *mut aclrtPlaceHolderInfo, _place_holder_count: usize) {
+        launch(func.0, blocks(grid)?, Args::Host(args.address()), stream.0)
+    }
+}
+
+fn blocks(grid: dim3) -> Outcome<u32> {
+    let blocks = grid
+        .x
+        .checked_mul(grid.y)
+        .and_then(|area| area.checked_mul(grid.z));
+    blocks.ok_or(ACL_ERROR_RT_PARAM_INVALID)
+}

@@ -1,0 +1,103 @@
+//! Memory and copies.
+
+use super::{code, exports};
+use crate::Outcome;
+use crate::clock::{now_ns, wait_until};
+use crate::context;
+use crate::effect::Effect;
+use crate::faults::Site;
+use crate::memory::Place;
+use crate::runtime::runtime;
+use crate::work::Work;
+use ascend_sys::acl;
+use ascend_sys::codes::*;
+use ascend_sys::types::*;
+
+exports! { acl::memory, code;
+    fn aclrtMalloc(memory: *mut *mut c_void, bytes: usize, _policy: aclrtMemMallocPolicy) {
+        memory.not_null()?;
+        context::here()?;
+        memory.put(allocate(bytes, Place::Device)?)
+    }
+
+    fn aclrtFree(memory: *mut c_void) {
+        runtime().memory.free(memory.address(), Place::Device)
+    }
+
+    fn aclrtMallocHost(memory: *mut *mut c_void, bytes: usize) {
+        memory.not_null()?;
+        memory.put(allocate(bytes, Place::Host)?)
+    }
+
+    fn aclrtFreeHost(memory: *mut c_void) {
+        runtime().memory.free(memory.address(), Place::Host)
+    }
+
+    fn aclrtMemset(memory: *mut c_void, memory_bytes: usize, value: i32, count: usize) {
+        at_once(set(memory.address(), memory_bytes, value, count)?)
+    }
+
+    fn aclrtMemsetAsync(memory: *mut c_void, memory_bytes: usize, value: i32, count: usize, stream: aclrtStream) {
+        let effect = set(memory.address(), memory_bytes, value, count)?;
+        later("aclrtMemsetAsync", effect, stream.0)
+    }
+}
+
+exports! { acl::copy, code;
+    fn aclrtMemcpy(dst: *mut c_void, dst_bytes: usize, src: *const c_void, count: usize, _kind: aclrtMemcpyKind) {
+        at_once(copy(dst.address(), dst_bytes, src.address(), count)?)
+    }
+
+    fn aclrtMemcpyAsync(dst: *mut c_void, dst_bytes: usize, src: *const c_void, count: usize, kind: aclrtMemcpyKind, stream: aclrtStream) {
+        let effect = copy(dst.address(), dst_bytes, src.address(), count)?;
+        let host = match kind {
+            ACL_MEMCPY_HOST_TO_DEVICE => src.address(),
+            ACL_MEMCPY_DEVICE_TO_HOST => dst.address(),
+            _ => return later("aclrtMemcpyAsync", effect, stream.0),
+        };
+        if runtime().memory.place(host) != Some(Place::Host) {
+            runtime().captures.allow_blocking()?;
+        }
+        later("aclrtMemcpyAsync", effect, stream.0)
+    }
+}
+
+fn allocate(bytes: usize, place: Place) -> Outcome<*mut c_void> {
+    runtime().config.faults.check(Site::Malloc)?;
+    let address = runtime().memory.allocate(bytes, place)?;
+    Ok(std::ptr::with_exposed_provenance_mut(address))
+}
+
+fn set(dst: usize, room: usize, value: i32, bytes: usize) -> Outcome<Effect> {
+    if dst == 0 || bytes > room {
+        return Err(ACL_ERROR_RT_PARAM_INVALID);
+    }
+    let [value, ..] = value.to_le_bytes();
+    Ok(Effect::Set { dst, value, bytes })
+}
+
+fn copy(dst: usize, room: usize, src: usize, bytes: usize) -> Outcome<Effect> {
+    if dst == 0 || src == 0 || bytes > room {
+        return Err(ACL_ERROR_RT_PARAM_INVALID);
+    }
+    Ok(Effect::Copy { dst, src, bytes })
+}
+
+/// Does it before the call returns, beside all streams.
+fn at_once(effect: Effect) -> Outcome {
+    context::here()?;
+    let config = &runtime().config;
+    config.faults.check(Site::Memcpy)?;
+    runtime().captures.allow_blocking()?;
+    let start_ns = now_ns();
+    effect.apply();
+    let took_ns = effect.bytes() as u64 * 1000 / config.copy_bytes_per_us.max(1);
+    wait_until(start_ns + took_ns, config.spin_ns);
+    Ok(())
+}
+
+fn later(name: &'static str, effect: Effect, stream: aclrtStream) -> Outcome {
+    let context = context::here()?;
+    runtime().config.faults.check(Site::Memcpy)?;
+    context.stream(stream)?.submit(Work::Copy { name, effect })
+}

@@ -1,0 +1,195 @@
+//! Faults on demand: `launch:5=107000` fails the fifth launch, `event_create:100+=207007` every one from the hundredth on, `launch:/7=107000` every seventh.
+
+use crate::Outcome;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What can fail, or go otherwise than it should.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Site {
+    Launch,
+    LaunchHostArgs,
+    StreamCreate,
+    EventCreate,
+    EventRecord,
+    EventQuery,
+    EventElapsed,
+    EventTimestamp,
+    Synchronize,
+    Memcpy,
+    Malloc,
+    CaptureBegin,
+    GraphExecute,
+    Hccl,
+    Hal,
+    /// The value becomes the sticky error of the context when the kernel ends.
+    Kernel,
+    /// The value is what every call gets from this task on.
+    DeviceLost,
+    /// The value is by how many µs the host sees an event's completion late.
+    SlowCompletion,
+}
+
+const SITES: [(&str, Site); 18] = [
+    ("launch", Site::Launch),
+    ("launch_host_args", Site::LaunchHostArgs),
+    ("stream_create", Site::StreamCreate),
+    ("event_create", Site::EventCreate),
+    ("event_record", Site::EventRecord),
+    ("event_query", Site::EventQuery),
+    ("event_elapsed", Site::EventElapsed),
+    ("event_timestamp", Site::EventTimestamp),
+    ("synchronize", Site::Synchronize),
+    ("memcpy", Site::Memcpy),
+    ("malloc", Site::Malloc),
+    ("capture_begin", Site::CaptureBegin),
+    ("graph_execute", Site::GraphExecute),
+    ("hccl", Site::Hccl),
+    ("hal", Site::Hal),
+    ("kernel", Site::Kernel),
+    ("device_lost", Site::DeviceLost),
+    ("slow_completion", Site::SlowCompletion),
+];
+
+/// Which of the calls, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Only(u64),
+    From(u64),
+    Every(u64),
+}
+
+#[derive(Debug)]
+struct Fault {
+    site: Site,
+    when: When,
+    value: i32,
+}
+
+/// All faults that were asked for, and how often each site was passed.
+#[derive(Debug)]
+pub(crate) struct Faults {
+    faults: Vec<Fault>,
+    passed: [AtomicU64; SITES.len()],
+}
+
+impl Faults {
+    pub(crate) fn none() -> Self {
+        Self {
+            faults: Vec::new(),
+            passed: Default::default(),
+        }
+    }
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let faults = text.split(',').map(|one| Fault::parse(one.trim()));
+        Some(Self {
+            faults: faults.collect::<Option<_>>()?,
+            ..Self::none()
+        })
+    }
+
+    /// Fails if this pass of the site is to.
+    pub(crate) fn check(&self, site: Site) -> Outcome {
+        self.value(site).map_or(Ok(()), Err)
+    }
+
+    /// The value for this pass of the site, if it has a fault.
+    pub(crate) fn value(&self, site: Site) -> Option<i32> {
+        if self.faults.is_empty() {
+            return None;
+        }
+        let count = self.passed[site as usize].fetch_add(1, Ordering::Relaxed) + 1;
+        let mut here = self.faults.iter().filter(|fault| fault.site == site);
+        here.find(|fault| fault.when.is(count))
+            .map(|fault| fault.value)
+    }
+}
+
+impl Fault {
+    fn parse(text: &str) -> Option<Self> {
+        let (name, rest) = text.split_once(':')?;
+        let (when, value) = rest.split_once('=')?;
+        let (_, site) = SITES.iter().find(|(known, _)| *known == name)?;
+        Some(Self {
+            site: *site,
+            when: When::parse(when)?,
+            value: value.parse().ok()?,
+        })
+    }
+}
+
+impl When {
+    fn parse(text: &str) -> Option<Self> {
+        let number = |text: &str| text.parse::<u64>().ok().filter(|number| *number > 0);
+        if let Some(every) = text.strip_prefix('/') {
+            number(every).map(Self::Every)
+        } else if let Some(from) = text.strip_suffix('+') {
+            number(from).map(Self::From)
+        } else {
+            number(text).map(Self::Only)
+        }
+    }
+
+    fn is(self, count: u64) -> bool {
+        match self {
+            Self::Only(number) => count == number,
+            Self::From(number) => count >= number,
+            Self::Every(number) => count.is_multiple_of(number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passes(text: &str, site: Site, count: usize) -> Vec<Option<i32>> {
+        let faults = Faults::parse(text).unwrap();
+        (0..count).map(|_| faults.value(site)).collect()
+    }
+
+    #[test]
+    fn a_fault_hits_the_calls_it_names() {
+        assert_eq!(
+            passes("launch:2=7", Site::Launch, 4),
+            [None, Some(7), None, None]
+        );
+        assert_eq!(
+            passes("launch:3+=7", Site::Launch, 4),
+            [None, None, Some(7), Some(7)]
+        );
+        assert_eq!(
+            passes("launch:/2=7", Site::Launch, 4),
+            [None, Some(7), None, Some(7)]
+        );
+    }
+
+    #[test]
+    fn sites_count_for_themselves() {
+        let faults = Faults::parse("launch:1=1,memcpy:2=2").unwrap();
+        assert_eq!(faults.value(Site::Memcpy), None);
+        assert_eq!(faults.value(Site::Launch), Some(1));
+        assert_eq!(faults.check(Site::Memcpy), Err(2));
+    }
+
+    #[test]
+    fn each_site_stands_at_its_own_place() {
+        for (index, (_, site)) in SITES.iter().enumerate() {
+            assert_eq!(*site as usize, index);
+        }
+    }
+
+    #[test]
+    fn what_names_no_fault_is_refused() {
+        for text in [
+            "",
+            "launch",
+            "launch:1",
+            "launch:0=1",
+            "lunch:1=1",
+            "launch:1=x",
+        ] {
+            assert!(Faults::parse(text).is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Handles that a program holds: numbers in the shape of pointers that nobody follows, so a stale or invented one is an error and no crash.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::sync::{Arc, PoisonError, RwLock};
+
+const INDEX_SHIFT: u32 = 4;
+const INDEX_BITS: u32 = 24;
+const GENERATION_SHIFT: u32 = INDEX_SHIFT + INDEX_BITS;
+const GENERATION_BITS: u32 = 14;
+const KIND_SHIFT: u32 = GENERATION_SHIFT + GENERATION_BITS;
+
+/// The number that a program takes for a pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Handle(usize);
+
+impl Handle {
+    pub(crate) fn of(pointer: *const c_void) -> Self {
+        Self(pointer.addr())
+    }
+
+    pub(crate) fn pointer(self) -> *mut c_void {
+        std::ptr::without_provenance_mut(self.0)
+    }
+}
+
+struct Slot<T> {
+    generation: usize,
+    value: Option<Arc<T>>,
+}
+
+/// All things of one kind that a program holds handles of.
+pub(crate) struct Handles<T> {
+    kind: usize,
+    slots: RwLock<(Vec<Slot<T>>, Vec<usize>)>,
+    of: PhantomData<T>,
+}
+
+impl<T> Handles<T> {
+    /// `kind` tells the handles of one table from those of another; at most 31.
+    pub(crate) const fn new(kind: usize) -> Self {
+        Self {
+            kind,
+            slots: RwLock::new((Vec::new(), Vec::new())),
+            of: PhantomData,
+        }
+    }
+
+    /// Gives a new thing a handle; the thing may keep it.
+    pub(crate) fn add(&self, make: impl FnOnce(Handle) -> Arc<T>) -> Arc<T> {
+        let mut table = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let (slots, free) = &mut *table;
+        let index = free.pop().unwrap_or_else(|| {
+            slots.push(Slot {
+                generation: 0,
+                value: None,
+            });
+            slots.len() - 1
+        });
+        let slot = &mut slots[index];
+        slot.generation = (slot.generation + 1) % (1 << GENERATION_BITS);
+        let value = make(self.handle(index, slot.generation));
+        slot.value = Some(Arc::clone(&value));
+        value
+    }
+
+    /// The thing that a handle stands for.
+    pub(crate) fn get(&self, handle: Handle) -> Option<Arc<T>> {
+        let table = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let (index, generation) = self.place(handle)?;
+        let slot = table.0.get(index)?;
+        slot.value.clone().filter(|_| slot.generation == generation)
+    }
+
+    /// Takes a thing from its handle.
+    pub(crate) fn remove(&self, handle: Handle) -> Option<Arc<T>> {
+        let mut table = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let (index, generation) = self.place(handle)?;
+        let (slots, free) = &mut *table;
+        let slot = slots.get_mut(index)?;
+        if slot.generation != generation {
+            return None;
+        }
+        let value = slot.value.take();
+        if value.is_some() {
+            free.push(index);
+        }
+        value
+    }
+
+    /// All that are there.
+    pub(crate) fn all(&self) -> Vec<Arc<T>> {
+        let table = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        table
+            .0
+            .iter()
+            .filter_map(|slot| slot.value.clone())
+            .collect()
+    }
+
+    fn handle(&self, index: usize, generation: usize) -> Handle {
+        Handle(self.kind << KIND_SHIFT | generation << GENERATION_SHIFT | index << INDEX_SHIFT)
+    }
+
+    fn place(&self, handle: Handle) -> Option<(usize, usize)> {
+        let index = (handle.0 >> INDEX_SHIFT) & ((1 << INDEX_BITS) - 1);
+        let generation = (handle.0 >> GENERATION_SHIFT) & ((1 << GENERATION_BITS) - 1);
+        (handle == self.handle(index, generation)).then_some((index, generation))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_finds_its_thing_until_it_is_removed() {
+        let table = Handles::new(3);
+        let mut held = Handle(0);
+        table.add(|handle| {
+            held = handle;
+            Arc::new("first")
+        });
+        assert_eq!(table.get(held).as_deref(), Some(&"first"));
+        assert_eq!(table.remove(held).as_deref(), Some(&"first"));
+        assert_eq!((table.get(held), table.remove(held)), (None, None));
+    }
+
+    #[test]
+    fn a_stale_handle_does_not_find_what_came_after() {
+        let table = Handles::new(3);
+        let mut handles = Vec::new();
+        for value in 0..3 {
+            table.add(|handle| {
+                handles.push(handle);
+                Arc::new(value)
+            });
+            if value < 2 {
+                table.remove(handles[value]);
+            }
+        }
+        assert_eq!((table.get(handles[0]), table.get(handles[1])), (None, None));
+        assert_eq!(table.get(handles[2]).as_deref(), Some(&2));
+        assert_eq!(table.all().len(), 1);
+    }
+
+    #[test]
+    fn null_other_kinds_and_inventions_are_no_handles() {
+        let (table, other) = (Handles::new(3), Handles::new(4));
+        let mut held = Handle(0);
+        table.add(|_| Arc::new(()));
+        other.add(|handle| {
+            held = handle;
+            Arc::new(())
+        });
+        for handle in [
+            Handle(0),
+            held,
+            Handle(usize::MAX),
+            Handle(0x7fff_1234_5678),
+        ] {
+            assert!(table.get(handle).is_none(), "{handle:?}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Collectives: work of a stream. Ranks do not meet: each one's collective takes its time and does what it can do alone.
+
+use crate::Outcome;
+use crate::context;
+use crate::device::Device;
+use crate::effect::Effect;
+use crate::faults::Site;
+use crate::handle::Handle;
+use crate::runtime::runtime;
+use crate::work::Work;
+use ascend_sys::codes::*;
+use ascend_sys::types::*;
+use std::sync::Arc;
+
+/// A communicator.
+pub(crate) struct Comm {
+    pub(crate) handle: Handle,
+    pub(crate) name: String,
+    pub(crate) rank: u32,
+    pub(crate) ranks: u32,
+}
+
+impl Comm {
+    pub(crate) fn new(device: &Device, rank: u32, ranks: u32) -> Outcome<Arc<Self>> {
+        if rank >= ranks {
+            return Err(ACL_ERROR_INVALID_PARAM);
+        }
+        let device = device.physical;
+        Ok(runtime().comms.add(|handle| {
+            Arc::new(Self {
+                handle,
+                name: format!("sim_group_{device}_{rank}"),
+                rank,
+                ranks,
+            })
+        }))
+    }
+
+    pub(crate) fn by_handle(comm: HcclComm) -> Outcome<Arc<Self>> {
+        let found = runtime().comms.get(Handle::of(comm));
+        found.ok_or(ACL_ERROR_INVALID_PARAM)
+    }
+}
+
+/// Bytes of one element.
+pub(crate) fn element_bytes(data_type: HcclDataType) -> Outcome<usize> {
+    Ok(match data_type {
+        HCCL_DATA_TYPE_INT8
+        | HCCL_DATA_TYPE_UINT8
+        | HCCL_DATA_TYPE_HIF8..=HCCL_DATA_TYPE_FP8E8M0 => 1,
+        HCCL_DATA_TYPE_INT16
+        | HCCL_DATA_TYPE_UINT16
+        | HCCL_DATA_TYPE_FP16
+        | HCCL_DATA_TYPE_BFP16 => 2,
+        HCCL_DATA_TYPE_INT32 | HCCL_DATA_TYPE_UINT32 | HCCL_DATA_TYPE_FP32 => 4,
+        HCCL_DATA_TYPE_INT64 | HCCL_DATA_TYPE_UINT64 | HCCL_DATA_TYPE_FP64 => 8,
+        HCCL_DATA_TYPE_INT128 => 16,
+        _ => return Err(ACL_ERROR_INVALID_PARAM),
+    })
+}
+
+/// What one rank alone does: its part of the result is what it sends.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) send: usize,
+    pub(crate) recv: usize,
+    pub(crate) count: u64,
+    pub(crate) data_type: HcclDataType,
+    /// Whether each rank has a place of its own in what is received.
+    pub(crate) gathers: bool,
+}
+
+impl Part {
+    fn effect(self, comm: &Comm) -> Outcome<Effect> {
+        let count = usize::try_from(self.count).map_err(|_| ACL_ERROR_INVALID_PARAM)?;
+        let bytes = count.checked_mul(element_bytes(self.data_type)?);
+        let bytes = bytes.ok_or(ACL_ERROR_INVALID_PARAM)?;
+        if bytes > 0 && (self.send == 0 || self.recv == 0) {
+            return Err(ACL_ERROR_INVALID_PARAM);
+        }
+        let offset = if self.gathers {
+            comm.rank as usize * bytes
+        } else {
+            0
+        };
+        Ok(Effect::Copy {
+            dst: self.recv + offset,
+            src: self.send,
+            bytes,
+        })
+    }
+}
+
+/// Submits a collective.
+pub(crate) fn submit(
+    name: &'static str,
+    comm: HcclComm,
+    stream: aclrtStream,
+    part: Option<Part>,
+) -> Outcome {
+    let context = context::here()?;
+    runtime().config.faults.check(Site::Hccl)?;
+    let comm = Comm::by_handle(comm)?;
+    let effect = part.map(|part| part.effect(&comm)).transpose()?;
+    let stream = context.stream(stream)?;
+    stream.submit(Work::Collective { name, effect })
+}
+
+/// HCCL's own number for an error.
+pub(crate) fn result(outcome: Outcome) -> HcclResult {
+    const PARAMETER: HcclResult = 1;
+    const RUNTIME: HcclResult = 15;
+    match outcome {
+        Ok(()) => 0,
+        Err(ACL_ERROR_INVALID_PARAM) => PARAMETER,
+        Err(code) if (1..=23).contains(&code) => code,
+        Err(_) => RUNTIME,
+    }
+}

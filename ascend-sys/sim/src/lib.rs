@@ -1,0 +1,40 @@
+//! A simulated Ascend runtime: `libascendcl.so` for machines without an NPU, strict where the vendor's is. README.md says what it does, what it does not,
+//! and how it is configured.
+//!
+//! **Data flow.** An exported function (`exports/`) checks its pointers and calls safe code. A launch becomes a task of a stream, whose executor thread
+//! takes its time for it, stamps events with the clock of its device, and writes down in the truth when it really began and ended. On a capturing stream the task
+//! goes into a graph instead, and runs when that is replayed.
+//!
+//! **Guarantees.** A handle that is stale or invented is an error code. No panic leaves an exported function. Nothing starts before the first call.
+#![expect(
+    unsafe_code,
+    reason = "exports C functions, and works on the memory that programs hand in"
+)]
+
+mod capture;
+mod clock;
+mod config;
+mod context;
+mod device;
+mod durations;
+mod effect;
+mod event;
+mod executor;
+mod exports;
+mod faults;
+mod graph;
+mod handle;
+mod hccl;
+pub mod hide;
+mod kernel;
+mod listeners;
+mod memory;
+mod report;
+mod runtime;
+mod stream;
+mod truth;
+mod variables;
+mod work;
+
+/// A result, or the error code that the caller gets.
+type Outcome<T = ()> = Result<T, ascend_sys::types::aclError>;

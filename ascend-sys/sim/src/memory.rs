@@ -1,0 +1,117 @@
+//! Memory: device memory is the host's heap, so a program's copies can be checked.
+
+use crate::Outcome;
+use crate::device::lock;
+use ascend_sys::codes::*;
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+/// As the vendor's: memory begins at a multiple of it.
+const ALIGN_BYTES: usize = 64;
+
+/// Where memory was allocated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Device,
+    /// Pinned memory of the host.
+    Host,
+}
+
+pub(crate) struct Memory {
+    most_bytes: usize,
+    blocks: Mutex<Blocks>,
+}
+
+#[derive(Default)]
+struct Blocks {
+    by_address: BTreeMap<usize, (Layout, Place)>,
+    device_bytes: usize,
+}
+
+impl Memory {
+    pub(crate) fn new(most_bytes: usize) -> Self {
+        Self {
+            most_bytes,
+            blocks: Mutex::default(),
+        }
+    }
+
+    /// The address of new memory.
+    pub(crate) fn allocate(&self, bytes: usize, place: Place) -> Outcome<usize> {
+        if bytes == 0 {
+            return Err(ACL_ERROR_RT_PARAM_INVALID);
+        }
+        let layout =
+            Layout::from_size_align(bytes, ALIGN_BYTES).map_err(|_| ACL_ERROR_RT_PARAM_INVALID)?;
+        let mut blocks = lock(&self.blocks);
+        let device_bytes = blocks.device_bytes + if place == Place::Device { bytes } else { 0 };
+        if device_bytes > self.most_bytes {
+            return Err(ACL_ERROR_RT_MEMORY_ALLOCATION);
+        }
+        // SAFETY: the layout is of at least one byte.
+        let address = unsafe { alloc_zeroed(layout) }.expose_provenance();
+        if address == 0 {
+            return Err(ACL_ERROR_RT_MEMORY_ALLOCATION);
+        }
+        blocks.device_bytes = device_bytes;
+        blocks.by_address.insert(address, (layout, place));
+        Ok(address)
+    }
+
+    /// Frees what was allocated at this address, in this place.
+    pub(crate) fn free(&self, address: usize, place: Place) -> Outcome {
+        let mut blocks = lock(&self.blocks);
+        let known = blocks
+            .by_address
+            .get(&address)
+            .filter(|block| block.1 == place);
+        let (layout, _) = *known.ok_or(ACL_ERROR_RT_PARAM_INVALID)?;
+        blocks.by_address.remove(&address);
+        if place == Place::Device {
+            blocks.device_bytes -= layout.size();
+        }
+        // SAFETY: allocated above with this layout, and forgotten just now.
+        unsafe { dealloc(std::ptr::with_exposed_provenance_mut(address), layout) };
+        Ok(())
+    }
+
+    /// Where an address lies, if it was allocated here.
+    pub(crate) fn place(&self, address: usize) -> Option<Place> {
+        let blocks = lock(&self.blocks);
+        let (start, (layout, place)) = blocks.by_address.range(..=address).next_back()?;
+        (address - start < layout.size()).then_some(*place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_freed_once_and_where_it_belongs() {
+        let memory = Memory::new(1 << 20);
+        let address = memory.allocate(100, Place::Device).unwrap();
+        assert_eq!(address % ALIGN_BYTES, 0);
+        assert_eq!(
+            (memory.place(address + 99), memory.place(address + 100)),
+            (Some(Place::Device), None)
+        );
+        assert!(memory.free(address, Place::Host).is_err());
+        assert!(memory.free(address, Place::Device).is_ok());
+        assert!(memory.free(address, Place::Device).is_err());
+    }
+
+    #[test]
+    fn device_memory_has_an_end() {
+        let memory = Memory::new(1000);
+        let address = memory.allocate(900, Place::Device).unwrap();
+        assert_eq!(
+            memory.allocate(101, Place::Device),
+            Err(ACL_ERROR_RT_MEMORY_ALLOCATION)
+        );
+        memory.free(address, Place::Device).unwrap();
+        let address = memory.allocate(1000, Place::Device).unwrap();
+        memory.free(address, Place::Device).unwrap();
+    }
+}

@@ -1,0 +1,206 @@
+//! What really happened, for tests: one JSON line for each executed task, in the file that `ASCEND_SIM_TRUTH` names.
+//!
+//! Each stream collects its lines, and writes them in one piece when there are many, when it is idle, when the host waits for it, and at exit.
+
+use crate::device::lock;
+use crate::runtime::runtime;
+use std::cell::Cell;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, Weak};
+
+/// How much a stream collects.
+const FULL_BYTES: usize = 1 << 16;
+
+thread_local! {
+    static TID: Cell<i32> = const { Cell::new(0) };
+}
+
+/// The calling thread's id; asked for once.
+pub(crate) fn tid() -> i32 {
+    if TID.get() == 0 {
+        // SAFETY: takes nothing and cannot fail.
+        TID.set(unsafe { libc::gettid() });
+    }
+    TID.get()
+}
+
+/// The file, and the streams that write to it.
+pub(crate) struct Truth {
+    file: File,
+    through: bool,
+    buffers: Mutex<Vec<Weak<Buffer>>>,
+}
+
+/// The lines of one stream that are not written yet.
+#[derive(Default)]
+pub(crate) struct Buffer(Mutex<Vec<u8>>);
+
+/// What one line says. Times are of CLOCK_MONOTONIC in ns, ticks of the device's clock.
+pub(crate) struct Entry<'a> {
+    pub(crate) device: i32,
+    pub(crate) physical: u32,
+    /// -1: none.
+    pub(crate) stream: i32,
+    pub(crate) kind: &'static str,
+    pub(crate) name: &'a str,
+    pub(crate) seq: u64,
+    pub(crate) tid: i32,
+    pub(crate) launch_ns: u64,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) start_ticks: u64,
+    pub(crate) end_ticks: u64,
+    pub(crate) graph: Option<u32>,
+}
+
+impl Truth {
+    /// Appends to the file; each write is whole lines.
+    pub(crate) fn open(path: &Path, through: bool) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        // SAFETY: the handler is a function of this library, which is never unloaded.
+        unsafe { libc::atexit(flush_at_exit) };
+        Ok(Self {
+            file,
+            through,
+            buffers: Mutex::default(),
+        })
+    }
+
+    /// Writes what all streams have collected.
+    pub(crate) fn flush(&self) {
+        let buffers: Vec<_> = lock(&self.buffers)
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        buffers.iter().for_each(|buffer| buffer.flush());
+    }
+}
+
+extern "C" fn flush_at_exit() {
+    if let Some(truth) = &runtime().truth {
+        truth.flush();
+    }
+}
+
+/// A buffer for a new stream.
+pub(crate) fn buffer() -> Arc<Buffer> {
+    let buffer = Arc::new(Buffer::default());
+    if let Some(truth) = &runtime().truth {
+        let mut buffers = lock(&truth.buffers);
+        buffers.retain(|known| known.strong_count() > 0);
+        buffers.push(Arc::downgrade(&buffer));
+    }
+    buffer
+}
+
+impl Buffer {
+    pub(crate) fn push(&self, entry: &Entry) {
+        let Some(truth) = &runtime().truth else {
+            return;
+        };
+        let mut lines = lock(&self.0);
+        entry.write(&mut lines);
+        if truth.through || lines.len() >= FULL_BYTES {
+            write_out(truth, &mut lines);
+        }
+    }
+
+    pub(crate) fn flush(&self) {
+        if let Some(truth) = &runtime().truth {
+            write_out(truth, &mut lock(&self.0));
+        }
+    }
+}
+
+/// A disk that is full costs a test its truth, not the program its run.
+fn write_out(truth: &Truth, lines: &mut Vec<u8>) {
+    if !lines.is_empty() {
+        let _ = (&truth.file).write_all(lines);
+        lines.clear();
+    }
+}
+
+impl Entry<'_> {
+    fn write(&self, line: &mut Vec<u8>) {
+        let mut digits = itoa::Buffer::new();
+        line.extend_from_slice(b"{\"kind\":\"");
+        line.extend_from_slice(self.kind.as_bytes());
+        line.extend_from_slice(b"\",\"name\":\"");
+        escape(self.name, line);
+        line.push(b'"');
+        let signed = [
+            ("device", self.device),
+            ("stream", self.stream),
+            ("tid", self.tid),
+        ];
+        for (key, value) in signed {
+            field(key, digits.format(value), line);
+        }
+        let graph = self.graph.map(|graph| ("graph", u64::from(graph)));
+        let numbers = [
+            ("physical", u64::from(self.physical)),
+            ("seq", self.seq),
+            ("launch_ns", self.launch_ns),
+            ("start_ns", self.start_ns),
+            ("end_ns", self.end_ns),
+            ("start_ticks", self.start_ticks),
+            ("end_ticks", self.end_ticks),
+        ];
+        for (key, value) in numbers.into_iter().chain(graph) {
+            field(key, digits.format(value), line);
+        }
+        line.extend_from_slice(b"}\n");
+    }
+}
+
+fn field(key: &str, value: &str, line: &mut Vec<u8>) {
+    line.extend_from_slice(b",\"");
+    line.extend_from_slice(key.as_bytes());
+    line.extend_from_slice(b"\":");
+    line.extend_from_slice(value.as_bytes());
+}
+
+fn escape(text: &str, line: &mut Vec<u8>) {
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => line.extend_from_slice(&[b'\\', byte]),
+            0..=0x1f => line.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            _ => line.push(byte),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_json_whatever_the_kernel_is_called() {
+        let entry = Entry {
+            device: 0,
+            physical: 4,
+            stream: -1,
+            kind: "kernel",
+            name: "a\"b\\c\n",
+            seq: 3,
+            tid: 9,
+            launch_ns: 1,
+            start_ns: 2,
+            end_ns: u64::MAX,
+            start_ticks: 4,
+            end_ticks: 5,
+            graph: Some(7),
+        };
+        let mut line = Vec::new();
+        entry.write(&mut line);
+        let read: serde_json::Value = serde_json::from_slice(&line).unwrap();
+        assert_eq!(read["name"], "a\"b\\c\n");
+        assert_eq!(
+            (&read["stream"], &read["end_ns"], &read["graph"]),
+            (&(-1).into(), &u64::MAX.into(), &7.into())
+        );
+        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+    }
+}

@@ -1,0 +1,56 @@
+//! What a task does.
+
+use crate::effect::Effect;
+use crate::event::Event;
+use crate::graph::Replay;
+use crate::kernel::Function;
+use crate::report::Callback;
+use std::sync::Arc;
+
+#[derive(Clone)]
+pub(crate) enum Work {
+    /// A kernel: takes its time, and does something if it is one of the simulator's own.
+    Kernel {
+        function: Arc<Function>,
+        effect: Option<Effect>,
+    },
+    /// A copy or a memset: does it, and takes the time of its bytes.
+    Copy { name: &'static str, effect: Effect },
+    /// A collective: takes a fixed time.
+    Collective {
+        name: &'static str,
+        effect: Option<Effect>,
+    },
+    /// Stamps an event, for the time it was recorded.
+    Record { event: Arc<Event>, record: u64 },
+    /// Waits for what an event was recorded for.
+    Wait { event: Arc<Event>, record: u64 },
+    /// Makes an event one that was not recorded.
+    Reset { event: Arc<Event> },
+    /// A record or wait of a captured event: the order of the graph has taken care of it.
+    Ordered { name: &'static str },
+    /// Calls the host.
+    Callback(Callback),
+    /// A mark of a profiler.
+    Mark { name: Arc<str> },
+    /// Runs a graph.
+    Replay(Arc<Replay>),
+}
+
+impl Work {
+    /// Its kind and name in the truth.
+    pub(crate) fn names(&self) -> (&'static str, &str) {
+        match self {
+            Self::Kernel { function, .. } => ("kernel", &function.name),
+            Self::Copy { name, .. } => ("memcpy", name),
+            Self::Collective { name, .. } => ("hccl", name),
+            Self::Record { .. } => ("event_record", ""),
+            Self::Wait { .. } => ("event_wait", ""),
+            Self::Reset { .. } => ("event_reset", ""),
+            Self::Ordered { name } => (name, "captured"),
+            Self::Callback(_) => ("callback", ""),
+            Self::Mark { name } => ("mark", name),
+            Self::Replay(replay) => ("replay", &replay.name),
+        }
+    }
+}
