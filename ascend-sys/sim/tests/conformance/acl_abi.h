@@ -1,0 +1,137 @@
+/* The calls that the conformance program makes, declared from the published signatures of the Ascend runtime: names, types and numbers alone. */
+#ifndef ACL_ABI_H
+#define ACL_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int aclError;
+typedef void *aclrtContext, *aclrtStream, *aclrtEvent, *aclrtBinHandle, *aclrtFuncHandle, *aclrtArgsHandle, *aclmdlRI, *aclmdlRITask, *HcclComm;
+typedef struct { int id; uint32_t value[4]; } aclrtLaunchKernelAttr;
+typedef struct { aclrtLaunchKernelAttr *attrs; size_t numAttrs; } aclrtLaunchKernelCfg;
+typedef struct { uint32_t addrOffset, dataOffset; } aclrtPlaceHolderInfo;
+typedef struct { uint32_t x, y, z; } dim3;
+
+enum { TIME_LINE = 0x8, SYNC = 0x1 };
+
+aclError aclInit(const char *config);
+aclError aclFinalize(void);
+aclError aclInitCallbackRegister(int type, aclError (*callback)(const char *, size_t, void *), void *data);
+aclError aclFinalizeCallbackRegister(int type, aclError (*callback)(void *), void *data);
+const char *aclGetRecentErrMsg(void);
+const char *aclrtGetSocName(void);
+aclError aclsysGetVersionStr(char *package, char *version);
+
+aclError aclrtSetDevice(int32_t device);
+aclError aclrtResetDevice(int32_t device);
+aclError aclrtResetDeviceForce(int32_t device);
+aclError aclrtGetDevice(int32_t *device);
+aclError aclrtGetDeviceCount(uint32_t *count);
+aclError aclrtGetPhyDevIdByUserDevId(int32_t user, int32_t *physical);
+aclError aclrtGetLogicDevIdByUserDevId(int32_t user, int32_t *logic);
+aclError aclrtRegDeviceStateCallback(const char *name, void (*callback)(int32_t, int, void *), void *data);
+aclError aclrtSynchronizeDevice(void);
+
+aclError aclrtCreateContext(aclrtContext *context, int32_t device);
+aclError aclrtDestroyContext(aclrtContext context);
+aclError aclrtSetCurrentContext(aclrtContext context);
+aclError aclrtGetCurrentContext(aclrtContext *context);
+aclError aclrtCtxGetCurrentDefaultStream(aclrtStream *stream);
+
+aclError aclrtCreateStream(aclrtStream *stream);
+aclError aclrtCreateStreamWithConfig(aclrtStream *stream, uint32_t priority, uint32_t flag);
+aclError aclrtDestroyStream(aclrtStream stream);
+aclError aclrtDestroyStreamForce(aclrtStream stream);
+aclError aclrtSynchronizeStream(aclrtStream stream);
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t ms);
+aclError aclrtStreamQuery(aclrtStream stream, int *status);
+aclError aclrtStreamGetId(aclrtStream stream, int32_t *id);
+aclError aclrtGetStreamAvailableNum(uint32_t *count);
+aclError aclrtRegStreamStateCallback(const char *name, void (*callback)(aclrtStream, int, void *), void *data);
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
+aclError aclrtGetThreadLastTaskId(uint32_t *id);
+
+aclError aclrtCreateEvent(aclrtEvent *event);
+aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
+aclError aclrtCreateEventExWithFlag(aclrtEvent *event, uint32_t flag);
+aclError aclrtDestroyEvent(aclrtEvent event);
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream);
+aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream);
+aclError aclrtQueryEvent(aclrtEvent event, int *status);
+aclError aclrtQueryEventStatus(aclrtEvent event, int *status);
+aclError aclrtQueryEventWaitStatus(aclrtEvent event, int *status);
+aclError aclrtSynchronizeEvent(aclrtEvent event);
+aclError aclrtSynchronizeEventWithTimeout(aclrtEvent event, int32_t ms);
+aclError aclrtEventElapsedTime(float *ms, aclrtEvent start, aclrtEvent end);
+aclError aclrtEventGetTimestamp(aclrtEvent event, uint64_t *us);
+aclError aclrtGetEventAvailNum(uint32_t *count);
+
+aclError aclrtBinaryLoadFromData(const void *data, size_t length, const void *options, aclrtBinHandle *binary);
+aclError aclrtBinaryGetFunction(aclrtBinHandle binary, const char *name, aclrtFuncHandle *func);
+aclError aclrtBinaryGetFunctionByEntry(aclrtBinHandle binary, uint64_t entry, aclrtFuncHandle *func);
+aclError aclrtGetFunctionName(aclrtFuncHandle func, uint32_t length, char *name);
+aclError aclrtGetFunctionAttribute(aclrtFuncHandle func, int attribute, int64_t *value);
+aclError aclrtLaunchKernel(aclrtFuncHandle func, uint32_t blocks, const void *args, size_t size, aclrtStream stream);
+aclError aclrtLaunchKernelV2(aclrtFuncHandle func, uint32_t blocks, const void *args, size_t size, aclrtLaunchKernelCfg *cfg, aclrtStream stream);
+aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg, aclrtArgsHandle args, void *reserve);
+aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg, void *args, size_t size, aclrtPlaceHolderInfo *holders, size_t count);
+aclError aclrtLaunchKernelWithArgsArray(void *func, uint32_t blocks, aclrtStream stream, aclrtLaunchKernelCfg *cfg, void **args);
+aclError aclrtLaunchSIMTKernelWithHostArgs(void *func, dim3 grid, dim3 block, size_t dynamic, aclrtStream stream, aclrtLaunchKernelCfg *cfg, void *args, size_t size, aclrtPlaceHolderInfo *holders, size_t count);
+aclError aclrtLaunchCallback(void (*callback)(void *), void *data, int block, aclrtStream stream);
+aclError aclrtLaunchHostFunc(aclrtStream stream, void (*callback)(void *), void *data);
+aclError aclrtSubscribeReport(uint64_t thread, aclrtStream stream);
+aclError aclrtUnSubscribeReport(uint64_t thread, aclrtStream stream);
+aclError aclrtProcessReport(int32_t ms);
+
+aclError aclmdlRICaptureBegin(aclrtStream stream, int mode);
+aclError aclmdlRICaptureToModelRIBegin(aclrtStream stream, aclmdlRI model, int mode);
+aclError aclmdlRICaptureEnd(aclrtStream stream, aclmdlRI *model);
+aclError aclmdlRICaptureGetInfo(aclrtStream stream, int *status, aclmdlRI *model);
+aclError aclmdlRICaptureThreadExchangeMode(int *mode);
+aclError aclmdlRIExecute(aclmdlRI model, int32_t ms);
+aclError aclmdlRIExecuteAsync(aclmdlRI model, aclrtStream stream);
+aclError aclmdlRIDestroy(aclmdlRI model);
+aclError aclmdlRIGetStreams(aclmdlRI model, aclrtStream *streams, uint32_t *count);
+aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks, uint32_t *count);
+aclError aclmdlRITaskGetType(aclmdlRITask task, int *type);
+aclError aclmdlRISetName(aclmdlRI model, const char *name);
+aclError aclmdlRIGetName(aclmdlRI model, uint32_t length, char *name);
+aclError aclmdlRIDestroyRegisterCallback(aclmdlRI model, void (*callback)(void *), void *data);
+
+aclError aclrtMalloc(void **memory, size_t bytes, int policy);
+aclError aclrtFree(void *memory);
+aclError aclrtMallocHost(void **memory, size_t bytes);
+aclError aclrtFreeHost(void *memory);
+aclError aclrtMemcpy(void *dst, size_t room, const void *src, size_t count, int kind);
+aclError aclrtMemcpyAsync(void *dst, size_t room, const void *src, size_t count, int kind, aclrtStream stream);
+aclError aclrtMemset(void *memory, size_t room, int32_t value, size_t count);
+aclError aclrtMemsetAsync(void *memory, size_t room, int32_t value, size_t count, aclrtStream stream);
+
+int32_t rtFunctionRegister(void *binary, const void *stub, const char *name, const void *info, uint32_t mode);
+int32_t rtKernelLaunch(const void *stub, uint32_t blocks, void *args, uint32_t size, void *sm_desc, aclrtStream stream);
+int32_t rtKernelLaunchWithHandleV2(void *binary, uint64_t key, uint32_t blocks, void *args, void *sm_desc, aclrtStream stream, const void *cfg);
+int32_t rtLaunchKernelByFuncHandleV3(aclrtFuncHandle func, uint32_t blocks, const void *args, aclrtStream stream, const void *cfg);
+int32_t rtsLaunchKernelWithHostArgs(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, void *cfg, void *args, uint32_t size, void *holders, uint32_t count);
+int32_t rtEventGetTimeStamp(uint64_t *us, aclrtEvent event);
+
+int halGetDeviceInfo(uint32_t device, int32_t module, int32_t info, int64_t *value);
+int halGetAPIVersion(int32_t *version);
+
+int HcclCommInitAll(uint32_t devices, int32_t *ids, HcclComm *comms);
+int HcclCommDestroy(HcclComm comm);
+int HcclGetCommName(HcclComm comm, char *name);
+int HcclGetRankId(HcclComm comm, uint32_t *rank);
+int HcclGetRankSize(HcclComm comm, uint32_t *ranks);
+int HcclAllReduce(void *send, void *recv, uint64_t count, int type, int op, HcclComm comm, aclrtStream stream);
+int HcclAllGather(void *send, void *recv, uint64_t count, int type, HcclComm comm, aclrtStream stream);
+int HcclBarrier(HcclComm comm, aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

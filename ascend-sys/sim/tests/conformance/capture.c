@@ -1,0 +1,231 @@
+/* Captures and graphs. */
+#include "check.h"
+
+void capture(void) {
+  OK(aclrtSetDevice(0));
+  aclrtStream own = stream();
+  aclrtEvent ex = timed(), plain;
+  aclmdlRI model = own, during;
+  int status;
+  OK(aclrtCreateEventWithFlag(&plain, TIME_LINE));
+  IS(aclmdlRICaptureBegin(NULL, 0), 107031);
+  IS(aclmdlRICaptureBegin(own, 9), 107000);
+  IS(aclmdlRICaptureEnd(own, &model), 107029);
+  OK(aclmdlRICaptureGetInfo(own, &status, &during));
+  IS(status, 0);
+
+  /* What a recorder of events does to a capture: nothing, and the old timestamp stays. */
+  OK(aclrtRecordEvent(ex, own));
+  OK(aclrtSynchronizeStream(own));
+  uint64_t stale = us_of(ex);
+  OK(aclmdlRICaptureBegin(own, 0));
+  IS(aclmdlRICaptureBegin(own, 0), 107027);
+  OK(aclmdlRICaptureGetInfo(own, &status, &during));
+  IS(status, 1);
+  usleep(2000);
+  OK(aclrtRecordEvent(ex, own));
+  OK(launch(kernel("k"), own));
+  OK(aclrtRecordEvent(ex, own));
+  IS(status_of(ex), 1);
+  IS(us_of(ex), stale);
+  IS(aclrtRecordEvent(plain, own), 207000);
+  IS(aclrtDestroyStream(own), 107027);
+  IS(aclmdlRIDestroy(during), 107026);
+  IS(aclmdlRIExecuteAsync(during, NULL), 107026);
+  OK(aclmdlRICaptureEnd(own, &model));
+  TRUE(model == during);
+  uint32_t count = 0;
+  aclrtStream inside[1];
+  OK(aclmdlRIGetStreams(model, NULL, &count));
+  IS(count, 1);
+  OK(aclmdlRIGetStreams(model, inside, &count));
+  aclmdlRITask tasks[2];
+  int type;
+  count = 2;
+  OK(aclmdlRIGetTasksByStream(inside[0], tasks, &count));
+  IS(count, 1); /* the kernel alone */
+  OK(aclmdlRITaskGetType(tasks[0], &type));
+  IS(type, 1);
+  IS(aclrtRecordEvent(ex, inside[0]), 207000);
+  OK(aclmdlRIExecuteAsync(model, own));
+  OK(aclrtSynchronizeStream(own));
+  OK(aclmdlRIDestroy(model));
+  TRUE(aclmdlRIExecuteAsync(model, own) != 0);
+}
+
+static void broken_by(const char *what, aclrtStream own, int query, aclError expected) {
+  aclmdlRI model;
+  int status;
+  current = what;
+  OK(aclmdlRICaptureBegin(own, 0));
+  OK(launch(kernel("k"), own));
+  if (query == 0) IS(aclrtStreamQuery(own, &status), expected);
+  if (query == 1) IS(aclrtSynchronizeStream(own), expected);
+  if (query == 2) IS(aclrtSynchronizeDevice(), expected);
+  OK(aclmdlRICaptureGetInfo(own, &status, &model));
+  IS(status, 2);
+  IS(launch(kernel("k"), own), 507903);
+  IS(aclmdlRICaptureEnd(own, &model), 507903);
+  TRUE(model == NULL);
+  OK(launch(kernel("k"), own)); /* the stream is itself again */
+  OK(aclrtSynchronizeStream(own));
+}
+
+void capture_broken(void) {
+  OK(aclrtSetDevice(0));
+  aclrtStream own = stream();
+  broken_by("query", own, 0, 107027);
+  broken_by("synchronize", own, 1, 107027);
+  broken_by("synchronize device", own, 2, 107030);
+}
+
+static aclrtContext shared;
+static aclrtStream shared_stream;
+static aclError copied, copied_async, pinned, relaxed, ended;
+static void *copy_elsewhere(void *unused) {
+  char from[4] = "", to[4];
+  void *host;
+  int mode = 2;
+  OK(aclrtSetCurrentContext(shared));
+  OK(aclrtMallocHost(&host, 4));
+  copied = aclrtMemcpy(to, 4, from, 4, 0);
+  copied_async = aclrtMemcpyAsync(to, 4, from, 4, 1, NULL);
+  pinned = aclrtMemcpyAsync(to, 4, host, 4, 1, NULL);
+  ended = aclmdlRICaptureEnd(shared_stream, &(aclmdlRI){0});
+  OK(aclmdlRICaptureThreadExchangeMode(&mode));
+  IS(mode, 0);
+  relaxed = aclrtMemcpy(to, 4, from, 4, 0);
+  OK(aclrtSynchronizeStream(NULL)); /* of another stream: allowed */
+  return unused;
+}
+
+void capture_modes(void) {
+  OK(aclrtSetDevice(0));
+  OK(aclrtGetCurrentContext(&shared));
+  shared_stream = stream();
+  aclError others[] = {107030, 0, 0}, own[] = {107030, 107030, 0};
+  for (int mode = 0; mode < 3; mode++) {
+    aclmdlRI model;
+    char from[4] = "", to[4];
+    OK(aclmdlRICaptureBegin(shared_stream, mode));
+    OK(launch(kernel("k"), shared_stream));
+    pthread_t thread;
+    pthread_create(&thread, NULL, copy_elsewhere, NULL);
+    pthread_join(thread, NULL);
+    IS(copied, others[mode]);
+    IS(copied_async, others[mode]);
+    IS(pinned, 0);
+    IS(relaxed, 0);
+    IS(aclrtMemcpy(to, 4, from, 4, 0), own[mode]);
+    if (mode == 2) {
+      IS(ended, 0);
+    } else {
+      IS(ended, 107038);
+      OK(aclmdlRICaptureEnd(shared_stream, &model));
+    }
+  }
+}
+
+void capture_streams(void) {
+  OK(aclrtSetDevice(0));
+  aclrtStream first = stream(), second = stream();
+  aclrtEvent fork, join, outside;
+  aclmdlRI model;
+  int status;
+  OK(aclrtCreateEventExWithFlag(&fork, SYNC));
+  OK(aclrtCreateEventExWithFlag(&join, SYNC));
+  OK(aclrtCreateEventExWithFlag(&outside, SYNC));
+  for (int joins = 1; joins >= 0; joins--) {
+    OK(aclmdlRICaptureBegin(first, 0));
+    OK(aclrtRecordEvent(fork, first));
+    OK(aclrtStreamWaitEvent(second, fork));
+    OK(aclmdlRICaptureGetInfo(second, &status, &model));
+    IS(status, 1);
+    OK(launch(kernel("k"), second));
+    if (joins) {
+      OK(aclrtRecordEvent(join, second));
+      OK(aclrtStreamWaitEvent(first, join));
+      IS(aclmdlRICaptureEnd(second, &model), 107036);
+      OK(aclmdlRICaptureEnd(first, &model));
+    } else {
+      IS(aclmdlRICaptureEnd(first, &model), 107025);
+    }
+  }
+  /* A captured event answers no question, and the question breaks the capture. */
+  OK(aclmdlRICaptureBegin(first, 0));
+  OK(aclrtRecordEvent(fork, first));
+  IS(aclrtQueryEventStatus(fork, &status), 107028);
+  IS(aclrtSynchronizeEvent(fork), 107028);
+  uint64_t us;
+  IS(aclrtEventGetTimestamp(fork, &us), 107028);
+  IS(aclmdlRICaptureEnd(first, &model), 507903);
+  OK(aclrtQueryEventStatus(fork, &status)); /* it is its own again */
+  /* What is outside cannot be waited for. */
+  OK(aclrtRecordEvent(outside, second));
+  OK(aclmdlRICaptureBegin(first, 0));
+  IS(aclrtStreamWaitEvent(first, outside), 107024);
+  IS(aclmdlRICaptureEnd(first, &model), 507903);
+}
+
+static int destroyed;
+static void on_destroy(void *data) { destroyed += *(int *)data; }
+
+/* ASCEND_SIM_KERNELS=k=2000 */
+void replay(void) {
+  OK(aclrtSetDevice(0));
+  aclrtStream own = stream();
+  aclmdlRI model = captured(own, 4);
+  char name[16];
+  OK(aclmdlRISetName(model, "decode"));
+  OK(aclmdlRIGetName(model, sizeof name, name));
+  TRUE(strcmp(name, "decode") == 0);
+  aclrtEvent start = timed(), end = timed();
+  OK(aclrtRecordEvent(start, own));
+  uint64_t began = now_ns();
+  OK(aclmdlRIExecuteAsync(model, own));
+  TRUE(now_ns() - began < 8000000); /* one call, many tasks, and it does not wait */
+  OK(aclrtRecordEvent(end, own));
+  OK(aclrtSynchronizeStream(own));
+  float ms;
+  OK(aclrtEventElapsedTime(&ms, start, end));
+  TRUE(ms >= 8.0f && ms < 40.0f);
+  /* More is captured into the same graph. */
+  int32_t *value, back;
+  OK(aclrtMalloc((void **)&value, sizeof back, 0));
+  OK(aclrtMemset(value, sizeof back, 0, sizeof back));
+  struct { void *values; uint64_t count; } args = {value, 1};
+  OK(aclmdlRICaptureToModelRIBegin(own, model, 0));
+  OK(aclrtLaunchKernelWithHostArgs(kernel("sim_add_one"), 1, own, NULL, &args, sizeof args, NULL, 0));
+  aclmdlRI same;
+  OK(aclmdlRICaptureEnd(own, &same));
+  TRUE(same == model);
+  OK(aclrtMemcpy(&back, sizeof back, value, sizeof back, 2));
+  IS(back, 0); /* captured, not run */
+  for (int times = 0; times < 3; times++) OK(aclmdlRIExecuteAsync(model, own));
+  OK(aclrtSynchronizeStream(own));
+  OK(aclmdlRIExecute(model, -1));
+  OK(aclrtMemcpy(&back, sizeof back, value, sizeof back, 2));
+  IS(back, 4);
+  int two = 2;
+  OK(aclmdlRIDestroyRegisterCallback(model, on_destroy, &two));
+  OK(aclmdlRIDestroy(model));
+  IS(destroyed, 2);
+}
+
+/* A capture that no hook of the program's calls can see. */
+void capture_unseen(void) {
+  OK(aclrtSetDevice(0));
+  aclrtStream own = stream();
+  void *library = dlopen("libascendcl.so", RTLD_LAZY | RTLD_NOLOAD);
+  TRUE(library != NULL);
+  aclError (*begin)(aclrtStream, int) = (aclError(*)(aclrtStream, int))dlsym(library, "aclmdlRICaptureBegin");
+  aclError (*end)(aclrtStream, aclmdlRI *) = (aclError(*)(aclrtStream, aclmdlRI *))dlsym(library, "aclmdlRICaptureEnd");
+  aclmdlRI model;
+  int status;
+  OK(begin(own, 0));
+  OK(aclmdlRICaptureGetInfo(own, &status, &model));
+  IS(status, 1);
+  OK(launch(kernel("k"), own));
+  OK(end(own, &model));
+  OK(aclmdlRIExecute(model, 1000));
+}

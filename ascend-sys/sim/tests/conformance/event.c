@@ -1,0 +1,185 @@
+/* Events and clocks. */
+#include "check.h"
+
+/* ASCEND_SIM_KERNELS=slow=40000 */
+void events(void) {
+  OK(aclrtSetDevice(0));
+  aclrtStream own = stream();
+  aclrtFuncHandle slow = kernel("slow");
+  aclrtEvent ex = timed(), plain, untimed;
+  OK(aclrtCreateEventWithFlag(&plain, TIME_LINE));
+  OK(aclrtCreateEventExWithFlag(&untimed, SYNC));
+  IS(aclrtCreateEventExWithFlag(&untimed, 0x1000), 107000);
+  int status;
+  uint64_t us;
+  float ms;
+
+  /* Never recorded. */
+  IS(status_of(ex), 1);
+  IS(status_of(plain), 0);
+  IS(aclrtEventGetTimestamp(ex, &us), 507000);
+  IS(aclrtEventElapsedTime(&ms, ex, ex), 507000);
+  OK(aclrtSynchronizeEvent(ex));
+
+  /* Forbidden on Ex events. */
+  IS(aclrtQueryEvent(ex, &status), 207000);
+  IS(aclrtQueryEventWaitStatus(ex, &status), 207000);
+  IS(aclrtResetEvent(ex, own), 207000);
+
+  /* Not complete; the two queries number the other way round. */
+  OK(aclrtRecordEvent(ex, own));
+  OK(aclrtSynchronizeEvent(ex));
+  uint64_t before = us_of(ex);
+  OK(launch(slow, own));
+  OK(aclrtRecordEvent(ex, own));
+  OK(aclrtRecordEvent(plain, own));
+  IS(status_of(ex), 0);
+  OK(aclrtQueryEvent(plain, &status));
+  IS(status, 1);
+  IS(aclrtEventGetTimestamp(ex, &us), 107006);
+  IS(aclrtEventElapsedTime(&ms, ex, plain), 107006);
+  IS(aclrtSynchronizeEventWithTimeout(ex, 0), 107000);
+  IS(aclrtSynchronizeEventWithTimeout(ex, 5), 507047);
+  OK(aclrtSynchronizeEventWithTimeout(ex, -1));
+  IS(status_of(ex), 1);
+  OK(aclrtSynchronizeEvent(plain));
+  OK(aclrtQueryEvent(plain, &status));
+  IS(status, 0);
+  TRUE(us_of(ex) - before >= 40000);
+  TRUE(us_of(ex) == us_of(ex)); /* stays */
+
+  /* Not timed. */
+  OK(aclrtRecordEvent(untimed, own));
+  OK(aclrtSynchronizeEvent(untimed));
+  IS(aclrtEventGetTimestamp(untimed, &us), 107006);
+  IS(aclrtEventElapsedTime(&ms, untimed, ex), 107006);
+
+  /* A reset makes a plain event one that was not recorded. */
+  OK(aclrtResetEvent(plain, own));
+  OK(aclrtSynchronizeStream(own));
+  OK(aclrtQueryEvent(plain, &status));
+  IS(status, 1);
+
+  /* Destroyed while it is under way. */
+  OK(launch(slow, own));
+  OK(aclrtRecordEvent(ex, own));
+  uint64_t began = now_ns();
+  OK(aclrtDestroyEvent(ex));
+  TRUE(now_ns() - began < 40000000);
+  IS(aclrtDestroyEvent(ex), 107000);
+  IS(aclrtQueryEventStatus(ex, &status), 107000);
+  OK(aclrtSynchronizeStream(own));
+}
+
+/* ASCEND_SIM_KERNELS=slow=40000 */
+void stream_waits(void) {
+  OK(aclrtSetDevice(0));
+  aclrtStream first = stream(), second = stream();
+  aclrtEvent done, after = timed(), end = timed(), never;
+  OK(aclrtCreateEventWithFlag(&done, SYNC | TIME_LINE));
+  OK(aclrtCreateEventWithFlag(&never, SYNC));
+  OK(aclrtStreamWaitEvent(second, never)); /* holds nobody up */
+  OK(aclrtSynchronizeStream(second));
+  OK(launch(kernel("slow"), first));
+  OK(aclrtRecordEvent(done, first));
+  OK(aclrtStreamWaitEvent(second, done));
+  int status;
+  OK(aclrtQueryEventWaitStatus(done, &status));
+  IS(status, 1);
+  OK(aclrtRecordEvent(after, second));
+  OK(aclrtSynchronizeStream(second));
+  OK(aclrtQueryEventWaitStatus(done, &status));
+  IS(status, 0);
+  OK(aclrtRecordEvent(end, first));
+  OK(aclrtSynchronizeDevice());
+  float ms;
+  OK(aclrtEventElapsedTime(&ms, done, after));
+  TRUE(ms >= 0.0f && ms < 30.0f);
+}
+
+/* ASCEND_SIM_KERNELS=k=5000, ASCEND_SIM_CLOCK_OFFSET_S=0=7200,1=3600 */
+void device_clock(void) {
+  uint64_t us[2], host = 0;
+  for (int device = 0; device < 2; device++) {
+    OK(aclrtSetDevice(device));
+    aclrtEvent event = timed();
+    OK(aclrtRecordEvent(event, NULL));
+    OK(aclrtSynchronizeEvent(event));
+    us[device] = us_of(event);
+    host = host ? host : now_ns() / 1000;
+    int64_t before, ticks, khz, ns;
+    OK(halGetDeviceInfo((uint32_t)device, 0, 13, &before));
+    OK(aclrtRecordEvent(event, NULL));
+    OK(aclrtSynchronizeEvent(event));
+    OK(halGetDeviceInfo((uint32_t)device, 0, 13, &ticks));
+    OK(halGetDeviceInfo((uint32_t)device, 0, 25, &khz));
+    OK(halGetDeviceInfo((uint32_t)device, 0, 14, &ns));
+    IS(khz, 50000);
+    TRUE(us_of(event) >= (uint64_t)before / 50 && us_of(event) <= (uint64_t)ticks / 50);
+    TRUE((uint64_t)ns >= (uint64_t)ticks * 20);
+    uint64_t rt;
+    OK(rtEventGetTimeStamp(&rt, event));
+    IS(rt, us_of(event));
+  }
+  TRUE(us[0] > us[1] + 3500000000ull); /* an hour apart */
+  TRUE(us[0] - 7200000000ull <= host && us[0] - 7200000000ull + 1000000 > host);
+  IS(halGetDeviceInfo(99, 0, 13, &(int64_t){0}), 107001);
+  int32_t version;
+  OK(halGetAPIVersion(&version));
+  TRUE(version >= 0x071905);
+}
+
+static float elapsed_of_kernel(int reversed) {
+  OK(aclrtSetDevice(0));
+  aclrtStream own = stream();
+  aclrtEvent start = timed(), end = timed();
+  OK(aclrtRecordEvent(start, own));
+  OK(launch(kernel("k"), own));
+  OK(aclrtRecordEvent(end, own));
+  OK(aclrtSynchronizeStream(own));
+  float ms;
+  OK(aclrtEventElapsedTime(&ms, reversed ? end : start, reversed ? start : end));
+  return ms;
+}
+
+/* ASCEND_SIM_KERNELS=k=5000 */
+void elapsed(void) {
+  float ms = elapsed_of_kernel(0);
+  TRUE(ms >= 5.0f && ms < 25.0f);
+  ms = elapsed_of_kernel(1);
+  TRUE(ms <= -5.0f && ms > -25.0f);
+}
+
+/* As above, with ASCEND_SIM_SOC=950. */
+void elapsed_wraps(void) {
+  float ms = elapsed_of_kernel(0);
+  TRUE(ms >= 5.0f && ms < 25.0f);
+  TRUE(elapsed_of_kernel(1) > 1e12f);
+}
+
+static void *free_later(void *event) {
+  usleep(50000);
+  OK(aclrtSetDevice(0));
+  OK(aclrtDestroyEvent(event));
+  return NULL;
+}
+
+/* ASCEND_SIM_EVENTS=2 */
+void event_pool(void) {
+  OK(aclrtSetDevice(0));
+  aclrtEvent events[3];
+  for (int index = 0; index < 3; index++) OK(aclrtCreateEventWithFlag(&events[index], SYNC | TIME_LINE));
+  OK(aclrtRecordEvent(events[0], NULL));
+  OK(aclrtRecordEvent(events[1], NULL));
+  uint32_t left;
+  OK(aclrtGetEventAvailNum(&left));
+  IS(left, 0);
+  OK(aclrtRecordEvent(timed(), NULL)); /* takes none */
+  pthread_t thread;
+  pthread_create(&thread, NULL, free_later, events[0]);
+  uint64_t began = now_ns();
+  OK(aclrtRecordEvent(events[2], NULL));
+  TRUE(now_ns() - began >= 40000000); /* it waited for one */
+  pthread_join(thread, NULL);
+  OK(aclrtSynchronizeDevice());
+}

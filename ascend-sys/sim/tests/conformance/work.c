@@ -1,0 +1,49 @@
+/* Work to look at from outside: its truth, its end by a kill, its speed. */
+#include "check.h"
+
+/* ASCEND_SIM_KERNELS="k=3000,zero=0"; for the truth: four streams' worth of everything. */
+void work(void) {
+  OK(aclrtSetDevice(0));
+  aclrtStream own = stream();
+  aclrtEvent event = timed();
+  char byte = 1, to = 0;
+  aclmdlRI model = captured(own, 2);
+  for (int index = 0; index < 3; index++) OK(launch(kernel("k"), own));
+  OK(aclrtRecordEvent(event, own));
+  OK(aclrtMemcpyAsync(&to, 1, &byte, 1, 0, own));
+  OK(aclmdlRIExecuteAsync(model, own));
+  OK(aclrtSynchronizeStream(own));
+  printf("%llu\n", (unsigned long long)us_of(event));
+  fflush(stdout);
+}
+
+/* Launches without end after it has said so: to be killed. */
+void endless(void) {
+  OK(aclrtSetDevice(0));
+  aclrtFuncHandle func = kernel("zero");
+  for (int index = 0; index < 100; index++) OK(launch(func, NULL));
+  OK(aclrtSynchronizeStream(NULL));
+  puts("running");
+  fflush(stdout);
+  for (;;) OK(launch(func, NULL));
+}
+
+/* ASCEND_SIM_KERNEL_US=0: how fast the simulator itself is. */
+void speed(void) {
+  enum { LAUNCHES = 400000 };
+  OK(aclrtSetDevice(0));
+  aclrtStream own = stream();
+  aclrtFuncHandle func = kernel("k");
+  uint64_t launching = 0, best = ~0ull, began = now_ns();
+  for (int batch = 0; batch < LAUNCHES / 1000; batch++) {
+    uint64_t start = now_ns();
+    for (int index = 0; index < 1000; index++) OK(launch(func, own));
+    uint64_t took = now_ns() - start;
+    launching += took;
+    best = took < best ? took : best;
+  }
+  OK(aclrtSynchronizeStream(own));
+  double seconds = (double)(now_ns() - began) / 1e9;
+  printf("RESULT sim_launches_per_s %.0f\nRESULT sim_launch_ns %.0f\nRESULT sim_launch_best_ns %.0f\n", LAUNCHES / seconds,
+         (double)launching / LAUNCHES, (double)best / 1000);
+}
