@@ -12,6 +12,8 @@ pub(crate) enum ProcessKey {
     Recorded(String, String, u64, u32, u64),
     /// A pid in a recording without a header, or one that its header does not name.
     Plain(usize, i64),
+    /// A group of tracks that a process recorded, by its name.
+    Tracks(String, Box<ProcessKey>),
 }
 
 /// What makes a thread itself within its process: kernel threads first, then lanes by recording.
@@ -37,6 +39,14 @@ impl Thread {
     }
 }
 
+/// A group of tracks.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) label: String,
+    sort_index: u32,
+}
+
 /// A process.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -46,6 +56,8 @@ pub(crate) struct Process {
     /// Its ring lay in memory: a kill lost what was not yet written.
     pub(crate) ring_in_memory: bool,
     pub(crate) main: bool,
+    /// Set for a group of tracks: no process itself.
+    pub(crate) tracks: Option<Group>,
     pub(crate) name: Option<String>,
     pub(crate) fallback_name: Option<String>,
     pub(crate) activity: Activity,
@@ -94,12 +106,14 @@ impl Identities {
             .enumerate()
             .map(|(ordinal, process)| (&process.key, ordinal))
             .collect();
-        let target = |recording: usize, header: Option<&FragmentHeader>, thread: (i64, i64)| {
-            let ordinal = *ordinals.get(&process_key(recording, header, thread.0))?;
-            let process = &self.processes[ordinal];
+        let target = |recording: usize, member: &Member<'_>, thread: (i64, i64)| {
+            let key = process_key(recording, member, thread);
+            let process = &self.processes[*ordinals.get(&key)?];
+            // Flow ids of a track are those of the process that recorded it.
+            let ordinal = *ordinals.get(key.recorder()).or(ordinals.get(&key))?;
             let tid = process
                 .threads
-                .get(&thread_key(recording, header, thread))?
+                .get(&thread_key(recording, member.header, thread))?
                 .output_tid;
             let text = |id: u32| id.to_string().into_bytes().into_boxed_slice();
             Some((
@@ -114,10 +128,20 @@ impl Identities {
         let of_member = |(recording, member): (usize, &Member<'_>)| {
             let threads = member.index.threads.keys();
             threads
-                .filter_map(|thread| target(recording, member.header, *thread))
+                .filter_map(|thread| target(recording, member, *thread))
                 .collect()
         };
         members.iter().enumerate().map(of_member).collect()
+    }
+}
+
+impl ProcessKey {
+    /// The process that recorded it.
+    fn recorder(&self) -> &ProcessKey {
+        match self {
+            ProcessKey::Tracks(_, recorder) => recorder,
+            itself => itself,
+        }
     }
 }
 
@@ -126,7 +150,15 @@ fn naming(header: Option<&FragmentHeader>, pid: i64) -> Option<&FragmentHeader> 
     header.filter(|header| i64::from(header.pid) == pid)
 }
 
-fn process_key(recording: usize, header: Option<&FragmentHeader>, pid: i64) -> ProcessKey {
+fn process_key(recording: usize, member: &Member<'_>, thread: (i64, i64)) -> ProcessKey {
+    let recorder = recorder_key(recording, member.header, thread.0);
+    match member.index.tracks.get(&thread) {
+        Some(track) => ProcessKey::Tracks(track.process.clone(), Box::new(recorder)),
+        None => recorder,
+    }
+}
+
+fn recorder_key(recording: usize, header: Option<&FragmentHeader>, pid: i64) -> ProcessKey {
     match naming(header, pid) {
         Some(h) => ProcessKey::Recorded(
             h.host.clone(),
@@ -158,7 +190,8 @@ fn gather(recording: usize, member: &Member<'_>, drafts: &mut BTreeMap<ProcessKe
     // Sorted, so that of two names for one thread (tid 0 and the pid) the same one wins every time.
     let threads: BTreeMap<_, _> = member.index.threads.iter().collect();
     for (&(pid, tid), activity) in threads {
-        let key = process_key(recording, member.header, pid);
+        let key = process_key(recording, member, (pid, tid));
+        let track = member.index.tracks.get(&(pid, tid));
         let process = drafts
             .entry(key.clone())
             .or_insert_with(|| draft(key, member.header, pid));
@@ -177,6 +210,14 @@ fn gather(recording: usize, member: &Member<'_>, drafts: &mut BTreeMap<ProcessKe
         if let Some(name) = member.index.process_names.get(&pid) {
             process.name = Some(name.clone());
         }
+        if let Some(track) = track {
+            thread.name = Some(track.thread.clone());
+            process.tracks = Some(Group {
+                name: track.process.clone(),
+                label: track.label.clone(),
+                sort_index: track.sort_index,
+            });
+        }
     }
 }
 
@@ -190,6 +231,7 @@ fn draft(key: ProcessKey, header: Option<&FragmentHeader>, pid: i64) -> Process 
         host: header.map(|header| header.host.clone()),
         ring_in_memory: header.is_some_and(|header| header.ring == RingKind::Heap),
         main: false,
+        tracks: None,
         name: None,
         fallback_name: header
             .map(|header| header.script.clone().unwrap_or_else(|| header.exe.clone())),
@@ -200,9 +242,11 @@ fn draft(key: ProcessKey, header: Option<&FragmentHeader>, pid: i64) -> Process 
     }
 }
 
-/// Main process first, then by start; a process without a header starts with its first event.
-fn order(process: &Process) -> (bool, i64, i64, &ProcessKey) {
+/// Main process first, then by start; a process without a header starts with its first event. Tracks come last, those of one device together.
+fn order(process: &Process) -> (Option<(u32, &str)>, bool, i64, i64, &ProcessKey) {
+    let tracks = process.tracks.as_ref();
     (
+        tracks.map(|group| (group.sort_index, group.name.as_str())),
         !process.main,
         process.start_ns.min(process.activity.first_ns),
         process.pid,
@@ -267,6 +311,7 @@ fn give_tids(process: &mut Process) {
 mod tests {
     use super::*;
     use crate::sample::header;
+    use sa_recorder::format::TrackRecord;
 
     fn index(threads: &[(i64, i64)]) -> Index {
         let activity = Activity {
@@ -349,6 +394,48 @@ mod tests {
         let targets = Identities::new(&members).targets(&members);
         let tids: BTreeSet<_> = targets[0].values().map(|target| text(target).1).collect();
         assert_eq!(tids, BTreeSet::from(["1".into(), "2".into(), "9".into()]));
+    }
+
+    #[test]
+    fn tracks_are_processes_of_their_own_below_all_others() {
+        let track = |process: &str, sort_index| TrackRecord {
+            process: process.into(),
+            label: "NPU".into(),
+            sort_index,
+            thread: "Stream 1".into(),
+        };
+        let base = i64::from(sa_recorder::format::TRACK_BASE);
+        let (one, two) = (header(7), header(9));
+        let mut first = index(&[(7, 7), (7, base), (7, base + 1)]);
+        first.tracks = [
+            ((7, base), track("NPU 1", 1)),
+            ((7, base + 1), track("NPU 0", 0)),
+        ]
+        .into();
+        let mut second = index(&[(9, base)]);
+        second.tracks = [((9, base), track("NPU 0", 0))].into();
+        let members = [member(Some(&one), &first), member(Some(&two), &second)];
+        let identities = Identities::new(&members);
+        let rows = identities.processes.iter().map(|process| {
+            let group = process.tracks.as_ref().map(|group| group.name.as_str());
+            (process.pid, group)
+        });
+        assert_eq!(
+            rows.collect::<Vec<_>>(),
+            [
+                (7, None),
+                (7, Some("NPU 0")),
+                (9, Some("NPU 0")),
+                (7, Some("NPU 1"))
+            ]
+        );
+        let targets = identities.targets(&members);
+        let (host, device) = (&targets[0][&(7, 7)], &targets[0][&(7, base)]);
+        assert_eq!(
+            host.ordinal, device.ordinal,
+            "a flow goes from one to the other"
+        );
+        assert_ne!(host.pid, device.pid);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::line::Event;
 use crate::scan::{Found, Part, scan_part};
 use sa_recorder::format::{
     ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, FRAGMENT_RECORD, LOSS_RECORD, Metadata,
-    REMOVED_RECORD, RemovedStreams,
+    REMOVED_RECORD, RemovedStreams, TRACK_RECORD, TrackRecord,
 };
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
@@ -63,6 +63,8 @@ pub(crate) struct Index {
     pub(crate) process_names: HashMap<i64, String>,
     /// The last `thread_name` of each thread.
     pub(crate) thread_names: HashMap<(i64, i64), String>,
+    /// What the tids of tracks stand for.
+    pub(crate) tracks: HashMap<(i64, i64), TrackRecord>,
     pub(crate) explained: Vec<Explained>,
     pub(crate) lost_events: u64,
     pub(crate) unfinished: u64,
@@ -89,6 +91,7 @@ impl Index {
         }
         self.process_names.extend(later.process_names);
         self.thread_names.extend(later.thread_names);
+        self.tracks.extend(later.tracks);
         self.explained.extend(later.explained);
         self.lost_events = self.lost_events.saturating_add(later.lost_events);
         self.unfinished += later.unfinished;
@@ -140,12 +143,13 @@ fn better(one: Option<Anchor>, other: Option<Anchor>) -> Option<Anchor> {
 }
 
 /// The records that the trace leaves out.
-const OWN_RECORDS: [&str; 5] = [
+const OWN_RECORDS: [&str; 6] = [
     FRAGMENT_RECORD,
     ANCHOR_RECORD,
     REMOVED_RECORD,
     BLOCK_RECORD,
     END_RECORD,
+    TRACK_RECORD,
 ];
 
 /// Tells whether an event is one of the format's own records, which the trace leaves out.
@@ -244,6 +248,12 @@ impl Indexer {
         match own_record(event) {
             Some(END_RECORD) => self.index.ended = true,
             Some(REMOVED_RECORD) => self.removed(event),
+            Some(TRACK_RECORD) => {
+                let record = serde_json::from_slice::<Metadata<TrackRecord>>(event.line).ok();
+                let thread = (event.pid, event.tid);
+                let track = record.map(|record| (thread, record.args));
+                self.index.tracks.extend(track);
+            }
             Some(ANCHOR_RECORD) => {
                 let anchor = serde_json::from_slice::<Metadata<Anchor>>(event.line).ok();
                 self.index.anchor = better(self.index.anchor, anchor.map(|record| record.args));

@@ -7,10 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The names the viewer shall show: the last one given, else the script or executable; `name[pid]` where several share one.
 pub(crate) fn shown_names(processes: &[Process]) -> Vec<Option<String>> {
     let plain = |process: &Process| {
-        process
-            .name
-            .clone()
-            .or_else(|| process.fallback_name.clone())
+        let own = process.name.as_ref().or(process.fallback_name.as_ref());
+        match &process.tracks {
+            Some(group) => {
+                Some(own.map_or(group.name.clone(), |own| format!("{} · {own}", group.name)))
+            }
+            None => own.cloned(),
+        }
     };
     let mut uses: BTreeMap<String, usize> = BTreeMap::new();
     for name in processes.iter().filter_map(plain) {
@@ -43,6 +46,9 @@ pub(crate) fn metadata_lines(processes: &[Process]) -> Vec<String> {
             Some(host) if hosts.len() > 1 => format!("pid {} host {host}", process.pid),
             _ => format!("pid {}", process.pid),
         };
+        if let Some(group) = &process.tracks {
+            label = format!("{}, {label}", group.label);
+        }
         if process.ring_in_memory {
             label += ", ring in memory";
         }
@@ -59,6 +65,10 @@ pub(crate) fn metadata_lines(processes: &[Process]) -> Vec<String> {
             &json!({ "sort_index": order }),
         ));
         for (order, (_, thread)) in sorted_threads(process).into_iter().enumerate() {
+            if let (Some(_), Some(name)) = (&process.tracks, &thread.name) {
+                let tid = thread.output_tid;
+                lines.push(line(pid, tid, "thread_name", &json!({ "name": name })));
+            }
             lines.push(line(
                 pid,
                 thread.output_tid,

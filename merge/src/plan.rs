@@ -64,7 +64,8 @@ impl Plan {
                 pid: process.pid,
                 output_pid: process.output_pid,
                 host: process.host.clone(),
-                main: process.main,
+                main: process.main && process.tracks.is_none(),
+                tracks: process.tracks.is_some(),
                 threads: process
                     .threads
                     .values()

@@ -52,7 +52,9 @@ pub struct ProcessReport {
     pub host: Option<String>,
     /// Whether it is its run's main process.
     pub main: bool,
-    /// Threads and lanes.
+    /// Whether it is no process, but a group of tracks that one recorded, such as the streams of a device.
+    pub tracks: bool,
+    /// Threads and lanes, or tracks.
     pub threads: usize,
     /// Events.
     pub events: u64,
@@ -152,13 +154,21 @@ impl Report {
         text
     }
 
+    /// The number of processes, tracks left out.
+    pub fn process_count(&self) -> usize {
+        self.processes
+            .iter()
+            .filter(|process| !process.tracks)
+            .count()
+    }
+
     fn write_text(&self, text: &mut String) -> std::fmt::Result {
         let output = self
             .output
             .as_ref()
             .map_or("standard output".into(), |path| path.display().to_string());
         let (events, fragments, processes) =
-            (self.events_total, self.inputs.len(), self.processes.len());
+            (self.events_total, self.inputs.len(), self.process_count());
         writeln!(
             text,
             "{output}: {events} events of {processes} processes from {fragments} fragments"
@@ -166,9 +176,10 @@ impl Report {
         for process in &self.processes {
             let name = printable(process.name.as_deref().unwrap_or("(no name)"));
             let main = if process.main { " (main)" } else { "" };
+            let rows = if process.tracks { "tracks" } else { "threads" };
             writeln!(
                 text,
-                "  {name}{main}: pid {}, {} events, {} threads",
+                "  {name}{main}: pid {}, {} events, {} {rows}",
                 process.pid, process.events, process.threads
             )?;
         }

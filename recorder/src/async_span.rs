@@ -7,6 +7,7 @@ use crate::clock::now_ns;
 use crate::config::Level;
 use crate::format::LANE_BASE;
 use crate::format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
+use crate::line::{Place, line};
 use crate::names::lane_name_line;
 use crate::process::{self, Process};
 use crate::seat;
@@ -113,26 +114,17 @@ impl Open {
     }
 
     fn line(&self, end_ns: u64) -> Vec<u8> {
-        let (start_ns, dur_ns) = (self.start_ns, end_ns.saturating_sub(self.start_ns));
-        let micros = |ns: u64| format!("{}.{:03}", ns / 1000, ns % 1000);
-        let (ts, dur, tid) = (micros(start_ns), micros(dur_ns), LANE_BASE + self.lane);
-        let mut line = format!(
-            r#"{{"ph":"X","pid":{},"tid":{tid},"ts":{ts},"dur":{dur},"#,
-            self.process.pid
-        )
-        .into_bytes();
-        line.extend_from_slice(&self.names);
         let mut args = self.args.clone();
-        if process::stopped_since(start_ns) {
+        if process::stopped_since(self.start_ns) {
             mark_stopped(&mut args);
         }
-        if !args.is_empty() {
-            line.extend_from_slice(b",\"args\":{");
-            line.extend_from_slice(&args);
-            line.push(b'}');
-        }
-        line.extend_from_slice(b"}\n");
-        line
+        let place = Place {
+            pid: self.process.pid,
+            tid: LANE_BASE + self.lane,
+            ts_ns: self.start_ns,
+            duration_ns: Some(end_ns.saturating_sub(self.start_ns)),
+        };
+        line(b'X', &place, b"", &self.names, &args)
     }
 
     /// Writes the span on the calling thread's slot and gives its lane back.

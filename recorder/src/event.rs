@@ -127,6 +127,21 @@ pub fn flow(phase: FlowPhase, category: &str, name: &str, id: FlowId) {
     if !process::wants(Level::E2e) {
         return;
     }
+    flow_at(Level::E2e, phase, category, name, id, now_ns());
+}
+
+/// Records one event of a flow on the calling thread; it binds to the span that `ts_ns` (as [`now_ns`] counts) falls into there.
+pub fn flow_at(level: Level, phase: FlowPhase, category: &str, name: &str, id: FlowId, ts_ns: u64) {
+    if !process::wants(level) {
+        return;
+    }
+    let (letter, middle) = flow_middle(phase, id);
+    let (middle, none) = (middle.as_bytes(), Args::new());
+    named(level, letter, Some(ts_ns), category, name, middle, &none);
+}
+
+/// The phase's letter, and what stands between time and name.
+pub(crate) fn flow_middle(phase: FlowPhase, id: FlowId) -> (u8, String) {
     let (letter, more) = match phase {
         FlowPhase::Start => (b's', ""),
         FlowPhase::Step => (b't', ""),
@@ -136,15 +151,7 @@ pub fn flow(phase: FlowPhase, category: &str, name: &str, id: FlowId) {
         FlowId::Process(id) => format!(r#","id2":{{"local":"{id:#x}"}}{more}"#),
         FlowId::Global(id) => format!(r#","id2":{{"global":"{id:#x}"}}{more}"#),
     };
-    named(
-        Level::E2e,
-        letter,
-        None,
-        category,
-        name,
-        middle.as_bytes(),
-        &Args::new(),
-    );
+    (letter, middle)
 }
 
 /// Records a span that has ended already, `dur_ns` long. It began at `start_ns` (as [`now_ns`] counts), by default so that it ends now.

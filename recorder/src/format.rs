@@ -36,6 +36,8 @@ pub const BLOCK_RECORD: &str = "sa_block";
 pub const END_RECORD: &str = "sa_end";
 /// Name of the metadata record that names the positions that went with removed segments.
 pub const REMOVED_RECORD: &str = "sa_removed";
+/// Name of the metadata record that describes a track.
+pub const TRACK_RECORD: &str = "sa_track";
 /// Name of the instant that tells of lost events.
 pub const LOSS_RECORD: &str = "sa_loss";
 /// Category of the records about the recording itself.
@@ -48,6 +50,8 @@ pub const FRAGMENT_START: &[u8] = br#"{"ph":"M","pid":"#;
 
 /// The first virtual lane; kernel tids are smaller (`PID_MAX_LIMIT`).
 pub const LANE_BASE: u32 = 1 << 22;
+/// The first track; lanes are smaller.
+pub const TRACK_BASE: u32 = 1 << 28;
 /// A line longer than this is damage.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
@@ -167,6 +171,19 @@ impl<A> Metadata<A> {
             args,
         }
     }
+}
+
+/// The args of the `sa_track` record: what the record's `tid` stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrackRecord {
+    /// The group of tracks it belongs to, shown as a process.
+    pub process: String,
+    /// A short label of the group.
+    pub label: String,
+    /// Where the group stands among its like.
+    pub sort_index: u32,
+    /// Name of the track itself.
+    pub thread: String,
 }
 
 /// A block header: where in a slot's stream the following bytes belong.

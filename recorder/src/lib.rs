@@ -56,6 +56,7 @@ mod held;
 mod helper;
 mod identity;
 mod lanes;
+mod line;
 mod loss;
 mod macros;
 mod names;
@@ -79,6 +80,7 @@ mod switch;
 mod sys;
 mod tally;
 mod tell;
+mod track;
 mod value;
 mod wait;
 mod writer;
@@ -86,7 +88,7 @@ mod writer;
 pub use async_span::AsyncSpan;
 pub use clock::now_ns;
 pub use config::{Config, Keep, Level, Levels, RunPaths};
-pub use event::{FlowId, FlowPhase, duration, flow};
+pub use event::{FlowId, FlowPhase, duration, flow, flow_at};
 #[doc(hidden)]
 pub use event::{site_counter, site_instant};
 pub use fragment::holds_rings;
@@ -97,6 +99,7 @@ pub use site::Site;
 #[doc(hidden)]
 pub use span::SiteArgs;
 pub use span::{SpanGuard, begin, end};
+pub use track::{Track, TrackProcess};
 pub use value::{Args, Value};
 
 /// Whether a macro should go on: one load of a private mask.

@@ -1,4 +1,4 @@
-//! The names in force: of the process, its threads and its lanes.
+//! The names in force: of the process, its threads, lanes and tracks.
 
 use std::sync::atomic::Ordering;
 
@@ -23,6 +23,7 @@ impl Process {
             .filter(|name| !name.is_empty())
             .map_or_else(Vec::new, |name| self.name_line(&name));
         (0..self.named_lanes.count()).for_each(|lane| lines.extend(lane_name_line(self.pid, lane)));
+        lines.extend(self.tracks.lines(self.pid));
         // The kernel gives the tid of an ended thread to another one: that one's name comes after it.
         for ended in [true, false] {
             lines.extend(self.thread_names(ended));

@@ -18,6 +18,7 @@ use crate::ring::Ring;
 use crate::run::{self, Run};
 use crate::switch::{InForce, Schedule};
 use crate::sys::{self, map::Map};
+use crate::track::Tracks;
 use crate::wait::{self, PATIENCE_NS};
 use crate::{clock, held, helper};
 
@@ -49,6 +50,7 @@ pub(crate) struct Process {
     pub(crate) lost: Counters,
     pub(crate) lanes: Mutex<Lanes>,
     pub(crate) named_lanes: Named,
+    pub(crate) tracks: Tracks,
     pub(crate) helper: OnceLock<std::thread::Thread>,
     /// The helper is in a long sleep: a thread that fills its ring wakes it.
     pub(crate) helper_sleeps: AtomicBool,
@@ -235,6 +237,7 @@ impl Process {
             lost: Counters::default(),
             lanes: Mutex::default(),
             named_lanes: Named::default(),
+            tracks: Tracks::default(),
             helper: OnceLock::new(),
             helper_sleeps: AtomicBool::new(false),
             crowded: AtomicBool::new(false),

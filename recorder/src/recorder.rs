@@ -9,6 +9,7 @@ use crate::event;
 use crate::process::{self, Process};
 use crate::seat;
 use crate::span::SpanGuard;
+use crate::track::{Track, TrackProcess};
 use crate::value::Args;
 
 /// The recorder of this process. A handle without contents: every copy, in every thread, is the same recorder.
@@ -97,6 +98,12 @@ impl Recorder {
     /// Opens an async span whose name is not known at the call site.
     pub fn async_span(self, level: Level, category: &str, name: &str) -> AsyncSpan {
         AsyncSpan::open_named(level, category, name)
+    }
+
+    /// The track `thread` of a group: a row of the trace for what happens on no thread of this process. The same names give the same track.
+    /// `None` where nothing can be recorded.
+    pub fn track(self, group: &TrackProcess<'_>, thread: &str) -> Option<Track> {
+        Track::new(group, thread)
     }
 
     /// Records an instant whose name is not known at the call site.

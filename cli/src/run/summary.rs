@@ -54,7 +54,7 @@ impl Recorded<'_> {
             text,
             "recorded {} of {} in {} ({})",
             plural(events(report), "event"),
-            processes(report.processes.len() as u64),
+            processes(report.process_count() as u64),
             quoted(trace),
             size(report.output_bytes)
         )?;
@@ -80,10 +80,11 @@ pub(crate) fn unmerged(directory: &Path) -> String {
 
 fn line(process: &ProcessReport) -> String {
     let name = printable(process.name.as_deref().unwrap_or("(no name)"));
-    let (events, threads) = (
+    let (events, row) = (
         plural(process.events, "event"),
-        plural(process.threads as u64, "thread"),
+        if process.tracks { "track" } else { "thread" },
     );
+    let threads = plural(process.threads as u64, row);
     format!("{name:<28} pid {:<8} {events:>14}, {threads}", process.pid)
 }
 
@@ -189,6 +190,7 @@ mod tests {
             pid: 42,
             output_pid: 1,
             host: None,
+            tracks: false,
             main: false,
             threads: 1,
             events,

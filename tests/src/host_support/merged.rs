@@ -44,6 +44,11 @@ impl Merged {
         Merged { events, report }
     }
 
+    /// All events of the trace.
+    pub fn events(&self) -> &[Value] {
+        &self.events
+    }
+
     fn host_spans(&self) -> impl Iterator<Item = &Value> {
         self.events
             .iter()

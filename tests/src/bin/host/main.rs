@@ -20,6 +20,7 @@ mod sandbox;
 mod script;
 mod stack;
 mod switched;
+mod tracks;
 mod work;
 
 use options::Options;
@@ -57,6 +58,7 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["oversized"] => odd::oversized(),
         ["panicking"] => odd::panicking(),
         ["many-sites-then-killed"] => odd::many_sites_then_killed(),
+        ["tracks", name, count, ending] => tracks::launches(name, number(count), ending),
         ["library", path, count] => work::library(path, number(count)),
         ["steady", threads] => switched::steady(number(threads)),
         ["script"] => return Some(script::run()),

@@ -1,0 +1,75 @@
+//! Lines of events that stand elsewhere than on the calling thread: on a virtual lane or a track.
+
+/// Where and when an event stands.
+pub(crate) struct Place {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    pub(crate) ts_ns: u64,
+    /// Duration for `X`.
+    pub(crate) duration_ns: Option<u64>,
+}
+
+/// Makes a line: `middle` is text between the time and the names, `names` reads `"name":"…","cat":"…"`, `args` are JSON without the braces.
+pub(crate) fn line(phase: u8, place: &Place, middle: &[u8], names: &[u8], args: &[u8]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(128 + middle.len() + names.len() + args.len());
+    line.extend_from_slice(b"{\"ph\":\"");
+    line.push(phase);
+    line.extend_from_slice(b"\",\"pid\":");
+    number(&mut line, place.pid.into());
+    line.extend_from_slice(b",\"tid\":");
+    number(&mut line, place.tid.into());
+    line.extend_from_slice(b",\"ts\":");
+    micros(&mut line, place.ts_ns);
+    if let Some(duration_ns) = place.duration_ns {
+        line.extend_from_slice(b",\"dur\":");
+        micros(&mut line, duration_ns);
+    }
+    line.extend_from_slice(middle);
+    line.push(b',');
+    line.extend_from_slice(names);
+    if !args.is_empty() {
+        line.extend_from_slice(b",\"args\":{");
+        line.extend_from_slice(args);
+        line.push(b'}');
+    }
+    line.extend_from_slice(b"}\n");
+    line
+}
+
+fn number(line: &mut Vec<u8>, number: u64) {
+    line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+fn micros(line: &mut Vec<u8>, ns: u64) {
+    number(line, ns / 1000);
+    let part = u32::try_from(ns % 1000).unwrap_or(0);
+    line.push(b'.');
+    for digit in [part / 100, part / 10 % 10, part % 10] {
+        line.push(b'0' + u8::try_from(digit).unwrap_or(0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_stand_in_the_order_of_the_format() {
+        let place = |duration_ns| Place {
+            pid: 7,
+            tid: 8,
+            ts_ns: 1_002_003,
+            duration_ns,
+        };
+        let text = |line: Vec<u8>| String::from_utf8(line).unwrap();
+        let names = br#""name":"a","cat":"b""#;
+        assert_eq!(
+            text(line(b'X', &place(Some(40)), b"", names, br#""m":1"#)),
+            "{\"ph\":\"X\",\"pid\":7,\"tid\":8,\"ts\":1002.003,\"dur\":0.040,\"name\":\"a\",\"cat\":\"b\",\"args\":{\"m\":1}}\n"
+        );
+        assert_eq!(
+            text(line(b'i', &place(None), br#","s":"t""#, names, b"")),
+            "{\"ph\":\"i\",\"pid\":7,\"tid\":8,\"ts\":1002.003,\"s\":\"t\",\"name\":\"a\",\"cat\":\"b\"}\n"
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! Tracks: rows of the trace for what happens on no thread of this process, such as the streams of a device.
+//!
+//! The merge shows the tracks of one [`TrackProcess`] as a process of its own, named after both. In the fragment a track is a tid that a
+//! `sa_track` record describes.
+
+use std::sync::{Mutex, atomic::Ordering};
+
+use crate::config::Level;
+use crate::event::{FlowId, FlowPhase, flow_middle};
+use crate::format::{Metadata, TRACK_BASE, TRACK_RECORD, TrackRecord};
+use crate::line::{Place, line};
+use crate::process::{self, Process};
+use crate::seat;
+use crate::span::write_name;
+use crate::value::Args;
+use crate::wait;
+
+/// Most tracks of a process.
+const MAX_TRACKS: usize = 1 << 16;
+
+/// The group of rows that a track belongs to, shown as a process of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrackProcess<'a> {
+    /// Its name, such as `Ascend Hardware NPU 3`; the merge adds the name of the process that recorded it.
+    pub name: &'a str,
+    /// A short label beside the name, such as `NPU 3`.
+    pub label: &'a str,
+    /// Where it stands among its like: the lowest comes first, all of them below the processes.
+    pub sort_index: u32,
+}
+
+/// A row of the trace. Copies are the same row; in a forked child it takes nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Track {
+    process: &'static Process,
+    tid: u32,
+}
+
+/// The tracks of a process, in the order of their tids.
+#[derive(Debug, Default)]
+pub(crate) struct Tracks(Mutex<Vec<TrackRecord>>);
+
+impl Tracks {
+    /// The tid of a track, and whether it is new; `None` when there are too many.
+    fn number(&self, record: &TrackRecord) -> Option<(u32, bool)> {
+        let mut known = wait::lock(&self.0)?;
+        let at = known.iter().position(|one| one == record);
+        let (at, new) = (at.unwrap_or(known.len()), at.is_none());
+        if at >= MAX_TRACKS {
+            return None;
+        }
+        if new {
+            known.push(record.clone());
+        }
+        Some((TRACK_BASE + u32::try_from(at).ok()?, new))
+    }
+
+    /// The records of all tracks, as lines. Nobody is waited for: who is adding a track is about to record it.
+    pub(crate) fn lines(&self, pid: u32) -> Vec<u8> {
+        let known = wait::try_lock(&self.0);
+        let known = known.iter().flat_map(|known| known.iter());
+        known
+            .zip(TRACK_BASE..)
+            .flat_map(|(record, tid)| record_line(pid, tid, record))
+            .collect()
+    }
+}
+
+impl Track {
+    /// The track `thread` of a group of this process; the same names give the same track. `None` while nothing is recorded.
+    pub(crate) fn new(group: &TrackProcess<'_>, thread: &str) -> Option<Track> {
+        let process = process::current()?;
+        let record = TrackRecord {
+            process: seat::cut_name(group.name).to_owned(),
+            label: seat::cut_name(group.label).to_owned(),
+            sort_index: group.sort_index,
+            thread: seat::cut_name(thread).to_owned(),
+        };
+        let (tid, new) = process.tracks.number(&record)?;
+        if new {
+            process.tell(&record_line(process.pid, tid, &record));
+        }
+        Some(Track { process, tid })
+    }
+
+    /// Records a span that has ended. Times are as [`now_ns`](crate::now_ns) counts.
+    pub fn duration(
+        self,
+        level: Level,
+        category: &str,
+        name: &str,
+        start_ns: u64,
+        dur_ns: u64,
+        args: &Args,
+    ) {
+        let times = (start_ns, Some(dur_ns));
+        self.write(level, b'X', times, b"", (category, name), args);
+    }
+
+    /// Records an instant.
+    pub fn instant(self, level: Level, category: &str, name: &str, ts_ns: u64, args: &Args) {
+        let middle = br#","s":"t""#;
+        self.write(level, b'i', (ts_ns, None), middle, (category, name), args);
+    }
+
+    /// Records counters, one series for each argument. The viewer shows them under the track's process, told apart by name.
+    pub fn counter(self, level: Level, name: &str, ts_ns: u64, series: &Args) {
+        self.write(level, b'C', (ts_ns, None), b"", ("counter", name), series);
+    }
+
+    /// Records an event of a flow; it binds to the span that `ts_ns` falls into on this track.
+    pub fn flow(
+        self,
+        level: Level,
+        phase: FlowPhase,
+        category: &str,
+        name: &str,
+        id: FlowId,
+        ts_ns: u64,
+    ) {
+        let (letter, middle) = flow_middle(phase, id);
+        let (times, names) = ((ts_ns, None), (category, name));
+        self.write(level, letter, times, middle.as_bytes(), names, &Args::new());
+    }
+
+    fn write(
+        self,
+        level: Level,
+        phase: u8,
+        (ts_ns, duration_ns): (u64, Option<u64>),
+        middle: &[u8],
+        (category, name): (&str, &str),
+        args: &Args,
+    ) {
+        if !process::wants(level) || self.process.alive.load(Ordering::Relaxed) == 0 {
+            return; // in the child of a fork the track is the parent's
+        }
+        let mut names = Vec::with_capacity(64);
+        write_name(&mut names, category, name);
+        let place = Place {
+            pid: self.process.pid,
+            tid: self.tid,
+            ts_ns,
+            duration_ns,
+        };
+        let line = line(phase, &place, middle, &names, args.text());
+        seat::with(|_, writer| writer.pen.append(&line, None));
+    }
+}
+
+fn record_line(pid: u32, tid: u32, record: &TrackRecord) -> Vec<u8> {
+    let mut metadata = Metadata::new(pid, TRACK_RECORD, record);
+    metadata.tid = tid;
+    let mut line = serde_json::to_vec(&metadata).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
