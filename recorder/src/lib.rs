@@ -54,6 +54,8 @@ pub mod format;
 mod fragment;
 mod held;
 mod helper;
+#[doc(hidden)]
+pub mod host;
 mod identity;
 mod lanes;
 mod line;

@@ -106,6 +106,11 @@ impl Recorder {
         Track::new(group, thread)
     }
 
+    /// The row of one of this process's threads, by the kernel's id, for what another thread tells of it. `None` where nothing can be recorded.
+    pub fn thread_track(self, tid: u32) -> Option<Track> {
+        Track::of_thread(tid)
+    }
+
     /// Records an instant whose name is not known at the call site.
     pub fn instant(self, level: Level, category: &str, name: &str, args: &Args) {
         event::instant(level, category, name, args);

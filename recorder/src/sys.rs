@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static SAID: AtomicBool = AtomicBool::new(false);
 
 /// Writes one line to stderr, once in the life of a process, if stderr takes it at once; later calls do nothing.
-pub(crate) fn warn_once(text: &str) {
+pub fn warn_once(text: &str) {
     if SAID.swap(true, Ordering::Relaxed) {
         return;
     }
@@ -46,7 +46,7 @@ pub(crate) fn barrier_everywhere() {
 }
 
 /// Eight random bytes, for nonces and run ids.
-pub(crate) fn random() -> u64 {
+pub fn random() -> u64 {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer is valid for its length.
     let got =
@@ -59,13 +59,13 @@ pub(crate) fn random() -> u64 {
 }
 
 /// Runs `at_exit` when the process exits the ordinary way.
-pub(crate) fn run_at_exit(at_exit: extern "C" fn()) {
+pub fn run_at_exit(at_exit: extern "C" fn()) {
     // SAFETY: the function is a static one that never unwinds.
     unsafe { libc::atexit(at_exit) };
 }
 
 /// Runs `in_child` in the child of every `fork`.
-pub(crate) fn run_after_fork(in_child: unsafe extern "C" fn()) {
+pub fn run_after_fork(in_child: unsafe extern "C" fn()) {
     // SAFETY: the function is a static one; it only makes async-signal-safe calls.
     unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
 }

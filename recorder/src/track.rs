@@ -83,7 +83,13 @@ impl Track {
         Some(Track { process, tid })
     }
 
-    /// Records a span that has ended. Times are as [`now_ns`](crate::now_ns) counts.
+    /// The row of a thread of this process.
+    pub(crate) fn of_thread(tid: u32) -> Option<Track> {
+        let process = process::current()?;
+        Some(Track { process, tid })
+    }
+
+    /// Records a span that has ended; also one that had begun when recording was switched off. Times are as [`now_ns`](crate::now_ns) counts.
     pub fn duration(
         self,
         level: Level,
@@ -132,7 +138,8 @@ impl Track {
         (category, name): (&str, &str),
         args: &Args,
     ) {
-        if !process::wants(level) || self.process.alive.load(Ordering::Relaxed) == 0 {
+        let is_wanted = process::wants(level) || process::stopped_since(ts_ns);
+        if !is_wanted || self.process.alive.load(Ordering::Relaxed) == 0 {
             return; // in the child of a fork the track is the parent's
         }
         let mut names = Vec::with_capacity(64);

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The kernel's id of the calling thread.
-pub(crate) fn tid() -> u32 {
+pub fn tid() -> u32 {
     // SAFETY: gettid takes nothing and cannot fail.
     let tid = unsafe { libc::syscall(libc::SYS_gettid) };
     u32::try_from(tid).unwrap_or(0)
@@ -20,7 +20,11 @@ pub(crate) fn name() -> String {
 }
 
 /// Starts a thread with every signal blocked, so that the host's handlers never run on it.
-pub(crate) fn spawn_quiet(
+///
+/// # Errors
+///
+/// What the operating system says when it starts no thread.
+pub fn spawn_quiet(
     name: &str,
     run: impl FnOnce() + Send + 'static,
 ) -> io::Result<std::thread::Thread> {

@@ -1,0 +1,269 @@
+//! The device's clock on the host's axis, with bounds that hold: interval arithmetic over readings, no averages.
+//!
+//! Each reading says that at one device time the host's clock stood between two values. Two readings bound the drift, all of them together bound
+//! the host time of any other device time. Readings that contradict each other mean that a clock was set: what was known is forgotten.
+
+use std::collections::VecDeque;
+
+/// More than a clock drifts by itself: 500 ns in each ms.
+const MAX_DRIFT: f64 = 500e-6;
+/// By how much the drift itself changes while a reading is kept (temperature).
+const WANDER: f64 = 0.1e-6;
+/// Readings that are kept.
+const KEPT: usize = 24;
+/// A reading is kept if the last one kept is so much older ...
+const SPACING_NS: f64 = 500e6;
+/// ... or while so few are kept, so much older.
+const FEW: usize = 8;
+const FIRST_SPACING_NS: f64 = 10e6;
+
+/// At `device_ns` the host's clock stood between `low_ns` and `high_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reading {
+    pub(crate) device_ns: i64,
+    pub(crate) low_ns: i64,
+    pub(crate) high_ns: i64,
+}
+
+/// A host time and how far off it can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    pub(crate) low_ns: i64,
+    pub(crate) high_ns: i64,
+}
+
+/// A reading relative to the first one.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    device: f64,
+    low: f64,
+    high: f64,
+}
+
+/// What is known of a device's clock.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceClock {
+    /// Device and host time from which all others are counted.
+    origin: Option<(i64, i64)>,
+    kept: VecDeque<Kept>,
+    drift: (f64, f64),
+}
+
+/// A clock was set: what was placed by the readings before may be anywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ClockWasSet;
+
+impl DeviceClock {
+    pub(crate) fn new() -> DeviceClock {
+        DeviceClock {
+            origin: None,
+            kept: VecDeque::new(),
+            drift: (-MAX_DRIFT, MAX_DRIFT),
+        }
+    }
+
+    /// Takes a reading into account.
+    pub(crate) fn add(&mut self, reading: Reading) -> Result<(), ClockWasSet> {
+        let Some((device, host)) = self.origin else {
+            self.begin(reading);
+            return Ok(());
+        };
+        let kept = Kept {
+            device: (reading.device_ns - device) as f64,
+            low: ((reading.low_ns - host) - (reading.device_ns - device)) as f64,
+            high: ((reading.high_ns - host) - (reading.device_ns - device)) as f64,
+        };
+        let (low, high) = self.offset(kept.device);
+        if kept.low > high || kept.high < low {
+            self.begin(reading);
+            return Err(ClockWasSet);
+        }
+        if !self.is_due(&kept) {
+            return Ok(());
+        }
+        self.kept.push_back(kept);
+        if self.kept.len() > KEPT {
+            self.kept.pop_front();
+        }
+        self.drift = self.drift_bounds();
+        if self.drift.0 > self.drift.1 {
+            self.begin(reading);
+            return Err(ClockWasSet);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, reading: Reading) {
+        let half = (reading.high_ns - reading.low_ns) / 2;
+        self.origin = Some((reading.device_ns, reading.low_ns + half));
+        self.drift = (-MAX_DRIFT, MAX_DRIFT);
+        let half = half as f64 + 1.0;
+        self.kept.clear();
+        self.kept.push_back(Kept {
+            device: 0.0,
+            low: -half,
+            high: half,
+        });
+    }
+
+    /// Whether the reading says more than those kept: it comes later, or is much surer than the last one.
+    fn is_due(&mut self, reading: &Kept) -> bool {
+        let spacing = if self.kept.len() < FEW {
+            FIRST_SPACING_NS
+        } else {
+            SPACING_NS
+        };
+        let width = |kept: &Kept| kept.high - kept.low;
+        match self.kept.back() {
+            Some(last) if reading.device - last.device >= spacing => true,
+            Some(last) if width(reading) * 2.0 < width(last) && self.kept.len() > 1 => {
+                self.kept.pop_back();
+                true
+            }
+            _ => self.kept.is_empty(),
+        }
+    }
+
+    /// Between what the drift lies, by every two readings.
+    fn drift_bounds(&self) -> (f64, f64) {
+        let (mut low, mut high) = (-MAX_DRIFT, MAX_DRIFT);
+        for (at, later) in self.kept.iter().enumerate() {
+            for earlier in self.kept.iter().take(at) {
+                let passed = later.device - earlier.device;
+                if passed < FIRST_SPACING_NS {
+                    continue;
+                }
+                low = low.max((later.low - earlier.high) / passed - WANDER);
+                high = high.min((later.high - earlier.low) / passed + WANDER);
+            }
+        }
+        (low, high)
+    }
+
+    /// Between what the offset lies at a device time.
+    fn offset(&self, device: f64) -> (f64, f64) {
+        let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+        for kept in &self.kept {
+            let passed = device - kept.device;
+            let (one, other) = (self.drift.0 * passed, self.drift.1 * passed);
+            let wander = WANDER * passed.abs();
+            low = low.max(kept.low + one.min(other) - wander);
+            high = high.min(kept.high + one.max(other) + wander);
+        }
+        (low, high)
+    }
+
+    /// The host time of the device times from `device_ns` to `grain_ns` later, one of which is meant.
+    pub(crate) fn host(&self, device_ns: i64, grain_ns: i64) -> Option<Bounds> {
+        let (device, host) = self.origin?;
+        let relative = device_ns - device;
+        let (low, high) = self.offset(relative as f64);
+        let at = host + relative;
+        Some(Bounds {
+            low_ns: at + floor(low),
+            high_ns: at + grain_ns + floor(high) + 1,
+        })
+    }
+
+    /// What a device time of now would be placed between.
+    pub(crate) fn now(&self, host_ns: i64) -> Option<Bounds> {
+        let (device, host) = self.origin?;
+        self.host(device + (host_ns - host), 0)
+    }
+
+    /// The drift in parts per million: the device's clock is slow where it is positive.
+    pub(crate) fn drift_ppm(&self) -> (f64, f64) {
+        (self.drift.0 * 1e6, self.drift.1 * 1e6)
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a conversion of f64 to i64 saturates"
+)]
+fn floor(value: f64) -> i64 {
+    value.floor() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that began `offset` ns after the host's and is `ppm` fast; each read takes up to `slack` ns.
+    struct True {
+        offset: i64,
+        ppm: f64,
+        slack: i64,
+    }
+
+    impl True {
+        fn device(&self, host: i64) -> i64 {
+            (host - self.offset) + floor((host - self.offset) as f64 * self.ppm * 1e-6)
+        }
+
+        fn reading(&self, host: i64) -> Reading {
+            // The reading falls anywhere between the two looks at the host's clock.
+            let before = host.rem_euclid(7) * self.slack / 7;
+            Reading {
+                device_ns: self.device(host),
+                low_ns: host - before,
+                high_ns: host - before + self.slack,
+            }
+        }
+    }
+
+    #[test]
+    fn every_time_lies_within_its_bounds_and_they_narrow() {
+        let offsets = [0, -7_200_000_000_000, 12 * 3_600_000_000_000];
+        let truths = offsets.iter().flat_map(|offset| {
+            let ppm = [-100.0, 0.0, 100.0].into_iter();
+            ppm.map(|ppm| True {
+                offset: *offset,
+                ppm,
+                slack: 4_000,
+            })
+        });
+        for truth in truths {
+            let mut clock = DeviceClock::new();
+            let begin = 20 * 3_600_000_000_000;
+            let mut widest_late = 0;
+            for step in 0..6000 {
+                let now = begin + step * 100_000_000; // ten minutes
+                clock.add(truth.reading(now)).expect("no contradiction");
+                for ago in [0, 5_000_000, 90_000_000] {
+                    let bounds = clock.host(truth.device(now - ago), 1).unwrap();
+                    assert!(bounds.low_ns <= now - ago && now - ago <= bounds.high_ns);
+                    if step > 100 {
+                        widest_late = widest_late.max(bounds.high_ns - bounds.low_ns);
+                    }
+                }
+            }
+            assert!(widest_late < 8_000, "{widest_late} ns");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_is_noticed_and_learnt_anew() {
+        let mut truth = True {
+            offset: 0,
+            ppm: 50.0,
+            slack: 2_000,
+        };
+        let mut clock = DeviceClock::new();
+        for step in 0..100 {
+            clock
+                .add(truth.reading(step * 100_000_000))
+                .expect("no contradiction");
+        }
+        truth.offset = 300_000;
+        let now = 100 * 100_000_000;
+        assert_eq!(clock.add(truth.reading(now)), Err(ClockWasSet));
+        let bounds = clock.host(truth.device(now), 1).unwrap();
+        assert!(bounds.low_ns <= now && now <= bounds.high_ns);
+    }
+
+    #[test]
+    fn nothing_is_placed_before_the_first_reading() {
+        assert_eq!(DeviceClock::new().host(5, 1), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! Environment → [`Config`]. Comes in: a lookup function; goes out: data. The recorder's variables are its own; these are those about devices.
+
+use std::ffi::OsString;
+
+/// Which device runtime times launches.
+pub(crate) const DEVICE: &str = "SA_PROFILE_DEVICE";
+/// One eager launch in so many is timed where launches are intercepted.
+pub(crate) const SAMPLE: &str = "SA_PROFILE_DEVICE_SAMPLE";
+
+const DEVICE_WORDS: &str = "auto, ascend, sim, off";
+const DEFAULT_SAMPLE: u32 = 64;
+
+/// Which device runtime times launches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// The vendor's if it is there.
+    #[default]
+    Auto,
+    /// The vendor's.
+    Ascend,
+    /// The simulated one, which nothing but its name chooses.
+    Sim,
+    /// None: host spans alone.
+    Off,
+}
+
+/// What the environment asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Config {
+    pub(crate) choice: Choice,
+    pub(crate) sample: u32,
+    /// What was not understood.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Config {
+    pub(crate) fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Config {
+        let mut warnings = Vec::new();
+        let text = |name: &str| {
+            let value = lookup(name)?.to_string_lossy().trim().to_owned();
+            (!value.is_empty()).then_some(value)
+        };
+        let choice = text(DEVICE).map_or(Choice::Auto, |word| {
+            choice(&word).unwrap_or_else(|| {
+                warnings.push(format!(
+                    "{DEVICE}: expected one of {DEVICE_WORDS}, found {word:?}; using auto"
+                ));
+                Choice::Auto
+            })
+        });
+        let sample = text(SAMPLE).map_or(DEFAULT_SAMPLE, |word| {
+            let number = word.parse().ok().filter(|number| *number > 0);
+            number.unwrap_or_else(|| {
+                warnings.push(format!(
+                    "{SAMPLE}: expected a number from 1 up, found {word:?}; using {DEFAULT_SAMPLE}"
+                ));
+                DEFAULT_SAMPLE
+            })
+        });
+        Config {
+            choice,
+            sample,
+            warnings,
+        }
+    }
+}
+
+fn choice(word: &str) -> Option<Choice> {
+    Some(match word.to_ascii_lowercase().as_str() {
+        "auto" => Choice::Auto,
+        "ascend" => Choice::Ascend,
+        "sim" => Choice::Sim,
+        "off" => Choice::Off,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(device: &str, sample: &str) -> (Choice, u32, usize) {
+        let config = Config::from_lookup(|name| match name {
+            DEVICE => Some(device.into()),
+            SAMPLE => Some(sample.into()),
+            _ => None,
+        });
+        (config.choice, config.sample, config.warnings.len())
+    }
+
+    #[test]
+    fn words_are_trimmed_and_unknown_ones_are_told() {
+        assert_eq!(of("", ""), (Choice::Auto, 64, 0));
+        assert_eq!(of(" SIM ", "1"), (Choice::Sim, 1, 0));
+        assert_eq!(of("off", "1000"), (Choice::Off, 1000, 0));
+        assert_eq!(of("npu", "0"), (Choice::Auto, 64, 2));
+        assert_eq!(of("ascend", "-1"), (Choice::Ascend, 64, 1));
+    }
+}

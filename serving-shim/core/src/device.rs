@@ -1,0 +1,223 @@
+//! A device as the launching threads see it: pairs, what is under way, whether it can still be used. Its work is done by one thread of its own.
+
+use crate::launch::Pending;
+use crate::pool::Pool;
+use crate::resolver::Resolver;
+use crate::runtime::{Code, DeviceRuntime, Stream};
+use crate::shim::{Shim, tell};
+use sa_recorder::{Args, host, now_ns};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Thread;
+use std::time::Duration;
+
+const OPEN: u8 = 0;
+/// It was reset; it may be set again.
+const RESET: u8 = 1;
+/// A call failed after which none can succeed.
+const LOST: u8 = 2;
+
+/// How long a reset, an exit or the end of a stream waits for launches that are about to end.
+const LAST_WAIT_NS: u64 = 50_000_000;
+/// Between two looks at what is under way: at first, and while nothing ends.
+const SHORT_SLEEP: Duration = Duration::from_micros(200);
+const LONG_SLEEP: Duration = Duration::from_millis(2);
+const IDLE_SLEEP: Duration = Duration::from_secs(1);
+
+/// A device of this process.
+#[derive(Debug)]
+pub(crate) struct Device {
+    pub(crate) pool: Pool,
+    user: i32,
+    state: AtomicU8,
+    incoming: Mutex<Vec<Pending>>,
+    /// Held by whoever looks at the events.
+    resolver: Mutex<Resolver>,
+    thread: OnceLock<Option<Thread>>,
+    sleeps: AtomicBool,
+    ending: AtomicBool,
+    ended: AtomicBool,
+}
+
+impl Device {
+    pub(crate) fn new(runtime: &'static dyn DeviceRuntime, user: i32) -> Device {
+        Device {
+            pool: Pool::default(),
+            user,
+            state: AtomicU8::new(OPEN),
+            incoming: Mutex::default(),
+            resolver: Mutex::new(Resolver::new(runtime, user)),
+            thread: OnceLock::new(),
+            sleeps: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the program counts it as `user`.
+    pub(crate) fn is(&self, user: i32) -> bool {
+        self.user == user
+    }
+
+    /// Whether nothing can be timed on it. A device that was reset opens again with the next launch, which had to set it first.
+    pub(crate) fn is_closed(&self) -> bool {
+        match self.state.load(Ordering::Acquire) {
+            OPEN => false,
+            RESET => {
+                self.state.store(OPEN, Ordering::Release);
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// Takes over a launch whose end is in the stream.
+    pub(crate) fn push(&'static self, shim: &'static Shim, pending: Pending) {
+        lock(&self.incoming).push(pending);
+        let start = || host::spawn_quiet("sa-device", move || self.run(shim)).ok();
+        let thread = self.thread.get_or_init(start);
+        if self.sleeps.swap(false, Ordering::AcqRel)
+            && let Some(thread) = thread
+        {
+            thread.unpark();
+        }
+    }
+
+    /// A call of the runtime failed.
+    pub(crate) fn noticed(&self, shim: &Shim, code: Code) {
+        if shim.runtime().is_lost(code) && self.state.swap(LOST, Ordering::AcqRel) != LOST {
+            let name = shim.runtime().code_name(code).unwrap_or("unknown");
+            let args = Args::new().with("device", self.user).with("code", code);
+            tell("device_lost", &args.with("error", name));
+        }
+    }
+
+    fn run(&'static self, shim: &'static Shim) {
+        let mut nap = SHORT_SLEEP;
+        while !self.ending.load(Ordering::Acquire) {
+            let mut resolver = lock(&self.resolver);
+            let done = self.pass(shim, &mut resolver);
+            let is_idle = resolver.is_idle();
+            drop(resolver);
+            nap = match done {
+                0 => (nap * 2).min(LONG_SLEEP),
+                _ => SHORT_SLEEP,
+            };
+            if is_idle {
+                self.sleeps.store(true, Ordering::Release);
+                if lock(&self.incoming).is_empty() {
+                    std::thread::park_timeout(IDLE_SLEEP);
+                }
+                self.sleeps.store(false, Ordering::Release);
+            } else {
+                std::thread::park_timeout(nap);
+            }
+        }
+        self.finish(shim, &mut lock(&self.resolver));
+        self.ended.store(true, Ordering::Release);
+    }
+
+    /// Looks once at what is under way; how many launches had ended.
+    fn pass(&self, shim: &'static Shim, resolver: &mut Resolver) -> usize {
+        resolver.take(std::mem::take(&mut *lock(&self.incoming)));
+        if self.state.load(Ordering::Acquire) == LOST {
+            resolver.give_up(shim);
+            self.pool.forget();
+            return 0;
+        }
+        if shim.gate.is_closed() {
+            shim.gate.ask_again(shim.runtime());
+            return 0;
+        }
+        resolver.pass(shim, self)
+    }
+
+    /// Looks until nothing is under way, or until it takes too long.
+    fn finish(&self, shim: &'static Shim, resolver: &mut Resolver) {
+        let end = now_ns() + LAST_WAIT_NS;
+        loop {
+            self.pass(shim, resolver);
+            if resolver.is_idle() || now_ns() > end {
+                return resolver.tell_counts(shim);
+            }
+            std::thread::sleep(SHORT_SLEEP);
+        }
+    }
+
+    /// The process ends: the thread looks a last time, for nothing may be asked once the runtime has taken itself down.
+    pub(crate) fn end(&self, _: &Shim) {
+        self.ending.store(true, Ordering::Release);
+        if let Some(Some(thread)) = self.thread.get() {
+            thread.unpark();
+            let end = now_ns() + 2 * LAST_WAIT_NS;
+            while !self.ended.load(Ordering::Acquire) && now_ns() < end {
+                std::thread::sleep(SHORT_SLEEP);
+            }
+        }
+    }
+
+    /// The device is about to be reset, by the calling thread or with the runtime as a whole: everything of ours on it goes.
+    pub(crate) fn close(&self, shim: &'static Shim) {
+        self.with_context_kept(shim, |resolver| {
+            self.finish(shim, resolver);
+            resolver.drop_all(shim, self);
+            self.pool.clear(shim.runtime());
+        });
+        let reset = self
+            .state
+            .compare_exchange(OPEN, RESET, Ordering::AcqRel, Ordering::Acquire);
+        let _ = reset; // a lost device stays lost
+    }
+
+    /// A stream is about to be destroyed.
+    pub(crate) fn drop_stream(&self, shim: &'static Shim, stream: Stream) {
+        let Ok(id) = shim.runtime().stream_id(stream) else {
+            return;
+        };
+        self.with_context_kept(shim, |resolver| {
+            self.pass(shim, resolver);
+            resolver.drop_row(shim, self, id);
+        });
+    }
+
+    /// Does the thread's work on the calling one, which has its own context after it.
+    fn with_context_kept(&self, shim: &'static Shim, work: impl FnOnce(&mut Resolver)) {
+        let runtime = shim.runtime();
+        let context = runtime.context();
+        let mut resolver = lock(&self.resolver);
+        resolver.forget_context();
+        work(&mut resolver);
+        resolver.forget_context();
+        drop(resolver);
+        if let Ok(context) = context {
+            let _ = runtime.enter(context); // it was the thread's own
+        }
+    }
+
+    /// Waits until what was launched before has its slices, `patience` at most; whether it has.
+    pub(crate) fn flush(&self, patience: Duration) -> bool {
+        let end = now_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
+        loop {
+            let is_idle = lock(&self.incoming).is_empty() && lock(&self.resolver).is_idle();
+            if is_idle || self.thread.get().is_none() {
+                return true;
+            }
+            if now_ns() > end {
+                return false;
+            }
+            std::thread::sleep(SHORT_SLEEP);
+        }
+    }
+
+    /// Waits until the thread asks nothing of the device: a capture begins.
+    pub(crate) fn quiesce(&self) {
+        let end = now_ns() + LAST_WAIT_NS;
+        while self.resolver.try_lock().is_err() && now_ns() < end {
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,103 @@
+//! While anything is being captured into a graph nothing may be put into a stream and nothing asked of an event: the gate is closed.
+//!
+//! It learns of captures from hooks and from asking each stream at its launches, and of their ends from hooks and from asking again, since either may come
+//! about behind the hooks' back.
+
+use crate::runtime::{Context, DeviceRuntime, Graph, Stream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// A stream that is being captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Capture {
+    stream: Stream,
+    context: Option<Context>,
+    graph: Graph,
+}
+
+/// The gate.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    closed: AtomicBool,
+    captures: Mutex<Vec<Capture>>,
+}
+
+impl Gate {
+    /// Whether something is being captured.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// A stream is being captured.
+    pub(crate) fn close(&self, stream: Stream, context: Option<Context>, graph: Graph) {
+        self.change(|captures| {
+            match captures.iter_mut().find(|capture| capture.stream == stream) {
+                Some(capture) if graph != Graph(0) => capture.graph = graph,
+                Some(_) => {}
+                None => captures.push(Capture {
+                    stream,
+                    context,
+                    graph,
+                }),
+            }
+        });
+    }
+
+    /// The capture of a stream has ended; the graph that it was known by.
+    pub(crate) fn open(&self, stream: Stream) -> Option<Graph> {
+        self.change(|captures| {
+            let at = captures
+                .iter()
+                .position(|capture| capture.stream == stream)?;
+            Some(captures.swap_remove(at).graph)
+        })
+    }
+
+    /// The graph that is being captured, if it is one alone.
+    pub(crate) fn only_graph(&self) -> Option<Graph> {
+        self.change(|captures| {
+            let first = captures.first()?.graph;
+            let alone = captures.iter().all(|capture| capture.graph == first);
+            alone.then_some(first)
+        })
+    }
+
+    /// Asks each stream whether it is still being captured. The calling thread is given the contexts.
+    pub(crate) fn ask_again(&self, runtime: &dyn DeviceRuntime) {
+        let captures = self.change(|captures| captures.clone());
+        for capture in captures {
+            let entered = capture
+                .context
+                .map_or(Ok(()), |context| runtime.enter(context));
+            if entered.is_ok() && runtime.capture(capture.stream) == Ok(None) {
+                self.open(capture.stream);
+            }
+        }
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Vec<Capture>) -> T) -> T {
+        let mut captures = self.captures.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut captures);
+        self.closed.store(!captures.is_empty(), Ordering::Release);
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_opens_when_the_last_capture_ends() {
+        let gate = Gate::default();
+        gate.close(Stream(1), None, Graph(0));
+        gate.close(Stream(2), None, Graph(7));
+        gate.close(Stream(1), None, Graph(7));
+        assert_eq!(gate.only_graph(), Some(Graph(7)));
+        assert_eq!(gate.open(Stream(1)), Some(Graph(7)));
+        assert!(gate.is_closed());
+        assert_eq!(gate.open(Stream(3)), None);
+        gate.open(Stream(2));
+        assert!(!gate.is_closed());
+    }
+}

@@ -1,0 +1,129 @@
+//! What an interposer tells of the calls it sees.
+
+use crate::counts::count;
+use crate::launch::{Description, Kind, Launch, Name};
+use crate::runtime::{Graph, Stream};
+use crate::shim::Shim;
+use sa_recorder::{Level, Recorder};
+use std::ffi::c_void;
+use std::sync::atomic::Ordering;
+
+/// Whether launches are recorded now: one load.
+#[inline]
+pub fn active() -> bool {
+    Recorder::get().includes(Level::Kernel)
+}
+
+/// What is known of an intercepted launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// What is launched.
+    pub kind: Kind,
+    /// The stream; null for the context's default one.
+    pub stream: *mut c_void,
+    /// Blocks; 0 for none.
+    pub grid: u32,
+    /// Bytes moved; 0 for none.
+    pub bytes: u64,
+}
+
+/// A launch is about to be made. `None` if it is not recorded: recording is off, or it is one of the eager launches that sampling leaves out. `name` is
+/// asked for only where it is needed.
+pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
+    if !active() {
+        return None;
+    }
+    let shim = Shim::get()?;
+    shim.hooked.store(true, Ordering::Relaxed);
+    let describe = |name| Description {
+        kind: seen.kind,
+        name,
+        stream: Stream(seen.stream as usize),
+        grid: seen.grid,
+        bytes: seen.bytes,
+    };
+    // Each kernel of a capture is noted, for it is the only time that it is launched.
+    let sampled = if !seen.kind.is_eager() || shim.gate.is_closed() {
+        Some(1)
+    } else {
+        shim.samples()
+    };
+    match sampled {
+        Some(stands_for) => Some(Launch::open(shim, describe(name()), stands_for)),
+        None => {
+            count(&shim.counts.not_sampled);
+            None
+        }
+    }
+}
+
+/// A stream is about to be captured.
+pub fn capture_begin(stream: *mut c_void) {
+    if let Some(shim) = Shim::existing() {
+        let context = shim.runtime().context().ok();
+        shim.gate.close(Stream(stream as usize), context, Graph(0));
+        shim.devices().for_each(crate::device::Device::quiesce);
+    }
+}
+
+/// The capture of a stream has ended and made a graph; a null one if it failed.
+pub fn capture_end(stream: *mut c_void, graph: *mut c_void) {
+    if let Some(shim) = Shim::existing()
+        && let Some(known_as) = shim.gate.open(Stream(stream as usize))
+        && !graph.is_null()
+    {
+        shim.graphs.rename(known_as, Graph(graph as usize));
+    }
+}
+
+/// A graph is about to be destroyed.
+pub fn graph_destroyed(graph: *mut c_void) {
+    if let Some(shim) = Shim::existing() {
+        shim.graphs.forget(Graph(graph as usize));
+    }
+}
+
+/// A stream is about to be destroyed.
+pub fn stream_destroyed(stream: *mut c_void) {
+    if let Some(shim) = Shim::existing()
+        && let Ok(device) = shim.runtime().device()
+        && let Some(device) = shim.devices().find(|one| one.is(device))
+    {
+        device.drop_stream(shim, Stream(stream as usize));
+    }
+}
+
+/// A device is about to be reset.
+pub fn before_reset(device: i32) {
+    if let Some(shim) = Shim::existing()
+        && let Some(device) = shim.devices().find(|one| one.is(device))
+    {
+        device.close(shim);
+    }
+}
+
+/// The runtime is about to be taken down.
+pub fn before_finalize() {
+    if let Some(shim) = Shim::existing() {
+        shim.devices().for_each(|device| device.close(shim));
+    }
+}
+
+/// Another profiler was started.
+pub fn profiler_started(name: &str) {
+    if let Some(shim) = Shim::get() {
+        shim.pause(name);
+    }
+}
+
+/// It was stopped.
+pub fn profiler_stopped(name: &str) {
+    if let Some(shim) = Shim::existing() {
+        shim.resume(name);
+    }
+}
+
+/// The name that the runtime has for a kernel's function handle.
+pub fn function_name(function: *mut c_void) -> Option<String> {
+    Shim::get()?.runtime().function_name(function as usize)
+}

@@ -1,0 +1,320 @@
+//! A launch on the host: what the caller says of it, the event pair around it, its host span.
+
+use crate::counts::count;
+use crate::device::Device;
+use crate::pool::{NoPair, Pair};
+use crate::runtime::{Context, Graph, Stream};
+use crate::shim::{Refusal, Shim};
+use sa_recorder::{Args, Level, Recorder, SpanGuard, Value, now_ns};
+use std::sync::atomic::AtomicU64;
+
+/// What is launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A kernel.
+    Kernel,
+    /// An operator that the runtime makes kernels of.
+    Operator,
+    /// A model that was compiled beforehand.
+    Model,
+    /// A captured graph, replayed as a whole.
+    Graph(Graph),
+    /// A collective.
+    Collective,
+    /// A copy.
+    Memcpy,
+}
+
+impl Kind {
+    /// The category of its spans.
+    pub(crate) fn category(self) -> &'static str {
+        match self {
+            Kind::Kernel | Kind::Operator => "kernel",
+            Kind::Model => "model",
+            Kind::Graph(_) => "graph",
+            Kind::Collective => "comm",
+            Kind::Memcpy => "memcpy",
+        }
+    }
+
+    /// Whether it is launched so often that a part is enough.
+    pub(crate) fn is_eager(self) -> bool {
+        matches!(self, Kind::Kernel | Kind::Operator | Kind::Memcpy)
+    }
+}
+
+/// What a launch is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Name {
+    /// As the trace shows it.
+    pub shown: String,
+    /// As the runtime has it, if that is something else.
+    pub raw: Option<String>,
+}
+
+impl From<&str> for Name {
+    fn from(shown: &str) -> Name {
+        Name {
+            shown: shown.to_owned(),
+            raw: None,
+        }
+    }
+}
+
+/// What is known of a launch before it is made.
+#[derive(Clone, Debug)]
+pub(crate) struct Description {
+    pub(crate) kind: Kind,
+    pub(crate) name: Name,
+    pub(crate) stream: Stream,
+    /// Blocks; 0 for none.
+    pub(crate) grid: u32,
+    /// Bytes moved; 0 for none.
+    pub(crate) bytes: u64,
+}
+
+/// A launch under way on the calling thread. Without [`Launch::end`] it counts as failed.
+#[derive(Debug)]
+#[must_use = "a launch ends when its outcome is told"]
+pub struct Launch(Option<Open>);
+
+#[derive(Debug)]
+struct Open {
+    shim: &'static Shim,
+    span: SpanGuard,
+    armed: Option<Armed>,
+    description: Description,
+    args: Args,
+    id: u64,
+    began_ns: u64,
+    /// Launches that this one stands for.
+    stands_for: u32,
+}
+
+/// A pair whose start is in the stream.
+#[derive(Debug)]
+struct Armed {
+    device: &'static Device,
+    context: Context,
+    stream_id: i32,
+    pair: Pair,
+    asked_ns: u64,
+}
+
+/// A launch whose end is in the stream.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) description: Description,
+    pub(crate) args: Args,
+    pub(crate) id: u64,
+    pub(crate) context: Context,
+    pub(crate) stream_id: i32,
+    pub(crate) pair: Pair,
+    /// The thread that launched.
+    pub(crate) tid: u32,
+    pub(crate) asked_ns: u64,
+    pub(crate) began_ns: u64,
+    pub(crate) returned_ns: u64,
+    pub(crate) host_limited: bool,
+    pub(crate) stands_for: u32,
+}
+
+impl Launch {
+    /// A launch that is not recorded.
+    pub(crate) const fn off() -> Launch {
+        Launch(None)
+    }
+
+    /// Begins a launch of a kernel into a stream, which must be one of the calling thread's context; a null stream is its default one.
+    ///
+    /// Nothing happens unless the level `kernel` is recorded. `grid` is the number of blocks, 0 for unknown.
+    pub fn begin(stream: *mut std::ffi::c_void, name: &str, grid: u32) -> Launch {
+        if !Recorder::get().includes(Level::Kernel) {
+            return Launch::off();
+        }
+        let description = Description {
+            kind: Kind::Kernel,
+            name: name.into(),
+            stream: Stream(stream as usize),
+            grid,
+            bytes: 0,
+        };
+        Shim::get().map_or(Launch::off(), |shim| Launch::open(shim, description, 1))
+    }
+
+    pub(crate) fn open(shim: &'static Shim, description: Description, stands_for: u32) -> Launch {
+        let armed = arm(shim, &description);
+        let category = description.kind.category();
+        let mut span = Recorder::get().span(Level::Kernel, category, &description.name.shown);
+        let began_ns = now_ns();
+        let id = shim.next_id();
+        describe(&mut span, &description, id);
+        let armed = match armed {
+            Ok(armed) => {
+                span.arg("stream", armed.stream_id);
+                Some(armed)
+            }
+            Err(refusal) => {
+                count(refusal.counter(&shim.counts));
+                span.arg("not_timed", refusal.word());
+                None
+            }
+        };
+        Launch(Some(Open {
+            shim,
+            span,
+            armed,
+            description,
+            args: Args::new(),
+            id,
+            began_ns,
+            stands_for,
+        }))
+    }
+
+    /// Adds an argument to the span on the host and the slice on the device.
+    pub fn arg(&mut self, key: &str, value: impl Value) {
+        if let Some(open) = &mut self.0 {
+            open.span.arg(key, &value);
+            open.args.push(key, &value);
+        }
+    }
+
+    /// Whether it is recorded: worth computing costly arguments for.
+    pub fn is_recording(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Tells what the launch returned: 0 if it is in the stream now, else the runtime's code. That launch is shown on the host alone.
+    pub fn end(mut self, code: i32) {
+        if let Some(open) = self.0.take() {
+            open.end(code);
+        }
+    }
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        if let Some(open) = self.0.take() {
+            open.fail();
+        }
+    }
+}
+
+impl Open {
+    fn end(mut self, code: i32) {
+        if code != 0 {
+            self.span.arg("error", code);
+            return self.fail();
+        }
+        let returned_ns = now_ns();
+        drop(self.span);
+        let Some(armed) = self.armed else {
+            return;
+        };
+        let runtime = self.shim.runtime();
+        let pair = armed.pair;
+        let host_limited = runtime.is_complete(pair.start) == Ok(true);
+        if let Err(code) = runtime.record(pair.end, self.description.stream) {
+            count(&self.shim.counts.refused);
+            armed.device.noticed(self.shim, code);
+            return armed.device.pool.destroy(&pair, runtime);
+        }
+        armed.device.push(
+            self.shim,
+            Pending {
+                description: self.description,
+                args: self.args,
+                id: self.id,
+                context: armed.context,
+                stream_id: armed.stream_id,
+                pair,
+                tid: sa_recorder::host::tid(),
+                asked_ns: armed.asked_ns,
+                began_ns: self.began_ns,
+                returned_ns,
+                host_limited,
+                stands_for: self.stands_for,
+            },
+        );
+    }
+
+    fn fail(self) {
+        count(&self.shim.counts.failed);
+        if let Some(armed) = self.armed {
+            // The stream still reaches the start: the event cannot be used again before, so it goes.
+            armed.device.pool.destroy(&armed.pair, self.shim.runtime());
+        }
+    }
+}
+
+fn describe(span: &mut SpanGuard, description: &Description, id: u64) {
+    span.arg("launch", id);
+    if let Some(raw) = &description.name.raw {
+        span.arg("kernel", raw);
+    }
+    if description.grid > 0 {
+        span.arg("grid", description.grid);
+    }
+    if description.bytes > 0 {
+        span.arg("bytes", description.bytes);
+    }
+}
+
+/// Puts the start of a pair into the stream, if that is safe now.
+fn arm(shim: &'static Shim, description: &Description) -> Result<Armed, Refusal> {
+    let runtime = shim.timing_runtime()?;
+    let stream = description.stream;
+    shim.look_for_capture(stream, description)?;
+    let user = runtime.device().map_err(|_| Refusal::NoDevice)?;
+    let device = shim.device(user).ok_or(Refusal::NoDevice)?;
+    if device.is_closed() {
+        return Err(Refusal::NoDevice);
+    }
+    let refused = |code| {
+        device.noticed(shim, code);
+        Refusal::Refused
+    };
+    let context = runtime.context().map_err(refused)?;
+    let stream_id = runtime.stream_id(stream).map_err(refused)?;
+    let pair = device.pool.take(runtime).map_err(|why| match why {
+        NoPair::AllInUse => Refusal::NoPair,
+        NoPair::Refused(code) => refused(code),
+    })?;
+    let asked_ns = now_ns();
+    if let Err(code) = runtime.record(pair.start, stream) {
+        device.pool.destroy(&pair, runtime);
+        return Err(refused(code));
+    }
+    Ok(Armed {
+        device,
+        context,
+        stream_id,
+        pair,
+        asked_ns,
+    })
+}
+
+impl Refusal {
+    fn word(self) -> &'static str {
+        match self {
+            Refusal::Captured => "captured",
+            Refusal::CaptureUnknown => "capture_unknown",
+            Refusal::Paused => "paused",
+            Refusal::NoPair => "no_pair",
+            Refusal::NoDevice => "no_device",
+            Refusal::Refused => "refused",
+        }
+    }
+
+    fn counter(self, counts: &crate::counts::Counts) -> &AtomicU64 {
+        match self {
+            Refusal::Captured => &counts.captured,
+            Refusal::CaptureUnknown => &counts.capture_unknown,
+            Refusal::Paused => &counts.paused,
+            Refusal::NoPair => &counts.no_pair,
+            Refusal::NoDevice => &counts.no_device,
+            Refusal::Refused => &counts.refused,
+        }
+    }
+}

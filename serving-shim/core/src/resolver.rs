@@ -1,0 +1,283 @@
+//! What a device's thread does: asks which launches have ended, reads their times, places them, writes their slices.
+
+use crate::clock::{ClockWasSet, DeviceClock};
+use crate::counts::count;
+use crate::device::Device;
+use crate::launch::Pending;
+use crate::place::{Rejection, Times, place};
+use crate::row::Row;
+use crate::runtime::{Code, Context, DeviceRuntime};
+use crate::shim::{Shim, tell};
+use crate::sounding::Sounding;
+use crate::track::{DeviceGroup, write_slice};
+use sa_recorder::{Args, Level, Recorder, now_ns};
+
+/// Between two readings of the clock that cost the device something.
+const SOUNDING_NS: u64 = 250_000_000;
+/// ... the first few.
+const FIRST_SOUNDING_NS: u64 = 10_000_000;
+const FIRST_SOUNDINGS: u32 = 8;
+/// Between two records of the counts and of the clock.
+const TELL_NS: u64 = 1_000_000_000;
+
+/// The state of a device's thread.
+#[derive(Debug)]
+pub(crate) struct Resolver {
+    runtime: &'static dyn DeviceRuntime,
+    user: i32,
+    group: DeviceGroup,
+    clock: DeviceClock,
+    sounding: Sounding,
+    sounded_ns: u64,
+    soundings: u32,
+    rows: Vec<Row>,
+    context: Option<Context>,
+    told_ns: u64,
+    told: u64,
+}
+
+/// A launch that has ended, with its times if the runtime gave them.
+struct Ended {
+    row: usize,
+    pending: Pending,
+    times: Result<Times, Code>,
+}
+
+impl std::fmt::Debug for dyn DeviceRuntime {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str("DeviceRuntime")
+    }
+}
+
+impl Resolver {
+    pub(crate) fn new(runtime: &'static dyn DeviceRuntime, user: i32) -> Resolver {
+        let physical = runtime.physical_device(user).unwrap_or(user);
+        Resolver {
+            runtime,
+            user,
+            group: DeviceGroup::new(physical, runtime.is_simulated()),
+            clock: DeviceClock::new(),
+            sounding: Sounding::Untried,
+            sounded_ns: 0,
+            soundings: 0,
+            rows: Vec::new(),
+            context: None,
+            told_ns: 0,
+            told: 0,
+        }
+    }
+
+    /// Takes over launches.
+    pub(crate) fn take(&mut self, incoming: Vec<Pending>) {
+        for pending in incoming {
+            let id = pending.stream_id;
+            let at = self.rows.iter().position(|row| row.stream_id == id);
+            let at = at.unwrap_or_else(|| {
+                self.rows.push(Row::new(id));
+                self.rows.len() - 1
+            });
+            self.rows[at].pending.push_back(pending);
+        }
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.rows.iter().all(|row| row.pending.is_empty())
+    }
+
+    /// The calling thread may have another context than the one this last entered.
+    pub(crate) fn forget_context(&mut self) {
+        self.context = None;
+    }
+
+    /// Looks once; how many launches had ended.
+    pub(crate) fn pass(&mut self, shim: &'static Shim, device: &Device) -> usize {
+        self.tell_outstanding();
+        let ended = self.collect(shim, device);
+        let number = ended.len();
+        // After the times: what lies between two readings that agree was not moved by a clock that was set.
+        let clock = self.sound(number > 0);
+        for ended in ended {
+            self.resolve(shim, device, ended, clock);
+        }
+        if number > 0 {
+            self.tell_outstanding();
+        }
+        if now_ns().saturating_sub(self.told_ns) > TELL_NS {
+            self.tell_counts(shim);
+        }
+        number
+    }
+
+    /// The launches that have ended, by row in the order of the stream.
+    fn collect(&mut self, shim: &'static Shim, device: &Device) -> Vec<Ended> {
+        let mut ended = Vec::new();
+        for at in 0..self.rows.len() {
+            while let Some(front) = self.rows[at].pending.front() {
+                let (context, end) = (front.context, front.pair.end);
+                let state = self
+                    .enter(context)
+                    .and_then(|()| self.runtime.is_complete(end));
+                if state == Ok(false) {
+                    break;
+                }
+                let Some(pending) = self.rows[at].pending.pop_front() else {
+                    break;
+                };
+                let times = state.and_then(|_| self.times(&pending));
+                if let Err(code) = times {
+                    device.noticed(shim, code);
+                }
+                ended.push(Ended {
+                    row: at,
+                    pending,
+                    times,
+                });
+            }
+        }
+        ended
+    }
+
+    fn enter(&mut self, context: Context) -> Result<(), Code> {
+        if self.context != Some(context) {
+            self.runtime.enter(context)?;
+            self.context = Some(context);
+        }
+        Ok(())
+    }
+
+    fn times(&self, pending: &Pending) -> Result<Times, Code> {
+        let (seen_ns, pair) = (now_ns(), &pending.pair);
+        Ok(Times {
+            asked_ns: pending.asked_ns,
+            seen_ns,
+            start: self.runtime.timestamp(pair.start)?,
+            end: self.runtime.timestamp(pair.end)?,
+            elapsed_ns: self.runtime.elapsed_ns(pair.start, pair.end)?,
+        })
+    }
+
+    /// Reads the clock, where that is free or due.
+    fn sound(&mut self, wanted: bool) -> Result<(), ClockWasSet> {
+        let interval = if self.soundings < FIRST_SOUNDINGS {
+            FIRST_SOUNDING_NS
+        } else {
+            SOUNDING_NS
+        };
+        let is_due = now_ns().saturating_sub(self.sounded_ns) > interval;
+        if !wanted || !is_due && !self.sounding.is_free() {
+            return Ok(());
+        }
+        let Some(reading) = self.sounding.read(self.runtime, self.user) else {
+            return Ok(());
+        };
+        self.sounded_ns = now_ns();
+        self.soundings = self.soundings.saturating_add(1);
+        self.clock.add(reading).inspect_err(|_| {
+            tell("device_clock_set", &Args::new().with("device", self.user));
+        })
+    }
+
+    fn resolve(
+        &mut self,
+        shim: &'static Shim,
+        device: &Device,
+        ended: Ended,
+        clock: Result<(), ClockWasSet>,
+    ) {
+        let Ended {
+            row,
+            mut pending,
+            times,
+        } = ended;
+        let counts = &shim.counts;
+        let Ok(times) = times else {
+            count(&counts.rejected_error);
+            return device.pool.destroy(&pending.pair, self.runtime);
+        };
+        let row = &mut self.rows[row];
+        if !pending.pair.took(&times) {
+            count(&counts.rejected_stale);
+        } else if clock.is_err() {
+            count(&counts.rejected_clock_set);
+        } else {
+            match place(&self.clock, &times, row.end_ns) {
+                Ok(placed) => {
+                    row.end_ns = placed.start_ns + placed.dur_ns;
+                    write_slice(shim, &self.group, row, &pending, &placed);
+                    count(&counts.timed);
+                }
+                Err(Rejection::Impossible) => count(&counts.rejected_impossible),
+                Err(Rejection::Reversed) => count(&counts.rejected_reversed),
+                Err(Rejection::NoClock) => count(&counts.rejected_no_clock),
+            }
+        }
+        device.pool.give_back(pending.pair);
+    }
+
+    /// Forgets what is under way without a call: the device is lost.
+    pub(crate) fn give_up(&mut self, shim: &Shim) {
+        for _ in self.rows.drain(..).flat_map(|row| row.pending) {
+            count(&shim.counts.unresolved);
+        }
+        self.sounding = Sounding::Impossible;
+    }
+
+    /// Drops what is under way, and everything of ours on the device.
+    pub(crate) fn drop_all(&mut self, shim: &'static Shim, device: &Device) {
+        let ids: Vec<i32> = self.rows.iter().map(|row| row.stream_id).collect();
+        ids.into_iter()
+            .for_each(|id| self.drop_row(shim, device, id));
+        self.sounding.end(self.runtime);
+        self.clock = DeviceClock::new();
+        self.soundings = 0;
+        self.tell_counts(shim);
+    }
+
+    /// Drops what is under way in a stream.
+    pub(crate) fn drop_row(&mut self, shim: &'static Shim, device: &Device, id: i32) {
+        let Some(at) = self.rows.iter().position(|row| row.stream_id == id) else {
+            return;
+        };
+        for pending in std::mem::take(&mut self.rows[at].pending) {
+            count(&shim.counts.unresolved);
+            device.pool.destroy(&pending.pair, self.runtime);
+        }
+    }
+
+    /// How many launches are under way in each stream, where that changed.
+    fn tell_outstanding(&mut self) {
+        let now = now_ns();
+        for row in &mut self.rows {
+            row.tell_outstanding(&self.group, now);
+        }
+    }
+
+    /// What became of the launches so far, and how well the clock is known.
+    pub(crate) fn tell_counts(&mut self, shim: &Shim) {
+        let now = now_ns();
+        self.told_ns = now;
+        let (series, sum) = shim.counts.series();
+        if sum == self.told {
+            return;
+        }
+        self.told = sum;
+        let recorder = Recorder::get();
+        if let Some(thread) = recorder.thread_track(sa_recorder::host::tid()) {
+            thread.counter(Level::Kernel, "launches", now, &series);
+        }
+        let device_now = i64::try_from(now).ok().and_then(|now| self.clock.now(now));
+        let Some((track, bounds)) = self.group.track("clock").zip(device_now) else {
+            return;
+        };
+        let half_us = (bounds.high_ns - bounds.low_ns) as f64 / 2e3;
+        let series = Args::new().with("us", half_us);
+        track.counter(Level::Kernel, "clock uncertainty", now, &series);
+        let (low, high) = self.clock.drift_ppm();
+        let args = Args::new()
+            .with("read_by", self.sounding.method())
+            .with("uncertainty_us", half_us)
+            .with("drift_ppm", [low, high]);
+        track.instant(Level::Kernel, "device", "clock", now, &args);
+    }
+}

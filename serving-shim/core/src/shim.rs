@@ -1,0 +1,223 @@
+//! The process's own: which runtime times launches, its devices, the gate, what is paused.
+
+use crate::ascend::AscendRuntime;
+use crate::config::{Choice, Config};
+use crate::counts::Counts;
+use crate::device::Device;
+use crate::gate::Gate;
+use crate::graphs::Graphs;
+use crate::launch::{Description, Kind};
+use crate::runtime::{DeviceRuntime, Graph, Stream};
+use sa_recorder::{Args, Level, Recorder, host};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// Most devices of a process.
+const MAX_DEVICES: usize = 64;
+
+/// Why a launch is not timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Captured,
+    CaptureUnknown,
+    Paused,
+    NoPair,
+    NoDevice,
+    Refused,
+}
+
+/// What times the launches of this process.
+pub(crate) struct Shim {
+    runtime: &'static dyn DeviceRuntime,
+    /// Whether there is a runtime to time with.
+    present: bool,
+    devices: [OnceLock<Device>; MAX_DEVICES],
+    pub(crate) gate: Gate,
+    pub(crate) graphs: Graphs,
+    pub(crate) counts: Counts,
+    /// Other profilers that have been started.
+    profilers: AtomicUsize,
+    /// Whether captures are told by hooks, so that one that cannot be asked for is not missed.
+    pub(crate) hooked: AtomicBool,
+    ids: AtomicU64,
+    /// Upper half of the ids in flows: two libraries with a shim each count by themselves.
+    salt: u64,
+    pub(crate) sample: u32,
+    eager: AtomicU64,
+}
+
+static SHIM: OnceLock<Shim> = OnceLock::new();
+/// In the child of a fork the runtime, its threads and ours are gone.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+impl std::fmt::Debug for Shim {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("Shim")
+            .field("present", &self.present)
+            .finish_non_exhaustive()
+    }
+}
+
+extern "C" fn after_fork() {
+    FORKED.store(true, Ordering::Relaxed);
+}
+
+extern "C" fn at_exit() {
+    if let Some(shim) = Shim::existing() {
+        shim.devices().for_each(|device| device.end(shim));
+    }
+}
+
+impl Shim {
+    /// The shim of this process; made at the first call. `None` in the child of a fork of a process that had one.
+    pub(crate) fn get() -> Option<&'static Shim> {
+        let shim = SHIM.get_or_init(|| {
+            let config = Config::from_lookup(|name| std::env::var_os(name));
+            let shim = Shim::of(&config);
+            host::run_after_fork(after_fork);
+            host::run_at_exit(at_exit);
+            shim
+        });
+        (!FORKED.load(Ordering::Relaxed)).then_some(shim)
+    }
+
+    /// The shim, if there is one already.
+    pub(crate) fn existing() -> Option<&'static Shim> {
+        SHIM.get().filter(|_| !FORKED.load(Ordering::Relaxed))
+    }
+
+    fn of(config: &Config) -> Shim {
+        config
+            .warnings
+            .iter()
+            .for_each(|warning| host::warn_once(warning));
+        let found = match config.choice {
+            Choice::Off => Ok(None),
+            Choice::Sim => AscendRuntime::simulator().map(Some),
+            Choice::Auto | Choice::Ascend => AscendRuntime::vendor().map(Some),
+        };
+        let found = found.unwrap_or_else(|error| {
+            host::warn_once(&format!("launches are recorded on the host alone: {error}"));
+            None
+        });
+        match found {
+            Some(runtime) => Shim::with(Box::leak(Box::new(runtime)), true, config.sample),
+            None => Shim::with(&crate::absent::Absent, false, config.sample),
+        }
+    }
+
+    fn with(runtime: &'static dyn DeviceRuntime, present: bool, sample: u32) -> Shim {
+        Shim {
+            runtime,
+            present,
+            devices: [const { OnceLock::new() }; MAX_DEVICES],
+            gate: Gate::default(),
+            graphs: Graphs::default(),
+            counts: Counts::default(),
+            profilers: AtomicUsize::new(0),
+            hooked: AtomicBool::new(false),
+            ids: AtomicU64::new(1),
+            salt: host::random() << 40,
+            sample,
+            eager: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn runtime(&self) -> &'static dyn DeviceRuntime {
+        self.runtime
+    }
+
+    /// The runtime, if launches are to be timed now.
+    pub(crate) fn timing_runtime(&self) -> Result<&'static dyn DeviceRuntime, Refusal> {
+        if !self.present {
+            return Err(Refusal::NoDevice);
+        }
+        if self.profilers.load(Ordering::Relaxed) > 0 {
+            return Err(Refusal::Paused);
+        }
+        Ok(self.runtime)
+    }
+
+    /// The device that the program counts as `user`; made at the first call.
+    pub(crate) fn device(&'static self, user: i32) -> Option<&'static Device> {
+        let place = self.devices.get(usize::try_from(user).ok()?)?;
+        Some(place.get_or_init(|| Device::new(self.runtime, user)))
+    }
+
+    /// The devices in use.
+    pub(crate) fn devices(&'static self) -> impl Iterator<Item = &'static Device> {
+        self.devices.iter().filter_map(OnceLock::get)
+    }
+
+    pub(crate) fn next_id(&self) -> u64 {
+        self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The id of the flow of a launch.
+    pub(crate) fn flow_id(&self, launch: u64) -> u64 {
+        self.salt | launch & ((1 << 40) - 1)
+    }
+
+    /// Whether the next eager launch is one of those that are timed, and for how many it stands.
+    pub(crate) fn samples(&self) -> Option<u32> {
+        if self.sample == 1 || Recorder::get().includes(Level::Verbose) {
+            return Some(1);
+        }
+        let number = self.eager.fetch_add(1, Ordering::Relaxed);
+        number
+            .is_multiple_of(self.sample.into())
+            .then_some(self.sample)
+    }
+
+    /// Refuses while anything is being captured, and asks whether this stream is. What is launched into a captured stream becomes part of its graph.
+    pub(crate) fn look_for_capture(
+        &self,
+        stream: Stream,
+        description: &Description,
+    ) -> Result<(), Refusal> {
+        match self.runtime.capture(stream) {
+            Ok(Some(graph)) => {
+                self.gate.close(stream, self.runtime.context().ok(), graph);
+                self.note_captured(graph, description);
+                Err(Refusal::Captured)
+            }
+            Ok(None) if self.gate.is_closed() => Err(Refusal::Captured),
+            Ok(None) => Ok(()),
+            Err(_) if self.gate.is_closed() => {
+                if let Some(graph) = self.gate.only_graph() {
+                    self.note_captured(graph, description);
+                }
+                Err(Refusal::Captured)
+            }
+            Err(_) if self.hooked.load(Ordering::Relaxed) => Ok(()),
+            Err(_) => Err(Refusal::CaptureUnknown),
+        }
+    }
+
+    fn note_captured(&self, graph: Graph, description: &Description) {
+        if description.kind != Kind::Memcpy {
+            self.graphs.add(graph, &description.name.shown);
+        }
+    }
+
+    /// Another profiler was started: while one is at work nothing of ours stands in the streams.
+    pub(crate) fn pause(&self, reason: &str) {
+        if self.profilers.fetch_add(1, Ordering::Relaxed) == 0 {
+            tell("device_timing_paused", &Args::new().with("by", reason));
+        }
+    }
+
+    /// It was stopped.
+    pub(crate) fn resume(&self, reason: &str) {
+        let one_less = |count: usize| count.checked_sub(1);
+        let order = Ordering::Relaxed;
+        if self.profilers.fetch_update(order, order, one_less) == Ok(1) {
+            tell("device_timing_resumed", &Args::new().with("by", reason));
+        }
+    }
+}
+
+/// Tells of the timing itself, as an instant.
+pub(crate) fn tell(name: &str, args: &Args) {
+    Recorder::get().instant(Level::Kernel, "sa_profile", name, args);
+}
