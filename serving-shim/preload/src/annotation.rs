@@ -1,0 +1,94 @@
+//! What a program marks by itself through mstx: ranges become spans on lanes of their own, marks become instants.
+//!
+//! The calls go on to the vendor's library where it is loaded. Where it is not, or hands out no ids since no tool of the vendor's listens, ids of our own take their place while
+//! something is recorded; they never reach the vendor's library.
+
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char, c_void};
+
+use sa_recorder::{Args, Level, Recorder};
+
+use crate::thread::{self, unnoticed};
+use crate::{names, real};
+use ranges::Ranges;
+
+pub(crate) mod domain;
+mod ranges;
+
+const CATEGORY: &str = "mstx";
+
+static RANGES: Ranges = Ranges::new();
+
+/// `mstxMarkA`.
+pub(crate) fn mark(real: Option<impl FnOnce()>, message: *const c_char, stream: *mut c_void) {
+    if let Some(real) = real {
+        real();
+    }
+    if is_recorded() {
+        unnoticed(|| tell_mark(message, stream, None));
+    }
+}
+
+/// `mstxRangeStartA`.
+pub(crate) fn range_start(
+    real: Option<impl FnOnce() -> u64>,
+    message: *const c_char,
+    stream: *mut c_void,
+) -> u64 {
+    let given = real.map_or(0, |real| real());
+    if !is_recorded() {
+        return given;
+    }
+    unnoticed(|| tell_range(given, message, stream, None)).unwrap_or(given)
+}
+
+/// `mstxRangeEnd` and `mstxDomainRangeEnd`.
+pub(crate) fn range_end(real: Option<impl FnOnce()>, id: u64) {
+    if let Some(real) = real.filter(|_| !RANGES.is_our_own(id)) {
+        real();
+    }
+    if thread::is_outside() && RANGES.any() {
+        unnoticed(|| RANGES.end(id));
+    }
+}
+
+/// Whether annotations are recorded.
+fn is_recorded() -> bool {
+    let is_on = || real::is_first_copy() && Recorder::get().includes(Level::E2e);
+    sa_recorder::__wants(Level::E2e) && thread::is_whole() && unnoticed(is_on) == Some(true)
+}
+
+fn tell_mark(message: *const c_char, stream: *mut c_void, domain: Option<&str>) {
+    let mut args = Args::new();
+    if let Some(domain) = domain {
+        args.push("domain", &domain);
+    }
+    if !stream.is_null() {
+        args.push("stream", &format!("{stream:?}"));
+    }
+    Recorder::get().instant(Level::E2e, CATEGORY, &text(message), &args);
+}
+
+/// Begins a range and gives its id: the vendor's, else one of our own.
+fn tell_range(
+    given: u64,
+    message: *const c_char,
+    stream: *mut c_void,
+    domain: Option<&str>,
+) -> u64 {
+    let mut span = Recorder::get().async_span(Level::E2e, CATEGORY, &text(message));
+    if let Some(domain) = domain {
+        span.arg("domain", domain);
+    }
+    if !stream.is_null() {
+        span.arg("stream", format!("{stream:?}"));
+    }
+    RANGES.begin(given, span)
+}
+
+fn text<'a>(message: *const c_char) -> Cow<'a, str> {
+    match names::of_text(message) {
+        names::Name::Text(message) => CStr::to_string_lossy(message),
+        _ => Cow::Borrowed("(no message)"),
+    }
+}

@@ -1,0 +1,155 @@
+//! Annotations of a domain: a name that groups them. Where the vendor's library gives no handle, one of our own stands for it and never goes there.
+
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use super::{is_recorded, tell_mark, tell_range};
+use crate::names::{self, Name};
+use crate::thread::unnoticed;
+
+/// Most domains.
+const MAX_DOMAINS: usize = 1024;
+
+#[derive(Debug)]
+struct Domain {
+    /// The vendor's handle; null for one of our own, whose handle is this record's address.
+    given: AtomicPtr<c_void>,
+    name: AtomicPtr<c_char>,
+}
+
+static DOMAINS: [Domain; MAX_DOMAINS] = [const {
+    Domain {
+        given: AtomicPtr::new(ptr::null_mut()),
+        name: AtomicPtr::new(ptr::null_mut()),
+    }
+}; MAX_DOMAINS];
+static MADE: AtomicUsize = AtomicUsize::new(0);
+
+/// `mstxDomainCreateA`.
+pub(crate) fn create(
+    real: Option<impl FnOnce() -> *mut c_void>,
+    name: *const c_char,
+) -> *mut c_void {
+    let given = real.map_or(ptr::null_mut(), |real| real());
+    if !is_recorded() {
+        return given;
+    }
+    unnoticed(|| remember(given, name)).unwrap_or(given)
+}
+
+/// `mstxDomainDestroy`. The name is kept: what it marked may still be open.
+pub(crate) fn destroy(real: Option<impl FnOnce()>, domain: *mut c_void) {
+    if let Some(real) = real.filter(|_| !is_our_own(domain)) {
+        real();
+    }
+}
+
+/// `mstxDomainMarkA`.
+pub(crate) fn mark(
+    real: Option<impl FnOnce()>,
+    domain: *mut c_void,
+    message: *const c_char,
+    stream: *mut c_void,
+) {
+    if let Some(real) = real.filter(|_| !is_our_own(domain)) {
+        real();
+    }
+    if is_recorded() {
+        unnoticed(|| tell_mark(message, stream, name_of(domain).as_deref()));
+    }
+}
+
+/// `mstxDomainRangeStartA`.
+pub(crate) fn range_start(
+    real: Option<impl FnOnce() -> u64>,
+    domain: *mut c_void,
+    message: *const c_char,
+    stream: *mut c_void,
+) -> u64 {
+    let real = real.filter(|_| !is_our_own(domain));
+    let given = real.map_or(0, |real| real());
+    if !is_recorded() {
+        return given;
+    }
+    unnoticed(|| tell_range(given, message, stream, name_of(domain).as_deref())).unwrap_or(given)
+}
+
+/// Remembers a domain's name, and gives its handle: the vendor's, else one of our own.
+fn remember(given: *mut c_void, name: *const c_char) -> *mut c_void {
+    let Name::Text(name) = names::of_text(name) else {
+        return given;
+    };
+    if let Some(known) = find(given, name) {
+        return handle_of(known);
+    }
+    let Some(domain) = DOMAINS.get(MADE.fetch_add(1, Ordering::Relaxed)) else {
+        MADE.store(MAX_DOMAINS, Ordering::Relaxed);
+        return given;
+    };
+    domain.given.store(given, Ordering::Relaxed);
+    domain
+        .name
+        .store(CString::from(name).into_raw(), Ordering::Release);
+    handle_of(domain)
+}
+
+/// The newest record of a handle and name: a handle that the vendor gives again may be another domain's.
+fn find(given: *mut c_void, name: &CStr) -> Option<&'static Domain> {
+    let mut known = DOMAINS.iter().rev();
+    known.find(|domain| {
+        domain.given.load(Ordering::Relaxed) == given && name_in(domain) == Some(name)
+    })
+}
+
+fn handle_of(domain: &'static Domain) -> *mut c_void {
+    let given = domain.given.load(Ordering::Relaxed);
+    if given.is_null() {
+        ptr::from_ref(domain).cast_mut().cast()
+    } else {
+        given
+    }
+}
+
+fn is_our_own(handle: *mut c_void) -> bool {
+    DOMAINS.as_ptr_range().contains(&handle.cast_const().cast())
+}
+
+fn name_of(handle: *mut c_void) -> Option<String> {
+    let mut named = DOMAINS.iter().rev().filter(|domain| {
+        let given = domain.given.load(Ordering::Relaxed);
+        given == handle && !given.is_null() || ptr::eq(*domain, handle.cast())
+    });
+    let name = named.find_map(name_in)?;
+    Some(name.to_string_lossy().into_owned())
+}
+
+fn name_in(domain: &'static Domain) -> Option<&'static CStr> {
+    let name = domain.name.load(Ordering::Acquire);
+    // SAFETY: not null, it came from `CString::into_raw` and is never freed.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn domains_without_the_vendors_handle_get_one_of_our_own() {
+        let vendors = ptr::without_provenance_mut(0xd0);
+        assert_eq!(remember(vendors, c"comm".as_ptr()), vendors);
+        let ours = remember(ptr::null_mut(), c"own".as_ptr());
+        assert!(is_our_own(ours) && !is_our_own(vendors) && !is_our_own(ptr::null_mut()));
+        assert_eq!(
+            remember(ptr::null_mut(), c"own".as_ptr()),
+            ours,
+            "the same again"
+        );
+        assert_eq!(name_of(vendors).as_deref(), Some("comm"));
+        assert_eq!(name_of(ours).as_deref(), Some("own"));
+        assert_eq!(name_of(ptr::null_mut()), None);
+        assert_eq!(remember(vendors, c"another".as_ptr()), vendors);
+        assert_eq!(name_of(vendors).as_deref(), Some("another"));
+        assert_eq!(remember(vendors, ptr::null()), vendors);
+    }
+}

@@ -1,0 +1,118 @@
+//! What happens around a call: who is told, in which order, and that the real function is called exactly once whatever becomes of our part.
+
+use crate::names::Name;
+use crate::observe::{self, Seen, Wait};
+use crate::real;
+use crate::thread::{self, unnoticed};
+
+/// A call of the host's.
+#[derive(Debug)]
+pub(crate) struct Call<F> {
+    /// The function's name.
+    pub(crate) name: &'static str,
+    /// Calls the real function with the host's arguments, if there is one.
+    pub(crate) real: Option<F>,
+    /// What is returned if there is none.
+    pub(crate) missing: i32,
+}
+
+/// Whether a call is to be recorded: one load while recording is off. The first look starts the recorder, which the host must not notice.
+#[inline(always)]
+fn is_recorded() -> bool {
+    observe::may_be_active()
+        && thread::is_outermost()
+        && unnoticed(|| real::is_first_copy() && observe::active()) == Some(true)
+}
+
+/// Whether somebody is to be told of what happens to a stream, graph or device, recorded or not: what is known of it must stay true for when recording is switched on.
+fn is_told() -> bool {
+    thread::is_whole() && unnoticed(real::is_first_copy) == Some(true)
+}
+
+/// Work given to a device. A call that is refused is often tried again: it counts as failed, and its span has the error.
+#[inline(always)]
+pub(crate) fn launch<'a>(
+    call: Call<impl FnOnce() -> i32>,
+    what: impl FnOnce() -> Seen,
+    name: impl FnOnce() -> Name<'a>,
+) -> i32 {
+    let Some(real) = call.real else {
+        return call.missing;
+    };
+    if !is_recorded() {
+        return real();
+    }
+    let _inside = thread::Inside::new();
+    let launch = unnoticed(|| observe::launch(call.name, &what(), name)).flatten();
+    let result = real();
+    if let Some(launch) = launch {
+        unnoticed(|| launch.end(result));
+    }
+    result
+}
+
+/// A call in which the host waits for a device: a span of the calling thread.
+#[inline(always)]
+pub(crate) fn wait(call: Call<impl FnOnce() -> i32>, what: impl FnOnce() -> Wait) -> i32 {
+    let Some(real) = call.real else {
+        return call.missing;
+    };
+    if !is_recorded() {
+        return real();
+    }
+    let _inside = thread::Inside::new();
+    let span = unnoticed(|| observe::wait(call.name, &what()));
+    let result = real();
+    if let Some(span) = span {
+        unnoticed(|| observe::waited(span, result));
+    }
+    result
+}
+
+/// A call before which somebody must know of it.
+#[inline(always)]
+pub(crate) fn tell_before(call: Call<impl FnOnce() -> i32>, what: impl FnOnce()) -> i32 {
+    let Some(real) = call.real else {
+        return call.missing;
+    };
+    if is_told() {
+        unnoticed(what);
+    }
+    real()
+}
+
+/// A call after which somebody must know of it, if it succeeded.
+#[inline(always)]
+pub(crate) fn tell_after(call: Call<impl FnOnce() -> i32>, what: impl FnOnce()) -> i32 {
+    let Some(real) = call.real else {
+        return call.missing;
+    };
+    let result = real();
+    if result == 0 && is_told() {
+        unnoticed(what);
+    }
+    result
+}
+
+/// A call with something to be said before it, and with its result after it.
+#[inline(always)]
+pub(crate) fn tell_around<B, A>(
+    call: Call<impl FnOnce() -> i32>,
+    what: impl FnOnce() -> (B, A),
+) -> i32
+where
+    B: FnOnce(),
+    A: FnOnce(i32),
+{
+    let Some(real) = call.real else {
+        return call.missing;
+    };
+    if !is_told() {
+        return real();
+    }
+    let (before, after) = what();
+    unnoticed(before);
+    let result = real();
+    unnoticed(|| after(result));
+    result
+}

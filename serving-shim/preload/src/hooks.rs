@@ -1,0 +1,211 @@
+//! What is exported, and what each function's call means. The names, arguments and types come from the tables of `ascend-sys`.
+//!
+//! Not exported are functions that some supported CANN lacks (programs ask by `dlsym` whether a function is there, and would find ours), the events, which are the hottest calls, and
+//! memory.
+
+use ascend_sys::types::*;
+use ascend_sys::{
+    for_each_collective, for_each_copy, for_each_graph, for_each_launch, for_each_lifecycle,
+    for_each_model, for_each_mstx, for_each_naming, for_each_profiler, for_each_rt_launch,
+    for_each_rt_naming, for_each_synchronize,
+};
+
+use crate::names::Name;
+use crate::observe::{Kind, Seen, Wait, seen};
+use crate::wrapper::{arg, hooks};
+use crate::{annotation, call, names, observe, traffic};
+
+/// What the vendor's profiler is called in the trace.
+const PROFILER: &str = "aclprof";
+
+/// Capture ends although `aclmdlRICaptureEnd` fails, unless it never concerned this capture: 107029 the stream is not captured, 107038 another thread's capture goes on.
+fn capture_goes_on(result: aclError) -> bool {
+    use ascend_sys::codes;
+    matches!(
+        result,
+        codes::ACL_ERROR_RT_STREAM_NOT_CAPTURED | codes::ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD
+    )
+}
+
+/// The call of one function, recorded. First the table's group, then the function, the call, and its arguments as `[name argument]`.
+macro_rules! observed {
+    (launch $name:ident $call:ident [func $func:ident] [num_blocks $blocks:ident] $($rest:tt)*) => {
+        call::launch(
+            $call,
+            || Seen { grid: $blocks, ..seen(Kind::Kernel, arg!(stream $($rest)*)) },
+            || names::of_handle($func),
+        )
+    };
+    (rt_launch rtFusionLaunch $call:ident $fusion:tt [stream $stream:ident] $args:tt) => {
+        call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
+    };
+    (rt_launch $name:ident $call:ident $($arg:tt)*) => {
+        call::launch(
+            $call,
+            || Seen { grid: arg!(num_blocks $($arg)*), ..seen(Kind::Kernel, arg!(stream $($arg)*)) },
+            || observed!(@name $($arg)*),
+        )
+    };
+    (@name [stub $stub:ident] $($rest:tt)*) => { names::of_stub($stub) };
+    (@name [func $func:ident] $($rest:tt)*) => { names::of_rt_handle($func) };
+    (@name [handle $handle:ident] $($rest:tt)*) => { Name::Unknown };
+    (@name [kind $kind:ident] [op $op:ident] $($rest:tt)*) => { names::of_text($op) };
+    (@name [so_name $so:ident] [kernel_name $kernel:ident] $($rest:tt)*) => { names::of_text($kernel.cast()) };
+    (@name [names $names:ident] $($rest:tt)*) => { names::of_aicpu($names) };
+
+    (graph aclmdlRICaptureBegin $call:ident [stream $stream:ident] $mode:tt) => {
+        call::tell_around($call, || (
+            || observe::capture_begin($stream),
+            |result| if result != 0 {
+                observe::capture_end($stream, std::ptr::null_mut());
+            },
+        ))
+    };
+    (graph aclmdlRICaptureEnd $call:ident [stream $stream:ident] [model $model:ident]) => {
+        call::tell_around($call, || (
+            || (),
+            |result| if !capture_goes_on(result) {
+                observe::capture_end($stream, names::written($model, result));
+            },
+        ))
+    };
+    (graph aclmdlRIExecute $call:ident $model:tt $timeout:tt) => {
+        call::wait($call, || Wait::new("graph"))
+    };
+    (graph aclmdlRIExecuteAsync $call:ident [model $model:ident] [stream $stream:ident]) => {
+        call::launch($call, || seen(observe::replay($model), $stream), || Name::Unknown)
+    };
+    (graph aclmdlRIDestroy $call:ident [model $model:ident]) => {
+        call::tell_before($call, || observe::graph_destroyed($model))
+    };
+
+    (model $name:ident $call:ident [model $model:ident] $input:tt $output:tt [stream $stream:ident] $($rest:tt)*) => {
+        observed!(@model $name $call $stream)
+    };
+    (model aclmdlExecute $call:ident $($arg:tt)*) => {
+        call::wait($call, || Wait::new("model"))
+    };
+    (model $name:ident $call:ident [op $op:ident] $($rest:tt)*) => {
+        call::launch($call, || seen(Kind::Operator, arg!(stream $($rest)*)), || names::of_text($op))
+    };
+    (@model aclmdlExecuteV2 $call:ident $stream:ident) => {
+        call::wait($call, || Wait { stream: Some($stream), ..Wait::new("model") })
+    };
+    (@model $name:ident $call:ident $stream:ident) => {
+        call::launch($call, || seen(Kind::Model, $stream), || Name::Unknown)
+    };
+
+    (copy aclrtMemcpy $call:ident $dst:tt $room:tt $src:tt [count $bytes:ident] $kind:tt) => {
+        call::wait($call, || Wait { bytes: Some($bytes as u64), ..Wait::new("memcpy") })
+    };
+    (copy aclrtMemcpyAsync $call:ident $dst:tt $room:tt $src:tt [count $bytes:ident] $kind:tt [stream $stream:ident]) => {
+        call::launch(
+            $call,
+            || Seen { bytes: $bytes as u64, ..seen(Kind::Memcpy, $stream) },
+            || Name::Unknown,
+        )
+    };
+
+    (collective $name:ident $call:ident $($arg:tt)*) => {
+        call::launch(
+            $call,
+            || Seen {
+                bytes: observed!(@bytes $name $($arg)*),
+                ..seen(Kind::Collective, arg!(stream $($arg)*))
+            },
+            || Name::Unknown,
+        )
+    };
+    (@bytes HcclBarrier $($arg:tt)*) => { 0 };
+    (@bytes HcclAlltoAllV $($arg:tt)*) => { 0 }; // lies in tables, possibly the device's
+    (@bytes HcclAlltoAllVC $($arg:tt)*) => { 0 };
+    (@bytes HcclAlltoAll $send:tt [send_count $count:ident] [send_type $type:ident] $($rest:tt)*) => {
+        traffic::bytes($count, $type)
+    };
+    (@bytes HcclBatchSendRecv [items $items:ident] [item_count $count:ident] $($rest:tt)*) => {
+        traffic::bytes_of_items($items, $count)
+    };
+    (@bytes $name:ident $($arg:tt)*) => {
+        traffic::bytes(arg!(count $($arg)*), arg!(data_type $($arg)*))
+    };
+
+    (naming aclrtBinaryGetFunction $call:ident $binary:tt [name $name:ident] [func $func:ident]) => {
+        call::tell_after($call, || names::learn_handle($func, $name))
+    };
+    (naming aclrtBinaryGetFunctionByEntry $call:ident $binary:tt $entry:tt [func $func:ident]) => {
+        call::tell_after($call, || names::forget_handle($func))
+    };
+    (naming rtFunctionRegister $call:ident $binary:tt [stub $stub:ident] [name $name:ident] $info:tt $mode:tt) => {
+        call::tell_after($call, || names::learn_stub($stub, $name))
+    };
+
+    (lifecycle aclFinalize $call:ident) => {
+        call::tell_before($call, observe::before_finalize)
+    };
+    (lifecycle aclrtSetDevice $call:ident $device:tt) => {
+        call::wait($call, || Wait::new("device"))
+    };
+    (lifecycle $name:ident $call:ident [device $device:ident]) => {
+        call::tell_before($call, || observe::before_reset($device))
+    };
+    (lifecycle $name:ident $call:ident [stream $stream:ident]) => {
+        call::tell_before($call, || observe::stream_destroyed($stream))
+    };
+
+    (synchronize $name:ident $call:ident [stream $stream:ident] $($rest:tt)*) => {
+        call::wait($call, || Wait { stream: Some($stream), ..Wait::new("sync") })
+    };
+    (synchronize $name:ident $call:ident $($arg:tt)*) => {
+        call::wait($call, || Wait::new("sync"))
+    };
+
+    (profiler aclprofStart $call:ident $config:tt) => {
+        call::tell_around($call, || (
+            || observe::profiler_started(PROFILER),
+            |result| if result != 0 {
+                observe::profiler_stopped(PROFILER);
+            },
+        ))
+    };
+    (profiler aclprofStop $call:ident $config:tt) => {
+        call::tell_after($call, || observe::profiler_stopped(PROFILER))
+    };
+
+    (mstx mstxMarkA $call:ident [message $message:ident] [stream $stream:ident]) => {
+        annotation::mark($call.real, $message, $stream)
+    };
+    (mstx mstxRangeStartA $call:ident [message $message:ident] [stream $stream:ident]) => {
+        annotation::range_start($call.real, $message, $stream)
+    };
+    (mstx mstxRangeEnd $call:ident [range $range:ident]) => {
+        annotation::range_end($call.real, $range)
+    };
+    (mstx mstxDomainCreateA $call:ident [name $name:ident]) => {
+        annotation::domain::create($call.real, $name)
+    };
+    (mstx mstxDomainDestroy $call:ident [domain $domain:ident]) => {
+        annotation::domain::destroy($call.real, $domain)
+    };
+    (mstx mstxDomainMarkA $call:ident [domain $domain:ident] [message $message:ident] [stream $stream:ident]) => {
+        annotation::domain::mark($call.real, $domain, $message, $stream)
+    };
+    (mstx mstxDomainRangeStartA $call:ident [domain $domain:ident] [message $message:ident] [stream $stream:ident]) => {
+        annotation::domain::range_start($call.real, $domain, $message, $stream)
+    };
+    (mstx mstxDomainRangeEnd $call:ident $domain:tt [range $range:ident]) => {
+        annotation::range_end($call.real, $range)
+    };
+}
+
+for_each_launch! { hooks, ACL launch }
+for_each_rt_launch! { hooks, RT rt_launch }
+for_each_graph! { hooks, ACL graph }
+for_each_model! { hooks, OPERATOR model }
+for_each_copy! { hooks, ACL copy }
+for_each_collective! { hooks, HCCL collective }
+for_each_naming! { hooks, ACL naming }
+for_each_rt_naming! { hooks, RT naming }
+for_each_lifecycle! { hooks, ACL lifecycle }
+for_each_synchronize! { hooks, ACL synchronize }
+for_each_profiler! { hooks, PROFILER profiler }
+for_each_mstx! { hooks, MSTX mstx }

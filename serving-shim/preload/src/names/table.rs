@@ -1,0 +1,215 @@
+//! Addresses → names: no lock, so that a launch never waits for another one and a fork leaves nothing held. Bounded; what does not fit stays without a name.
+
+use std::ffi::CStr;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use crate::kernel_name::KernelName;
+
+/// Most addresses.
+const PLACES: usize = 1 << 14;
+/// How far from its own place an address may lie.
+const REACH: usize = 64;
+/// Most names that are ever made: an address that is used again and again may get another one each time.
+const MAX_NAMES: u32 = 1 << 16;
+
+/// What is known of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// Its name.
+    Named(&'static KernelName),
+    /// That it has none.
+    Nameless,
+}
+
+#[derive(Debug)]
+struct Place {
+    /// 0 while nobody has taken it; never changes after.
+    address: AtomicUsize,
+    /// Null for one that was forgotten.
+    name: AtomicPtr<KernelName>,
+}
+
+/// Names by address.
+#[derive(Debug)]
+pub(super) struct Table {
+    places: [Place; PLACES],
+    made: AtomicU32,
+}
+
+/// Stands for the name of those that have none.
+static NAMELESS: KernelName = KernelName::EMPTY;
+
+impl Table {
+    /// An empty table.
+    pub(super) const fn new() -> Table {
+        Table {
+            places: [const {
+                Place {
+                    address: AtomicUsize::new(0),
+                    name: AtomicPtr::new(ptr::null_mut()),
+                }
+            }; PLACES],
+            made: AtomicU32::new(0),
+        }
+    }
+
+    /// What is known of an address.
+    pub(super) fn get(&self, address: usize) -> Option<Entry> {
+        let name = self.find(address)?.name.load(Ordering::Acquire);
+        // SAFETY: null, `NAMELESS`, or from `Box::leak`.
+        let name = unsafe { name.as_ref() }?;
+        match ptr::eq(name, &NAMELESS) {
+            true => Some(Entry::Nameless),
+            false => Some(Entry::Named(name)),
+        }
+    }
+
+    /// Names an address, whatever it was called before.
+    pub(super) fn set(&self, address: usize, name: &CStr) {
+        let name = name.to_string_lossy();
+        let known = self.get(address);
+        if matches!(known, Some(Entry::Named(known)) if known.raw == name) {
+            return;
+        }
+        let Some(place) = self.take(address) else {
+            return;
+        };
+        if self.made.fetch_add(1, Ordering::Relaxed) >= MAX_NAMES {
+            self.made.store(MAX_NAMES, Ordering::Relaxed);
+            place.name.store(ptr::null_mut(), Ordering::Release); // rather none than a wrong one
+            return;
+        }
+        // Leaked: a launch on another thread may be using the one before.
+        let name = Box::leak(Box::new(KernelName::new(name.into_owned())));
+        place.name.store(name, Ordering::Release);
+    }
+
+    /// Remembers that an address has no name.
+    pub(super) fn set_nameless(&self, address: usize) {
+        if let Some(place) = self.take(address) {
+            let nameless = ptr::from_ref(&NAMELESS).cast_mut();
+            place.name.store(nameless, Ordering::Release);
+        }
+    }
+
+    /// Forgets what an address was called.
+    pub(super) fn forget(&self, address: usize) {
+        if let Some(place) = self.find(address) {
+            place.name.store(ptr::null_mut(), Ordering::Release);
+        }
+    }
+
+    fn find(&self, address: usize) -> Option<&Place> {
+        if address == 0 {
+            return None;
+        }
+        for place in self.near(address) {
+            match place.address.load(Ordering::Acquire) {
+                0 => return None,
+                taken if taken == address => return Some(place),
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The place of an address, taken now if it has none yet and there is room.
+    fn take(&self, address: usize) -> Option<&Place> {
+        if address == 0 {
+            return None;
+        }
+        self.near(address).find(|place| {
+            let taken =
+                place
+                    .address
+                    .compare_exchange(0, address, Ordering::AcqRel, Ordering::Acquire);
+            taken.is_ok() || taken == Err(address)
+        })
+    }
+
+    /// The places where an address may lie, its own first.
+    fn near(&self, address: usize) -> impl Iterator<Item = &Place> {
+        let hash = (address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let own = usize::try_from(hash).unwrap_or(0) % PLACES;
+        (own..own + REACH).map(|at| &self.places[at % PLACES])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(table: &Table, address: usize) -> Option<&'static str> {
+        match table.get(address)? {
+            Entry::Named(name) => Some(&name.raw),
+            Entry::Nameless => Some("(nameless)"),
+        }
+    }
+
+    #[test]
+    fn an_address_has_the_name_it_was_given_last() {
+        static TABLE: Table = Table::new();
+        assert_eq!(name(&TABLE, 0x10), None);
+        TABLE.set(0x10, c"add");
+        TABLE.set(0x20, c"mul");
+        TABLE.set(0x10, c"add"); // made once
+        assert_eq!(TABLE.made.load(Ordering::Relaxed), 2);
+        TABLE.set(0x10, c"sub");
+        assert_eq!(
+            (name(&TABLE, 0x10), name(&TABLE, 0x20)),
+            (Some("sub"), Some("mul"))
+        );
+        TABLE.forget(0x10);
+        TABLE.forget(0x30);
+        TABLE.set_nameless(0x20);
+        assert_eq!(
+            (name(&TABLE, 0x10), name(&TABLE, 0x20)),
+            (None, Some("(nameless)"))
+        );
+        TABLE.set(0x20, c"mul");
+        assert_eq!(name(&TABLE, 0x20), Some("mul"));
+        TABLE.set(0, c"null");
+        assert_eq!(name(&TABLE, 0), None);
+    }
+
+    #[test]
+    fn a_full_table_takes_no_more_and_keeps_what_it_has() {
+        static TABLE: Table = Table::new();
+        for address in 1..=2 * PLACES {
+            TABLE.set(address * 64, c"kernel");
+        }
+        let named = (1..=2 * PLACES).filter(|address| name(&TABLE, address * 64).is_some());
+        let named = named.count();
+        assert!(named <= PLACES && named > PLACES / 2, "{named}");
+    }
+
+    #[test]
+    fn names_are_not_made_without_end() {
+        static TABLE: Table = Table::new();
+        TABLE.made.store(MAX_NAMES - 1, Ordering::Relaxed);
+        TABLE.set(0x10, c"last");
+        assert_eq!(name(&TABLE, 0x10), Some("last"));
+        TABLE.set(0x10, c"another");
+        TABLE.set(0x20, c"another");
+        assert_eq!((name(&TABLE, 0x10), name(&TABLE, 0x20)), (None, None));
+    }
+
+    #[test]
+    fn threads_find_the_names_that_others_set() {
+        static TABLE: Table = Table::new();
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                std::thread::spawn(|| {
+                    for address in 1..2000 {
+                        TABLE.set(address, c"kernel");
+                        assert_eq!(name(&TABLE, address), Some("kernel"));
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    }
+}

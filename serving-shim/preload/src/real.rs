@@ -1,0 +1,222 @@
+//! The real function behind a wrapper: found when it is first called, by whoever has loaded it by then.
+//!
+//! `RTLD_NEXT` comes first, so that another interposer behind us stays in the chain. It finds nothing where the vendor's library is not in the global scope, as under Python,
+//! which loads its extensions locally: then the library is asked by its soname, then whatever library is loaded that defines the name, and at last it is loaded.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+
+use crate::thread::Errno;
+
+mod objects;
+
+pub(crate) use objects::is_first_copy;
+
+/// A library of the vendor's.
+#[derive(Debug)]
+struct Library {
+    soname: &'static CStr,
+    /// It was asked for and is not to be had: its file will not appear later, though somebody may load it from elsewhere.
+    unavailable: AtomicBool,
+}
+
+impl Library {
+    const fn new(soname: &'static CStr) -> Library {
+        Library {
+            soname,
+            unavailable: AtomicBool::new(false),
+        }
+    }
+}
+
+static ACL_RT: Library = Library::new(c"libacl_rt.so");
+static ASCENDCL: Library = Library::new(c"libascendcl.so");
+static OP_COMPILER: Library = Library::new(c"libacl_op_compiler.so");
+static RUNTIME: Library = Library::new(c"libruntime.so");
+static HCCL_LIBRARY: Library = Library::new(c"libhccl.so");
+static MS_TOOLS: Library = Library::new(c"libms_tools_ext.so");
+static MSPROFILER: Library = Library::new(c"libmsprofiler.so");
+
+/// Functions that come from the same libraries.
+#[derive(Debug)]
+pub(crate) struct Family {
+    libraries: &'static [&'static Library],
+    /// What a function of it returns where the real one does not exist: "not supported" in its own numbering.
+    pub(crate) missing: i32,
+}
+
+/// ACL runtime.
+pub(crate) static ACL: Family = Family {
+    libraries: &[&ACL_RT, &ASCENDCL],
+    missing: 200_001,
+};
+/// Offline models and single operators.
+pub(crate) static OPERATOR: Family = Family {
+    libraries: &[&ASCENDCL, &OP_COMPILER],
+    missing: 200_001,
+};
+/// The runtime below ACL.
+pub(crate) static RT: Family = Family {
+    libraries: &[&RUNTIME],
+    missing: 207_000,
+};
+/// Collectives.
+pub(crate) static HCCL: Family = Family {
+    libraries: &[&HCCL_LIBRARY],
+    missing: 5,
+};
+/// Annotations; they need no real function.
+pub(crate) static MSTX: Family = Family {
+    libraries: &[&MS_TOOLS],
+    missing: 0,
+};
+/// The vendor's profiler.
+pub(crate) static PROFILER: Family = Family {
+    libraries: &[&MSPROFILER, &ASCENDCL],
+    missing: 200_001,
+};
+
+/// A function that is looked for when it is first needed.
+#[derive(Debug)]
+pub(crate) struct Symbol {
+    name: &'static str,
+    family: &'static Family,
+    real: AtomicPtr<c_void>,
+    /// How many libraries had been loaded, plus one, when it was not there: it is looked for again only after another one was.
+    missing_at: AtomicU64,
+}
+
+impl Symbol {
+    /// The function `name`, which ends with a NUL.
+    pub(crate) const fn new(name: &'static str, family: &'static Family) -> Symbol {
+        Symbol {
+            name,
+            family,
+            real: AtomicPtr::new(std::ptr::null_mut()),
+            missing_at: AtomicU64::new(0),
+        }
+    }
+
+    /// Its address, if some library has it.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<NonNull<c_void>> {
+        match NonNull::new(self.real.load(Ordering::Acquire)) {
+            Some(real) => Some(real),
+            None => self.look(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look(&self) -> Option<NonNull<c_void>> {
+        let _errno = Errno::keep();
+        let loaded = objects::loaded_so_far() + 1;
+        if self.missing_at.load(Ordering::Relaxed) == loaded {
+            return None;
+        }
+        let name = CStr::from_bytes_with_nul(self.name.as_bytes()).ok()?;
+        let found = find(name, self.family);
+        clear_dl_error();
+        match found {
+            Some(real) => {
+                objects::keep_loaded(real);
+                self.real.store(real.as_ptr(), Ordering::Release);
+            }
+            None => self.missing_at.store(loaded, Ordering::Relaxed),
+        }
+        found
+    }
+}
+
+fn find(name: &CStr, family: &Family) -> Option<NonNull<c_void>> {
+    let loaded = || {
+        let mut libraries = family.libraries.iter();
+        libraries.find_map(|library| defined_in(library.soname, libc::RTLD_NOLOAD, name))
+    };
+    let loaded_now = || {
+        let libraries = family.libraries.iter();
+        libraries
+            .filter(|library| !library.unavailable.load(Ordering::Relaxed))
+            .find_map(|library| load(library, name))
+    };
+    symbol(libc::RTLD_NEXT, name)
+        .or_else(loaded)
+        .or_else(|| objects::find_anywhere(name))
+        .or_else(loaded_now)
+}
+
+/// Loads a library that nobody has loaded, as the host would have when it came to call it.
+fn load(library: &Library, name: &CStr) -> Option<NonNull<c_void>> {
+    let found = defined_in(library.soname, 0, name);
+    library
+        .unavailable
+        .store(found.is_none(), Ordering::Relaxed);
+    found
+}
+
+/// A name's definition in a library (or one that it depends on), which then stays loaded.
+fn defined_in(library: &CStr, more: c_int, name: &CStr) -> Option<NonNull<c_void>> {
+    // SAFETY: a C string. Without RTLD_NOLOAD this runs the library's constructors, as the host's own use of it would.
+    let library = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | more) };
+    let library = NonNull::new(library)?;
+    let found = symbol(library.as_ptr(), name);
+    if found.is_none() {
+        // SAFETY: opened above, and nothing of it is used.
+        unsafe { libc::dlclose(library.as_ptr()) };
+    }
+    found
+}
+
+/// A name's definition that is not in this library.
+fn symbol(library: *mut c_void, name: &CStr) -> Option<NonNull<c_void>> {
+    // SAFETY: an open library or RTLD_NEXT, and a C string.
+    let found = unsafe { libc::dlsym(library, name.as_ptr()) };
+    NonNull::new(found).filter(|found| !objects::is_ours(*found))
+}
+
+/// Takes back the message that a failed search left: the host did not ask for anything that failed.
+fn clear_dl_error() {
+    // SAFETY: reads and clears the thread's own message.
+    unsafe { libc::dlerror() };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_library_has_is_looked_for_again_once_another_one_is_loaded() {
+        static NOWHERE: Symbol = Symbol::new("sa_profile_no_such_function\0", &RT);
+        assert_eq!(NOWHERE.get(), None);
+        let missing_at = NOWHERE.missing_at.load(Ordering::Relaxed);
+        assert_eq!(missing_at, objects::loaded_so_far() + 1);
+        // Nothing was loaded: not even looked for.
+        NOWHERE.missing_at.store(missing_at, Ordering::Relaxed);
+        assert_eq!(NOWHERE.get(), None);
+        // As if a library had come since.
+        NOWHERE.missing_at.store(missing_at - 1, Ordering::Relaxed);
+        assert_eq!(NOWHERE.get(), None);
+        assert_eq!(NOWHERE.missing_at.load(Ordering::Relaxed), missing_at);
+    }
+
+    #[test]
+    fn a_function_in_the_global_scope_is_found_and_kept() {
+        static STRLEN: Symbol = Symbol::new("strlen\0", &RT);
+        let found = STRLEN.get();
+        assert!(found.is_some());
+        assert_eq!(found, STRLEN.get());
+    }
+
+    #[test]
+    fn errno_is_what_it_was_after_a_search() {
+        static NOWHERE: Symbol = Symbol::new("sa_profile_no_such_function\0", &HCCL);
+        // SAFETY: this thread's errno.
+        let errno = unsafe { libc::__errno_location() };
+        // SAFETY: as above.
+        unsafe { *errno = 77 };
+        assert_eq!(NOWHERE.get(), None);
+        // SAFETY: as above.
+        assert_eq!(unsafe { *errno }, 77);
+    }
+}

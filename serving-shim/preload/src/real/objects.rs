@@ -1,0 +1,165 @@
+//! The objects loaded into the process: which one is ours, which defines a name, how many there have been.
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::defined_in;
+
+/// In this library, whatever its exported names were bound to.
+static HERE: u8 = 0;
+
+/// Whether an address lies in this library. Addresses of the wrappers themselves would not tell: they are bound to whoever comes first.
+pub(super) fn is_ours(address: NonNull<c_void>) -> bool {
+    let ours = here().map(|info| info.dli_fbase);
+    ours.is_some() && ours == object_of(address.as_ptr()).map(|info| info.dli_fbase)
+}
+
+fn here() -> Option<libc::Dl_info> {
+    object_of((&raw const HERE).cast_mut().cast())
+}
+
+fn object_of(address: *mut c_void) -> Option<libc::Dl_info> {
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: any address may be asked for; `info` is valid to fill.
+    let known = unsafe { libc::dladdr(address, info.as_mut_ptr()) };
+    // SAFETY: all-zero is a valid `Dl_info`, and dladdr filled it otherwise.
+    let info = unsafe { info.assume_init() };
+    (known != 0 && !info.dli_fbase.is_null()).then_some(info)
+}
+
+/// Keeps the object that holds a function loaded for good: the host may close it, and its address is remembered here.
+pub(super) fn keep_loaded(function: NonNull<c_void>) {
+    let Some(info) = object_of(function.as_ptr()).filter(|info| !info.dli_fname.is_null()) else {
+        return;
+    };
+    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+    // SAFETY: a name that dladdr gave lives as long as its object, which is loaded now.
+    unsafe { libc::dlopen(info.dli_fname, flags) };
+}
+
+/// The first definition of a name in any loaded library, other than ours: for one that comes from a library of another soname, loaded locally.
+pub(super) fn find_anywhere(name: &CStr) -> Option<NonNull<c_void>> {
+    let ours = file_name(here()?.dli_fname);
+    let mut paths = loaded();
+    paths.retain(|path| !path.is_empty() && file_name(path.as_ptr()) != ours);
+    paths
+        .iter()
+        .find_map(|path| defined_in(path, libc::RTLD_NOLOAD, name))
+}
+
+/// Whether no other copy of this library was loaded before: where two are preloaded, or a wheel brings one along, only the first one records.
+pub(crate) fn is_first_copy() -> bool {
+    const UNKNOWN: u8 = 0;
+    const FIRST: u8 = 1;
+    const LATER: u8 = 2;
+    static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
+    match ANSWER.load(Ordering::Relaxed) {
+        UNKNOWN => {
+            let first = look_for_copies();
+            ANSWER.store(if first { FIRST } else { LATER }, Ordering::Relaxed);
+            first
+        }
+        answer => answer == FIRST,
+    }
+}
+
+fn look_for_copies() -> bool {
+    let Some(here) = here() else { return true };
+    let ours = file_name(here.dli_fname);
+    let copies = loaded();
+    let mut copies = copies
+        .iter()
+        .filter(|path| file_name(path.as_ptr()) == ours);
+    let first = copies.next();
+    // SAFETY: a name that dladdr gave lives as long as its object, which is this library.
+    let own = unsafe { CStr::from_ptr(here.dli_fname) };
+    first.is_none_or(|first| first.as_c_str() == own)
+}
+
+/// The part of a path behind its last slash.
+fn file_name(path: *const libc::c_char) -> Vec<u8> {
+    if path.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: callers hand in names of loaded objects or C strings of their own.
+    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+    path.rsplit(|byte| *byte == b'/')
+        .next()
+        .unwrap_or_default()
+        .to_vec()
+}
+
+/// The paths of all loaded objects, in the order in which they were loaded.
+fn loaded() -> Vec<CString> {
+    unsafe extern "C" fn add(
+        info: *mut libc::dl_phdr_info,
+        _size: usize,
+        paths: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the linker hands in a valid record.
+        let name = unsafe { (*info).dlpi_name };
+        if !name.is_null() {
+            // SAFETY: the name of a loaded object; the linker lets none go during the walk.
+            let name = unsafe { CStr::from_ptr(name) };
+            // SAFETY: the list below, which nobody else uses meanwhile.
+            let paths = unsafe { &mut *paths.cast::<Vec<CString>>() };
+            paths.push(name.to_owned());
+        }
+        0
+    }
+    let mut paths: Vec<CString> = Vec::new();
+    // SAFETY: the callback takes this list and keeps nothing.
+    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut paths).cast()) };
+    paths
+}
+
+/// How many objects have been loaded since the process began; 0 where the linker does not tell.
+pub(super) fn loaded_so_far() -> u64 {
+    unsafe extern "C" fn read(
+        info: *mut libc::dl_phdr_info,
+        size: usize,
+        count: *mut c_void,
+    ) -> c_int {
+        if size >= std::mem::size_of::<libc::dl_phdr_info>() {
+            // SAFETY: the record is at least as large as the type.
+            let adds = unsafe { (*info).dlpi_adds };
+            // SAFETY: the number below.
+            unsafe { *count.cast::<u64>() = adds };
+        }
+        1 // every record has the same number
+    }
+    let mut count = 0u64;
+    // SAFETY: the callback takes this number and keeps nothing.
+    unsafe { libc::dl_iterate_phdr(Some(read), (&raw mut count).cast()) };
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_object_is_ours_and_the_c_library_is_not() {
+        let here = NonNull::from(&HERE).cast();
+        assert!(is_ours(here));
+        let c = NonNull::new(libc::getpid as *mut c_void).expect("a function has an address");
+        assert!(!is_ours(c));
+        assert!(is_first_copy());
+    }
+
+    #[test]
+    fn what_a_loaded_library_defines_is_found_wherever_it_is() {
+        assert!(find_anywhere(c"pthread_create").is_some());
+        assert_eq!(find_anywhere(c"sa_profile_no_such_function"), None);
+    }
+
+    #[test]
+    fn file_names_are_the_part_behind_the_last_slash() {
+        for (path, expected) in [(c"/a/b.so", "b.so"), (c"b.so", "b.so"), (c"", "")] {
+            assert_eq!(file_name(path.as_ptr()), expected.as_bytes());
+        }
+        assert_eq!(file_name(std::ptr::null()), b"");
+    }
+}

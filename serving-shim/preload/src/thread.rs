@@ -1,0 +1,151 @@
+//! What the calling thread is in the middle of, and what of it must look untouched: `errno`, and everything after a panic of ours.
+
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+thread_local! {
+    // Without destructors: nothing is registered or allocated when a thread first calls, or calls again while it ends.
+    /// In our own code: a vendor function that it calls is the host's business in no way.
+    static OURS: Cell<bool> = const { Cell::new(false) };
+    /// How many recorded calls surround this one.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A panic of ours has ended recording here: its state is not to be trusted any more.
+static BROKEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether the call comes from the host or a library of its, not from our own code.
+#[inline(always)]
+pub(crate) fn is_outside() -> bool {
+    !OURS.get()
+}
+
+/// Whether the call is not a part of one that is being recorded, and nothing of ours has failed.
+#[inline(always)]
+pub(crate) fn is_outermost() -> bool {
+    DEPTH.get() == 0 && is_whole()
+}
+
+/// Whether the call comes from outside and nothing of ours has failed.
+#[inline(always)]
+pub(crate) fn is_whole() -> bool {
+    is_outside() && !BROKEN.load(Ordering::Relaxed)
+}
+
+/// Makes the calls inside this one a part of it, until it is dropped: also when an exception leaves the call.
+#[derive(Debug)]
+pub(crate) struct Inside(());
+
+impl Inside {
+    /// Enters the call.
+    pub(crate) fn new() -> Inside {
+        DEPTH.set(DEPTH.get().saturating_add(1));
+        Inside(())
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get().saturating_sub(1));
+    }
+}
+
+/// Puts `errno` back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Errno(c_int);
+
+impl Errno {
+    /// Remembers the thread's `errno`.
+    pub(crate) fn keep() -> Errno {
+        // SAFETY: this thread's errno is always there to read.
+        Errno(unsafe { *errno() })
+    }
+}
+
+impl Drop for Errno {
+    fn drop(&mut self) {
+        // SAFETY: this thread's errno is always there to write.
+        unsafe { *errno() = self.0 };
+    }
+}
+
+fn errno() -> *mut c_int {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::__errno_location() }
+}
+
+/// Runs a piece of our own work so that the host notices nothing of it; `None` if it panicked, and then nothing is recorded any more.
+pub(crate) fn unnoticed<R>(work: impl FnOnce() -> R) -> Option<R> {
+    let _errno = Errno::keep();
+    silence_panics();
+    let before = OURS.replace(true);
+    let result = panic::catch_unwind(AssertUnwindSafe(work));
+    OURS.set(before);
+    match result {
+        Ok(result) => Some(result),
+        Err(_) => {
+            BROKEN.store(true, Ordering::Relaxed);
+            None
+        }
+    }
+}
+
+/// A panic goes into the trace instead of to the host's stderr. The hook is that of this library's own copy of std.
+fn silence_panics() {
+    // No `Once`: a fork in the middle of one would leave the child waiting for ever.
+    static DONE: AtomicBool = AtomicBool::new(cfg!(test)); // a failing test says why
+    if DONE.load(Ordering::Relaxed) || DONE.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    panic::set_hook(Box::new(|panic| {
+        let message = panic.to_string();
+        let tell = || sa_recorder::instant!("sa-profile", "sa_preload_error", message = message);
+        let _ = panic::catch_unwind(tell); // nothing is left to tell it by
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_in_none_and_ends_recording() {
+        assert!(is_outermost());
+        assert_eq!(unnoticed(|| 7), Some(7));
+        assert!(is_outermost());
+        let panicked = unnoticed(|| panic!("on purpose"));
+        assert_eq!(panicked, None::<()>);
+        assert!(is_outside() && !is_outermost());
+        BROKEN.store(false, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn our_own_work_is_not_outside_and_keeps_errno() {
+        // SAFETY: this thread's errno.
+        unsafe { *errno() = 5 };
+        unnoticed(|| {
+            assert!(!is_outside());
+            // SAFETY: as above.
+            unsafe { *errno() = 9 };
+        });
+        // SAFETY: as above.
+        assert_eq!(unsafe { *errno() }, 5);
+        assert!(is_outside());
+    }
+
+    #[test]
+    fn inner_calls_are_a_part_of_the_outer_one_also_when_it_unwinds() {
+        {
+            let _inside = Inside::new();
+            assert!(!is_outermost() && is_outside());
+        }
+        assert!(is_outermost());
+        let unwound = panic::catch_unwind(|| {
+            let _inside = Inside::new();
+            panic::resume_unwind(Box::new(()));
+        });
+        assert!(unwound.is_err() && is_outermost());
+    }
+}

@@ -1,0 +1,77 @@
+//! How many bytes a collective moves.
+
+use ascend_sys::types::*;
+
+/// Items of a batch that are looked at.
+const MAX_ITEMS: u32 = 4096;
+
+/// The bytes of `count` elements; 0 for a type not known here.
+pub(crate) fn bytes(count: u64, data_type: HcclDataType) -> u64 {
+    count.saturating_mul(element_bytes(data_type))
+}
+
+const fn element_bytes(data_type: HcclDataType) -> u64 {
+    match data_type {
+        HCCL_DATA_TYPE_INT8
+        | HCCL_DATA_TYPE_UINT8
+        | HCCL_DATA_TYPE_HIF8
+        | HCCL_DATA_TYPE_FP8E4M3
+        | HCCL_DATA_TYPE_FP8E5M2
+        | HCCL_DATA_TYPE_FP8E8M0 => 1,
+        HCCL_DATA_TYPE_INT16
+        | HCCL_DATA_TYPE_UINT16
+        | HCCL_DATA_TYPE_FP16
+        | HCCL_DATA_TYPE_BFP16 => 2,
+        HCCL_DATA_TYPE_INT32 | HCCL_DATA_TYPE_UINT32 | HCCL_DATA_TYPE_FP32 => 4,
+        HCCL_DATA_TYPE_INT64 | HCCL_DATA_TYPE_UINT64 | HCCL_DATA_TYPE_FP64 => 8,
+        HCCL_DATA_TYPE_INT128 => 16,
+        _ => 0,
+    }
+}
+
+/// The bytes that the items of a batch send and receive together.
+pub(crate) fn bytes_of_items(items: *const HcclSendRecvItem, count: u32) -> u64 {
+    if items.is_null() || count > MAX_ITEMS {
+        return 0;
+    }
+    // SAFETY: the host hands `count` items to the real function, which reads them too.
+    let items = unsafe { std::slice::from_raw_parts(items, count as usize) };
+    items.iter().fold(0, |sum, item| {
+        sum.saturating_add(bytes(item.count, item.data_type))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_table() {
+        for (count, data_type, expected) in [
+            (3, HCCL_DATA_TYPE_INT8, 3),
+            (3, HCCL_DATA_TYPE_BFP16, 6),
+            (3, HCCL_DATA_TYPE_FP32, 12),
+            (3, HCCL_DATA_TYPE_UINT64, 24),
+            (3, HCCL_DATA_TYPE_INT128, 48),
+            (3, 999, 0),
+            (u64::MAX, HCCL_DATA_TYPE_FP64, u64::MAX),
+        ] {
+            assert_eq!(bytes(count, data_type), expected, "{data_type}");
+        }
+    }
+
+    #[test]
+    fn a_batch_is_the_sum_of_its_items() {
+        let item = |count, data_type| HcclSendRecvItem {
+            send_recv_type: HCCL_SEND,
+            buf: std::ptr::null_mut(),
+            count,
+            data_type,
+            remote_rank: 1,
+        };
+        let items = [item(3, HCCL_DATA_TYPE_FP16), item(1, HCCL_DATA_TYPE_FP64)];
+        assert_eq!(bytes_of_items(items.as_ptr(), 2), 14);
+        assert_eq!(bytes_of_items(std::ptr::null(), 2), 0);
+        assert_eq!(bytes_of_items(items.as_ptr(), MAX_ITEMS + 1), 0);
+    }
+}
