@@ -1,0 +1,3 @@
+// What the fakes answer next.
+#include "interface.h"
+answer fake_answer;

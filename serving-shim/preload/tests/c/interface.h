@@ -1,0 +1,159 @@
+// Every function that is interposed: its library, result, name and types. One letter for each type:
+// P a pointer nobody looks at, R a handle of the rt level, U uint32_t, I int32_t, L uint64_t or size_t, S a C string, H where a handle is written, N names of an AI CPU launch, B items of a batch and C how many, T an element type.
+#ifndef INTERFACE_H
+#define INTERFACE_H
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct { const char *so, *kernel, *op; } aicpu_names;
+typedef struct { int type; void *buffer; uint64_t count; int element; uint32_t rank; } batch_item;
+
+typedef void *type_P;
+typedef void *type_R;
+typedef uint32_t type_U;
+typedef int32_t type_I;
+typedef uint64_t type_L;
+typedef const char *type_S;
+typedef void **type_H;
+typedef const aicpu_names *type_N;
+typedef const batch_item *type_B;
+typedef int32_t type_T;
+typedef uint32_t type_C;
+typedef void type_V;
+
+#define ACL(F) \
+  F(I, aclrtSetDevice, 1, I) \
+  F(I, aclrtLaunchKernel, 5, P, U, P, L, P) \
+  F(I, aclrtLaunchKernelV2, 6, P, U, P, L, P, P) \
+  F(I, aclrtLaunchKernelWithConfig, 6, P, U, P, P, P, P) \
+  F(I, aclrtLaunchKernelWithHostArgs, 8, P, U, P, P, P, L, P, L) \
+  F(I, aclrtBinaryGetFunction, 3, P, S, H) \
+  F(I, aclrtBinaryGetFunctionByEntry, 3, P, L, H) \
+  F(I, aclmdlRICaptureBegin, 2, P, I) \
+  F(I, aclmdlRICaptureEnd, 2, P, H) \
+  F(I, aclmdlRIExecute, 2, P, I) \
+  F(I, aclmdlRIExecuteAsync, 2, P, P) \
+  F(I, aclmdlRIDestroy, 1, P) \
+  F(I, aclmdlExecute, 3, U, P, P) \
+  F(I, aclmdlExecuteV2, 5, U, P, P, P, P) \
+  F(I, aclmdlExecuteAsync, 4, U, P, P, P) \
+  F(I, aclmdlExecuteAsyncV2, 5, U, P, P, P, P) \
+  F(I, aclopExecuteV2, 9, S, I, P, P, I, P, P, P, P) \
+  F(I, aclopCompileAndExecute, 12, S, I, P, P, I, P, P, P, I, I, S, P) \
+  F(I, aclopCompileAndExecuteV2, 12, S, I, P, P, I, P, P, P, I, I, S, P) \
+  F(I, aclrtMemcpy, 5, P, L, P, L, I) \
+  F(I, aclrtMemcpyAsync, 6, P, L, P, L, I, P) \
+  F(I, aclrtSynchronizeStream, 1, P) \
+  F(I, aclrtSynchronizeStreamWithTimeout, 2, P, I) \
+  F(I, aclrtSynchronizeDevice, 0) \
+  F(I, aclrtSynchronizeEvent, 1, P) \
+  F(I, aclrtDestroyStream, 1, P) \
+  F(I, aclrtDestroyStreamForce, 1, P) \
+  F(I, aclrtResetDevice, 1, I) \
+  F(I, aclrtResetDeviceForce, 1, I) \
+  F(I, aclFinalize, 0)
+
+#define RT(F) \
+  F(I, rtFunctionRegister, 5, P, P, S, P, U) \
+  F(I, rtKernelLaunch, 6, P, U, P, U, P, P) \
+  F(I, rtKernelLaunchWithFlag, 6, P, U, P, P, P, U) \
+  F(I, rtKernelLaunchWithFlagV2, 7, P, U, P, P, P, U, P) \
+  F(I, rtKernelLaunchWithHandle, 7, P, L, U, P, P, P, P) \
+  F(I, rtKernelLaunchWithHandleV2, 7, P, L, U, P, P, P, P) \
+  F(I, rtVectorCoreKernelLaunch, 7, P, U, P, P, P, U, P) \
+  F(I, rtVectorCoreKernelLaunchWithHandle, 7, P, L, U, P, P, P, P) \
+  F(I, rtLaunchKernelByFuncHandle, 4, R, U, P, P) \
+  F(I, rtLaunchKernelByFuncHandleV2, 5, R, U, P, P, P) \
+  F(I, rtLaunchKernelByFuncHandleV3, 5, R, U, P, P, P) \
+  F(I, rtAicpuKernelLaunchExWithArgs, 7, U, S, U, P, P, P, U) \
+  F(I, rtAicpuKernelLaunchWithFlag, 6, N, U, P, P, P, U) \
+  F(I, rtCpuKernelLaunchWithFlag, 7, S, S, U, P, P, P, U) \
+  F(I, rtFusionLaunch, 3, P, P, P) \
+  F(I, rtsLaunchKernelWithHostArgs, 8, R, U, P, P, P, U, P, U) \
+  F(I, rtsLaunchKernelWithConfig, 6, R, U, P, P, P, P) \
+  F(I, rtsLaunchKernelWithDevArgs, 7, R, U, P, P, P, U, P) \
+  F(I, rtsLaunchCpuKernel, 5, R, U, P, P, P)
+
+#define HCCL(F) \
+  F(I, HcclAllReduce, 7, P, P, L, T, I, P, P) \
+  F(I, HcclReduceScatter, 7, P, P, L, T, I, P, P) \
+  F(I, HcclReduce, 8, P, P, L, T, I, U, P, P) \
+  F(I, HcclAllGather, 6, P, P, L, T, P, P) \
+  F(I, HcclBroadcast, 6, P, L, T, U, P, P) \
+  F(I, HcclScatter, 7, P, P, L, T, U, P, P) \
+  F(I, HcclSend, 6, P, L, T, U, P, P) \
+  F(I, HcclRecv, 6, P, L, T, U, P, P) \
+  F(I, HcclAlltoAll, 8, P, L, T, P, L, T, P, P) \
+  F(I, HcclAlltoAllV, 10, P, P, P, T, P, P, P, T, P, P) \
+  F(I, HcclAlltoAllVC, 7, P, P, T, P, T, P, P) \
+  F(I, HcclAllGatherV, 8, P, L, P, P, P, T, P, P) \
+  F(I, HcclReduceScatterV, 9, P, P, P, P, L, T, I, P, P) \
+  F(I, HcclBarrier, 2, P, P) \
+  F(I, HcclBatchSendRecv, 4, B, C, P, P)
+
+#define MSTX(F) \
+  F(V, mstxMarkA, 2, S, P) \
+  F(L, mstxRangeStartA, 2, S, P) \
+  F(V, mstxRangeEnd, 1, L) \
+  F(P, mstxDomainCreateA, 1, S) \
+  F(V, mstxDomainMarkA, 3, P, S, P) \
+  F(L, mstxDomainRangeStartA, 3, P, S, P) \
+  F(V, mstxDomainRangeEnd, 2, P, L) \
+  F(V, mstxDomainDestroy, 1, P)
+
+#define PROFILER(F) \
+  F(I, aclprofStart, 1, P) \
+  F(I, aclprofStop, 1, P)
+
+#define EVERYTHING(F) ACL(F) RT(F) HCCL(F) MSTX(F) PROFILER(F)
+
+// Lists of arguments, each with its number from the end.
+#define PARAMETERS_0(...) void
+#define PARAMETERS_1(A) type_##A a1
+#define PARAMETERS_2(A, ...) type_##A a2, PARAMETERS_1(__VA_ARGS__)
+#define PARAMETERS_3(A, ...) type_##A a3, PARAMETERS_2(__VA_ARGS__)
+#define PARAMETERS_4(A, ...) type_##A a4, PARAMETERS_3(__VA_ARGS__)
+#define PARAMETERS_5(A, ...) type_##A a5, PARAMETERS_4(__VA_ARGS__)
+#define PARAMETERS_6(A, ...) type_##A a6, PARAMETERS_5(__VA_ARGS__)
+#define PARAMETERS_7(A, ...) type_##A a7, PARAMETERS_6(__VA_ARGS__)
+#define PARAMETERS_8(A, ...) type_##A a8, PARAMETERS_7(__VA_ARGS__)
+#define PARAMETERS_9(A, ...) type_##A a9, PARAMETERS_8(__VA_ARGS__)
+#define PARAMETERS_10(A, ...) type_##A a10, PARAMETERS_9(__VA_ARGS__)
+#define PARAMETERS_11(A, ...) type_##A a11, PARAMETERS_10(__VA_ARGS__)
+#define PARAMETERS_12(A, ...) type_##A a12, PARAMETERS_11(__VA_ARGS__)
+
+#define EACH_0(WITH, ...)
+#define EACH_1(WITH, A) WITH(A, 1)
+#define EACH_2(WITH, A, ...) WITH(A, 2) EACH_1(WITH, __VA_ARGS__)
+#define EACH_3(WITH, A, ...) WITH(A, 3) EACH_2(WITH, __VA_ARGS__)
+#define EACH_4(WITH, A, ...) WITH(A, 4) EACH_3(WITH, __VA_ARGS__)
+#define EACH_5(WITH, A, ...) WITH(A, 5) EACH_4(WITH, __VA_ARGS__)
+#define EACH_6(WITH, A, ...) WITH(A, 6) EACH_5(WITH, __VA_ARGS__)
+#define EACH_7(WITH, A, ...) WITH(A, 7) EACH_6(WITH, __VA_ARGS__)
+#define EACH_8(WITH, A, ...) WITH(A, 8) EACH_7(WITH, __VA_ARGS__)
+#define EACH_9(WITH, A, ...) WITH(A, 9) EACH_8(WITH, __VA_ARGS__)
+#define EACH_10(WITH, A, ...) WITH(A, 10) EACH_9(WITH, __VA_ARGS__)
+#define EACH_11(WITH, A, ...) WITH(A, 11) EACH_10(WITH, __VA_ARGS__)
+#define EACH_12(WITH, A, ...) WITH(A, 12) EACH_11(WITH, __VA_ARGS__)
+
+#define GIVEN_0(...)
+#define GIVEN_1(A) given_##A(1)
+#define GIVEN_2(A, ...) given_##A(2), GIVEN_1(__VA_ARGS__)
+#define GIVEN_3(A, ...) given_##A(3), GIVEN_2(__VA_ARGS__)
+#define GIVEN_4(A, ...) given_##A(4), GIVEN_3(__VA_ARGS__)
+#define GIVEN_5(A, ...) given_##A(5), GIVEN_4(__VA_ARGS__)
+#define GIVEN_6(A, ...) given_##A(6), GIVEN_5(__VA_ARGS__)
+#define GIVEN_7(A, ...) given_##A(7), GIVEN_6(__VA_ARGS__)
+#define GIVEN_8(A, ...) given_##A(8), GIVEN_7(__VA_ARGS__)
+#define GIVEN_9(A, ...) given_##A(9), GIVEN_8(__VA_ARGS__)
+#define GIVEN_10(A, ...) given_##A(10), GIVEN_9(__VA_ARGS__)
+#define GIVEN_11(A, ...) given_##A(11), GIVEN_10(__VA_ARGS__)
+#define GIVEN_12(A, ...) given_##A(12), GIVEN_11(__VA_ARGS__)
+
+#define DECLARE(R, name, n, ...) type_##R name(PARAMETERS_##n(__VA_ARGS__));
+
+// What the fake answers next; `fake_answer` is in libfake_answer.so, which all fakes share.
+typedef struct { int result; int error; } answer;
+extern answer fake_answer;
+
+#endif

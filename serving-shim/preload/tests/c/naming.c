@@ -1,0 +1,36 @@
+// Gets handles and stubs named in each way, and launches them. Linked with the libraries.
+#include "interface.h"
+#include <stdio.h>
+EVERYTHING(DECLARE)
+int fake_times_asked(void);
+
+static void *handle_of(const char *name) {
+  void *handle = NULL;
+  aclrtBinaryGetFunction(NULL, name, &handle);
+  return handle;
+}
+
+static void launch(void *handle) { aclrtLaunchKernel(handle, 8, NULL, 0, (void *)0x5); }
+
+int main(void) {
+  void *handle = handle_of("MatMulV2_8f9d3c5e7a1b2d4f6081a2b3c4d5e6f7_1_mix_aic");
+  launch(handle);
+  rtLaunchKernelByFuncHandle(handle, 8, NULL, NULL);
+  launch(handle_of("Renamed"));
+  aclrtBinaryGetFunctionByEntry(NULL, 7, &handle);
+  for (int n = 0; n < 3; n++) launch(handle);
+  for (int n = 0; n < 3; n++) launch((void *)0xdead);
+  launch(NULL);
+  static char stub;
+  rtFunctionRegister(NULL, &stub, "triton_poi_fused_add_0", NULL, 0);
+  rtKernelLaunch(&stub, 4, NULL, 0, NULL, NULL);
+  fake_answer = (answer){107017, 0};
+  rtFunctionRegister(NULL, &stub, "refused", NULL, 0);
+  handle_of("refused too");
+  aclrtLaunchKernelWithHostArgs(handle, 8, NULL, NULL, NULL, 0, NULL, 0);
+  fake_answer = (answer){0, 0};
+  aclrtLaunchKernelWithHostArgs(handle, 8, NULL, NULL, NULL, 0, NULL, 0);
+  rtKernelLaunch(&stub, 4, NULL, 0, NULL, NULL);
+  printf("asked %d\n", fake_times_asked());
+  return 42;
+}

@@ -1,0 +1,66 @@
+//! The names that the library exports: the vendor's functions of the table and nothing else.
+
+use crate::ground::preload;
+use std::collections::BTreeSet;
+use std::process::Command;
+
+/// Functions that must never be exported: some supported CANN lacks them, or they are hot, or the process's own.
+const NEVER: [&str; 12] = [
+    "aclrtLaunchKernelWithArgsArray",
+    "aclrtLaunchSIMTKernelWithArgsArray",
+    "aclmdlRICaptureToModelRIBegin",
+    "aclmdlRIGetId",
+    "aclrtCreateEventExWithFlag",
+    "aclrtRecordEvent",
+    "aclrtQueryEventStatus",
+    "aclrtGetFunctionName",
+    "aclrtMalloc",
+    "dlsym",
+    "dlopen",
+    "malloc",
+];
+
+/// The names in tests/c/interface.h, which the adversary calls.
+fn called() -> BTreeSet<String> {
+    let text = include_str!("../c/interface.h");
+    let functions = text.lines().filter(|line| line.starts_with("  F("));
+    functions
+        .map(|line| line.split(", ").nth(1).unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_library_exports_what_the_adversary_calls_and_nothing_else() {
+    let output = Command::new("nm")
+        .args(["-D", "--defined-only"])
+        .arg(preload())
+        .output()
+        .unwrap();
+    let symbols = String::from_utf8(output.stdout).unwrap();
+    let exported: BTreeSet<String> = symbols
+        .lines()
+        .map(|line| line.rsplit(' ').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(exported, called());
+    assert_eq!(exported.len(), 74);
+    for name in NEVER {
+        assert!(!exported.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn loading_the_library_runs_no_code_of_ours() {
+    let output = Command::new("readelf")
+        .args(["--dynamic", "--wide"])
+        .arg(preload())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let size = text
+        .lines()
+        .find(|line| line.contains("(INIT_ARRAYSZ)"))
+        .and_then(|line| line.split_whitespace().nth(2))
+        .and_then(|size| size.parse::<usize>().ok());
+    // The compiler's frame_dummy, and std remembering argc and argv.
+    assert_eq!(size, Some(16), "{text}");
+}

@@ -1,0 +1,13 @@
+//! The preload library in real processes: C programs against a vendor library made for these tests, with the preload and without it.
+#![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
+
+mod exports;
+mod forms;
+mod ground;
+mod harmless;
+mod missing;
+mod names;
+mod neighbours;
+mod processes;
+mod trace;
+mod unwinding;

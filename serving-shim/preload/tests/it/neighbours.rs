@@ -1,0 +1,104 @@
+//! Other preloaded libraries: interposers of the same functions before and behind ours, allocators, a second copy of ours.
+
+use crate::ground::{Ended, Ground, end, preload, skip};
+use std::path::Path;
+
+fn ground() -> Ground {
+    let ground = Ground::with_fakes();
+    let direct = [vec!["-DDIRECT".to_owned()], Ground::links()].concat();
+    ground.program("direct", &["direct.c", "adversary.c"], &direct);
+    ground
+}
+
+/// The program below these preloaded libraries, recording.
+fn below(ground: &Ground, libraries: &[&Path]) -> Ended {
+    let list: Vec<String> = libraries
+        .iter()
+        .map(|library| library.display().to_string())
+        .collect();
+    let mut command = ground.recorded(ground.path("direct"));
+    end(command.arg("direct").env("LD_PRELOAD", list.join(":")))
+}
+
+#[test]
+fn another_interposer_before_or_behind_ours_stays_in_the_chain() {
+    let ground = ground();
+    ground.library("libinterposer.so", "interposer.c", &[] as &[&str]);
+    let (ours, other) = (preload(), ground.path("libinterposer.so"));
+    let alone = below(&ground, &[&other]);
+    assert_eq!(alone.stdout.matches("interposer").count(), 12);
+    for order in [[&ours, &other], [&other, &ours]] {
+        let both = below(&ground, &order.map(AsRef::as_ref));
+        assert_eq!(both, alone);
+        let trace = ground.trace();
+        assert_eq!(trace.count("aclrtSynchronizeDevice"), 4);
+        assert_eq!(trace.count("Asked"), 16);
+        std::fs::remove_dir_all(ground.run()).unwrap();
+    }
+}
+
+#[test]
+fn an_allocator_before_or_behind_ours_is_used_as_without_us() {
+    let ground = ground();
+    ground.library(
+        "liballocator.so",
+        "allocator.c",
+        &["-Wno-builtin-declaration-mismatch"],
+    );
+    let allocator = ground.path("liballocator.so");
+    let (ours, plain) = (preload(), below(&ground, &[&allocator]));
+    assert_eq!(plain.code, 42, "{plain:?}");
+    for order in [[&ours, &allocator], [&allocator, &ours]] {
+        assert_eq!(below(&ground, &order.map(AsRef::as_ref)), plain);
+    }
+    assert_eq!(
+        ground.trace().count("aclrtSynchronizeDevice"),
+        4,
+        "the newer run"
+    );
+}
+
+#[test]
+fn real_allocators_get_along_with_ours() {
+    let test = "real_allocators_get_along_with_ours";
+    let names = [
+        "libjemalloc.so.2",
+        "libtcmalloc_minimal.so.4",
+        "libtcmalloc.so.4",
+    ];
+    let folders = [
+        "/usr/lib/x86_64-linux-gnu",
+        "/usr/lib/aarch64-linux-gnu",
+        "/usr/lib64",
+    ];
+    let paths = names
+        .iter()
+        .flat_map(|name| folders.map(|folder| Path::new(folder).join(name)));
+    let found: Vec<_> = paths.filter(|path| path.exists()).collect();
+    if found.is_empty() {
+        skip(test, "neither jemalloc nor tcmalloc is installed");
+        return;
+    }
+    let ground = ground();
+    let (ours, plain) = (preload(), below(&ground, &[]));
+    for allocator in &found {
+        for order in [[&ours, allocator], [allocator, &ours]] {
+            assert_eq!(below(&ground, &order.map(AsRef::as_ref)), plain);
+        }
+    }
+}
+
+#[test]
+fn of_two_copies_of_ours_the_first_one_records() {
+    let ground = ground();
+    std::fs::create_dir(ground.path("copy")).unwrap();
+    let copy = ground.path("copy").join("libsa_profile_preload.so");
+    std::fs::copy(preload(), &copy).unwrap();
+    let (ours, plain) = (preload(), below(&ground, &[]));
+    for order in [[&ours, &copy], [&copy, &ours]] {
+        assert_eq!(below(&ground, &order.map(AsRef::as_ref)), plain);
+        assert_eq!(ground.trace().count("aclrtSynchronizeDevice"), 4);
+        assert_eq!(ground.trace().count("Asked"), 16);
+        std::fs::remove_dir_all(ground.run()).unwrap();
+    }
+}

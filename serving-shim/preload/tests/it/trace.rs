@@ -1,0 +1,86 @@
+//! A run's merged trace.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use trace_merge::{Options, Output};
+
+/// The events of a trace.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    events: Vec<Value>,
+}
+
+impl Trace {
+    /// Merges a run directory.
+    pub(crate) fn of(directory: &Path) -> Trace {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("trace.json");
+        let mut options = Options::new([directory.to_owned()]);
+        options.output = Output::File(path.clone());
+        let report = trace_merge::merge(&options).unwrap();
+        assert_eq!(
+            (report.damage.len(), report.lost_events),
+            (0, 0),
+            "{report:?}"
+        );
+        let mut trace: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let Value::Array(events) = trace["traceEvents"].take() else {
+            panic!("no traceEvents")
+        };
+        Trace { events }
+    }
+
+    /// The spans and instants of one category.
+    pub(crate) fn of_category(&self, category: &str) -> Vec<&Value> {
+        self.recorded()
+            .filter(|event| event["cat"] == category)
+            .collect()
+    }
+
+    /// All spans and instants.
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = &Value> {
+        self.events
+            .iter()
+            .filter(|event| event["ph"] == "X" || event["ph"] == "i")
+    }
+
+    /// How often each category and name is there, of the categories that this library records.
+    pub(crate) fn counts(&self) -> BTreeMap<(String, String), usize> {
+        let mut counts = BTreeMap::new();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        for event in self.recorded() {
+            *counts
+                .entry((text(&event["cat"]), text(&event["name"])))
+                .or_insert(0) += 1;
+        }
+        counts
+    }
+
+    /// How often a name is there.
+    pub(crate) fn count(&self, name: &str) -> usize {
+        let named = self.recorded().filter(|event| event["name"] == name);
+        named.count()
+    }
+
+    /// The one event of a name.
+    pub(crate) fn only(&self, name: &str) -> &Value {
+        let mut named = self.recorded().filter(|event| event["name"] == name);
+        let first = named.next();
+        assert!(named.next().is_none(), "{name} is there twice");
+        first.unwrap_or_else(|| panic!("{name} is not there: {:?}", self.counts()))
+    }
+
+    /// The ids of the processes that recorded something.
+    pub(crate) fn processes(&self) -> BTreeSet<String> {
+        self.recorded()
+            .map(|event| event["pid"].to_string())
+            .collect()
+    }
+
+    /// The ids of the threads that recorded something, of all processes.
+    pub(crate) fn threads(&self) -> BTreeSet<(String, String)> {
+        let id = |event: &Value| (event["pid"].to_string(), event["tid"].to_string());
+        self.recorded().map(id).collect()
+    }
+}

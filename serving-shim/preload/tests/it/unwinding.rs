@@ -1,0 +1,20 @@
+//! What unwinds out of the vendor's library, exceptions and cancelled threads, passes through ours.
+
+use crate::ground::{Ground, end};
+
+#[test]
+fn exceptions_and_cancellation_pass_through_and_recording_goes_on() {
+    let ground = Ground::new();
+    let library = ["-shared", "-fPIC", "-Wl,-soname,libascendcl.so"];
+    ground.compile("c++", "libascendcl.so", &["throwing.cc"], &library);
+    ground.compile("c++", "catching", &["catching.cc"], &["-l:libascendcl.so"]);
+    let plain = end(&mut ground.command(ground.path("catching")));
+    let caught = "caught: thrown by the vendor\n";
+    let expected = format!("launched 0\n{caught}{caught}launched 0\ncleaned up\ncancelled 1\n");
+    assert_eq!((plain.code, plain.stdout.as_str()), (42, expected.as_str()));
+    assert_eq!(end(&mut ground.preloaded(ground.path("catching"))), plain);
+    assert_eq!(end(&mut ground.recorded(ground.path("catching"))), plain);
+    let trace = ground.trace();
+    assert_eq!(trace.count("aclrtLaunchKernel"), 4, "also those that threw");
+    assert_eq!(trace.count("aclrtSynchronizeStream"), 1);
+}
