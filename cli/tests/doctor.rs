@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 
 /// Checks that depend on the machine: only that they were made is compared.
-const VOLATILE: [&str; 14] = [
+const VOLATILE: [&str; 15] = [
     "file system",
     "disk",
     "open files",
@@ -21,6 +21,7 @@ const VOLATILE: [&str; 14] = [
     "time namespace",
     "ptrace",
     "other profilers",
+    "preload library",
     "NPU runtime",
     "Python package",
     "vLLM plugin",
@@ -73,7 +74,7 @@ ptrace
 ok    LD_PRELOAD      empty
 other profilers
 ok    recorder        version 0.1.0, format 1, part of the programs that use it
-ok    preload library not installed
+preload library
 NPU runtime
 Python package
 vLLM plugin
@@ -298,6 +299,21 @@ fn other_profilers_and_the_order_of_libraries() {
             && lines[0].contains("NSYS_PROFILING_SESSION_ID (nsys)"),
         "{lines:?}"
     );
+}
+
+#[test]
+fn the_preload_library_is_looked_for_beside_the_program() {
+    let ground = Ground::new();
+    let ended = Started::of(program::alone(&ground).arg("doctor")).end();
+    assert_eq!(
+        of(&ended, "preload library"),
+        ["ok    preload library not installed"]
+    );
+    let library = ground.path("bin/libsa_profile_preload.so");
+    fs::copy(program::some_library(), &library).unwrap();
+    let ended = Started::of(program::alone(&ground).arg("doctor")).end();
+    let found = format!("ok    preload library {}", library.display());
+    assert_eq!(of(&ended, "preload library"), [found]);
 }
 
 #[test]

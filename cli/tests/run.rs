@@ -487,7 +487,7 @@ fn a_library_is_loaded_before_the_users_own() {
     let mut command = ground.command(&["run", "--preload", &library, "--", "sh", "-c", script]);
     let ended = Started::of(command.env("LD_PRELOAD", &library)).end();
     assert_eq!(ended.stdout, format!("{library}:{library}\n"));
-    let ended = ground.run(&["run", "--preload", "--", "true"]);
+    let ended = Started::of(program::alone(&ground).args(["run", "--preload", "--", "true"])).end();
     assert_eq!(ended.code, Some(125));
     assert!(
         ended
@@ -496,6 +496,18 @@ fn a_library_is_loaded_before_the_users_own() {
         "{}",
         ended.stderr
     );
+}
+
+#[test]
+fn the_library_beside_the_program_is_the_one_that_is_loaded() {
+    let ground = Ground::new();
+    let mut command = program::alone(&ground);
+    let library = ground.path("bin/libsa_profile_preload.so");
+    std::fs::copy(program::some_library(), &library).unwrap();
+    let script = "echo $LD_PRELOAD";
+    let ended = Started::of(command.args(["run", "--preload", "--", "sh", "-c", script])).end();
+    let library = std::fs::canonicalize(library).unwrap();
+    assert_eq!(ended.stdout, format!("{}\n", library.display()));
 }
 
 #[test]

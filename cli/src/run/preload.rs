@@ -12,18 +12,24 @@ const LIBRARY: &str = "libsa_profile_preload.so";
 /// # Errors
 /// What is wrong with it, in words: the dynamic linker would say so once in every process, and go on without it.
 pub(crate) fn find(path: Option<&Path>) -> Result<PathBuf, String> {
-    let Some(path) = path else {
-        let program = std::env::current_exe().map_err(|error| format!("--preload: {error}"))?;
-        let library = program.with_file_name(LIBRARY);
-        if !library.exists() {
-            return Err(format!(
-                "--preload: there is no {}: name the library, or leave --preload out and record with the API",
-                library.display()
-            ));
+    match path {
+        Some(path) => checked(path),
+        None => {
+            let program = std::env::current_exe().map_err(|error| format!("--preload: {error}"))?;
+            beside(&program)
         }
-        return checked(&library);
-    };
-    checked(path)
+    }
+}
+
+fn beside(program: &Path) -> Result<PathBuf, String> {
+    let library = program.with_file_name(LIBRARY);
+    if !library.exists() {
+        return Err(format!(
+            "--preload: there is no {}: name the library, or leave --preload out and record with the API",
+            library.display()
+        ));
+    }
+    checked(&library)
 }
 
 fn checked(path: &Path) -> Result<PathBuf, String> {
@@ -72,6 +78,13 @@ mod tests {
             let refused = find(Some(path)).unwrap_err();
             assert!(refused.contains(problem), "{refused}");
         }
-        assert!(find(None).unwrap_err().contains(LIBRARY));
+        let installed = root.path().join("sa-profile");
+        assert!(beside(&installed).unwrap_err().contains(LIBRARY));
+        let library = root.path().join(LIBRARY);
+        fs::copy(&program, &library).unwrap();
+        assert_eq!(
+            beside(&installed).unwrap(),
+            fs::canonicalize(library).unwrap()
+        );
     }
 }

@@ -53,6 +53,15 @@ pub(crate) fn signal(name: &str, pid: &str) {
     assert!(status.success(), "SIG{name} to {pid}");
 }
 
+/// The program in a folder of its own, where it has nothing beside it.
+pub(crate) fn alone(ground: &Ground) -> Command {
+    let folder = ground.path("bin");
+    fs::create_dir_all(&folder).unwrap();
+    let copy = folder.join("sa-profile");
+    fs::copy(PROGRAM, &copy).unwrap();
+    ground.plain(&copy.display().to_string())
+}
+
 /// The state letter of a process.
 pub(crate) fn state(pid: u32) -> char {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
