@@ -154,7 +154,9 @@ impl Ground {
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
-            if name.as_encoded_bytes().starts_with(b"SA_PROFILE") || name == "LD_PRELOAD" {
+            let is_ours = name.as_encoded_bytes().starts_with(b"SA_PROFILE");
+            // cargo's path to the libraries it built leads to the simulated runtime.
+            if is_ours || name == "LD_PRELOAD" || name == "LD_LIBRARY_PATH" {
                 command.env_remove(name);
             }
         }

@@ -9,5 +9,6 @@ mod missing;
 mod names;
 mod neighbours;
 mod processes;
+mod simulated;
 mod trace;
 mod unwinding;

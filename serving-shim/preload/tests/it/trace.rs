@@ -71,6 +71,15 @@ impl Trace {
         first.unwrap_or_else(|| panic!("{name} is not there: {:?}", self.counts()))
     }
 
+    /// The names of the processes, also of those that stand for devices.
+    pub(crate) fn process_names(&self) -> Vec<&str> {
+        let named = self.events.iter();
+        let named = named.filter(|event| event["name"] == "process_name");
+        named
+            .filter_map(|event| event["args"]["name"].as_str())
+            .collect()
+    }
+
     /// The ids of the processes that recorded something.
     pub(crate) fn processes(&self) -> BTreeSet<String> {
         self.recorded()

@@ -1,0 +1,131 @@
+//! An unmodified worker on the simulated runtime: with the preload alone its kernels, copies and graph replays are slices of the device, and its results are the same.
+
+use crate::ground::{Ended, Ground, beside, end};
+use crate::trace::Trace;
+
+/// 10, 20, 30 and -1, each with one added by 100 kernels and by 3 replays of 5.
+const RESULTS: &str = "125\n135\n145\n114\n";
+
+fn ground() -> Ground {
+    let ground = Ground::new();
+    let simulator = beside("libascendcl.so");
+    std::os::unix::fs::symlink(&simulator, ground.path("libascendcl.so")).unwrap();
+    let headers = concat!(
+        "-I",
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../ascend-sys/sim/tests/conformance"
+    );
+    let linked = ["-DLINKED", headers, "-l:libascendcl.so"];
+    ground.program("worker", &["worker_main.c", "worker.c"], &linked);
+    ground.library("libworker.so", "worker.c", &[headers, "-l:libascendcl.so"]);
+    ground.program("loader", &["worker_main.c"], &[] as &[&str]);
+    ground
+}
+
+/// The worker's end, with the preload and the simulator asked for by name.
+fn recorded(
+    ground: &Ground,
+    program: &str,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Ended {
+    let mut command = ground.recorded(ground.path(program));
+    command
+        .args(arguments)
+        .env("SA_PROFILE_DEVICE", "sim")
+        .env("SA_PROFILE_SIM_LIBRARY", ground.path("libascendcl.so"))
+        .envs(variables.iter().copied());
+    end(&mut command)
+}
+
+/// Asserts that the results are right and nobody said a word.
+fn assert_right(ended: &Ended) {
+    let expected = (42, RESULTS, "");
+    assert_eq!(
+        (ended.code, ended.stdout.as_str(), ended.stderr.as_str()),
+        expected
+    );
+}
+
+/// The slices of the device by this name.
+fn slices(trace: &Trace, name: &str) -> usize {
+    let named = trace.recorded().filter(|event| event["name"] == name);
+    named
+        .filter(|event| !event["args"]["device_wall_us"].is_null())
+        .count()
+}
+
+fn assert_timed(trace: &Trace) {
+    assert_eq!(slices(trace, "sim_add_one"), 100);
+    assert_eq!(slices(trace, "MatMulV2"), 100);
+    assert_eq!(slices(trace, "aclmdlRIExecuteAsync"), 3);
+    assert_eq!(slices(trace, "aclrtMemcpyAsync"), 2);
+    let captured = trace
+        .recorded()
+        .filter(|event| event["args"]["not_timed"] == "captured");
+    assert_eq!(captured.count(), 5);
+    let rows = trace.process_names();
+    assert!(
+        rows.iter().any(|name| name.starts_with("SIMULATED NPU 0")),
+        "{rows:?}"
+    );
+}
+
+#[test]
+fn without_the_preload_and_without_recording_the_worker_computes_the_same() {
+    let ground = ground();
+    assert_right(&end(ground.command(ground.path("worker")).arg("seen")));
+    assert_right(&end(ground.preloaded(ground.path("worker")).arg("seen")));
+}
+
+#[test]
+fn a_worker_linked_with_the_runtime_is_timed() {
+    let ground = ground();
+    assert_right(&recorded(&ground, "worker", &["seen"], &[]));
+    let trace = ground.trace();
+    assert_timed(&trace);
+    let replay = trace.recorded().find(|event| {
+        event["name"] == "aclmdlRIExecuteAsync" && !event["args"]["kernels"].is_null()
+    });
+    assert_eq!(replay.unwrap()["args"]["kernels"][0], "sim_add_one ×5");
+}
+
+#[test]
+fn a_worker_loaded_locally_is_timed() {
+    let ground = ground();
+    let library = ground.text("libworker.so");
+    assert_right(&recorded(&ground, "loader", &[&library, "seen"], &[]));
+    assert_timed(&ground.trace());
+}
+
+#[test]
+fn a_capture_that_the_hooks_cannot_see_stays_intact() {
+    let ground = ground();
+    assert_right(&recorded(&ground, "worker", &["hidden"], &[]));
+    assert_timed(&ground.trace());
+}
+
+#[test]
+fn a_runtime_whose_launches_cross_libraries_is_timed_once() {
+    let ground = ground();
+    assert_right(&recorded(
+        &ground,
+        "worker",
+        &["seen"],
+        &[("ASCEND_SIM_OLD", "1")],
+    ));
+    assert_timed(&ground.trace());
+}
+
+#[test]
+fn a_launch_that_is_refused_and_tried_again_is_one_slice() {
+    let ground = ground();
+    let variables = [("ASCEND_SIM_FAULTS", "launch_host_args:3=107017")];
+    assert_right(&recorded(&ground, "worker", &["seen"], &variables));
+    let trace = ground.trace();
+    assert_timed(&trace);
+    let failed = trace
+        .recorded()
+        .filter(|event| event["args"]["error"] == 107_017);
+    assert_eq!(failed.count(), 1);
+}
