@@ -1,5 +1,7 @@
 //! Spans that live across awaits or threads, on virtual lanes.
 
+mod by_id;
+
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
@@ -16,6 +18,9 @@ use crate::slot::OpenEntry;
 use crate::span::{SiteArgs, mark_stopped, site_args, write_name};
 use crate::value::{self, Value};
 use crate::wait;
+
+pub use by_id::AsyncSpanId;
+pub(crate) use by_id::Held;
 
 /// A span that may be sent to other threads and held over awaits: it takes the lowest free lane of its process until it is dropped.
 #[derive(Debug)]

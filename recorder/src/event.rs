@@ -122,6 +122,10 @@ pub(crate) fn instant(level: Level, category: &str, name: &str, args: &Args) {
     named(level, b'i', None, category, name, THREAD_INSTANT, args);
 }
 
+pub(crate) fn counter(level: Level, name: &str, series: &Args) {
+    named(level, b'C', None, "counter", name, b"", series);
+}
+
 /// Records one event of a flow on the calling thread; it binds to the span that encloses it there. Flows of one id share name and category.
 pub fn flow(phase: FlowPhase, category: &str, name: &str, id: FlowId) {
     if !process::wants(Level::E2e) {

@@ -87,7 +87,7 @@ mod value;
 mod wait;
 mod writer;
 
-pub use async_span::AsyncSpan;
+pub use async_span::{AsyncSpan, AsyncSpanId};
 pub use clock::now_ns;
 pub use config::{Config, Keep, Level, Levels, RunPaths};
 pub use event::{FlowId, FlowPhase, duration, flow, flow_at};
@@ -100,7 +100,7 @@ pub use run::new_run_id;
 pub use site::Site;
 #[doc(hidden)]
 pub use span::SiteArgs;
-pub use span::{SpanGuard, begin, end};
+pub use span::{SpanGuard, SpanId, begin, end};
 pub use track::{Track, TrackProcess};
 pub use value::{Args, Value};
 

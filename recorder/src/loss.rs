@@ -17,15 +17,17 @@ pub(crate) enum Cause {
     Threads,
     Clamped,
     TooLarge,
+    TooManyOpen,
 }
 
 impl Cause {
-    pub(crate) const COUNTED: [Cause; 5] = [
+    pub(crate) const COUNTED: [Cause; 6] = [
         Cause::Busy,
         Cause::Signal,
         Cause::Threads,
         Cause::Clamped,
         Cause::TooLarge,
+        Cause::TooManyOpen,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -40,6 +42,7 @@ impl Cause {
             Cause::Threads => "threads",
             Cause::Clamped => "clamped",
             Cause::TooLarge => "too_large",
+            Cause::TooManyOpen => "too_many_open",
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::switch::{InForce, Schedule};
 use crate::sys::{self, map::Map};
 use crate::track::Tracks;
 use crate::wait::{self, PATIENCE_NS};
-use crate::{clock, held, helper};
+use crate::{async_span, clock, held, helper};
 
 /// Levels that are on; [`UNKNOWN`] until the environment was read.
 static MASK: AtomicU32 = AtomicU32::new(UNKNOWN);
@@ -51,6 +51,8 @@ pub(crate) struct Process {
     pub(crate) lanes: Mutex<Lanes>,
     pub(crate) named_lanes: Named,
     pub(crate) tracks: Tracks,
+    /// Async spans begun by id.
+    pub(crate) held_async: async_span::Held,
     pub(crate) helper: OnceLock<std::thread::Thread>,
     /// The helper is in a long sleep: a thread that fills its ring wakes it.
     pub(crate) helper_sleeps: AtomicBool,
@@ -238,6 +240,7 @@ impl Process {
             lanes: Mutex::default(),
             named_lanes: Named::default(),
             tracks: Tracks::default(),
+            held_async: async_span::Held::default(),
             helper: OnceLock::new(),
             helper_sleeps: AtomicBool::new(false),
             crowded: AtomicBool::new(false),

@@ -116,6 +116,11 @@ impl Recorder {
         event::instant(level, category, name, args);
     }
 
+    /// Records a counter whose name is not known at the call site: `series` holds one number for each.
+    pub fn counter(self, level: Level, name: &str, series: &Args) {
+        event::counter(level, name, series);
+    }
+
     /// Brings everything recorded so far into the fragment; waits at most a second for a writer that is under way.
     pub fn flush(self) {
         if let Some(process) = process::existing() {

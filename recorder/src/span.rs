@@ -1,4 +1,6 @@
-//! Spans on the calling thread: a guard that ends at drop, and begin/end for callers without guards.
+//! Spans on the calling thread: a guard that ends at drop, begin/end for callers without guards, and spans by id.
+
+mod by_id;
 
 use std::cell::Cell;
 
@@ -11,6 +13,9 @@ use crate::seat::{self, Seat};
 use crate::site::Site;
 use crate::value::{self, Args, MAX_STRING_BYTES, Value};
 use crate::writer::{Piece, Writer};
+
+pub(crate) use by_id::Held;
+pub use by_id::SpanId;
 
 /// A span of the calling thread, from its creation until it is dropped. Made by [`span!`](crate::span!) or
 /// [`Recorder::span`](crate::Recorder::span); does nothing while recording is off.

@@ -24,6 +24,8 @@ pub(crate) struct Writer {
     own_args: Vec<(u32, Vec<u8>)>,
     /// Spans begun without a guard.
     pub(crate) begun: Vec<crate::span::Begun>,
+    /// Spans begun by id.
+    pub(crate) held: crate::span::Held,
 }
 
 /// A piece of the writer's text.
@@ -50,6 +52,7 @@ impl Writer {
             vacant: Vec::new(),
             own_args: Vec::new(),
             begun: Vec::new(),
+            held: crate::span::Held::new(),
         }
     }
 

@@ -1,0 +1,144 @@
+//! Spans of the calling thread by id: for callers that can hold no guard, as in C.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::OpenSpan;
+use crate::clock::now_ns;
+use crate::config::Level;
+use crate::loss::Cause;
+use crate::process;
+use crate::seat;
+use crate::value::{self, Args, Value};
+use crate::writer::Writer;
+
+/// Spans of one thread that may be open at a time: a host that forgets to end them shall not grow without end.
+const MAX_OPEN: usize = 4096;
+
+/// A span of the thread that began it, as a number. One that is not of an open span of the calling thread is refused: to end a span twice, on
+/// another thread or in the child of a fork does nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SpanId(u64);
+
+/// The spans of a thread that were begun by id.
+#[derive(Debug)]
+pub(crate) struct Held {
+    next: u64,
+    /// In the order in which they began.
+    open: Vec<(u64, OpenSpan)>,
+}
+
+impl Held {
+    /// None yet. The ids of two threads differ, also those of a forked child from its parent's: the count goes on there.
+    pub(crate) fn new() -> Held {
+        static THREADS: AtomicU64 = AtomicU64::new(1);
+        Held {
+            next: THREADS.fetch_add(1, Ordering::Relaxed) << 32,
+            open: Vec::new(),
+        }
+    }
+
+    /// Where a span stands; mostly it is the last one.
+    #[inline]
+    fn position(&self, id: u64) -> Option<usize> {
+        self.open.iter().rposition(|(open, _)| *open == id)
+    }
+
+    fn add(&mut self, open: OpenSpan) -> u64 {
+        let id = self.next;
+        // A thread's ids repeat after 2^32 spans: by then nobody holds the first ones.
+        self.next = id & !u64::from(u32::MAX) | (id + 1) & u64::from(u32::MAX);
+        self.open.push((id, open));
+        id
+    }
+}
+
+impl SpanId {
+    /// The id of no span: all calls with it do nothing.
+    pub const NONE: SpanId = SpanId(0);
+
+    /// Begins a span on the calling thread; [`SpanId::NONE`] if it is not recorded.
+    #[inline]
+    pub fn begin(level: Level, category: &str, name: &str) -> SpanId {
+        if !process::wants(level) {
+            return SpanId::NONE;
+        }
+        let begun = seat::with(|seat, writer| {
+            if !process::wants(level) {
+                return SpanId::NONE;
+            }
+            if writer.held.open.len() >= MAX_OPEN {
+                seat.process.lost.count(Cause::TooManyOpen);
+                return SpanId::NONE;
+            }
+            let open = OpenSpan::open_named(seat, writer, category, name);
+            SpanId(writer.held.add(open))
+        });
+        begun.unwrap_or_default()
+    }
+
+    /// Takes the number that [`SpanId::number`] gave.
+    pub const fn of_number(number: u64) -> SpanId {
+        SpanId(number)
+    }
+
+    /// The id as a number, 0 for none.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// Whether this is the id of a span that was recorded when it began.
+    pub const fn is_some(self) -> bool {
+        self.0 != 0
+    }
+
+    /// Adds an argument.
+    pub fn arg(self, key: &str, value: impl Value) {
+        self.add(|text, first| value::push_after(text, first, key, &value));
+    }
+
+    /// Adds arguments.
+    pub fn args(self, args: &Args) {
+        if args.text().is_empty() {
+            return;
+        }
+        self.add(|text, first| {
+            if !first {
+                text.push(b',');
+            }
+            text.extend_from_slice(args.text());
+        });
+    }
+
+    fn add(self, add: impl FnOnce(&mut Vec<u8>, bool)) {
+        if !self.is_some() {
+            return;
+        }
+        seat::with_own(|writer| self.add_in(writer, add));
+    }
+
+    fn add_in(self, writer: &mut Writer, add: impl FnOnce(&mut Vec<u8>, bool)) {
+        let Some(at) = writer.held.position(self.0) else {
+            return;
+        };
+        let open = &writer.held.open[at].1;
+        let (mut depth, mut args) = (open.depth, open.args);
+        writer.add_args(&mut depth, &mut args, add);
+        let open = &mut writer.held.open[at].1;
+        (open.depth, open.args) = (depth, args);
+    }
+
+    /// Ends the span.
+    #[inline]
+    pub fn end(self) {
+        if !self.is_some() {
+            return;
+        }
+        let end_ns = now_ns();
+        seat::with_own(|writer| {
+            if let Some(at) = writer.held.position(self.0) {
+                let (_, open) = writer.held.open.remove(at);
+                open.close(writer, end_ns, &[]);
+            }
+        });
+    }
+}
