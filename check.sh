@@ -187,6 +187,7 @@ if [ -n "$full" ]; then
   step 'bench record' bench sa-recorder record --quick
   step 'bench merge' bench trace-merge merge --quick
   step 'bench switch' bench sa-profile switch --quick
+  step 'bench capi' bench sa-profile-capi capi --quick
   step 'overhead page' overhead_page
   step 'fuzz targets' fuzz_targets
 fi

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Installs libsa_profile, its header and its pkg-config file.
+set -euo pipefail
+
+usage() {
+  cat << 'TEXT'
+usage: install.sh PREFIX [BUILD]
+
+Copies into PREFIX: lib/libsa_profile.so.VERSION with its links, lib/libsa_profile.a, include/sa_profile.h, lib/pkgconfig/sa_profile.pc.
+BUILD holds libsa_profile.so and libsa_profile.a: by default target/release, which `cargo build --release -p sa-profile-capi` fills.
+
+  LIBDIR    in the environment: where the libraries go instead of PREFIX/lib
+  DESTDIR   in the environment: put before every path that is written, for packages
+
+Exit 0: installed. 1: a file is missing or cannot be written. 2: bad usage.
+TEXT
+}
+
+case "${1:-}" in
+  -h | --help)
+    usage
+    exit 0
+    ;;
+  '' | -*)
+    usage >&2
+    exit 2
+    ;;
+esac
+[ $# -le 2 ] || { usage >&2; exit 2; }
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+prefix=$(realpath -m -- "$1")
+build=${2:-${CARGO_TARGET_DIR:-$here/../../target}/release}
+libdir=$(realpath -m -- "${LIBDIR:-$prefix/lib}")
+includedir=$prefix/include
+version=$(sed -n 's/^#define SA_PROFILE_VERSION "\(.*\)"$/\1/p' "$here/include/sa_profile.h")
+soname=libsa_profile.so.0 # as build.rs gives it
+destdir=${DESTDIR:-}
+
+for file in "$build/libsa_profile.so" "$build/libsa_profile.a"; do
+  [ -f "$file" ] || { echo "install.sh: no $file: cargo build --release -p sa-profile-capi" >&2; exit 1; }
+done
+
+# A text that stands for itself in the replacement of sed's s|||.
+quoted() { printf '%s' "$1" | sed 's/[\\&|]/\\&/g'; }
+
+install -d "$destdir$libdir/pkgconfig" "$destdir$includedir"
+install -m 755 "$build/libsa_profile.so" "$destdir$libdir/libsa_profile.so.$version"
+ln -sf "libsa_profile.so.$version" "$destdir$libdir/$soname"
+ln -sf "$soname" "$destdir$libdir/libsa_profile.so"
+install -m 644 "$build/libsa_profile.a" "$destdir$libdir/libsa_profile.a"
+install -m 644 "$here/include/sa_profile.h" "$destdir$includedir/sa_profile.h"
+sed -e "s|@prefix@|$(quoted "$prefix")|" -e "s|@libdir@|$(quoted "$libdir")|" -e "s|@includedir@|$(quoted "$includedir")|" \
+  -e "s|@version@|$version|" -e 's|@static_libs@|-lgcc_s -lutil -lrt -lpthread -lm -ldl|' \
+  "$here/sa_profile.pc.in" > "$destdir$libdir/pkgconfig/sa_profile.pc"

@@ -1,0 +1,124 @@
+//! What is done with the handle of a span, of either kind.
+
+use std::ffi::c_char;
+
+use sa_recorder::{Args, AsyncSpanId, SpanId, Value};
+
+use crate::arg::{self, Arg};
+use crate::call::guarded;
+use crate::text;
+
+/// A span by its id.
+pub(crate) trait Handle: Copy {
+    /// Whether it was recorded when it began.
+    fn is_recorded(self) -> bool;
+    /// Adds an argument.
+    fn arg(self, key: &str, value: impl Value);
+    /// Adds arguments.
+    fn args(self, args: &Args);
+    /// Ends it.
+    fn end(self);
+}
+
+macro_rules! handles {
+    ($($id:ty)*) => {$(
+        impl Handle for $id {
+            #[inline(always)]
+            fn is_recorded(self) -> bool {
+                self.is_some()
+            }
+
+            fn arg(self, key: &str, value: impl Value) {
+                self.arg(key, value);
+            }
+
+            fn args(self, args: &Args) {
+                self.args(args);
+            }
+
+            #[inline(always)]
+            fn end(self) {
+                self.end();
+            }
+        }
+    )*};
+}
+handles!(SpanId AsyncSpanId);
+
+/// Adds a value.
+///
+/// # Safety
+///
+/// `key` is null or a C string.
+#[inline]
+pub(crate) unsafe fn add(span: impl Handle, key: *const c_char, value: impl Value) {
+    if span.is_recorded() {
+        guarded((), || {
+            // SAFETY: the caller's.
+            let key = unsafe { text::name(key) };
+            span.arg(&key, value);
+        });
+    }
+}
+
+/// Adds a string.
+///
+/// # Safety
+///
+/// Both are null or C strings.
+pub(crate) unsafe fn add_string(span: impl Handle, key: *const c_char, value: *const c_char) {
+    if span.is_recorded() {
+        guarded((), || {
+            // SAFETY: the caller's.
+            let key = unsafe { text::name(key) };
+            // SAFETY: the caller's.
+            let value = unsafe { text::optional(value) };
+            span.arg(&key, value.as_deref());
+        });
+    }
+}
+
+/// Adds a string of so many bytes.
+///
+/// # Safety
+///
+/// `key` is null or a C string; `value` is null, or `length` bytes are readable there.
+pub(crate) unsafe fn add_string_n(
+    span: impl Handle,
+    key: *const c_char,
+    value: *const c_char,
+    length: usize,
+) {
+    if span.is_recorded() {
+        guarded((), || {
+            // SAFETY: the caller's.
+            let key = unsafe { text::name(key) };
+            // SAFETY: the caller's.
+            let value = unsafe { text::counted(value, length) };
+            span.arg(&key, value.as_deref());
+        });
+    }
+}
+
+/// Adds the args of an array.
+///
+/// # Safety
+///
+/// As of [`arg::args`].
+pub(crate) unsafe fn add_all(span: impl Handle, args: *const Arg, count: usize) {
+    if span.is_recorded() {
+        guarded((), || {
+            // SAFETY: the caller's.
+            let args = unsafe { arg::args(args, count) };
+            span.args(&args);
+        });
+    }
+}
+
+/// Ends a span.
+#[inline]
+pub(crate) fn end(span: impl Handle) {
+    if span.is_recorded() {
+        guarded((), || span.end());
+    }
+}

@@ -1,0 +1,29 @@
+//! The recorder for C and C++: `libsa_profile` and its header, `include/sa_profile.h`.
+//!
+//! The header is the documentation that users read; cbindgen writes it from this source, and a test compares the two (`UPDATE_HEADER=1` writes it anew).
+//! Every exported function does the same four things: it returns at once if the level is off, takes pointers of any kind, null ones included, for
+//! what they are, hands over to [`sa_recorder`], and lets neither a panic nor a changed `errno` out.
+#![expect(unsafe_code, reason = "exported names, and pointers that come from C")]
+#![expect(
+    clippy::missing_safety_doc,
+    reason = "one contract for every pointer, in the header's chapter Ownership: null, or good for reading until the call returns"
+)]
+
+mod arg;
+mod async_span;
+mod call;
+mod event;
+mod handle;
+mod level;
+mod process;
+mod run;
+mod span;
+mod text;
+
+pub use arg::*;
+pub use async_span::*;
+pub use event::*;
+pub use level::*;
+pub use process::*;
+pub use run::*;
+pub use span::*;

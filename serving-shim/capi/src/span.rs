@@ -1,0 +1,135 @@
+//! Spans of the calling thread, by handle.
+
+use std::ffi::c_char;
+
+use sa_recorder::SpanId;
+
+use crate::arg::{self, Arg};
+use crate::call::guarded;
+use crate::handle;
+use crate::level::{self, Level};
+use crate::text;
+
+/// A span of the thread that began it. Only a number: to end it twice, on another thread, or in the child of a fork does nothing.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// 0 if it is not recorded; else of use to this library only.
+    pub id: u64,
+}
+
+impl Span {
+    const fn recorded(self) -> SpanId {
+        SpanId::of_number(self.id)
+    }
+}
+
+/// Begins a span on the calling thread. One that is never ended shows as unfinished; of a thread's, 4096 may be open at a time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sa_profile_span_begin(
+    level: Level,
+    category: *const c_char,
+    name: *const c_char,
+) -> Span {
+    let Some(level) = level::wanted(level) else {
+        return Span { id: 0 };
+    };
+    let begun = guarded(SpanId::NONE, || {
+        // SAFETY: the caller's.
+        let category = unsafe { text::name(category) };
+        // SAFETY: the caller's.
+        let name = unsafe { text::name(name) };
+        SpanId::begin(level, &category, &name)
+    });
+    Span { id: begun.number() }
+}
+
+/// Begins a span as `sa_profile_span_begin` does, with `count` args.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sa_profile_span_begin_args(
+    level: Level,
+    category: *const c_char,
+    name: *const c_char,
+    args: *const Arg,
+    count: usize,
+) -> Span {
+    let Some(level) = level::wanted(level) else {
+        return Span { id: 0 };
+    };
+    let begun = guarded(SpanId::NONE, || {
+        // SAFETY: the caller's.
+        let category = unsafe { text::name(category) };
+        // SAFETY: the caller's.
+        let name = unsafe { text::name(name) };
+        // SAFETY: the caller's.
+        let args = unsafe { arg::args(args, count) };
+        let begun = SpanId::begin(level, &category, &name); // with the clock, which the args shall not cost time
+        begun.args(&args);
+        begun
+    });
+    Span { id: begun.number() }
+}
+
+/// Adds `count` args; they may be added until the span ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sa_profile_span_args(span: Span, args: *const Arg, count: usize) {
+    // SAFETY: the caller's.
+    unsafe { handle::add_all(span.recorded(), args, count) };
+}
+
+/// Adds an integer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sa_profile_span_arg_int(span: Span, key: *const c_char, value: i64) {
+    // SAFETY: the caller's.
+    unsafe { handle::add(span.recorded(), key, value) };
+}
+
+/// Adds an integer that is not negative.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sa_profile_span_arg_uint(span: Span, key: *const c_char, value: u64) {
+    // SAFETY: the caller's.
+    unsafe { handle::add(span.recorded(), key, value) };
+}
+
+/// Adds a number; NaN and infinities become `null`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sa_profile_span_arg_double(span: Span, key: *const c_char, value: f64) {
+    // SAFETY: the caller's.
+    unsafe { handle::add(span.recorded(), key, value) };
+}
+
+/// Adds `true` or `false`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sa_profile_span_arg_bool(span: Span, key: *const c_char, value: bool) {
+    // SAFETY: the caller's.
+    unsafe { handle::add(span.recorded(), key, value) };
+}
+
+/// Adds a string, which ends with a NUL byte; a null pointer becomes `null`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sa_profile_span_arg_string(
+    span: Span,
+    key: *const c_char,
+    value: *const c_char,
+) {
+    // SAFETY: the caller's.
+    unsafe { handle::add_string(span.recorded(), key, value) };
+}
+
+/// Adds a string of `length` bytes, NUL bytes included; a null pointer becomes `null`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sa_profile_span_arg_string_n(
+    span: Span,
+    key: *const c_char,
+    value: *const c_char,
+    length: usize,
+) {
+    // SAFETY: the caller's.
+    unsafe { handle::add_string_n(span.recorded(), key, value, length) };
+}
+
+/// Ends the span. Does nothing if it has ended already, or never began.
+#[unsafe(no_mangle)]
+pub extern "C" fn sa_profile_span_end(span: Span) {
+    handle::end(span.recorded());
+}

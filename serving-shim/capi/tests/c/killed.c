@@ -1,0 +1,15 @@
+/* Records, and kills itself with spans open. */
+#include <sa_profile.h>
+
+#include <signal.h>
+
+#define E2E SA_PROFILE_LEVEL_E2E
+
+int main(void) {
+  sa_profile_init();
+  sa_profile_async_span_begin(E2E, "test", "open async");
+  sa_profile_span_begin(E2E, "test", "open");
+  for (int at = 0; at < 1000; at++) sa_profile_span_end(sa_profile_span_begin(E2E, "test", "done"));
+  raise(SIGKILL);
+  return 0;
+}

@@ -1,0 +1,30 @@
+// The header in C++11.
+#include <sa_profile.h>
+
+#include <string>
+
+extern "C" const char *second_language(void);
+
+static int evaluated;
+
+int main() {
+  sa_profile_init();
+  second_language();
+  const std::string text("a\0b", 3);
+  {
+    sa_profile::Span span(SA_PROFILE_LEVEL_E2E, "test", "cpp");
+    if (!span.is_recording()) return 1;
+    span.arg("i", -3);
+    span.arg("u", 3u);
+    span.arg("b", true);
+    span.arg("d", 0.5f);
+    span.arg("s", "text");
+    span.arg("std", text);
+    span.arg("last", 1L);
+  }
+  sa_profile_instant(SA_PROFILE_LEVEL_E2E, "test", "instant",
+                     SA_PROFILE_ARGS(SA_PROFILE_ARG("evaluated", ++evaluated), SA_PROFILE_ARG("more", "x")));
+  sa_profile_counter(SA_PROFILE_LEVEL_E2E, "counted", SA_PROFILE_ARGS(SA_PROFILE_ARG("running", 3LL)));
+  sa_profile_instant(SA_PROFILE_LEVEL_E2E, "test", "none", SA_PROFILE_NO_ARGS);
+  return evaluated == 1 ? 0 : 2;
+}

@@ -1,0 +1,92 @@
+//! The header: as the source says it, in C and in C++.
+
+use crate::stage::{C, PACKAGE, Stage, has, run};
+use std::fs;
+use std::path::Path;
+
+/// The source files, in the order of the header.
+const SOURCES: [&str; 7] = [
+    "level",
+    "arg",
+    "process",
+    "run",
+    "span",
+    "async_span",
+    "event",
+];
+
+fn generated() -> String {
+    let package = Path::new(PACKAGE);
+    let mut config = cbindgen::Config::from_file(package.join("cbindgen.toml")).unwrap();
+    let part = |at: &str, value: &str| format!("#define SA_PROFILE_VERSION_{at} {value}\n");
+    let version = env!("CARGO_PKG_VERSION");
+    config.after_includes = Some(format!(
+        "#ifdef __cplusplus\n#include <initializer_list>\n#include <type_traits>\n#endif\n\n\
+         /* Of this header; sa_profile_version() is that of the library. */\n#define SA_PROFILE_VERSION \"{version}\"\n{}{}{}",
+        part("MAJOR", env!("CARGO_PKG_VERSION_MAJOR")),
+        part("MINOR", env!("CARGO_PKG_VERSION_MINOR")),
+        part("PATCH", env!("CARGO_PKG_VERSION_PATCH")),
+    ));
+    let builder = cbindgen::Builder::new().with_config(config);
+    let sources = SOURCES
+        .iter()
+        .map(|name| package.join("src").join(format!("{name}.rs")));
+    let bindings = sources
+        .fold(builder, cbindgen::Builder::with_src)
+        .generate()
+        .unwrap();
+    let mut text = Vec::new();
+    bindings.write(&mut text);
+    String::from_utf8(text).unwrap().trim_start().to_owned()
+}
+
+#[test]
+fn the_header_is_what_the_source_says() {
+    let path = Path::new(PACKAGE).join("include/sa_profile.h");
+    let generated = generated();
+    if std::env::var_os("UPDATE_HEADER").is_some_and(|value| value == "1") {
+        return fs::write(&path, generated).unwrap();
+    }
+    let kept = fs::read_to_string(&path).unwrap();
+    let differs = kept
+        .lines()
+        .zip(generated.lines())
+        .position(|(kept, new)| kept != new);
+    assert!(
+        kept == generated,
+        "{} differs from the source, first in line {:?}; UPDATE_HEADER=1 writes it anew",
+        path.display(),
+        differs.map(|line| line + 1)
+    );
+}
+
+#[test]
+fn two_c_files_of_one_program_include_the_header() {
+    if has("cc", "two_c_files_of_one_program_include_the_header") {
+        let stage = Stage::new();
+        let program = stage.link("cc", &stage.objects("cc", &C, &["main.c", "second.c"]));
+        assert_eq!(run(&mut stage.command(&program)), "C and C\n");
+    }
+}
+
+#[test]
+fn a_cpp_file_includes_the_header_beside_a_c_file() {
+    let test = "a_cpp_file_includes_the_header_beside_a_c_file";
+    if !has("cc", test) || !has("c++", test) {
+        return;
+    }
+    let flags = ["-std=c++11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"];
+    let stage = Stage::new();
+    let mut objects = stage.objects("c++", &flags, &["spans.cpp"]);
+    objects.extend(stage.objects("cc", &C, &["second.c"]));
+    let program = stage.link("c++", &objects);
+    let output = stage.record(&program);
+    let trace = crate::stage::Trace::of(&stage.run_directory(), output);
+    let args = &trace.one("cpp")["args"];
+    let expected = serde_json::json!({"i": -3, "u": 3, "b": true, "d": 0.5, "s": "text", "std": "a\0b", "last": 1});
+    assert_eq!(args, &expected);
+    assert_eq!(
+        trace.one("instant")["args"],
+        serde_json::json!({"evaluated": 1, "more": "x"})
+    );
+}

@@ -1,0 +1,194 @@
+//! The installed library: a user's program builds with the flags that pkg-config gives, and records.
+
+use crate::stage::{C, PACKAGE, Stage, Trace, built, has, run};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Installs into a folder of the stage whose name needs care.
+fn installed(stage: &Stage) -> PathBuf {
+    let prefix = stage.path().join("pre&fix");
+    let mut install = Command::new(Path::new(PACKAGE).join("install.sh"));
+    install.env_remove("DESTDIR").env_remove("LIBDIR");
+    run(install.arg(&prefix).arg(built()));
+    prefix
+}
+
+fn pkg_config(prefix: &Path, arguments: &[&str]) -> Vec<String> {
+    let mut command = Command::new("pkg-config");
+    command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig"));
+    let flags = run(command.args(arguments).arg("sa_profile"));
+    // pkg-config escapes for a shell, which nobody asks here.
+    flags
+        .split_whitespace()
+        .map(|flag| flag.replace('\\', ""))
+        .collect()
+}
+
+/// Builds the example with these flags after it, and checks what it records.
+fn check_example(stage: &Stage, flags: &[String], library_path: &Path) -> PathBuf {
+    let program = stage.path().join("serving");
+    let mut cc = Command::new("cc");
+    cc.args(C)
+        .arg(Path::new(PACKAGE).join("examples/serving.c"))
+        .arg("-o")
+        .arg(&program);
+    run(cc.args(flags));
+    let mut command = stage.command(&program);
+    command
+        .env("SA_PROFILE_DIR", stage.run_directory())
+        .env("LD_LIBRARY_PATH", library_path);
+    let output = run(&mut command);
+    check_trace(&Trace::of(&stage.run_directory(), output));
+    program
+}
+
+fn check_trace(trace: &Trace) {
+    assert_eq!(
+        (trace.report.lost_events, trace.named("sa_loss").len()),
+        (0, 0)
+    );
+    let processes = trace
+        .events
+        .iter()
+        .filter(|event| event["ph"] == "M" && event["name"] == "process_name");
+    let names: Vec<&str> = processes
+        .filter_map(|event| event["args"]["name"].as_str())
+        .collect();
+    assert!(
+        names.iter().any(|name| name.starts_with("engine-core")),
+        "{names:?}"
+    );
+    assert!(
+        names.iter().any(|name| name.starts_with("worker-0")),
+        "{names:?}"
+    );
+    assert_eq!(
+        trace
+            .named("request")
+            .iter()
+            .filter(|event| event["ph"] == "X")
+            .count(),
+        3
+    );
+    let steps = trace.named("Scheduler.step");
+    let batch: Vec<u64> = steps
+        .iter()
+        .filter_map(|step| step["args"]["batch"].as_u64())
+        .collect();
+    assert_eq!(batch, [3, 2, 1]);
+    let kernels = trace.named("matmul");
+    assert_eq!(kernels.len(), 12);
+    assert!(
+        kernels
+            .iter()
+            .all(|kernel| kernel["ph"] == "X" && kernel["cat"] == "kernel")
+    );
+    let pids = |name: &str| -> Vec<u64> {
+        trace
+            .named(name)
+            .iter()
+            .filter_map(|event| event["pid"].as_u64())
+            .collect()
+    };
+    assert!(
+        pids("Worker.execute")
+            .iter()
+            .all(|pid| !pids("Scheduler.step").contains(pid))
+    );
+    let flows = trace.named("dispatch");
+    let count = |phase: &str| flows.iter().filter(|flow| flow["ph"] == phase).count();
+    assert_eq!((count("s"), count("f")), (3, 3));
+    assert_eq!(trace.named("requests").len(), 4);
+}
+
+#[test]
+fn the_example_builds_and_records_with_the_installed_shared_library() {
+    let test = "the_example_builds_and_records_with_the_installed_shared_library";
+    if has("cc", test) && has("pkg-config", test) {
+        let stage = Stage::new();
+        let prefix = installed(&stage);
+        let flags = pkg_config(&prefix, &["--cflags", "--libs"]);
+        let program = check_example(&stage, &flags, &prefix.join("lib"));
+        if has("readelf", test) {
+            let dynamic = run(Command::new("readelf").args(["-d", "-W"]).arg(program));
+            assert!(dynamic.contains("[libsa_profile.so.0]"), "{dynamic}");
+        }
+    }
+}
+
+#[test]
+fn the_example_builds_and_records_with_the_installed_static_library() {
+    let test = "the_example_builds_and_records_with_the_installed_static_library";
+    if has("cc", test) && has("pkg-config", test) {
+        let stage = Stage::new();
+        let prefix = installed(&stage);
+        let mut flags = pkg_config(&prefix, &["--cflags"]);
+        flags.push(prefix.join("lib/libsa_profile.a").display().to_string());
+        flags.extend(pkg_config(&prefix, &["--variable=static_libs"]));
+        let program = check_example(&stage, &flags, Path::new("/nonexistent"));
+        if has("readelf", test) {
+            let dynamic = run(Command::new("readelf").args(["-d", "-W"]).arg(program));
+            assert!(!dynamic.contains("libsa_profile"), "{dynamic}");
+        }
+    }
+}
+
+#[test]
+fn the_readmes_first_trace_is_one() {
+    let test = "the_readmes_first_trace_is_one";
+    if !has("cc", test) || !has("pkg-config", test) {
+        return;
+    }
+    let stage = Stage::new();
+    let prefix = installed(&stage);
+    let readme = fs::read_to_string(Path::new(PACKAGE).join("README.md")).unwrap();
+    let (_, code) = readme.split_once("```c\n").unwrap();
+    let (code, _) = code.split_once("```").unwrap();
+    let (source, program) = (stage.path().join("serving.c"), stage.path().join("serving"));
+    fs::write(&source, code).unwrap();
+    let mut cc = Command::new("cc");
+    cc.args(C).arg(source).arg("-o").arg(&program);
+    run(cc.args(pkg_config(&prefix, &["--cflags", "--libs"])));
+    let output = stage.record(&program);
+    let trace = Trace::of(&stage.run_directory(), output);
+    assert_eq!(trace.one("step")["args"]["tokens"], 8);
+    assert_eq!(trace.one("requests")["args"]["waiting"], 1);
+}
+
+#[test]
+fn the_installed_version_is_the_libraries() {
+    if has("pkg-config", "the_installed_version_is_the_libraries") {
+        let stage = Stage::new();
+        let prefix = installed(&stage);
+        assert_eq!(
+            pkg_config(&prefix, &["--modversion"]),
+            [env!("CARGO_PKG_VERSION")]
+        );
+        let file = prefix.join(concat!("lib/libsa_profile.so.", env!("CARGO_PKG_VERSION")));
+        assert!(file.is_file(), "{}", file.display());
+    }
+}
+
+#[test]
+fn install_says_what_is_missing_and_changes_nothing() {
+    let stage = Stage::new();
+    let (prefix, build) = (stage.path().join("prefix"), stage.path().join("nothing"));
+    let install = |arguments: &[&Path]| {
+        let output = Command::new(Path::new(PACKAGE).join("install.sh"))
+            .args(arguments)
+            .output()
+            .unwrap();
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let (code, words) = install(&[&prefix, &build]);
+    assert!(
+        code == Some(1) && words.contains("libsa_profile.so: cargo build"),
+        "{words}"
+    );
+    assert!(!prefix.exists());
+    assert_eq!(install(&[]).0, Some(2));
+}

@@ -1,0 +1,249 @@
+//! What C programs record, read from the merged trace.
+
+use crate::stage::{Stage, Trace, has, run};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[test]
+fn every_kind_of_event_is_in_the_trace_as_it_was_recorded() {
+    if !has(
+        "cc",
+        "every_kind_of_event_is_in_the_trace_as_it_was_recorded",
+    ) {
+        return;
+    }
+    let trace = Stage::recorded("events.c");
+    let all = json!({"int": i64::MIN, "uint": u64::MAX, "double": 0.25, "nan": null, "bool": true, "no": false, "string": "a\"b\n",
+        "cut": "a\u{0}b", "none": null, "ints": [1, -2], "doubles": [0.5], "strings": ["x", null, ""], "empty": []});
+    for name in ["args at begin", "args one by one", "instant", "async args"] {
+        assert_eq!(trace.one(name)["args"], all, "{name}");
+    }
+    assert_eq!(trace.one("plain")["args"], Value::Null);
+    assert_eq!(
+        trace.one("grown")["args"],
+        json!({"first": 1, "later": 2, "last": 3})
+    );
+    assert_eq!(
+        trace.one("counted")["args"],
+        json!({"running": 3, "waiting": 0.5})
+    );
+    assert_eq!(
+        (&trace.one("counted")["ph"], &trace.one("instant")["ph"]),
+        (&json!("C"), &json!("i"))
+    );
+    let retro = trace.one("retro");
+    assert_eq!(
+        (&retro["dur"], &retro["args"]),
+        (&json!(1500.0), &json!({"rows": 2}))
+    );
+    assert_eq!(trace.one("ended now")["dur"], json!(2.0));
+    for (name, phases) in [("here", ["s", "t", "f"]), ("everywhere", ["s", "t", "f"])] {
+        let found: Vec<&str> = trace
+            .named(name)
+            .iter()
+            .filter_map(|flow| flow["ph"].as_str())
+            .collect();
+        assert_eq!(found, phases, "{name}");
+    }
+    assert!(trace.named("verbose").is_empty(), "not recorded by default");
+    assert_eq!(trace.one("kernel")["cat"], "k");
+    let names: BTreeSet<&str> = trace
+        .events
+        .iter()
+        .filter_map(|event| event["args"]["name"].as_str())
+        .collect();
+    assert!(names.contains("renamed thread"), "{names:?}");
+    assert!(
+        names.iter().any(|name| name.starts_with("c-process")),
+        "{names:?}"
+    );
+    assert_eq!(trace.report.lost_events, 0);
+}
+
+#[test]
+fn what_makes_no_sense_is_recorded_as_far_as_it_does_or_not_at_all() {
+    if !has(
+        "cc",
+        "what_makes_no_sense_is_recorded_as_far_as_it_does_or_not_at_all",
+    ) {
+        return;
+    }
+    let trace = Stage::recorded("odd.c");
+    let null = trace.one("(null)");
+    assert_eq!(
+        (&null["cat"], &null["args"]),
+        (
+            &json!("(null)"),
+            &json!({"(null)": 1, "s": null, "n": null, "list": null, "kind": null})
+        )
+    );
+    let broken = trace.one("br\u{FFFD}ken");
+    assert_eq!(
+        (&broken["cat"], &broken["args"]),
+        (&json!("c\u{FFFD}"), &json!({"k\u{FFFD}": "v\u{FFFD}"}))
+    );
+    assert_eq!(
+        trace.one("long")["args"]["text"].as_str().unwrap().len(),
+        (16 << 10) + "…[+3616 bytes]".len()
+    );
+    assert_eq!(trace.one("ended twice")["args"], Value::Null);
+    assert_eq!(trace.one("after")["args"], json!({"own": 1}));
+    assert_eq!(trace.one("ended elsewhere")["args"], Value::Null);
+    assert_eq!(trace.one("async twice")["args"], json!({"before": 1}));
+    assert!(trace.named("never").is_empty());
+    for name in ["outer", "inner"] {
+        trace.one(name);
+    }
+    let refused: u64 = trace.output.trim().parse().unwrap();
+    assert_eq!(
+        (refused, trace.report.lost_events),
+        (904, 904),
+        "spans beyond the bound are counted"
+    );
+    let losses: Vec<&Value> = trace
+        .named("sa_loss")
+        .iter()
+        .map(|loss| &loss["args"]["cause"])
+        .collect();
+    assert!(
+        !losses.is_empty() && losses.iter().all(|cause| **cause == json!("too_many_open")),
+        "{losses:?}"
+    );
+    let left_open = trace.named("left open");
+    assert_eq!(
+        left_open.len(),
+        32,
+        "those of the stack that outlives a crash show as unfinished"
+    );
+    assert!(left_open.iter().all(|span| span["ph"] == "B"));
+}
+
+#[test]
+fn the_child_of_a_fork_records_its_own_spans_and_ends_none_of_its_parents() {
+    if !has(
+        "cc",
+        "the_child_of_a_fork_records_its_own_spans_and_ends_none_of_its_parents",
+    ) {
+        return;
+    }
+    let trace = Stage::recorded("fork.c");
+    let pid = |name: &str| trace.one(name)["pid"].as_u64();
+    let (parent, child) = (pid("parent"), pid("child"));
+    assert!(parent.is_some() && child.is_some() && parent != child);
+    assert_eq!(
+        (pid("open at fork"), pid("async at fork")),
+        (parent, parent)
+    );
+    assert_eq!(
+        (pid("child async"), pid("grandchild")),
+        (child, pid("grandchild"))
+    );
+    assert!(pid("grandchild") != child && pid("grandchild") != parent);
+    assert_eq!(trace.one("open at fork")["args"], json!({"by": "parent"}));
+    assert_eq!(trace.one("async at fork")["args"], json!({"by": "parent"}));
+    assert_eq!(
+        (trace.report.processes.len(), trace.report.lost_events),
+        (3, 0)
+    );
+}
+
+#[test]
+fn threads_record_side_by_side_and_hand_async_spans_on() {
+    if !has("cc", "threads_record_side_by_side_and_hand_async_spans_on") {
+        return;
+    }
+    let trace = Stage::recorded("threads.c");
+    let mut per_thread: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    let work = trace.named("work");
+    for span in &work {
+        let of_thread = per_thread.entry(span["tid"].as_u64().unwrap()).or_default();
+        of_thread.insert(span["args"]["step"].as_u64().unwrap());
+    }
+    assert_eq!((work.len(), per_thread.len()), (8 * 2000, 8));
+    assert!(per_thread.values().all(|steps| steps.len() == 2000));
+    let handed = trace.named("handed on");
+    assert_eq!(handed.len(), 8 * 50);
+    assert!(
+        handed
+            .iter()
+            .all(|span| span["ph"] == "X" && span["args"] == json!({"begun": true, "ended": true}))
+    );
+    assert_eq!(
+        trace.named("raced").len(),
+        500,
+        "two threads end each, once"
+    );
+    let tids: BTreeSet<u64> = work
+        .iter()
+        .filter_map(|span| span["tid"].as_u64())
+        .collect();
+    assert!(
+        handed
+            .iter()
+            .all(|span| !tids.contains(&span["tid"].as_u64().unwrap())),
+        "on lanes of their own"
+    );
+    assert_eq!(trace.report.lost_events, 0);
+}
+
+#[test]
+fn without_the_environment_nothing_is_recorded_and_no_file_appears() {
+    if !has(
+        "cc",
+        "without_the_environment_nothing_is_recorded_and_no_file_appears",
+    ) {
+        return;
+    }
+    let stage = Stage::new();
+    let program = stage.program("off.c");
+    let files = || -> BTreeSet<_> {
+        std::fs::read_dir(stage.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect()
+    };
+    let before = files();
+    assert_eq!(run(&mut stage.command(&program)), "");
+    assert_eq!(files(), before);
+}
+
+#[test]
+fn a_child_program_joins_the_run_that_init_exported() {
+    if !has("cc", "a_child_program_joins_the_run_that_init_exported") {
+        return;
+    }
+    let trace = Stage::recorded("exec.c");
+    let pid = |name: &str| trace.one(name)["pid"].as_u64();
+    assert!(pid("main program") != pid("child program"));
+    let lines: Vec<&str> = trace.output.lines().collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert_eq!(
+        lines[0].replace("main", "child"),
+        lines[1].replace("worker", "child"),
+        "the same run and directory"
+    );
+}
+
+#[test]
+fn what_was_recorded_outlives_a_kill() {
+    if !has("cc", "what_was_recorded_outlives_a_kill") {
+        return;
+    }
+    let stage = Stage::new();
+    let program = stage.program("killed.c");
+    let mut command = stage.command(&program);
+    let status = command
+        .env("SA_PROFILE_DIR", stage.run_directory())
+        .status()
+        .unwrap();
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&status),
+        Some(9)
+    );
+    let trace = Trace::of(&stage.run_directory(), String::new());
+    assert_eq!(trace.named("done").len(), 1000);
+    assert_eq!(
+        (&trace.one("open")["ph"], &trace.one("open async")["ph"]),
+        (&json!("B"), &json!("B"))
+    );
+}
