@@ -17,13 +17,13 @@
  *
  * Handles are numbers, not pointers. One whose span has ended, or that never was one, is refused: the call does nothing. {0} is the handle of no span.
  *
- * Threads. Every function may be called on every thread at any time, except sa_profile_init(). A sa_profile_span_t belongs to the thread that began it: on
- * another one its functions do nothing. Spans of a thread nest. A sa_profile_async_span_t may be used on every thread; of two threads that end it, one does.
+ * Threads. Every function may be called on every thread at any time, except sa_profile_init(). A sa_profile_span_t and a sa_profile_launch_t belong to the thread
+ * that began them: on another one their functions do nothing. Spans of a thread nest. A sa_profile_async_span_t may be used on every thread; of two threads that end it, one does.
  *
  * Signal handlers. Do not call from them: events may allocate memory. One that comes while its thread is recording is dropped, and counted.
  *
- * fork. At any time, with any threads. The child records into a fragment of its own, from its first event on. Spans that are open at the fork are the
- * parent's: in the child their handles do nothing. Nothing may be called between vfork and exec.
+ * fork. At any time, with any threads. The child records into a fragment of its own, from its first event on. Spans and launches that are open at the fork
+ * are the parent's: in the child their handles do nothing. Nothing may be called between vfork and exec.
  *
  * Failure. No function fails, aborts, throws or changes errno. What cannot be kept is counted (sa_profile_dropped) and told in the trace; the first
  * problem is said on stderr, once.
@@ -52,6 +52,9 @@
 
 // As `start_ns` of `sa_profile_duration`: so that it ends now.
 #define SA_PROFILE_ENDS_NOW UINT64_MAX
+
+// As `device` of `sa_profile_launch_walls`: no device is named, and there is no slice on one.
+#define SA_PROFILE_NO_DEVICE UINT32_MAX
 
 // What an event belongs to; `SA_PROFILE_LEVEL` in the environment says which levels are recorded. Events of an unknown level are not.
 typedef uint32_t sa_profile_level_t;
@@ -103,6 +106,12 @@ typedef struct {
 
 // Where in a flow an event stands. Events of an unknown phase are not recorded.
 typedef uint32_t sa_profile_flow_phase_t;
+
+// A launch under way on the thread that began it. Only a number: to end it twice, on another thread, or in the child of a fork does nothing.
+typedef struct {
+  // 0 if it is not recorded; else of use to this library only.
+  uint64_t id;
+} sa_profile_launch_t;
 
 // Requests, scheduling, steps. Recorded by default.
 #define SA_PROFILE_LEVEL_E2E 0
@@ -309,6 +318,34 @@ void sa_profile_duration(sa_profile_level_t level,
                          const sa_profile_arg_t *args,
                          size_t count);
 
+// Begins a launch of a kernel into a stream of the calling thread's context: call it directly before the call that launches, and `sa_profile_launch_end`
+// directly after it. A null stream is the context's default one. `grid` is the number of blocks, 0 for unknown. Its level is `SA_PROFILE_LEVEL_KERNEL`.
+sa_profile_launch_t sa_profile_launch_begin(void *stream,
+                                            const char *name,
+                                            uint32_t grid);
+
+// Adds `count` args, to the span on the host and the slice on the device; until the launch ends.
+void sa_profile_launch_args(sa_profile_launch_t launch, const sa_profile_arg_t *args, size_t count);
+
+// Ends a launch with what the launching call returned: 0 if the kernel is in the stream. Any other code is shown on the host's span, and there is no slice
+// on the device. Does nothing if the launch has ended already, or never began.
+void sa_profile_launch_end(sa_profile_launch_t launch,
+                           int32_t code);
+
+// Records a run whose runtime told both wall times when it had ended: a span on the host's thread, from `host_start_ns` (as `sa_profile_now_ns` counts) or,
+// with `SA_PROFILE_ENDS_NOW`, so that it ends now; and a slice of `device_wall_ns` on the device of that number, in the middle of it, since where within it the device worked is not
+// known. Without a device's number (`SA_PROFILE_NO_DEVICE`) the span alone.
+void sa_profile_launch_walls(const char *name,
+                             uint64_t host_start_ns,
+                             uint64_t host_wall_ns,
+                             uint64_t device_wall_ns,
+                             uint32_t device,
+                             const sa_profile_arg_t *args,
+                             size_t count);
+
+// Waits until the launches made so far have their slices, `patience_ns` at most; whether they have. It waits for no stream: call it where these have been waited for, before the device's runtime is shut down.
+bool sa_profile_launch_flush(uint64_t patience_ns);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
@@ -319,6 +356,10 @@ static inline bool sa_profile_span_is_recording(sa_profile_span_t span) {
 
 static inline bool sa_profile_async_span_is_recording(sa_profile_async_span_t span) {
   return span.id != 0;
+}
+
+static inline bool sa_profile_launch_is_recording(sa_profile_launch_t launch) {
+  return launch.id != 0;
 }
 
 /* Args for the functions that take arrays of them. */

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::c_char;
 
-use sa_recorder::Args;
+use sa_recorder::{Args, Value};
 
 use crate::text;
 
@@ -75,84 +75,78 @@ impl std::fmt::Debug for Arg {
 ///
 /// # Safety
 ///
-/// `first` is null, or `count` args are readable there, whose pointers are null or readable as their kinds say.
+/// As [`each`].
 pub(crate) unsafe fn args(first: *const Arg, count: usize) -> Args {
-    // SAFETY: the caller's.
-    let all = unsafe { text::array(first, count) }.unwrap_or_default();
     let mut args = Args::new();
-    for arg in all {
-        // SAFETY: the caller's.
-        unsafe { push(&mut args, arg) };
-    }
+    // SAFETY: the caller's.
+    unsafe { each(first, count, |key, value| args.push(key, value)) };
     args
 }
 
-/// Adds one arg.
+/// Hands on the key and value of each arg in an array; of none if it is null.
 ///
 /// # Safety
 ///
-/// As [`args`].
-unsafe fn push(args: &mut Args, arg: &Arg) {
+/// `first` is null, or `count` args are readable there, whose pointers are null or readable as their kinds say.
+pub(crate) unsafe fn each(first: *const Arg, count: usize, mut take: impl FnMut(&str, &dyn Value)) {
     // SAFETY: the caller's.
-    let key = unsafe { text::name(arg.key) };
+    let all = unsafe { text::array(first, count) }.unwrap_or_default();
+    for arg in all {
+        // SAFETY: the caller's.
+        let key = unsafe { text::name(arg.key) };
+        let mut take = |value: &dyn Value| take(&key, value);
+        // SAFETY: the caller's.
+        unsafe { hand_on(arg, &mut take) };
+    }
+}
+
+/// Hands on the value of an arg.
+///
+/// # Safety
+///
+/// As [`each`].
+unsafe fn hand_on(arg: &Arg, take: &mut dyn FnMut(&dyn Value)) {
     let value = arg.value;
     // SAFETY: each member is a word of which every bit pattern is a value; whether it may be followed is the caller's.
     let word = unsafe { value.unsigned_integer };
     // SAFETY: as above.
     let string = unsafe { value.string };
     match arg.kind {
-        SA_PROFILE_ARG_INT => args.push(&key, &word.cast_signed()),
-        SA_PROFILE_ARG_UINT => args.push(&key, &word),
-        SA_PROFILE_ARG_DOUBLE => args.push(&key, &f64::from_bits(word)),
-        SA_PROFILE_ARG_BOOL => args.push(&key, &(word != 0)),
+        SA_PROFILE_ARG_INT => take(&word.cast_signed()),
+        SA_PROFILE_ARG_UINT => take(&word),
+        SA_PROFILE_ARG_DOUBLE => take(&f64::from_bits(word)),
+        SA_PROFILE_ARG_BOOL => take(&(word != 0)),
         // SAFETY: the caller's.
-        SA_PROFILE_ARG_STRING => args.push(&key, &unsafe { text::optional(string) }.as_deref()),
-        SA_PROFILE_ARG_STRING_N => {
-            // SAFETY: the caller's.
-            args.push(
-                &key,
-                &unsafe { text::counted(string, arg.length) }.as_deref(),
-            );
-        }
+        SA_PROFILE_ARG_STRING => take(&unsafe { text::optional(string) }.as_deref()),
         // SAFETY: the caller's.
-        _ => unsafe { push_list(args, &key, arg) },
+        SA_PROFILE_ARG_STRING_N => take(&unsafe { text::counted(string, arg.length) }.as_deref()),
+        // SAFETY: the caller's.
+        _ => unsafe { hand_on_list(arg, string, take) },
     }
 }
 
-/// Adds a list; `null` for one that is null or of no known kind.
+/// Hands on the list at `first`; `null` if it is null, or of no known kind.
 ///
 /// # Safety
 ///
-/// As [`args`].
-unsafe fn push_list(args: &mut Args, key: &str, arg: &Arg) {
-    // SAFETY: each member is a word of which every bit pattern is a value.
-    let first = unsafe { arg.value.string };
+/// As [`each`].
+unsafe fn hand_on_list(arg: &Arg, first: *const c_char, take: &mut dyn FnMut(&dyn Value)) {
     match arg.kind {
-        SA_PROFILE_ARG_INTS => {
-            // SAFETY: the caller's.
-            args.push(key, &unsafe {
-                text::array(first.cast::<i64>(), arg.length)
-            });
-        }
-        SA_PROFILE_ARG_DOUBLES => {
-            // SAFETY: the caller's.
-            args.push(key, &unsafe {
-                text::array(first.cast::<f64>(), arg.length)
-            });
-        }
+        // SAFETY: the caller's.
+        SA_PROFILE_ARG_INTS => take(&unsafe { text::array(first.cast::<i64>(), arg.length) }),
+        // SAFETY: the caller's.
+        SA_PROFILE_ARG_DOUBLES => take(&unsafe { text::array(first.cast::<f64>(), arg.length) }),
         SA_PROFILE_ARG_STRINGS => {
             // SAFETY: the caller's.
             let list = unsafe { text::array(first.cast::<*const c_char>(), arg.length) };
-            let strings = list.map(|list| {
+            let texts = list.map(|list| {
                 // SAFETY: the caller's.
-                let all = list.iter().map(|string| unsafe { text::optional(*string) });
-                all.collect::<Vec<Option<Cow<'_, str>>>>()
+                let texts = list.iter().map(|text| unsafe { text::optional(*text) });
+                texts.collect::<Vec<Option<Cow<'_, str>>>>()
             });
-            let strings: Option<Vec<Option<&str>>> = strings
-                .as_ref()
-                .map(|all| all.iter().map(Option::as_deref).collect());
-            args.push(key, &strings);
+            let texts = texts.as_ref();
+            take(&texts.map(|all| all.iter().map(Option::as_deref).collect::<Vec<_>>()));
         }
-        _ => args.push(key, &None::<u64>),
+        _ => take(&None::<u64>),
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// The source files, in the order of the header.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     "level",
     "arg",
     "process",
@@ -13,6 +13,7 @@ const SOURCES: [&str; 7] = [
     "span",
     "async_span",
     "event",
+    "launch",
 ];
 
 fn generated() -> String {

@@ -7,6 +7,7 @@
 
 mod header;
 mod install;
+mod launches;
 mod library;
 mod recording;
 mod stage;
