@@ -164,7 +164,7 @@ extern "C" {
 
 // Starts recording if the environment asks for it, and exports the run to child processes: `SA_PROFILE_RUN`, `SA_PROFILE_MAIN_PID` and the run
 // directory, absolute. Call it first in `main`, before there are threads: it calls `setenv`. A library that is loaded into somebody else's process
-// leaves it out: recording then starts with the first event, and children find the run by its directory. A second call does nothing new.
+// leaves it out: recording then starts with the first event, and children find the run by its directory. A second call does nothing.
 void sa_profile_init(void);
 
 // Whether anything is recorded: false without the variables in the environment, while recording is switched off, after `sa_profile_finish`, and if it

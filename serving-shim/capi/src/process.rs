@@ -1,6 +1,7 @@
 //! The process: starting, naming, flushing, ending.
 
 use std::ffi::c_char;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use sa_recorder::Recorder;
 
@@ -10,12 +11,15 @@ use crate::text;
 
 /// Starts recording if the environment asks for it, and exports the run to child processes: `SA_PROFILE_RUN`, `SA_PROFILE_MAIN_PID` and the run
 /// directory, absolute. Call it first in `main`, before there are threads: it calls `setenv`. A library that is loaded into somebody else's process
-/// leaves it out: recording then starts with the first event, and children find the run by its directory. A second call does nothing new.
+/// leaves it out: recording then starts with the first event, and children find the run by its directory. A second call does nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn sa_profile_init() {
-    guarded((), || {
-        Recorder::init();
-    });
+    static CALLED: AtomicBool = AtomicBool::new(false);
+    if !CALLED.swap(true, Ordering::Relaxed) {
+        guarded((), || {
+            Recorder::init();
+        });
+    }
 }
 
 /// Whether anything is recorded: false without the variables in the environment, while recording is switched off, after `sa_profile_finish`, and if it

@@ -81,7 +81,10 @@ int main(void) {
   errno = 4711;
   CHECK(sa_profile_is_enabled() && errno == 4711); /* set up: files, a thread */
   sa_profile_init();
-  CHECK(errno == 4711);
+  CHECK(errno == 4711 && getenv("SA_PROFILE_RUN") != NULL);
+  CHECK(unsetenv("SA_PROFILE_RUN") == 0);
+  sa_profile_init();
+  CHECK(getenv("SA_PROFILE_RUN") == NULL);
   nothing();
   broken();
   handles();

@@ -192,3 +192,22 @@ fn install_says_what_is_missing_and_changes_nothing() {
     assert!(!prefix.exists());
     assert_eq!(install(&[]).0, Some(2));
 }
+
+#[test]
+fn libdir_and_destdir_are_obeyed() {
+    let stage = Stage::new();
+    let mut install = Command::new(Path::new(PACKAGE).join("install.sh"));
+    install
+        .env("DESTDIR", stage.path().join("root"))
+        .env("LIBDIR", "/usr/lib64");
+    run(install.arg("/usr").arg(built()));
+    let written = |path: &str| fs::metadata(stage.path().join("root/usr").join(path)).is_ok();
+    assert!(written("lib64/libsa_profile.so") && written("lib64/libsa_profile.a"));
+    assert!(written("include/sa_profile.h"));
+    let file = stage.path().join("root/usr/lib64/pkgconfig/sa_profile.pc");
+    let text = fs::read_to_string(file).unwrap();
+    assert!(
+        text.contains("\nlibdir=/usr/lib64\n") && !text.contains("root") && !text.contains('@'),
+        "{text}"
+    );
+}
