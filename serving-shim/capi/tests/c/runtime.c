@@ -1,18 +1,30 @@
-/* A device's runtime in small: what a launch needs of libascendcl.so. What is put into its stream has happened at once; its clock is an hour ahead. */
+/* A device's runtime in small: what a launch needs of libascendcl.so. What is put into its stream has happened at once; its clock is an hour ahead. As the
+ * vendor's it is of no use in the child of a fork: there it ends the process. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { OK = 0, INVALID = 107000, NOT_RECORDED = 507000, DEVICE = 0, PHYSICAL = 3, STREAM = 7, HOUR = 3600 };
 typedef int32_t aclError;
 
 static char context, stream;
+static pid_t owner;
+
+__attribute__((constructor)) static void remember_owner(void) {
+  owner = getpid();
+}
 
 struct event {
   uint64_t ns;
 };
 
+static void check_owner(void) {
+  if (getpid() != owner) abort();
+}
+
 static uint64_t device_ns(void) {
+  check_owner();
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)(now.tv_sec + HOUR) * 1000000000u + (uint64_t)now.tv_nsec;
@@ -74,6 +86,7 @@ FUNCTION(aclrtCreateEventExWithFlag, void **created, uint32_t flag) {
 }
 
 FUNCTION(aclrtDestroyEvent, void *event) {
+  check_owner();
   free(event);
   return OK;
 }
@@ -86,6 +99,7 @@ FUNCTION(aclrtRecordEvent, void *event, void *into) {
 
 FUNCTION(aclrtQueryEventStatus, void *event, int32_t *status) {
   (void)event;
+  check_owner();
   *status = 1;
   return OK;
 }

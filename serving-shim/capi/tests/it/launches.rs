@@ -108,7 +108,8 @@ fn a_launch_has_its_slice_on_the_stream_of_the_device() {
         .events
         .iter()
         .filter(|event| event["cat"] == "HostToDevice");
-    assert_eq!(flows.count(), 40, "one to each slice, of two events");
+    assert_eq!(flows.count(), 42, "one to each slice, of two events");
+    assert_eq!(trace.named("open at fork").len(), 2, "a span and its slice");
     assert!(
         trace
             .named("failed")
