@@ -4,6 +4,8 @@ use crate::encode::{SMALL_NUMBERS, small_number, string};
 
 /// Longest string kept whole, in bytes; longer ones are cut and marked.
 pub(crate) const MAX_STRING_BYTES: usize = 16 << 10;
+/// Room for some args, so that the text does not grow in small steps.
+const FIRST_BYTES: usize = 128;
 /// Most elements of a list that are kept.
 const MAX_LIST: usize = 4096;
 
@@ -143,6 +145,9 @@ impl Args {
     /// Adds one argument in place.
     pub fn push(&mut self, key: &str, value: &dyn Value) {
         let first = self.text.is_empty();
+        if first {
+            self.text.reserve(FIRST_BYTES);
+        }
         push_after(&mut self.text, first, key, value);
     }
 
