@@ -59,6 +59,10 @@ pub(crate) unsafe fn array<'a, T>(first: *const T, len: usize) -> Option<&'a [T]
 
 #[inline]
 fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    if bytes.is_ascii() {
+        // SAFETY: ASCII is UTF-8; that a name is ASCII is seen sooner than that it is UTF-8.
+        return Cow::Borrowed(unsafe { std::str::from_utf8_unchecked(bytes) });
+    }
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),
