@@ -92,23 +92,25 @@ impl Library {
         Err(LoadError { attempts })
     }
 
-    /// Opens the simulated runtime: at the path in `SA_PROFILE_SIM_LIBRARY`, else beside the running executable or in `deps` there.
+    /// Opens the simulated runtime: at the path in `SA_PROFILE_SIM_LIBRARY`; without it one that the process has loaded, else one beside the running executable
+    /// or in `deps` there.
     ///
     /// # Errors
     ///
     /// [`LoadError`] if it is not there, or if what is there does not say that it is one.
     pub fn open_simulator() -> Result<Self, LoadError> {
-        Self::simulator_among(&simulator_paths())
+        Self::simulator_among(&simulator_candidates())
     }
 
-    fn simulator_among(paths: &[PathBuf]) -> Result<Self, LoadError> {
+    fn simulator_among(candidates: &[(PathBuf, i32)]) -> Result<Self, LoadError> {
         let mut attempts = Vec::new();
-        for path in paths {
-            match Self::open_one(path.as_os_str(), 0) {
+        for (path, flag) in candidates {
+            let cause = match Self::open_one(path.as_os_str(), *flag) {
                 Ok(library) if library.is_simulator() => return Ok(library),
-                Ok(_) => attempts.push(attempt(path.as_os_str(), 0, "it is no simulated runtime")),
-                Err(cause) => attempts.push(attempt(path.as_os_str(), 0, &cause)),
-            }
+                Ok(_) => "it is no simulated runtime".to_owned(),
+                Err(cause) => cause,
+            };
+            attempts.push(attempt(path.as_os_str(), *flag, &cause));
         }
         Err(LoadError { attempts })
     }
@@ -176,15 +178,17 @@ fn attempt(name: &OsStr, flag: i32, cause: &str) -> Attempt {
     }
 }
 
-fn simulator_paths() -> Vec<PathBuf> {
+/// Where the simulated runtime may be, and with which flag to open it.
+fn simulator_candidates() -> Vec<(PathBuf, i32)> {
     if let Some(path) = env::var_os(SIMULATOR_PATH).filter(|path| !path.is_empty()) {
-        return vec![PathBuf::from(path)];
+        return vec![(PathBuf::from(path), 0)];
     }
     let executable = env::current_exe().unwrap_or_default();
     let folder = executable.parent().unwrap_or(Path::new("/"));
     vec![
-        folder.join(SIMULATOR_NAME),
-        folder.join("deps").join(SIMULATOR_NAME),
+        (PathBuf::from(SIMULATOR_NAME), libc::RTLD_NOLOAD),
+        (folder.join(SIMULATOR_NAME), 0),
+        (folder.join("deps").join(SIMULATOR_NAME), 0),
     ]
 }
 
@@ -249,8 +253,8 @@ mod tests {
     #[test]
     fn a_library_without_the_marker_is_no_simulator() {
         let paths = [
-            PathBuf::from("/nowhere/libascendcl.so"),
-            PathBuf::from(LIBC),
+            (PathBuf::from("/nowhere/libascendcl.so"), 0),
+            (PathBuf::from(LIBC), 0),
         ];
         let error = Library::simulator_among(&paths).unwrap_err();
         assert_eq!(error.attempts[1].cause, "it is no simulated runtime");
