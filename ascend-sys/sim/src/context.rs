@@ -95,6 +95,8 @@ impl Context {
         }
         let stream = Stream::new(self, false)?;
         *default = Some(Arc::clone(&stream));
+        drop(default);
+        stream.announce();
         Ok(stream)
     }
 

@@ -11,7 +11,7 @@ use crate::stream::{Stream, nap};
 use crate::work::Work;
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 pub(crate) struct Event {
@@ -35,6 +35,8 @@ struct State {
     waits: u64,
     waited: u64,
     hardware_id: Option<u32>,
+    /// Threads that wait for a change: waking nobody is a system call too.
+    waiters: u32,
     captured: Weak<Capture>,
 }
 
@@ -218,8 +220,7 @@ impl Event {
             } else {
                 nap.min(Duration::from_nanos(unseen_ns))
             };
-            let woken = self.changed.wait_timeout(state, nap);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            state = self.wait(state, nap);
         }
         Ok(())
     }
@@ -232,7 +233,17 @@ impl Event {
             state.ticks = ticks;
             state.visible_ns = visible_ns;
         }
-        self.changed.notify_all();
+        if state.waiters > 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    fn wait<'a>(&self, mut state: MutexGuard<'a, State>, nap: Duration) -> MutexGuard<'a, State> {
+        state.waiters += 1;
+        let woken = self.changed.wait_timeout(state, nap);
+        let mut state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        state.waiters -= 1;
+        state
     }
 
     /// The executor has come to a reset.
@@ -246,8 +257,7 @@ impl Event {
     pub(crate) fn wait_on_device(&self, record: u64) {
         let mut state = lock(&self.state);
         while state.completed < record && self.device.check().is_ok() {
-            let woken = self.changed.wait_timeout(state, LOOK);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            state = self.wait(state, LOOK);
         }
         state.waited += 1;
     }

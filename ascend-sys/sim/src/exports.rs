@@ -58,7 +58,7 @@ fn guarded(call: impl FnOnce() -> Outcome) -> Outcome {
     if let Err(code) = outcome {
         let name = codes::name_of(code).unwrap_or("unknown error");
         let text = CString::new(format!("EE9999: simulated: {code} {name}")).unwrap_or_default();
-        LAST_ERROR.with(|last| last.replace(text));
+        let _ = LAST_ERROR.try_with(|last| last.replace(text)); // the thread may be ending
     }
     outcome
 }

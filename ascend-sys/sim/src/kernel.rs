@@ -26,8 +26,13 @@ pub(crate) struct Function {
     pub(crate) effect: Option<Kind>,
     bounds: Bounds,
     seed: u64,
-    runs: AtomicU64,
+    /// Of all kernels of this name, however often the program asked for one.
+    runs: Arc<AtomicU64>,
 }
+
+/// How often the kernels of each name ran.
+#[derive(Default)]
+pub(crate) struct Runs(Mutex<HashMap<String, Arc<AtomicU64>>>);
 
 /// Which stub of the rt level stands for which kernel.
 #[derive(Default)]
@@ -77,6 +82,7 @@ impl Binary {
 impl Function {
     pub(crate) fn new(name: &str) -> Arc<Self> {
         let (bounds, seed) = runtime().config.durations.of(name);
+        let runs = Arc::clone(lock(&runtime().runs.0).entry(name.to_owned()).or_default());
         runtime().functions.add(|handle| {
             Arc::new(Self {
                 handle,
@@ -84,7 +90,7 @@ impl Function {
                 effect: Kind::of(name),
                 bounds,
                 seed,
-                runs: AtomicU64::new(0),
+                runs,
             })
         })
     }

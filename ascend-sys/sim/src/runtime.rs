@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::graph::{Model, Task};
 use crate::handle::Handles;
 use crate::hccl::Comm;
-use crate::kernel::{Binary, Function, Stubs};
+use crate::kernel::{Binary, Function, Runs, Stubs};
 use crate::listeners::Listeners;
 use crate::memory::Memory;
 use crate::report::Reports;
@@ -33,6 +33,7 @@ pub(crate) struct Runtime {
     pub(crate) tasks: Handles<Task>,
     pub(crate) comms: Handles<Comm>,
     pub(crate) stubs: Stubs,
+    pub(crate) runs: Runs,
     pub(crate) captures: Captures,
     pub(crate) memory: Memory,
     pub(crate) listeners: Listeners,
@@ -84,6 +85,7 @@ impl Runtime {
             tasks: Handles::new(7),
             comms: Handles::new(8),
             stubs: Stubs::default(),
+            runs: Runs::default(),
             captures: Captures::default(),
             memory: Memory::new(config.memory_bytes),
             listeners: Listeners::default(),

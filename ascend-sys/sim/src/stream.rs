@@ -75,7 +75,7 @@ struct Queue {
 impl Stream {
     pub(crate) fn new(context: &Context, of_model: bool) -> Outcome<Arc<Self>> {
         let id = context.device.take_stream_id()?;
-        let stream = runtime().streams.add(|handle| {
+        Ok(runtime().streams.add(|handle| {
             Arc::new(Self {
                 handle,
                 id,
@@ -94,12 +94,13 @@ impl Stream {
                 done: AtomicU64::new(0),
                 wake_at: AtomicU64::new(u64::MAX),
             })
-        });
-        if !of_model {
-            let state = ACL_RT_STREAM_STATE_CREATE_POST;
-            runtime().listeners.stream(stream.handle, state);
-        }
-        Ok(stream)
+        }))
+    }
+
+    /// Tells who wants to know that it was made. Who is told may call the runtime again, so no lock may be held.
+    pub(crate) fn announce(&self) {
+        let state = ACL_RT_STREAM_STATE_CREATE_POST;
+        runtime().listeners.stream(self.handle, state);
     }
 
     /// The capture it is part of.

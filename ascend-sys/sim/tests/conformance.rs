@@ -1,76 +1,16 @@
 //! The simulated runtime against its rules: the programs in conformance/, built with the C compiler against our own declarations, one process for each case.
 
+mod program;
+
+use program::{library, program};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
-use tempfile::TempDir;
-
-/// The library: cargo builds it beside the tests, because they depend on its package.
-fn library() -> PathBuf {
-    let test = std::env::current_exe().expect("the path of this test");
-    test.with_file_name("libascendcl.so")
-}
-
-/// A C program of these sources, built once for this process.
-fn program(sources: &[&str], linked: bool) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let built = folder.path().join("program");
-    let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/conformance");
-    let mut compiler = Command::new("cc");
-    compiler
-        .args([
-            "-std=c11",
-            "-O1",
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-rdynamic",
-            "-pthread",
-            "-o",
-        ])
-        .arg(&built)
-        .args(sources.iter().map(|source| home.join(source)));
-    if linked {
-        let libraries = library();
-        let libraries = libraries.parent().expect("a folder").display().to_string();
-        compiler
-            .arg(format!("-L{libraries}"))
-            .arg(format!("-Wl,-rpath,{libraries}"));
-        compiler.args(["-l:libascendcl.so", "-lm"]);
-    }
-    let output = compiler
-        .args(["-ldl"])
-        .output()
-        .expect("cc, the C compiler");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    (folder, built)
-}
-
-static CONFORMANCE: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| {
-    program(
-        &[
-            "main.c",
-            "context.c",
-            "stream.c",
-            "event.c",
-            "kernel.c",
-            "capture.c",
-            "fault.c",
-            "rt.c",
-            "work.c",
-        ],
-        true,
-    )
-});
 
 /// A run of one case with these settings.
 fn command(case: &str, settings: &[(&str, &str)]) -> Command {
-    let mut command = Command::new(&CONFORMANCE.1);
-    command.arg(case).envs(settings.iter().copied());
+    let mut command = program::conformance(case);
+    command.envs(settings.iter().copied());
     command
 }
 
@@ -138,8 +78,8 @@ fn a_wrong_setting_ends_the_program() {
 
 /// What the loader finds of a function in a library that a program loads for itself.
 fn found(path: &Path, function: &str) -> String {
-    static LOADER: LazyLock<(TempDir, PathBuf)> = LazyLock::new(|| program(&["loader.c"], false));
-    let output = Command::new(&LOADER.1)
+    static LOADER: LazyLock<PathBuf> = LazyLock::new(|| program("loader", &["loader.c"], false));
+    let output = Command::new(&*LOADER)
         .arg(path)
         .arg(function)
         .output()

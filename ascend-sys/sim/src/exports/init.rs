@@ -85,10 +85,15 @@ fn finalize() -> crate::Outcome {
 // SAFETY: the simulator stands in for the library that exports this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn aclGetRecentErrMsg() -> *const c_char {
-    LAST_ERROR.with_borrow(|last| match last.is_empty() {
-        true => std::ptr::null(),
-        false => last.as_ptr(),
-    })
+    let text = LAST_ERROR.try_with(|last| {
+        let last = last.borrow();
+        if last.is_empty() {
+            None
+        } else {
+            Some(last.as_ptr())
+        }
+    });
+    text.ok().flatten().unwrap_or(std::ptr::null())
 }
 
 const _: ascend_sys::acl::init::aclGetRecentErrMsg = aclGetRecentErrMsg;

@@ -80,9 +80,9 @@ exports! { acl::stream, code;
 exports! { acl::lifecycle, code;
     fn aclrtDestroyStream(stream: aclrtStream) {
         let stream = destroyable(stream.0)?;
-        stream.synchronize(None)?;
-        stream.destroy();
-        Ok(())
+        let outcome = stream.synchronize(None);
+        stream.destroy(); // also one that a lost device leaves unfinished
+        outcome
     }
 
     fn aclrtDestroyStreamForce(stream: aclrtStream) {
@@ -104,7 +104,9 @@ exports! { acl::synchronize, code;
 fn create() -> Outcome<aclrtStream> {
     let context = context::here()?;
     runtime().config.faults.check(Site::StreamCreate)?;
-    Ok(Stream::new(&context, false)?.handle.pointer())
+    let stream = Stream::new(&context, false)?;
+    stream.announce();
+    Ok(stream.handle.pointer())
 }
 
 fn wait(stream: aclrtStream, event: aclrtEvent) -> Outcome {
