@@ -193,7 +193,7 @@ fn a_file_of_another_recorder_removes_no_segment() {
         nonce: 0xbad,
         ..Process::new(PID)
     };
-    let number = 4_000_000;
+    let number = 4_000;
     put(&dir, number, &segment_of(&other, number, number));
     let merged = dir.merge();
     let names = merged.trace.names();

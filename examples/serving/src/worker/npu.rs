@@ -1,0 +1,188 @@
+//! The NPU that a worker launches its kernels on, simulated: kernels take the time they are told to, and compute nothing.
+//!
+//! A worker that times its launches calls the runtime directly. One that knows nothing of timing finds its functions as torch_npu does, those of a preloaded
+//! library first.
+#![expect(unsafe_code, reason = "calls the runtime's functions")]
+
+use std::collections::HashMap;
+use std::ffi::{CString, c_void};
+use std::fmt;
+use std::io;
+use std::ptr::{null, null_mut};
+use std::time::Duration;
+
+use ascend_sys::types::{aclrtFuncHandle, aclrtStream};
+use ascend_sys::{Acl, Library, MissingSymbol, codes};
+use serving_shim::Launch;
+
+/// The kernels of the model, with the time each takes at least and at most, in microseconds.
+pub(crate) const KERNELS: [(&str, u32, u32); 6] = [
+    ("qkv_proj", 60, 90),
+    ("paged_attention", 40, 120),
+    ("o_proj", 25, 40),
+    ("mlp_up", 80, 110),
+    ("mlp_down", 80, 110),
+    ("lm_head", 120, 160),
+];
+/// How long the last slices are waited for.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// An NPU with one stream.
+pub(crate) struct Npu {
+    acl: Acl,
+    global: Acl,
+    device: i32,
+    stream: aclrtStream,
+    functions: HashMap<&'static str, aclrtFuncHandle>,
+    /// Whether this worker times its launches.
+    timed: bool,
+}
+
+impl fmt::Debug for Npu {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Npu")
+            .field("device", &self.device)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Npu {
+    /// Opens simulated device `index`.
+    ///
+    /// # Errors
+    ///
+    /// If the simulator is not there or refuses.
+    pub(crate) fn open(index: usize, timed: bool) -> io::Result<Npu> {
+        let library = Library::open_simulator().map_err(io::Error::other)?;
+        let mut npu = Npu {
+            acl: Acl::load(&library),
+            global: Acl::load(&Library::process()),
+            device: i32::try_from(index).unwrap_or(0),
+            stream: null_mut(),
+            functions: HashMap::new(),
+            timed,
+        };
+        npu.prepare()?;
+        Ok(npu)
+    }
+
+    fn prepare(&mut self) -> io::Result<()> {
+        let (init, set) = (
+            there(self.acl.init.aclInit)?,
+            self.acl.lifecycle.aclrtSetDevice,
+        );
+        // SAFETY: a null path asks for no configuration.
+        done("aclInit", unsafe { init(null()) })?;
+        // SAFETY: takes an integer.
+        done("aclrtSetDevice", unsafe {
+            there(self.pick(set, self.global.lifecycle.aclrtSetDevice))?(self.device)
+        })?;
+        let create = there(self.acl.stream.aclrtCreateStream)?;
+        // SAFETY: the stream is writable for the call.
+        done("aclrtCreateStream", unsafe { create(&raw mut self.stream) })?;
+        let load = there(self.acl.kernel.aclrtBinaryLoadFromData)?;
+        let (mut binary, code) = (null_mut(), [0u8; 8]);
+        // SAFETY: `code` is readable for its length, `binary` writable for the call; there are no options.
+        done("aclrtBinaryLoadFromData", unsafe {
+            load(
+                code.as_ptr().cast::<c_void>(),
+                code.len(),
+                null(),
+                &raw mut binary,
+            )
+        })?;
+        let find = there(self.pick(
+            self.acl.naming.aclrtBinaryGetFunction,
+            self.global.naming.aclrtBinaryGetFunction,
+        ))?;
+        for (name, _, _) in KERNELS {
+            let text = CString::new(name).map_err(io::Error::other)?;
+            let mut function = null_mut();
+            // SAFETY: `text` is a C string, `function` writable for the call.
+            done("aclrtBinaryGetFunction", unsafe {
+                find(binary, text.as_ptr(), &raw mut function)
+            })?;
+            self.functions.insert(name, function);
+        }
+        Ok(())
+    }
+
+    /// The runtime's own function, or for a worker that knows nothing of timing the process's.
+    fn pick<F>(
+        &self,
+        own: Result<F, MissingSymbol>,
+        global: Result<F, MissingSymbol>,
+    ) -> Result<F, MissingSymbol> {
+        if self.timed { own } else { global.or(own) }
+    }
+
+    /// Launches a kernel for a product of these sizes.
+    pub(crate) fn launch(&self, name: &'static str, [m, n, k]: [usize; 3]) -> io::Result<()> {
+        let grid = u32::try_from(m.max(1)).unwrap_or(u32::MAX);
+        let Some(function) = self.functions.get(name) else {
+            return Err(io::Error::other(format!("no kernel {name}")));
+        };
+        let launch = there(self.pick(
+            self.acl.launch.aclrtLaunchKernel,
+            self.global.launch.aclrtLaunchKernel,
+        ))?;
+        // SAFETY: handle and stream are the runtime's, and alive; there are no arguments.
+        let call = || unsafe { launch(*function, grid, null(), 0, self.stream) };
+        let code = if self.timed {
+            let mut timed = Launch::begin(self.stream, name, grid);
+            for (key, size) in [("m", m), ("n", n), ("k", k)] {
+                timed.arg(key, size);
+            }
+            let code = call();
+            timed.end(code);
+            code
+        } else {
+            call()
+        };
+        done("aclrtLaunchKernel", code)
+    }
+
+    /// Waits until everything launched has run.
+    pub(crate) fn synchronize(&self) -> io::Result<()> {
+        let wait = there(self.pick(
+            self.acl.synchronize.aclrtSynchronizeStream,
+            self.global.synchronize.aclrtSynchronizeStream,
+        ))?;
+        // SAFETY: the stream is the runtime's, and alive.
+        done("aclrtSynchronizeStream", unsafe { wait(self.stream) })
+    }
+
+    /// Takes the device down.
+    fn close(&self) -> io::Result<()> {
+        self.synchronize()?;
+        if self.timed {
+            serving_shim::flush(PATIENCE);
+        }
+        let reset = there(self.pick(
+            self.acl.lifecycle.aclrtResetDevice,
+            self.global.lifecycle.aclrtResetDevice,
+        ))?;
+        // SAFETY: takes an integer; nothing of this device is used after it.
+        done("aclrtResetDevice", unsafe { reset(self.device) })
+    }
+}
+
+impl Drop for Npu {
+    fn drop(&mut self) {
+        let _ = self.close(); // the process ends anyway
+    }
+}
+
+fn there<F>(function: Result<F, MissingSymbol>) -> io::Result<F> {
+    function.map_err(io::Error::other)
+}
+
+fn done(call: &str, code: i32) -> io::Result<()> {
+    match code {
+        0 => Ok(()),
+        code => {
+            let name = codes::name_of(code).unwrap_or("unknown code");
+            Err(io::Error::other(format!("{call}: {code} ({name})")))
+        }
+    }
+}

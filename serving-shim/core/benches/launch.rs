@@ -1,0 +1,148 @@
+//! What timing adds to a launch: in a process that records, with the simulated runtime, whose kernels take no time here.
+//!
+//! `cargo bench -p serving-shim [-- --quick]` prints `RESULT <case> <ns> <ratio>`: ns that a launch takes more than the same launch untimed, on the launching
+//! thread, and that as a multiple of two clock reads. All cases run in turn in the same rounds; the median round counts.
+#![expect(unsafe_code, reason = "calls the simulated runtime's functions")]
+#![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
+
+use ascend_sys::types::{aclrtFuncHandle, aclrtStream};
+use ascend_sys::{Acl, Library};
+use measure::clock::{floor_ns, wall_ns};
+use sa_recorder::Recorder;
+use serving_shim::hooks::{self, Seen};
+use serving_shim::{Kind, Launch, flush};
+use std::ffi::c_void;
+use std::process::Command;
+use std::ptr::{null, null_mut};
+use std::time::Duration;
+
+/// Set in the process that measures.
+const CHILD: &str = "LAUNCH_BENCH_CHILD";
+/// Launches of a case in a round: fewer than there are event pairs.
+const LAUNCHES: u64 = 2000;
+
+fn main() {
+    let quick = std::env::args().any(|argument| argument == "--quick");
+    let rounds = if quick { 20 } else { 200 };
+    if std::env::var_os(CHILD).is_some() {
+        return measured(rounds);
+    }
+    let scratch =
+        measure::Scratch::new(&std::env::temp_dir(), "launch-bench").expect("a scratch directory");
+    let program = std::env::current_exe().expect("the path of this program");
+    let simulator = program.with_file_name("libascendcl.so");
+    let status = Command::new(&program)
+        .args(quick.then_some("--quick"))
+        .env(CHILD, "1")
+        .env("SA_PROFILE_DIR", scratch.path())
+        .env("SA_PROFILE_DEVICE", "sim")
+        .env("SA_PROFILE_SIM_LIBRARY", simulator)
+        .env("ASCEND_SIM_KERNEL_US", "0")
+        .status()
+        .expect("the measuring process");
+    assert!(status.success(), "{status}");
+}
+
+/// A device with one stream and one kernel.
+struct Npu {
+    acl: Acl,
+    stream: aclrtStream,
+    function: aclrtFuncHandle,
+}
+
+impl Npu {
+    fn open() -> Npu {
+        let library = Library::open_simulator().expect("the simulator");
+        let acl = Acl::load(&library);
+        let (mut stream, mut binary, mut function) = (null_mut(), null_mut(), null_mut());
+        let init = acl.init.aclInit.expect("aclInit");
+        // SAFETY: a null path asks for no configuration.
+        assert_eq!(unsafe { init(null()) }, 0);
+        let set = acl.lifecycle.aclrtSetDevice.expect("aclrtSetDevice");
+        // SAFETY: takes an integer.
+        assert_eq!(unsafe { set(0) }, 0);
+        let create = acl.stream.aclrtCreateStream.expect("aclrtCreateStream");
+        // SAFETY: `stream` is writable for the call.
+        assert_eq!(unsafe { create(&raw mut stream) }, 0);
+        let load = acl.kernel.aclrtBinaryLoadFromData.expect("a load");
+        let code = [0u8; 8];
+        let (data, bytes) = (code.as_ptr().cast(), code.len());
+        // SAFETY: `code` is readable for its length, `binary` writable for the call.
+        assert_eq!(unsafe { load(data, bytes, null(), &raw mut binary) }, 0);
+        let find = acl.naming.aclrtBinaryGetFunction.expect("a find");
+        let name = c"matmul".as_ptr();
+        // SAFETY: the name is a C string, `function` writable for the call.
+        assert_eq!(unsafe { find(binary, name, &raw mut function) }, 0);
+        Npu {
+            acl,
+            stream,
+            function,
+        }
+    }
+
+    fn launch(&self) -> i32 {
+        let launch = self.acl.launch.aclrtLaunchKernel.expect("a launch");
+        // SAFETY: the handles are the runtime's; there are no arguments.
+        unsafe { launch(self.function, 8, null::<c_void>(), 0, self.stream) }
+    }
+
+    /// Waits until everything has run and has its slice.
+    fn settle(&self) {
+        let wait = self.acl.synchronize.aclrtSynchronizeStream.expect("a wait");
+        // SAFETY: the stream is the runtime's, and alive.
+        assert_eq!(unsafe { wait(self.stream) }, 0);
+        assert!(
+            flush(Duration::from_secs(10)),
+            "slices are under way after ten seconds"
+        );
+    }
+}
+
+fn measured(rounds: usize) {
+    Recorder::init();
+    let npu = Npu::open();
+    let timed = || {
+        let launch = Launch::begin(npu.stream, "matmul", 8);
+        launch.end(npu.launch());
+    };
+    let seen = Seen {
+        kind: Kind::Kernel,
+        stream: npu.stream,
+        grid: 8,
+        bytes: 0,
+    };
+    let sampled = || {
+        let launch = hooks::launch(&seen, || "matmul".into());
+        let code = npu.launch();
+        if let Some(launch) = launch {
+            launch.end(code);
+        }
+    };
+    let bare = || {
+        npu.launch();
+    };
+    let cases: [&dyn Fn(); 3] = [&bare, &timed, &sampled];
+    let mut samples = [const { Vec::new() }; 3];
+    let mut floors = Vec::new();
+    for _ in 0..rounds {
+        floors.push(floor_ns(20_000));
+        for (case, samples) in cases.iter().zip(&mut samples) {
+            let start = wall_ns();
+            (0..LAUNCHES).for_each(|_| case());
+            samples.push((wall_ns() - start) as f64 / LAUNCHES as f64);
+            npu.settle();
+        }
+    }
+    let floor = median(&mut floors);
+    let [bare, timed, sampled] = samples.map(|mut samples| median(&mut samples));
+    println!("two clock reads {floor:.1} ns, a bare launch {bare:.0} ns");
+    for (name, ns) in [("launch_timed_sim", timed), ("launch_sampled_sim", sampled)] {
+        let added = ns - bare;
+        println!("RESULT {name} {added:.0} {:.2}", added / floor);
+    }
+}
+
+fn median(samples: &mut [f64]) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    samples[samples.len() / 2]
+}

@@ -1,0 +1,127 @@
+//! Launches, one after the other.
+
+use crate::end;
+use crate::session::Session;
+use sa_recorder::Args;
+use serving_shim::{Walls, hooks, launch_walls};
+use std::time::Duration;
+
+const NAMES: [&str; 3] = ["matmul", "add", "paged_attention"];
+/// So many launches are under way at most where all of them shall be timed.
+const BATCH: u64 = 1000;
+
+/// Launches into each stream in turn, as fast as it goes.
+pub(crate) fn many(count: u64, streams: u64) {
+    let streams = usize::try_from(streams).unwrap_or(1);
+    let session = Session::open(streams);
+    let mut failed = 0;
+    for index in 0..count {
+        let stream = usize::try_from(index).unwrap_or(0) % streams;
+        failed += u64::from(session.launch(NAMES[stream % 3], stream, index, &[]) != 0);
+        if index % BATCH == BATCH - 1 {
+            session.synchronize();
+            // The last slices of a batch free their event pairs before the next one.
+            serving_shim::flush(Duration::from_secs(5));
+        }
+    }
+    println!("launched {count}, {failed} failed");
+    end(session);
+}
+
+/// Launches with pauses.
+pub(crate) fn paced(count: u64, pause_us: u64) {
+    let session = Session::open(2);
+    for index in 0..count {
+        session.launch("matmul", usize::from(index % 2 == 1), index, &[]);
+        std::thread::sleep(Duration::from_micros(pause_us));
+    }
+    println!("launched {count}");
+    end(session);
+}
+
+/// Adds one to a number on the device, again and again without waiting; it tells whether each kernel ran once.
+pub(crate) fn added(count: u64) {
+    let session = Session::open(1);
+    let number = session.number();
+    let mut failed = 0;
+    for index in 0..count {
+        let code = session.launch("sim_add_one", 0, index, &[number as u64, 1]);
+        failed += i32::from(code != 0);
+    }
+    println!("synchronize {}", session.synchronize());
+    println!("added {} of {count}, {failed} failed", session.read(number));
+    end(session);
+}
+
+/// Prints what every launch and wait returns.
+pub(crate) fn codes(count: u64) {
+    let session = Session::open(1);
+    for index in 0..count {
+        let code = session.launch("matmul", 0, index, &[]);
+        println!("launch {index}: {code}, wait: {}", session.synchronize());
+    }
+    end(session);
+}
+
+/// Resets the device and sets it again.
+pub(crate) fn resets(rounds: u64) {
+    let mut session = Session::open(1);
+    for round in 0..rounds {
+        if round > 0 {
+            session.set(1);
+        }
+        for index in 0..10 {
+            session.launch("matmul", 0, round * 10 + index, &[]);
+        }
+        println!("synchronize {}", session.synchronize());
+        session.reset();
+    }
+    println!("rounds {rounds}");
+}
+
+/// Launches and waits, gives the slices a moment, launches again without waiting, and dies.
+pub(crate) fn killed(count: u64) {
+    let session = Session::open(1);
+    for index in 0..count {
+        session.launch("matmul", 0, index, &[]);
+    }
+    session.synchronize();
+    std::thread::sleep(Duration::from_millis(100));
+    for index in count..count + 5 {
+        session.launch("matmul", 0, index, &[]);
+    }
+    // SAFETY: raise has no preconditions.
+    unsafe { libc::raise(libc::SIGKILL) };
+}
+
+/// Tells of runs whose runtime measured them.
+pub(crate) fn walls(count: u64) {
+    for index in 0..count {
+        let walls = Walls {
+            name: "run",
+            host_start_ns: None,
+            host_wall_ns: 100_000,
+            // The last one worked longer than the host waited, which cannot be.
+            device_wall_ns: if index + 1 < count { 60_000 } else { 100_001 },
+            device: Some(3),
+        };
+        std::thread::sleep(Duration::from_micros(200));
+        launch_walls(&walls, &Args::new().with("index", index));
+    }
+    println!("walls {count}");
+}
+
+/// Another profiler is at work for the middle third of the launches.
+pub(crate) fn beside_a_profiler() {
+    let session = Session::open(1);
+    for index in 0..30 {
+        match index {
+            10 => hooks::profiler_started("aclprof"),
+            20 => hooks::profiler_stopped("aclprof"),
+            _ => {}
+        }
+        session.launch("matmul", 0, index, &[]);
+    }
+    println!("launched 30");
+    end(session);
+}

@@ -1,0 +1,46 @@
+//! A program that uses simulated NPUs as a serving worker does, for the tests of launch timing. What it prints never depends on whether it is timed.
+//!
+//! `npu MODE [ARGUMENT]...`; `NPU_BARE=1` makes the same calls without timing any.
+#![expect(unsafe_code, reason = "calls the runtime's functions")]
+#![expect(clippy::print_stdout, reason = "a program whose output is compared")]
+
+mod captures;
+mod launches;
+mod session;
+
+use sa_recorder::Recorder;
+use session::Session;
+use std::process::ExitCode;
+
+/// The exit code of a program that did what it was asked to.
+const DONE: u8 = 7;
+
+fn main() -> ExitCode {
+    Recorder::init();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    match arguments.as_slice() {
+        ["launches", count, streams] => launches::many(number(count), number(streams)),
+        ["paced", count, pause_us] => launches::paced(number(count), number(pause_us)),
+        ["added", count] => launches::added(number(count)),
+        ["codes", count] => launches::codes(number(count)),
+        ["resets", rounds] => launches::resets(number(rounds)),
+        ["killed", count] => launches::killed(number(count)),
+        ["walls", count] => launches::walls(number(count)),
+        ["profiler"] => launches::beside_a_profiler(),
+        ["captured", count] => captures::captured(number(count)),
+        ["capture-in-between", count] => captures::in_between(number(count)),
+        _ => {
+            println!("npu: unknown mode {arguments:?}");
+            return ExitCode::from(64);
+        }
+    }
+    ExitCode::from(DONE)
+}
+
+/// Ends as a program should.
+fn end(session: Session) {
+    session.synchronize();
+    session.close();
+}

@@ -1,0 +1,183 @@
+//! A device with streams, and the calls a program makes.
+
+use ascend_sys::types::{aclmdlRI, aclrtFuncHandle, aclrtStream};
+use ascend_sys::{Acl, Library};
+use serving_shim::Launch;
+use std::collections::HashMap;
+use std::ffi::{CString, c_void};
+use std::ptr::{null, null_mut};
+
+/// The calls of a program that has one device.
+pub(crate) struct Session {
+    acl: Acl,
+    device: i32,
+    pub(crate) streams: Vec<aclrtStream>,
+    functions: HashMap<&'static str, aclrtFuncHandle>,
+    timed: bool,
+}
+
+const KERNELS: [&str; 4] = ["matmul", "add", "paged_attention", "sim_add_one"];
+
+fn ok(call: &str, code: i32) {
+    assert_eq!(code, 0, "{call}");
+}
+
+impl Session {
+    pub(crate) fn open(streams: usize) -> Session {
+        let library = Library::open_simulator().expect("the simulator");
+        let mut session = Session {
+            acl: Acl::load(&library),
+            device: std::env::var("NPU_DEVICE").map_or(0, |text| text.parse().expect("a number")),
+            streams: Vec::new(),
+            functions: HashMap::new(),
+            timed: std::env::var_os("NPU_BARE").is_none(),
+        };
+        let init = session.acl.init.aclInit.expect("aclInit");
+        // SAFETY: a null path asks for no configuration.
+        ok("aclInit", unsafe { init(null()) });
+        session.set(streams);
+        session
+    }
+
+    /// Sets the device and makes streams.
+    pub(crate) fn set(&mut self, streams: usize) {
+        let set = self.acl.lifecycle.aclrtSetDevice.expect("aclrtSetDevice");
+        // SAFETY: takes an integer.
+        ok("aclrtSetDevice", unsafe { set(self.device) });
+        let create = self
+            .acl
+            .stream
+            .aclrtCreateStream
+            .expect("aclrtCreateStream");
+        self.streams = (0..streams)
+            .map(|_| {
+                let mut stream = null_mut();
+                // SAFETY: `stream` is writable for the call.
+                ok("aclrtCreateStream", unsafe { create(&raw mut stream) });
+                stream
+            })
+            .collect();
+        self.load();
+    }
+
+    fn load(&mut self) {
+        let load = self.acl.kernel.aclrtBinaryLoadFromData.expect("a load");
+        let find = self.acl.naming.aclrtBinaryGetFunction.expect("a find");
+        let (mut binary, code) = (null_mut(), [0u8; 8]);
+        // SAFETY: `code` is readable for its length, `binary` writable for the call; there are no options.
+        ok("aclrtBinaryLoadFromData", unsafe {
+            load(
+                code.as_ptr().cast::<c_void>(),
+                code.len(),
+                null(),
+                &raw mut binary,
+            )
+        });
+        for name in KERNELS {
+            let text = CString::new(name).expect("no NUL");
+            let mut function = null_mut();
+            // SAFETY: `text` is a C string, `function` writable for the call.
+            ok("aclrtBinaryGetFunction", unsafe {
+                find(binary, text.as_ptr(), &raw mut function)
+            });
+            self.functions.insert(name, function);
+        }
+    }
+
+    /// Launches a kernel into a stream; the runtime's code.
+    pub(crate) fn launch(
+        &self,
+        name: &'static str,
+        stream: usize,
+        index: u64,
+        args: &[u64],
+    ) -> i32 {
+        let stream = self.streams[stream];
+        let launch = self.acl.launch.aclrtLaunchKernel.expect("a launch");
+        let function = self.functions[name];
+        let (data, bytes) = (args.as_ptr().cast::<c_void>(), size_of_val(args));
+        // SAFETY: handles are the runtime's, `args` is readable for its length.
+        let call = || unsafe { launch(function, 8, data, bytes, stream) };
+        if !self.timed {
+            return call();
+        }
+        let mut timed = Launch::begin(stream, name, 8);
+        timed.arg("index", index);
+        let code = call();
+        timed.end(code);
+        code
+    }
+
+    pub(crate) fn synchronize(&self) -> i32 {
+        let wait = self.acl.synchronize.aclrtSynchronizeStream.expect("a wait");
+        // SAFETY: the streams are the runtime's, and alive.
+        let codes = self.streams.iter().map(|stream| unsafe { wait(*stream) });
+        codes.fold(0, |first, code| if first == 0 { code } else { first })
+    }
+
+    /// Takes the device down.
+    pub(crate) fn reset(&self) {
+        if self.timed {
+            serving_shim::flush(std::time::Duration::from_secs(5));
+            serving_shim::hooks::before_reset(self.device);
+        }
+        let reset = self.acl.lifecycle.aclrtResetDevice.expect("a reset");
+        // SAFETY: takes an integer.
+        let code = unsafe { reset(self.device) };
+        println!("reset {code}");
+    }
+
+    pub(crate) fn close(self) {
+        self.reset();
+        if self.timed {
+            serving_shim::hooks::before_finalize();
+        }
+        let finalize = self.acl.lifecycle.aclFinalize.expect("a finalize");
+        // SAFETY: takes nothing.
+        let code = unsafe { finalize() };
+        println!("finalize {code}");
+    }
+
+    /// Captures what is launched meanwhile into a stream. No hook sees it, as where a program gets these functions by their names.
+    pub(crate) fn capture(&self, stream: usize, launches: impl FnOnce()) -> aclmdlRI {
+        let stream = self.streams[stream];
+        let begin = self.acl.graph.aclmdlRICaptureBegin.expect("a begin");
+        let end = self.acl.graph.aclmdlRICaptureEnd.expect("an end");
+        // SAFETY: the stream is the runtime's, and alive.
+        println!("capture begin {}", unsafe { begin(stream, 0) });
+        launches();
+        let mut graph = null_mut();
+        // SAFETY: `graph` is writable for the call.
+        println!("capture end {}", unsafe { end(stream, &raw mut graph) });
+        graph
+    }
+
+    /// Replays a graph.
+    pub(crate) fn replay(&self, graph: aclmdlRI, stream: usize) -> i32 {
+        let execute = self.acl.graph.aclmdlRIExecuteAsync.expect("a replay");
+        // SAFETY: graph and stream are the runtime's, and alive.
+        unsafe { execute(graph, self.streams[stream]) }
+    }
+
+    /// A 32-bit number on the device, 0 at first.
+    pub(crate) fn number(&self) -> *mut i32 {
+        let allocate = self.acl.memory.aclrtMalloc.expect("aclrtMalloc");
+        let mut address = null_mut();
+        // SAFETY: `address` is writable for the call.
+        ok("aclrtMalloc", unsafe { allocate(&raw mut address, 4, 0) });
+        let set = self.acl.memory.aclrtMemset.expect("aclrtMemset");
+        // SAFETY: four bytes were allocated.
+        ok("aclrtMemset", unsafe { set(address, 4, 0, 4) });
+        address.cast()
+    }
+
+    /// What the number is by now.
+    pub(crate) fn read(&self, number: *mut i32) -> i32 {
+        let copy = self.acl.copy.aclrtMemcpy.expect("aclrtMemcpy");
+        let mut value = 0i32;
+        let to = (&raw mut value).cast::<c_void>();
+        // SAFETY: both sides have four bytes.
+        ok("aclrtMemcpy", unsafe { copy(to, 4, number.cast(), 4, 2) });
+        value
+    }
+}

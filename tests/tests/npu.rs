@@ -1,0 +1,370 @@
+//! Launch timing against what the simulated NPU really did, which it writes down beside.
+
+use e2e::host_support::{Host, Merged, Outcome, scratch};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use tempfile::TempDir;
+
+const NPU: &str = env!("CARGO_BIN_EXE_npu");
+
+/// A run of the program with what it recorded, and what the device really did.
+struct Run {
+    outcome: Outcome,
+    merged: Merged,
+    truth: Vec<Value>,
+    _dir: TempDir,
+}
+
+fn simulator() -> String {
+    let test = std::env::current_exe().expect("the path of this test");
+    test.with_file_name("libascendcl.so").display().to_string()
+}
+
+fn host(arguments: &[&str], variables: &[(&str, &str)]) -> Host {
+    let host = Host::new(NPU)
+        .arguments(arguments)
+        .variable("SA_PROFILE_SIM_LIBRARY", simulator())
+        .variable("SA_PROFILE_DEVICE", "sim");
+    variables
+        .iter()
+        .fold(host, |host, (name, value)| host.variable(name, value))
+}
+
+fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
+}
+
+fn run_to(arguments: &[&str], variables: &[(&str, &str)], end: fn(Outcome) -> Outcome) -> Run {
+    let dir = scratch();
+    let truth = dir.path().join("truth.jsonl");
+    let outcome = host(arguments, variables)
+        .variable("ASCEND_SIM_TRUTH", &truth)
+        .recorded_in(&dir.path().join("run"))
+        .run();
+    let outcome = end(outcome);
+    Run {
+        outcome,
+        merged: Merged::newest(&dir.path().join("run")),
+        truth: lines(&truth),
+        _dir: dir,
+    }
+}
+
+fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Run {
+    run_to(arguments, variables, Outcome::quiet)
+}
+
+/// What the same program prints where nothing is timed.
+fn bare(arguments: &[&str], variables: &[(&str, &str)]) -> String {
+    host(arguments, variables)
+        .variable("NPU_BARE", "1")
+        .run()
+        .quiet()
+        .stdout
+}
+
+impl Run {
+    fn slices(&self) -> Vec<&Value> {
+        let is_slice =
+            |event: &&Value| event["ph"] == "X" && event["args"]["uncertainty_us"].is_number();
+        self.merged.events().iter().filter(is_slice).collect()
+    }
+
+    /// The highest value of a counter's series.
+    fn counted(&self, series: &str) -> u64 {
+        let counters = self.merged.events().iter();
+        let counters = counters.filter(|event| event["ph"] == "C" && event["name"] == "launches");
+        counters
+            .filter_map(|event| event["args"][series].as_u64())
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn phase(&self, phase: &str) -> usize {
+        let is_flow = |event: &&Value| event["ph"] == phase && event["cat"] == "HostToDevice";
+        self.merged.events().iter().filter(is_flow).count()
+    }
+
+    /// The host's spans of launches, by index.
+    fn host_spans(&self) -> BTreeMap<u64, &Value> {
+        let spans = self.merged.events().iter();
+        let spans = spans.filter(|event| {
+            let args = &event["args"];
+            event["ph"] == "X" && args["launch"].is_number() && args["uncertainty_us"].is_null()
+        });
+        spans
+            .map(|event| (event["args"]["index"].as_u64().unwrap_or(u64::MAX), event))
+            .collect()
+    }
+}
+
+/// The true time of the event before each kernel, by stream in the order of the stream.
+fn true_starts(truth: &[Value]) -> BTreeMap<i64, Vec<(u64, u64)>> {
+    let mut tasks: BTreeMap<i64, Vec<&Value>> = BTreeMap::new();
+    for task in truth {
+        let stream = task["stream"].as_i64().expect("a stream");
+        tasks.entry(stream).or_default().push(task);
+    }
+    let time = |task: &Value| task["end_ns"].as_u64().expect("a time");
+    let starts = |mut tasks: Vec<&Value>| {
+        tasks.sort_by_key(|task| (task["start_ns"].as_u64(), task["seq"].as_u64()));
+        let of_three = tasks.windows(3).filter(|three| {
+            let kinds = [0, 1, 2].map(|at| three[at]["kind"].as_str().unwrap_or_default());
+            kinds == ["event_record", "kernel", "event_record"]
+        });
+        of_three
+            .map(|three| (time(three[0]), time(three[2])))
+            .collect::<Vec<_>>()
+    };
+    tasks
+        .into_iter()
+        .map(|(stream, tasks)| (stream, starts(tasks)))
+        // The clock may be read through a stream of its own.
+        .filter(|(_, starts)| !starts.is_empty())
+        .collect()
+}
+
+/// Checks each slice against the truth; returns the largest error and the largest stated uncertainty in µs. All launches must have been timed.
+fn check_places(run: &Run) -> (f64, f64) {
+    let truth = true_starts(&run.truth);
+    let mut by_row: BTreeMap<(u64, u64), Vec<&Value>> = BTreeMap::new();
+    for slice in run.slices() {
+        let row = (
+            slice["pid"].as_u64().expect("a pid"),
+            slice["tid"].as_u64().expect("a tid"),
+        );
+        by_row.entry(row).or_default().push(slice);
+    }
+    let base = base_ns(&run.merged);
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let (mut worst, mut stated) = (0f64, 0f64);
+    assert_eq!(by_row.len(), truth.len(), "rows and streams");
+    for (slices, truth) in by_row.values_mut().zip(truth.values()) {
+        slices.sort_by_key(|slice| slice["args"]["index"].as_u64());
+        assert_eq!(slices.len(), truth.len(), "slices and kernels of a stream");
+        for (slice, (start, end)) in slices.iter().zip(truth) {
+            let true_us = (*start as f64 - base as f64) / 1e3;
+            let error = (number(&slice["ts"]) - true_us).abs();
+            let uncertainty = number(&slice["args"]["uncertainty_us"]);
+            assert!(error <= uncertainty + 0.05, "{error} µs off: {slice}");
+            let duration = (end - start) as f64 / 1e3;
+            let off = (number(&slice["dur"]) - duration).abs();
+            // A tick of 20 ns at either end, and the drift of the device's clock.
+            assert!(
+                off <= 0.1 + duration * 2e-4,
+                "{duration} µs in truth: {slice}"
+            );
+            (worst, stated) = (worst.max(error), stated.max(uncertainty));
+        }
+    }
+    (worst, stated)
+}
+
+/// Host time of the trace's zero.
+fn base_ns(merged: &Merged) -> u64 {
+    merged.base_ns()
+}
+
+#[test]
+fn every_launch_has_a_span_a_slice_and_a_flow_between_them() {
+    let run = run(&["launches", "3000", "3"], &[("ASCEND_SIM_KERNEL_US", "5")]);
+    assert_eq!(
+        run.outcome.stdout.lines().next(),
+        Some("launched 3000, 0 failed")
+    );
+    let slices = run.slices();
+    assert_eq!((slices.len(), run.host_spans().len()), (3000, 3000));
+    assert_eq!((run.phase("s"), run.phase("f")), (3000, 3000));
+    assert_eq!(run.counted("timed"), 3000);
+    for slice in slices {
+        let args = &slice["args"];
+        assert_eq!(
+            (&args["device_method"], &args["grid"]),
+            (&"event_pair".into(), &8.into())
+        );
+        for key in ["host_wall_us", "device_wall_us", "queue_us"] {
+            assert!(
+                args[key].as_f64().is_some_and(|us| us >= 0.0),
+                "{key} {slice}"
+            );
+        }
+        assert!(
+            args["host_limited"].is_boolean() && args["launch"].is_number(),
+            "{slice}"
+        );
+    }
+}
+
+#[test]
+fn slices_stand_where_the_device_really_was() {
+    let cases: [&[(&str, &str)]; 5] = [
+        &[],
+        &[
+            ("ASCEND_SIM_CLOCK_OFFSET_S", "7200"),
+            ("ASCEND_SIM_DRIFT_PPM", "100"),
+        ],
+        &[
+            ("ASCEND_SIM_CLOCK_OFFSET_S", "-3600"),
+            ("ASCEND_SIM_DRIFT_PPM", "-100"),
+        ],
+        &[
+            ("ASCEND_SIM_HAL", "absent"),
+            ("ASCEND_SIM_DRIFT_PPM", "100"),
+        ],
+        &[("ASCEND_SIM_SOC", "950")],
+    ];
+    for variables in cases {
+        let run = run(&["paced", "2000", "500"], variables);
+        let (worst, stated) = check_places(&run);
+        println!("PLACED {variables:?}: at most {worst:.2} µs off, {stated:.2} µs stated");
+        assert_eq!(run.counted("timed"), 2000);
+    }
+}
+
+#[test]
+fn a_program_that_launches_more_than_there_are_pairs_goes_on_as_if_nothing_were() {
+    let arguments = ["added", "9000"];
+    let variables = [
+        ("ASCEND_SIM_KERNEL_US", "20"),
+        ("ASCEND_SIM_DEPTH", "100000"),
+    ];
+    let run = run(&arguments, &variables);
+    assert_eq!(run.outcome.stdout, bare(&arguments, &variables));
+    assert!(run.outcome.stdout.contains("added 9000 of 9000, 0 failed"));
+    let (timed, left) = (run.counted("timed"), run.counted("no_pair"));
+    assert_eq!(timed + left, 9000);
+    assert!(timed > 0 && left > 0, "{timed} timed, {left} left out");
+    assert_eq!(
+        run.host_spans().len(),
+        9000,
+        "each launch is shown on the host"
+    );
+}
+
+#[test]
+fn failing_calls_and_a_lost_device_change_nothing_for_the_program() {
+    let faults = [
+        "launch:/7=107000",
+        "event_create:3+=207007",
+        "event_record:/5=207005",
+        "event_query:/3=107006",
+        "event_timestamp:/4=107006",
+        "device_lost:40=507899",
+        "kernel:20=507015",
+    ];
+    for fault in faults {
+        let arguments = ["codes", "60"];
+        let variables = [("ASCEND_SIM_FAULTS", fault)];
+        let run = run(&arguments, &variables);
+        if !fault.starts_with("device_lost") && !fault.starts_with("event") {
+            assert_eq!(run.outcome.stdout, bare(&arguments, &variables), "{fault}");
+        }
+        assert_eq!(run.host_spans().len(), 60, "{fault}");
+        assert_eq!(run.phase("s"), run.slices().len(), "{fault}");
+    }
+}
+
+#[test]
+fn a_kill_keeps_every_launch_that_had_ended() {
+    let variables = [("ASCEND_SIM_KERNEL_US", "20")];
+    let run = run_to(&["killed", "500"], &variables, Outcome::was_killed);
+    let ended = run.slices().len();
+    assert!((500..=505).contains(&ended), "{ended}");
+    assert_eq!(run.host_spans().len(), 505);
+}
+
+#[test]
+fn a_device_that_is_reset_is_timed_again() {
+    let run = run(&["resets", "5"], &[]);
+    assert_eq!((run.slices().len(), run.counted("unresolved")), (50, 0));
+    assert!(
+        run.outcome.stdout.ends_with("rounds 5\n"),
+        "{}",
+        run.outcome.stdout
+    );
+}
+
+#[test]
+fn captures_that_no_hook_sees_are_left_alone() {
+    for arguments in [["captured", "30"], ["capture-in-between", "200"]] {
+        let run = run(&arguments, &[]);
+        assert_eq!(run.outcome.stdout, bare(&arguments, &[]), "{arguments:?}");
+        assert_eq!(
+            run.counted("rejected_stale") + run.counted("rejected_impossible"),
+            0
+        );
+        let in_capture = |slice: &&&Value| slice["name"] == "sim_add_one";
+        assert_eq!(
+            run.slices().iter().filter(in_capture).count(),
+            0,
+            "a captured kernel has not run"
+        );
+        assert_eq!(run.phase("s"), run.slices().len());
+        assert!(run.counted("captured") > 0);
+    }
+}
+
+#[test]
+fn while_another_profiler_is_at_work_launches_are_on_the_host_alone() {
+    let run = run(&["profiler"], &[]);
+    let timed: Vec<u64> = run
+        .slices()
+        .iter()
+        .filter_map(|slice| slice["args"]["index"].as_u64())
+        .collect();
+    assert_eq!((timed.len(), run.counted("paused")), (20, 10));
+    assert!(timed.iter().all(|index| !(10..20).contains(index)));
+    let told = |name: &str| run.merged.named(name);
+    assert_eq!(
+        (told("device_timing_paused"), told("device_timing_resumed")),
+        (1, 1)
+    );
+}
+
+#[test]
+fn walls_that_a_runtime_tells_stand_within_their_call() {
+    let run = run(&["walls", "5"], &[]);
+    let spans = run
+        .merged
+        .events()
+        .iter()
+        .filter(|event| event["name"] == "run");
+    let (slices, hosts): (Vec<&Value>, Vec<&Value>) =
+        spans.partition(|event| event["args"]["uncertainty_us"].is_number());
+    assert_eq!((slices.len(), hosts.len()), (4, 5));
+    for (slice, host) in slices.iter().zip(&hosts) {
+        let number = |event: &Value, key: &str| event[key].as_f64().expect("a number");
+        assert_eq!((number(slice, "dur"), number(host, "dur")), (60.0, 100.0));
+        let into = number(slice, "ts") - number(host, "ts");
+        assert!((into - 20.0).abs() < 0.002, "{into}");
+        assert_eq!(slice["args"]["uncertainty_us"], 20.0);
+    }
+    assert!(hosts[4]["args"]["rejected"].is_string());
+}
+
+#[test]
+fn without_the_simulator_by_name_nothing_is_simulated() {
+    let dir = scratch();
+    let outcome = host(&["launches", "10", "1"], &[("SA_PROFILE_DEVICE", "auto")])
+        .recorded_in(dir.path())
+        .run();
+    assert!(
+        outcome.stderr.contains("libascendcl.so"),
+        "{}",
+        outcome.stderr
+    );
+    let merged = Merged::newest(dir.path());
+    let names = merged
+        .events()
+        .iter()
+        .filter(|event| event["name"] == "process_name");
+    assert!(
+        !names
+            .into_iter()
+            .any(|name| name["args"]["name"].to_string().contains("NPU"))
+    );
+}
