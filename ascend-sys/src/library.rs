@@ -102,6 +102,14 @@ impl Library {
         Self::simulator_among(&simulator_candidates())
     }
 
+    /// What is global in this process: the functions of a preloaded library come before the runtime's own, as they do for a program that is linked to it.
+    pub fn process() -> Self {
+        Self {
+            handle: Box::leak(Box::new(unix::Library::this())),
+            name: "the process",
+        }
+    }
+
     fn simulator_among(candidates: &[(PathBuf, i32)]) -> Result<Self, LoadError> {
         let mut attempts = Vec::new();
         for (path, flag) in candidates {

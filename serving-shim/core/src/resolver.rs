@@ -230,7 +230,7 @@ impl Resolver {
             .for_each(|id| self.drop_row(shim, device, id));
         self.sounding.end(self.runtime);
         self.clock = DeviceClock::new();
-        self.soundings = 0;
+        (self.sounded_ns, self.soundings) = (0, 0);
         self.tell_counts(shim);
     }
 

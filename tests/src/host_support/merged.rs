@@ -49,6 +49,11 @@ impl Merged {
         &self.events
     }
 
+    /// The host's time that the trace counts from.
+    pub fn base_ns(&self) -> u64 {
+        self.report.base_ns.unsigned_abs()
+    }
+
     fn host_spans(&self) -> impl Iterator<Item = &Value> {
         self.events
             .iter()
