@@ -37,6 +37,10 @@ pub(crate) enum Role {
         index: usize,
         workers: usize,
         seed: u64,
+        /// Whether kernels are launched on a simulated NPU.
+        npu: bool,
+        /// Whether only an interposer records it.
+        preload: bool,
     },
 }
 
@@ -48,6 +52,11 @@ impl Role {
             Role::Engine(_) => "engine-core".to_owned(),
             Role::Worker { index, .. } => format!("worker-{index}"),
         }
+    }
+
+    /// Whether it records itself.
+    fn is_recorded(&self) -> bool {
+        !matches!(self, Role::Worker { preload: true, .. })
     }
 }
 
@@ -75,11 +84,15 @@ impl Child {
         if !self.tie_to_launcher() {
             return ExitCode::FAILURE;
         }
-        let recorder = Recorder::init();
         let name = self.role.name();
-        recorder.set_process_name(&name);
+        let recorder = self.role.is_recorded().then(Recorder::init);
+        if let Some(recorder) = recorder {
+            recorder.set_process_name(&name);
+        }
         let done = Control::from_stdin().and_then(|control| self.serve(control));
-        recorder.finish();
+        if let Some(recorder) = recorder {
+            recorder.finish();
+        }
         match done {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
@@ -102,9 +115,20 @@ impl Child {
             Role::Engine(options) => engine::serve(&self.engine, &options, &control),
             Role::Worker {
                 index,
-                workers,
+                workers: world,
                 seed,
-            } => worker::serve(&self.engine, index, workers, seed, &control),
+                npu,
+                preload,
+            } => {
+                let place = worker::Place {
+                    index,
+                    world,
+                    seed,
+                    npu,
+                    recorded: !preload,
+                };
+                worker::serve(&self.engine, place, &control)
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The launcher: starts the processes, drives the load, kills a worker if asked, stops everything, merges, and reports.
 
+mod environment;
 mod kill;
 mod process;
 mod stop;

@@ -3,7 +3,16 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
+
+/// Where the workers' kernels run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeviceKind {
+    /// Launched on a simulated NPU each, while the processor computes what they stand for.
+    Sim,
+    /// On the processor alone.
+    Off,
+}
 
 /// Serves completions with a tree of recorded processes, drives load through it, and merges their trace.
 #[derive(Debug, Clone, Parser)]
@@ -30,6 +39,12 @@ pub(crate) struct Options {
     /// Seed of weights and prompts: the same seed and workers give the same texts.
     #[arg(long, default_value = "1", value_name = "N")]
     pub(crate) seed: u64,
+    /// Where the workers' kernels run: on a simulated NPU each (the trace says SIMULATED), or on the processor alone.
+    #[arg(long, value_enum, default_value = "sim", value_name = "KIND")]
+    pub(crate) device: DeviceKind,
+    /// Let the workers record nothing themselves: the interposer alone (LD_PRELOAD) shows their launches.
+    #[arg(long)]
+    pub(crate) preload: bool,
     /// Kill one worker in the middle of a step, once a third of the requests is answered.
     #[arg(long)]
     pub(crate) kill_worker: bool,
@@ -45,6 +60,7 @@ const EXAMPLES: &str = "\
 Examples:
   serving-demo                          24 requests on 2 workers; the trace is in profile_out/trace.json
   serving-demo --kill-worker            the same, and a worker dies in the middle of a step
+  serving-demo --preload                the workers are as if nobody could change them: LD_PRELOAD alone records their kernel launches
   serving-demo --requests 200 --concurrency 16 --workers 4 --rate 20
   SA_PROFILE_DIR=/tmp/run serving-demo -o /tmp/run.json.gz
 

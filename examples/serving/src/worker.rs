@@ -1,48 +1,71 @@
 //! A worker: executes every step on its part of the model and answers with its best token for each request.
 
+pub(crate) mod device;
 mod model;
+pub(crate) mod npu;
 mod weights;
 
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::rc::Rc;
 
 use sa_recorder::{FlowId, FlowPhase, Recorder, flow, span};
 
 use crate::completion::MODEL;
 use crate::control::Control;
 use crate::protocol::{self, Hello, Sample, Sequence, Status, Step, StepOutput};
+use device::Device;
 use model::Model;
+use npu::Npu;
 use weights::Shard;
+
+/// Opens a span, unless the worker records nothing itself.
+macro_rules! recorded {
+    ($recorded:expr, $($span:tt)*) => {
+        $recorded.then(|| span!($($span)*))
+    };
+}
+
+/// What a worker is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) index: usize,
+    pub(crate) world: usize,
+    pub(crate) seed: u64,
+    /// Launch kernels on a simulated NPU.
+    pub(crate) npu: bool,
+    /// Record spans. A worker that does not stands for one that nobody can change.
+    pub(crate) recorded: bool,
+}
 
 /// Loads the model, joins the engine core, and executes steps until the connection ends.
 ///
 /// # Errors
 ///
-/// If the engine core cannot be reached or the connection breaks inside a message.
-pub(crate) fn serve(
-    engine: &Path,
-    index: usize,
-    world: usize,
-    seed: u64,
-    control: &Control,
-) -> io::Result<()> {
+/// If the engine core cannot be reached, the connection breaks inside a message, or the device fails.
+pub(crate) fn serve(engine: &Path, place: Place, control: &Control) -> io::Result<()> {
+    let Place { index, world, .. } = place;
     let mut engine = UnixStream::connect(engine)?;
     let connection = engine.try_clone()?;
     control.on_stop(move || {
         let _ = connection.shutdown(Shutdown::Both);
     })?;
-    Recorder::get().set_thread_name("device");
+    if place.recorded {
+        Recorder::get().set_thread_name("device");
+    }
+    let device = Rc::new(open(place)?);
+    let shard = Shard { rank: index, world };
     let mut worker = Worker {
-        index,
-        seed,
-        model: load(index, seed, Shard { rank: index, world }),
+        place,
+        model: load(place, shard, &device),
+        device,
     };
     protocol::send(&mut engine, &Hello::Worker(index))?;
     control.tell(Status::Ready { port: None });
     while let Some(step) = protocol::receive::<Step>(&mut engine)? {
-        let output = worker.execute(&step, control);
+        let output = worker.execute(&step, control)?;
         if protocol::send(&mut engine, &output).is_err() {
             break; // The engine core went first; so the run is over.
         }
@@ -50,29 +73,39 @@ pub(crate) fn serve(
     Ok(())
 }
 
-fn load(device: usize, seed: u64, shard: Shard) -> Model {
-    let _span = span!(
+fn open(place: Place) -> io::Result<Device> {
+    if place.npu {
+        let npu = Npu::open(place.index, place.recorded)?;
+        return Ok(Device::npu(npu, place.recorded));
+    }
+    Ok(Device::none(place.recorded))
+}
+
+fn load(place: Place, shard: Shard, device: &Rc<Device>) -> Model {
+    let _span = recorded!(
+        place.recorded,
         "worker",
         "WorkerProcess.init_device_and_model",
         model_id = MODEL,
-        device_id = device,
+        device_id = place.index,
         rank = shard.rank,
         world = shard.world
     );
-    Model::new(seed, shard)
+    Model::new(place.seed, shard, device.clone())
 }
 
 /// The state between steps.
 #[derive(Debug)]
 struct Worker {
-    index: usize,
-    seed: u64,
+    place: Place,
     model: Model,
+    device: Rc<Device>,
 }
 
 impl Worker {
-    fn execute(&mut self, step: &Step, control: &Control) -> StepOutput {
-        let _span = span!(
+    fn execute(&mut self, step: &Step, control: &Control) -> io::Result<StepOutput> {
+        let _span = recorded!(
+            self.place.recorded,
             "worker",
             "WorkerProcess.execute_step",
             prefill = step.batch.prefill.len(),
@@ -86,34 +119,38 @@ impl Worker {
         };
         if self.model.shard() != shard {
             // A worker is gone: its part of the weights is shared out anew, and every cache with it.
-            self.model = load(self.index, self.seed, shard);
+            self.model = load(self.place, shard, &self.device);
         }
         step.batch
             .release
             .iter()
             .for_each(|request| self.model.release(request));
-        let mut samples = self.batch_prefill(&step.batch.prefill);
-        samples.extend(self.batch_decode(&step.batch.decode));
+        let mut samples = self.batch_prefill(&step.batch.prefill)?;
+        samples.extend(self.batch_decode(&step.batch.decode)?);
         control.tell(Status::StepFinished(step.step));
-        StepOutput {
+        Ok(StepOutput {
             step: step.step,
             samples,
-        }
+        })
     }
 
-    fn batch_prefill(&mut self, sequences: &[Sequence]) -> Vec<Sample> {
+    fn batch_prefill(&mut self, sequences: &[Sequence]) -> io::Result<Vec<Sample>> {
         if sequences.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let ids = request_ids(sequences);
-        let _span = span!(
+        let _span = recorded!(
+            self.place.recorded,
             "worker",
             "WorkerProcess.batch_prefill",
             batch_size = sequences.len(),
             request_ids = ids
         );
-        step_flows(sequences);
-        let _run = span!(
+        if self.place.recorded {
+            step_flows(sequences);
+        }
+        let _run = recorded!(
+            self.place.recorded,
             "executor",
             "PyptoExecutor.run_prefill",
             model_id = MODEL,
@@ -122,19 +159,23 @@ impl Worker {
         self.model.run(sequences)
     }
 
-    fn batch_decode(&mut self, sequences: &[Sequence]) -> Vec<Sample> {
+    fn batch_decode(&mut self, sequences: &[Sequence]) -> io::Result<Vec<Sample>> {
         if sequences.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let ids = request_ids(sequences);
-        let _span = span!(
+        let _span = recorded!(
+            self.place.recorded,
             "worker",
             "WorkerProcess.batch_decode",
             batch_size = sequences.len(),
             request_ids = ids
         );
-        step_flows(sequences);
-        let _run = span!(
+        if self.place.recorded {
+            step_flows(sequences);
+        }
+        let _run = recorded!(
+            self.place.recorded,
             "executor",
             "PyptoExecutor.run_decode",
             model_id = MODEL,

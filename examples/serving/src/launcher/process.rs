@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use nix::unistd::Pid;
 use tokio::task::spawn_blocking;
 
+use super::environment;
 use crate::child::{Child, Role};
 use crate::protocol::{self, Command, Status};
 
@@ -42,13 +43,16 @@ impl Process {
         let (control, theirs) = UnixStream::pair()?;
         let name = role.name();
         let launcher = Pid::this().as_raw();
+        let environment = environment::of(&role)?;
         let arguments = Child {
             launcher,
             role,
             engine: engine.to_owned(),
         }
         .to_args()?;
-        let child = process::Command::new(std::env::current_exe()?)
+        let mut command = process::Command::new(std::env::current_exe()?);
+        command.envs(environment);
+        let child = command
             .args(arguments)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             // Ctrl-C in a terminal goes to the launcher alone, which stops the children in order.

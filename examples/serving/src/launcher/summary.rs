@@ -14,6 +14,8 @@ use crate::options::Options;
 /// Most failures that are listed.
 const LISTED: usize = 4;
 /// Where the time went, by kind of span: a first question to any trace.
+/// How a server on a real NPU is profiled without changing it.
+const ON_A_REAL_ONE: &str = "sa-profile run --preload -- your server";
 const FIRST_QUERY: &str = "SELECT category, name, count(*) AS n, sum(dur) / 1e6 AS ms FROM slice GROUP BY 1, 2 ORDER BY ms DESC";
 /// The steps that served a request, along its flow. Both ends of each arrow: Perfetto turns one round whose spans began in the other order.
 const FLOW_QUERY: &str = "\
@@ -177,12 +179,19 @@ fn write_report(out: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     writeln!(
         out,
         "           {} processes, {} events, {} unfinished spans, {} lost events, {} damaged places",
-        report.processes.len(),
+        report.process_count(),
         report.events_total,
         report.unfinished_spans,
         report.lost_events,
         report.damage_total
     )?;
+    let devices = report.processes.iter().filter(|process| process.tracks);
+    if devices.count() > 0 {
+        writeln!(
+            out,
+            "npu        the NPU rows are SIMULATED, no NPU was used; on a machine with one: {ON_A_REAL_ONE}"
+        )?;
+    }
     writeln!(
         out,
         "next       open https://ui.perfetto.dev and drag the file in; then, under \"Query (SQL)\", try"

@@ -9,7 +9,7 @@ use super::process::Process;
 use crate::child::Role;
 use crate::engine::EngineOptions;
 use crate::load::Outcomes;
-use crate::options::Options;
+use crate::options::{DeviceKind, Options};
 use crate::protocol::{self, Status};
 
 /// Most requests in a batch of the engine core.
@@ -49,6 +49,8 @@ impl Tree {
             index,
             workers: count,
             seed: options.seed,
+            npu: options.device == DeviceKind::Sim,
+            preload: options.preload,
         };
         let workers = (0..count).map(|index| Process::start(worker(index), &socket));
         let workers = workers.collect::<io::Result<Vec<_>>>()?;

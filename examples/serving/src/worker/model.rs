@@ -4,29 +4,15 @@
 //! amount and the shape of the work; the engine core joins the shards where they choose the next token.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use sa_recorder::span;
+use std::io;
 
 use crate::kernels::{Matrix, Noise, attend};
 use crate::protocol::{Sample, Sequence, Token};
 use crate::tokenizer::VOCABULARY;
+use crate::worker::device::Device;
 use crate::worker::weights::{self, HIDDEN, Layer, Shard};
-
-/// A matrix product, recorded as the kernel it stands for.
-macro_rules! product {
-    ($kernel:literal, $left:expr, $right:expr) => {{
-        let (left, right): (&Matrix, &Matrix) = ($left, $right);
-        let _span = span!(
-            kernel,
-            "kernel",
-            $kernel,
-            m = left.rows,
-            n = right.cols,
-            k = left.cols
-        );
-        left.multiply(right)
-    }};
-}
 
 const LAYERS: usize = 6;
 
@@ -40,6 +26,7 @@ struct Cache {
 /// A shard of the model and the caches of the requests that run on it.
 #[derive(Debug)]
 pub(crate) struct Model {
+    device: Rc<Device>,
     shard: Shard,
     /// Columns of attention that this shard has.
     width: usize,
@@ -52,10 +39,11 @@ pub(crate) struct Model {
 
 impl Model {
     /// Makes the weights of `shard`: the same for the same seed, and each column the same whatever shard it is in.
-    pub(crate) fn new(seed: u64, shard: Shard) -> Model {
+    pub(crate) fn new(seed: u64, shard: Shard, device: Rc<Device>) -> Model {
         let noise = Noise(seed);
         let width = shard.of(HIDDEN).len();
         Model {
+            device,
             shard,
             width,
             embedding: noise.part(1),
@@ -79,15 +67,21 @@ impl Model {
     }
 
     /// Runs the new tokens of each sequence and picks the shard's best next token for each.
-    pub(crate) fn run(&mut self, sequences: &[Sequence]) -> Vec<Sample> {
+    ///
+    /// # Errors
+    ///
+    /// If the device refuses a kernel.
+    pub(crate) fn run(&mut self, sequences: &[Sequence]) -> io::Result<Vec<Sample>> {
         let mut state = self.embed(sequences);
         for layer in 0..LAYERS {
-            let attention = self.attention(layer, &state, sequences);
+            let attention = self.attention(layer, &state, sequences)?;
             state.add(&attention);
-            let mlp = self.layers[layer].mlp(&state.normalised());
+            let mlp = self.layers[layer].mlp(&self.device, &state.normalised())?;
             state.add(&mlp);
         }
-        self.sample(&state, sequences)
+        let samples = self.sample(&state, sequences)?;
+        self.device.synchronize()?;
+        Ok(samples)
     }
 
     /// One row for each token of each sequence.
@@ -107,23 +101,21 @@ impl Model {
         state
     }
 
-    fn attention(&mut self, layer: usize, state: &Matrix, sequences: &[Sequence]) -> Matrix {
-        let weights = &self.layers[layer];
-        let qkv = product!("qkv_proj", &state.normalised(), &weights.qkv);
+    fn attention(
+        &mut self,
+        layer: usize,
+        state: &Matrix,
+        sequences: &[Sequence],
+    ) -> io::Result<Matrix> {
+        let (device, weights) = (&self.device, &self.layers[layer]);
+        let qkv = device.multiply("qkv_proj", &state.normalised(), &weights.qkv)?;
         let mut attended = Matrix::zeros(state.rows, self.width);
-        {
-            let context = sequences
-                .iter()
-                .map(|sequence| sequence.position + sequence.tokens.len())
-                .max();
-            let _span = span!(
-                kernel,
-                "kernel",
-                "paged_attention",
-                m = state.rows,
-                n = context,
-                k = self.width
-            );
+        let context = sequences
+            .iter()
+            .map(|sequence| sequence.position + sequence.tokens.len())
+            .max();
+        let sizes = [state.rows, context.unwrap_or(0), self.width];
+        device.run("paged_attention", sizes, || {
             let mut row = 0;
             for sequence in sequences {
                 let caches = self.caches.entry(sequence.request_id.clone()).or_default();
@@ -132,19 +124,21 @@ impl Model {
                     row += 1;
                 }
             }
-        }
-        product!("o_proj", &attended, &weights.out)
+        })?;
+        device.multiply("o_proj", &attended, &weights.out)
     }
 
     /// The best token of this shard's part of the vocabulary after the last token of each sequence.
-    fn sample(&self, state: &Matrix, sequences: &[Sequence]) -> Vec<Sample> {
+    fn sample(&self, state: &Matrix, sequences: &[Sequence]) -> io::Result<Vec<Sample>> {
         let mut last = Matrix::zeros(sequences.len(), HIDDEN);
         let mut end = 0;
         for (row, sequence) in sequences.iter().enumerate() {
             end += sequence.tokens.len();
             last.row_mut(row).copy_from_slice(state.row(end - 1));
         }
-        let logits = product!("lm_head", &last.normalised(), &self.vocabulary);
+        let logits = self
+            .device
+            .multiply("lm_head", &last.normalised(), &self.vocabulary)?;
         let first = self.shard.of(VOCABULARY as usize).start;
         let best = |row| highest(logits.row(row));
         let sample = |(row, sequence): (usize, &Sequence)| {
@@ -156,15 +150,15 @@ impl Model {
                 score,
             }
         };
-        sequences.iter().enumerate().map(sample).collect()
+        Ok(sequences.iter().enumerate().map(sample).collect())
     }
 }
 
 impl Layer {
-    fn mlp(&self, state: &Matrix) -> Matrix {
-        let mut inner = product!("mlp_up", state, &self.up);
+    fn mlp(&self, device: &Device, state: &Matrix) -> io::Result<Matrix> {
+        let mut inner = device.multiply("mlp_up", state, &self.up)?;
         inner.rectify();
-        product!("mlp_down", &inner, &self.down)
+        device.multiply("mlp_down", &inner, &self.down)
     }
 }
 
@@ -194,6 +188,10 @@ mod tests {
 
     const WHOLE: Shard = Shard { rank: 0, world: 1 };
 
+    fn model(shard: Shard) -> Model {
+        Model::new(1, shard, Rc::new(Device::none(false)))
+    }
+
     fn sequence(id: &str, position: usize, tokens: &[Token]) -> Sequence {
         Sequence {
             request_id: id.to_owned(),
@@ -206,20 +204,22 @@ mod tests {
     #[test]
     fn tokens_depend_on_neither_the_batch_nor_a_second_prefill() {
         let shard = Shard { rank: 1, world: 4 };
-        let mut stepwise = Model::new(1, shard);
-        stepwise.run(&[sequence("a", 0, &[5, 6, 7]), sequence("b", 0, &[9])]);
-        let stepwise = stepwise.run(&[sequence("b", 1, &[4]), sequence("a", 3, &[8])]);
-        let mut at_once = Model::new(1, shard);
-        let at_once = at_once.run(&[sequence("a", 0, &[5, 6, 7, 8])]);
+        let mut stepwise = model(shard);
+        let first = [sequence("a", 0, &[5, 6, 7]), sequence("b", 0, &[9])];
+        stepwise.run(&first).unwrap();
+        let second = [sequence("b", 1, &[4]), sequence("a", 3, &[8])];
+        let stepwise = stepwise.run(&second).unwrap();
+        let mut at_once = model(shard);
+        let at_once = at_once.run(&[sequence("a", 0, &[5, 6, 7, 8])]).unwrap();
         assert_eq!(stepwise[1], at_once[0]);
     }
 
     #[test]
     fn the_next_token_depends_on_the_whole_context() {
-        let mut model = Model::new(1, WHOLE);
+        let mut model = model(WHOLE);
         let texts = [[1, 2, 3], [4, 2, 3], [1, 5, 3], [1, 2, 6]];
         let score = |(n, text): (usize, &[Token; 3])| {
-            model.run(&[sequence(&n.to_string(), 0, text)])[0].score
+            model.run(&[sequence(&n.to_string(), 0, text)]).unwrap()[0].score
         };
         let scores: Vec<f32> = texts.iter().enumerate().map(score).collect();
         assert!(

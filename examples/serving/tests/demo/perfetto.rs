@@ -90,7 +90,7 @@ fn perfetto_shows_every_event_and_the_flow_of_every_request() {
     workplace
         .run("--requests 12 --concurrency 6 --tokens 10")
         .expect(0);
-    if shows_all(test, &workplace, 5).is_none() {
+    if shows_all(test, &workplace, 7).is_none() {
         return;
     }
     let queries = [
@@ -132,7 +132,7 @@ fn perfetto_shows_the_killed_step_as_unfinished_and_reached_by_flows() {
     workplace
         .run("--requests 9 --concurrency 4 --tokens 8 --kill-worker")
         .expect(0);
-    if shows_all(test, &workplace, 5).is_none() {
+    if shows_all(test, &workplace, 7).is_none() {
         return;
     }
     let open = "SELECT s.name FROM slice s JOIN thread_track t ON t.id = s.track_id JOIN thread USING (utid) \

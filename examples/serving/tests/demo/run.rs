@@ -19,6 +19,13 @@ fn every_request_is_answered_and_every_process_recorded() {
     );
     assert!(
         finished
+            .line("npu")
+            .starts_with("the NPU rows are SIMULATED"),
+        "{}",
+        finished.stdout
+    );
+    assert!(
+        finished
             .stdout
             .contains("0 unfinished spans, 0 lost events, 0 damaged places"),
         "{}",
@@ -197,4 +204,51 @@ fn bad_usage_starts_nothing() {
     let finished = workplace.run("--workers 0").expect(2);
     assert!(finished.stderr.contains("--workers"), "{}", finished.stderr);
     assert!(!workplace.path("profile_out").exists());
+}
+
+/// Spans of a kernel in the rows of a simulated NPU.
+fn on_device<'a>(trace: &'a Trace, worker: &str, kernel: &'a str) -> Vec<&'a serde_json::Value> {
+    let index = worker.rsplit('-').next().unwrap();
+    trace.of(&format!("SIMULATED NPU {index} · {worker}"), kernel)
+}
+
+#[test]
+fn each_kernel_stands_on_its_npu_with_an_arrow_from_its_launch() {
+    let workplace = Workplace::new();
+    workplace.run("--requests 4 --tokens 4").expect(0);
+    let trace = workplace.trace();
+    for worker in ["worker-0", "worker-1"] {
+        let launched = trace.of(worker, "lm_head");
+        let ran = on_device(&trace, worker, "lm_head");
+        assert_eq!(launched.len(), ran.len(), "{worker}");
+        for slice in ran {
+            let us = slice["args"]["device_wall_us"].as_f64().unwrap();
+            assert!(us >= 119.0, "at least as long as the kernel takes: {us}");
+        }
+    }
+    let arrows = trace
+        .named("HostToDevice")
+        .filter(|event| event["ph"] == "f")
+        .count();
+    let slices = trace
+        .events
+        .iter()
+        .filter(|event| event["args"]["device_method"] == "event_pair");
+    assert_eq!(arrows, slices.count());
+}
+
+#[test]
+fn without_a_device_kernels_are_spans_of_the_worker() {
+    let workplace = Workplace::new();
+    let finished = workplace
+        .run("--requests 2 --tokens 2 --device off")
+        .expect(0);
+    assert!(
+        !finished.stdout.contains("SIMULATED"),
+        "{}",
+        finished.stdout
+    );
+    let trace = workplace.trace();
+    assert!(!trace.of("worker-0", "lm_head").is_empty());
+    assert_eq!(trace.named("HostToDevice").count(), 0);
 }
