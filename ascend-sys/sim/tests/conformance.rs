@@ -37,9 +37,10 @@ cases! {
     initialisation_is_once_and_tells_who_asked: "init";
     devices_are_those_that_are_visible: "devices" ["ASCEND_RT_VISIBLE_DEVICES" = "5,2"] ["ASCEND_SIM_PHYSICAL_BASE" = "10"];
     listeners_are_told_of_devices_and_streams: "listeners";
-    streams_run_in_order_beside_the_host: "streams" ["ASCEND_SIM_STREAMS" = "4"] ["ASCEND_SIM_KERNELS" = "slow=40000"];
-    events_answer_as_the_vendors_do: "events" ["ASCEND_SIM_KERNELS" = "slow=40000"];
-    a_stream_waits_for_another: "stream_waits" ["ASCEND_SIM_KERNELS" = "slow=40000"];
+    streams_run_in_order_beside_the_host: "streams" ["ASCEND_SIM_STREAMS" = "4"] ["ASCEND_SIM_KERNELS" = "slow=150000"];
+    nobody_misses_a_wake_up: "crowd" ["ASCEND_SIM_DEPTH" = "4"] ["ASCEND_SIM_SPIN_US" = "0"] ["ASCEND_SIM_KERNEL_US" = "0"];
+    events_answer_as_the_vendors_do: "events" ["ASCEND_SIM_KERNELS" = "slow=150000"];
+    a_stream_waits_for_another: "stream_waits" ["ASCEND_SIM_KERNELS" = "slow=150000"];
     each_device_has_a_clock_of_its_own: "device_clock" ["ASCEND_SIM_CLOCK_OFFSET_S" = "0=7200,1=3600"];
     elapsed_time_is_signed_at_20_ns: "elapsed" ["ASCEND_SIM_KERNELS" = "k=5000"];
     elapsed_time_wraps_at_1_ns: "elapsed_wraps" ["ASCEND_SIM_KERNELS" = "k=5000"] ["ASCEND_SIM_SOC" = "950"];
@@ -53,12 +54,12 @@ cases! {
     looking_at_a_captured_stream_breaks_the_capture: "capture_broken";
     a_captures_mode_says_who_may_copy: "capture_modes";
     a_capture_spreads_over_events: "capture_streams";
-    a_graph_runs_with_one_call: "replay" ["ASCEND_SIM_KERNELS" = "k=2000"];
+    a_graph_runs_with_one_call: "replay" ["ASCEND_SIM_KERNELS" = "k=20000"];
     a_capture_may_begin_unseen: "capture_unseen";
     calls_fail_on_demand: "faults_of_calls" ["ASCEND_SIM_FAULTS" = "launch_host_args:2=107017,event_create:2+=207007,memcpy:1=507013"];
     a_failed_kernel_leaves_its_error: "fault_of_a_kernel" ["ASCEND_SIM_FAULTS" = "kernel:2=507015"];
-    a_lost_device_hangs_nobody: "fault_of_a_device" ["ASCEND_SIM_FAULTS" = "device_lost:3=507010"];
-    a_completion_may_be_seen_late: "slow_completion" ["ASCEND_SIM_FAULTS" = "slow_completion:1=60000"];
+    a_lost_device_hangs_nobody: "fault_of_a_device" ["ASCEND_SIM_FAULTS" = "device_lost:3=507010"] ["ASCEND_SIM_KERNELS" = "k=20000"];
+    a_completion_may_be_seen_late: "slow_completion" ["ASCEND_SIM_FAULTS" = "slow_completion:1=300000"];
     launches_stay_inside_the_library: "through_rt_never";
     launches_of_an_old_cann_cross_to_the_rt_level: "through_rt_when_old" ["ASCEND_SIM_OLD" = "1"];
 }
@@ -106,6 +107,16 @@ fn a_library_loaded_for_itself_is_found_by_handle_and_by_name_alone() {
         let link = folder.path().join(face);
         std::os::unix::fs::symlink(library(), &link).expect("a link");
         assert_eq!(found(&link, "halGetDeviceInfo"), expected, "{face}");
+    }
+}
+
+#[test]
+fn the_library_is_linked_as_the_vendors_are() {
+    let output = Command::new("readelf").arg("-d").arg(library()).output();
+    let output = output.expect("readelf, which comes with the C compiler");
+    let said = String::from_utf8_lossy(&output.stdout);
+    for expected in ["Library soname: [libascendcl.so]", "SYMBOLIC", "NODELETE"] {
+        assert!(said.contains(expected), "{expected}: {said}");
     }
 }
 

@@ -84,6 +84,11 @@ fn every_task_is_told_in_order_with_its_times() {
             (end + 100_000_000_000) / 20,
             "{line}"
         );
+        assert_eq!(
+            number(line, "start_ticks"),
+            (start + 100_000_000_000) / 20,
+            "{line}"
+        );
         if line["kind"] == "kernel" {
             assert!(end - start >= 3_000_000, "{line}");
             assert_eq!(line["name"], "k");

@@ -90,6 +90,7 @@ void init(void);
 void devices(void);
 void listeners(void);
 void streams(void);
+void crowd(void);
 void events(void);
 void stream_waits(void);
 void device_clock(void);

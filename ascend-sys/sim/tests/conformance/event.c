@@ -1,7 +1,7 @@
 /* Events and clocks. */
 #include "check.h"
 
-/* ASCEND_SIM_KERNELS=slow=40000 */
+/* ASCEND_SIM_KERNELS=slow=150000 */
 void events(void) {
   OK(aclrtSetDevice(0));
   aclrtStream own = stream();
@@ -45,7 +45,7 @@ void events(void) {
   OK(aclrtSynchronizeEvent(plain));
   OK(aclrtQueryEvent(plain, &status));
   IS(status, 0);
-  TRUE(us_of(ex) - before >= 40000);
+  TRUE(us_of(ex) - before >= 150000);
   TRUE(us_of(ex) == us_of(ex)); /* stays */
 
   /* Not timed. */
@@ -65,13 +65,13 @@ void events(void) {
   OK(aclrtRecordEvent(ex, own));
   uint64_t began = now_ns();
   OK(aclrtDestroyEvent(ex));
-  TRUE(now_ns() - began < 40000000);
+  TRUE(now_ns() - began < 150000000);
   IS(aclrtDestroyEvent(ex), 107000);
   IS(aclrtQueryEventStatus(ex, &status), 107000);
   OK(aclrtSynchronizeStream(own));
 }
 
-/* ASCEND_SIM_KERNELS=slow=40000 */
+/* ASCEND_SIM_KERNELS=slow=150000 */
 void stream_waits(void) {
   OK(aclrtSetDevice(0));
   aclrtStream first = stream(), second = stream();
@@ -94,7 +94,7 @@ void stream_waits(void) {
   OK(aclrtSynchronizeDevice());
   float ms;
   OK(aclrtEventElapsedTime(&ms, done, after));
-  TRUE(ms >= 0.0f && ms < 30.0f);
+  TRUE(ms >= 0.0f && ms < 100.0f);
 }
 
 /* ASCEND_SIM_KERNELS=k=5000, ASCEND_SIM_CLOCK_OFFSET_S=0=7200,1=3600 */
@@ -145,20 +145,20 @@ static float elapsed_of_kernel(int reversed) {
 /* ASCEND_SIM_KERNELS=k=5000 */
 void elapsed(void) {
   float ms = elapsed_of_kernel(0);
-  TRUE(ms >= 5.0f && ms < 25.0f);
+  TRUE(ms >= 5.0f && ms < 500.0f);
   ms = elapsed_of_kernel(1);
-  TRUE(ms <= -5.0f && ms > -25.0f);
+  TRUE(ms <= -5.0f && ms > -500.0f);
 }
 
 /* As above, with ASCEND_SIM_SOC=950. */
 void elapsed_wraps(void) {
   float ms = elapsed_of_kernel(0);
-  TRUE(ms >= 5.0f && ms < 25.0f);
+  TRUE(ms >= 5.0f && ms < 500.0f);
   TRUE(elapsed_of_kernel(1) > 1e12f);
 }
 
 static void *free_later(void *event) {
-  usleep(50000);
+  usleep(200000);
   OK(aclrtSetDevice(0));
   OK(aclrtDestroyEvent(event));
   return NULL;
@@ -179,7 +179,7 @@ void event_pool(void) {
   pthread_create(&thread, NULL, free_later, events[0]);
   uint64_t began = now_ns();
   OK(aclrtRecordEvent(events[2], NULL));
-  TRUE(now_ns() - began >= 40000000); /* it waited for one */
+  TRUE(now_ns() - began >= 100000000); /* it waited for one */
   pthread_join(thread, NULL);
   OK(aclrtSynchronizeDevice());
 }

@@ -7,7 +7,7 @@ static const struct {
   const char *name;
   void (*run)(void);
 } cases[] = {
-    {"context", context}, {"init", init}, {"devices", devices}, {"listeners", listeners}, {"streams", streams}, {"events", events},
+    {"context", context}, {"init", init}, {"devices", devices}, {"listeners", listeners}, {"streams", streams}, {"crowd", crowd}, {"events", events},
     {"stream_waits", stream_waits}, {"device_clock", device_clock}, {"elapsed", elapsed}, {"elapsed_wraps", elapsed_wraps},
     {"event_pool", event_pool}, {"kernels", kernels}, {"launches", launches}, {"memory", memory}, {"callbacks", callbacks},
     {"collectives", collectives}, {"capture", capture}, {"capture_broken", capture_broken}, {"capture_modes", capture_modes},
