@@ -115,6 +115,22 @@ fn every_task_is_told_in_order_with_its_times() {
 }
 
 #[test]
+fn events_are_stamped_by_a_clock_that_drifts_and_steps() {
+    let settings = [
+        ("ASCEND_SIM_CLOCK_OFFSET_S", "100"),
+        ("ASCEND_SIM_DRIFT_PPM", "-100"),
+        ("ASCEND_SIM_CLOCK_STEP", "at_ns=1,by_us=-5000000"),
+    ];
+    let (lines, printed) = truth_of("work", &settings);
+    let record = lines.iter().find(|line| line["kind"] == "event_record");
+    let record = record.expect("an event");
+    let host_ns = number(record, "end_ns");
+    let device_ns = host_ns - host_ns / 10_000 + 95_000_000_000;
+    let us: u64 = printed.trim().parse().expect("the event's timestamp");
+    assert!(us.abs_diff(device_ns / 1000) <= 1, "{us}, {device_ns} ns");
+}
+
+#[test]
 fn drawn_durations_keep_their_bounds() {
     let settings = [
         ("ASCEND_SIM_KERNELS", "k=200..900"),
