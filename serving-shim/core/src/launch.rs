@@ -143,13 +143,12 @@ impl Launch {
     }
 
     pub(crate) fn open(shim: &'static Shim, description: Description, stands_for: u32) -> Launch {
-        let armed = arm(shim, &description);
         let category = description.kind.category();
+        // Before the event: an idle stream reaches it at once, and no arrow may lead back in time.
         let mut span = Recorder::get().span(Level::Kernel, category, &description.name.shown);
-        let began_ns = now_ns();
         let id = shim.next_id();
         describe(&mut span, &description, id);
-        let armed = match armed {
+        let armed = match arm(shim, &description) {
             Ok(armed) => {
                 span.arg("stream", armed.stream_id);
                 Some(armed)
@@ -167,7 +166,7 @@ impl Launch {
             description,
             args: Args::new(),
             id,
-            began_ns,
+            began_ns: now_ns(),
             stands_for,
         }))
     }

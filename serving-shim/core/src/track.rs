@@ -71,14 +71,14 @@ pub(crate) fn write_slice(
     if let Some(thread) = Recorder::get().thread_track(pending.tid) {
         let id = FlowId::Process(shim.flow_id(pending.id));
         let (category, name) = FLOW;
-        let began_ns = pending.began_ns;
+        let asked_ns = pending.asked_ns; // within the host's span, and before all that the slice may begin at
         thread.flow(
             Level::Kernel,
             FlowPhase::Start,
             category,
             name,
             id,
-            began_ns,
+            asked_ns,
         );
         track.flow(Level::Kernel, FlowPhase::End, category, name, id, start_ns);
     }

@@ -252,3 +252,38 @@ fn without_a_device_kernels_are_spans_of_the_worker() {
     assert!(!trace.of("worker-0", "lm_head").is_empty());
     assert_eq!(trace.named("HostToDevice").count(), 0);
 }
+
+#[test]
+fn an_unmodified_worker_shows_its_launches_by_preload_alone() {
+    let workplace = Workplace::new();
+    let arguments = "--requests 6 --tokens 8 --preload";
+    let finished = workplace.run(arguments).expect(0);
+    let digest = |finished: &crate::harness::Finished| finished.line("digest").to_owned();
+    let trace = workplace.trace();
+    assert_eq!(
+        trace.named("WorkerProcess.execute_step").count(),
+        0,
+        "the worker records nothing"
+    );
+    let slices: Vec<_> = trace
+        .events
+        .iter()
+        .filter(|event| event["args"]["device_method"] == "event_pair")
+        .collect();
+    assert!(!slices.is_empty());
+    let names: BTreeSet<&str> = slices
+        .iter()
+        .filter_map(|slice| slice["name"].as_str())
+        .collect();
+    assert!(
+        names.contains("qkv_proj") && names.contains("mlp_up"),
+        "{names:?}"
+    );
+    assert!(
+        slices.iter().all(|slice| slice["args"]["stands_for"] == 8),
+        "one in eight"
+    );
+    let plain = Workplace::new();
+    let plain = plain.run("--requests 6 --tokens 8 --device off").expect(0);
+    assert_eq!(digest(&finished), digest(&plain), "the same texts");
+}
