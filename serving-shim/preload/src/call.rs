@@ -16,12 +16,9 @@ pub(crate) struct Call<F> {
     pub(crate) missing: i32,
 }
 
-/// Whether a call is to be recorded: one load while recording is off. The first look starts the recorder, which the host must not notice.
-#[inline(always)]
+/// Whether a call is to be recorded. The first look starts the recorder, which the host must not notice.
 fn is_recorded() -> bool {
-    observe::may_be_active()
-        && thread::is_outermost()
-        && unnoticed(|| real::is_first_copy() && observe::active()) == Some(true)
+    thread::is_outermost() && unnoticed(|| real::is_first_copy() && observe::active()) == Some(true)
 }
 
 /// Whether somebody is to be told of what happens to a stream, graph or device, recorded or not: what is known of it must stay true for when recording is switched on.
@@ -36,14 +33,26 @@ pub(crate) fn launch<'a>(
     what: impl FnOnce() -> Seen,
     name: impl FnOnce() -> Name<'a>,
 ) -> i32 {
-    let Some(real) = call.real else {
-        return call.missing;
-    };
+    match call.real {
+        None => call.missing,
+        Some(real) if !observe::may_be_active() => real(),
+        Some(real) => recorded_launch(call.name, real, what, name),
+    }
+}
+
+/// Apart, so that a call with recording off is one load and a jump.
+#[inline(never)]
+fn recorded_launch<'a>(
+    api: &'static str,
+    real: impl FnOnce() -> i32,
+    what: impl FnOnce() -> Seen,
+    name: impl FnOnce() -> Name<'a>,
+) -> i32 {
     if !is_recorded() {
         return real();
     }
     let _inside = thread::Inside::new();
-    let launch = unnoticed(|| observe::launch(call.name, &what(), name)).flatten();
+    let launch = unnoticed(|| observe::launch(api, &what(), name)).flatten();
     let result = real();
     if let Some(launch) = launch {
         unnoticed(|| launch.end(result));
@@ -54,14 +63,25 @@ pub(crate) fn launch<'a>(
 /// A call in which the host waits for a device: a span of the calling thread.
 #[inline(always)]
 pub(crate) fn wait(call: Call<impl FnOnce() -> i32>, what: impl FnOnce() -> Wait) -> i32 {
-    let Some(real) = call.real else {
-        return call.missing;
-    };
+    match call.real {
+        None => call.missing,
+        Some(real) if !observe::may_be_active() => real(),
+        Some(real) => recorded_wait(call.name, real, what),
+    }
+}
+
+/// Apart, as [`recorded_launch`].
+#[inline(never)]
+fn recorded_wait(
+    api: &'static str,
+    real: impl FnOnce() -> i32,
+    what: impl FnOnce() -> Wait,
+) -> i32 {
     if !is_recorded() {
         return real();
     }
     let _inside = thread::Inside::new();
-    let span = unnoticed(|| observe::wait(call.name, &what()));
+    let span = unnoticed(|| observe::wait(api, &what()));
     let result = real();
     if let Some(span) = span {
         unnoticed(|| observe::waited(span, result));
