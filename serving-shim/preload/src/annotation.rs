@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
 
-use sa_recorder::{Args, Level, Recorder};
+use sa_recorder::{Args, AsyncSpanId, Level, Recorder};
 
 use crate::thread::{self, unnoticed};
 use crate::{names, real};
@@ -44,11 +44,14 @@ pub(crate) fn range_start(
 
 /// `mstxRangeEnd` and `mstxDomainRangeEnd`.
 pub(crate) fn range_end(real: Option<impl FnOnce()>, id: u64) {
-    if let Some(real) = real.filter(|_| !RANGES.is_our_own(id)) {
+    if let Some(real) = real.filter(|_| !ranges::is_our_own(id)) {
         real();
     }
-    if thread::is_outside() && RANGES.any() {
-        unnoticed(|| RANGES.end(id));
+    if thread::is_outside() {
+        let span = RANGES.end(id);
+        if span.is_some() {
+            unnoticed(|| span.end());
+        }
     }
 }
 
@@ -59,14 +62,19 @@ fn is_recorded() -> bool {
 }
 
 fn tell_mark(message: *const c_char, stream: *mut c_void, domain: Option<&str>) {
+    let args = args_of(stream, domain);
+    Recorder::get().instant(Level::E2e, CATEGORY, &text(message), &args);
+}
+
+fn args_of(stream: *mut c_void, domain: Option<&str>) -> Args {
     let mut args = Args::new();
     if let Some(domain) = domain {
         args.push("domain", &domain);
     }
     if !stream.is_null() {
-        args.push("stream", &format!("{stream:?}"));
+        args.push("handle", &format!("{stream:?}"));
     }
-    Recorder::get().instant(Level::E2e, CATEGORY, &text(message), &args);
+    args
 }
 
 /// Begins a range and gives its id: the vendor's, else one of our own.
@@ -76,13 +84,8 @@ fn tell_range(
     stream: *mut c_void,
     domain: Option<&str>,
 ) -> u64 {
-    let mut span = Recorder::get().async_span(Level::E2e, CATEGORY, &text(message));
-    if let Some(domain) = domain {
-        span.arg("domain", domain);
-    }
-    if !stream.is_null() {
-        span.arg("stream", format!("{stream:?}"));
-    }
+    let span = AsyncSpanId::begin(Level::E2e, CATEGORY, &text(message));
+    span.args(&args_of(stream, domain));
     RANGES.begin(given, span)
 }
 

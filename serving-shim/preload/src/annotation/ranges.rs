@@ -1,22 +1,24 @@
-//! The ranges that are open, by id. No lock: a range may end on any thread, and a fork leaves nothing held.
+//! Which span a range of the vendor's id is. No lock: a range may end on any thread, and a fork leaves nothing held.
 
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use sa_recorder::AsyncSpan;
+use sa_recorder::AsyncSpanId;
 
-/// Most ranges that are open at once; more are not recorded.
+/// Most of the vendor's ranges that are open at once; more are not recorded.
 const PLACES: usize = 4096;
 /// How far from its own place an id may lie.
 const REACH: usize = 64;
-/// Ids of our own begin here: the vendor counts from 1.
-const OWN: u64 = 0xa5a5_0000_0000_0000;
+/// What the upper 16 bits of our own ids are: the vendor counts from 1, and no address is so high.
+const OWN: u64 = 0xa5a5 << 48;
+/// Whether any was handed out: until then all are the vendor's.
+static GAVE_OWN: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug)]
 struct Place {
     /// 0 while it is free.
     id: AtomicU64,
-    span: AtomicPtr<AsyncSpan>,
+    /// 0 while it is being filled or emptied.
+    span: AtomicU64,
 }
 
 /// Open ranges.
@@ -24,7 +26,6 @@ struct Place {
 pub(super) struct Ranges {
     places: [Place; PLACES],
     open: AtomicUsize,
-    next: AtomicU64,
 }
 
 impl Ranges {
@@ -34,61 +35,50 @@ impl Ranges {
             places: [const {
                 Place {
                     id: AtomicU64::new(0),
-                    span: AtomicPtr::new(ptr::null_mut()),
+                    span: AtomicU64::new(0),
                 }
             }; PLACES],
             open: AtomicUsize::new(0),
-            next: AtomicU64::new(OWN + 1),
         }
     }
 
-    /// Whether any is open.
-    pub(super) fn any(&self) -> bool {
-        self.open.load(Ordering::Relaxed) > 0
-    }
-
-    /// Whether an id is one of our own, which the vendor's library does not know.
-    pub(super) fn is_our_own(&self, id: u64) -> bool {
-        (OWN + 1..self.next.load(Ordering::Relaxed)).contains(&id)
-    }
-
-    /// Remembers an open range, and gives its id: the one `given`, or a new one for 0.
-    pub(super) fn begin(&self, given: u64, span: AsyncSpan) -> u64 {
-        let id = match given {
-            0 => self.next.fetch_add(1, Ordering::Relaxed),
-            given => given,
-        };
+    /// Remembers what span an open range is, and gives its id: the one `given` by the vendor, else one of our own, which says it by itself.
+    pub(super) fn begin(&self, given: u64, span: AsyncSpanId) -> u64 {
+        if given == 0 {
+            return own_id(span);
+        }
         let free = |place: &&Place| {
-            let taken = place
-                .id
-                .compare_exchange(0, id, Ordering::AcqRel, Ordering::Relaxed);
-            taken.is_ok()
+            let (order, failed) = (Ordering::AcqRel, Ordering::Relaxed);
+            place.id.compare_exchange(0, given, order, failed).is_ok()
         };
-        if let Some(place) = self.near(id).find(free) {
-            let span = Box::into_raw(Box::new(span));
-            place.span.store(span, Ordering::Release);
-            self.open.fetch_add(1, Ordering::Relaxed);
+        match self.near(given).find(free) {
+            Some(place) => {
+                place.span.store(span.number(), Ordering::Release);
+                self.open.fetch_add(1, Ordering::Relaxed);
+            }
+            None => span.end(),
         }
-        id
+        given
     }
 
-    /// Ends the range of an id, if it is open.
-    pub(super) fn end(&self, id: u64) {
-        if id == 0 {
-            return;
+    /// The span of a range that ends; none if it is not one that was recorded.
+    pub(super) fn end(&self, id: u64) -> AsyncSpanId {
+        if is_our_own(id) {
+            return AsyncSpanId::of_number(id & !OWN);
+        }
+        if id == 0 || self.open.load(Ordering::Relaxed) == 0 {
+            return AsyncSpanId::NONE;
         }
         let has_id = |place: &&Place| place.id.load(Ordering::Acquire) == id;
         let Some(place) = self.near(id).find(has_id) else {
-            return;
+            return AsyncSpanId::NONE;
         };
-        let span = place.span.swap(ptr::null_mut(), Ordering::AcqRel);
-        if span.is_null() {
-            return; // another thread ends it just now
+        let span = place.span.swap(0, Ordering::AcqRel);
+        if span != 0 {
+            place.id.store(0, Ordering::Release); // else another thread ends it just now
+            self.open.fetch_sub(1, Ordering::Relaxed);
         }
-        place.id.store(0, Ordering::Release);
-        self.open.fetch_sub(1, Ordering::Relaxed);
-        // SAFETY: from `Box::into_raw`, and taken out of the table by this thread alone.
-        drop(unsafe { Box::from_raw(span) });
+        AsyncSpanId::of_number(span)
     }
 
     /// The places where an id may lie. All are looked at: one before it may be free again.
@@ -99,37 +89,53 @@ impl Ranges {
     }
 }
 
+fn own_id(span: AsyncSpanId) -> u64 {
+    match span.number() {
+        0 => 0,
+        number => {
+            GAVE_OWN.store(true, Ordering::Relaxed);
+            OWN | number
+        }
+    }
+}
+
+/// Whether an id is one of our own, which the vendor's library does not know.
+pub(super) fn is_our_own(id: u64) -> bool {
+    id & (0xffff << 48) == OWN && GAVE_OWN.load(Ordering::Relaxed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_vendors_ids_are_kept_and_missing_ones_are_our_own() {
-        static RANGES: Ranges = Ranges::new();
-        assert!(!RANGES.any());
-        assert_eq!(RANGES.begin(7, AsyncSpan::off()), 7);
-        let first = RANGES.begin(0, AsyncSpan::off());
-        let second = RANGES.begin(0, AsyncSpan::off());
-        assert_ne!(first, second);
-        assert!(RANGES.is_our_own(first) && RANGES.is_our_own(second));
-        assert!(!RANGES.is_our_own(7) && !RANGES.is_our_own(0) && !RANGES.is_our_own(second + 1));
-        for id in [second, 7, 99, 0, first, first] {
-            RANGES.end(id);
-        }
-        assert!(!RANGES.any());
-        assert!(RANGES.is_our_own(first), "also after its end");
+    const fn span(number: u64) -> AsyncSpanId {
+        AsyncSpanId::of_number(number)
     }
 
     #[test]
-    fn more_ranges_than_places_are_given_ids_and_forgotten() {
+    fn the_vendors_ids_are_kept_and_missing_ones_are_our_own() {
         static RANGES: Ranges = Ranges::new();
-        let ids: Vec<u64> = (0..2 * PLACES)
-            .map(|_| RANGES.begin(0, AsyncSpan::off()))
-            .collect();
-        assert!(RANGES.open.load(Ordering::Relaxed) <= PLACES);
-        for id in ids {
-            RANGES.end(id);
+        assert_eq!(RANGES.begin(7, span(1)), 7);
+        let ours = RANGES.begin(0, span(2));
+        assert_ne!(ours, 0);
+        assert_eq!(RANGES.begin(0, AsyncSpanId::NONE), 0, "not recorded");
+        assert!(is_our_own(ours) && !is_our_own(7) && !is_our_own(0) && !is_our_own(u64::MAX));
+        for (id, expected) in [(ours, 2), (7, 1), (7, 0), (99, 0), (0, 0)] {
+            assert_eq!(RANGES.end(id).number(), expected, "{id}");
         }
-        assert!(!RANGES.any());
+        assert_eq!(RANGES.open.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn more_ranges_than_places_are_not_recorded() {
+        static RANGES: Ranges = Ranges::new();
+        let ids = 1..=2 * PLACES as u64;
+        for id in ids.clone() {
+            RANGES.begin(id, span(id));
+        }
+        let open = RANGES.open.load(Ordering::Relaxed);
+        assert!(open <= PLACES && open > PLACES / 2, "{open}");
+        let ended = ids.filter(|id| RANGES.end(*id) == span(*id)).count();
+        assert_eq!((ended, RANGES.open.load(Ordering::Relaxed)), (open, 0));
     }
 }
