@@ -209,3 +209,21 @@ for_each_lifecycle! { hooks, ACL lifecycle }
 for_each_synchronize! { hooks, ACL synchronize }
 for_each_profiler! { hooks, PROFILER profiler }
 for_each_mstx! { hooks, MSTX mstx }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_end_ends_the_capture_unless_it_was_not_its_own() {
+        for (result, goes_on) in [
+            (0, false),
+            (107_026, false),
+            (107_029, true),
+            (107_038, true),
+            (507_903, false),
+        ] {
+            assert_eq!(capture_goes_on(result), goes_on, "{result}");
+        }
+    }
+}

@@ -62,7 +62,7 @@ int work(const char *how) {
   OK(begin(hidden, streams[0]));
   for (int n = 0; n < 5; n++) OK(launch(add, 4, streams[0], &args, sizeof args));
   OK(end(hidden, streams[0], &graph));
-  usleep(hidden ? 1200000 : 50000); // replays come later: by then a capture that was not seen is known to have ended
+  usleep(hidden ? 2000000 : 50000); // replays come later: by then a capture that was not seen is known to have ended
   for (int n = 0; n < 3; n++) OK(aclmdlRIExecuteAsync(graph, streams[0]));
   OK(aclrtMemcpyAsync(back, sizeof back, values, sizeof back, 2, streams[0]));
   OK(aclrtSynchronizeDevice());
