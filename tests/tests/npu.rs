@@ -1,6 +1,6 @@
 //! Launch timing against what the simulated NPU really did, which it writes down beside.
 
-use e2e::host_support::{Host, Merged, Outcome, scratch};
+use e2e::host_support::{Host, Merged, Outcome, full, scratch};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -128,45 +128,42 @@ fn true_starts(truth: &[Value]) -> BTreeMap<i64, Vec<(u64, u64)>> {
         .collect()
 }
 
-/// Checks each slice against the truth; returns the largest error and the largest stated uncertainty in µs. All launches must have been timed.
+/// Checks each slice of a paced run against the truth; returns the largest error and the largest stated uncertainty in µs.
 fn check_places(run: &Run) -> (f64, f64) {
-    let truth = true_starts(&run.truth);
-    let mut by_row: BTreeMap<(u64, u64), Vec<&Value>> = BTreeMap::new();
-    for slice in run.slices() {
-        let row = (
-            slice["pid"].as_u64().expect("a pid"),
-            slice["tid"].as_u64().expect("a tid"),
-        );
-        by_row.entry(row).or_default().push(slice);
-    }
-    let base = base_ns(&run.merged);
+    let truth: Vec<_> = true_starts(&run.truth).into_values().collect();
+    let base = run.merged.base_ns() as f64;
     let number = |value: &Value| value.as_f64().expect("a number");
     let (mut worst, mut stated) = (0f64, 0f64);
-    assert_eq!(by_row.len(), truth.len(), "rows and streams");
-    for (slices, truth) in by_row.values_mut().zip(truth.values()) {
-        slices.sort_by_key(|slice| slice["args"]["index"].as_u64());
-        assert_eq!(slices.len(), truth.len(), "slices and kernels of a stream");
-        for (slice, (start, end)) in slices.iter().zip(truth) {
-            let true_us = (*start as f64 - base as f64) / 1e3;
-            let error = (number(&slice["ts"]) - true_us).abs();
-            let uncertainty = number(&slice["args"]["uncertainty_us"]);
-            assert!(error <= uncertainty + 0.05, "{error} µs off: {slice}");
-            let duration = (end - start) as f64 / 1e3;
-            let off = (number(&slice["dur"]) - duration).abs();
-            // A tick of 20 ns at either end, and the drift of the device's clock.
-            assert!(
-                off <= 0.1 + duration * 2e-4,
-                "{duration} µs in truth: {slice}"
-            );
-            (worst, stated) = (worst.max(error), stated.max(uncertainty));
-        }
+    for slice in run.slices() {
+        let index = slice["args"]["index"].as_u64().expect("an index");
+        let index = usize::try_from(index).expect("a count fits");
+        // The program launches into its two streams in turn.
+        let (start, end) = truth[index % 2][index / 2];
+        let error = (number(&slice["ts"]) - (start as f64 - base) / 1e3).abs();
+        let uncertainty = number(&slice["args"]["uncertainty_us"]);
+        assert!(error <= uncertainty + 0.05, "{error} µs off: {slice}");
+        let duration = (end - start) as f64 / 1e3;
+        let off = (number(&slice["dur"]) - duration).abs();
+        // A tick of 20 ns at either end, and the drift of the device's clock.
+        assert!(
+            off <= 0.1 + duration * 2e-4,
+            "{duration} µs in truth: {slice}"
+        );
+        (worst, stated) = (worst.max(error), stated.max(uncertainty));
     }
     (worst, stated)
 }
 
-/// Host time of the trace's zero.
-fn base_ns(merged: &Merged) -> u64 {
-    merged.base_ns()
+/// Runs the paced program and holds its slices against the truth.
+fn placed(count: u64, pause_us: u64, variables: &[(&str, &str)]) -> Run {
+    let run = run(
+        &["paced", &count.to_string(), &pause_us.to_string()],
+        variables,
+    );
+    let (worst, stated) = check_places(&run);
+    println!("PLACED {count} {variables:?}: at most {worst:.2} µs off, {stated:.2} µs stated");
+    assert_eq!(run.phase("s"), run.slices().len());
+    run
 }
 
 #[test]
@@ -218,11 +215,74 @@ fn slices_stand_where_the_device_really_was() {
         &[("ASCEND_SIM_SOC", "950")],
     ];
     for variables in cases {
-        let run = run(&["paced", "2000", "500"], variables);
-        let (worst, stated) = check_places(&run);
-        println!("PLACED {variables:?}: at most {worst:.2} µs off, {stated:.2} µs stated");
+        let run = placed(2000, 500, variables);
         assert_eq!(run.counted("timed"), 2000);
     }
+}
+
+#[test]
+fn a_clock_that_is_set_misplaces_nothing() {
+    for by in ["by_us=300", "by_us=-40", "by_us=2000000"] {
+        let step = format!("after_s=0.5,{by}");
+        let run = placed(2000, 500, &[("ASCEND_SIM_CLOCK_STEP", &step)]);
+        let rejected = [
+            "rejected_clock_set",
+            "rejected_impossible",
+            "rejected_reversed",
+            "rejected_stale",
+        ];
+        let rejected: u64 = rejected.map(|series| run.counted(series)).into_iter().sum();
+        assert_eq!(run.counted("timed") + rejected, 2000);
+        assert!(rejected < 100, "{rejected}");
+        assert!(run.merged.named("device_clock_set") >= 1);
+    }
+}
+
+#[test]
+fn ten_minutes_of_drift_are_followed() {
+    let count = if full() { 300_000 } else { 3000 };
+    let run = placed(
+        count,
+        1900,
+        &[
+            ("ASCEND_SIM_DRIFT_PPM", "-100"),
+            ("ASCEND_SIM_CLOCK_OFFSET_S", "86400"),
+        ],
+    );
+    assert_eq!(run.counted("timed"), count);
+}
+
+#[test]
+fn a_million_launches_of_two_processes_lose_nothing() {
+    let count: usize = if full() { 500_000 } else { 20_000 };
+    let dir = scratch();
+    let start = |device: &str| {
+        let arguments = ["launches", &count.to_string(), "4"];
+        let variables = [("ASCEND_SIM_KERNEL_US", "1"), ("NPU_DEVICE", device)];
+        host(&arguments, &variables)
+            .recorded_in(dir.path())
+            .deadline(std::time::Duration::from_secs(900))
+    };
+    std::thread::scope(|scope| {
+        let one = scope.spawn(|| start("0").run().quiet());
+        let _other = start("1").run().quiet();
+        let _one = one.join().expect("the other process ends well");
+    });
+    let merged = Merged::newest(dir.path());
+    let events = merged.events().iter();
+    let (mut hosts, mut slices, mut arrows) = (0, 0, 0);
+    for event in events {
+        match (
+            event["ph"].as_str(),
+            event["args"]["uncertainty_us"].is_number(),
+        ) {
+            (Some("X"), true) => slices += 1,
+            (Some("X"), false) if event["args"]["launch"].is_number() => hosts += 1,
+            (Some("f"), _) => arrows += 1,
+            _ => {}
+        }
+    }
+    assert_eq!((hosts, slices, arrows), (2 * count, 2 * count, 2 * count));
 }
 
 #[test]
