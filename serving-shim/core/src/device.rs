@@ -103,7 +103,7 @@ impl Device {
                 0 => (nap * 2).min(LONG_SLEEP),
                 _ => SHORT_SLEEP,
             };
-            if is_idle {
+            if is_idle && !shim.gate.is_closed() {
                 self.sleeps.store(true, Ordering::Release);
                 if lock(&self.incoming).is_empty() {
                     std::thread::park_timeout(IDLE_SLEEP);

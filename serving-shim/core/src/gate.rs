@@ -4,6 +4,7 @@
 //! about behind the hooks' back.
 
 use crate::runtime::{Context, DeviceRuntime, Graph, Stream};
+use sa_recorder::now_ns;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -13,7 +14,12 @@ struct Capture {
     stream: Stream,
     context: Option<Context>,
     graph: Graph,
+    /// When it was told of, if it has not been seen yet: a hook tells before the capture really begins.
+    told_ns: Option<u64>,
 }
+
+/// So long a capture that a hook has told of is taken for one that is about to begin.
+const ABOUT_TO_BEGIN_NS: u64 = 100_000_000;
 
 /// The gate.
 #[derive(Debug, Default)]
@@ -28,18 +34,32 @@ impl Gate {
         self.closed.load(Ordering::Acquire)
     }
 
+    /// A stream is about to be captured.
+    pub(crate) fn close_before(&self, stream: Stream, context: Option<Context>) {
+        let (graph, told_ns) = (Graph(0), Some(now_ns()));
+        self.add(Capture {
+            stream,
+            context,
+            graph,
+            told_ns,
+        });
+    }
+
     /// A stream is being captured.
     pub(crate) fn close(&self, stream: Stream, context: Option<Context>, graph: Graph) {
-        self.change(|captures| {
-            match captures.iter_mut().find(|capture| capture.stream == stream) {
-                Some(capture) if graph != Graph(0) => capture.graph = graph,
-                Some(_) => {}
-                None => captures.push(Capture {
-                    stream,
-                    context,
-                    graph,
-                }),
-            }
+        self.add(Capture {
+            stream,
+            context,
+            graph,
+            told_ns: None,
+        });
+    }
+
+    fn add(&self, new: Capture) {
+        let is_it = |capture: &&mut Capture| capture.stream == new.stream;
+        self.change(|captures| match captures.iter_mut().find(is_it) {
+            Some(capture) => *capture = new,
+            None => captures.push(new),
         });
     }
 
@@ -64,8 +84,13 @@ impl Gate {
 
     /// Asks each stream whether it is still being captured. The calling thread is given the contexts.
     pub(crate) fn ask_again(&self, runtime: &dyn DeviceRuntime) {
+        let now = now_ns();
+        let is_begun = |capture: &Capture| {
+            let told_ns = capture.told_ns.unwrap_or(0);
+            now.saturating_sub(told_ns) > ABOUT_TO_BEGIN_NS
+        };
         let captures = self.change(|captures| captures.clone());
-        for capture in captures {
+        for capture in captures.into_iter().filter(is_begun) {
             let entered = capture
                 .context
                 .map_or(Ok(()), |context| runtime.enter(context));
@@ -90,7 +115,7 @@ mod tests {
     #[test]
     fn it_opens_when_the_last_capture_ends() {
         let gate = Gate::default();
-        gate.close(Stream(1), None, Graph(0));
+        gate.close_before(Stream(1), None);
         gate.close(Stream(2), None, Graph(7));
         gate.close(Stream(1), None, Graph(7));
         assert_eq!(gate.only_graph(), Some(Graph(7)));

@@ -2,7 +2,7 @@
 
 use crate::runtime::Graph;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Most graphs that are remembered; a serving engine has one for each batch size and layer at most.
 const MAX_GRAPHS: usize = 4096;
@@ -18,7 +18,7 @@ pub(crate) struct Kernels {
 
 /// The kernels of each graph.
 #[derive(Debug, Default)]
-pub(crate) struct Graphs(Mutex<HashMap<usize, Kernels>>);
+pub(crate) struct Graphs(Mutex<HashMap<usize, Arc<Kernels>>>);
 
 impl Kernels {
     fn add(&mut self, name: &str) {
@@ -47,7 +47,7 @@ impl Kernels {
 }
 
 impl Graphs {
-    fn with<T>(&self, change: impl FnOnce(&mut HashMap<usize, Kernels>) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut HashMap<usize, Arc<Kernels>>) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -55,7 +55,7 @@ impl Graphs {
     pub(crate) fn add(&self, graph: Graph, name: &str) {
         self.with(|graphs| {
             if graphs.len() < MAX_GRAPHS || graphs.contains_key(&graph.0) {
-                graphs.entry(graph.0).or_default().add(name);
+                Arc::make_mut(graphs.entry(graph.0).or_default()).add(name);
             }
         });
     }
@@ -77,7 +77,7 @@ impl Graphs {
     }
 
     /// The kernels of a graph, if its capture was seen.
-    pub(crate) fn kernels(&self, graph: Graph) -> Option<Kernels> {
+    pub(crate) fn kernels(&self, graph: Graph) -> Option<Arc<Kernels>> {
         self.with(|graphs| graphs.get(&graph.0).cloned())
     }
 }

@@ -61,7 +61,7 @@ pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
 pub fn capture_begin(stream: *mut c_void) {
     if let Some(shim) = Shim::existing() {
         let context = shim.runtime().context().ok();
-        shim.gate.close(Stream(stream as usize), context, Graph(0));
+        shim.gate.close_before(Stream(stream as usize), context);
         shim.devices().for_each(crate::device::Device::quiesce);
     }
 }

@@ -2,10 +2,12 @@
 
 use crate::counts::count;
 use crate::device::Device;
+use crate::graphs::Kernels;
 use crate::pool::{NoPair, Pair};
 use crate::runtime::{Context, Graph, Stream};
 use crate::shim::{Refusal, Shim};
 use sa_recorder::{Args, Level, Recorder, SpanGuard, Value, now_ns};
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 /// What is launched.
@@ -89,6 +91,8 @@ struct Open {
     began_ns: u64,
     /// Launches that this one stands for.
     stands_for: u32,
+    /// Those of the graph that is replayed: it may be gone when the replay has ended.
+    kernels: Option<Arc<Kernels>>,
 }
 
 /// A pair whose start is in the stream.
@@ -117,6 +121,7 @@ pub(crate) struct Pending {
     pub(crate) returned_ns: u64,
     pub(crate) host_limited: bool,
     pub(crate) stands_for: u32,
+    pub(crate) kernels: Option<Arc<Kernels>>,
 }
 
 impl Launch {
@@ -159,6 +164,10 @@ impl Launch {
                 None
             }
         };
+        let kernels = match description.kind {
+            Kind::Graph(graph) => shim.graphs.kernels(graph),
+            _ => None,
+        };
         Launch(Some(Open {
             shim,
             span,
@@ -168,6 +177,7 @@ impl Launch {
             id,
             began_ns: now_ns(),
             stands_for,
+            kernels,
         }))
     }
 
@@ -234,6 +244,7 @@ impl Open {
                 returned_ns,
                 host_limited,
                 stands_for: self.stands_for,
+                kernels: self.kernels,
             },
         );
     }

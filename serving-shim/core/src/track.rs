@@ -1,6 +1,6 @@
 //! How the trace shows a device: a process of rows, a slice for each launch, a flow from the host's span to it.
 
-use crate::launch::{Kind, Pending};
+use crate::launch::Pending;
 use crate::place::Placed;
 use crate::row::Row;
 use crate::shim::Shim;
@@ -58,7 +58,7 @@ pub(crate) fn write_slice(
         return;
     };
     let (kind, name) = (pending.description.kind, &pending.description.name.shown);
-    let args = slice_args(shim, pending, placed);
+    let args = slice_args(pending, placed);
     let (start_ns, dur_ns) = (placed.start_ns, placed.dur_ns);
     track.duration(
         Level::Kernel,
@@ -84,7 +84,7 @@ pub(crate) fn write_slice(
     }
 }
 
-fn slice_args(shim: &Shim, pending: &Pending, placed: &Placed) -> Args {
+fn slice_args(pending: &Pending, placed: &Placed) -> Args {
     let description = &pending.description;
     let mut args = pending.args.clone();
     args.push("launch", &pending.id);
@@ -110,9 +110,7 @@ fn slice_args(shim: &Shim, pending: &Pending, placed: &Placed) -> Args {
     if pending.stands_for > 1 {
         args.push("stands_for", &pending.stands_for);
     }
-    if let Kind::Graph(graph) = description.kind
-        && let Some(kernels) = shim.graphs.kernels(graph)
-    {
+    if let Some(kernels) = &pending.kernels {
         args.push("kernel_count", &kernels.count());
         args.push("kernels", &kernels.texts());
     }
