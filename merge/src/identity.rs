@@ -91,6 +91,7 @@ impl Identities {
         for (recording, member) in members.iter().enumerate() {
             gather(recording, member, &mut drafts);
         }
+        name_groups(&mut drafts);
         let mut processes: Vec<Process> = drafts.into_values().collect();
         processes.sort_by(|a, b| order(a).cmp(&order(b)));
         give_pids(&mut processes);
@@ -217,6 +218,25 @@ fn gather(recording: usize, member: &Member<'_>, drafts: &mut BTreeMap<ProcessKe
                 label: track.label.clone(),
                 sort_index: track.sort_index,
             });
+        }
+    }
+}
+
+/// A group has the name of the process that recorded it, which another recording of that process may give.
+fn name_groups(drafts: &mut BTreeMap<ProcessKey, Process>) {
+    let names: Vec<_> = drafts
+        .values()
+        .filter(|process| process.tracks.is_some())
+        .filter_map(|group| {
+            let recorder = drafts.get(group.key.recorder())?;
+            let names = (recorder.name.clone(), recorder.fallback_name.clone());
+            Some((group.key.clone(), names))
+        })
+        .collect();
+    for (key, (name, fallback)) in names {
+        if let Some(group) = drafts.get_mut(&key) {
+            group.name = name.or(group.name.take());
+            group.fallback_name = fallback.or(group.fallback_name.take());
         }
     }
 }

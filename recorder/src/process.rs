@@ -28,6 +28,8 @@ static MASK: AtomicU32 = AtomicU32::new(UNKNOWN);
 const UNKNOWN: u32 = 0xff;
 /// When recording was last switched off, in ns; 0 for never.
 static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
+/// When each level was last switched off.
+static LEVELS_STOPPED_NS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 /// Set when recording has ended: what a thread was about to write is dropped.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
@@ -82,6 +84,13 @@ pub(crate) fn stopped_since(start_ns: u64) -> bool {
     STOPPED_NS.load(Ordering::Relaxed) > start_ns
 }
 
+/// Whether events of this level are recorded, or were when something began at `start_ns`.
+pub(crate) fn wants_since(level: Level, start_ns: u64) -> bool {
+    let at = level.bit().trailing_zeros() as usize;
+    let stopped = LEVELS_STOPPED_NS.get(at);
+    wants(level) || stopped.is_some_and(|stopped| stopped.load(Ordering::Relaxed) > start_ns)
+}
+
 /// Switches levels on or off; returns an instant before which none of them was on, and after which no other begins to be recorded.
 pub(crate) fn set_levels(levels: Levels) -> u64 {
     let before_ns = clock::now_ns();
@@ -92,6 +101,11 @@ pub(crate) fn set_levels(levels: Levels) -> u64 {
     }
     let removed = old != UNKNOWN && old & !levels.0 != 0;
     let at_ns = if removed { clock::now_ns() } else { before_ns };
+    for (level, stopped) in (0..).zip(&LEVELS_STOPPED_NS) {
+        if removed && old & !levels.0 & (1 << level) != 0 {
+            stopped.store(at_ns, Ordering::Relaxed);
+        }
+    }
     if removed && levels == Levels::NONE {
         STOPPED_NS.store(at_ns, Ordering::Relaxed);
     }

@@ -5,6 +5,7 @@
 
 use std::sync::{Mutex, atomic::Ordering};
 
+use crate::clock::now_ns;
 use crate::config::Level;
 use crate::event::{FlowId, FlowPhase, flow_middle};
 use crate::format::{Metadata, TRACK_BASE, TRACK_RECORD, TrackRecord};
@@ -15,6 +16,8 @@ use crate::span::write_name;
 use crate::value::Args;
 use crate::wait;
 
+/// How long a lookup may take that is in the way.
+const MOMENT_NS: u64 = 1_000_000;
 /// Most tracks of a process.
 const MAX_TRACKS: usize = 1 << 16;
 
@@ -34,6 +37,8 @@ pub struct TrackProcess<'a> {
 pub struct Track {
     process: &'static Process,
     tid: u32,
+    /// When what is told began, if a level that was switched off since shall not leave it out.
+    since_ns: u64,
 }
 
 /// The tracks of a process, in the order of their tids.
@@ -55,9 +60,9 @@ impl Tracks {
         Some((TRACK_BASE + u32::try_from(at).ok()?, new))
     }
 
-    /// The records of all tracks, as lines. Nobody is waited for: who is adding a track is about to record it.
+    /// The records of all tracks, as lines. Who looks a track up has the lock for a moment.
     pub(crate) fn lines(&self, pid: u32) -> Vec<u8> {
-        let known = wait::try_lock(&self.0);
+        let known = wait::lock_until(&self.0, now_ns() + MOMENT_NS);
         let known = known.iter().flat_map(|known| known.iter());
         known
             .zip(TRACK_BASE..)
@@ -80,16 +85,31 @@ impl Track {
         if new {
             process.tell(&record_line(process.pid, tid, &record));
         }
-        Some(Track { process, tid })
+        let since_ns = u64::MAX;
+        Some(Track {
+            process,
+            tid,
+            since_ns,
+        })
+    }
+
+    /// The same row, for what began at `since_ns`: it is recorded if its level was on then.
+    #[must_use]
+    pub fn since(self, since_ns: u64) -> Track {
+        Track { since_ns, ..self }
     }
 
     /// The row of a thread of this process.
     pub(crate) fn of_thread(tid: u32) -> Option<Track> {
-        let process = process::current()?;
-        Some(Track { process, tid })
+        let (process, since_ns) = (process::current()?, u64::MAX);
+        Some(Track {
+            process,
+            tid,
+            since_ns,
+        })
     }
 
-    /// Records a span that has ended; also one that had begun when recording was switched off. Times are as [`now_ns`](crate::now_ns) counts.
+    /// Records a span that has ended. Times are as [`now_ns`](crate::now_ns) counts.
     pub fn duration(
         self,
         level: Level,
@@ -138,7 +158,7 @@ impl Track {
         (category, name): (&str, &str),
         args: &Args,
     ) {
-        let is_wanted = process::wants(level) || process::stopped_since(ts_ns);
+        let is_wanted = process::wants_since(level, self.since_ns);
         if !is_wanted || self.process.alive.load(Ordering::Relaxed) == 0 {
             return; // in the child of a fork the track is the parent's
         }

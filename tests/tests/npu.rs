@@ -1,5 +1,7 @@
 //! Launch timing against what the simulated NPU really did, which it writes down beside.
 
+#![expect(clippy::print_stdout, reason = "a test says what it found")]
+
 use e2e::host_support::{Host, Merged, Outcome, full, scratch};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -253,6 +255,96 @@ fn ten_minutes_of_drift_are_followed() {
 }
 
 #[test]
+fn long_kernels_on_a_drifting_device_are_placed_too() {
+    for drift in ["100", "-100"] {
+        let variables = [
+            ("ASCEND_SIM_KERNEL_US", "60000"),
+            ("ASCEND_SIM_DRIFT_PPM", drift),
+        ];
+        let run = placed(20, 30_000, &variables);
+        assert_eq!(run.counted("timed"), 20);
+    }
+}
+
+/// Checks that no slice lies further off than it says, by the true times of its kernel: the pair holds it whole.
+fn check_held(run: &Run) {
+    let kernels: Vec<(f64, f64)> = run
+        .truth
+        .iter()
+        .filter(|task| task["kind"] == "kernel")
+        .map(|task| {
+            let us = |key: &str| {
+                (task[key].as_f64().expect("a time") - run.merged.base_ns() as f64) / 1e3
+            };
+            (us("start_ns"), us("end_ns"))
+        })
+        .collect();
+    for slice in run.slices() {
+        let number = |value: &Value| value.as_f64().expect("a number");
+        let (start, dur) = (number(&slice["ts"]), number(&slice["dur"]));
+        let slack = number(&slice["args"]["uncertainty_us"]) + 1.0;
+        let holds = |(from, to): &&(f64, f64)| start <= from + slack && *to <= start + dur + slack;
+        assert!(
+            kernels.iter().find(holds).is_some(),
+            "no kernel ran within {slice}"
+        );
+    }
+}
+
+/// Slices that overlap another one of their row, which a viewer could not show.
+fn overlaps(run: &Run) -> usize {
+    let mut rows: BTreeMap<(u64, u64), Vec<(f64, f64)>> = BTreeMap::new();
+    // µs with three decimals, so that whole ns compare as whole numbers.
+    let ns = |value: &Value| (value.as_f64().expect("a number") * 1e3).round();
+    for slice in run.slices() {
+        let row = (
+            slice["pid"].as_u64().expect("a pid"),
+            slice["tid"].as_u64().expect("a tid"),
+        );
+        let start = ns(&slice["ts"]);
+        rows.entry(row)
+            .or_default()
+            .push((start, start + ns(&slice["dur"])));
+    }
+    let mut overlaps = 0;
+    for slices in rows.values_mut() {
+        slices.sort_by(|one, other| one.0.total_cmp(&other.0));
+        overlaps += slices.windows(2).filter(|two| two[1].0 < two[0].1).count();
+    }
+    overlaps
+}
+
+#[test]
+fn launches_timed_inside_others_or_from_two_threads_have_rows_of_their_own() {
+    for (arguments, slices) in [(["nested", "200"], 600), (["shared", "1000"], 2000)] {
+        let run = run(&arguments, &[]);
+        assert_eq!(run.slices().len(), slices, "{arguments:?}");
+        check_held(&run);
+        assert_eq!(overlaps(&run), 0, "{arguments:?}");
+    }
+}
+
+#[test]
+fn two_devices_keep_their_clocks_apart_also_beside_a_capture() {
+    let variables = [
+        ("ASCEND_SIM_CLOCK_OFFSET_S", "0=100,1=7000"),
+        ("ASCEND_SIM_DRIFT_PPM", "0=100,1=-100"),
+    ];
+    let run = run(&["two-devices", "400"], &variables);
+    check_held(&run);
+    let rows: std::collections::BTreeSet<u64> = run
+        .slices()
+        .iter()
+        .filter_map(|slice| slice["pid"].as_u64())
+        .collect();
+    assert_eq!(rows.len(), 2, "a process of rows for each device");
+    let (timed, captured) = (run.counted("timed"), run.counted("captured"));
+    assert_eq!(timed + captured, 801);
+    assert!(timed > 600, "{timed}");
+    assert_eq!(run.counted("rejected_impossible"), 0);
+}
+
+#[test]
 fn a_million_launches_of_two_processes_lose_nothing() {
     let count: usize = if full() { 500_000 } else { 20_000 };
     let dir = scratch();
@@ -404,6 +496,7 @@ fn walls_that_a_runtime_tells_stand_within_their_call() {
         assert_eq!(slice["args"]["uncertainty_us"], 20.0);
     }
     assert!(hosts[4]["args"]["rejected"].is_string());
+    assert_eq!((run.phase("s"), run.phase("f")), (4, 4));
 }
 
 #[test]

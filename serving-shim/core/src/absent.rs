@@ -58,6 +58,10 @@ impl DeviceRuntime for Absent {
     fn code_name(&self, _: Code) -> Option<&'static str> {
         None
     }
+    fn not_supported(&self) -> Code {
+        NONE
+    }
+    fn watch(&self) {}
     fn is_lost(&self, _: Code) -> bool {
         false
     }

@@ -1,13 +1,16 @@
 //! The Ascend runtime behind [`DeviceRuntime`].
 #![expect(unsafe_code, reason = "calls the runtime's functions")]
 
+use crate::hooks;
 use crate::runtime::{Code, Context, DeviceRuntime, DeviceTime, Event, Graph, Stream};
 use ascend_sys::types::{
     ACL_EVENT_RECORDED_STATUS_COMPLETE, ACL_EVENT_TIME_LINE, ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE,
-    INFO_TYPE_DEV_OSC_FREQUE, INFO_TYPE_SYS_COUNT, MODULE_TYPE_SYSTEM, aclrtContext, aclrtStream,
+    ACL_REG_TYPE_OTHER, ACL_RT_DEVICE_STATE_RESET_PRE, ACL_RT_STREAM_STATE_DESTROY_PRE,
+    INFO_TYPE_DEV_OSC_FREQUE, INFO_TYPE_SYS_COUNT, MODULE_TYPE_SYSTEM, aclrtContext,
+    aclrtDeviceState, aclrtStream, aclrtStreamState,
 };
 use ascend_sys::{Acl, Candidates, Hal, Library, LoadError, MissingSymbol, codes};
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -256,10 +259,55 @@ impl DeviceRuntime for AscendRuntime {
         codes::name_of(code)
     }
 
-    fn is_lost(&self, code: Code) -> bool {
-        // The runtime's internal errors stick to the context; "not complete" and "never recorded" are answers.
-        (507_000..508_000).contains(&code) && !matches!(code, 507_000 | 507_006)
+    fn not_supported(&self) -> Code {
+        NOT_SUPPORTED
     }
+
+    fn watch(&self) {
+        let name = c"sa_profile".as_ptr();
+        if let Ok(register) = self.acl.device.aclrtRegDeviceStateCallback {
+            // SAFETY: the name is a C string, the callback a static function that takes no arguments of ours.
+            unsafe { register(name, Some(device_changes), null_mut()) };
+        }
+        if let Ok(register) = self.acl.stream.aclrtRegStreamStateCallback {
+            // SAFETY: as above.
+            unsafe { register(name, Some(stream_changes), null_mut()) };
+        }
+        if let Ok(register) = self.acl.init.aclFinalizeCallbackRegister {
+            // SAFETY: the callback is a static function that takes no data of ours.
+            unsafe { register(ACL_REG_TYPE_OTHER, Some(finalizes), null_mut()) };
+        }
+    }
+
+    fn is_lost(&self, code: Code) -> bool {
+        // What sticks: a kernel that failed or hangs, memory or the device itself. Full streams, timeouts and ended captures pass.
+        matches!(
+            code,
+            507_010 | 507_014 | 507_015 | 507_048 | 507_049 | 507_053..=507_057 | 507_899
+        )
+    }
+}
+
+/// Runs what a callback of the runtime does; nothing of ours may unwind into it.
+fn told(act: impl FnOnce() + std::panic::UnwindSafe) {
+    let _ = std::panic::catch_unwind(act); // a panic has been reported by its hook
+}
+
+unsafe extern "C" fn device_changes(device: i32, state: aclrtDeviceState, _: *mut c_void) {
+    if state == ACL_RT_DEVICE_STATE_RESET_PRE {
+        told(|| hooks::before_reset(device));
+    }
+}
+
+unsafe extern "C" fn stream_changes(stream: aclrtStream, state: aclrtStreamState, _: *mut c_void) {
+    if state == ACL_RT_STREAM_STATE_DESTROY_PRE {
+        told(|| hooks::stream_destroyed(stream));
+    }
+}
+
+unsafe extern "C" fn finalizes(_: *mut c_void) -> Code {
+    told(hooks::before_finalize);
+    0
 }
 
 #[expect(

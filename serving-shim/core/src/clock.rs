@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 
 /// More than a clock drifts by itself: 500 ns in each ms.
 const MAX_DRIFT: f64 = 500e-6;
-/// By how much the drift itself changes while a reading is kept (temperature).
-const WANDER: f64 = 0.1e-6;
+/// By how much the drift itself changes while a reading is kept: the temperature does that, and whoever keeps the host's clock right.
+const WANDER: f64 = 10e-6;
 /// Readings that are kept.
 const KEPT: usize = 24;
 /// A reading is kept if the last one kept is so much older ...
@@ -163,6 +163,15 @@ impl DeviceClock {
             low_ns: at + floor(low),
             high_ns: at + grain_ns + floor(high) + 1,
         })
+    }
+
+    /// Between what `device_ns` of the device's clock are on the host's.
+    pub(crate) fn length(&self, device_ns: i64) -> Bounds {
+        let of = |drift: f64| floor(device_ns as f64 * drift);
+        Bounds {
+            low_ns: device_ns + of(self.drift.0),
+            high_ns: device_ns + of(self.drift.1) + 1,
+        }
     }
 
     /// What a device time of now would be placed between.

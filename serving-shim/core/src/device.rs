@@ -1,11 +1,13 @@
 //! A device as the launching threads see it: pairs, what is under way, whether it can still be used. Its work is done by one thread of its own.
 
+use crate::counts::count;
 use crate::launch::Pending;
 use crate::pool::Pool;
 use crate::resolver::Resolver;
 use crate::runtime::{Code, DeviceRuntime, Stream};
 use crate::shim::{Shim, tell};
 use sa_recorder::{Args, host, now_ns};
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
@@ -16,6 +18,11 @@ const OPEN: u8 = 0;
 const RESET: u8 = 1;
 /// A call failed after which none can succeed.
 const LOST: u8 = 2;
+
+thread_local! {
+    /// Whether this thread is at our work: what we do ourselves needs no telling.
+    static AT_WORK: Cell<bool> = const { Cell::new(false) };
+}
 
 /// How long a reset, an exit or the end of a stream waits for launches that are about to end.
 const LAST_WAIT_NS: u64 = 50_000_000;
@@ -73,11 +80,19 @@ impl Device {
 
     /// Takes over a launch whose end is in the stream.
     pub(crate) fn push(&'static self, shim: &'static Shim, pending: Pending) {
-        lock(&self.incoming).push(pending);
         let start = || host::spawn_quiet("sa-device", move || self.run(shim)).ok();
-        let thread = self.thread.get_or_init(start);
+        if self.thread.get_or_init(start).is_none() {
+            count(&shim.counts.refused); // nobody would ever look at it
+            return self.pool.destroy(&pending.pair, shim.runtime());
+        }
+        lock(&self.incoming).push(pending);
+        self.wake();
+    }
+
+    /// Ends the thread's sleep, if it has nothing to do.
+    pub(crate) fn wake(&self) {
         if self.sleeps.swap(false, Ordering::AcqRel)
-            && let Some(thread) = thread
+            && let Some(Some(thread)) = self.thread.get()
         {
             thread.unpark();
         }
@@ -93,10 +108,11 @@ impl Device {
     }
 
     fn run(&'static self, shim: &'static Shim) {
+        AT_WORK.set(true);
         let mut nap = SHORT_SLEEP;
         while !self.ending.load(Ordering::Acquire) {
             let mut resolver = lock(&self.resolver);
-            let done = self.pass(shim, &mut resolver);
+            let done = self.pass(shim, &mut resolver, false);
             let is_idle = resolver.is_idle();
             drop(resolver);
             nap = match done {
@@ -104,84 +120,99 @@ impl Device {
                 _ => SHORT_SLEEP,
             };
             if is_idle && !shim.gate.is_closed() {
-                self.sleeps.store(true, Ordering::Release);
-                if lock(&self.incoming).is_empty() {
-                    std::thread::park_timeout(IDLE_SLEEP);
-                }
-                self.sleeps.store(false, Ordering::Release);
+                self.sleep();
             } else {
                 std::thread::park_timeout(nap);
             }
         }
-        self.finish(shim, &mut lock(&self.resolver));
+        let mut resolver = lock(&self.resolver);
+        self.finish(shim, &mut resolver, false);
+        resolver.give_up(shim);
+        drop(resolver);
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Looks once at what is under way; how many launches had ended.
-    fn pass(&self, shim: &'static Shim, resolver: &mut Resolver) -> usize {
+    /// Sleeps until there is a launch.
+    fn sleep(&self) {
+        self.sleeps.store(true, Ordering::Release);
+        if lock(&self.incoming).is_empty() {
+            std::thread::park_timeout(IDLE_SLEEP);
+        }
+        self.sleeps.store(false, Ordering::Release);
+    }
+
+    /// Looks once at what is under way; how many launches had ended. A `visit` is that of another thread than the device's own.
+    fn pass(&self, shim: &'static Shim, resolver: &mut Resolver, visit: bool) -> usize {
         resolver.take(std::mem::take(&mut *lock(&self.incoming)));
+        if shim.gate.is_closed() {
+            shim.gate.ask_again(shim.runtime(), None);
+            resolver.forget_context();
+        }
         if self.state.load(Ordering::Acquire) == LOST {
             resolver.give_up(shim);
             self.pool.forget();
             return 0;
         }
         if shim.gate.is_closed() {
-            shim.gate.ask_again(shim.runtime());
             return 0;
         }
-        resolver.pass(shim, self)
+        resolver.pass(shim, self, visit)
     }
 
     /// Looks until nothing is under way, or until it takes too long.
-    fn finish(&self, shim: &'static Shim, resolver: &mut Resolver) {
+    fn finish(&self, shim: &'static Shim, resolver: &mut Resolver, visit: bool) {
         let end = now_ns() + LAST_WAIT_NS;
         loop {
-            self.pass(shim, resolver);
+            self.pass(shim, resolver, visit);
             if resolver.is_idle() || now_ns() > end {
-                return resolver.tell_counts(shim);
+                return resolver.tell_clock();
             }
             std::thread::sleep(SHORT_SLEEP);
         }
     }
 
-    /// The process ends: the thread looks a last time, for nothing may be asked once the runtime has taken itself down.
-    pub(crate) fn end(&self, _: &Shim) {
+    /// The process ends: the thread shall look a last time, for nothing may be asked once the runtime has taken itself down.
+    pub(crate) fn end(&self) {
         self.ending.store(true, Ordering::Release);
         if let Some(Some(thread)) = self.thread.get() {
             thread.unpark();
-            let end = now_ns() + 2 * LAST_WAIT_NS;
-            while !self.ended.load(Ordering::Acquire) && now_ns() < end {
-                std::thread::sleep(SHORT_SLEEP);
-            }
+        }
+    }
+
+    /// Waits until the thread has ended.
+    pub(crate) fn await_end(&self, end_ns: u64) {
+        let has_thread = matches!(self.thread.get(), Some(Some(_)));
+        while has_thread && !self.ended.load(Ordering::Acquire) && now_ns() < end_ns {
+            std::thread::sleep(SHORT_SLEEP);
         }
     }
 
     /// The device is about to be reset, by the calling thread or with the runtime as a whole: everything of ours on it goes.
     pub(crate) fn close(&self, shim: &'static Shim) {
-        self.with_context_kept(shim, |resolver| {
-            self.finish(shim, resolver);
+        self.visit(shim, |resolver| {
+            self.finish(shim, resolver, true);
             resolver.drop_all(shim, self);
             self.pool.clear(shim.runtime());
+            self.state.store(RESET, Ordering::Release);
         });
-        let reset = self
-            .state
-            .compare_exchange(OPEN, RESET, Ordering::AcqRel, Ordering::Acquire);
-        let _ = reset; // a lost device stays lost
     }
 
     /// A stream is about to be destroyed.
     pub(crate) fn drop_stream(&self, shim: &'static Shim, stream: Stream) {
-        let Ok(id) = shim.runtime().stream_id(stream) else {
-            return;
-        };
-        self.with_context_kept(shim, |resolver| {
-            self.pass(shim, resolver);
-            resolver.drop_row(shim, self, id);
+        let is_its = |pending: &Pending| pending.description.stream == stream;
+        self.visit(shim, |resolver| {
+            if resolver.has(is_its) || lock(&self.incoming).iter().any(is_its) {
+                self.pass(shim, resolver, true);
+                resolver.drop_where(shim, self, is_its);
+            }
         });
     }
 
-    /// Does the thread's work on the calling one, which has its own context after it.
-    fn with_context_kept(&self, shim: &'static Shim, work: impl FnOnce(&mut Resolver)) {
+    /// Does the thread's work on the calling one, which has its own context after it. What we cause ourselves is no visit.
+    fn visit(&self, shim: &'static Shim, work: impl FnOnce(&mut Resolver)) {
+        if AT_WORK.replace(true) {
+            return;
+        }
         let runtime = shim.runtime();
         let context = runtime.context();
         let mut resolver = lock(&self.resolver);
@@ -192,6 +223,7 @@ impl Device {
         if let Ok(context) = context {
             let _ = runtime.enter(context); // it was the thread's own
         }
+        AT_WORK.set(false);
     }
 
     /// Waits until what was launched before has its slices, `patience` at most; whether it has.

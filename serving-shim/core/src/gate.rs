@@ -19,7 +19,7 @@ struct Capture {
 }
 
 /// So long a capture that a hook has told of is taken for one that is about to begin.
-const ABOUT_TO_BEGIN_NS: u64 = 100_000_000;
+const ABOUT_TO_BEGIN_NS: u64 = 1_000_000_000;
 
 /// The gate.
 #[derive(Debug, Default)]
@@ -36,31 +36,37 @@ impl Gate {
 
     /// A stream is about to be captured.
     pub(crate) fn close_before(&self, stream: Stream, context: Option<Context>) {
-        let (graph, told_ns) = (Graph(0), Some(now_ns()));
         self.add(Capture {
             stream,
             context,
-            graph,
-            told_ns,
+            graph: Graph(0),
+            told_ns: Some(now_ns()),
         });
     }
 
-    /// A stream is being captured.
-    pub(crate) fn close(&self, stream: Stream, context: Option<Context>, graph: Graph) {
+    /// A stream is being captured; whether that is news.
+    pub(crate) fn close(&self, stream: Stream, context: Option<Context>, graph: Graph) -> bool {
         self.add(Capture {
             stream,
             context,
             graph,
             told_ns: None,
-        });
+        })
     }
 
-    fn add(&self, new: Capture) {
+    fn add(&self, new: Capture) -> bool {
         let is_it = |capture: &&mut Capture| capture.stream == new.stream;
         self.change(|captures| match captures.iter_mut().find(is_it) {
-            Some(capture) => *capture = new,
-            None => captures.push(new),
-        });
+            Some(capture) => {
+                let is_news = capture.told_ns.is_some() && new.told_ns.is_none();
+                *capture = new;
+                is_news
+            }
+            None => {
+                captures.push(new);
+                true
+            }
+        })
     }
 
     /// The capture of a stream has ended; the graph that it was known by.
@@ -82,22 +88,35 @@ impl Gate {
         })
     }
 
-    /// Asks each stream whether it is still being captured. The calling thread is given the contexts.
-    pub(crate) fn ask_again(&self, runtime: &dyn DeviceRuntime) {
+    /// Asks each stream whether it is still being captured; those of other contexts than `only`, if that is given, are not asked. The calling thread may have
+    /// another context after it.
+    pub(crate) fn ask_again(&self, runtime: &dyn DeviceRuntime, only: Option<Context>) {
         let now = now_ns();
-        let is_begun = |capture: &Capture| {
-            let told_ns = capture.told_ns.unwrap_or(0);
-            now.saturating_sub(told_ns) > ABOUT_TO_BEGIN_NS
+        let is_asked = |capture: &Capture| {
+            let has_begun = now.saturating_sub(capture.told_ns.unwrap_or(0)) > ABOUT_TO_BEGIN_NS;
+            has_begun && (only.is_none() || capture.context == only)
         };
         let captures = self.change(|captures| captures.clone());
-        for capture in captures.into_iter().filter(is_begun) {
-            let entered = capture
-                .context
-                .map_or(Ok(()), |context| runtime.enter(context));
-            if entered.is_ok() && runtime.capture(capture.stream) == Ok(None) {
-                self.open(capture.stream);
+        for capture in captures.into_iter().filter(is_asked) {
+            let entered = match (only, capture.context) {
+                (None, Some(context)) => runtime.enter(context),
+                _ => Ok(()),
+            };
+            match entered.and_then(|()| runtime.capture(capture.stream)) {
+                Ok(Some(_)) => {}
+                // It cannot be asked: only a hook knows.
+                Err(code) if code == runtime.not_supported() => {}
+                // It has ended, or the stream is gone.
+                Ok(None) | Err(_) => {
+                    self.open(capture.stream);
+                }
             }
         }
+    }
+
+    /// Forgets captures in a context that is going.
+    pub(crate) fn forget(&self, context: Option<Context>) {
+        self.change(|captures| captures.retain(|capture| capture.context != context));
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Vec<Capture>) -> T) -> T {

@@ -33,8 +33,7 @@ pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
     if !active() {
         return None;
     }
-    let shim = Shim::get()?;
-    shim.hooked.store(true, Ordering::Relaxed);
+    let shim = Shim::get();
     let describe = |name| Description {
         kind: seen.kind,
         name,
@@ -51,6 +50,7 @@ pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
     match sampled {
         Some(stands_for) => Some(Launch::open(shim, describe(name()), stands_for)),
         None => {
+            shim.note_if_captured(Stream(seen.stream as usize), || name().shown);
             count(&shim.counts.not_sampled);
             None
         }
@@ -60,6 +60,7 @@ pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
 /// A stream is about to be captured.
 pub fn capture_begin(stream: *mut c_void) {
     if let Some(shim) = Shim::existing() {
+        shim.hooked.store(true, Ordering::Relaxed);
         let context = shim.runtime().context().ok();
         shim.gate.close_before(Stream(stream as usize), context);
         shim.devices().for_each(crate::device::Device::quiesce);
@@ -70,9 +71,11 @@ pub fn capture_begin(stream: *mut c_void) {
 pub fn capture_end(stream: *mut c_void, graph: *mut c_void) {
     if let Some(shim) = Shim::existing()
         && let Some(known_as) = shim.gate.open(Stream(stream as usize))
-        && !graph.is_null()
     {
-        shim.graphs.rename(known_as, Graph(graph as usize));
+        match graph as usize {
+            0 => shim.graphs.forget(known_as),
+            graph => shim.graphs.rename(known_as, Graph(graph)),
+        }
     }
 }
 
@@ -85,11 +88,11 @@ pub fn graph_destroyed(graph: *mut c_void) {
 
 /// A stream is about to be destroyed.
 pub fn stream_destroyed(stream: *mut c_void) {
-    if let Some(shim) = Shim::existing()
-        && let Ok(device) = shim.runtime().device()
-        && let Some(device) = shim.devices().find(|one| one.is(device))
-    {
-        device.drop_stream(shim, Stream(stream as usize));
+    if let Some(shim) = Shim::existing() {
+        let stream = Stream(stream as usize);
+        shim.gate.open(stream);
+        shim.devices()
+            .for_each(|device| device.drop_stream(shim, stream));
     }
 }
 
@@ -98,6 +101,7 @@ pub fn before_reset(device: i32) {
     if let Some(shim) = Shim::existing()
         && let Some(device) = shim.devices().find(|one| one.is(device))
     {
+        shim.gate.forget(shim.runtime().context().ok());
         device.close(shim);
     }
 }
@@ -111,9 +115,7 @@ pub fn before_finalize() {
 
 /// Another profiler was started.
 pub fn profiler_started(name: &str) {
-    if let Some(shim) = Shim::get() {
-        shim.pause(name);
-    }
+    Shim::get().pause(name);
 }
 
 /// It was stopped.
@@ -125,5 +127,6 @@ pub fn profiler_stopped(name: &str) {
 
 /// The name that the runtime has for a kernel's function handle.
 pub fn function_name(function: *mut c_void) -> Option<String> {
-    Shim::get()?.runtime().function_name(function as usize)
+    let runtime = Shim::get().timing_runtime().ok()?;
+    runtime.function_name(function as usize)
 }

@@ -84,7 +84,7 @@ pub struct Launch(Option<Open>);
 struct Open {
     shim: &'static Shim,
     span: SpanGuard,
-    armed: Option<Armed>,
+    armed: Result<Armed, Refusal>,
     description: Description,
     args: Args,
     id: u64,
@@ -144,7 +144,7 @@ impl Launch {
             grid,
             bytes: 0,
         };
-        Shim::get().map_or(Launch::off(), |shim| Launch::open(shim, description, 1))
+        Launch::open(Shim::get(), description, 1)
     }
 
     pub(crate) fn open(shim: &'static Shim, description: Description, stands_for: u32) -> Launch {
@@ -156,12 +156,11 @@ impl Launch {
         let armed = match arm(shim, &description) {
             Ok(armed) => {
                 span.arg("stream", armed.stream_id);
-                Some(armed)
+                Ok(armed)
             }
             Err(refusal) => {
-                count(refusal.counter(&shim.counts));
                 span.arg("not_timed", refusal.word());
-                None
+                Err(refusal)
             }
         };
         let kernels = match description.kind {
@@ -218,15 +217,23 @@ impl Open {
         }
         let returned_ns = now_ns();
         drop(self.span);
-        let Some(armed) = self.armed else {
-            return;
+        let (shim, runtime) = (self.shim, self.shim.runtime());
+        let armed = match self.armed {
+            Ok(armed) => armed,
+            Err(refusal) => return count(refusal.counter(&shim.counts)),
         };
-        let runtime = self.shim.runtime();
-        let pair = armed.pair;
+        if Shim::is_forked() {
+            return; // the pair is the parent's
+        }
+        let (pair, stream) = (armed.pair, self.description.stream);
+        if shim.is_captured(stream) {
+            count(&shim.counts.captured);
+            return armed.device.pool.destroy(&pair, runtime);
+        }
         let host_limited = runtime.is_complete(pair.start) == Ok(true);
-        if let Err(code) = runtime.record(pair.end, self.description.stream) {
-            count(&self.shim.counts.refused);
-            armed.device.noticed(self.shim, code);
+        if let Err(code) = runtime.record(pair.end, stream) {
+            count(&shim.counts.refused);
+            armed.device.noticed(shim, code);
             return armed.device.pool.destroy(&pair, runtime);
         }
         armed.device.push(
@@ -251,7 +258,9 @@ impl Open {
 
     fn fail(self) {
         count(&self.shim.counts.failed);
-        if let Some(armed) = self.armed {
+        if let Ok(armed) = self.armed
+            && !Shim::is_forked()
+        {
             // The stream still reaches the start: the event cannot be used again before, so it goes.
             armed.device.pool.destroy(&armed.pair, self.shim.runtime());
         }

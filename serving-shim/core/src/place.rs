@@ -16,6 +16,9 @@ pub(crate) struct Times {
     pub(crate) elapsed_ns: i64,
 }
 
+/// More than any pair is longer than its launch by an error of the clocks.
+const SURELY_LONGER_NS: i64 = 1_000_000;
+
 /// A slice on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
@@ -41,30 +44,40 @@ fn elapsed_slack_ns(elapsed_ns: i64) -> i64 {
     20 + elapsed_ns / (1 << 23)
 }
 
-/// Places a launch. `row_end_ns` is where the slice before on its stream ends.
+/// Places a launch. `row_end_ns` is where the slice before it in its row ends.
 pub(crate) fn place(
     clock: &DeviceClock,
     times: &Times,
     row_end_ns: u64,
 ) -> Result<Placed, Rejection> {
     let elapsed = times.elapsed_ns;
-    if elapsed < 0 {
+    // On devices that count without a sign a reversed pair is a very long one.
+    let longest = signed(times.seen_ns) - signed(times.asked_ns);
+    if elapsed < 0 || elapsed > longest.saturating_mul(2).saturating_add(SURELY_LONGER_NS) {
         return Err(Rejection::Reversed);
     }
     let (start, grain) = start_on_device(times).ok_or(Rejection::Impossible)?;
     let bounds = clock.host(start, grain).ok_or(Rejection::NoClock)?;
+    let length = clock.length(elapsed);
     let slack = elapsed_slack_ns(elapsed);
     let low = bounds.low_ns.max(signed(times.asked_ns));
-    let high = bounds.high_ns.min(signed(times.seen_ns) - elapsed + slack);
+    let high = bounds
+        .high_ns
+        .min(signed(times.seen_ns) - length.low_ns + slack);
     if low > high {
         return Err(Rejection::Impossible);
     }
-    // Slices of a stream follow each other: one that seems to begin before the last one's end begins there, and is that much less certain.
-    let start = (low + (high - low) / 2).max(signed(row_end_ns));
+    let middle = low + (high - low) / 2;
+    // One that may begin where the last one ends is taken to do so.
+    let start = match signed(row_end_ns) {
+        end if (middle..=high).contains(&end) => end,
+        _ => middle,
+    };
+    let dur = length.low_ns + (length.high_ns - length.low_ns) / 2;
     Ok(Placed {
         start_ns: start.unsigned_abs(),
-        dur_ns: elapsed.unsigned_abs(),
-        uncertainty_ns: (start - low).abs().max((high - start).abs()).unsigned_abs(),
+        dur_ns: dur.unsigned_abs(),
+        uncertainty_ns: (start - low).max(high - start).unsigned_abs(),
     })
 }
 
@@ -139,7 +152,7 @@ mod tests {
                 "{placed:?}"
             );
             assert!(placed.uncertainty_ns < 2_000, "{placed:?}");
-            assert_eq!(placed.dur_ns, dur);
+            assert!(placed.dur_ns.abs_diff(dur) <= 1 + dur / 10_000);
         }
     }
 
@@ -187,10 +200,58 @@ mod tests {
     }
 
     #[test]
-    fn slices_of_a_stream_do_not_overlap() {
+    fn a_slice_that_may_begin_at_the_end_of_the_last_one_does() {
         let times = times(2_000_000_123, 45_678);
-        let placed = place(&clock(), &times, 2_000_000_900).unwrap();
-        assert_eq!(placed.start_ns, 2_000_000_900);
+        let free = place(&clock(), &times, 0).unwrap();
+        let after = free.start_ns + free.uncertainty_ns / 2;
+        let placed = place(&clock(), &times, after).unwrap();
+        assert_eq!(placed.start_ns, after);
         assert!(placed.start_ns.abs_diff(2_000_000_123) <= placed.uncertainty_ns);
+        let beyond = free.start_ns + free.uncertainty_ns + 2;
+        assert_eq!(
+            place(&clock(), &times, beyond),
+            Ok(free),
+            "it is not moved out of its bounds"
+        );
+    }
+
+    #[test]
+    fn long_work_on_a_fast_device_is_placed_too() {
+        // 100 ppm fast: a second on the host is 100 µs more on the device.
+        let device = |host: i64| host + host / 10_000;
+        let mut clock = DeviceClock::new();
+        for step in 1..40 {
+            let host = step * 100_000_000;
+            let reading = Reading {
+                device_ns: device(host),
+                low_ns: host - 500,
+                high_ns: host + 500,
+            };
+            clock.add(reading).expect("no contradiction");
+        }
+        for dur in [30_000_000, 100_000_000, 1_000_000_000i64] {
+            let start = 2_900_000_000i64;
+            let on_device = |host| micros(device(host).unsigned_abs());
+            let times = Times {
+                asked_ns: start.unsigned_abs() - 1000,
+                seen_ns: (start + dur).unsigned_abs() + 500,
+                start: on_device(start),
+                end: on_device(start + dur),
+                elapsed_ns: device(start + dur) - device(start),
+            };
+            let placed = place(&clock, &times, 0).unwrap();
+            assert!(placed.start_ns.abs_diff(start.unsigned_abs()) <= placed.uncertainty_ns);
+            let off = placed.dur_ns.abs_diff(dur.unsigned_abs());
+            assert!(off < 20_000, "{off} ns of {dur}");
+        }
+    }
+
+    #[test]
+    fn a_pair_that_wrapped_is_reversed() {
+        let fine = times(2_000_000_123, 45_678);
+        for elapsed_ns in [-20, i64::MAX, 1 << 62] {
+            let times = Times { elapsed_ns, ..fine };
+            assert_eq!(place(&clock(), &times, 0), Err(Rejection::Reversed));
+        }
     }
 }

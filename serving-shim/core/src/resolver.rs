@@ -6,17 +6,20 @@ use crate::device::Device;
 use crate::launch::Pending;
 use crate::place::{Rejection, Times, place};
 use crate::row::Row;
-use crate::runtime::{Code, Context, DeviceRuntime};
+use crate::runtime::{Code, Context, DeviceRuntime, Event};
 use crate::shim::{Shim, tell};
-use crate::sounding::Sounding;
+use crate::sounding::{Sounder, Sounding};
 use crate::track::{DeviceGroup, write_slice};
-use sa_recorder::{Args, Level, Recorder, now_ns};
+use sa_recorder::{Args, Level, now_ns};
+use std::collections::VecDeque;
 
 /// Between two readings of the clock that cost the device something.
 const SOUNDING_NS: u64 = 250_000_000;
 /// ... the first few.
 const FIRST_SOUNDING_NS: u64 = 10_000_000;
 const FIRST_SOUNDINGS: u32 = 8;
+/// A launch that long ago whose end was not reached while that of a later one was is taken for lost.
+const STUCK_NS: u64 = 1_000_000_000;
 /// Between two records of the counts and of the clock.
 const TELL_NS: u64 = 1_000_000_000;
 
@@ -33,7 +36,6 @@ pub(crate) struct Resolver {
     rows: Vec<Row>,
     context: Option<Context>,
     told_ns: u64,
-    told: u64,
 }
 
 /// A launch that has ended, with its times if the runtime gave them.
@@ -63,7 +65,6 @@ impl Resolver {
             rows: Vec::new(),
             context: None,
             told_ns: 0,
-            told: 0,
         }
     }
 
@@ -80,6 +81,12 @@ impl Resolver {
         }
     }
 
+    /// Whether such a launch is under way.
+    pub(crate) fn has(&self, is_it: impl Fn(&Pending) -> bool) -> bool {
+        let mut all = self.rows.iter().flat_map(|row| &row.pending);
+        all.any(is_it)
+    }
+
     /// Whether nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.rows.iter().all(|row| row.pending.is_empty())
@@ -90,13 +97,14 @@ impl Resolver {
         self.context = None;
     }
 
-    /// Looks once; how many launches had ended.
-    pub(crate) fn pass(&mut self, shim: &'static Shim, device: &Device) -> usize {
+    /// Looks once; how many launches had ended. A `visit` of another thread leaves the clock to the device's own where reading it takes long.
+    pub(crate) fn pass(&mut self, shim: &'static Shim, device: &Device, visit: bool) -> usize {
         self.tell_outstanding();
         let ended = self.collect(shim, device);
         let number = ended.len();
         // After the times: what lies between two readings that agree was not moved by a clock that was set.
-        let clock = self.sound(number > 0);
+        let is_long = visit && !self.sounding.is_free();
+        let clock = self.sound(shim, number > 0 && !is_long);
         for ended in ended {
             self.resolve(shim, device, ended, clock);
         }
@@ -104,7 +112,9 @@ impl Resolver {
             self.tell_outstanding();
         }
         if now_ns().saturating_sub(self.told_ns) > TELL_NS {
-            self.tell_counts(shim);
+            self.told_ns = now_ns();
+            shim.tell_counts();
+            self.tell_clock();
         }
         number
     }
@@ -112,30 +122,50 @@ impl Resolver {
     /// The launches that have ended, by row in the order of the stream.
     fn collect(&mut self, shim: &'static Shim, device: &Device) -> Vec<Ended> {
         let mut ended = Vec::new();
-        for at in 0..self.rows.len() {
-            while let Some(front) = self.rows[at].pending.front() {
-                let (context, end) = (front.context, front.pair.end);
-                let state = self
-                    .enter(context)
-                    .and_then(|()| self.runtime.is_complete(end));
-                if state == Ok(false) {
-                    break;
-                }
-                let Some(pending) = self.rows[at].pending.pop_front() else {
+        for row in 0..self.rows.len() {
+            while !shim.gate.is_closed() {
+                let Some((pending, state)) = self.next_ended(row) else {
                     break;
                 };
-                let times = state.and_then(|_| self.times(&pending));
+                let times = state.and_then(|()| self.times(&pending));
                 if let Err(code) = times {
                     device.noticed(shim, code);
                 }
                 ended.push(Ended {
-                    row: at,
+                    row,
                     pending,
                     times,
                 });
             }
         }
         ended
+    }
+
+    /// Takes the oldest launch of a row if it has ended, or failed. One that has not while a later one has never will: its stream was destroyed.
+    fn next_ended(&mut self, row: usize) -> Option<(Pending, Result<(), Code>)> {
+        const NEVER: Code = -1;
+        let front = self.rows[row].pending.front()?;
+        let (context, end, returned_ns) = (front.context, front.pair.end, front.returned_ns);
+        let state = match self.is_complete(context, end) {
+            Ok(true) => Ok(()),
+            Ok(false) if now_ns().saturating_sub(returned_ns) < STUCK_NS => return None,
+            Ok(false) => {
+                let back = self.rows[row].pending.back()?;
+                let (context, end) = (back.context, back.pair.end);
+                if self.is_complete(context, end) != Ok(true) {
+                    return None;
+                }
+                Err(NEVER)
+            }
+            Err(code) => Err(code),
+        };
+        let pending = self.rows[row].pending.pop_front()?;
+        Some((pending, state))
+    }
+
+    fn is_complete(&mut self, context: Context, event: Event) -> Result<bool, Code> {
+        self.enter(context)?;
+        self.runtime.is_complete(event)
     }
 
     fn enter(&mut self, context: Context) -> Result<(), Code> {
@@ -158,7 +188,7 @@ impl Resolver {
     }
 
     /// Reads the clock, where that is free or due.
-    fn sound(&mut self, wanted: bool) -> Result<(), ClockWasSet> {
+    fn sound(&mut self, shim: &Shim, wanted: bool) -> Result<(), ClockWasSet> {
         let interval = if self.soundings < FIRST_SOUNDINGS {
             FIRST_SOUNDING_NS
         } else {
@@ -168,11 +198,20 @@ impl Resolver {
         if !wanted || !is_due && !self.sounding.is_free() {
             return Ok(());
         }
-        let Some(reading) = self.sounding.read(self.runtime, self.user) else {
-            return Ok(());
-        };
+        // Whether it succeeds or not: one that fails is not tried at every look.
         self.sounded_ns = now_ns();
         self.soundings = self.soundings.saturating_add(1);
+        let reading = self.sounding.read(&Sounder {
+            runtime: self.runtime,
+            device: self.user,
+            is_closed: &|| shim.gate.is_closed(),
+        });
+        if !self.sounding.is_free() {
+            self.forget_context();
+        }
+        let Some(reading) = reading else {
+            return Ok(());
+        };
         self.clock.add(reading).inspect_err(|_| {
             tell("device_clock_set", &Args::new().with("device", self.user));
         })
@@ -201,9 +240,8 @@ impl Resolver {
         } else if clock.is_err() {
             count(&counts.rejected_clock_set);
         } else {
-            match place(&self.clock, &times, row.end_ns) {
+            match place(&self.clock, &times, row.end_ns()) {
                 Ok(placed) => {
-                    row.end_ns = placed.start_ns + placed.dur_ns;
                     write_slice(shim, &self.group, row, &pending, &placed);
                     count(&counts.timed);
                 }
@@ -215,34 +253,41 @@ impl Resolver {
         device.pool.give_back(pending.pair);
     }
 
-    /// Forgets what is under way without a call: the device is lost.
+    /// Forgets what is under way without a call: the device is lost, or the process ends.
     pub(crate) fn give_up(&mut self, shim: &Shim) {
-        for _ in self.rows.drain(..).flat_map(|row| row.pending) {
-            count(&shim.counts.unresolved);
+        for row in &mut self.rows {
+            row.pending
+                .drain(..)
+                .for_each(|_| count(&shim.counts.unresolved));
         }
-        self.sounding = Sounding::Impossible;
+        self.tell_outstanding();
     }
 
     /// Drops what is under way, and everything of ours on the device.
     pub(crate) fn drop_all(&mut self, shim: &'static Shim, device: &Device) {
-        let ids: Vec<i32> = self.rows.iter().map(|row| row.stream_id).collect();
-        ids.into_iter()
-            .for_each(|id| self.drop_row(shim, device, id));
+        self.drop_where(shim, device, |_| true);
         self.sounding.end(self.runtime);
         self.clock = DeviceClock::new();
         (self.sounded_ns, self.soundings) = (0, 0);
-        self.tell_counts(shim);
     }
 
-    /// Drops what is under way in a stream.
-    pub(crate) fn drop_row(&mut self, shim: &'static Shim, device: &Device, id: i32) {
-        let Some(at) = self.rows.iter().position(|row| row.stream_id == id) else {
-            return;
-        };
-        for pending in std::mem::take(&mut self.rows[at].pending) {
-            count(&shim.counts.unresolved);
-            device.pool.destroy(&pending.pair, self.runtime);
+    /// Drops what of the launches under way is to be dropped.
+    pub(crate) fn drop_where(
+        &mut self,
+        shim: &'static Shim,
+        device: &Device,
+        goes: impl Fn(&Pending) -> bool,
+    ) {
+        for row in &mut self.rows {
+            let (gone, rest): (VecDeque<_>, VecDeque<_>) =
+                row.pending.drain(..).partition(|pending| goes(pending));
+            row.pending = rest;
+            for pending in gone {
+                count(&shim.counts.unresolved);
+                device.pool.destroy(&pending.pair, self.runtime);
+            }
         }
+        self.tell_outstanding();
     }
 
     /// How many launches are under way in each stream, where that changed.
@@ -253,19 +298,9 @@ impl Resolver {
         }
     }
 
-    /// What became of the launches so far, and how well the clock is known.
-    pub(crate) fn tell_counts(&mut self, shim: &Shim) {
+    /// How well the clock is known.
+    pub(crate) fn tell_clock(&mut self) {
         let now = now_ns();
-        self.told_ns = now;
-        let (series, sum) = shim.counts.series();
-        if sum == self.told {
-            return;
-        }
-        self.told = sum;
-        let recorder = Recorder::get();
-        if let Some(thread) = recorder.thread_track(sa_recorder::host::tid()) {
-            thread.counter(Level::Kernel, "launches", now, &series);
-        }
         let device_now = i64::try_from(now).ok().and_then(|now| self.clock.now(now));
         let Some((track, bounds)) = self.group.track("clock").zip(device_now) else {
             return;

@@ -1,9 +1,13 @@
-//! A stream of a device: what is under way in it, and its row in the trace.
+//! A stream of a device: what is under way in it, and its rows in the trace.
 
 use crate::launch::Pending;
+use crate::place::Placed;
 use crate::track::DeviceGroup;
 use sa_recorder::{Args, Level, Track};
 use std::collections::VecDeque;
+
+/// Most rows of a stream. Slices beyond overlap in the last one.
+const MAX_LANES: usize = 8;
 
 /// A stream.
 #[derive(Debug)]
@@ -11,10 +15,16 @@ pub(crate) struct Row {
     pub(crate) stream_id: i32,
     /// Launches whose end is in the stream, oldest first.
     pub(crate) pending: VecDeque<Pending>,
-    /// Where the last slice ends.
-    pub(crate) end_ns: u64,
-    track: Option<Track>,
+    /// A row for the stream, and more where pairs of several threads, or of one launch inside another, overlap in it.
+    lanes: Vec<Lane>,
     told: usize,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    track: Option<Track>,
+    /// Where its last slice ends.
+    end_ns: u64,
 }
 
 impl Row {
@@ -22,18 +32,31 @@ impl Row {
         Row {
             stream_id,
             pending: VecDeque::new(),
-            end_ns: 0,
-            track: None,
+            lanes: vec![Lane::default()],
             told: 0,
         }
     }
 
-    /// The row in the trace; `None` while nothing is recorded.
-    pub(crate) fn track(&mut self, group: &DeviceGroup) -> Option<Track> {
-        if self.track.is_none() {
-            self.track = group.track(&format!("Stream {}", self.stream_id));
+    /// Where the last slice of its first row ends.
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.lanes.first().map_or(0, |lane| lane.end_ns)
+    }
+
+    /// The row that has room for a slice; `None` while nothing is recorded.
+    pub(crate) fn track(&mut self, group: &DeviceGroup, placed: &Placed) -> Option<Track> {
+        let free = |lane: &Lane| lane.end_ns <= placed.start_ns;
+        let at = self.lanes.iter().position(free).unwrap_or_else(|| {
+            if self.lanes.len() < MAX_LANES {
+                self.lanes.push(Lane::default());
+            }
+            self.lanes.len() - 1
+        });
+        let lane = self.lanes.get_mut(at)?;
+        lane.end_ns = lane.end_ns.max(placed.start_ns + placed.dur_ns);
+        if lane.track.is_none() {
+            lane.track = group.track(&name(self.stream_id, at));
         }
-        self.track
+        lane.track
     }
 
     /// Tells how many timed launches are under way, if that changed.
@@ -43,10 +66,23 @@ impl Row {
             return;
         }
         self.told = outstanding;
-        if let Some(track) = self.track(group) {
+        let Some(first) = self.lanes.first_mut() else {
+            return;
+        };
+        if first.track.is_none() {
+            first.track = group.track(&name(self.stream_id, 0));
+        }
+        if let Some(track) = first.track {
             let name = format!("Stream {} outstanding", self.stream_id);
             let series = Args::new().with("launches", outstanding);
             track.counter(Level::Kernel, &name, now_ns, &series);
         }
+    }
+}
+
+fn name(stream_id: i32, lane: usize) -> String {
+    match lane {
+        0 => format!("Stream {stream_id}"),
+        lane => format!("Stream {stream_id} overlapping {lane}"),
     }
 }

@@ -136,6 +136,12 @@ pub trait DeviceRuntime: Send + Sync {
     /// The name of an error code.
     fn code_name(&self, code: Code) -> Option<&'static str>;
 
+    /// The code by which it says that it lacks a function.
+    fn not_supported(&self) -> Code;
+
+    /// Asks to be told, through [`crate::hooks`], of what takes streams, devices or the runtime itself away.
+    fn watch(&self);
+
     /// Whether after this code no call for the device can succeed.
     fn is_lost(&self, code: Code) -> bool;
 }

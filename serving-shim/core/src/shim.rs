@@ -8,10 +8,12 @@ use crate::gate::Gate;
 use crate::graphs::Graphs;
 use crate::launch::{Description, Kind};
 use crate::runtime::{DeviceRuntime, Graph, Stream};
-use sa_recorder::{Args, Level, Recorder, host};
+use sa_recorder::{Args, Level, Recorder, host, now_ns};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+/// How long an exit waits for the devices' threads.
+const EXIT_WAIT_NS: u64 = 150_000_000;
 /// Most devices of a process.
 const MAX_DEVICES: usize = 64;
 
@@ -44,6 +46,8 @@ pub(crate) struct Shim {
     salt: u64,
     pub(crate) sample: u32,
     eager: AtomicU64,
+    /// Sum of the counts that were told last.
+    told: AtomicU64,
 }
 
 static SHIM: OnceLock<Shim> = OnceLock::new();
@@ -64,26 +68,41 @@ extern "C" fn after_fork() {
 
 extern "C" fn at_exit() {
     if let Some(shim) = Shim::existing() {
-        shim.devices().for_each(|device| device.end(shim));
+        shim.devices().for_each(Device::end);
+        let end_ns = now_ns() + EXIT_WAIT_NS;
+        shim.devices().for_each(|device| device.await_end(end_ns));
+        shim.tell_counts();
     }
 }
 
 impl Shim {
-    /// The shim of this process; made at the first call. `None` in the child of a fork of a process that had one.
-    pub(crate) fn get() -> Option<&'static Shim> {
+    /// The shim of this process; made at the first call. In the child of a fork of a process that had one it times nothing.
+    pub(crate) fn get() -> &'static Shim {
+        if let Some(shim) = SHIM.get() {
+            return shim;
+        }
+        let _ = Recorder::get().is_main(); // what is registered later runs earlier at the exit
+        let mut made = false;
         let shim = SHIM.get_or_init(|| {
-            let config = Config::from_lookup(|name| std::env::var_os(name));
-            let shim = Shim::of(&config);
+            made = true;
             host::run_after_fork(after_fork);
-            host::run_at_exit(at_exit);
-            shim
+            Shim::of(&Config::from_lookup(|name| std::env::var_os(name)))
         });
-        (!FORKED.load(Ordering::Relaxed)).then_some(shim)
+        if made {
+            shim.runtime.watch();
+            host::run_at_exit(at_exit);
+        }
+        shim
     }
 
-    /// The shim, if there is one already.
+    /// The shim, if there is one already and its runtime is this process's.
     pub(crate) fn existing() -> Option<&'static Shim> {
-        SHIM.get().filter(|_| !FORKED.load(Ordering::Relaxed))
+        SHIM.get().filter(|_| !Shim::is_forked())
+    }
+
+    /// Whether this is the child of a fork of a process that had a shim: there is no runtime in it.
+    pub(crate) fn is_forked() -> bool {
+        FORKED.load(Ordering::Relaxed)
     }
 
     fn of(config: &Config) -> Shim {
@@ -120,6 +139,7 @@ impl Shim {
             salt: host::random() << 40,
             sample,
             eager: AtomicU64::new(0),
+            told: AtomicU64::new(0),
         }
     }
 
@@ -129,7 +149,7 @@ impl Shim {
 
     /// The runtime, if launches are to be timed now.
     pub(crate) fn timing_runtime(&self) -> Result<&'static dyn DeviceRuntime, Refusal> {
-        if !self.present {
+        if !self.present || Shim::is_forked() {
             return Err(Refusal::NoDevice);
         }
         if self.profilers.load(Ordering::Relaxed) > 0 {
@@ -142,6 +162,10 @@ impl Shim {
     pub(crate) fn device(&'static self, user: i32) -> Option<&'static Device> {
         let place = self.devices.get(usize::try_from(user).ok()?)?;
         Some(place.get_or_init(|| Device::new(self.runtime, user)))
+    }
+
+    fn existing_device(&self, user: i32) -> Option<&Device> {
+        self.devices.get(usize::try_from(user).ok()?)?.get()
     }
 
     /// The devices in use.
@@ -164,9 +188,30 @@ impl Shim {
             return Some(1);
         }
         let number = self.eager.fetch_add(1, Ordering::Relaxed);
-        number
-            .is_multiple_of(self.sample.into())
-            .then_some(self.sample)
+        // In no step with the program, which may repeat itself after any number of launches.
+        let drawn = mixed(number.wrapping_add(self.salt)).is_multiple_of(self.sample.into());
+        (number == 0 || drawn).then_some(self.sample)
+    }
+
+    /// Looks whether a launch that is not recorded goes into a graph: its kernel is launched this once.
+    pub(crate) fn note_if_captured(&self, stream: Stream, name: impl FnOnce() -> String) {
+        if self.hooked.load(Ordering::Relaxed) || self.timing_runtime().is_err() {
+            return;
+        }
+        if let Ok(Some(graph)) = self.runtime.capture(stream) {
+            self.close_gate(stream, graph);
+            self.graphs.add(graph, &name());
+        }
+    }
+
+    fn close_gate(&self, stream: Stream, graph: Graph) {
+        if self.gate.close(stream, self.runtime.context().ok(), graph) {
+            self.graphs.forget(graph); // what another graph of that name had
+            let device = self.runtime.device().ok();
+            if let Some(device) = device.and_then(|user| self.existing_device(user)) {
+                device.wake();
+            }
+        }
     }
 
     /// Refuses while anything is being captured, and asks whether this stream is. What is launched into a captured stream becomes part of its graph.
@@ -175,9 +220,15 @@ impl Shim {
         stream: Stream,
         description: &Description,
     ) -> Result<(), Refusal> {
-        match self.runtime.capture(stream) {
+        let captured = self.runtime.capture(stream);
+        if self.gate.is_closed() && captured == Ok(None) {
+            // Captures of this context that have ended behind the hooks' back; the others are asked by their devices' threads.
+            self.gate
+                .ask_again(self.runtime, self.runtime.context().ok());
+        }
+        match captured {
             Ok(Some(graph)) => {
-                self.gate.close(stream, self.runtime.context().ok(), graph);
+                self.close_gate(stream, graph);
                 self.note_captured(graph, description);
                 Err(Refusal::Captured)
             }
@@ -194,9 +245,32 @@ impl Shim {
         }
     }
 
+    /// Whether the stream of a launch that was made meanwhile is being captured now, or any other.
+    pub(crate) fn is_captured(&self, stream: Stream) -> bool {
+        match self.runtime.capture(stream) {
+            Ok(Some(graph)) => {
+                self.close_gate(stream, graph);
+                true
+            }
+            _ => self.gate.is_closed(),
+        }
+    }
+
     fn note_captured(&self, graph: Graph, description: &Description) {
         if description.kind != Kind::Memcpy {
             self.graphs.add(graph, &description.name.shown);
+        }
+    }
+
+    /// Tells what became of the launches so far, if that has changed.
+    pub(crate) fn tell_counts(&self) {
+        let (series, sum) = self.counts.series();
+        let recorder = Recorder::get();
+        if !recorder.includes(Level::Kernel) || self.told.swap(sum, Ordering::Relaxed) == sum {
+            return;
+        }
+        if let Some(thread) = recorder.thread_track(host::tid()) {
+            thread.counter(Level::Kernel, "launches", now_ns(), &series);
         }
     }
 
@@ -220,4 +294,11 @@ impl Shim {
 /// Tells of the timing itself, as an instant.
 pub(crate) fn tell(name: &str, args: &Args) {
     Recorder::get().instant(Level::Kernel, "sa_profile", name, args);
+}
+
+/// A number that looks drawn, for each number another.
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }

@@ -1,25 +1,31 @@
 //! Reading the device's clock between two looks at the host's: through the driver where that works, else through a stream of our own.
 
 use crate::clock::Reading;
-use crate::runtime::{Code, DeviceRuntime, DeviceTime, Event, Stream};
+use crate::runtime::{Code, Context, DeviceRuntime, DeviceTime, Event, Stream};
 use sa_recorder::now_ns;
 
 /// Reads of which the shortest counts.
-const READS: usize = 5;
-/// How long a round trip through the stream may take.
-const ROUND_TRIP_NS: u64 = 20_000_000;
+const READS: usize = 3;
+/// How long the round trips of a reading may take together.
+const ROUND_TRIPS_NS: u64 = 10_000_000;
 
 /// How the clock of a device is read.
 #[derive(Debug)]
 pub(crate) enum Sounding {
-    /// Not tried yet.
+    /// Not tried yet, or not successfully.
     Untried,
     /// Its counter, through the driver.
     Counter,
-    /// An event in a stream that nobody else uses.
-    RoundTrip(Stream, Event),
-    /// It cannot be read.
-    Impossible,
+    /// An event in a stream that nobody else uses, of a context that a launch was made in.
+    RoundTrip(Context, Stream, Event),
+}
+
+/// Whom a reading is made for.
+pub(crate) struct Sounder<'a> {
+    pub(crate) runtime: &'a dyn DeviceRuntime,
+    pub(crate) device: i32,
+    /// Whether a capture has begun: nothing may be asked any more.
+    pub(crate) is_closed: &'a dyn Fn() -> bool,
 }
 
 impl Sounding {
@@ -28,7 +34,7 @@ impl Sounding {
         match self {
             Sounding::Counter => "counter",
             Sounding::RoundTrip(..) => "round_trip",
-            Sounding::Untried | Sounding::Impossible => "none",
+            Sounding::Untried => "none",
         }
     }
 
@@ -37,37 +43,48 @@ impl Sounding {
         matches!(self, Sounding::Counter)
     }
 
-    /// Reads the clock; finds out first how.
-    pub(crate) fn read(&mut self, runtime: &dyn DeviceRuntime, device: i32) -> Option<Reading> {
+    /// Reads the clock; finds out first how. The calling thread may have another context after it.
+    pub(crate) fn read(&mut self, sounder: &Sounder<'_>) -> Option<Reading> {
         if let Sounding::Untried = self {
-            *self = Sounding::find(runtime, device);
+            *self = Sounding::find(sounder);
         }
-        match self {
-            Sounding::Counter => shortest(|| runtime.clock(device)),
-            Sounding::RoundTrip(stream, event) => shortest(|| round_trip(runtime, *stream, *event)),
-            Sounding::Untried | Sounding::Impossible => None,
+        let runtime = sounder.runtime;
+        match *self {
+            Sounding::Counter => shortest(|| runtime.clock(sounder.device)),
+            Sounding::RoundTrip(context, stream, event) => {
+                runtime.enter(context).ok()?;
+                let end = now_ns() + ROUND_TRIPS_NS;
+                shortest(|| round_trip(sounder, stream, event, end))
+            }
+            Sounding::Untried => None,
         }
     }
 
-    fn find(runtime: &dyn DeviceRuntime, device: i32) -> Sounding {
-        if runtime.clock(device).is_ok() {
+    fn find(sounder: &Sounder<'_>) -> Sounding {
+        let runtime = sounder.runtime;
+        if runtime.clock(sounder.device).is_ok() {
             return Sounding::Counter;
         }
+        let Ok(context) = runtime.context() else {
+            return Sounding::Untried;
+        };
         let Ok(stream) = runtime.create_stream() else {
-            return Sounding::Impossible;
+            return Sounding::Untried;
         };
         match runtime.create_event() {
-            Ok(event) => Sounding::RoundTrip(stream, event),
+            Ok(event) => Sounding::RoundTrip(context, stream, event),
             Err(_) => {
                 runtime.destroy_stream(stream);
-                Sounding::Impossible
+                Sounding::Untried
             }
         }
     }
 
     /// Gives back what it uses of the device.
     pub(crate) fn end(&mut self, runtime: &dyn DeviceRuntime) {
-        if let Sounding::RoundTrip(stream, event) = *self {
+        if let Sounding::RoundTrip(context, stream, event) = *self
+            && runtime.enter(context).is_ok()
+        {
             runtime.destroy_event(event);
             runtime.destroy_stream(stream);
         }
@@ -95,17 +112,24 @@ fn reading(before: u64, time: DeviceTime, after: u64) -> Option<Reading> {
 }
 
 fn round_trip(
-    runtime: &dyn DeviceRuntime,
+    sounder: &Sounder<'_>,
     stream: Stream,
     event: Event,
+    end_ns: u64,
 ) -> Result<DeviceTime, Code> {
-    let end = now_ns() + ROUND_TRIP_NS;
+    const GIVEN_UP: Code = -1;
+    let runtime = sounder.runtime;
+    if (sounder.is_closed)() {
+        return Err(GIVEN_UP);
+    }
     runtime.record(event, stream)?;
-    while !runtime.is_complete(event)? {
-        if now_ns() > end {
-            return Err(-1);
+    loop {
+        if (sounder.is_closed)() || now_ns() > end_ns {
+            return Err(GIVEN_UP);
+        }
+        if runtime.is_complete(event)? {
+            return runtime.timestamp(event);
         }
         std::hint::spin_loop();
     }
-    runtime.timestamp(event)
 }

@@ -54,9 +54,11 @@ pub(crate) fn write_slice(
     pending: &Pending,
     placed: &Placed,
 ) {
-    let Some(track) = row.track(group) else {
+    let Some(track) = row.track(group, placed) else {
         return;
     };
+    // A level that was switched off since then leaves out no part of it.
+    let track = track.since(pending.asked_ns);
     let (kind, name) = (pending.description.kind, &pending.description.name.shown);
     let args = slice_args(pending, placed);
     let (start_ns, dur_ns) = (placed.start_ns, placed.dur_ns);
@@ -69,18 +71,23 @@ pub(crate) fn write_slice(
         &args,
     );
     if let Some(thread) = Recorder::get().thread_track(pending.tid) {
-        let id = FlowId::Process(shim.flow_id(pending.id));
-        let (category, name) = FLOW;
-        let asked_ns = pending.asked_ns; // within the host's span, and before all that the slice may begin at
-        thread.flow(
-            Level::Kernel,
-            FlowPhase::Start,
-            category,
-            name,
-            id,
-            asked_ns,
+        let thread = thread.since(pending.asked_ns);
+        // From within the host's span, and from before all that the slice may begin at.
+        write_flow(
+            shim,
+            pending.id,
+            (thread, pending.asked_ns),
+            (track, start_ns),
         );
-        track.flow(Level::Kernel, FlowPhase::End, category, name, id, start_ns);
+    }
+}
+
+/// Writes the arrow from a launch to its slice.
+pub(crate) fn write_flow(shim: &Shim, launch: u64, from: (Track, u64), to: (Track, u64)) {
+    let id = FlowId::Process(shim.flow_id(launch));
+    let (category, name) = FLOW;
+    for (phase, (track, at_ns)) in [(FlowPhase::Start, from), (FlowPhase::End, to)] {
+        track.flow(Level::Kernel, phase, category, name, id, at_ns);
     }
 }
 

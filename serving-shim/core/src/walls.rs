@@ -1,6 +1,8 @@
 //! Launches whose runtime tells both wall times itself, after they have ended: a span on the host, and a slice on the device somewhere in it.
 
-use crate::track::{DeviceGroup, micros};
+use crate::shim::Shim;
+use crate::track::{DeviceGroup, micros, write_flow};
+use sa_recorder::host::tid;
 use sa_recorder::{Args, Level, Recorder, duration, now_ns};
 
 /// The wall times of a run that has ended.
@@ -30,37 +32,47 @@ pub fn launch_walls(walls: &Walls<'_>, args: &Args) {
     let start_ns = walls
         .host_start_ns
         .unwrap_or_else(|| now_ns().saturating_sub(host));
-    let mut args = args.clone();
-    args.push("host_wall_us", &micros(host));
-    args.push("device_wall_us", &micros(device));
-    args.push("device_method", &"reported");
-    let slack = host.checked_sub(device);
-    let host_args = match slack {
-        Some(_) => args.clone(),
-        None => args
-            .clone()
-            .with("rejected", "device_wall_us is over host_wall_us"),
+    let shim = Shim::get();
+    let id = shim.next_id();
+    let args = args
+        .clone()
+        .with("launch", id)
+        .with("host_wall_us", micros(host))
+        .with("device_wall_us", micros(device))
+        .with("device_method", "reported");
+    let Some(slack) = host.checked_sub(device) else {
+        let args = args.with("rejected", "device_wall_us is over host_wall_us");
+        return host_span(walls, start_ns, &args);
     };
-    let host_ns = i64::try_from(host).unwrap_or(i64::MAX);
+    host_span(walls, start_ns, &args);
+    let physical = walls.device.and_then(|device| i32::try_from(device).ok());
+    let simulated = shim.runtime().is_simulated();
+    let track =
+        physical.and_then(|physical| DeviceGroup::new(physical, simulated).track("reported"));
+    let (Some(track), Some(thread)) = (track, Recorder::get().thread_track(tid())) else {
+        return;
+    };
+    let device_ns = start_ns.saturating_add(slack / 2);
+    let args = args.with("uncertainty_us", micros(slack.div_ceil(2)));
+    track.duration(
+        Level::Kernel,
+        "kernel",
+        walls.name,
+        device_ns,
+        device,
+        &args,
+    );
+    write_flow(shim, id, (thread, start_ns), (track, device_ns));
+}
+
+fn host_span(walls: &Walls<'_>, start_ns: u64, args: &Args) {
+    let wall_ns = i64::try_from(walls.host_wall_ns).unwrap_or(i64::MAX);
     duration(
         Level::Kernel,
         "kernel",
         walls.name,
-        host_ns,
+        wall_ns,
         Some(start_ns),
-        &host_args,
+        args,
     );
-    let group = walls.device.and_then(|device| i32::try_from(device).ok());
-    let track = group.and_then(|physical| DeviceGroup::new(physical, false).track("reported"));
-    if let (Some(track), Some(slack)) = (track, slack) {
-        let args = args.with("uncertainty_us", micros(slack / 2));
-        track.duration(
-            Level::Kernel,
-            "kernel",
-            walls.name,
-            start_ns + slack / 2,
-            device,
-            &args,
-        );
-    }
 }

@@ -125,3 +125,64 @@ pub(crate) fn beside_a_profiler() {
     println!("launched 30");
     end(session);
 }
+
+/// Times two launches as one, each of which is timed too.
+pub(crate) fn nested(count: u64) {
+    let session = Session::open(1);
+    for index in 0..count {
+        session.launch_in(index);
+        std::thread::sleep(Duration::from_micros(300));
+    }
+    println!("nested {count}");
+    end(session);
+}
+
+/// Two threads launch into one stream.
+pub(crate) fn shared(count: u64) {
+    let session = Session::open(1);
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let session = &session;
+            scope.spawn(move || {
+                session.enter();
+                for index in 0..count {
+                    session.launch("matmul", 0, thread * count + index, &[]);
+                    if index % 100 == 99 {
+                        session.synchronize();
+                    }
+                }
+            });
+        }
+    });
+    println!("shared {count}");
+    end(session);
+}
+
+/// Two threads launch on a device each; the second one's captures a graph meanwhile.
+pub(crate) fn two_devices(count: u64) {
+    let ready = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        scope.spawn(|| on_device(0, count, &ready));
+        scope.spawn(|| on_device(1, count, &ready));
+    });
+    println!("launched {count} on each");
+}
+
+fn on_device(device: i32, count: u64, ready: &std::sync::Barrier) {
+    let session = Session::on(device, 1);
+    ready.wait();
+    for index in 0..count {
+        if device == 1 && index == count / 2 {
+            let graph = session.capture(0, || {
+                session.launch("add", 0, index, &[]);
+                std::thread::sleep(Duration::from_millis(20));
+            });
+            session.replay(graph, 0);
+        }
+        session.launch("matmul", 0, index, &[]);
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    session.synchronize();
+    serving_shim::flush(Duration::from_secs(5));
+    ready.wait();
+}
