@@ -1,4 +1,4 @@
-//! What surrounds every call: no panic and no changed `errno` reaches the host.
+//! What surrounds every call: no panic and no changed `errno` reaches the host, and its thread is not cancelled in it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -24,9 +24,37 @@ fn place() -> *mut libc::c_int {
     unsafe { libc::__errno_location() }
 }
 
+/// Keeps the thread from being cancelled until it is dropped: recording comes to cancellation points, and nothing may unwind from there. Where cancellation is
+/// asked for meanwhile, it takes effect at the caller's next one.
+struct Uncancelled(libc::c_int);
+
+impl Uncancelled {
+    fn keep() -> Uncancelled {
+        const DISABLE: libc::c_int = 1; // glibc's PTHREAD_CANCEL_DISABLE
+        let mut before = 0;
+        // SAFETY: a state that the C library knows, and room for the one before.
+        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+        Uncancelled(before)
+    }
+}
+
+impl Drop for Uncancelled {
+    fn drop(&mut self) {
+        let mut ours = 0;
+        // SAFETY: the state that the C library gave, and room for our own.
+        unsafe { pthread_setcancelstate(self.0, &raw mut ours) };
+    }
+}
+
+unsafe extern "C" {
+    // Not in the `libc` crate. A thread whose type is asynchronous may call nothing of ours, so that this never unwinds.
+    fn pthread_setcancelstate(state: libc::c_int, before: *mut libc::c_int) -> libc::c_int;
+}
+
 /// Runs `record`; a panic of it gives `fallback`.
 #[inline(always)]
 pub(crate) fn guarded<R>(fallback: R, record: impl FnOnce() -> R) -> R {
+    let _uncancelled = Uncancelled::keep();
     let _errno = Errno::keep();
     // Nothing of ours is half-changed by a panic: what a call changes lies in the recorder, which ends its events by guards.
     catch_unwind(AssertUnwindSafe(record)).unwrap_or(fallback)

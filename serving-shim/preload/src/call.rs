@@ -16,6 +16,25 @@ pub(crate) struct Call<F> {
     pub(crate) missing: i32,
 }
 
+/// What our own work made before a call and ends after it. Where the call unwinds instead, letting go of it is our own work too.
+struct Kept<T>(Option<T>);
+
+impl<T> Kept<T> {
+    fn end(mut self, how: impl FnOnce(T)) {
+        if let Some(kept) = self.0.take() {
+            unnoticed(|| how(kept));
+        }
+    }
+}
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        if let Some(kept) = self.0.take() {
+            unnoticed(|| drop(kept));
+        }
+    }
+}
+
 /// Whether a call is to be recorded. The first look starts the recorder, which the host must not notice.
 fn is_recorded() -> bool {
     thread::is_outermost() && unnoticed(|| real::is_first_copy() && observe::active()) == Some(true)
@@ -52,11 +71,9 @@ fn recorded_launch<'a>(
         return real();
     }
     let _inside = thread::Inside::new();
-    let launch = unnoticed(|| observe::launch(api, &what(), name)).flatten();
+    let launch = Kept(unnoticed(|| observe::launch(api, &what(), name)).flatten());
     let result = real();
-    if let Some(launch) = launch {
-        unnoticed(|| launch.end(result));
-    }
+    launch.end(|launch| launch.end(result));
     result
 }
 
@@ -81,11 +98,9 @@ fn recorded_wait(
         return real();
     }
     let _inside = thread::Inside::new();
-    let span = unnoticed(|| observe::wait(api, &what()));
+    let span = Kept(unnoticed(|| observe::wait(api, &what())));
     let result = real();
-    if let Some(span) = span {
-        unnoticed(|| observe::waited(span, result));
-    }
+    span.end(|span| observe::waited(span, result));
     result
 }
 

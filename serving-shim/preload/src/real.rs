@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use crate::thread::Errno;
+use crate::thread::{Errno, Uncancelled};
 
 mod objects;
 
@@ -110,6 +110,7 @@ impl Symbol {
     #[cold]
     #[inline(never)]
     fn look(&self) -> Option<NonNull<c_void>> {
+        let _uncancelled = Uncancelled::keep(); // the linker is not made to be unwound, nor are constructors
         let _errno = Errno::keep();
         let loaded = objects::loaded_so_far() + 1;
         if self.missing_at.load(Ordering::Relaxed) == loaded {

@@ -71,6 +71,35 @@ impl Drop for Errno {
     }
 }
 
+/// Keeps the thread from being cancelled until it is dropped. Our own work comes to cancellation points that the host's call does not have, and no unwinding may begin there: where
+/// cancellation is asked for meanwhile, it takes effect at the host's next one.
+#[derive(Debug)]
+pub(crate) struct Uncancelled(c_int);
+
+impl Uncancelled {
+    /// Remembers whether the thread may be cancelled, and forbids it.
+    pub(crate) fn keep() -> Uncancelled {
+        const DISABLE: c_int = 1; // glibc's PTHREAD_CANCEL_DISABLE
+        let mut before = 0;
+        // SAFETY: a state that the C library knows, and room for the one before.
+        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+        Uncancelled(before)
+    }
+}
+
+impl Drop for Uncancelled {
+    fn drop(&mut self) {
+        let mut ours = 0;
+        // SAFETY: the state that the C library gave, and room for our own.
+        unsafe { pthread_setcancelstate(self.0, &raw mut ours) };
+    }
+}
+
+unsafe extern "C-unwind" {
+    // Not in the `libc` crate. Unwinds when it permits the cancellation of a thread whose type is asynchronous.
+    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+}
+
 fn errno() -> *mut c_int {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::__errno_location() }
@@ -78,6 +107,7 @@ fn errno() -> *mut c_int {
 
 /// Runs a piece of our own work so that the host notices nothing of it; `None` if it panicked, and then nothing is recorded any more.
 pub(crate) fn unnoticed<R>(work: impl FnOnce() -> R) -> Option<R> {
+    let _uncancelled = Uncancelled::keep(); // around the others: to permit cancellation again is the last thing done
     let _errno = Errno::keep();
     silence_panics();
     let before = OURS.replace(true);

@@ -247,3 +247,17 @@ fn what_was_recorded_outlives_a_kill() {
         (&json!("B"), &json!("B"))
     );
 }
+
+#[test]
+fn a_thread_that_is_to_be_cancelled_is_so_in_none_of_our_calls() {
+    if !has(
+        "cc",
+        "a_thread_that_is_to_be_cancelled_is_so_in_none_of_our_calls",
+    ) {
+        return;
+    }
+    let trace = Stage::recorded("cancelled.c");
+    for name in ["span", "async", "instant"] {
+        assert_eq!(trace.named(name).len(), 2, "{name}");
+    }
+}

@@ -1,4 +1,4 @@
-//! What unwinds out of the vendor's library, exceptions and cancelled threads, passes through ours.
+//! What leaves the vendor's library otherwise than by returning passes through ours.
 
 use crate::ground::{Ground, end};
 
@@ -17,4 +17,20 @@ fn exceptions_and_cancellation_pass_through_and_recording_goes_on() {
     let trace = ground.trace();
     assert_eq!(trace.count("aclrtLaunchKernel"), 4, "also those that threw");
     assert_eq!(trace.count("aclrtSynchronizeStream"), 1);
+}
+
+#[test]
+fn a_thread_that_is_to_be_cancelled_is_so_in_none_of_our_work() {
+    let ground = Ground::new();
+    let library = ["-shared", "-fPIC", "-Wl,-soname,libascendcl.so"];
+    ground.compile("c++", "libascendcl.so", &["throwing.cc"], &library);
+    ground.compile("c++", "pending", &["pending.cc"], &["-l:libascendcl.so"]);
+    let plain = end(&mut ground.command(ground.path("pending")));
+    let expected = "launched 3, caught 3, cancelled 1\nlaunched 6, caught 6, cancelled 1\n";
+    assert_eq!((plain.code, plain.stdout.as_str()), (42, expected));
+    assert_eq!(end(&mut ground.preloaded(ground.path("pending"))), plain);
+    assert_eq!(end(&mut ground.recorded(ground.path("pending"))), plain);
+    let trace = ground.trace();
+    assert_eq!(trace.count("aclrtLaunchKernel"), 12);
+    assert_eq!(trace.count("marked"), 2);
 }
