@@ -39,14 +39,36 @@ pub(super) fn keep_loaded(function: NonNull<c_void>) {
     unsafe { libc::dlopen(info.dli_fname, flags) };
 }
 
-/// The first definition of a name in any loaded library, other than ours: for one that comes from a library of another soname, loaded locally.
+/// The first definition of a name in a library that was loaded after this one: for one that comes from a library of another soname, loaded locally. One that lies before ours is an
+/// interposer, which would call us again.
 pub(super) fn find_anywhere(name: &CStr) -> Option<NonNull<c_void>> {
-    let ours = file_name(here()?.dli_fname);
-    let mut paths = loaded();
-    paths.retain(|path| !path.is_empty() && file_name(path.as_ptr()) != ours);
-    paths
+    let behind = behind_ours()?;
+    // A library's dependencies are searched with it, and they may lie before ours.
+    let is_behind = |found: &NonNull<c_void>| {
+        path_of(found.as_ptr()).is_some_and(|path| behind.iter().any(|one| one.as_c_str() == path))
+    };
+    behind
         .iter()
-        .find_map(|path| defined_in(path, libc::RTLD_NOLOAD, name))
+        .filter_map(|path| defined_in(path, libc::RTLD_NOLOAD, name))
+        .find(is_behind)
+}
+
+/// The paths of the objects behind this library in the order in which names are searched; copies of ours are left out.
+fn behind_ours() -> Option<Vec<CString>> {
+    let own = path_of((&raw const HERE).cast_mut().cast())?;
+    let ours = file_name(own.as_ptr());
+    let mut paths = loaded();
+    // A program itself is not found by its path, and is the first of all.
+    let at = paths.iter().position(|path| path.as_c_str() == own);
+    paths.drain(..=at.unwrap_or(0).min(paths.len().saturating_sub(1)));
+    paths.retain(|path| !path.is_empty() && file_name(path.as_ptr()) != ours);
+    Some(paths)
+}
+
+fn path_of<'a>(address: *mut c_void) -> Option<&'a CStr> {
+    let path = object_of(address)?.dli_fname;
+    // SAFETY: a name that dladdr gave lives as long as its object: this library, or one that was just opened.
+    (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) })
 }
 
 /// Whether no other copy of this library was loaded before: where two are preloaded, or a wheel brings one along, only the first one records.

@@ -102,3 +102,24 @@ fn of_two_copies_of_ours_the_first_one_records() {
         std::fs::remove_dir_all(ground.run()).unwrap();
     }
 }
+
+#[test]
+fn an_interposer_before_or_behind_ours_is_no_real_function() {
+    let ground = Ground::new();
+    ground.library("libinterposer.so", "interposer.c", &[] as &[&str]);
+    // Behind ours, without the function, and bringing along an interposer that lies before.
+    let client = ["-Wl,--no-as-needed", "-l:libinterposer.so"];
+    ground.library("libclient.so", "fake_answer.c", &client);
+    let program = ["-Wl,--no-as-needed", "-l:libclient.so"];
+    ground.program("missing", &["missing.c"], &program);
+    let mut command = ground.recorded(ground.path("missing"));
+    let preloads = [ground.path("libinterposer.so"), preload()];
+    let preloads = preloads.map(|library| library.display().to_string());
+    let ended = end(command.env("LD_PRELOAD", preloads.join(":")));
+    let launch = "interposer before 1\ninterposer after 200001\naclrtLaunchKernel 200001\n";
+    let wait = "interposer waits\naclrtSynchronizeDevice 200001\n";
+    assert_eq!(ended.code, 42, "{ended:?}");
+    for (expected, times) in [(launch, 2), (wait, 2)] {
+        assert_eq!(ended.stdout.matches(expected).count(), times, "{ended:?}");
+    }
+}
