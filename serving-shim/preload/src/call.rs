@@ -40,9 +40,10 @@ fn is_recorded() -> bool {
     thread::is_outermost() && unnoticed(|| real::is_first_copy() && observe::active()) == Some(true)
 }
 
-/// Whether somebody is to be told of what happens to a stream, graph or device, recorded or not: what is known of it must stay true for when recording is switched on.
+/// Whether somebody is to be told of what happens to a stream, graph or device, recorded or not: what is known of it must stay true for when recording is switched on, and
+/// for the launches that are resolved after a failure of ours.
 fn is_told() -> bool {
-    thread::is_whole() && unnoticed(real::is_first_copy) == Some(true)
+    thread::is_outside() && unnoticed(real::is_first_copy) == Some(true)
 }
 
 /// Work given to a device. A call that is refused is often tried again: it counts as failed, and its span has the error.

@@ -139,9 +139,18 @@ fn silence_panics() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::{Call, tell_after, tell_before};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    /// The tests that look at `BROKEN`, one at a time.
+    fn one_at_a_time() -> MutexGuard<'static, ()> {
+        static TURN: Mutex<()> = Mutex::new(());
+        TURN.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     #[test]
     fn a_panic_ends_in_none_and_ends_recording() {
+        let _turn = one_at_a_time();
         assert!(is_outermost());
         assert_eq!(unnoticed(|| 7), Some(7));
         assert!(is_outermost());
@@ -149,6 +158,22 @@ mod tests {
         assert_eq!(panicked, None::<()>);
         assert!(is_outside() && !is_outermost());
         BROKEN.store(false, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn after_a_panic_it_is_still_told_what_is_gone() {
+        let _turn = one_at_a_time();
+        let _ = unnoticed(|| panic!("on purpose"));
+        let mut told = 0;
+        let call = || Call {
+            name: "any",
+            real: Some(|| 0),
+            missing: 1,
+        };
+        tell_before(call(), || told += 1);
+        tell_after(call(), || told += 1);
+        BROKEN.store(false, Ordering::Relaxed);
+        assert_eq!(told, 2);
     }
 
     #[test]
@@ -167,6 +192,7 @@ mod tests {
 
     #[test]
     fn inner_calls_are_a_part_of_the_outer_one_also_when_it_unwinds() {
+        let _turn = one_at_a_time();
         {
             let _inside = Inside::new();
             assert!(!is_outermost() && is_outside());
