@@ -147,20 +147,26 @@ fn find(name: &CStr, family: &Family) -> Option<NonNull<c_void>> {
         .or_else(loaded_now)
 }
 
-/// Loads a library that nobody has loaded, as the host would have when it came to call it.
+/// Loads a library that nobody has loaded, as the host would have when it came to call it. It stays loaded also where it lacks this function, since the host may call its others.
 fn load(library: &Library, name: &CStr) -> Option<NonNull<c_void>> {
-    let found = defined_in(library.soname, 0, name);
-    library
-        .unavailable
-        .store(found.is_none(), Ordering::Relaxed);
-    found
+    match open(library.soname, 0) {
+        Some(opened) => symbol(opened.as_ptr(), name),
+        None => {
+            library.unavailable.store(true, Ordering::Relaxed);
+            None
+        }
+    }
+}
+
+/// Opens a library, or finds it among those that are loaded.
+fn open(library: &CStr, more: c_int) -> Option<NonNull<c_void>> {
+    // SAFETY: a C string. Without RTLD_NOLOAD this runs the library's constructors, as the host's own use of it would.
+    NonNull::new(unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | more) })
 }
 
 /// A name's definition in a library (or one that it depends on), which then stays loaded.
 fn defined_in(library: &CStr, more: c_int, name: &CStr) -> Option<NonNull<c_void>> {
-    // SAFETY: a C string. Without RTLD_NOLOAD this runs the library's constructors, as the host's own use of it would.
-    let library = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | more) };
-    let library = NonNull::new(library)?;
+    let library = open(library, more)?;
     let found = symbol(library.as_ptr(), name);
     if found.is_none() {
         // SAFETY: opened above, and nothing of it is used.

@@ -113,3 +113,18 @@ fn a_library_that_nobody_has_loaded_is_loaded_by_the_first_call() {
     assert_eq!(ended.stdout.matches(" 0\n").count(), 12, "{ended:?}");
     assert_eq!(ended.code, 42);
 }
+
+#[test]
+fn a_library_that_lacks_the_first_function_called_still_has_the_others() {
+    let ground = ground();
+    std::fs::create_dir(ground.path("old")).unwrap();
+    ground.library("old/libascendcl.so", "older_acl.c", &[] as &[&str]);
+    let mut command = ground.recorded(ground.path("missing"));
+    let ended = end(command.env("LD_LIBRARY_PATH", ground.path("old")));
+    let expected = NOTHING.replace("Device 200001", "Device 0");
+    assert!(
+        ended.stdout.starts_with(&format!("{expected}{expected}")),
+        "{ended:?}"
+    );
+    assert_eq!(ground.trace().count("aclrtSynchronizeDevice"), 2);
+}
