@@ -35,9 +35,10 @@ impl<T> Drop for Kept<T> {
     }
 }
 
-/// Whether a call is to be recorded. The first look starts the recorder, which the host must not notice.
-fn is_recorded() -> bool {
-    thread::is_outermost() && unnoticed(|| real::is_first_copy() && observe::active()) == Some(true)
+/// Whether the call whose frame is at this address is to be recorded. The first look starts the recorder, which the host must not notice.
+fn is_recorded(frame: usize) -> bool {
+    thread::is_outermost(frame)
+        && unnoticed(|| real::is_first_copy() && observe::active()) == Some(true)
 }
 
 /// Whether somebody is to be told of what happens to a stream, graph or device, recorded or not: what is known of it must stay true for when recording is switched on, and
@@ -56,7 +57,7 @@ pub(crate) fn launch<'a>(
     match call.real {
         None => call.missing,
         Some(real) if !observe::may_be_active() => real(),
-        Some(real) => recorded_launch(call.name, real, what, name),
+        Some(real) => recorded_launch(call.name, thread::frame(), real, what, name),
     }
 }
 
@@ -64,11 +65,12 @@ pub(crate) fn launch<'a>(
 #[inline(never)]
 fn recorded_launch<'a>(
     api: &'static str,
+    frame: usize,
     real: impl FnOnce() -> i32,
     what: impl FnOnce() -> Seen,
     name: impl FnOnce() -> Name<'a>,
 ) -> i32 {
-    if !is_recorded() {
+    if !is_recorded(frame) {
         return real();
     }
     let _inside = thread::Inside::new();
@@ -84,7 +86,7 @@ pub(crate) fn wait(call: Call<impl FnOnce() -> i32>, what: impl FnOnce() -> Wait
     match call.real {
         None => call.missing,
         Some(real) if !observe::may_be_active() => real(),
-        Some(real) => recorded_wait(call.name, real, what),
+        Some(real) => recorded_wait(call.name, thread::frame(), real, what),
     }
 }
 
@@ -92,10 +94,11 @@ pub(crate) fn wait(call: Call<impl FnOnce() -> i32>, what: impl FnOnce() -> Wait
 #[inline(never)]
 fn recorded_wait(
     api: &'static str,
+    frame: usize,
     real: impl FnOnce() -> i32,
     what: impl FnOnce() -> Wait,
 ) -> i32 {
-    if !is_recorded() {
+    if !is_recorded(frame) {
         return real();
     }
     let _inside = thread::Inside::new();

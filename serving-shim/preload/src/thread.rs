@@ -9,8 +9,8 @@ thread_local! {
     // Without destructors: nothing is registered or allocated when a thread first calls, or calls again while it ends.
     /// In our own code: a vendor function that it calls is the host's business in no way.
     static OURS: Cell<bool> = const { Cell::new(false) };
-    /// How many recorded calls surround this one.
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// Where on the stack the frame of the recorded call ends that surrounds this one; 0 for none.
+    static OUTERMOST: Cell<usize> = const { Cell::new(0) };
 }
 
 /// A panic of ours has ended recording here: its state is not to be trusted any more.
@@ -22,10 +22,21 @@ pub(crate) fn is_outside() -> bool {
     !OURS.get()
 }
 
-/// Whether the call is not a part of one that is being recorded, and nothing of ours has failed.
+/// Whether the call whose frame is at this address is not a part of one that is being recorded, and nothing of ours has failed.
+///
+/// A program may leave a call by `siglongjmp`, and then nothing says that it has ended; but what is inside a call lies below it on the stack.
 #[inline(always)]
-pub(crate) fn is_outermost() -> bool {
-    DEPTH.get() == 0 && is_whole()
+pub(crate) fn is_outermost(frame: usize) -> bool {
+    const NEAR_BYTES: usize = 64; // a call at the very end of the frame shares these with `Inside::new`
+    let outermost = OUTERMOST.get();
+    (outermost == 0 || frame > outermost.saturating_add(NEAR_BYTES)) && is_whole()
+}
+
+/// An address in the frame of the function that asks.
+#[inline(always)]
+pub(crate) fn frame() -> usize {
+    let here = 0u8;
+    (&raw const here).addr()
 }
 
 /// Whether the call comes from outside and nothing of ours has failed.
@@ -39,16 +50,17 @@ pub(crate) fn is_whole() -> bool {
 pub(crate) struct Inside(());
 
 impl Inside {
-    /// Enters the call.
+    /// Enters the outermost call. A function of its own, so that its frame lies just below the caller's.
+    #[inline(never)]
     pub(crate) fn new() -> Inside {
-        DEPTH.set(DEPTH.get().saturating_add(1));
+        OUTERMOST.set(frame());
         Inside(())
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        DEPTH.set(DEPTH.get().saturating_sub(1));
+        OUTERMOST.set(0);
     }
 }
 
@@ -151,12 +163,12 @@ mod tests {
     #[test]
     fn a_panic_ends_in_none_and_ends_recording() {
         let _turn = one_at_a_time();
-        assert!(is_outermost());
+        assert!(is_outermost(1));
         assert_eq!(unnoticed(|| 7), Some(7));
-        assert!(is_outermost());
+        assert!(is_outermost(1));
         let panicked = unnoticed(|| panic!("on purpose"));
         assert_eq!(panicked, None::<()>);
-        assert!(is_outside() && !is_outermost());
+        assert!(is_outside() && !is_outermost(1));
         BROKEN.store(false, Ordering::Relaxed);
     }
 
@@ -195,13 +207,24 @@ mod tests {
         let _turn = one_at_a_time();
         {
             let _inside = Inside::new();
-            assert!(!is_outermost() && is_outside());
+            let below = OUTERMOST.get();
+            assert!(!is_outermost(below) && !is_outermost(below - 1000) && is_outside());
         }
-        assert!(is_outermost());
+        assert!(is_outermost(1));
         let unwound = panic::catch_unwind(|| {
             let _inside = Inside::new();
             panic::resume_unwind(Box::new(()));
         });
-        assert!(unwound.is_err() && is_outermost());
+        assert!(unwound.is_err() && is_outermost(1));
+    }
+
+    #[test]
+    fn a_call_that_was_left_by_a_jump_surrounds_nothing_above_it() {
+        let _turn = one_at_a_time();
+        let left = 0x2000;
+        OUTERMOST.set(left);
+        assert!(!is_outermost(left - 0x100) && is_outermost(left + 0x100));
+        drop(Inside::new());
+        assert!(is_outermost(left - 0x100));
     }
 }

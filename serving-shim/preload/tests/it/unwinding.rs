@@ -34,3 +34,25 @@ fn a_thread_that_is_to_be_cancelled_is_so_in_none_of_our_work() {
     assert_eq!(trace.count("aclrtLaunchKernel"), 12);
     assert_eq!(trace.count("marked"), 2);
 }
+
+#[test]
+fn after_a_jump_out_of_a_call_later_calls_are_recorded() {
+    let ground = Ground::new();
+    ground.library("libascendcl.so", "jumping_acl.c", &[] as &[&str]);
+    ground.program("jumping", &["jumping.c"], &["-l:libascendcl.so"]);
+    let plain = end(&mut ground.command(ground.path("jumping")));
+    let gave_up = "gave up\n".repeat(3);
+    assert_eq!(
+        (plain.code, plain.stdout.as_str()),
+        (42, format!("{gave_up}waited 0\nwaited 0\n").as_str())
+    );
+    assert_eq!(end(&mut ground.recorded(ground.path("jumping"))), plain);
+    let trace = ground.trace();
+    assert_eq!(
+        trace.count("aclrtSynchronizeDevice"),
+        3,
+        "{:?}",
+        trace.counts()
+    );
+    assert_eq!(trace.count("aclrtSynchronizeStream"), 2);
+}
