@@ -10,6 +10,7 @@ use crate::config::Level;
 use crate::format::LANE_BASE;
 use crate::format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
 use crate::line::{Place, line};
+use crate::loss::Cause;
 use crate::names::lane_name_line;
 use crate::process::{self, Process};
 use crate::seat;
@@ -71,6 +72,16 @@ impl AsyncSpan {
             })
         });
         AsyncSpan(opened.flatten().map(Box::new))
+    }
+
+    /// Ends it without recording it: what its end would tell never was. Counted as lost for this cause.
+    fn abandon(mut self, cause: Cause) {
+        if let Some(open) = self.0.take()
+            && open.process.alive.load(Ordering::Relaxed) != 0
+        {
+            open.abandon();
+            open.process.lost.count(cause);
+        }
     }
 
     /// Adds an argument; it may still be added just before the span ends.
@@ -143,6 +154,15 @@ impl Open {
         // Below a signal handler there is no line, but the lane is free all the same. After the end of recording the span is told as unfinished.
         if written.is_none() && !process::is_closed() {
             self.leave(entry);
+        }
+    }
+
+    /// Gives the lane back of a span that is not recorded after all.
+    fn abandon(&self) {
+        let entry = self.process.ring.lane_entry(self.lane);
+        let left = seat::with(|_, _| self.leave(entry));
+        if left.is_none() && !process::is_closed() {
+            self.leave(entry); // as when it is closed
         }
     }
 

@@ -24,14 +24,15 @@ pub struct AsyncSpanId(u64);
 pub(crate) struct Held(Mutex<BTreeMap<u64, AsyncSpan>>);
 
 impl Held {
-    fn add(&self, span: AsyncSpan) -> Result<u64, Cause> {
+    /// Keeps a span under a new id; gives it back if there is no room.
+    fn add(&self, span: AsyncSpan) -> Result<u64, (AsyncSpan, Cause)> {
         // Goes on in the child of a fork, so that its ids are none of its parent's.
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let Some(mut open) = wait::lock(&self.0) else {
-            return Err(Cause::Busy);
+            return Err((span, Cause::Busy));
         };
         if open.len() >= MAX_OPEN {
-            return Err(Cause::TooManyOpen);
+            return Err((span, Cause::TooManyOpen));
         }
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         open.insert(id, span);
@@ -53,11 +54,10 @@ impl AsyncSpanId {
         let Some(open) = &span.0 else {
             return AsyncSpanId::NONE;
         };
-        let process = open.process;
-        match process.held_async.add(span) {
+        match open.process.held_async.add(span) {
             Ok(id) => AsyncSpanId(id),
-            Err(cause) => {
-                process.lost.count(cause);
+            Err((span, cause)) => {
+                span.abandon(cause);
                 AsyncSpanId::NONE
             }
         }
@@ -103,6 +103,16 @@ impl AsyncSpanId {
             && let Some(process) = process::existing()
         {
             drop(process.held_async.take(self.0)); // after the lock: ending writes
+        }
+    }
+
+    /// Takes the span back that its caller has no room to remember: it is not recorded, and counted as lost.
+    pub fn abandon(self) {
+        if self.is_some()
+            && let Some(process) = process::existing()
+            && let Some(span) = process.held_async.take(self.0)
+        {
+            span.abandon(Cause::TooManyOpen);
         }
     }
 }

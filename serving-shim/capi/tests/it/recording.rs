@@ -261,3 +261,18 @@ fn a_thread_that_is_to_be_cancelled_is_so_in_none_of_our_calls() {
         assert_eq!(trace.named(name).len(), 2, "{name}");
     }
 }
+
+#[test]
+fn async_spans_beyond_the_bound_are_counted_and_not_recorded() {
+    if !has(
+        "cc",
+        "async_spans_beyond_the_bound_are_counted_and_not_recorded",
+    ) {
+        return;
+    }
+    let trace = Stage::recorded("many.c");
+    assert_eq!((trace.output.trim(), trace.report.lost_events), ("10", 10));
+    let spans = trace.named("many");
+    let ended = spans.iter().filter(|span| span["ph"] == "X").count();
+    assert_eq!(ended, 1, "none of a length that it had not");
+}

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use sa_recorder::AsyncSpanId;
 
-/// Most of the vendor's ranges that are open at once; more are not recorded.
+/// Most of the vendor's ranges that are open at once; more are not recorded, and counted.
 const PLACES: usize = 4096;
 /// How far from its own place an id may lie.
 const REACH: usize = 64;
@@ -56,7 +56,7 @@ impl Ranges {
                 place.span.store(span.number(), Ordering::Release);
                 self.open.fetch_add(1, Ordering::Relaxed);
             }
-            None => span.end(),
+            None => span.abandon(), // to end it here would record a length that it had not
         }
         given
     }

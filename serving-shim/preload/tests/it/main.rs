@@ -1,6 +1,7 @@
 //! The preload library in real processes: C programs against a vendor library made for these tests, with the preload and without it.
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
+mod annotations;
 mod exports;
 mod forms;
 mod ground;
