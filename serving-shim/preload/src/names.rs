@@ -21,10 +21,12 @@ static HANDLES: Table = Table::new();
 static STUBS: Table = Table::new();
 
 /// What a launch is called.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) enum Name<'a> {
     /// A kernel that is known.
     Kernel(&'static KernelName),
+    /// A kernel that was just asked for.
+    Asked(KernelName),
     /// What the host calls it.
     Text(&'a CStr),
     /// Nobody said.
@@ -36,7 +38,7 @@ pub(crate) fn of_handle(func: aclrtFuncHandle) -> Name<'static> {
     match HANDLES.get(func.addr()) {
         Some(Entry::Named(name)) => Name::Kernel(name),
         Some(Entry::Nameless) => Name::Unknown,
-        None if func.is_null() => Name::Unknown,
+        None if func.is_null() || HANDLES.refuses(func.addr()) => Name::Unknown,
         None => ask(func),
     }
 }
@@ -145,5 +147,6 @@ fn ask(func: aclrtFuncHandle) -> Name<'static> {
         return Name::Unknown;
     }
     HANDLES.set(func.addr(), name);
-    of(HANDLES.get(func.addr()))
+    // Not what the table has now: it may have had no room for it.
+    Name::Asked(KernelName::new(name.to_string_lossy().into_owned()))
 }

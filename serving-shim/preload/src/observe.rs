@@ -11,6 +11,7 @@ pub(crate) use serving_shim::hooks::{
 };
 pub(crate) use serving_shim::{Kind, Launch};
 
+use crate::kernel_name::KernelName;
 use crate::names::Name;
 
 /// Whether launches may be recorded: one load, and true before anybody has looked.
@@ -46,13 +47,18 @@ pub(crate) fn launch<'a>(
     name: impl FnOnce() -> Name<'a>,
 ) -> Option<Launch> {
     serving_shim::hooks::launch(seen, || match name() {
-        Name::Kernel(name) => serving_shim::Name {
-            shown: name.shown().to_owned(),
-            raw: (name.shown() != name.raw).then(|| name.raw.clone()),
-        },
+        Name::Kernel(name) => kernel(name),
+        Name::Asked(name) => kernel(&name),
         Name::Text(text) => text.to_string_lossy().as_ref().into(),
         Name::Unknown => api.into(),
     })
+}
+
+fn kernel(name: &KernelName) -> serving_shim::Name {
+    serving_shim::Name {
+        shown: name.shown().to_owned(),
+        raw: (name.shown() != name.raw).then(|| name.raw.clone()),
+    }
 }
 
 /// What the host waits for.

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::kernel_name::KernelName;
 
@@ -35,6 +35,8 @@ struct Place {
 pub(super) struct Table {
     places: [Place; PLACES],
     made: AtomicU32,
+    /// A name was refused for want of room.
+    full: AtomicBool,
 }
 
 /// Stands for the name of those that have none.
@@ -51,6 +53,7 @@ impl Table {
                 }
             }; PLACES],
             made: AtomicU32::new(0),
+            full: AtomicBool::new(false),
         }
     }
 
@@ -73,10 +76,12 @@ impl Table {
             return;
         }
         let Some(place) = self.take(address) else {
+            self.full.store(true, Ordering::Relaxed);
             return;
         };
         if self.made.fetch_add(1, Ordering::Relaxed) >= MAX_NAMES {
             self.made.store(MAX_NAMES, Ordering::Relaxed);
+            self.full.store(true, Ordering::Relaxed);
             place.name.store(ptr::null_mut(), Ordering::Release); // rather none than a wrong one
             return;
         }
@@ -85,11 +90,20 @@ impl Table {
         place.name.store(name, Ordering::Release);
     }
 
+    /// Whether there is no room for the name of an address, so that nobody need look for it.
+    pub(super) fn refuses(&self, address: usize) -> bool {
+        self.full.load(Ordering::Relaxed)
+            && (self.made.load(Ordering::Relaxed) >= MAX_NAMES || !self.has_place(address))
+    }
+
     /// Remembers that an address has no name.
     pub(super) fn set_nameless(&self, address: usize) {
-        if let Some(place) = self.take(address) {
-            let nameless = ptr::from_ref(&NAMELESS).cast_mut();
-            place.name.store(nameless, Ordering::Release);
+        match self.take(address) {
+            Some(place) => {
+                let nameless = ptr::from_ref(&NAMELESS).cast_mut();
+                place.name.store(nameless, Ordering::Release);
+            }
+            None => self.full.store(true, Ordering::Relaxed),
         }
     }
 
@@ -112,6 +126,13 @@ impl Table {
             }
         }
         None
+    }
+
+    /// Whether an address has a place, or would find one.
+    fn has_place(&self, address: usize) -> bool {
+        let is_free = |taken: usize| taken == 0 || taken == address;
+        self.near(address)
+            .any(|place| is_free(place.address.load(Ordering::Relaxed)))
     }
 
     /// The place of an address, taken now if it has none yet and there is room.
@@ -182,6 +203,8 @@ mod tests {
         let named = (1..=2 * PLACES).filter(|address| name(&TABLE, address * 64).is_some());
         let named = named.count();
         assert!(named <= PLACES && named > PLACES / 2, "{named}");
+        let refused = (1..=2 * PLACES).filter(|address| TABLE.refuses(address * 64));
+        assert_eq!(refused.count(), 2 * PLACES - named, "exactly the others");
     }
 
     #[test]
@@ -190,8 +213,10 @@ mod tests {
         TABLE.made.store(MAX_NAMES - 1, Ordering::Relaxed);
         TABLE.set(0x10, c"last");
         assert_eq!(name(&TABLE, 0x10), Some("last"));
+        assert!(!TABLE.refuses(0x20));
         TABLE.set(0x10, c"another");
         TABLE.set(0x20, c"another");
+        assert!(TABLE.refuses(0x10) && TABLE.refuses(0x30));
         assert_eq!((name(&TABLE, 0x10), name(&TABLE, 0x20)), (None, None));
     }
 
