@@ -103,12 +103,17 @@ pub(crate) fn write_vectored(fd: RawFd, parts: &[&[u8]]) -> io::Result<usize> {
 
 /// The largest size a file of this process may have; a write beyond it would be answered with a deadly signal.
 pub(crate) fn file_size_limit() -> u64 {
+    limit(libc::RLIMIT_FSIZE)
+}
+
+/// A limit of this process; none if it cannot be read.
+pub(crate) fn limit(of: libc::__rlimit_resource_t) -> u64 {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
     // SAFETY: `limit` is a valid rlimit to fill.
-    let done = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
+    let done = unsafe { libc::getrlimit(of, &mut limit) };
     if done == 0 {
         limit.rlim_cur
     } else {

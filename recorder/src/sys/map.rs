@@ -124,6 +124,28 @@ impl Map {
     }
 }
 
+/// Address space that is left to the host where it is limited: an allocation that fails ends most programs, whoever took the last.
+const LEFT_BYTES: usize = 8 << 20;
+
+/// Whether the host has enough address space after a mapping of `bytes`.
+fn leaves_enough(bytes: usize) -> bool {
+    if super::fd::limit(libc::RLIMIT_AS) == libc::RLIM_INFINITY {
+        return true;
+    }
+    let (all, flags) = (
+        bytes.saturating_add(LEFT_BYTES),
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+    );
+    // SAFETY: the kernel chooses the place, and nothing can be read or written there.
+    let tried = unsafe { libc::mmap(ptr::null_mut(), all, libc::PROT_NONE, flags, -1, 0) };
+    if tried == libc::MAP_FAILED {
+        return false;
+    }
+    // SAFETY: exactly the mapping just made.
+    unsafe { libc::munmap(tried, all) };
+    true
+}
+
 fn map_at(
     at: *mut libc::c_void,
     bytes: usize,
@@ -131,6 +153,9 @@ fn map_at(
     fd: RawFd,
     offset: usize,
 ) -> io::Result<Map> {
+    if at.is_null() && !leaves_enough(bytes) {
+        return Err(Error::from_raw_os_error(libc::ENOMEM));
+    }
     let offset =
         libc::off_t::try_from(offset).map_err(|_| Error::from_raw_os_error(libc::EOVERFLOW))?;
     // SAFETY: either the kernel chooses the place, or (MAP_FIXED) it lies in a range we reserved.
