@@ -3,7 +3,7 @@
 use crate::counts::count;
 use crate::launch::{Description, Kind, Launch, Name};
 use crate::runtime::{Graph, Stream};
-use crate::shim::Shim;
+use crate::shim::{self, Shim};
 use sa_recorder::{Level, Recorder};
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -59,7 +59,12 @@ pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
 
 /// A stream is about to be captured.
 pub fn capture_begin(stream: *mut c_void) {
-    if let Some(shim) = Shim::existing() {
+    // Also one that begins before the first launch is recorded.
+    let recorded = active().then(Shim::get);
+    if let Some(shim) = recorded
+        .filter(|_| !Shim::is_forked())
+        .or_else(Shim::existing)
+    {
         shim.hooked.store(true, Ordering::Relaxed);
         let context = shim.runtime().context().ok();
         shim.gate.close_before(Stream(stream as usize), context);
@@ -115,14 +120,12 @@ pub fn before_finalize() {
 
 /// Another profiler was started.
 pub fn profiler_started(name: &str) {
-    Shim::get().pause(name);
+    shim::pause(name);
 }
 
 /// It was stopped.
 pub fn profiler_stopped(name: &str) {
-    if let Some(shim) = Shim::existing() {
-        shim.resume(name);
-    }
+    shim::resume(name);
 }
 
 /// The name that the runtime has for a kernel's function handle.

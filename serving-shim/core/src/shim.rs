@@ -1,5 +1,6 @@
 //! The process's own: which runtime times launches, its devices, the gate, what is paused.
 
+use crate::absent::Absent;
 use crate::ascend::AscendRuntime;
 use crate::config::{Choice, Config};
 use crate::counts::Counts;
@@ -33,12 +34,10 @@ pub(crate) struct Shim {
     runtime: &'static dyn DeviceRuntime,
     /// Whether there is a runtime to time with.
     present: bool,
-    devices: [OnceLock<Device>; MAX_DEVICES],
+    devices: Box<[OnceLock<Device>]>,
     pub(crate) gate: Gate,
     pub(crate) graphs: Graphs,
     pub(crate) counts: Counts,
-    /// Other profilers that have been started.
-    profilers: AtomicUsize,
     /// Whether captures are told by hooks, so that one that cannot be asked for is not missed.
     pub(crate) hooked: AtomicBool,
     ids: AtomicU64,
@@ -51,6 +50,11 @@ pub(crate) struct Shim {
 }
 
 static SHIM: OnceLock<Shim> = OnceLock::new();
+/// That of a child whose parent was making its own at the fork, and never ends doing so here.
+static CHILDS: OnceLock<Shim> = OnceLock::new();
+static HOOKED: AtomicBool = AtomicBool::new(false);
+/// Other profilers that have been started, whether launches are recorded yet or not.
+static PROFILERS: AtomicUsize = AtomicUsize::new(0);
 /// In the child of a fork the runtime, its threads and ours are gone.
 static FORKED: AtomicBool = AtomicBool::new(false);
 
@@ -81,11 +85,16 @@ impl Shim {
         if let Some(shim) = SHIM.get() {
             return shim;
         }
+        if Shim::is_forked() {
+            return CHILDS.get_or_init(|| Shim::with(&Absent, false, 1));
+        }
         let _ = Recorder::get().is_main(); // what is registered later runs earlier at the exit
+        if !HOOKED.swap(true, Ordering::Relaxed) {
+            host::run_after_fork(after_fork);
+        }
         let mut made = false;
         let shim = SHIM.get_or_init(|| {
             made = true;
-            host::run_after_fork(after_fork);
             Shim::of(&Config::from_lookup(|name| std::env::var_os(name)))
         });
         if made {
@@ -121,7 +130,7 @@ impl Shim {
         });
         match found {
             Some(runtime) => Shim::with(Box::leak(Box::new(runtime)), true, config.sample),
-            None => Shim::with(&crate::absent::Absent, false, config.sample),
+            None => Shim::with(&Absent, false, config.sample),
         }
     }
 
@@ -129,11 +138,10 @@ impl Shim {
         Shim {
             runtime,
             present,
-            devices: [const { OnceLock::new() }; MAX_DEVICES],
+            devices: (0..MAX_DEVICES).map(|_| OnceLock::new()).collect(),
             gate: Gate::default(),
             graphs: Graphs::default(),
             counts: Counts::default(),
-            profilers: AtomicUsize::new(0),
             hooked: AtomicBool::new(false),
             ids: AtomicU64::new(1),
             salt: host::random() << 40,
@@ -152,7 +160,7 @@ impl Shim {
         if !self.present || Shim::is_forked() {
             return Err(Refusal::NoDevice);
         }
-        if self.profilers.load(Ordering::Relaxed) > 0 {
+        if PROFILERS.load(Ordering::Relaxed) > 0 {
             return Err(Refusal::Paused);
         }
         Ok(self.runtime)
@@ -273,21 +281,21 @@ impl Shim {
             thread.counter(Level::Kernel, "launches", now_ns(), &series);
         }
     }
+}
 
-    /// Another profiler was started: while one is at work nothing of ours stands in the streams.
-    pub(crate) fn pause(&self, reason: &str) {
-        if self.profilers.fetch_add(1, Ordering::Relaxed) == 0 {
-            tell("device_timing_paused", &Args::new().with("by", reason));
-        }
+/// Another profiler was started: while one is at work nothing of ours stands in the streams.
+pub(crate) fn pause(by: &str) {
+    if PROFILERS.fetch_add(1, Ordering::Relaxed) == 0 && Shim::existing().is_some() {
+        tell("device_timing_paused", &Args::new().with("by", by));
     }
+}
 
-    /// It was stopped.
-    pub(crate) fn resume(&self, reason: &str) {
-        let one_less = |count: usize| count.checked_sub(1);
-        let order = Ordering::Relaxed;
-        if self.profilers.fetch_update(order, order, one_less) == Ok(1) {
-            tell("device_timing_resumed", &Args::new().with("by", reason));
-        }
+/// It was stopped.
+pub(crate) fn resume(by: &str) {
+    let one_less = |count: usize| count.checked_sub(1);
+    let order = Ordering::Relaxed;
+    if PROFILERS.fetch_update(order, order, one_less) == Ok(1) && Shim::existing().is_some() {
+        tell("device_timing_resumed", &Args::new().with("by", by));
     }
 }
 

@@ -233,8 +233,6 @@ fn of_eager_launches_one_in_so_many_is_recorded_and_the_others_are_counted() {
     assert_eq!(of("comm"), 15 * ROUNDS, "collectives always");
     let eager = 4 + 19 + 3 + 1; // of ACL and the rt level, operators, the copy
     let sampled = of("kernel") + of("memcpy") - ROUNDS; // aclrtMemcpy is a wait
-    assert!(
-        sampled > 0 && sampled <= eager * ROUNDS / 64 + 1,
-        "{counts:?}"
-    );
+    // The first one, and then by chance.
+    assert!((1..=eager * ROUNDS / 8).contains(&sampled), "{counts:?}");
 }
