@@ -44,7 +44,8 @@ fn compile(sources: &[PathBuf], built: &Path, linked: bool) {
         let libraries = libraries.parent().expect("a folder").display().to_string();
         compiler
             .arg(format!("-L{libraries}"))
-            .arg(format!("-Wl,-rpath,{libraries}"))
+            // Before LD_LIBRARY_PATH: a test runner may put a folder there with a library that an older build has left.
+            .arg(format!("-Wl,--disable-new-dtags,-rpath,{libraries}"))
             .args(["-l:libascendcl.so", "-lm"]);
     }
     let output = compiler.arg("-ldl").output();
