@@ -6,6 +6,7 @@ use crate::clock::now_ns;
 use crate::context::Context;
 use crate::device::{Device, LOOK, lock};
 use crate::handle::Handle;
+use crate::records::Records;
 use crate::runtime::runtime;
 use crate::stream::{Stream, nap};
 use crate::work::Work;
@@ -24,26 +25,15 @@ pub(crate) struct Event {
     changed: Condvar,
 }
 
-/// Records and waits count from 1. A new record leaves the old timestamp there until it completes.
 #[derive(Default)]
 struct State {
-    recorded: u64,
-    completed: u64,
-    ticks: u64,
-    /// When the host may see the completion.
-    visible_ns: u64,
+    records: Records,
     waits: u64,
     waited: u64,
     hardware_id: Option<u32>,
     /// Threads that wait for a change: waking nobody is a system call too.
     waiters: u32,
     captured: Weak<Capture>,
-}
-
-impl State {
-    fn is_complete(&self) -> bool {
-        self.completed == self.recorded && now_ns() >= self.visible_ns
-    }
 }
 
 impl Event {
@@ -81,13 +71,12 @@ impl Event {
         let record = {
             let mut state = lock(&self.state);
             state.captured = Weak::new();
-            state.recorded += 1;
-            state.recorded
+            state.records.add()
         };
         let event = Arc::clone(self);
         let submitted = stream.submit(Work::Record { event, record });
         if submitted.is_err() {
-            lock(&self.state).recorded -= 1;
+            lock(&self.state).records.take_back();
         }
         submitted
     }
@@ -130,7 +119,7 @@ impl Event {
         let record = {
             let mut state = lock(&self.state);
             state.waits += 1;
-            state.recorded
+            state.records.awaited()
         };
         let event = Arc::clone(self);
         stream.submit(Work::Wait { event, record })
@@ -140,8 +129,12 @@ impl Event {
     pub(crate) fn reset_in(self: &Arc<Self>, stream: &Arc<Stream>) -> Outcome {
         self.not_ex()?;
         self.not_captured()?;
+        let covers = match stream.capture() {
+            Some(_) => None,
+            None => Some(lock(&self.state).records.last()),
+        };
         let event = Arc::clone(self);
-        stream.submit(Work::Reset { event })
+        stream.submit(Work::Reset { event, covers })
     }
 
     pub(crate) fn not_ex(&self) -> Outcome {
@@ -164,7 +157,7 @@ impl Event {
     pub(crate) fn is_complete(&self) -> Outcome<bool> {
         self.not_captured()?;
         let state = lock(&self.state);
-        Ok(state.is_complete() && (self.ex || state.recorded > 0))
+        Ok(state.records.is_complete() && (self.ex || state.records.is_recorded()))
     }
 
     /// Whether no stream waits for it any more.
@@ -182,13 +175,13 @@ impl Event {
             return Err(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID);
         }
         let state = lock(&self.state);
-        if state.recorded == 0 {
+        if !state.records.is_recorded() {
             return Err(ACL_ERROR_RT_INTERNAL_ERROR);
         }
-        if !state.is_complete() {
+        if !state.records.is_complete() {
             return Err(ACL_ERROR_RT_EVENT_TIMESTAMP_INVALID);
         }
-        Ok(state.ticks)
+        Ok(state.records.ticks())
     }
 
     pub(crate) fn us(&self) -> Outcome<u64> {
@@ -210,29 +203,30 @@ impl Event {
         self.not_captured()?;
         let began_ns = now_ns();
         let mut state = lock(&self.state);
-        let wanted = state.recorded;
-        while state.completed < wanted || now_ns() < state.visible_ns {
+        let wanted = state.records.last();
+        loop {
+            let (there, unseen_ns) = (
+                state.records.has_completed(wanted),
+                state.records.unseen_ns(),
+            );
+            if there && unseen_ns == 0 {
+                return Ok(());
+            }
             self.device.check()?;
             let nap = nap(began_ns, timeout_ms).ok_or(ACL_ERROR_RT_EVENT_SYNC_TIMEOUT)?;
-            let unseen_ns = state.visible_ns.saturating_sub(now_ns());
-            let nap = if state.completed < wanted {
-                nap
-            } else {
+            let nap = if there {
                 nap.min(Duration::from_nanos(unseen_ns))
+            } else {
+                nap
             };
             state = self.wait(state, nap);
         }
-        Ok(())
     }
 
     /// The executor has come to a record.
     pub(crate) fn complete(&self, record: u64, ticks: u64, visible_ns: u64) {
         let mut state = lock(&self.state);
-        if record > state.completed {
-            state.completed = record;
-            state.ticks = ticks;
-            state.visible_ns = visible_ns;
-        }
+        state.records.complete(record, ticks, visible_ns);
         if state.waiters > 0 {
             self.changed.notify_all();
         }
@@ -247,16 +241,14 @@ impl Event {
     }
 
     /// The executor has come to a reset.
-    pub(crate) fn reset(&self) {
-        let mut state = lock(&self.state);
-        state.recorded = 0;
-        state.completed = 0;
+    pub(crate) fn reset(&self, covers: Option<u64>) {
+        lock(&self.state).records.reset(covers);
     }
 
     /// The executor has come to a wait.
     pub(crate) fn wait_on_device(&self, record: u64) {
         let mut state = lock(&self.state);
-        while state.completed < record && self.device.check().is_ok() {
+        while !state.records.has_completed(record) && self.device.check().is_ok() {
             state = self.wait(state, LOOK);
         }
         state.waited += 1;

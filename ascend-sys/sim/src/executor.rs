@@ -92,7 +92,7 @@ fn complete(stream: &Stream, work: &Work, end_ns: u64) {
             let visible_ns = end_ns + u64::from(late_us.max(0).cast_unsigned()) * 1000;
             event.complete(*record, stream.device.clock.ticks(end_ns), visible_ns);
         }
-        Work::Reset { event } => event.reset(),
+        Work::Reset { event, covers } => event.reset(*covers),
         _ => {}
     }
 }

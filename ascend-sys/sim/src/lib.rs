@@ -29,6 +29,7 @@ pub mod hide;
 mod kernel;
 mod listeners;
 mod memory;
+mod records;
 mod report;
 mod runtime;
 mod stream;

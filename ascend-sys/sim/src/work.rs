@@ -25,8 +25,11 @@ pub(crate) enum Work {
     Record { event: Arc<Event>, record: u64 },
     /// Waits for what an event was recorded for.
     Wait { event: Arc<Event>, record: u64 },
-    /// Makes an event one that was not recorded.
-    Reset { event: Arc<Event> },
+    /// Makes an event one that was not recorded: takes back what the host had recorded when it submitted this. None in a graph, which runs again and again.
+    Reset {
+        event: Arc<Event>,
+        covers: Option<u64>,
+    },
     /// A record or wait of a captured event: the order of the graph has taken care of it.
     Ordered { name: &'static str },
     /// Calls the host.

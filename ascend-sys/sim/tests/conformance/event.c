@@ -59,6 +59,24 @@ void events(void) {
   OK(aclrtSynchronizeStream(own));
   OK(aclrtQueryEvent(plain, &status));
   IS(status, 1);
+  IS(aclrtEventGetTimestamp(plain, &us), 507000);
+
+  /* Recorded, reset and recorded again before the device has come to any of it: the last record counts. */
+  OK(launch(slow, own));
+  OK(aclrtRecordEvent(plain, own));
+  OK(aclrtResetEvent(plain, own));
+  OK(aclrtRecordEvent(plain, own));
+  OK(aclrtQueryEvent(plain, &status));
+  IS(status, 1);
+  OK(aclrtSynchronizeEventWithTimeout(plain, 20000));
+  OK(aclrtQueryEvent(plain, &status));
+  IS(status, 0);
+  us = us_of(plain);
+  OK(aclrtStreamWaitEvent(own, plain));
+  OK(aclrtSynchronizeStreamWithTimeout(own, 20000));
+  OK(aclrtRecordEvent(plain, own));
+  OK(aclrtSynchronizeEventWithTimeout(plain, 20000));
+  TRUE(us_of(plain) >= us);
 
   /* Destroyed while it is under way. */
   OK(launch(slow, own));
