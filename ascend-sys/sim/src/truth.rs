@@ -30,6 +30,8 @@ pub(crate) fn tid() -> i32 {
 pub(crate) struct Truth {
     file: File,
     through: bool,
+    /// The process whose truth it is. A child of `fork` has copies of lines that are the parent's to write, and of locks that nobody there will open.
+    pid: u32,
     buffers: Mutex<Vec<Weak<Buffer>>>,
 }
 
@@ -64,12 +66,20 @@ impl Truth {
         Ok(Self {
             file,
             through,
+            pid: std::process::id(),
             buffers: Mutex::default(),
         })
     }
 
+    fn is_inherited(&self) -> bool {
+        self.pid != std::process::id()
+    }
+
     /// Writes what all streams have collected.
     pub(crate) fn flush(&self) {
+        if self.is_inherited() {
+            return;
+        }
         let buffers: Vec<_> = lock(&self.buffers)
             .iter()
             .filter_map(Weak::upgrade)
@@ -108,7 +118,9 @@ impl Buffer {
     }
 
     pub(crate) fn flush(&self) {
-        if let Some(truth) = &runtime().truth {
+        if let Some(truth) = &runtime().truth
+            && !truth.is_inherited()
+        {
             write_out(truth, &mut lock(&self.0));
         }
     }
@@ -116,10 +128,10 @@ impl Buffer {
 
 /// A disk that is full costs a test its truth, not the program its run.
 fn write_out(truth: &Truth, lines: &mut Vec<u8>) {
-    if !lines.is_empty() {
+    if !lines.is_empty() && !truth.is_inherited() {
         let _ = (&truth.file).write_all(lines);
-        lines.clear();
     }
+    lines.clear();
 }
 
 impl Entry<'_> {

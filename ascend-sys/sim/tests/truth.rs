@@ -151,6 +151,17 @@ fn drawn_durations_keep_their_bounds() {
     );
 }
 
+#[test]
+fn a_forked_child_ends_and_writes_nothing() {
+    let (lines, _) = truth_of("forked", &[("ASCEND_SIM_KERNELS", "zero=0")]);
+    for (stream, tasks) in [(0, 4), (1, 20_000)] {
+        let own = lines.iter().filter(|line| line["stream"] == stream);
+        let seqs: Vec<u64> = own.map(|line| number(line, "seq")).collect();
+        let expected: Vec<u64> = (1..=tasks).collect();
+        assert!(seqs == expected, "{} of stream {stream}", seqs.len());
+    }
+}
+
 /// On two loaded cores of a virtual machine a million and more; the issue is that nothing wakes a thread for each launch.
 #[test]
 fn measured_launches_of_empty_kernels_are_many() {

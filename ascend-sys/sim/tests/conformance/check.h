@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,7 @@ void slow_completion(void);
 void through_rt_never(void);
 void through_rt_when_old(void);
 void work(void);
+void forked(void);
 void endless(void);
 void speed(void);
 

@@ -14,7 +14,7 @@ static const struct {
     {"capture_streams", capture_streams}, {"replay", replay}, {"capture_unseen", capture_unseen}, {"faults_of_calls",
     faults_of_calls}, {"fault_of_a_kernel", fault_of_a_kernel}, {"fault_of_a_device", fault_of_a_device}, {"slow_completion",
     slow_completion}, {"through_rt_never", through_rt_never}, {"through_rt_when_old", through_rt_when_old}, {"work", work},
-    {"endless", endless}, {"speed", speed},
+    {"forked", forked}, {"endless", endless}, {"speed", speed},
 };
 
 int main(int count_of_arguments, char **arguments) {

@@ -1,6 +1,8 @@
 /* Work to look at from outside: its truth, its end by a kill, its speed. */
 #include "check.h"
 
+#include <sys/wait.h>
+
 /* ASCEND_SIM_KERNELS="k=3000,zero=0"; for the truth: four streams' worth of everything. */
 void work(void) {
   OK(aclrtSetDevice(0));
@@ -15,6 +17,36 @@ void work(void) {
   OK(aclrtSynchronizeStream(own));
   printf("%llu\n", (unsigned long long)us_of(event));
   fflush(stdout);
+}
+
+static atomic_int held = 1;
+static void hold(void *entered) {
+  atomic_store((atomic_int *)entered, 1);
+  while (atomic_load(&held)) usleep(1000);
+}
+
+/* ASCEND_SIM_KERNELS=zero=0: children that end while the truth has lines of one stream, and is being written by another. */
+void forked(void) {
+  OK(aclrtSetDevice(0));
+  aclrtStream own = stream(), busy = stream();
+  aclrtFuncHandle func = kernel("zero");
+  atomic_int entered = 0;
+  for (int index = 0; index < 3; index++) OK(launch(func, own));
+  OK(aclrtLaunchHostFunc(own, hold, &entered));
+  while (!atomic_load(&entered)) usleep(1000);
+  for (int child = 0; child < 20; child++) {
+    for (int index = 0; index < 1000; index++) OK(launch(func, busy));
+    pid_t pid = fork();
+    TRUE(pid >= 0);
+    if (pid == 0) exit(0); /* with all that is registered for an exit */
+    int status = -1, waited = 0;
+    while (waitpid(pid, &status, WNOHANG) == 0 && ++waited < 10000) usleep(1000);
+    if (waited == 10000) kill(pid, SIGKILL);
+    OK(status);
+  }
+  atomic_store(&held, 0);
+  OK(aclrtSynchronizeStream(own));
+  OK(aclrtSynchronizeStream(busy));
 }
 
 /* Launches without end after it has said so: to be killed. */
