@@ -75,10 +75,7 @@ impl Event {
         };
         let event = Arc::clone(self);
         let submitted = stream.submit(Work::Record { event, record });
-        if submitted.is_err() {
-            lock(&self.state).records.take_back();
-        }
-        submitted
+        submitted.inspect_err(|_| self.drop_record(record))
     }
 
     /// A timed event is not captured: the call succeeds and does nothing.
@@ -122,7 +119,8 @@ impl Event {
             state.records.awaited()
         };
         let event = Arc::clone(self);
-        stream.submit(Work::Wait { event, record })
+        let submitted = stream.submit(Work::Wait { event, record });
+        submitted.inspect_err(|_| self.drop_wait())
     }
 
     /// On Ex events this and the older queries are forbidden.
@@ -227,6 +225,22 @@ impl Event {
     pub(crate) fn complete(&self, record: u64, ticks: u64, visible_ns: u64) {
         let mut state = lock(&self.state);
         state.records.complete(record, ticks, visible_ns);
+        self.wake(&state);
+    }
+
+    /// No executor will come to a record.
+    pub(crate) fn drop_record(&self, record: u64) {
+        let mut state = lock(&self.state);
+        state.records.drop(record);
+        self.wake(&state);
+    }
+
+    /// No executor will come to a wait.
+    pub(crate) fn drop_wait(&self) {
+        lock(&self.state).waited += 1;
+    }
+
+    fn wake(&self, state: &State) {
         if state.waiters > 0 {
             self.changed.notify_all();
         }
@@ -245,10 +259,13 @@ impl Event {
         lock(&self.state).records.reset(covers);
     }
 
-    /// The executor has come to a wait.
-    pub(crate) fn wait_on_device(&self, record: u64) {
+    /// The executor of a stream has come to a wait. The event may be of another device.
+    pub(crate) fn wait_on_device(&self, record: u64, stream: &Stream) {
         let mut state = lock(&self.state);
-        while !state.records.has_completed(record) && self.device.check().is_ok() {
+        while !state.records.has_completed(record)
+            && self.device.check().is_ok()
+            && stream.executes()
+        {
             state = self.wait(state, LOOK);
         }
         state.waited += 1;

@@ -16,10 +16,10 @@ pub(crate) fn run(stream: &Arc<Stream>) {
     let mut batch = VecDeque::new();
     while stream.take(&mut batch) {
         for task in batch.drain(..) {
-            if stream.device.check().is_ok() && !stream.is_closed() {
-                execute(stream, &task);
+            if !(stream.executes() && execute(stream, &task)) {
+                task.work.drop_undone();
             }
-            // What a lost device does not execute stays undone, for those who wait.
+            // What a lost device does not execute stays undone, for those who wait for the stream.
             if stream.device.check().is_ok() {
                 stream.finish(task.seq);
             }
@@ -27,15 +27,17 @@ pub(crate) fn run(stream: &Arc<Stream>) {
     }
 }
 
-fn execute(stream: &Stream, task: &Task) {
+/// False when the device is lost at this task.
+fn execute(stream: &Stream, task: &Task) -> bool {
     if let Some(code) = runtime().config.faults.value(Site::DeviceLost) {
         stream.device.lose(code);
-        return;
+        return false;
     }
     let start_ns = now_ns();
     let end_ns = perform(stream, &task.work, start_ns, task);
     tell(stream, task, &task.work, start_ns, end_ns, None);
     complete(stream, &task.work, end_ns);
+    true
 }
 
 /// Takes the time of the work, and returns when it was over.
@@ -62,11 +64,11 @@ fn perform(stream: &Stream, work: &Work, start_ns: u64, task: &Task) -> u64 {
             after(config.hccl_ns)
         }
         Work::Wait { event, record } => {
-            event.wait_on_device(*record);
+            event.wait_on_device(*record, stream);
             now_ns()
         }
         Work::Callback(callback) => {
-            callback.call(&stream.device);
+            callback.call(stream);
             now_ns()
         }
         Work::Replay(replay) => run_graph(stream, replay, task),

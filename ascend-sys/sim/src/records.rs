@@ -8,6 +8,8 @@ use crate::clock::now_ns;
 pub(crate) struct Records {
     recorded: u64,
     completed: u64,
+    /// The last one that really took place; those after it were dropped.
+    stamped: u64,
     /// The last record that a reset took back.
     reset_at: u64,
     ticks: u64,
@@ -22,11 +24,6 @@ impl Records {
         self.recorded
     }
 
-    /// The stream did not take the last one.
-    pub(crate) fn take_back(&mut self) {
-        self.recorded -= 1;
-    }
-
     /// The last record.
     pub(crate) fn last(&self) -> u64 {
         self.recorded
@@ -37,9 +34,14 @@ impl Records {
         if self.is_recorded() { self.recorded } else { 0 }
     }
 
-    /// Whether there is a record that no reset took back.
+    /// Whether there is a record, under way or done, that no reset took back.
     pub(crate) fn is_recorded(&self) -> bool {
-        self.recorded > self.reset_at
+        let counts = if self.recorded > self.completed {
+            self.recorded
+        } else {
+            self.stamped
+        };
+        counts > self.reset_at
     }
 
     /// Whether the device has come to this record.
@@ -64,11 +66,17 @@ impl Records {
 
     /// The device has come to a record.
     pub(crate) fn complete(&mut self, record: u64, ticks: u64, visible_ns: u64) {
-        if record > self.completed {
-            self.completed = record;
+        self.completed = self.completed.max(record);
+        if record > self.stamped {
+            self.stamped = record;
             self.ticks = ticks;
             self.visible_ns = visible_ns;
         }
+    }
+
+    /// The device never comes to a record: nobody waits for it any more, and the event is what it was before.
+    pub(crate) fn drop(&mut self, record: u64) {
+        self.completed = self.completed.max(record);
     }
 
     /// The device has come to a reset, of this record and those before; none: of those it has come to.
@@ -93,6 +101,21 @@ mod tests {
         records.complete(2, 9, 0);
         assert!(records.is_recorded() && records.is_complete());
         assert_eq!((records.ticks(), records.awaited()), (9, 2));
+    }
+
+    #[test]
+    fn a_dropped_record_leaves_what_was_before() {
+        let mut records = Records::default();
+        let dropped = records.add();
+        assert!(records.is_recorded() && !records.has_completed(dropped));
+        records.drop(dropped);
+        assert!(records.has_completed(dropped) && !records.is_recorded());
+        let done = records.add();
+        records.complete(done, 7, 0);
+        let dropped = records.add();
+        records.drop(dropped);
+        assert!(records.is_recorded() && records.is_complete());
+        assert_eq!(records.ticks(), 7);
     }
 
     #[test]

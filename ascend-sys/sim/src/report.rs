@@ -2,7 +2,7 @@
 
 use crate::Outcome;
 use crate::clock::now_ns;
-use crate::device::{Device, LOOK, lock};
+use crate::device::{LOOK, lock};
 use crate::runtime::runtime;
 use crate::stream::{Stream, nap};
 use ascend_sys::codes::*;
@@ -44,7 +44,7 @@ pub(crate) struct Reports(Mutex<HashMap<u64, Arc<Queue>>>);
 
 impl Callback {
     /// Makes the call, or has it made.
-    pub(crate) fn call(&self, device: &Device) {
+    pub(crate) fn call(&self, stream: &Stream) {
         let Some(queue) = &self.queue else {
             call(self.function, self.data);
             return;
@@ -54,7 +54,7 @@ impl Callback {
         waiting.queued += 1;
         let number = waiting.queued;
         queue.changed.notify_all();
-        while self.blocks && waiting.returned < number && device.check().is_ok() {
+        while self.blocks && waiting.returned < number && stream.executes() {
             let woken = queue.changed.wait_timeout(waiting, LOOK);
             waiting = woken.unwrap_or_else(PoisonError::into_inner).0;
         }

@@ -214,9 +214,13 @@ impl Stream {
         self.done.load(Ordering::Acquire) == self.submitted.load(Ordering::Acquire)
     }
 
-    /// Whether the executor should drop what it has.
-    pub(crate) fn is_closed(&self) -> bool {
+    fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
+    }
+
+    /// Whether the executor goes on: neither was the stream taken away, nor is its device lost.
+    pub(crate) fn executes(&self) -> bool {
+        !self.is_closed() && self.device.check().is_ok()
     }
 
     /// Waits until this many tasks are done, the device is lost, or the time is over, which is error `late`.
@@ -251,17 +255,18 @@ impl Stream {
         Ok(())
     }
 
-    /// Takes it away; work that is left is dropped.
+    /// Takes it away; work that is left is dropped, here and by the executor.
     pub(crate) fn destroy(&self) {
         if runtime().streams.remove(self.handle).is_none() {
             return;
         }
         let mut queue = lock(&self.queue);
         self.closed.store(true, Ordering::Relaxed);
-        queue.tasks.clear();
+        let dropped = std::mem::take(&mut queue.tasks);
         self.work.notify_one();
         self.progress.notify_all();
         drop(queue);
+        dropped.iter().for_each(|task| task.work.drop_undone());
         self.truth.flush();
         self.device.free_stream_id(self.id);
     }

@@ -56,4 +56,13 @@ impl Work {
             Self::Replay(replay) => ("replay", &replay.name),
         }
     }
+
+    /// It will not be done: who waits for it goes on.
+    pub(crate) fn drop_undone(&self) {
+        match self {
+            Self::Record { event, record } => event.drop_record(*record),
+            Self::Wait { event, .. } => event.drop_wait(),
+            _ => {}
+        }
+    }
 }

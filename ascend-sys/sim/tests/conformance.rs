@@ -41,6 +41,7 @@ cases! {
     nobody_misses_a_wake_up: "crowd" ["ASCEND_SIM_DEPTH" = "4"] ["ASCEND_SIM_SPIN_US" = "0"] ["ASCEND_SIM_KERNEL_US" = "0"];
     events_answer_as_the_vendors_do: "events" ["ASCEND_SIM_KERNELS" = "slow=150000"];
     a_stream_waits_for_another: "stream_waits" ["ASCEND_SIM_KERNELS" = "slow=150000"];
+    nobody_waits_for_a_stream_that_is_gone: "stream_dropped";
     each_device_has_a_clock_of_its_own: "device_clock" ["ASCEND_SIM_CLOCK_OFFSET_S" = "0=7200,1=3600"];
     elapsed_time_is_signed_at_20_ns: "elapsed" ["ASCEND_SIM_KERNELS" = "k=5000"];
     elapsed_time_wraps_at_1_ns: "elapsed_wraps" ["ASCEND_SIM_KERNELS" = "k=5000"] ["ASCEND_SIM_SOC" = "950"];

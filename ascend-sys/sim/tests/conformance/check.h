@@ -94,6 +94,7 @@ void streams(void);
 void crowd(void);
 void events(void);
 void stream_waits(void);
+void stream_dropped(void);
 void device_clock(void);
 void elapsed(void);
 void elapsed_wraps(void);

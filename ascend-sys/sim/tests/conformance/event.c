@@ -201,3 +201,82 @@ void event_pool(void) {
   pthread_join(thread, NULL);
   OK(aclrtSynchronizeDevice());
 }
+
+/* Holds a stream up until the host opens it. */
+struct gate {
+  atomic_int entered, open;
+};
+static void pass(void *data) {
+  struct gate *gate = data;
+  atomic_store(&gate->entered, 1);
+  while (!atomic_load(&gate->open)) usleep(1000);
+}
+static void closed(struct gate *gate, aclrtStream on) {
+  OK(aclrtLaunchHostFunc(on, pass, gate));
+}
+static void reached(struct gate *gate) {
+  while (!atomic_load(&gate->entered)) usleep(1000);
+}
+
+/* Streams are taken away with records and waits in them: nobody waits for those. */
+void stream_dropped(void) {
+  OK(aclrtSetDevice(0));
+  aclrtStream gone = stream(), other = stream(), third = stream();
+  struct gate gates[4] = {0};
+  aclrtEvent queued = timed(), taken = timed(), plain;
+  OK(aclrtCreateEventWithFlag(&plain, SYNC | TIME_LINE));
+  int status;
+  uint64_t us;
+
+  /* A record that the device has not looked at. */
+  OK(aclrtRecordEvent(taken, gone));
+  OK(aclrtSynchronizeStream(gone));
+  uint64_t before = us_of(taken);
+  closed(&gates[0], gone);
+  reached(&gates[0]);
+  OK(aclrtRecordEvent(queued, gone));
+  OK(aclrtStreamWaitEvent(other, queued));
+  OK(aclrtDestroyStreamForce(gone));
+  OK(aclrtSynchronizeStreamWithTimeout(other, 20000));
+  OK(aclrtSynchronizeEventWithTimeout(queued, 20000));
+  IS(status_of(queued), 1);
+  IS(aclrtEventGetTimestamp(queued, &us), 507000);
+  atomic_store(&gates[0].open, 1);
+
+  /* One that it has taken, behind other work. */
+  gone = stream();
+  closed(&gates[1], gone);
+  reached(&gates[1]);
+  closed(&gates[2], gone);
+  OK(aclrtRecordEvent(taken, gone));
+  OK(aclrtRecordEvent(plain, gone));
+  OK(aclrtStreamWaitEvent(gone, plain));
+  atomic_store(&gates[1].open, 1);
+  reached(&gates[2]);
+  OK(aclrtStreamWaitEvent(other, taken));
+  IS(aclrtSynchronizeStreamWithTimeout(other, 50), 507046);
+  OK(aclrtDestroyStreamForce(gone));
+  atomic_store(&gates[2].open, 1);
+  OK(aclrtSynchronizeStreamWithTimeout(other, 20000));
+  IS(us_of(taken), before);
+  OK(aclrtSynchronizeEventWithTimeout(plain, 20000));
+  uint64_t began = now_ns();
+  do OK(aclrtQueryEventWaitStatus(plain, &status));
+  while (status != 0 && now_ns() - began < 20000000000);
+  IS(status, 0);
+  OK(aclrtQueryEvent(plain, &status));
+  IS(status, 1);
+
+  /* A stream that waits is taken away itself, and another waits for it. */
+  gone = stream();
+  closed(&gates[3], other);
+  OK(aclrtRecordEvent(plain, other));
+  OK(aclrtStreamWaitEvent(gone, plain));
+  OK(aclrtRecordEvent(queued, gone));
+  OK(aclrtStreamWaitEvent(third, queued));
+  IS(aclrtSynchronizeStreamWithTimeout(third, 50), 507046);
+  OK(aclrtDestroyStreamForce(gone));
+  OK(aclrtSynchronizeStreamWithTimeout(third, 20000));
+  atomic_store(&gates[3].open, 1);
+  OK(aclrtSynchronizeStreamWithTimeout(other, 20000));
+}

@@ -48,6 +48,7 @@ void fault_of_a_device(void) {
   IS(launch(func, own), 507010);
   OK(aclrtResetDeviceForce(0));
   OK(aclrtSetDevice(0));
+  OK(aclrtSynchronizeEventWithTimeout(event, 20000)); /* its record was dropped */
   OK(launch(func, NULL)); /* a reset brings it back */
   OK(aclrtSynchronizeStream(NULL));
 }

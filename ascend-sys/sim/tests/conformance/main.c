@@ -8,7 +8,7 @@ static const struct {
   void (*run)(void);
 } cases[] = {
     {"context", context}, {"init", init}, {"devices", devices}, {"listeners", listeners}, {"streams", streams}, {"crowd", crowd}, {"events", events},
-    {"stream_waits", stream_waits}, {"device_clock", device_clock}, {"elapsed", elapsed}, {"elapsed_wraps", elapsed_wraps},
+    {"stream_waits", stream_waits}, {"stream_dropped", stream_dropped}, {"device_clock", device_clock}, {"elapsed", elapsed}, {"elapsed_wraps", elapsed_wraps},
     {"event_pool", event_pool}, {"kernels", kernels}, {"launches", launches}, {"memory", memory}, {"callbacks", callbacks},
     {"collectives", collectives}, {"capture", capture}, {"capture_broken", capture_broken}, {"capture_modes", capture_modes},
     {"capture_streams", capture_streams}, {"replay", replay}, {"capture_unseen", capture_unseen}, {"faults_of_calls",
