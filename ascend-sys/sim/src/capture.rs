@@ -134,14 +134,19 @@ impl Captures {
             state: Mutex::default(),
         });
         capture.join(stream);
-        lock(&self.active).push(capture);
-        self.count.fetch_add(1, Ordering::AcqRel);
+        let mut active = lock(&self.active);
+        active.push(capture);
+        self.count.store(active.len(), Ordering::Release);
         Ok(())
     }
 
-    fn remove(&self, gone: &Arc<Capture>) {
-        lock(&self.active).retain(|capture| !Arc::ptr_eq(capture, gone));
-        self.count.fetch_sub(1, Ordering::AcqRel);
+    /// False when it was not there any more.
+    fn remove(&self, gone: &Arc<Capture>) -> bool {
+        let mut active = lock(&self.active);
+        let before = active.len();
+        active.retain(|capture| !Arc::ptr_eq(capture, gone));
+        self.count.store(active.len(), Ordering::Release);
+        active.len() < before
     }
 }
 
@@ -227,12 +232,10 @@ impl Capture {
         if self.mode != ACL_MODEL_RI_CAPTURE_MODE_RELAXED && self.tid != truth::tid() {
             return Err(ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD);
         }
-        runtime().captures.remove(self);
-        let state = std::mem::take(&mut *lock(&self.state));
-        state
-            .streams
-            .iter()
-            .for_each(|part| part.stream.set_capture(None));
+        if !runtime().captures.remove(self) {
+            return Err(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED);
+        }
+        let state = self.take_state();
         let unjoined = state.streams[1..]
             .iter()
             .any(|part| part.joined < part.tasks);
@@ -243,6 +246,25 @@ impl Capture {
         };
         self.model.end_capture();
         ended.map(|()| Arc::clone(&self.model))
+    }
+
+    /// One of its streams is taken away: that breaks it. Without the one it began on nobody could end it, so it ends then.
+    pub(crate) fn leave(self: &Arc<Self>, stream: &Stream) {
+        self.invalidate();
+        if stream.handle == self.origin && runtime().captures.remove(self) {
+            drop(self.take_state());
+            self.model.end_capture();
+        }
+    }
+
+    /// Its streams are themselves again.
+    fn take_state(&self) -> State {
+        let state = std::mem::take(&mut *lock(&self.state));
+        state
+            .streams
+            .iter()
+            .for_each(|part| part.stream.set_capture(None));
+        state
     }
 }
 

@@ -267,6 +267,9 @@ impl Stream {
         self.progress.notify_all();
         drop(queue);
         dropped.iter().for_each(|task| task.work.drop_undone());
+        if let Some(capture) = self.capture() {
+            capture.leave(self);
+        }
         self.truth.flush();
         self.device.free_stream_id(self.id);
     }

@@ -55,6 +55,7 @@ cases! {
     looking_at_a_captured_stream_breaks_the_capture: "capture_broken";
     a_captures_mode_says_who_may_copy: "capture_modes";
     a_capture_spreads_over_events: "capture_streams";
+    a_capture_ends_with_the_stream_it_began_on: "capture_dropped";
     a_graph_runs_with_one_call: "replay" ["ASCEND_SIM_KERNELS" = "k=20000"];
     a_capture_may_begin_unseen: "capture_unseen";
     calls_fail_on_demand: "faults_of_calls" ["ASCEND_SIM_FAULTS" = "launch_host_args:2=107017,event_create:2+=207007,memcpy:1=507013"];

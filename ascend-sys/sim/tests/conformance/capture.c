@@ -167,6 +167,64 @@ void capture_streams(void) {
   IS(aclmdlRICaptureEnd(first, &model), 507903);
 }
 
+/* Begins to capture a stream of a new context into a graph, joined by the second stream. */
+static aclrtContext captured_elsewhere(aclrtStream *first, aclrtStream second, aclmdlRI model) {
+  aclrtContext home, context;
+  aclrtEvent fork;
+  OK(aclrtGetCurrentContext(&home));
+  OK(aclrtCreateContext(&context, 0));
+  *first = stream();
+  OK(aclrtCreateEventExWithFlag(&fork, SYNC));
+  OK(model ? aclmdlRICaptureToModelRIBegin(*first, model, 0) : aclmdlRICaptureBegin(*first, 0));
+  OK(aclrtRecordEvent(fork, *first));
+  OK(aclrtSetCurrentContext(home));
+  OK(aclrtStreamWaitEvent(second, fork));
+  return context;
+}
+
+/* Captures whose streams are taken away with their context or device. */
+void capture_dropped(void) {
+  OK(aclrtSetDevice(0));
+  aclrtStream own = stream(), origin;
+  aclrtContext home, elsewhere;
+  aclmdlRI model = captured(own, 1), broken;
+  int status;
+  char from[4] = "", to[4];
+  OK(aclrtGetCurrentContext(&home));
+
+  /* The one it began on: the capture is over, for what had joined it and for the graph, too. */
+  elsewhere = captured_elsewhere(&origin, own, model);
+  IS(aclrtMemcpy(to, 4, from, 4, 0), 107030);
+  IS(aclmdlRIExecuteAsync(model, own), 107026);
+  OK(aclrtDestroyContext(elsewhere));
+  OK(aclrtMemcpy(to, 4, from, 4, 0));
+  OK(aclmdlRICaptureGetInfo(own, &status, &broken));
+  IS(status, 0);
+  IS(aclmdlRICaptureEnd(own, &broken), 107029);
+  OK(aclmdlRIExecuteAsync(model, own));
+  OK(aclrtSynchronizeStream(own));
+
+  /* One that joined: the capture is broken, and ends where it began. */
+  elsewhere = captured_elsewhere(&origin, own, NULL);
+  OK(aclrtResetDevice(0));
+  OK(aclrtSetCurrentContext(elsewhere));
+  OK(aclmdlRICaptureGetInfo(origin, &status, &broken));
+  IS(status, 2);
+  IS(aclrtMemcpy(to, 4, from, 4, 0), 107030);
+  IS(aclmdlRICaptureEnd(origin, &broken), 507903);
+  OK(aclrtMemcpy(to, 4, from, 4, 0));
+
+  /* The device's end takes a capture away, too. */
+  OK(aclrtSetDevice(0));
+  OK(aclmdlRICaptureBegin(stream(), 0));
+  IS(aclrtMemcpy(to, 4, from, 4, 0), 107030);
+  OK(aclrtResetDevice(0));
+  OK(aclrtSetDevice(0));
+  OK(aclrtMemcpy(to, 4, from, 4, 0));
+  OK(aclmdlRICaptureBegin(stream(), 0)); /* as many as there are */
+  IS(aclrtMemcpy(to, 4, from, 4, 0), 107030);
+}
+
 static int destroyed;
 static void on_destroy(void *data) { destroyed += *(int *)data; }
 

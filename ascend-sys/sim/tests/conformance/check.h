@@ -108,6 +108,7 @@ void capture(void);
 void capture_broken(void);
 void capture_modes(void);
 void capture_streams(void);
+void capture_dropped(void);
 void replay(void);
 void capture_unseen(void);
 void faults_of_calls(void);
