@@ -115,7 +115,7 @@ fn a_library_loaded_for_itself_is_found_by_handle_and_by_name_alone() {
 #[test]
 fn the_library_is_linked_as_the_vendors_are() {
     let output = Command::new("readelf").arg("-d").arg(library()).output();
-    let output = output.expect("readelf, which comes with the C compiler");
+    let output = output.expect("readelf, of binutils");
     let said = String::from_utf8_lossy(&output.stdout);
     for expected in ["Library soname: [libascendcl.so]", "SYMBOLIC", "NODELETE"] {
         assert!(said.contains(expected), "{expected}: {said}");
