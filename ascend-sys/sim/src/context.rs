@@ -120,8 +120,11 @@ impl Context {
         streams.try_for_each(|stream| stream.synchronize(timeout_ms))
     }
 
-    /// Takes it away with its streams, whose work is dropped.
+    /// Takes it away with its streams, whose work is dropped, after who wants to know was told of them.
     pub(crate) fn destroy(&self) {
+        for stream in self.streams() {
+            stream.announce_end();
+        }
         runtime().contexts.remove(self.handle);
         self.alive.store(false, Ordering::Relaxed);
         lock(&self.default).take();

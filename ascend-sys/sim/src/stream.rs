@@ -103,6 +103,12 @@ impl Stream {
         runtime().listeners.stream(self.handle, state);
     }
 
+    /// Tells who wants to know that it will be taken away, while it still answers; as with `announce`, no lock may be held.
+    pub(crate) fn announce_end(&self) {
+        let state = ACL_RT_STREAM_STATE_DESTROY_PRE;
+        runtime().listeners.stream(self.handle, state);
+    }
+
     /// The capture it is part of.
     pub(crate) fn capture(&self) -> Option<Arc<Capture>> {
         if !self.capturing.load(Ordering::Acquire) {

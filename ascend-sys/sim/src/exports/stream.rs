@@ -134,8 +134,7 @@ fn destroyable(stream: aclrtStream) -> Outcome<Arc<Stream>> {
     if found.capture().is_some() {
         return Err(ACL_ERROR_RT_STREAM_CAPTURED);
     }
-    let state = ACL_RT_STREAM_STATE_DESTROY_PRE;
-    runtime().listeners.stream(found.handle, state);
+    found.announce_end();
     Ok(found)
 }
 

@@ -97,6 +97,7 @@ static void on_device(int32_t device, int state, void *data) {
 }
 static void on_stream(aclrtStream on, int state, void *data) {
   TRUE(on != NULL && data == stream_states);
+  OK(aclrtStreamGetId(on, &(int32_t){0})); /* it is there still */
   stream_states[stream_calls++] = state;
 }
 
@@ -114,4 +115,18 @@ void listeners(void) {
   IS(stream_calls, 2);
   IS(stream_states[0], 1);
   IS(stream_states[1], 2);
+
+  /* Of streams that go with their context or device, too. */
+  OK(aclrtSetDevice(1));
+  OK(aclrtRegStreamStateCallback("test", on_stream, stream_states));
+  stream();
+  OK(aclrtSynchronizeStream(NULL)); /* makes the default stream */
+  OK(aclrtResetDevice(1));
+  aclrtContext context;
+  OK(aclrtCreateContext(&context, 1));
+  stream();
+  OK(aclrtDestroyContext(context));
+  const int expected[] = {1, 2, 1, 1, 2, 2, 1, 2};
+  IS(stream_calls, 8);
+  for (int call = 0; call < 8; call++) IS(stream_states[call], expected[call]);
 }
