@@ -7,6 +7,7 @@ use crate::pool::{NoPair, Pair};
 use crate::runtime::{Context, Graph, Stream};
 use crate::shim::{Refusal, Shim};
 use sa_recorder::{Args, Level, Recorder, SpanGuard, Value, now_ns};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -245,7 +246,7 @@ impl Open {
                 context: armed.context,
                 stream_id: armed.stream_id,
                 pair,
-                tid: sa_recorder::host::tid(),
+                tid: own_tid(),
                 asked_ns: armed.asked_ns,
                 began_ns: self.began_ns,
                 returned_ns,
@@ -265,6 +266,17 @@ impl Open {
             armed.device.pool.destroy(&armed.pair, self.shim.runtime());
         }
     }
+}
+
+/// The calling thread's id, asked for once: in the child of a fork nothing of this is told.
+fn own_tid() -> u32 {
+    thread_local! {
+        static TID: Cell<u32> = const { Cell::new(0) };
+    }
+    if TID.get() == 0 {
+        TID.set(sa_recorder::host::tid());
+    }
+    TID.get()
 }
 
 fn describe(span: &mut SpanGuard, description: &Description, id: u64) {
