@@ -66,6 +66,14 @@ impl Trace {
         named.count()
     }
 
+    /// How many spans of a name never ended.
+    pub(crate) fn unfinished(&self, name: &str) -> usize {
+        let begun = self.events.iter();
+        begun
+            .filter(|event| event["name"] == name && event["ph"] == "B")
+            .count()
+    }
+
     /// The one event of a name.
     pub(crate) fn only(&self, name: &str) -> &Value {
         let mut named = self.recorded().filter(|event| event["name"] == name);

@@ -48,11 +48,6 @@ fn after_a_jump_out_of_a_call_later_calls_are_recorded() {
     );
     assert_eq!(end(&mut ground.recorded(ground.path("jumping"))), plain);
     let trace = ground.trace();
-    assert_eq!(
-        trace.count("aclrtSynchronizeDevice"),
-        3,
-        "{:?}",
-        trace.counts()
-    );
+    assert_eq!(trace.unfinished("aclrtSynchronizeDevice"), 3);
     assert_eq!(trace.count("aclrtSynchronizeStream"), 2);
 }
