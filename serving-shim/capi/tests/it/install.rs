@@ -135,6 +135,33 @@ fn the_example_builds_and_records_with_the_installed_static_library() {
 }
 
 #[test]
+fn a_plugin_with_the_static_library_exports_its_own_functions_alone() {
+    let test = "a_plugin_with_the_static_library_exports_its_own_functions_alone";
+    if !has("cc", test) || !has("pkg-config", test) || !has("nm", test) {
+        return;
+    }
+    let stage = Stage::new();
+    let prefix = installed(&stage);
+    let plugin = stage.path().join("libplugin.so");
+    let mut cc = Command::new("cc");
+    cc.args(C)
+        .args(["-shared", "-fPIC"])
+        .arg(Path::new(PACKAGE).join("tests/c/plugin.c"))
+        .arg("-o")
+        .arg(&plugin)
+        .args(pkg_config(&prefix, &["--cflags"]))
+        .arg(prefix.join("lib/libsa_profile.a"));
+    run(cc.args(pkg_config(&prefix, &["--variable=static_libs"])));
+    let symbols = run(Command::new("nm")
+        .args(["-D", "--defined-only"])
+        .arg(plugin));
+    let names = symbols
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(2));
+    assert_eq!(names.collect::<Vec<_>>(), ["plugin_step"]);
+}
+
+#[test]
 fn the_readmes_first_trace_is_one() {
     let test = "the_readmes_first_trace_is_one";
     if !has("cc", test) || !has("pkg-config", test) {
