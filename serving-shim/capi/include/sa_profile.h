@@ -444,6 +444,10 @@ static inline sa_profile_arg_t sa_profile_arg(const char *key, unsigned long lon
 static inline sa_profile_arg_t sa_profile_arg(const char *key, double value) { return sa_profile_arg_double(key, value); }
 static inline sa_profile_arg_t sa_profile_arg(const char *key, const char *value) { return sa_profile_arg_string(key, value); }
 
+/* No other pointer is a value: it would be taken for true. */
+template <class Other> sa_profile_arg_t sa_profile_arg(const char *key, const volatile Other *value) = delete;
+template <class Result, class... Taken> sa_profile_arg_t sa_profile_arg(const char *key, Result (*value)(Taken...)) = delete;
+
 /* std::string, std::string_view and their like. */
 template <class Text>
 static inline auto sa_profile_arg(const char *key, const Text &text)

@@ -3,6 +3,7 @@
 use crate::stage::{C, PACKAGE, Stage, has, run};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 /// The source files, in the order of the header.
 const SOURCES: [&str; 8] = [
@@ -90,4 +91,42 @@ fn a_cpp_file_includes_the_header_beside_a_c_file() {
         trace.one("instant")["args"],
         serde_json::json!({"evaluated": 1, "more": "x"})
     );
+}
+
+#[test]
+fn in_cpp_a_pointer_that_is_no_string_is_no_arg() {
+    let test = "in_cpp_a_pointer_that_is_no_string_is_no_arg";
+    if !has("c++", test) {
+        return;
+    }
+    let stage = Stage::new();
+    let compiles = |value: &str| {
+        let source = stage.path().join("arg.cpp");
+        let text = format!(
+            "#include <sa_profile.h>\n\
+             sa_profile_arg_t arg(char *text, int *ints, const volatile void *any) {{\n\
+               (void)text, (void)ints, (void)any;\n\
+               return SA_PROFILE_ARG(\"k\", {value});\n}}\n"
+        );
+        fs::write(&source, text).unwrap();
+        let mut command = Command::new("c++");
+        command
+            .args(["-std=c++11", "-fsyntax-only", "-I"])
+            .arg(Path::new(PACKAGE).join("include"));
+        command.arg(source).output().unwrap().status.success()
+    };
+    for (value, is_arg) in [
+        ("text", true),
+        ("\"literal\"", true),
+        ("static_cast<const char *>(text)", true),
+        ("text != nullptr", true),
+        ("nullptr", true),
+        ("ints", false),
+        ("sa_profile_flush", false),
+        ("any", false),
+        ("&text", false),
+        ("reinterpret_cast<unsigned char *>(text)", false),
+    ] {
+        assert_eq!(compiles(value), is_arg, "{value}");
+    }
 }
