@@ -4,7 +4,7 @@ mod descendants;
 pub(crate) mod directory;
 mod environment;
 mod launch;
-mod preload;
+pub(crate) mod preload;
 mod summary;
 mod tree;
 
@@ -113,6 +113,9 @@ fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
     let preload = preload
         .map(|path| preload::find(path.as_deref()))
         .transpose()?;
+    if let Some(library) = &preload {
+        preload::try_out(library).map_err(|problem| format!("--preload: {problem}"))?;
+    }
     let run = environment::run_id(variable)?;
     let mode = environment::folder_mode(variable);
     let wanted = arguments.dir.clone();

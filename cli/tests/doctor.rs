@@ -314,6 +314,14 @@ fn the_preload_library_is_looked_for_beside_the_program() {
     let ended = Started::of(program::alone(&ground).arg("doctor")).end();
     let found = format!("ok    preload library {}", library.display());
     assert_eq!(of(&ended, "preload library"), [found]);
+    fs::copy(program::lacking_library(&ground), &library).unwrap();
+    let ended = Started::of(program::alone(&ground).arg("doctor")).end();
+    let lines = of(&ended, "preload library");
+    assert!(
+        lines[0].starts_with("warn  ") && lines[0].contains("no program starts with it"),
+        "{lines:?}"
+    );
+    assert_eq!(ended.code, Some(0), "the API records all the same");
 }
 
 #[test]

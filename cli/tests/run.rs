@@ -499,6 +499,18 @@ fn a_library_is_loaded_before_the_users_own() {
 }
 
 #[test]
+fn a_library_that_no_program_starts_with_is_refused_before_the_command_runs() {
+    let ground = Ground::new();
+    let library = program::lacking_library(&ground);
+    let arguments = ["run", "--preload", &library, "--", "sh", "-c", "echo ran"];
+    let ended = Started::of(&mut ground.command(&arguments)).end();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
+    for part in ["--preload: ", "no program starts with it", "libn.so.0"] {
+        assert!(ended.stderr.contains(part), "{}", ended.stderr);
+    }
+}
+
+#[test]
 fn the_library_beside_the_program_is_the_one_that_is_loaded() {
     let ground = Ground::new();
     let mut command = program::alone(&ground);

@@ -1,6 +1,7 @@
 //! The parts of the project and what they would work with, each really looked for: what is not there is not installed.
 
 use super::finding::Finding;
+use crate::run::preload;
 use sa_recorder::format::VERSION;
 use std::ffi::OsString;
 use std::io::Read;
@@ -32,7 +33,7 @@ print('plugin' if any('sa_profile' in point.value for point in group) else '-')"
 /// Looks for each part.
 pub(crate) fn examine() -> Vec<Finding> {
     let python = ask_python();
-    let preload = std::env::current_exe()
+    let library = std::env::current_exe()
         .ok()
         .map(|program| program.with_file_name(PRELOAD));
     vec![
@@ -43,10 +44,7 @@ pub(crate) fn examine() -> Vec<Finding> {
                 env!("CARGO_PKG_VERSION")
             ),
         ),
-        found_or_not(
-            "preload library",
-            preload.filter(|library| library.exists()),
-        ),
+        preload_library(library.filter(|library| library.exists())),
         found_or_not("NPU runtime", runtime(|name| std::env::var_os(name))),
         python_part(
             "Python package",
@@ -59,6 +57,18 @@ pub(crate) fn examine() -> Vec<Finding> {
             python.as_deref().map(|words| words.contains("plugin")),
         ),
     ]
+}
+
+fn preload_library(found: Option<PathBuf>) -> Finding {
+    let check = "preload library";
+    match found.as_deref().map(preload::try_out) {
+        Some(Err(problem)) => Finding::warn(
+            check,
+            problem,
+            "build it where glibc is not newer than here, and install what it lacks; until then leave --preload out",
+        ),
+        _ => found_or_not(check, found),
+    }
 }
 
 fn found_or_not(check: &'static str, found: Option<PathBuf>) -> Finding {

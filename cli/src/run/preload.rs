@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 
 /// The project's own library, which lies beside this program where it is installed.
 const LIBRARY: &str = "libsa_profile_preload.so";
@@ -19,6 +20,48 @@ pub(crate) fn find(path: Option<&Path>) -> Result<PathBuf, String> {
             beside(&program)
         }
     }
+}
+
+/// Starts a program that does nothing under the library: one that the linker cannot load, for want of a library or of a version of glibc, ends every dynamic program of the tree before
+/// its first line.
+///
+/// # Errors
+/// What the dynamic linker says.
+pub(crate) fn try_out(library: &Path) -> Result<(), String> {
+    let Some(output) = start_under(library) else {
+        return Ok(()); // what can be tried is told by the command itself
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().next().unwrap_or_default();
+    if output.status.success() && !said.contains("cannot be preloaded") {
+        return Ok(());
+    }
+    let said = if said.is_empty() {
+        "no reason is given"
+    } else {
+        said
+    };
+    let path = library.display();
+    Err(match output.status.success() {
+        true => format!("{path}: programs start without it: {said}"),
+        false => format!(
+            "{path}: no program starts with it ({}): {said}",
+            output.status
+        ),
+    })
+}
+
+fn start_under(library: &Path) -> Option<Output> {
+    let nothing = Command::new("/bin/true");
+    let mut this = Command::new(std::env::current_exe().ok()?);
+    this.arg("--version");
+    [nothing, this].into_iter().find_map(|mut program| {
+        program
+            .env("LD_PRELOAD", library)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        program.output().ok()
+    })
 }
 
 fn beside(program: &Path) -> Result<PathBuf, String> {
@@ -57,6 +100,33 @@ fn checked(path: &Path) -> Result<PathBuf, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_library_that_lacks_a_library_is_refused_with_the_linkers_words() {
+        let root = tempfile::tempdir().unwrap();
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let mut paths = maps
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(5));
+        let whole = Path::new(paths.find(|path| path.contains("/libgcc_s")).unwrap());
+        assert_eq!(try_out(whole), Ok(()));
+        let mut bytes = fs::read(whole).unwrap();
+        let name = b"libc.so.6\0";
+        let at = bytes
+            .windows(name.len())
+            .position(|window| window == name)
+            .unwrap();
+        bytes[at..at + name.len()].copy_from_slice(b"libn.so.0\0");
+        let lacking = root.path().join("lacking.so");
+        fs::write(&lacking, bytes).unwrap();
+        let refused = try_out(&lacking).unwrap_err();
+        for part in ["lacking.so: no program starts with it", "libn.so.0"] {
+            assert!(refused.contains(part), "{refused}");
+        }
+        let program = std::env::current_exe().unwrap();
+        let refused = try_out(&program).unwrap_err();
+        assert!(refused.contains("programs start without it"), "{refused}");
+    }
 
     #[test]
     fn only_a_library_that_ld_preload_can_name_is_taken() {

@@ -36,12 +36,31 @@ pub(crate) fn beside(name: &str) -> Option<String> {
 
 /// A shared library that can be loaded into any process.
 pub(crate) fn some_library() -> String {
+    some_library_of("/libc.")
+}
+
+/// The library of this process with this in its path.
+fn some_library_of(part: &str) -> String {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     let library = maps
         .lines()
         .filter_map(|line| line.split_whitespace().nth(5))
-        .find(|path| path.contains("/libc."));
-    library.expect("this process has a C library").to_owned()
+        .find(|path| path.contains(part));
+    library.expect("this process has the library").to_owned()
+}
+
+/// A shared library that needs one that nobody has.
+pub(crate) fn lacking_library(ground: &Ground) -> String {
+    let mut bytes = fs::read(some_library_of("/libgcc_s")).unwrap();
+    let name = b"libc.so.6\0";
+    let at = bytes
+        .windows(name.len())
+        .position(|window| window == name)
+        .unwrap();
+    bytes[at..at + name.len()].copy_from_slice(b"libn.so.0\0");
+    let library = ground.path("lacking.so");
+    fs::write(&library, bytes).unwrap();
+    library.display().to_string()
 }
 
 /// Sends a signal by its name.
