@@ -1,4 +1,4 @@
-//! The seam to a device: what timing a launch needs of its runtime. [`crate::ascend`] has the vendor's; another one would stand beside it.
+//! The seam to a device: what timing a launch needs of its runtime. `ascend` has the vendor's; another one would stand beside it.
 
 /// An error code of the runtime.
 pub type Code = i32;
