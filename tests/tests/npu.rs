@@ -45,6 +45,7 @@ fn run_to(arguments: &[&str], variables: &[(&str, &str)], end: fn(Outcome) -> Ou
     let truth = dir.path().join("truth.jsonl");
     let outcome = host(arguments, variables)
         .variable("ASCEND_SIM_TRUTH", &truth)
+        .deadline(std::time::Duration::from_secs(900))
         .recorded_in(&dir.path().join("run"))
         .run();
     let outcome = end(outcome);
