@@ -179,10 +179,14 @@ impl<'a> Writer<'a> {
             for _ in 0..3 {
                 let inner = self.open(2);
                 if !self.close(2, inner) {
-                    return;
+                    // Left open: whether a drop is still recorded at this instant, nobody could say.
+                    return std::mem::forget((middle, outer));
                 }
             }
-            if !self.close(1, middle) || !self.close(0, outer) {
+            if !self.close(1, middle) {
+                return std::mem::forget(outer);
+            }
+            if !self.close(0, outer) {
                 return;
             }
         }
