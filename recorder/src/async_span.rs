@@ -17,7 +17,7 @@ use crate::seat;
 use crate::site::Site;
 use crate::slot::OpenEntry;
 use crate::span::{SiteArgs, mark_stopped, site_args, write_name};
-use crate::value::{self, Value};
+use crate::value::{self, Args, Value};
 use crate::wait;
 
 pub use by_id::AsyncSpanId;
@@ -90,6 +90,20 @@ impl AsyncSpan {
             let first = open.args.is_empty();
             value::push_after(&mut open.args, first, key, &value);
         }
+    }
+
+    /// Adds args that are JSON text already: `"key":value,…`, without braces.
+    #[doc(hidden)]
+    pub fn raw(&mut self, args: &[u8]) {
+        if let Some(open) = &mut self.0 {
+            let first = open.args.is_empty();
+            value::raw_after(&mut open.args, first, args);
+        }
+    }
+
+    /// Adds arguments.
+    pub fn args(&mut self, args: &Args) {
+        self.raw(args.text());
     }
 
     /// Whether the span is being recorded.

@@ -1,5 +1,7 @@
 //! A call site: what is known of its events before they happen, with the text of it made once.
 
+mod interned;
+
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::config::Level;

@@ -82,6 +82,19 @@ impl SpanGuard {
         });
     }
 
+    /// Adds args that are JSON text already: `"key":value,…`, without braces.
+    #[doc(hidden)]
+    pub fn raw(&mut self, args: &[u8]) {
+        let Some(open) = self.0.as_mut().filter(|_| !args.is_empty()) else {
+            return;
+        };
+        seat::with_same(open.seat, |writer| {
+            writer.add_args(&mut open.depth, &mut open.args, |text, first| {
+                value::raw_after(text, first, args);
+            });
+        });
+    }
+
     /// Whether the span is being recorded: worth computing costly arguments for.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
@@ -114,6 +127,13 @@ impl SiteArgs<'_> {
         }
         self.text.extend_from_slice(key.as_bytes());
         value.write(self.text);
+    }
+
+    /// Appends args that are JSON text already: `"key":value,…`, without braces.
+    #[inline]
+    pub fn raw(&mut self, args: &[u8]) {
+        let first = self.text.len() == self.from;
+        value::raw_after(self.text, first, args);
     }
 }
 

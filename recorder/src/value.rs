@@ -151,6 +151,19 @@ impl Args {
         push_after(&mut self.text, first, key, value);
     }
 
+    /// Takes args that are JSON text already: `"key":value,…`, without braces. Nothing looks at the text.
+    #[doc(hidden)]
+    pub fn from_text(text: Vec<u8>) -> Args {
+        Args { text }
+    }
+
+    /// Adds args that are JSON text already, as [`Args::from_text`] takes them.
+    #[doc(hidden)]
+    pub fn raw(&mut self, text: &[u8]) {
+        let first = self.text.is_empty();
+        raw_after(&mut self.text, first, text);
+    }
+
     /// The args as JSON text without the braces.
     pub(crate) fn text(&self) -> &[u8] {
         &self.text
@@ -165,6 +178,14 @@ pub(crate) fn push_after(text: &mut Vec<u8>, first: bool, key: &str, value: &dyn
     string(text, key, MAX_STRING_BYTES);
     text.push(b':');
     value.write(text);
+}
+
+/// Appends args that are JSON text already, with a comma before them unless they are the first.
+pub(crate) fn raw_after(text: &mut Vec<u8>, first: bool, args: &[u8]) {
+    if !first && !args.is_empty() {
+        text.push(b',');
+    }
+    text.extend_from_slice(args);
 }
 
 #[cfg(test)]
@@ -196,6 +217,17 @@ mod tests {
             serde_json::from_str::<serde_json::Value>(&text).unwrap(),
             expected
         );
+    }
+
+    #[test]
+    fn text_joins_other_args() {
+        let mut args = Args::from_text(br#""a":1"#.to_vec()).with("b", 2);
+        args.raw(b"");
+        args.raw(br#""c":3,"d":4"#);
+        assert_eq!(args.text(), br#""a":1,"b":2,"c":3,"d":4"#);
+        let mut args = Args::new();
+        args.raw(br#""c":3"#);
+        assert_eq!(args.text(), br#""c":3"#);
     }
 
     #[test]

@@ -1,0 +1,175 @@
+//! Sites whose names are known only at run time: made once for each name, so that they are as fast as those of the macros.
+
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use twox_hash::XxHash3_64;
+
+use super::Site;
+use crate::config::Level;
+
+/// Most sites that are made: a host that puts a number into its names shall not grow without end.
+const MAX_SITES: u32 = 1 << 14;
+/// Places of the table, twice as many: whoever looks for a site passes few others.
+const PLACES: usize = 1 << 15;
+/// Most bytes of category and name together; the text of a site is kept several times.
+const MAX_NAME_BYTES: usize = 1024;
+
+/// The sites of this process. No lock, so a fork at any moment leaves nothing held; the child goes on with its parent's.
+static INTERNED: Table<PLACES> = Table::new();
+
+/// Sites by level, category and name, at the first free place from their hash on. None is ever removed.
+struct Table<const N: usize> {
+    sites: [AtomicPtr<Site>; N],
+    count: AtomicU32,
+}
+
+impl Site {
+    /// The site of a name that is known only at run time: the same one for the same level, category and name. `None` where the name is long, or
+    /// too many others have a site: such an event is recorded by name.
+    #[doc(hidden)]
+    pub fn intern(level: Level, category: &str, name: &str) -> Option<&'static Site> {
+        INTERNED.get(level, category, name, MAX_SITES)
+    }
+
+    fn is(&self, level: Level, category: &str, name: &str) -> bool {
+        self.level == level && self.name == name && self.category == category
+    }
+
+    fn leak(level: Level, category: &str, name: &str) -> &'static mut Site {
+        let leak = |text: &str| -> &'static str { Box::leak(Box::from(text)) };
+        Box::leak(Box::new(Site::new(level, leak(category), leak(name))))
+    }
+}
+
+impl<const N: usize> Table<N> {
+    const fn new() -> Table<N> {
+        Table {
+            sites: [const { AtomicPtr::new(std::ptr::null_mut()) }; N],
+            count: AtomicU32::new(0),
+        }
+    }
+
+    fn get(&self, level: Level, category: &str, name: &str, most: u32) -> Option<&'static Site> {
+        if category.len() + name.len() > MAX_NAME_BYTES {
+            return None;
+        }
+        for place in self.places_from(hash(level, category, name)) {
+            // SAFETY: a non-null pointer came from `Box::leak` and is never freed.
+            let mut site = unsafe { place.load(Ordering::Acquire).as_ref() };
+            if site.is_none() {
+                site = Some(self.fill(place, level, category, name, most)?);
+            }
+            if let Some(site) = site.filter(|site| site.is(level, category, name)) {
+                return Some(site);
+            }
+        }
+        None
+    }
+
+    /// Every place once, first the one that belongs to a hash.
+    fn places_from(&self, hash: u64) -> impl Iterator<Item = &AtomicPtr<Site>> {
+        let first = usize::try_from(hash % N as u64).unwrap_or(0);
+        let (before, from) = self.sites.split_at(first);
+        from.iter().chain(before)
+    }
+
+    /// Puts a new site into a free place; gives the other one if somebody was faster, which is not always the one that is looked for.
+    fn fill(
+        &self,
+        place: &AtomicPtr<Site>,
+        level: Level,
+        category: &str,
+        name: &str,
+        most: u32,
+    ) -> Option<&'static Site> {
+        if self.count.fetch_add(1, Ordering::Relaxed) >= most {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let made = std::ptr::from_mut(Site::leak(level, category, name));
+        let none = std::ptr::null_mut();
+        let stored = place.compare_exchange(none, made, Ordering::AcqRel, Ordering::Acquire);
+        let site = stored.map_or_else(|other| other, |_| made); // ours stays leaked and counted, once
+        // SAFETY: both candidates came from `Box::leak`.
+        Some(unsafe { &*site })
+    }
+}
+
+fn hash(level: Level, category: &str, name: &str) -> u64 {
+    let seed = XxHash3_64::oneshot_with_seed(u64::from(level.bit()), category.as_bytes());
+    XxHash3_64::oneshot_with_seed(seed, name.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_site_for_each_level_category_and_name() {
+        let site = Site::intern(Level::E2e, "c", "interned").unwrap();
+        let name = String::from("interned"); // the text counts, not where it lies
+        let again = Site::intern(Level::E2e, "c", &name).unwrap();
+        assert!(std::ptr::eq(site, again));
+        assert_eq!(site.text().plain, br#""name":"interned","cat":"c""#);
+        assert_eq!(site.level(), Level::E2e);
+        let others = [
+            (Level::Kernel, "c", "interned"),
+            (Level::E2e, "ci", "nterned"),
+            (Level::E2e, "c", "interne"),
+        ];
+        for (level, category, name) in others {
+            let other = Site::intern(level, category, name).unwrap();
+            assert!(!std::ptr::eq(site, other), "{level:?} {category} {name}");
+        }
+    }
+
+    #[test]
+    fn a_full_table_still_finds_what_it_holds() {
+        static TABLE: Table<8> = Table::new();
+        let held = ["a", "b", "c"].map(|name| TABLE.get(Level::E2e, "", name, 3).unwrap());
+        assert!(TABLE.get(Level::E2e, "", "d", 3).is_none());
+        for (name, held) in ["a", "b", "c"].into_iter().zip(held) {
+            assert!(std::ptr::eq(
+                TABLE.get(Level::E2e, "", name, 3).unwrap(),
+                held
+            ));
+        }
+        assert!(TABLE.get(Level::E2e, "", "d", 4).is_some(), "room again");
+    }
+
+    #[test]
+    fn a_table_without_a_free_place_ends_the_search() {
+        static TABLE: Table<4> = Table::new();
+        for name in ["a", "b", "c", "d"] {
+            assert!(TABLE.get(Level::E2e, "", name, 9).is_some());
+        }
+        assert!(TABLE.get(Level::E2e, "", "e", 9).is_none());
+    }
+
+    #[test]
+    fn a_long_name_has_no_site() {
+        let name = "n".repeat(MAX_NAME_BYTES);
+        assert!(Site::intern(Level::E2e, "", &name).is_some());
+        assert!(Site::intern(Level::E2e, "c", &name).is_none());
+    }
+
+    #[test]
+    fn threads_agree_on_the_sites() {
+        static TABLE: Table<2048> = Table::new();
+        let of_one_thread = || -> Vec<usize> {
+            let sites = (0..500).map(|at| TABLE.get(Level::E2e, "t", &at.to_string(), 2048));
+            sites
+                .map(|site| std::ptr::from_ref(site.unwrap()).addr())
+                .collect()
+        };
+        let found: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(of_one_thread)).collect();
+            threads.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(found.iter().all(|sites| *sites == found[0]));
+        let mut distinct = found[0].clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), 500);
+    }
+}
