@@ -11,6 +11,10 @@ pub(crate) enum Work {
     Cold,
     /// An instant with one integer argument.
     Instant,
+    /// A span on a lane of its own, with one integer argument.
+    AsyncSpan,
+    /// A span within such a one, named at run time.
+    AsyncChild,
     /// A span while no variable turns recording on.
     Disabled,
     /// A span of a level that is not selected.
@@ -56,7 +60,13 @@ impl Case {
     pub(crate) fn records(&self) -> bool {
         matches!(
             self.work,
-            Work::Span | Work::Sustained | Work::Cold | Work::Instant | Work::Filtered
+            Work::Span
+                | Work::Sustained
+                | Work::Cold
+                | Work::Instant
+                | Work::AsyncSpan
+                | Work::AsyncChild
+                | Work::Filtered
         )
     }
 
@@ -70,7 +80,7 @@ impl Case {
 }
 
 /// Every case, in the table's order.
-pub(crate) const CASES: [Case; 11] = [
+pub(crate) const CASES: [Case; 13] = [
     Case::new("span_1arg_1t", Work::Span),
     Case {
         threads: 2,
@@ -91,6 +101,8 @@ pub(crate) const CASES: [Case; 11] = [
         ..Case::new("span_cold", Work::Cold)
     },
     Case::new("instant", Work::Instant),
+    Case::new("async_span", Work::AsyncSpan),
+    Case::new("async_child", Work::AsyncChild),
     Case {
         spans: 2_000_000,
         ..Case::new("disabled", Work::Disabled)

@@ -69,6 +69,8 @@ fn with_recorder(case: &Case, mut plan: Plan) -> Result<(), String> {
     }
     let record: &(dyn Fn(u64) + Sync) = match case.work {
         Work::Instant => &spans::instant_1arg,
+        Work::AsyncSpan => &spans::async_span_1arg,
+        Work::AsyncChild => &spans::async_child_1arg,
         Work::Filtered => &spans::span_verbose,
         _ => &spans::span_1arg,
     };
