@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use libfuzzer_sys::fuzz_target;
 use sa_recorder::format::ring as layout;
 use serde_json::{Map, Value};
-use trace_merge::ring::{OpenSpan, Ring, RingBytes, recover};
+use trace_merge::ring::{OpenSpan, Ring, RingBytes, recover, rows};
 
 const PAGE: usize = 4096;
 const RING_BYTES: usize = 4096;
@@ -90,6 +90,9 @@ fn valid_ring() -> Vec<u8> {
     ring[sites..sites + 2].copy_from_slice(&28_u16.to_ne_bytes());
     ring[sites + 2..sites + 2 + site.len()].copy_from_slice(site);
     put_open(&mut ring, lanes, 1);
+    put_open(&mut ring, lanes + layout::OPEN_ENTRY_BYTES, 1);
+    put_u64(&mut ring, lanes + layout::OPEN_ENTRY_BYTES, 1_000_001);
+    put_u32(&mut ring, lanes + layout::OPEN_ENTRY_BYTES + layout::LANE_PARENT_AT, 1);
     for slot in 0..SLOTS {
         let at = PAGE + slot * (layout::SLOT_CONTROL_BYTES + RING_BYTES);
         put_u64(
@@ -158,7 +161,10 @@ fn check(ring: &Ring) {
         assert!(slot.open.len() <= layout::STACK_DEPTH);
         slot.open.iter().for_each(check_span);
     }
-    ring.lanes.iter().for_each(check_span);
+    let lanes = rows(ring.lanes.iter());
+    assert_eq!(lanes.len(), ring.lanes.len());
+    assert!(lanes.is_sorted_by_key(|span| span.start_ns));
+    lanes.iter().for_each(check_span);
 }
 
 fn check_span(span: &OpenSpan) {

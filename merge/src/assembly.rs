@@ -3,9 +3,9 @@
 use crate::blocks::{Piece, Positions};
 use crate::line::{parse, parse_canonical};
 use crate::recording::Recording;
-use crate::ring::OpenSpan;
+use crate::ring::{OpenSpan, rows};
 use crate::scan::{Part, line_start};
-use sa_recorder::format::{BLOCK_START, BlockHeader};
+use sa_recorder::format::{BLOCK_START, BlockHeader, LANE_BASE, TRACK_BASE};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
@@ -114,7 +114,7 @@ struct Work<'a> {
     recording: &'a Recording,
     streams: BTreeMap<StreamKey, Stream>,
     heads: BTreeMap<StreamKey, u64>,
-    /// Thread and start of the spans that ended after the ring was read.
+    /// [`span_key`] of the spans that ended after the ring was read.
     ended: HashSet<(i64, i64)>,
     result: Assembly,
 }
@@ -212,7 +212,7 @@ impl<'a> Work<'a> {
             .filter_map(parse_canonical);
         let spans = spans.filter(|event| matches!(event.phase, b'X' | b'B'));
         self.ended
-            .extend(spans.map(|event| (event.tid, event.ts_ns)));
+            .extend(spans.map(|event| span_key(event.tid, event.ts_ns)));
     }
 
     /// What comes before the first block of a stream is in the segments that are not looked at, and so is what the ring no more holds.
@@ -270,17 +270,16 @@ impl<'a> Work<'a> {
             .header()
             .map_or(ring.pid, |header| header.pid);
         let outlived = self.recording.has_outlived_ring();
-        let open = ring
-            .slots
-            .iter()
-            .flat_map(|slot| &slot.open)
-            .chain(&ring.lanes)
-            .filter(|_| !outlived)
-            .filter(|span| {
-                let start_ns = i64::try_from(span.start_ns).unwrap_or(i64::MAX);
-                !self.ended.contains(&(i64::from(span.tid), start_ns))
-            });
+        let is_open = |span: &OpenSpan| !outlived && !self.has_ended(span);
+        let threads = ring.slots.iter().flat_map(|slot| &slot.open);
+        let lanes = rows(ring.lanes.iter().filter(|lane| is_open(&lane.span)));
+        let open = threads.filter(|span| is_open(span)).chain(&lanes);
         self.result.open_lines = open_lines(pid, open);
+    }
+
+    fn has_ended(&self, span: &OpenSpan) -> bool {
+        let start_ns = i64::try_from(span.start_ns).unwrap_or(i64::MAX);
+        self.ended.contains(&span_key(span.tid.into(), start_ns))
     }
 
     /// Keeps what a broken block still holds, line by line: whole events once per position, damage where it stands. Of the last block
@@ -340,6 +339,12 @@ impl<'a> Work<'a> {
         }
         self.result
     }
+}
+
+/// What tells a span from others of its process. Those on lanes by their start alone: the row of one may change until it ends.
+fn span_key(tid: i64, start_ns: i64) -> (i64, i64) {
+    let is_lane = (i64::from(LANE_BASE)..i64::from(TRACK_BASE)).contains(&tid);
+    (if is_lane { LANE_BASE.into() } else { tid }, start_ns)
 }
 
 /// The whole lines of a block's bytes that lie in `wanted` positions.

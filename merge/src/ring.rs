@@ -2,7 +2,9 @@
 //!
 //! Everything in a ring is hostile until checked: offsets, sizes, counts, texts. Nothing is written.
 
-use sa_recorder::format::LANE_BASE;
+mod lanes;
+
+pub use lanes::{OpenLane, rows};
 use sa_recorder::format::ring as layout;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -95,7 +97,7 @@ pub struct Ring {
     /// The slots that could be read.
     pub slots: Vec<Slot>,
     /// Spans open on virtual lanes.
-    pub lanes: Vec<OpenSpan>,
+    pub lanes: Vec<OpenLane>,
     /// Offsets of slots that made no sense.
     pub bad_slots: Vec<u64>,
 }
@@ -122,7 +124,7 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
         }
     }
     // Lanes come after the slots: a span that a line below some `head` closed is then seen as closed.
-    ring.lanes = read_lanes(source, &head, &mut sites, &ring.slots);
+    ring.lanes = lanes::read(source, &head, &mut sites, &ring.slots);
     Some(ring)
 }
 
@@ -385,37 +387,6 @@ fn split_identity(word: u64) -> (u32, u32) {
         half(0),
         half(layout::SLOT_GENERATION_AT - layout::SLOT_TID_AT),
     )
-}
-
-fn read_lanes(
-    source: &impl RingBytes,
-    head: &Head,
-    sites: &mut Sites,
-    slots: &[Slot],
-) -> Vec<OpenSpan> {
-    let mut lanes = Vec::new();
-    for index in 0..head.lane_count {
-        let at = head.lanes + u64::from(index) * layout::OPEN_ENTRY_BYTES as u64;
-        let mut entry = [0; layout::OPEN_ENTRY_BYTES];
-        if source.read(at, &mut entry).is_none() {
-            break;
-        }
-        let name = &entry[layout::LANE_NAME_AT..][..layout::LANE_NAME_BYTES];
-        let Some(span) = open_span(&entry, name, LANE_BASE + index, sites) else {
-            continue;
-        };
-        if !is_closed(&entry, slots) {
-            lanes.push(span);
-        }
-    }
-    lanes
-}
-
-fn is_closed(entry: &[u8; layout::OPEN_ENTRY_BYTES], slots: &[Slot]) -> bool {
-    let closes_at = entry_u64(entry, layout::LANE_CLOSES_AT);
-    let closing_slot = entry_u32(entry, layout::LANE_CLOSING_SLOT_AT);
-    let closing = slots.iter().find(|slot| slot.slot == closing_slot);
-    closes_at != 0 && closing.is_some_and(|slot| slot.head >= closes_at)
 }
 
 fn entry_u64(entry: &[u8], at: usize) -> u64 {

@@ -1,42 +1,28 @@
 //! Spans that live across awaits or threads, on virtual lanes.
 
 mod by_id;
+mod open;
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use crate::clock::now_ns;
 use crate::config::Level;
-use crate::format::LANE_BASE;
-use crate::format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
-use crate::line::{Place, line};
 use crate::loss::Cause;
-use crate::names::lane_name_line;
 use crate::process::{self, Process};
-use crate::seat;
+use crate::seat::{self, cut_name};
 use crate::site::Site;
-use crate::slot::OpenEntry;
-use crate::span::{SiteArgs, mark_stopped, site_args, write_name};
+use crate::span::{SiteArgs, site_args, write_name};
 use crate::value::{self, Args, Value};
-use crate::wait;
+use open::{Names, Open, Spot};
 
 pub use by_id::AsyncSpanId;
 pub(crate) use by_id::Held;
 
-/// A span that may be sent to other threads and held over awaits: it takes the lowest free lane of its process until it is dropped.
+/// A span that may be sent to other threads and held over awaits, until it is dropped. It is shown on a row of its own, the lowest free lane of its
+/// process, or within another async span.
 #[derive(Debug)]
 #[must_use = "a span ends when it is dropped"]
-pub struct AsyncSpan(Option<Box<Open>>);
-
-#[derive(Debug)]
-struct Open {
-    process: &'static Process,
-    lane: u32,
-    start_ns: u64,
-    /// `"name":"…","cat":"…"`
-    names: Vec<u8>,
-    args: Vec<u8>,
-}
+pub struct AsyncSpan(Option<Open>);
 
 impl AsyncSpan {
     /// A span that is not recorded.
@@ -48,30 +34,69 @@ impl AsyncSpan {
     /// Opens a span of a call site; `args` appends its arguments.
     #[doc(hidden)]
     pub fn open(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) -> AsyncSpan {
-        let opened = seat::with(|seat, _| {
-            process::wants(site.level()).then(|| {
-                let mut text = Vec::new();
-                site_args(&mut text, args);
-                let mut name = "";
-                let number = seat.process.ring.number_of(site, || name = site.name());
-                Open::start(seat.process, site.text().plain.clone(), text, number, name)
-            })
-        });
-        AsyncSpan(opened.flatten().map(Box::new))
+        AsyncSpan::start(site.level(), |process, text| {
+            let piece = site_args(text, args);
+            let args = text.get(piece.range()).unwrap_or_default().to_vec();
+            text.truncate(piece.range().start);
+            Open::start(process, Names::Site(site), args, &Spot::default())
+        })
     }
 
     pub(crate) fn open_named(level: Level, category: &str, name: &str) -> AsyncSpan {
+        AsyncSpan::start(level, |process, _| {
+            let mut names = Vec::new();
+            write_name(&mut names, category, name);
+            let names = Names::Text(names, name);
+            Open::start(process, names, Vec::new(), &Spot::default())
+        })
+    }
+
+    /// Opens a span within `parent`, or on a row of its own that is called `lane`.
+    ///
+    /// It is shown on the row of `parent` if it ends before that one does; else on a row of its own, called as that of `parent` was when it began.
+    /// So it is too while another span is open directly within `parent`. Spans of a row nest, whichever ends first. A parent that is not
+    /// recorded, or was opened before a fork by the other process, counts as none. A row without a name is called `async` and a number; one
+    /// that spans of several names take in turn has the last of them.
+    pub fn open_at(
+        level: Level,
+        category: &str,
+        name: &str,
+        parent: Option<&AsyncSpan>,
+        lane: Option<&str>,
+        args: &Args,
+    ) -> AsyncSpan {
+        AsyncSpan::start(level, |process, _| {
+            let spot = Spot {
+                parent: parent.and_then(|parent| parent.lane_in(process)),
+                lane: lane.map(cut_name),
+            };
+            let args = args.text().to_vec();
+            if let Some(site) = Site::intern(level, category, name) {
+                return Open::start(process, Names::Site(site), args, &spot);
+            }
+            let mut names = Vec::new();
+            write_name(&mut names, category, name);
+            Open::start(process, Names::Text(names, name), args, &spot)
+        })
+    }
+
+    /// `open` may append to the text it gets, and takes that off again.
+    #[inline]
+    fn start(level: Level, open: impl FnOnce(&'static Process, &mut Vec<u8>) -> Open) -> AsyncSpan {
         if !process::wants(level) {
             return AsyncSpan(None);
         }
-        let opened = seat::with(|seat, _| {
-            process::wants(level).then(|| {
-                let mut names = Vec::new();
-                write_name(&mut names, category, name);
-                Open::start(seat.process, names, Vec::new(), 0, name)
-            })
+        // The first event of a process finds out in between what is on.
+        let opened = seat::with(|seat, writer| {
+            process::wants(level).then(|| open(seat.process, &mut writer.text))
         });
-        AsyncSpan(opened.flatten().map(Box::new))
+        AsyncSpan(opened.flatten())
+    }
+
+    /// Its lane if it is a span of this process.
+    fn lane_in(&self, process: &Process) -> Option<u32> {
+        let open = self.0.as_ref()?;
+        std::ptr::eq(open.process, process).then_some(open.lane)
     }
 
     /// Ends it without recording it: what its end would tell never was. Counted as lost for this cause.
@@ -79,7 +104,7 @@ impl AsyncSpan {
         if let Some(open) = self.0.take()
             && open.process.alive.load(Ordering::Relaxed) != 0
         {
-            open.abandon();
+            open.abandon(now_ns());
             open.process.lost.count(cause);
         }
     }
@@ -109,85 +134,6 @@ impl AsyncSpan {
     /// Whether the span is being recorded.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()
-    }
-}
-
-impl Open {
-    fn start(
-        process: &'static Process,
-        names: Vec<u8>,
-        args: Vec<u8>,
-        site: u32,
-        name: &str,
-    ) -> Open {
-        let (lane, new) = process
-            .lanes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if new {
-            process.named_lanes.add(lane);
-            process.tell(&lane_name_line(process.pid, lane));
-        }
-        let start_ns = now_ns();
-        if let Some(entry) = process.ring.lane_entry(lane) {
-            entry.set_name(name, LANE_NAME_AT, LANE_NAME_BYTES);
-            entry.open(site, start_ns);
-        }
-        Open {
-            process,
-            lane,
-            start_ns,
-            names,
-            args,
-        }
-    }
-
-    fn line(&self, end_ns: u64) -> Vec<u8> {
-        let mut args = self.args.clone();
-        if process::stopped_since(self.start_ns) {
-            mark_stopped(&mut args);
-        }
-        let place = Place {
-            pid: self.process.pid,
-            tid: LANE_BASE + self.lane,
-            ts_ns: self.start_ns,
-            duration_ns: Some(end_ns.saturating_sub(self.start_ns)),
-        };
-        line(b'X', &place, b"", &self.names, &args)
-    }
-
-    /// Writes the span on the calling thread's slot and gives its lane back.
-    fn close(&self, end_ns: u64) {
-        let line = self.line(end_ns);
-        let entry = self.process.ring.lane_entry(self.lane);
-        let written = seat::with(|_, writer| {
-            writer.pen.append(&line, entry);
-            self.leave(entry);
-        });
-        // Below a signal handler there is no line, but the lane is free all the same. After the end of recording the span is told as unfinished.
-        if written.is_none() && !process::is_closed() {
-            self.leave(entry);
-        }
-    }
-
-    /// Gives the lane back of a span that is not recorded after all.
-    fn abandon(&self) {
-        let entry = self.process.ring.lane_entry(self.lane);
-        let left = seat::with(|_, _| self.leave(entry));
-        if left.is_none() && !process::is_closed() {
-            self.leave(entry); // as when it is closed
-        }
-    }
-
-    /// Gives the lane back.
-    fn leave(&self, entry: Option<OpenEntry>) {
-        if let Some(entry) = entry {
-            entry.start().store(0, Ordering::Release);
-        }
-        if let Some(mut lanes) = wait::lock(&self.process.lanes) {
-            lanes.give_back(self.lane);
-        }
     }
 }
 

@@ -1,63 +1,247 @@
 //! Virtual lanes: tids for spans that live across awaits or threads. As many as the peak concurrency, never reused while open.
+//!
+//! Every open span has a lane of its own. One that was opened within another is shown on that one's row when it ends, as long as that one is open
+//! too; else on its own lane. Spans of a row therefore nest, whoever ends first: of each span one other at most is open directly within it, what
+//! ended within a span ended before it, and nothing begins on a row before the last span there ended. Times that clocks of two processors do not
+//! keep in this order are moved by the nanoseconds that are missing.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Mutex};
 
-/// Which lanes are taken.
+use crate::{clock, wait};
+
+/// Spans within each other on one row; a viewer drops those deeper than 512.
+const MAX_DEPTH: u32 = 500;
+/// How long the names of lanes are waited for.
+const MOMENT_NS: u64 = 1_000_000;
+
+/// The lanes of a process: which are taken, and how their spans lie in each other.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
-    taken: Vec<bool>,
+    lanes: Vec<Lane>,
+    free: BinaryHeap<Reverse<u32>>,
+    /// When the last span began. No two begin at the same time: the start tells which span a line is of.
+    last_start_ns: u64,
 }
 
-/// How many lanes have a name, for who must not wait for the lanes.
-#[derive(Debug, Default)]
-pub(crate) struct Named(AtomicU32);
+/// What a lane is called in the trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LaneName {
+    /// By its number.
+    Numbered,
+    /// As whoever opened a span on it asked.
+    Given(Arc<str>),
+}
 
-impl Named {
-    pub(crate) fn count(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
+/// What each lane was called last, for who must not wait for the lanes.
+#[derive(Debug, Default)]
+pub(crate) struct Named(Mutex<Vec<Option<LaneName>>>);
+
+#[derive(Debug)]
+struct Lane {
+    /// The lane of the span that this one's lies in, while both are open.
+    parent: Option<u32>,
+    /// The lane of the span that lies in this one's.
+    child: Option<u32>,
+    /// The lane that the span is shown on if it ends now.
+    row: u32,
+    /// Spans on this row that this one lies in.
+    depth: u32,
+    /// Whatever began or ended within the span did so by then.
+    until_ns: u64,
+    /// What the row shall be called.
+    name: LaneName,
+    /// What it was called last.
+    told: Option<LaneName>,
+}
+
+/// Where a span ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// The lane it is shown on.
+    pub(crate) row: u32,
+    pub(crate) end_ns: u64,
+    /// The span that lay in it, which has no parent any more.
+    pub(crate) orphan: Option<u32>,
+    /// What the row must be called before something is shown there.
+    pub(crate) untold: Option<LaneName>,
+}
+
+/// A lane that was taken.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) lane: u32,
+    /// The lane of the span that the new one lies in.
+    pub(crate) parent: Option<u32>,
+    /// What the row must be called before something is shown there.
+    pub(crate) untold: Option<LaneName>,
+}
+
+impl LaneName {
+    /// The name as text.
+    pub(crate) fn text(&self, lane: u32) -> String {
+        match self {
+            LaneName::Numbered => format!("async {lane}"),
+            LaneName::Given(name) => name.as_ref().to_owned(),
+        }
     }
 
-    /// Notes a lane as named.
-    pub(crate) fn add(&self, lane: u32) {
-        self.0.fetch_max(lane + 1, Ordering::Relaxed);
+    fn is(&self, name: Option<&str>) -> bool {
+        match self {
+            LaneName::Numbered => name.is_none(),
+            LaneName::Given(own) => name == Some(own),
+        }
+    }
+}
+
+impl Named {
+    /// Notes the name of a lane.
+    pub(crate) fn set(&self, lane: u32, name: &LaneName) {
+        let Some(mut names) = wait::lock(&self.0) else {
+            return;
+        };
+        let at = lane as usize;
+        if names.len() <= at {
+            names.resize(at + 1, None);
+        }
+        names[at] = Some(name.clone());
+    }
+
+    /// The named lanes with their names; none if somebody keeps them to himself.
+    pub(crate) fn list(&self) -> Vec<(u32, String)> {
+        let names = wait::lock_until(&self.0, clock::now_ns() + MOMENT_NS);
+        let names = names.map(|names| names.clone()).unwrap_or_default();
+        let named = (0..).zip(names);
+        named
+            .filter_map(|(lane, name)| Some((lane, name?.text(lane))))
+            .collect()
+    }
+}
+
+impl Lane {
+    fn new() -> Lane {
+        Lane {
+            parent: None,
+            child: None,
+            row: 0,
+            depth: 0,
+            until_ns: 0,
+            name: LaneName::Numbered,
+            told: None,
+        }
+    }
+
+    /// Gives the row its name; says so if that must be told.
+    fn tell(&mut self) -> Option<LaneName> {
+        if self.told.as_ref() == Some(&self.name) {
+            return None;
+        }
+        self.told = Some(self.name.clone());
+        self.told.clone()
     }
 }
 
 impl Lanes {
-    /// Takes the lowest free lane; says whether it is used for the first time.
-    pub(crate) fn take(&mut self) -> (u32, bool) {
-        if let Some(free) = self.taken.iter().position(|taken| !taken) {
-            self.taken[free] = true;
-            return (u32::try_from(free).unwrap_or(0), false);
+    /// Takes the lowest free lane for a span that lies in the one of `parent`, or on a row of its own of this name. It also has a row of its own
+    /// where another span lies in that of `parent`, or too many lie in each other.
+    pub(crate) fn take(&mut self, parent: Option<u32>, name: Option<&str>) -> Taken {
+        let lane = self.take_free();
+        let parent = parent.filter(|parent| self.has_room(*parent));
+        let mut untold = None;
+        if let Some(outer) = parent {
+            self.at(outer).child = Some(lane);
+            let Lane { row, depth, .. } = *self.at(outer);
+            let name = self.at(outer).name.clone();
+            let own = self.at(lane);
+            (own.parent, own.row, own.depth, own.name) = (parent, row, depth + 1, name);
+        } else {
+            let own = self.at(lane);
+            (own.parent, own.row, own.depth) = (None, lane, 0);
+            if !own.name.is(name) {
+                own.name = name.map_or(LaneName::Numbered, |name| LaneName::Given(name.into()));
+            }
+            untold = own.tell();
         }
-        self.taken.push(true);
-        (u32::try_from(self.taken.len() - 1).unwrap_or(0), true)
+        Taken {
+            lane,
+            parent,
+            untold,
+        }
+    }
+
+    fn take_free(&mut self) -> u32 {
+        if let Some(Reverse(lane)) = self.free.pop() {
+            return lane;
+        }
+        self.lanes.push(Lane::new());
+        u32::try_from(self.lanes.len() - 1).unwrap_or(0)
+    }
+
+    fn has_room(&self, parent: u32) -> bool {
+        let parent = self.lanes.get(parent as usize);
+        parent.is_some_and(|parent| parent.child.is_none() && parent.depth < MAX_DEPTH)
+    }
+
+    /// Begins the span of a taken lane now; says when that is.
+    pub(crate) fn begin(&mut self, lane: u32, now_ns: u64) -> u64 {
+        let parent = self.at(lane).parent;
+        let of_parent = parent.map_or(0, |parent| self.at(parent).until_ns);
+        let earliest = (self.last_start_ns + 1).max(of_parent);
+        let own = self.at(lane);
+        own.until_ns = now_ns.max(earliest).max(own.until_ns);
+        self.last_start_ns = own.until_ns;
+        self.last_start_ns
+    }
+
+    /// Ends the span of a lane now. The lane stays taken until it is given back.
+    pub(crate) fn end(&mut self, lane: u32, now_ns: u64) -> Ended {
+        let orphan = self.at(lane).child.take();
+        let of_orphans = orphan.map_or(0, |orphan| self.cut_off(orphan));
+        let own = self.at(lane);
+        own.until_ns = own.until_ns.max(now_ns).max(of_orphans);
+        let (end_ns, row, parent) = (own.until_ns, own.row, own.parent.take());
+        let untold = if row == lane { own.tell() } else { None };
+        if let Some(parent) = parent {
+            let parent = self.at(parent);
+            parent.child = None;
+            parent.until_ns = parent.until_ns.max(end_ns);
+        }
+        Ended {
+            row,
+            end_ns,
+            orphan,
+            untold,
+        }
+    }
+
+    /// Makes a span, and what lies in it, a row of its own; says until when something happened there.
+    fn cut_off(&mut self, first: u32) -> u64 {
+        self.at(first).parent = None;
+        let (mut next, mut until_ns) = (Some(first), 0);
+        while let Some(lane) = next {
+            let lane = self.at(lane);
+            lane.row = first;
+            until_ns = until_ns.max(lane.until_ns);
+            next = lane.child;
+        }
+        until_ns
+    }
+
+    /// What the row must be called of a span that is shown on its own lane without an end.
+    pub(crate) fn untold(&mut self, lane: u32) -> Option<LaneName> {
+        self.lanes.get_mut(lane as usize)?.tell()
     }
 
     /// Gives a lane back.
     pub(crate) fn give_back(&mut self, lane: u32) {
-        if let Some(taken) = self.taken.get_mut(lane as usize) {
-            *taken = false;
-        }
+        self.free.push(Reverse(lane));
+    }
+
+    fn at(&mut self, lane: u32) -> &mut Lane {
+        &mut self.lanes[lane as usize]
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_lowest_free_lane_is_taken() {
-        let mut lanes = Lanes::default();
-        assert_eq!(
-            [lanes.take(), lanes.take(), lanes.take()],
-            [(0, true), (1, true), (2, true)]
-        );
-        lanes.give_back(1);
-        lanes.give_back(0);
-        assert_eq!(
-            [lanes.take(), lanes.take(), lanes.take()],
-            [(0, false), (1, false), (3, true)]
-        );
-    }
-}
+mod tests;

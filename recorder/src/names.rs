@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::format::LANE_BASE;
+use crate::lanes::LaneName;
 use crate::preamble::metadata_line;
 use crate::process::Process;
 use crate::seat;
@@ -22,7 +23,9 @@ impl Process {
         let mut lines = name
             .filter(|name| !name.is_empty())
             .map_or_else(Vec::new, |name| self.name_line(&name));
-        (0..self.named_lanes.count()).for_each(|lane| lines.extend(lane_name_line(self.pid, lane)));
+        for (lane, name) in self.named_lanes.list() {
+            lines.extend(lane_name_line(self.pid, lane, &name));
+        }
         lines.extend(self.tracks.lines(self.pid));
         // The kernel gives the tid of an ended thread to another one: that one's name comes after it.
         for ended in [true, false] {
@@ -55,13 +58,18 @@ impl Process {
         self.tell(&self.name_line(name));
     }
 
+    /// Names a lane; a later name renames it.
+    pub(crate) fn name_lane(&self, lane: u32, name: &LaneName) {
+        self.named_lanes.set(lane, name);
+        self.tell(&lane_name_line(self.pid, lane, &name.text(lane)));
+    }
+
     fn name_line(&self, name: &str) -> Vec<u8> {
         let name = serde_json::json!({ "name": name });
         metadata_line(self.pid, "process_name", name)
     }
 }
 
-/// The line that names a lane.
-pub(crate) fn lane_name_line(pid: u32, lane: u32) -> Vec<u8> {
-    seat::thread_name_line(pid, LANE_BASE + lane, &format!("async {lane}"))
+fn lane_name_line(pid: u32, lane: u32, name: &str) -> Vec<u8> {
+    seat::thread_name_line(pid, LANE_BASE + lane, name)
 }

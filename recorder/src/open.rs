@@ -1,5 +1,6 @@
 //! Open spans → `B` lines, when the thread or the recording ends before they do.
 
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 use crate::encode::string;
@@ -9,6 +10,7 @@ use crate::format::ring as layout;
 use crate::process::Process;
 use crate::slot::{OpenEntry, Slot};
 use crate::value::MAX_STRING_BYTES;
+use crate::wait;
 
 /// Writes the spans open on a slot's thread as unfinished ones and empties its stack, in one store. The caller owns the slot.
 pub(crate) fn close_stack(process: &Process, slot: &Slot) {
@@ -37,19 +39,59 @@ pub(crate) fn close_all(process: &Process) {
     for slot in process.ring.slots() {
         close_stack(process, slot);
     }
-    for (lane, entry) in process
-        .ring
-        .lane_entries()
-        .filter(|(_, entry)| entry.start().load(Ordering::Acquire) != 0)
-    {
+    for open in open_lanes(process) {
+        if open.row == open.lane {
+            name_row(process, open.lane);
+        }
         let line = line(
             process,
-            entry,
-            LANE_BASE + lane,
+            open.entry,
+            LANE_BASE + open.row,
             layout::LANE_NAME_AT,
             layout::LANE_NAME_BYTES,
         );
-        process.tell_closing(&line, entry);
+        process.tell_closing(&line, open.entry);
+    }
+}
+
+/// A span that is open on a lane.
+struct OpenLane {
+    lane: u32,
+    entry: OpenEntry,
+    start_ns: u64,
+    /// The lane it is shown on: that of the outermost span it lies in.
+    row: u32,
+}
+
+/// What is open on lanes, in the order in which it began.
+fn open_lanes(process: &Process) -> Vec<OpenLane> {
+    let mut open: Vec<OpenLane> = process
+        .ring
+        .lane_entries()
+        .map(|(lane, entry)| OpenLane {
+            lane,
+            entry,
+            start_ns: entry.start().load(Ordering::Acquire),
+            row: lane,
+        })
+        .filter(|open| open.start_ns != 0)
+        .collect();
+    open.sort_by_key(|open| open.start_ns);
+    let mut rows = HashMap::new();
+    for open in &mut open {
+        let parent = open.entry.parent().load(Ordering::Relaxed).checked_sub(1);
+        let row = parent.and_then(|parent| rows.get(&parent).copied());
+        open.row = row.unwrap_or(open.lane);
+        rows.insert(open.lane, open.row);
+    }
+    open
+}
+
+/// Names the row of a span whose parent has ended.
+fn name_row(process: &Process, lane: u32) {
+    let untold = wait::lock(&process.lanes).and_then(|mut lanes| lanes.untold(lane));
+    if let Some(name) = untold {
+        process.name_lane(lane, &name);
     }
 }
 

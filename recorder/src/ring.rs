@@ -14,7 +14,7 @@ use crate::sys::map::Map;
 use crate::sys::page_bytes;
 
 const SITES_BYTES: usize = 32 << 10;
-const LANES: usize = 256;
+const LANES: usize = 1024;
 const MAX_SLOTS: usize = 2048;
 /// Ring bytes of the process's own slot, and of threads once there are many.
 const SMALL: usize = 64 << 10;

@@ -178,6 +178,11 @@ impl OpenEntry {
         self.map.half(self.at + layout::OPEN_SITE_AT)
     }
 
+    /// In the lane table: the lane of the span that this one lies in plus 1, or 0.
+    pub(crate) fn parent(&self) -> &'static AtomicU32 {
+        self.map.half(self.at + layout::LANE_PARENT_AT)
+    }
+
     /// Says which line will close the span: the one that ends at `position` of `slot`.
     pub(crate) fn close_with(&self, slot: u32, position: u64) {
         self.map
@@ -188,11 +193,13 @@ impl OpenEntry {
             .store(position, Ordering::Release);
     }
 
-    /// Makes the entry an open one.
-    pub(crate) fn open(&self, site: u32, start_ns: u64) {
+    /// Makes an entry of the lane table an open one.
+    pub(crate) fn open(&self, site: u32, parent: Option<u32>, start_ns: u64) {
         self.map
             .word(self.at + layout::LANE_CLOSES_AT)
             .store(0, Ordering::Relaxed);
+        self.parent()
+            .store(parent.map_or(0, |lane| lane + 1), Ordering::Relaxed);
         self.site().store(site, Ordering::Relaxed);
         self.start().store(start_ns, Ordering::Release);
     }

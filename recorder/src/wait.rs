@@ -33,7 +33,7 @@ pub(crate) fn lock_until<T>(lock: &Mutex<T>, end_ns: u64) -> Option<MutexGuard<'
 
 /// Takes a lock if it gets free within [`PATIENCE_NS`].
 pub(crate) fn lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    lock_until(lock, clock::now_ns() + PATIENCE_NS)
+    try_lock(lock).or_else(|| lock_until(lock, clock::now_ns() + PATIENCE_NS))
 }
 
 /// Lets others run, in a wait that began at `start_ns`.

@@ -1,4 +1,5 @@
 use super::*;
+use sa_recorder::format::LANE_BASE;
 
 const PAGE: usize = 4096;
 const SIZE: usize = 4096;
@@ -102,6 +103,75 @@ fn a_lane_is_closed_once_the_closing_line_is_published() {
     assert_eq!(image.recover().expect("a ring").lanes.len(), 1);
     image.state(0, 8, 0);
     assert_eq!(image.recover().expect("a ring").lanes.len(), 0);
+}
+
+/// A span on lane 2²² + `lane`, within that of `parent`.
+fn open_lane(lane: u32, start_ns: u64, parent: Option<u32>) -> OpenLane {
+    OpenLane {
+        span: OpenSpan {
+            tid: LANE_BASE + lane,
+            start_ns,
+            label: String::new(),
+        },
+        parent: parent.map(|parent| LANE_BASE + parent),
+    }
+}
+
+fn shown(lanes: &[OpenLane]) -> Vec<(u32, u64)> {
+    let spans = rows(lanes.iter()).into_iter();
+    spans
+        .map(|span| (span.tid - LANE_BASE, span.start_ns))
+        .collect()
+}
+
+#[test]
+fn a_span_is_shown_on_the_row_of_the_outermost_one() {
+    let lanes = [
+        open_lane(0, 30, Some(2)),
+        open_lane(1, 10, None),
+        open_lane(2, 20, Some(1)),
+        open_lane(3, 40, Some(9)),
+    ];
+    assert_eq!(shown(&lanes), [(1, 10), (1, 20), (1, 30), (3, 40)]);
+    let without_the_first = [lanes[0].clone(), lanes[2].clone()];
+    assert_eq!(shown(&without_the_first), [(2, 20), (2, 30)]);
+}
+
+#[test]
+fn a_lane_that_was_taken_again_is_no_parent() {
+    let lanes = [open_lane(0, 50, None), open_lane(1, 20, Some(0))];
+    assert_eq!(shown(&lanes), [(1, 20), (0, 50)]);
+}
+
+#[test]
+fn circles_end() {
+    let same = [
+        open_lane(0, 10, Some(1)),
+        open_lane(1, 10, Some(0)),
+        open_lane(2, 10, Some(2)),
+    ];
+    assert_eq!(shown(&same), [(0, 10), (1, 10), (2, 10)]);
+    let round = [open_lane(0, 20, Some(1)), open_lane(1, 10, Some(0))];
+    assert_eq!(shown(&round), [(1, 10), (1, 20)]);
+}
+
+#[test]
+fn the_table_names_the_parents() {
+    let mut image = Image::new();
+    image.put(layout::LANES_COUNT_AT, &3u32.to_ne_bytes());
+    let sum = layout::header_sum(image.0.first_chunk().expect("longer"));
+    image.put(layout::SUM_AT, &sum.to_ne_bytes());
+    let parents = [0, 1, u32::MAX];
+    for (lane, parent) in (0..).zip(parents) {
+        let at = 2 * PAGE + lane * layout::OPEN_ENTRY_BYTES;
+        image.entry(at, 1000 + lane as u64, 1);
+        image.put(at + layout::LANE_PARENT_AT, &u32::to_ne_bytes(parent));
+    }
+    let lanes = image.recover().expect("a ring").lanes;
+    let parents: Vec<_> = lanes.iter().map(|lane| lane.parent).collect();
+    assert_eq!(parents, [None, Some(LANE_BASE), None]);
+    let tids: Vec<_> = rows(lanes.iter()).iter().map(|span| span.tid).collect();
+    assert_eq!(tids, [LANE_BASE, LANE_BASE, LANE_BASE + 2]);
 }
 
 #[test]

@@ -53,10 +53,9 @@ fn open_lanes_are_unfinished_until_their_line_is_out() {
     for (closes_at, unfinished) in [(0, 1), (next + 1, 1), (next, 0), (next - 1, 0)] {
         let mut file = ring(next, &[]);
         file.lanes = vec![Lane {
-            lane: 5,
-            open: Open::named(3_000_000, "http"),
             closes_at,
             closing_slot: 1,
+            ..Lane::open(5, Open::named(3_000_000, "http"))
         }];
         let merged = merge(&fragment, Some(&file.bytes()));
         assert_eq!(
@@ -66,6 +65,85 @@ fn open_lanes_are_unfinished_until_their_line_is_out() {
         );
         assert_eq!(merged.trace.all_named("http").len() as u64, unfinished);
     }
+}
+
+#[test]
+fn open_lanes_are_shown_within_each_other() {
+    let (fragment, next) = flushed(&["a"]);
+    let mut file = ring(next, &[]);
+    let lane = |number, start_ns, name: &str, parent| Lane {
+        parent,
+        ..Lane::open(number, Open::named(start_ns, name))
+    };
+    file.lanes = vec![
+        lane(0, 3_000_300, "inner", 4),
+        lane(2, 3_000_000, "outer", 0),
+        lane(3, 3_000_200, "middle", 3),
+        lane(4, 3_000_400, "of one that has ended", 7),
+        lane(5, 3_000_100, "before its parent", 1),
+        lane(7, 3_000_500, "beyond the table", 900),
+    ];
+    let merged = merge(&fragment, Some(&file.bytes()));
+    let begun = merged.trace.phase("B");
+    let names: Vec<_> = begun
+        .iter()
+        .map(|span| span["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "outer",
+            "before its parent",
+            "middle",
+            "inner",
+            "of one that has ended",
+            "beyond the table"
+        ]
+    );
+    let row = |name: &str| merged.trace.named(name)["tid"].clone();
+    assert_eq!(row("middle"), row("outer"));
+    assert_eq!(row("inner"), row("outer"));
+    let others = [
+        "outer",
+        "of one that has ended",
+        "before its parent",
+        "beyond the table",
+    ];
+    let rows: std::collections::BTreeSet<_> =
+        others.iter().map(|name| row(name).as_u64()).collect();
+    assert_eq!(rows.len(), others.len());
+}
+
+#[test]
+fn a_span_on_a_lane_that_ended_after_the_copy_is_not_open_whichever_row_it_is_on() {
+    let (mut fragment, next) = flushed(&["a"]);
+    let mut file = ring(next, &[]);
+    file.lanes = vec![
+        Lane::open(0, Open::named(3_000_000, "outer")),
+        Lane {
+            parent: 1,
+            ..Lane::open(1, Open::named(3_000_100, "inner"))
+        },
+        Lane {
+            parent: 2,
+            ..Lane::open(2, Open::named(3_000_200, "innermost"))
+        },
+    ];
+    // The outer one ended first, so that the inner one has a row of its own.
+    let process = Process::new(PID);
+    let ended = [
+        process.thread(LANE).span(3_000_000, 500, "outer", ""),
+        process
+            .thread(LANE + 1)
+            .span(3_000_200, 400, "innermost", ""),
+    ];
+    fragment.block(1, next, &stream(&ended));
+    let merged = merge(&fragment, Some(&file.bytes()));
+    let begun = merged.trace.phase("B");
+    assert_eq!(begun.len(), 1);
+    let inner = merged.trace.named("inner");
+    assert_eq!(inner["tid"], merged.trace.named("innermost")["tid"]);
+    assert_ne!(inner["tid"], merged.trace.named("outer")["tid"]);
 }
 
 #[test]

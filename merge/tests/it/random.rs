@@ -130,13 +130,7 @@ pub(crate) fn write_own(rng: &mut Rng, folder: &Path, pid: u32, whole: bool) {
         ring.slots.push(slot);
     }
     if maker.rng.one_in(2) {
-        let open = Open::named(5_100_000_000 + u64::from(pid), "http.completions");
-        ring.lanes.push(Lane {
-            lane: 1,
-            open,
-            closes_at: maker.rng.next() % 4000,
-            closing_slot: 0,
-        });
+        write_lanes(&mut Rng::new(maker.rng.next()), &mut ring);
     }
     if !whole {
         harm(rng, &mut fragment.bytes, header);
@@ -144,6 +138,19 @@ pub(crate) fn write_own(rng: &mut Rng, folder: &Path, pid: u32, whole: bool) {
     fragment.write_here(folder);
     if !rng.one_in(8) {
         ring.write_here(folder);
+    }
+}
+
+/// Enters spans that are open on lanes, some within others, some closed.
+fn write_lanes(rng: &mut Rng, ring: &mut Ring) {
+    for lane in 0..1 + rng.below(4) {
+        let start_ns = 5_100_000_000 + rng.next() % 1000;
+        let open = Open::named(start_ns, &format!("http.completions {lane}"));
+        ring.lanes.push(Lane {
+            closes_at: rng.next() % 4000 * (rng.next() % 2),
+            parent: u32::try_from(rng.below(6)).unwrap(),
+            ..Lane::open(lane, open)
+        });
     }
 }
 

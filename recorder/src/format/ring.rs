@@ -67,6 +67,8 @@ pub const STACK_NAME_BYTES: usize = 48;
 pub const LANE_CLOSES_AT: usize = 16;
 /// Offset in a lane entry of the u32 closing slot.
 pub const LANE_CLOSING_SLOT_AT: usize = 24;
+/// Offset in a lane entry of the u32 lane, plus 1, of the span that this one lies in.
+pub const LANE_PARENT_AT: usize = 28;
 /// Offset of the name in a lane entry.
 pub const LANE_NAME_AT: usize = 32;
 /// Most name bytes in a lane entry.

@@ -1,5 +1,6 @@
 //! The ring file: a snapshot of what its slots hold that is not yet (known to be) in the fragment, and of the open spans.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -69,6 +70,15 @@ impl Ring {
             None => Ring::Bad(format!("no ring of version 1 in {} bytes", second.len())),
         }
     }
+}
+
+/// An open entry of the lane table.
+struct LaneEntry {
+    /// Where it lies.
+    at: usize,
+    start: u64,
+    /// The entry of the span that its span lies in.
+    parent: Option<usize>,
 }
 
 /// Reads the parts of one mapped ring.
@@ -182,13 +192,32 @@ impl Layout<'_> {
             .collect()
     }
 
-    /// The open spans on virtual lanes: those whose closing slot has not published the line that ends them.
+    /// The open spans on virtual lanes, earliest first, each on the lane of the outermost open span that it lies in.
     fn lanes(&self, snapshot: &mut Snapshot) -> Option<()> {
+        let open = self.open_lanes(snapshot)?;
+        let mut order: Vec<(u64, usize)> =
+            open.iter().map(|(lane, at)| (at.start, *lane)).collect();
+        order.sort_unstable();
+        for (_, lane) in order {
+            let mut row = lane;
+            while let Some(parent) = open[&row].parent
+                && let Some(outer) = open.get(&parent)
+                && outer.start < open[&row].start
+            {
+                row = parent;
+            }
+            let (at, tid) = (open[&lane].at, FIRST_LANE + u64::try_from(row).ok()?);
+            snapshot.open.push(self.open_span(at, tid, at + 32, 32)?);
+        }
+        Some(())
+    }
+
+    /// Entries of the lane table whose closing slot has not published the line that ends their span.
+    fn open_lanes(&self, snapshot: &Snapshot) -> Option<BTreeMap<usize, LaneEntry>> {
         let (table, count) = (self.map.u32_at(44)?, self.map.u32_at(48)?);
-        for (at, lane) in (0..count)
-            .map(|entry| table + ENTRY_BYTES * entry)
-            .zip(FIRST_LANE..)
-        {
+        let mut open = BTreeMap::new();
+        for lane in 0..count {
+            let at = table + ENTRY_BYTES * lane;
             let (start, closes_at) = (self.map.u64_at(at)?, self.map.u64_at(at + 16)?);
             let closing = self.map.u32_at(at + 24)?;
             let head = snapshot
@@ -198,10 +227,11 @@ impl Layout<'_> {
                 .map(|slot| slot.head);
             let closed = closes_at != 0 && head.is_some_and(|head| head >= closes_at);
             if start != 0 && !closed {
-                snapshot.open.push(self.open_span(at, lane, at + 32, 32)?);
+                let parent = self.map.u32_at(at + 28)?.checked_sub(1);
+                open.insert(lane, LaneEntry { at, start, parent });
             }
         }
-        Some(())
+        Some(open)
     }
 
     /// One entry of a stack or of the lane table as a `B` event.

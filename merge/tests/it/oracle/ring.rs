@@ -82,16 +82,32 @@ pub(super) fn read(bytes: &[u8], pid: u32, nonce: u64) -> Option<Rescue> {
         }
     }
     for lane in 0..file.u32(48)? {
-        let at = file.size(44)? + 64 * lane as usize;
-        let (closes_at, slot) = (file.u64(at + 16)?, file.size(at + 24)?);
-        let closed = closes_at != 0 && heads.get(slot).is_some_and(|head| *head >= closes_at);
-        if !closed {
-            rescue
-                .unfinished
-                .extend(open_span(&file, at, 32, pid, (1 << 22) + lane));
+        if let Some(at) = open_lane(&file, lane, &heads) {
+            let tid = (1 << 22) + row(&file, lane, &heads);
+            rescue.unfinished.extend(open_span(&file, at, 32, pid, tid));
         }
     }
     Some(rescue)
+}
+
+/// Where the entry of a lane is, if its span is open.
+fn open_lane(file: &File, lane: u32, heads: &[u64]) -> Option<usize> {
+    let at = (lane < file.u32(48)?).then_some(file.size(44)? + 64 * lane as usize)?;
+    let (start_ns, closes_at) = (file.u64(at)?, file.u64(at + 16)?);
+    let head = heads.get(file.size(at + 24)?);
+    let closed = closes_at != 0 && head.is_some_and(|head| *head >= closes_at);
+    (start_ns != 0 && !closed).then_some(at)
+}
+
+/// The lane of the outermost open span that a lane's lies in.
+fn row(file: &File, lane: u32, heads: &[u64]) -> u32 {
+    let outer = || {
+        let at = open_lane(file, lane, heads)?;
+        let parent = file.u32(at + 28)?.checked_sub(1)?;
+        let outer = open_lane(file, parent, heads)?;
+        (file.u64(outer)? < file.u64(at)?).then_some(parent)
+    };
+    outer().map_or(lane, |parent| row(file, parent, heads))
 }
 
 fn open_span(file: &File, at: usize, name_at: usize, pid: u32, tid: u32) -> Option<Value> {

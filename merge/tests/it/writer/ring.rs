@@ -38,6 +38,21 @@ pub(crate) struct Lane {
     pub(crate) open: Open,
     pub(crate) closes_at: u64,
     pub(crate) closing_slot: u32,
+    /// The lane of the span that this one lies in, plus 1.
+    pub(crate) parent: u32,
+}
+
+impl Lane {
+    /// A span that is open on a lane of its own.
+    pub(crate) fn open(lane: usize, open: Open) -> Lane {
+        Lane {
+            lane,
+            open,
+            closes_at: 0,
+            closing_slot: 0,
+            parent: 0,
+        }
+    }
 }
 
 /// One thread's part.
@@ -170,6 +185,7 @@ impl Ring {
             put_open(&mut file, at, &lane.open, 32, 32);
             put(&mut file, at + 16, &lane.closes_at.to_ne_bytes());
             put(&mut file, at + 24, &lane.closing_slot.to_ne_bytes());
+            put(&mut file, at + 28, &lane.parent.to_ne_bytes());
         }
         for slot in 0..self.slots.len() {
             put(

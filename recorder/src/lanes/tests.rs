@@ -1,0 +1,203 @@
+use super::*;
+
+/// A span as the trace shows it.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    row: u32,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+/// Lanes in use, and what was shown.
+#[derive(Default)]
+struct Board {
+    lanes: Lanes,
+    shown: Vec<Shown>,
+    /// Lane and start of what is open.
+    open: Vec<(u32, u64)>,
+}
+
+impl Board {
+    fn open(&mut self, parent: Option<u32>, now_ns: u64) -> u32 {
+        let lane = self.lanes.take(parent, None).lane;
+        self.open.push((lane, self.lanes.begin(lane, now_ns)));
+        lane
+    }
+
+    fn end(&mut self, lane: u32, now_ns: u64) -> u32 {
+        let at = self.open.iter().position(|open| open.0 == lane).unwrap();
+        let (_, start_ns) = self.open.remove(at);
+        let Ended { row, end_ns, .. } = self.lanes.end(lane, now_ns);
+        self.shown.push(Shown {
+            row,
+            start_ns,
+            end_ns,
+        });
+        self.lanes.give_back(lane);
+        row
+    }
+
+    /// Fails if two spans of a row overlap and neither lies in the other.
+    fn check(&mut self) {
+        self.shown
+            .sort_by_key(|span| (span.row, span.start_ns, std::cmp::Reverse(span.end_ns)));
+        let mut around: Vec<Shown> = Vec::new();
+        for span in &self.shown {
+            assert!(span.start_ns <= span.end_ns, "{span:?}");
+            let is_over =
+                |outer: &mut Shown| outer.row != span.row || outer.end_ns <= span.start_ns;
+            while around.pop_if(is_over).is_some() {}
+            let outer = around.last().copied().unwrap_or(Shown {
+                end_ns: u64::MAX,
+                ..*span
+            });
+            assert!(span.end_ns <= outer.end_ns, "{span:?} in {outer:?}");
+            around.push(*span);
+        }
+    }
+}
+
+/// A small generator (splitmix64).
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+}
+
+#[test]
+fn the_lowest_free_lane_is_taken() {
+    let mut board = Board::default();
+    let lanes = [1, 2, 3].map(|now| board.open(None, now));
+    assert_eq!(lanes, [0, 1, 2]);
+    board.end(1, 4);
+    board.end(0, 5);
+    assert_eq!([6, 7, 8].map(|now| board.open(None, now)), [0, 1, 3]);
+}
+
+#[test]
+fn a_span_is_shown_where_it_lies_while_that_is_open() {
+    let mut board = Board::default();
+    let outer = board.open(None, 10);
+    let middle = board.open(Some(outer), 20);
+    let inner = board.open(Some(middle), 30);
+    assert_eq!(board.end(inner, 40), outer);
+    let inner = board.open(Some(middle), 50);
+    assert_eq!(board.end(outer, 60), outer);
+    assert_eq!(board.end(inner, 70), middle, "the row of what is left");
+    assert_eq!(board.end(middle, 80), middle);
+    board.check();
+}
+
+#[test]
+fn a_second_span_within_one_has_a_row_of_its_own() {
+    let mut board = Board::default();
+    let outer = board.open(None, 10);
+    let (first, second) = (board.open(Some(outer), 20), board.open(Some(outer), 30));
+    assert_eq!(board.end(first, 40), outer);
+    assert_eq!(board.end(second, 50), second);
+    let third = board.open(Some(outer), 60);
+    assert_eq!(board.end(third, 70), outer);
+    board.check();
+}
+
+#[test]
+fn times_that_stand_still_or_go_back_keep_the_order() {
+    let mut board = Board::default();
+    let outer = board.open(None, 100);
+    let inner = board.open(Some(outer), 90);
+    assert!(board.open[1].1 > board.open[0].1);
+    board.end(inner, 500);
+    let later = board.open(Some(outer), 400);
+    assert!(board.open[1].1 >= 500);
+    board.end(later, 450);
+    board.end(outer, 300);
+    board.check();
+}
+
+#[test]
+fn deep_spans_begin_a_new_row() {
+    let mut board = Board::default();
+    let mut lanes = vec![board.open(None, 0)];
+    for now in 1..1200 {
+        let parent = lanes.last().copied();
+        lanes.push(board.open(parent, now));
+    }
+    let rows: Vec<u32> = lanes
+        .iter()
+        .rev()
+        .map(|lane| board.end(*lane, 2000))
+        .collect();
+    let of = |row: u32| rows.iter().filter(|one| **one == row).count();
+    assert_eq!((of(0), of(501), of(1002)), (501, 501, 198));
+    board.check();
+}
+
+#[test]
+fn names_are_told_once_for_a_row_that_is_shown() {
+    let given = |name: &str| Some(LaneName::Given(name.into()));
+    let mut lanes = Lanes::default();
+    let outer = lanes.take(None, Some("task 1"));
+    assert_eq!(outer.untold, given("task 1"));
+    let inner = lanes.take(Some(outer.lane), Some("not asked for"));
+    assert_eq!(inner.untold, None, "it may never be shown");
+    assert_eq!(lanes.end(outer.lane, 5).orphan, Some(inner.lane));
+    assert_eq!(lanes.end(inner.lane, 6).untold, given("task 1"));
+    lanes.give_back(inner.lane);
+    lanes.give_back(outer.lane);
+    assert_eq!(lanes.take(None, Some("task 1")).untold, None);
+    assert_eq!(lanes.take(None, None).untold, Some(LaneName::Numbered));
+    assert_eq!(lanes.take(None, None).untold, Some(LaneName::Numbered));
+}
+
+#[test]
+fn nothing_overlaps_whatever_ends_first() {
+    for seed in 0..2000 {
+        let mut rng = Rng(seed);
+        let (mut board, mut stack) = (Board::default(), Vec::new());
+        let (mut now_ns, mut opened) = (1_000, 0);
+        while opened < 200 || !stack.is_empty() {
+            // A clock that stands still often, and is not the same on every processor.
+            now_ns += rng.below(3);
+            let seen_ns = now_ns - rng.below(20);
+            if opened < 200 && (stack.is_empty() || rng.below(2) == 0) {
+                let parent = match rng.below(10) {
+                    0 => None,
+                    1 => board.open.first().map(|open| open.0), // not the top
+                    _ => stack.last().copied(),
+                };
+                stack.push(board.open(parent, seen_ns));
+                opened += 1;
+            } else {
+                let top = stack.len() as u64 - 1;
+                let at = if rng.below(4) == 0 {
+                    rng.below(top + 1)
+                } else {
+                    top
+                };
+                let lane = stack.remove(usize::try_from(at).unwrap());
+                board.end(lane, seen_ns);
+            }
+        }
+        assert_eq!(board.shown.len(), 200);
+        board.check();
+    }
+}
+
+#[test]
+fn many_lanes_are_taken_and_given_back_in_order() {
+    let mut lanes = Lanes::default();
+    let mut taken: Vec<u32> = (0..16_384).map(|_| lanes.take(None, None).lane).collect();
+    assert!(taken.iter().copied().eq(0..16_384));
+    taken.reverse();
+    for lane in &taken {
+        lanes.end(*lane, 1);
+        lanes.give_back(*lane);
+    }
+    let again: Vec<u32> = (0..16_384).map(|_| lanes.take(None, None).lane).collect();
+    assert!(again.into_iter().eq(0..16_384));
+}
