@@ -1,0 +1,43 @@
+"""Records what a Python process does, for one trace of all processes of an LLM server.
+
+Set ``SA_PROFILE_DIR`` before the program starts; afterwards ``trace-merge $SA_PROFILE_DIR`` makes ``trace.json``, for Perfetto::
+
+    import sa_profile
+
+    STEP = sa_profile.span("step", cat="engine")
+    with STEP:
+        sa_profile.instant("scheduled", requests=3)
+
+Nothing is recorded, and no file written, unless one of ``SA_PROFILE_DIR``, ``SA_PROFILE_OUTPUT`` and ``SA_PROFILE_LEVEL`` is set.
+"""
+
+from ._sa_profile import (
+    AsyncSpan,
+    Launch,
+    Request,
+    Span,
+    async_span,
+    begin,
+    counter,
+    directory,
+    dropped,
+    duration,
+    end,
+    finish,
+    flow,
+    flush,
+    fragment,
+    instant,
+    is_enabled,
+    is_main,
+    launch_timed,
+    launch_walls,
+    levels,
+    now_ns,
+    request,
+    run,
+    set_process_name,
+    set_thread_name,
+    span,
+    trace,
+)

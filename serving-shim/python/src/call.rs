@@ -1,0 +1,147 @@
+//! Functions that take their keywords as they lie on the interpreter's stack: no dict is made for a call.
+
+use std::ffi::CStr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyModule, PyTuple};
+use pyo3::{Borrowed, ffi};
+
+/// What the interpreter calls.
+pub(crate) type Entry = ffi::PyCFunctionFastWithKeywords;
+
+/// The arguments of one call.
+pub(crate) struct Call<'a, 'py> {
+    pub(crate) py: Python<'py>,
+    function: &'static str,
+    positional: &'a [*mut ffi::PyObject],
+    keywords: &'a [*mut ffi::PyObject],
+    names: Option<Borrowed<'a, 'py, PyTuple>>,
+}
+
+impl<'a, 'py> Call<'a, 'py> {
+    /// The positional arguments, of which there must be `N`.
+    pub(crate) fn positional<const N: usize>(
+        &self,
+        names: [&str; N],
+    ) -> PyResult<[Borrowed<'a, 'py, PyAny>; N]> {
+        let found = <&[*mut ffi::PyObject; N]>::try_from(self.positional);
+        let found = found.map_err(|_| {
+            let (function, given) = (self.function, self.positional.len());
+            PyTypeError::new_err(format!(
+                "{function}() takes {N} positional arguments ({}), {given} given",
+                names.join(", ")
+            ))
+        })?;
+        // SAFETY: the interpreter keeps the arguments alive during the call.
+        Ok(found.map(|object| unsafe { Borrowed::from_ptr(self.py, object) }))
+    }
+
+    /// The name of a keyword.
+    fn name(&self, at: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
+        let names = self.names.as_ref()?;
+        let name = names.get_borrowed_item(at).ok()?.as_ptr();
+        // SAFETY: the tuple keeps it alive, and the interpreter the tuple during the call.
+        Some(unsafe { Borrowed::from_ptr(self.py, name) })
+    }
+
+    /// The keyword arguments in the order of the call.
+    pub(crate) fn keywords(
+        &self,
+    ) -> impl Iterator<Item = (Borrowed<'a, 'py, PyAny>, Borrowed<'a, 'py, PyAny>)> + '_ {
+        let values = self.keywords.iter();
+        values.enumerate().filter_map(|(at, value)| {
+            // SAFETY: as above.
+            let value = unsafe { Borrowed::from_ptr(self.py, *value) };
+            Some((self.name(at)?, value))
+        })
+    }
+}
+
+/// Runs a function's body: an error is raised, a panic of ours returns `None` to the program.
+///
+/// # Safety
+///
+/// The pointers are those the interpreter passed to a function with the flags of [`add`], and its thread is attached.
+pub(crate) unsafe fn enter(
+    function: &'static str,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+    body: impl FnOnce(&Call<'_, '_>) -> PyResult<*mut ffi::PyObject>,
+) -> *mut ffi::PyObject {
+    // SAFETY: the caller's thread is attached.
+    let py = unsafe { Python::assume_attached() };
+    let run = || {
+        // SAFETY: null or a tuple, by the calling convention.
+        let names = (!names.is_null()).then(|| unsafe { Borrowed::from_ptr(py, names) });
+        let names = names.and_then(|names| names.cast::<PyTuple>().ok());
+        let more = names.map_or(0, |names| names.len());
+        let count = usize::try_from(count).unwrap_or(0);
+        let all: &[*mut ffi::PyObject] = if arguments.is_null() {
+            &[]
+        } else {
+            // SAFETY: the convention's vector: the positional arguments, then the values of the keywords.
+            unsafe { std::slice::from_raw_parts(arguments, count + more) }
+        };
+        let (positional, keywords) = all.split_at_checked(count).unwrap_or((all, &[]));
+        let call = Call {
+            py,
+            function,
+            positional,
+            keywords,
+            names,
+        };
+        body(&call)
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(object)) => object,
+        Ok(Err(error)) => {
+            error.restore(py);
+            std::ptr::null_mut()
+        }
+        Err(_) => py.None().into_ptr(),
+    }
+}
+
+/// Adds a function that is called by [`Entry`] to a module.
+pub(crate) fn add(
+    module: &Bound<'_, PyModule>,
+    name: &'static CStr,
+    entry: Entry,
+    doc: &'static CStr,
+) -> PyResult<()> {
+    let method = ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer {
+            PyCFunctionFastWithKeywords: entry,
+        },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: doc.as_ptr(),
+    };
+    let method = Box::leak(Box::new(method)); // the function object refers to it as long as it lives
+    let module_name = module.name()?;
+    // SAFETY: the definition is never freed, and describes a function of the kind its flags say.
+    let function =
+        unsafe { ffi::PyCFunction_NewEx(method, std::ptr::null_mut(), module_name.as_ptr()) };
+    // SAFETY: a new reference, or null with an error set.
+    let function = unsafe { Bound::from_owned_ptr_or_err(module.py(), function) }?;
+    module.add(name.to_str().unwrap_or_default(), function)
+}
+
+/// The functions that the interpreter calls, one for each body.
+macro_rules! entries {
+    ($($entry:ident => $name:literal, $body:path;)*) => {$(
+        unsafe extern "C" fn $entry(
+            _module: *mut pyo3::ffi::PyObject,
+            arguments: *const *mut pyo3::ffi::PyObject,
+            count: pyo3::ffi::Py_ssize_t,
+            names: *mut pyo3::ffi::PyObject,
+        ) -> *mut pyo3::ffi::PyObject {
+            // SAFETY: the interpreter calls it with the convention it was added with.
+            unsafe { $crate::call::enter($name, arguments, count, names, |call| $body(call)) }
+        }
+    )*};
+}
+pub(crate) use entries;

@@ -1,0 +1,74 @@
+//! One event as a call describes it, and how it is written.
+
+use pyo3::prelude::*;
+use sa_recorder::{Args, AsyncSpan, Level, Recorder, SpanGuard, site_counter, site_instant};
+
+use crate::names::{self, Named};
+
+/// Level, category, name and args of an event.
+pub(crate) struct Event<'a, 'py> {
+    pub(crate) named: Named,
+    pub(crate) category: Option<&'a Bound<'py, PyAny>>,
+    pub(crate) name: &'a Bound<'py, PyAny>,
+    /// `"key":value,…`
+    pub(crate) args: &'a [u8],
+}
+
+impl<'py> Event<'_, 'py> {
+    pub(crate) fn py(&self) -> Python<'py> {
+        self.name.py()
+    }
+
+    pub(crate) fn level(&self) -> Level {
+        self.named.level()
+    }
+
+    /// Opens a span on the calling thread.
+    pub(crate) fn open_on_thread(&self) -> SpanGuard {
+        if let Named::Site(site) = self.named {
+            return SpanGuard::open(site, |args| args.raw(self.args));
+        }
+        let (category, name) = self.texts();
+        let mut guard = Recorder::get().span(self.level(), &category, &name);
+        guard.raw(self.args);
+        guard
+    }
+
+    /// Opens a span on a lane.
+    pub(crate) fn open_on_lane(&self, parent: Option<&AsyncSpan>, lane: Option<&str>) -> AsyncSpan {
+        let _ = (parent, lane);
+        if let Named::Site(site) = self.named {
+            return AsyncSpan::open(site, |args| args.raw(self.args));
+        }
+        let (category, name) = self.texts();
+        let mut span = Recorder::get().async_span(self.level(), &category, &name);
+        span.raw(self.args);
+        span
+    }
+
+    /// Writes an instant on the calling thread.
+    pub(crate) fn instant_on_thread(&self) {
+        if let Named::Site(site) = self.named {
+            return site_instant(site, |args| args.raw(self.args));
+        }
+        let (category, name) = self.texts();
+        let args = Args::from_text(self.args.to_vec());
+        Recorder::get().instant(self.level(), &category, &name, &args);
+    }
+
+    /// Writes a counter; the args are its series.
+    pub(crate) fn counter(&self) {
+        if let Named::Site(site) = self.named {
+            return site_counter(site, |args| args.raw(self.args));
+        }
+        let args = Args::from_text(self.args.to_vec());
+        Recorder::get().counter(self.level(), &self.texts().1, &args);
+    }
+
+    /// Category and name.
+    pub(crate) fn texts(&self) -> (String, String) {
+        let category = names::category_text(self.category).unwrap_or_default();
+        let name = names::text("name", self.name).unwrap_or_default();
+        (category, name)
+    }
+}

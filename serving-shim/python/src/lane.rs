@@ -1,0 +1,112 @@
+//! Which spans are open on which lane. A span begins and ends on the lane of the code that runs: the asyncio task, else the thread. What is known of an open span lies here and not in its
+//! object, so that threads, tasks and recursion may share one.
+
+use std::cell::RefCell;
+
+use pyo3::prelude::*;
+use sa_recorder::SpanGuard;
+
+use crate::event::Event;
+use crate::{start, task, tasks};
+
+/// Who opened a span: the address of its object, [`BEGUN`] for a call without one.
+pub(crate) type Owner = usize;
+/// The owner of spans that a call began.
+pub(crate) const BEGUN: Owner = 0;
+
+/// The spans open on one thread outside of tasks.
+#[derive(Default)]
+struct ThreadLane(Vec<(Owner, SpanGuard)>);
+
+impl Drop for ThreadLane {
+    fn drop(&mut self) {
+        // The thread ends with spans open: the recorder shows them as unfinished.
+        self.0.drain(..).for_each(std::mem::forget);
+    }
+}
+
+thread_local! {
+    static THREAD: RefCell<ThreadLane> = const { RefCell::new(ThreadLane(Vec::new())) };
+}
+
+/// Opens a span on the lane of the running code.
+pub(crate) fn enter(event: &Event<'_, '_>, owner: Owner) {
+    if !sa_recorder::__wants(event.level()) {
+        return enter_unrecorded(event.py(), owner);
+    }
+    start::prepare_thread(event.py());
+    match task::current(event.py()) {
+        Some(task) => tasks::enter(&task, event, owner),
+        None => {
+            with_thread(|lane| lane.push((owner, event.open_on_thread())));
+        }
+    }
+}
+
+/// Remembers a span that is not recorded above one that is, so that each end finds its beginning.
+fn enter_unrecorded(py: Python<'_>, owner: Owner) {
+    if tasks::are_open()
+        && let Some(task) = task::current(py)
+    {
+        return tasks::enter_unrecorded(&task, owner);
+    }
+    with_thread(|lane| {
+        if !lane.is_empty() {
+            lane.push((owner, SpanGuard::off()));
+        }
+    });
+}
+
+/// Ends the innermost span of this owner on the lane of the running code, with more args. One that was opened in another task is found there: an async
+/// generator may be closed from anywhere.
+pub(crate) fn exit(py: Python<'_>, owner: Owner, args: &[u8]) {
+    if !tasks::are_open() {
+        exit_thread(owner, args);
+        return;
+    }
+    let ended = task::current(py).is_some_and(|task| tasks::exit(&task, owner, args));
+    if !ended && !exit_thread(owner, args) && owner != BEGUN {
+        tasks::exit_anywhere(py, owner, args);
+    }
+}
+
+fn exit_thread(owner: Owner, args: &[u8]) -> bool {
+    let ended = with_thread(|lane| {
+        let at = position(lane, owner)?;
+        Some(lane.remove(at).1)
+    });
+    let Some(mut guard) = ended.flatten() else {
+        return false;
+    };
+    if !args.is_empty() {
+        guard.raw(args);
+    }
+    true
+}
+
+/// Adds args to the innermost open span of this owner on the lane of the running code.
+pub(crate) fn add_args(py: Python<'_>, owner: Owner, args: &[u8]) {
+    if tasks::are_open()
+        && let Some(task) = task::current(py)
+        && tasks::add_args(&task, owner, args)
+    {
+        return;
+    }
+    with_thread(|lane| {
+        if let Some(at) = position(lane, owner) {
+            lane[at].1.raw(args);
+        }
+    });
+}
+
+/// Where the innermost span of an owner stands; mostly it is the last.
+pub(crate) fn position<T>(lane: &[(Owner, T)], owner: Owner) -> Option<usize> {
+    lane.iter().rposition(|(other, _)| *other == owner)
+}
+
+/// `None` where the thread has ended, or from what is being done with its spans.
+fn with_thread<R>(act: impl FnOnce(&mut Vec<(Owner, SpanGuard)>) -> R) -> Option<R> {
+    THREAD
+        .try_with(|lane| Some(act(&mut lane.try_borrow_mut().ok()?.0)))
+        .ok()?
+}

@@ -1,0 +1,124 @@
+//! Launches of kernels, timed on the host and on the device.
+
+use std::cell::RefCell;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serving_shim::{Launch as Timed, Walls};
+
+use crate::point::text_of;
+use crate::{start, value};
+
+/// Launches under way on a thread: a launch is begun and ended by one.
+struct Open {
+    owner: usize,
+    timed: Timed,
+}
+
+thread_local! {
+    static OPEN: RefCell<Vec<Open>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The launch that a `with` block makes into a stream.
+#[pyclass(frozen, module = "sa_profile")]
+pub(crate) struct Launch {
+    name: String,
+    stream: usize,
+    grid: u32,
+    args: Option<Py<PyDict>>,
+}
+
+#[pymethods]
+impl Launch {
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        let launch = slf.get();
+        if sa_recorder::__wants(sa_recorder::Level::Kernel) {
+            start::prepare_thread(slf.py());
+            let stream = std::ptr::with_exposed_provenance_mut(launch.stream);
+            let mut timed = Timed::begin(stream, &launch.name, launch.grid);
+            if let Some(args) = &launch.args {
+                add_args(&mut timed, args.bind(slf.py()));
+            }
+            let owner = slf.as_ptr().addr();
+            let _ = OPEN.try_with(|open| {
+                if let Ok(mut open) = open.try_borrow_mut() {
+                    open.push(Open { owner, timed });
+                }
+            });
+        }
+        slf
+    }
+
+    /// An exception in the block counts as a launch that failed.
+    #[pyo3(signature = (kind=None, value=None, traceback=None, /))]
+    fn __exit__(
+        slf: &Bound<'_, Self>,
+        kind: Option<&Bound<'_, PyAny>>,
+        value: Option<&Bound<'_, PyAny>>,
+        traceback: Option<&Bound<'_, PyAny>>,
+    ) {
+        let _ = (value, traceback);
+        let owner = slf.as_ptr().addr();
+        let found = OPEN.try_with(|open| {
+            let mut open = open.try_borrow_mut().ok()?;
+            let at = open.iter().rposition(|one| one.owner == owner)?;
+            Some(open.remove(at).timed)
+        });
+        if let Ok(Some(timed)) = found {
+            timed.end(if kind.is_some() { -1 } else { 0 });
+        }
+    }
+}
+
+fn add_args(timed: &mut Timed, args: &Bound<'_, PyDict>) {
+    for (key, arg) in args.iter() {
+        if let Ok(key) = key.extract::<String>() {
+            timed.arg(&key, value::Encoded::of(&arg));
+        }
+    }
+}
+
+/// Times the launch that a `with` block makes: on the host, and between two events in the stream.
+#[pyfunction]
+#[pyo3(signature = (name, /, *, stream=0, grid=0, **args))]
+fn launch_timed(name: String, stream: usize, grid: u32, args: Option<Bound<'_, PyDict>>) -> Launch {
+    Launch {
+        name,
+        stream,
+        grid,
+        args: args.map(Bound::unbind),
+    }
+}
+
+/// Records a run whose runtime has measured both wall times itself.
+#[pyfunction]
+#[pyo3(signature = (name, /, *, host_wall_ns, device_wall_ns, host_start_ns=None, device=None, **args))]
+fn launch_walls(
+    py: Python<'_>,
+    name: &str,
+    host_wall_ns: u64,
+    device_wall_ns: u64,
+    host_start_ns: Option<u64>,
+    device: Option<u32>,
+    args: Option<&Bound<'_, PyDict>>,
+) {
+    if !sa_recorder::__wants(sa_recorder::Level::Kernel) {
+        return;
+    }
+    start::prepare_thread(py);
+    let walls = Walls {
+        name,
+        host_start_ns,
+        host_wall_ns,
+        device_wall_ns,
+        device,
+    };
+    serving_shim::launch_walls(&walls, &text_of(args));
+}
+
+/// Adds what this file offers to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Launch>()?;
+    module.add_function(wrap_pyfunction!(launch_timed, module)?)?;
+    module.add_function(wrap_pyfunction!(launch_walls, module)?)
+}

@@ -1,0 +1,36 @@
+//! The extension of the Python package `sa_profile`: the recorder for Python.
+//!
+//! **Data flow.** A call's keywords become JSON text at once ([`args`], [`value`]); its name finds the text that all events of that name share ([`names`]); a span begins and ends on the lane
+//! of the running code ([`lane`]): the thread, or the asyncio task ([`task`], [`tasks`]). The recorder does the rest.
+//!
+//! **Locks.** No code of Python runs while a lock of ours is held, since it could come back here; and the interpreter's own lock is held throughout, except while files are written.
+#![expect(
+    unsafe_code,
+    reason = "takes the keywords of a call as the interpreter passes them"
+)]
+
+mod args;
+mod async_span;
+mod call;
+mod event;
+mod lane;
+mod launch;
+mod names;
+mod point;
+mod process;
+mod span;
+mod start;
+mod task;
+mod tasks;
+mod value;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _sa_profile(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    span::add(module)?;
+    point::add(module)?;
+    async_span::add(module)?;
+    launch::add(module)?;
+    process::add(module)
+}

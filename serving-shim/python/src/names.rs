@@ -1,0 +1,139 @@
+//! Level, category and name of events, as a call names them → what the recorder pastes into a line.
+
+use std::sync::{Mutex, TryLockError};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use sa_recorder::{Level, Site};
+
+/// Names that were used last, by the identity of their objects: those of one call site are the same each time.
+const REMEMBERED: usize = 512;
+
+/// Category of events that name none.
+const DEFAULT_CATEGORY: &str = "e2e";
+
+/// What events of one name share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Named {
+    /// Its text is made.
+    Site(&'static Site),
+    /// There were too many names to keep them all.
+    Unkept(Level),
+}
+
+impl Named {
+    pub(crate) fn level(self) -> Level {
+        match self {
+            Named::Site(site) => site.level(),
+            Named::Unkept(level) => level,
+        }
+    }
+}
+
+struct Remembered {
+    name: Py<PyAny>,
+    category: Option<Py<PyAny>>,
+    level: Level,
+    site: &'static Site,
+}
+
+static RECENT: Mutex<[Option<Remembered>; REMEMBERED]> = Mutex::new([const { None }; REMEMBERED]);
+
+/// What is known of events of this name.
+pub(crate) fn named(
+    level: Level,
+    category: Option<&Bound<'_, PyAny>>,
+    name: &Bound<'_, PyAny>,
+) -> PyResult<Named> {
+    let at = (name.as_ptr().addr() >> 4) % REMEMBERED;
+    let recent = match RECENT.try_lock() {
+        Ok(recent) => Some(recent),
+        Err(TryLockError::Poisoned(recent)) => Some(recent.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    };
+    if let Some(kept) = recent.as_ref().and_then(|recent| recent[at].as_ref())
+        && kept.name.as_ptr() == name.as_ptr()
+        && is_same(kept.category.as_ref(), category)
+        && kept.level == level
+    {
+        return Ok(Named::Site(kept.site));
+    }
+    drop(recent);
+    look_up(level, category, name, at)
+}
+
+#[cold]
+fn look_up(
+    level: Level,
+    category: Option<&Bound<'_, PyAny>>,
+    name: &Bound<'_, PyAny>,
+    at: usize,
+) -> PyResult<Named> {
+    let (name_text, category_text) = (text("name", name)?, category_text(category)?);
+    let Some(site) = Site::intern(level, &category_text, &name_text) else {
+        return Ok(Named::Unkept(level));
+    };
+    let mut replaced = None;
+    if let Ok(mut recent) = RECENT.try_lock() {
+        replaced = recent[at].replace(Remembered {
+            name: name.clone().unbind(),
+            category: category.map(|category| category.clone().unbind()),
+            level,
+            site,
+        });
+    }
+    drop(replaced); // after the lock: dropping an object may run code
+    Ok(Named::Site(site))
+}
+
+fn is_same(kept: Option<&Py<PyAny>>, category: Option<&Bound<'_, PyAny>>) -> bool {
+    kept.map(Py::as_ptr) == category.map(Bound::as_ptr)
+}
+
+/// The category's text, by default that of the level `e2e`.
+pub(crate) fn category_text(category: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
+    category.map_or_else(
+        || Ok(DEFAULT_CATEGORY.to_owned()),
+        |category| text("cat", category),
+    )
+}
+
+/// The text of a str.
+pub(crate) fn text(what: &str, object: &Bound<'_, PyAny>) -> PyResult<String> {
+    let string = object.cast::<PyString>().map_err(|_| {
+        let found = object.get_type();
+        PyTypeError::new_err(format!("{what}: expected a str, found {found}"))
+    })?;
+    Ok(string.to_string_lossy().into_owned())
+}
+
+/// The level of this name.
+pub(crate) fn level(word: Option<&Bound<'_, PyAny>>) -> PyResult<Level> {
+    let Some(word) = word else {
+        return Ok(Level::E2e);
+    };
+    let found = text("level", word)?;
+    level_of(&found)
+}
+
+/// The level of this name.
+pub(crate) fn level_of(word: &str) -> PyResult<Level> {
+    match word.trim().to_ascii_lowercase().as_str() {
+        "e2e" => Ok(Level::E2e),
+        "kernel" => Ok(Level::Kernel),
+        "verbose" => Ok(Level::Verbose),
+        _ => Err(PyValueError::new_err(format!(
+            "level: expected one of e2e, kernel, verbose, found {word:?}"
+        ))),
+    }
+}
+
+/// The level's name.
+pub(crate) fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::E2e => "e2e",
+        Level::Kernel => "kernel",
+        Level::Verbose => "verbose",
+    }
+}

@@ -1,0 +1,130 @@
+//! What belongs to the process: its names, its run, bringing everything into the fragment.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use pyo3::types::PyFrozenSet;
+use sa_recorder::{Level, Recorder};
+
+use crate::{names, start};
+
+/// Names the process in the trace; a later name renames it.
+#[pyfunction]
+#[pyo3(signature = (name, /))]
+fn set_process_name(py: Python<'_>, name: &str) {
+    if Recorder::get().is_enabled() {
+        start::prepare_thread(py);
+        Recorder::get().set_process_name(name);
+    }
+}
+
+/// Names the calling thread in the trace.
+#[pyfunction]
+#[pyo3(signature = (name, /))]
+fn set_thread_name(py: Python<'_>, name: &str) {
+    if Recorder::get().is_enabled() {
+        start::prepare_thread(py);
+        Recorder::get().set_thread_name(name);
+    }
+}
+
+/// Whether anything is recorded, or events of a level.
+#[pyfunction]
+#[pyo3(signature = (level=None))]
+fn is_enabled(level: Option<&str>) -> PyResult<bool> {
+    match level {
+        None => Ok(Recorder::get().is_enabled()),
+        Some(level) => Ok(Recorder::get().includes(names::level_of(level)?)),
+    }
+}
+
+/// The levels that are recorded.
+#[pyfunction]
+fn levels(py: Python<'_>) -> PyResult<Bound<'_, PyFrozenSet>> {
+    let all = [Level::E2e, Level::Kernel, Level::Verbose].into_iter();
+    let on = all.filter(|level| Recorder::get().includes(*level));
+    PyFrozenSet::new(py, on.map(names::level_name))
+}
+
+/// The time as events have it: ns of `CLOCK_MONOTONIC`.
+#[pyfunction]
+fn now_ns() -> u64 {
+    sa_recorder::now_ns()
+}
+
+/// Brings everything recorded so far into the fragment.
+#[pyfunction]
+fn flush(py: Python<'_>) {
+    py.detach(|| Recorder::get().flush());
+}
+
+/// Ends recording in this process.
+#[pyfunction]
+fn finish(py: Python<'_>) {
+    py.detach(|| Recorder::get().finish());
+}
+
+/// Events lost so far in this process.
+#[pyfunction]
+fn dropped() -> u64 {
+    Recorder::get().dropped()
+}
+
+/// Whether this is the main process of its run.
+#[pyfunction]
+fn is_main() -> bool {
+    Recorder::get().is_main()
+}
+
+/// The run id.
+#[pyfunction]
+fn run() -> Option<String> {
+    Recorder::get().run()
+}
+
+/// The run directory.
+#[pyfunction]
+fn directory() -> Option<PathBuf> {
+    Recorder::get().directory()
+}
+
+/// Where the merged trace belongs.
+#[pyfunction]
+fn trace() -> Option<PathBuf> {
+    Recorder::get().trace()
+}
+
+/// The path of this process's fragment.
+#[pyfunction]
+fn fragment() -> Option<PathBuf> {
+    Recorder::get().fragment()
+}
+
+/// What the child of a fork does first.
+#[pyfunction]
+fn after_fork_in_child() {
+    start::prepare_again();
+}
+
+/// Adds what this file offers to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    for function in [
+        wrap_pyfunction!(set_process_name, module)?,
+        wrap_pyfunction!(set_thread_name, module)?,
+        wrap_pyfunction!(is_enabled, module)?,
+        wrap_pyfunction!(levels, module)?,
+        wrap_pyfunction!(now_ns, module)?,
+        wrap_pyfunction!(flush, module)?,
+        wrap_pyfunction!(finish, module)?,
+        wrap_pyfunction!(dropped, module)?,
+        wrap_pyfunction!(is_main, module)?,
+        wrap_pyfunction!(run, module)?,
+        wrap_pyfunction!(directory, module)?,
+        wrap_pyfunction!(trace, module)?,
+        wrap_pyfunction!(fragment, module)?,
+        wrap_pyfunction!(after_fork_in_child, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

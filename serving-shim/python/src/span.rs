@@ -1,0 +1,198 @@
+//! [`Span`]: what a call site records each time it runs, as a context manager and decorator.
+
+use pyo3::ffi;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::call::{self, Call};
+use crate::event::Event;
+use crate::lane::{self, BEGUN};
+use crate::names::{self, Named};
+use crate::{args, value};
+
+/// A span that can be opened again and again, by threads, tasks and recursion at once.
+#[pyclass(frozen, module = "sa_profile")]
+pub(crate) struct Span {
+    named: Named,
+    name: Py<PyAny>,
+    category: Option<Py<PyAny>>,
+    args: Vec<u8>,
+    /// Args that are read when the span ends.
+    dict: Option<Py<PyDict>>,
+}
+
+#[pymethods]
+impl Span {
+    fn __enter__<'py>(slf: Bound<'py, Self>) -> Bound<'py, Self> {
+        let span = slf.get();
+        span.with_event(slf.py(), |event| lane::enter(event, slf.as_ptr().addr()));
+        slf
+    }
+
+    #[pyo3(signature = (kind=None, value=None, traceback=None, /))]
+    fn __exit__(
+        slf: &Bound<'_, Self>,
+        kind: Option<&Bound<'_, PyAny>>,
+        value: Option<&Bound<'_, PyAny>>,
+        traceback: Option<&Bound<'_, PyAny>>,
+    ) {
+        let _ = (value, traceback);
+        let span = slf.get();
+        let owner = slf.as_ptr().addr();
+        if kind.is_none() && span.dict.is_none() {
+            return lane::exit(slf.py(), owner, &[]);
+        }
+        let mut args = Vec::new();
+        if let Some(dict) = &span.dict {
+            value::push_all(&mut args, dict.bind(slf.py()));
+        } else if let Some(kind) = kind {
+            push_error(&mut args, kind);
+        }
+        lane::exit(slf.py(), owner, &args);
+    }
+
+    /// Makes a function that runs within the span.
+    fn __call__<'py>(
+        slf: &Bound<'py, Self>,
+        function: Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let package = slf.py().import(intern!(slf.py(), "sa_profile.track"))?;
+        package.call_method1(intern!(slf.py(), "within"), (slf, function))
+    }
+
+    /// Adds args to the innermost open occurrence of the span on the lane of the running code.
+    #[pyo3(signature = (**args))]
+    fn arg(slf: &Bound<'_, Self>, args: Option<&Bound<'_, PyDict>>) {
+        let mut text = Vec::new();
+        if let Some(args) = args {
+            value::push_all(&mut text, args);
+        }
+        lane::add_args(slf.py(), slf.as_ptr().addr(), &text);
+    }
+
+    #[getter]
+    fn name(&self, py: Python<'_>) -> Py<PyAny> {
+        self.name.clone_ref(py)
+    }
+
+    #[getter]
+    fn cat(&self, py: Python<'_>) -> PyResult<String> {
+        names::category_text(self.category.as_ref().map(|category| category.bind(py)))
+    }
+
+    #[getter]
+    fn level(&self) -> &'static str {
+        names::level_name(self.named.level())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!(
+            "<sa_profile.Span {} ({})>",
+            self.name.bind(py).repr()?,
+            self.cat(py)?
+        ))
+    }
+}
+
+impl Span {
+    fn with_event<R>(&self, py: Python<'_>, act: impl FnOnce(&Event<'_, '_>) -> R) -> R {
+        act(&Event {
+            named: self.named,
+            category: self.category.as_ref().map(|category| category.bind(py)),
+            name: self.name.bind(py),
+            args: &self.args,
+        })
+    }
+}
+
+/// What ended a span early.
+pub(crate) fn push_error(args: &mut Vec<u8>, kind: &Bound<'_, PyAny>) {
+    let name = kind.getattr(intern!(kind.py(), "__name__"));
+    let name = name
+        .and_then(|name| name.extract::<String>())
+        .unwrap_or_default();
+    if !args.is_empty() {
+        args.push(b',');
+    }
+    args.extend_from_slice(b"\"error\":");
+    sa_recorder::Value::write(&name, args);
+}
+
+/// A span whose args are a dict that is read when it ends.
+#[pyfunction]
+#[pyo3(signature = (name, category, level, args, /))]
+fn dict_span(
+    name: &Bound<'_, PyAny>,
+    category: &Bound<'_, PyAny>,
+    level: &str,
+    args: Option<Py<PyDict>>,
+) -> PyResult<Span> {
+    let level = names::level_of(level)?;
+    Ok(Span {
+        named: names::named(level, Some(category), name)?,
+        name: name.clone().unbind(),
+        category: Some(category.clone().unbind()),
+        args: Vec::new(),
+        dict: args,
+    })
+}
+
+fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    let [name] = call.positional(["name"])?;
+    let keywords = args::keywords(call)?;
+    let category = keywords.category.as_deref();
+    let span = Span {
+        named: names::named(keywords.level, category, &name)?,
+        name: name.to_owned().unbind(),
+        category: category.map(|category| category.clone().unbind()),
+        args: keywords.text,
+        dict: None,
+    };
+    Ok(Bound::new(call.py, span)?.into_ptr())
+}
+
+fn begin(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    let [name] = call.positional(["name"])?;
+    let keywords = args::keywords(call)?;
+    let category = keywords.category.as_deref();
+    let event = Event {
+        named: names::named(keywords.level, category, &name)?,
+        category,
+        name: &name,
+        args: &keywords.text,
+    };
+    lane::enter(&event, BEGUN);
+    Ok(call.py.None().into_ptr())
+}
+
+fn end(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    let [] = call.positional([])?;
+    lane::exit(call.py, BEGUN, &args::args(call));
+    Ok(call.py.None().into_ptr())
+}
+
+call::entries! {
+    span_entry => "span", span;
+    begin_entry => "begin", begin;
+    end_entry => "end", end;
+}
+
+/// Adds what this file offers to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Span>()?;
+    module.add_function(wrap_pyfunction!(dict_span, module)?)?;
+    call::add(module, c"span", span_entry, c"span(name, /, *, cat='e2e', level='e2e', **args)\n--\n\nA span: a context manager and decorator, reusable.")?;
+    call::add(
+        module,
+        c"begin",
+        begin_entry,
+        c"begin(name, /, *, cat='e2e', level='e2e', **args)\n--\n\nBegins a span that end() ends.",
+    )?;
+    call::add(
+        module,
+        c"end",
+        end_entry,
+        c"end(**args)\n--\n\nEnds the innermost span that begin() began in this task or thread.",
+    )
+}

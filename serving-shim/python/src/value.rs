@@ -1,0 +1,181 @@
+//! Python objects → JSON text of args. Numbers, texts, lists and dicts natively; anything else by its type's name: it is never printed, and never
+//! copied from a device.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use sa_recorder::Value;
+
+/// How deep lists and dicts are followed.
+const MAX_DEPTH: u32 = 8;
+/// Most elements of a list or dict that are kept.
+const MAX_ELEMENTS: usize = 1024;
+/// What stands for something below the deepest level.
+const DEEPER: &str = "…";
+
+/// A value whose text is made.
+pub(crate) struct Encoded(Vec<u8>);
+
+impl Encoded {
+    pub(crate) fn of(value: &Bound<'_, PyAny>) -> Encoded {
+        let mut text = Vec::new();
+        write(&mut text, value, 0);
+        Encoded(text)
+    }
+}
+
+impl Value for Encoded {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+}
+
+/// Appends `"key":value`, with a comma before it unless the text is empty.
+pub(crate) fn push(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
+    if !text.is_empty() {
+        text.push(b',');
+    }
+    write_key(text, key, 0);
+    text.push(b':');
+    write(text, value, 0);
+}
+
+/// Appends what a dict holds.
+pub(crate) fn push_all(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) {
+    for (key, value) in dict.iter().take(MAX_ELEMENTS) {
+        push(text, &key, &value);
+    }
+}
+
+/// Appends a value as JSON.
+fn write(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) {
+    if let Ok(string) = value.cast::<PyString>() {
+        write_string(text, string);
+    } else if value.is_none() {
+        text.extend_from_slice(b"null");
+    } else if let Ok(truth) = value.cast::<PyBool>() {
+        truth.is_true().write(text);
+    } else if let Ok(number) = value.cast::<PyInt>() {
+        write_int(text, number);
+    } else if let Ok(number) = value.cast::<PyFloat>() {
+        number.value().write(text);
+    } else if depth >= MAX_DEPTH {
+        DEEPER.write(text);
+    } else if let Ok(list) = value.cast::<PyList>() {
+        write_list(text, list.iter(), list.len(), depth);
+    } else if let Ok(tuple) = value.cast::<PyTuple>() {
+        write_list(text, tuple.iter(), tuple.len(), depth);
+    } else if let Ok(dict) = value.cast::<PyDict>() {
+        write_dict(text, dict, depth);
+    } else {
+        write_other(text, value);
+    }
+}
+
+fn write_string(text: &mut Vec<u8>, string: &Bound<'_, PyString>) {
+    match string.to_str() {
+        Ok(string) => string.write(text),
+        Err(_) => string.to_string_lossy().write(text), // lone surrogates
+    }
+}
+
+/// A number as far as 64 bits go; a larger one as text, since viewers read doubles.
+fn write_int(text: &mut Vec<u8>, number: &Bound<'_, PyInt>) {
+    if let Ok(number) = number.extract::<i64>() {
+        number.write(text);
+    } else if let Ok(number) = number.extract::<u64>() {
+        number.write(text);
+    } else if let Ok(number) = number.extract::<i128>() {
+        number.to_string().write(text);
+    } else {
+        "an int of over 128 bits".write(text);
+    }
+}
+
+fn write_list<'py>(
+    text: &mut Vec<u8>,
+    items: impl Iterator<Item = Bound<'py, PyAny>>,
+    len: usize,
+    depth: u32,
+) {
+    text.push(b'[');
+    for (at, item) in items.take(MAX_ELEMENTS).enumerate() {
+        if at > 0 {
+            text.push(b',');
+        }
+        write(text, &item, depth + 1);
+    }
+    if let Some(more) = len.checked_sub(MAX_ELEMENTS).filter(|more| *more > 0) {
+        text.push(b',');
+        format!("…[+{more} more]").write(text);
+    }
+    text.push(b']');
+}
+
+fn write_dict(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: u32) {
+    text.push(b'{');
+    for (at, (key, value)) in dict.iter().take(MAX_ELEMENTS).enumerate() {
+        if at > 0 {
+            text.push(b',');
+        }
+        write_key(text, &key, depth);
+        text.push(b':');
+        write(text, &value, depth + 1);
+    }
+    if let Some(more) = dict
+        .len()
+        .checked_sub(MAX_ELEMENTS)
+        .filter(|more| *more > 0)
+    {
+        text.extend_from_slice(b",\"\xe2\x80\xa6\":");
+        format!("+{more} more").write(text);
+    }
+    text.push(b'}');
+}
+
+/// Keys are texts in JSON: any other is written as its value's text.
+fn write_key(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, depth: u32) {
+    if let Ok(key) = key.cast::<PyString>() {
+        return write_string(text, key);
+    }
+    let mut other = Vec::new();
+    write(&mut other, key, depth + 1);
+    String::from_utf8_lossy(&other)
+        .trim_matches('"')
+        .write(text);
+}
+
+/// A number of numpy is a number; of anything else the type's name.
+fn write_other(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) {
+    let kind = value.get_type();
+    let module = kind.module();
+    let module = module
+        .as_ref()
+        .map_or("", |module| module.to_str().unwrap_or(""));
+    let name = kind.qualname();
+    let name = name.as_ref().map_or("", |name| name.to_str().unwrap_or(""));
+    if module == "numpy" && is_numpy_number(name) && write_numpy_number(text, value).is_some() {
+        return;
+    }
+    match module {
+        "" | "builtins" | "__main__" => name.write(text),
+        module => format!("{module}.{name}").write(text),
+    }
+}
+
+fn is_numpy_number(name: &str) -> bool {
+    ["int", "uint", "float", "bool"]
+        .iter()
+        .any(|kind| name.starts_with(kind))
+}
+
+fn write_numpy_number(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> Option<()> {
+    let value = value.call_method0("item").ok()?;
+    if let Ok(truth) = value.cast::<PyBool>() {
+        truth.is_true().write(text);
+    } else if let Ok(number) = value.cast::<PyInt>() {
+        write_int(text, number);
+    } else {
+        value.cast::<PyFloat>().ok()?.value().write(text);
+    }
+    Some(())
+}
