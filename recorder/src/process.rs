@@ -128,6 +128,17 @@ unsafe extern "C" fn look_again_in_child() {
     }
 }
 
+/// The levels that are on, or that the environment asks for where nothing was recorded yet. Starts nothing.
+pub(crate) fn asked_levels() -> Levels {
+    match MASK.load(Ordering::Relaxed) {
+        UNKNOWN => match Config::from_lookup(|name| std::env::var_os(name)) {
+            Some(config) if !config.paused => config.levels,
+            _ => Levels::NONE,
+        },
+        levels => Levels(levels),
+    }
+}
+
 /// The levels that are on, after looking at the environment.
 pub(crate) fn levels() -> u32 {
     if MASK.load(Ordering::Relaxed) == UNKNOWN {

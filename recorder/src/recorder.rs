@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use crate::async_span::AsyncSpan;
-use crate::config::{self, Level};
+use crate::config::{self, Level, Levels};
 use crate::event;
 use crate::process::{self, Process};
 use crate::seat;
@@ -46,6 +46,11 @@ impl Recorder {
     /// recording could not be set up.
     pub fn is_enabled(self) -> bool {
         process::levels() != 0
+    }
+
+    /// The levels that are recorded. Before the first event those that the environment asks for: to ask starts nothing, and writes no file.
+    pub fn levels(self) -> Levels {
+        process::asked_levels()
     }
 
     /// Whether events of this level are recorded.

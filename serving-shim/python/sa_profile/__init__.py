@@ -41,3 +41,4 @@ from ._sa_profile import (
     span,
     trace,
 )
+from .track import track

@@ -6,6 +6,7 @@ use pyo3::{Borrowed, intern};
 use sa_recorder::Level;
 
 use crate::call::Call;
+use crate::scratch::Scratch;
 use crate::{names, value};
 
 /// The keywords of an event.
@@ -13,7 +14,7 @@ pub(crate) struct Keywords<'a, 'py> {
     pub(crate) category: Option<Borrowed<'a, 'py, PyAny>>,
     pub(crate) level: Level,
     /// `"key":value,…`
-    pub(crate) text: Vec<u8>,
+    pub(crate) text: Scratch,
 }
 
 /// The keywords of a call that takes `cat`, `level` and any other as an arg of the event.
@@ -21,7 +22,7 @@ pub(crate) fn keywords<'a, 'py>(call: &Call<'a, 'py>) -> PyResult<Keywords<'a, '
     let mut found = Keywords {
         category: None,
         level: Level::E2e,
-        text: Vec::new(),
+        text: Scratch::take(),
     };
     let (cat, level) = (intern!(call.py, "cat"), intern!(call.py, "level"));
     for (key, value) in call.keywords() {
@@ -30,17 +31,17 @@ pub(crate) fn keywords<'a, 'py>(call: &Call<'a, 'py>) -> PyResult<Keywords<'a, '
         } else if is(&key, level) {
             found.level = names::level(Some(&value))?;
         } else {
-            value::push(&mut found.text, &key, &value);
+            value::push(&mut found.text.0, &key, &value);
         }
     }
     Ok(found)
 }
 
 /// The keywords of a call that takes args alone.
-pub(crate) fn args(call: &Call<'_, '_>) -> Vec<u8> {
-    let mut text = Vec::new();
+pub(crate) fn args(call: &Call<'_, '_>) -> Scratch {
+    let mut text = Scratch::take();
     for (key, value) in call.keywords() {
-        value::push(&mut text, &key, &value);
+        value::push(&mut text.0, &key, &value);
     }
     text
 }

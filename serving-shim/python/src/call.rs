@@ -76,7 +76,7 @@ pub(crate) unsafe fn enter(
     let run = || {
         // SAFETY: null or a tuple, by the calling convention.
         let names = (!names.is_null()).then(|| unsafe { Borrowed::from_ptr(py, names) });
-        let names = names.and_then(|names| names.cast::<PyTuple>().ok());
+        let names = names.and_then(|names| names.cast_exact::<PyTuple>().ok());
         let more = names.map_or(0, |names| names.len());
         let count = usize::try_from(count).unwrap_or(0);
         let all: &[*mut ffi::PyObject] = if arguments.is_null() {

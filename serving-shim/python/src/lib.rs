@@ -18,6 +18,7 @@ mod launch;
 mod names;
 mod point;
 mod process;
+mod scratch;
 mod span;
 mod start;
 mod task;

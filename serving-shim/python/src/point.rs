@@ -41,7 +41,7 @@ fn write<'py>(
             named: names::named(level, category, name)?,
             category,
             name,
-            args: &keywords.text,
+            args: &keywords.text.0,
         });
     }
     Ok(call.py.None().into_ptr())

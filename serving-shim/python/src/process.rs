@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use pyo3::types::PyFrozenSet;
-use sa_recorder::{Level, Recorder};
+use sa_recorder::{Levels, Recorder};
 
 use crate::{names, start};
 
@@ -12,7 +12,7 @@ use crate::{names, start};
 #[pyfunction]
 #[pyo3(signature = (name, /))]
 fn set_process_name(py: Python<'_>, name: &str) {
-    if Recorder::get().is_enabled() {
+    if Recorder::get().levels() != Levels::NONE {
         start::prepare_thread(py);
         Recorder::get().set_process_name(name);
     }
@@ -22,27 +22,26 @@ fn set_process_name(py: Python<'_>, name: &str) {
 #[pyfunction]
 #[pyo3(signature = (name, /))]
 fn set_thread_name(py: Python<'_>, name: &str) {
-    if Recorder::get().is_enabled() {
+    if Recorder::get().levels() != Levels::NONE {
         start::prepare_thread(py);
         Recorder::get().set_thread_name(name);
     }
 }
 
-/// Whether anything is recorded, or events of a level.
+/// Whether anything is recorded, or events of a level. To ask starts nothing.
 #[pyfunction]
 #[pyo3(signature = (level=None))]
 fn is_enabled(level: Option<&str>) -> PyResult<bool> {
     match level {
-        None => Ok(Recorder::get().is_enabled()),
-        Some(level) => Ok(Recorder::get().includes(names::level_of(level)?)),
+        None => Ok(Recorder::get().levels() != Levels::NONE),
+        Some(level) => Ok(Recorder::get().levels().0 & names::level_of(level)?.bit() != 0),
     }
 }
 
 /// The levels that are recorded.
 #[pyfunction]
 fn levels(py: Python<'_>) -> PyResult<Bound<'_, PyFrozenSet>> {
-    let all = [Level::E2e, Level::Kernel, Level::Verbose].into_iter();
-    let on = all.filter(|level| Recorder::get().includes(*level));
+    let on = Recorder::get().levels().list().into_iter();
     PyFrozenSet::new(py, on.map(names::level_name))
 }
 

@@ -4,22 +4,29 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use smallvec::SmallVec;
 
 use crate::call::{self, Call};
 use crate::event::Event;
 use crate::lane::{self, BEGUN};
 use crate::names::{self, Named};
+use crate::scratch::Scratch;
 use crate::{args, value};
 
+/// Args as text; those of most spans lie in the object.
+type Text = SmallVec<[u8; 96]>;
+
 /// A span that can be opened again and again, by threads, tasks and recursion at once.
-#[pyclass(frozen, module = "sa_profile")]
+#[pyclass(frozen, freelist = 64, module = "sa_profile")]
 pub(crate) struct Span {
     named: Named,
     name: Py<PyAny>,
     category: Option<Py<PyAny>>,
-    args: Vec<u8>,
+    args: Text,
     /// Args that are read when the span ends.
     dict: Option<Py<PyDict>>,
+    /// Whether it tells what ended it early.
+    tells_errors: bool,
 }
 
 #[pymethods]
@@ -40,16 +47,18 @@ impl Span {
         let _ = (value, traceback);
         let span = slf.get();
         let owner = slf.as_ptr().addr();
-        if kind.is_none() && span.dict.is_none() {
+        let error = kind.filter(|_| span.tells_errors);
+        if error.is_none() && span.dict.is_none() {
             return lane::exit(slf.py(), owner, &[]);
         }
-        let mut args = Vec::new();
+        let mut args = Scratch::take();
         if let Some(dict) = &span.dict {
-            value::push_all(&mut args, dict.bind(slf.py()));
-        } else if let Some(kind) = kind {
-            push_error(&mut args, kind);
+            value::push_all(&mut args.0, dict.bind(slf.py()));
         }
-        lane::exit(slf.py(), owner, &args);
+        if let Some(kind) = error {
+            push_error(&mut args.0, kind);
+        }
+        lane::exit(slf.py(), owner, &args.0);
     }
 
     /// Makes a function that runs within the span.
@@ -121,20 +130,22 @@ pub(crate) fn push_error(args: &mut Vec<u8>, kind: &Bound<'_, PyAny>) {
 
 /// A span whose args are a dict that is read when it ends.
 #[pyfunction]
-#[pyo3(signature = (name, category, level, args, /))]
+#[pyo3(signature = (name, category, level, args, tells_errors=false, /))]
 fn dict_span(
     name: &Bound<'_, PyAny>,
     category: &Bound<'_, PyAny>,
     level: &str,
     args: Option<Py<PyDict>>,
+    tells_errors: bool,
 ) -> PyResult<Span> {
     let level = names::level_of(level)?;
     Ok(Span {
         named: names::named(level, Some(category), name)?,
         name: name.clone().unbind(),
         category: Some(category.clone().unbind()),
-        args: Vec::new(),
+        args: Text::new(),
         dict: args,
+        tells_errors,
     })
 }
 
@@ -146,8 +157,9 @@ fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
         named: names::named(keywords.level, category, &name)?,
         name: name.to_owned().unbind(),
         category: category.map(|category| category.clone().unbind()),
-        args: keywords.text,
+        args: Text::from_slice(&keywords.text.0),
         dict: None,
+        tells_errors: true,
     };
     Ok(Bound::new(call.py, span)?.into_ptr())
 }
@@ -160,7 +172,7 @@ fn begin(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
         named: names::named(keywords.level, category, &name)?,
         category,
         name: &name,
-        args: &keywords.text,
+        args: &keywords.text.0,
     };
     lane::enter(&event, BEGUN);
     Ok(call.py.None().into_ptr())
@@ -168,7 +180,7 @@ fn begin(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
 
 fn end(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [] = call.positional([])?;
-    lane::exit(call.py, BEGUN, &args::args(call));
+    lane::exit(call.py, BEGUN, &args::args(call).0);
     Ok(call.py.None().into_ptr())
 }
 

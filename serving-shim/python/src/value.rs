@@ -9,6 +9,8 @@ use sa_recorder::Value;
 const MAX_DEPTH: u32 = 8;
 /// Most elements of a list or dict that are kept.
 const MAX_ELEMENTS: usize = 1024;
+/// Room for some args, so that the text does not grow in small steps.
+const FIRST_BYTES: usize = 96;
 /// What stands for something below the deepest level.
 const DEEPER: &str = "…";
 
@@ -31,7 +33,9 @@ impl Value for Encoded {
 
 /// Appends `"key":value`, with a comma before it unless the text is empty.
 pub(crate) fn push(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
-    if !text.is_empty() {
+    if text.is_empty() {
+        text.reserve(FIRST_BYTES);
+    } else {
         text.push(b',');
     }
     write_key(text, key, 0);
@@ -46,8 +50,21 @@ pub(crate) fn push_all(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) {
     }
 }
 
-/// Appends a value as JSON.
+/// Appends a value as JSON; most are of these types and not of a subclass.
 fn write(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) {
+    if value.is_exact_instance_of::<PyInt>() {
+        if let Ok(number) = value.extract::<i64>() {
+            return number.write(text);
+        }
+    } else if let Ok(string) = value.cast_exact::<PyString>() {
+        return write_string(text, string);
+    } else if let Ok(number) = value.cast_exact::<PyFloat>() {
+        return number.value().write(text);
+    }
+    write_any(text, value, depth);
+}
+
+fn write_any(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) {
     if let Ok(string) = value.cast::<PyString>() {
         write_string(text, string);
     } else if value.is_none() {
@@ -134,7 +151,7 @@ fn write_dict(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: u32) {
 
 /// Keys are texts in JSON: any other is written as its value's text.
 fn write_key(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, depth: u32) {
-    if let Ok(key) = key.cast::<PyString>() {
+    if let Ok(key) = key.cast_exact::<PyString>() {
         return write_string(text, key);
     }
     let mut other = Vec::new();

@@ -1,0 +1,160 @@
+"""``@track``: a span around each call of a function, coroutine function, generator function or async generator function."""
+
+import functools
+import inspect
+
+from . import _sa_profile
+from .bounded import bounded
+from .generators import wrap_async_generator, wrap_generator
+
+_MAX_CHARS = 256
+
+
+def track(
+    function=None,
+    /,
+    *,
+    name=None,
+    cat="function",
+    level="e2e",
+    inputs=False,
+    outputs=False,
+    metadata=None,
+    max_chars=_MAX_CHARS,
+):
+    """Records a span for each call, as ``@track`` or ``@track(cat="engine", inputs=True)``.
+
+    A generator's span lasts from its first item until it ends, raises or is closed, with an instant for each item; it has a lane of its own, since its consumer's spans come between.
+    ``inputs`` and ``outputs`` add the arguments and the result (of a generator: the items), at most ``max_chars`` characters of a text and 16 items of a list or dict; of other
+    objects the type's name. ``metadata`` is a dict of more args.
+    """
+    if function is None:
+        return functools.partial(
+            track,
+            name=name,
+            cat=cat,
+            level=level,
+            inputs=inputs,
+            outputs=outputs,
+            metadata=metadata,
+            max_chars=max_chars,
+        )
+    _check(function, "track")
+    name = name or getattr(function, "__qualname__", type(function).__name__)
+    return _wrap(function, Tracked(function, name, cat, level, inputs, outputs, metadata, max_chars))
+
+
+def within(span, function):
+    """Makes a function that runs within the span: what ``span(function)`` returns."""
+    _check(function, "decorate")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        return _wrap(function, Tracked(function, span.name, span.cat, span.level, False, False, None, _MAX_CHARS))
+    return _wrap_plain(function, span)
+
+
+def _check(function, what):
+    if not callable(function):
+        raise TypeError(f"expected a function to {what}, found {type(function).__name__}")
+
+
+class Tracked:
+    """What the spans of a tracked function carry."""
+
+    def __init__(self, function, name, cat, level, inputs, outputs, metadata, max_chars):
+        self.name = name
+        self.cat = cat
+        self.level = level
+        self.signature = inspect.signature(function) if inputs else None
+        self.outputs = outputs
+        self.metadata = dict(metadata or {})
+        self.max_chars = max_chars
+        self.plain = _sa_profile.span(name, cat=cat, level=level)  # refuses a bad level where it is written
+
+    def is_plain(self):
+        """Whether all calls have the same span."""
+        return self.signature is None and not self.outputs and not self.metadata
+
+    def args(self, args, kwargs):
+        """The args of the span of one call."""
+        if self.signature is None:
+            return dict(self.metadata)
+        try:
+            inputs = self.signature.bind(*args, **kwargs).arguments
+        except TypeError:  # the call itself will say so
+            inputs = {"args": args, "kwargs": kwargs}
+        return {**self.metadata, "inputs": bounded(inputs, self.max_chars)}
+
+    def output(self, value):
+        """A result or item as an arg."""
+        return bounded(value, self.max_chars)
+
+    def span(self, args):
+        """The span of one call; the dict is read when it ends."""
+        return _sa_profile.dict_span(self.name, self.cat, self.level, args, True)
+
+    def async_span(self, args, kwargs):
+        """The span of one generator, begun, on a lane of its own."""
+        span = _sa_profile.async_span(self.name, cat=self.cat, level=self.level, lane=self.name)
+        if span.is_recording():
+            span.arg(**self.args(args, kwargs))
+        return span
+
+
+def _wrap(function, tracked):
+    if inspect.isasyncgenfunction(function):
+        return wrap_async_generator(function, tracked)
+    if inspect.isgeneratorfunction(function):
+        return wrap_generator(function, tracked)
+    if tracked.is_plain():
+        return _wrap_plain(function, tracked.plain)
+    if inspect.iscoroutinefunction(function):
+        return _wrap_coroutine(function, tracked)
+    return _wrap_call(function, tracked)
+
+
+def _wrap_plain(function, span):
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def coroutine(*args, **kwargs):
+            with span:
+                return await function(*args, **kwargs)
+
+        return coroutine
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        with span:
+            return function(*args, **kwargs)
+
+    return call
+
+
+def _wrap_coroutine(function, tracked):
+    @functools.wraps(function)
+    async def coroutine(*args, **kwargs):
+        if not _sa_profile.is_enabled(tracked.level):
+            return await function(*args, **kwargs)
+        known = tracked.args(args, kwargs)
+        with tracked.span(known):
+            result = await function(*args, **kwargs)
+            if tracked.outputs:
+                known["output"] = tracked.output(result)
+            return result
+
+    return coroutine
+
+
+def _wrap_call(function, tracked):
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        if not _sa_profile.is_enabled(tracked.level):
+            return function(*args, **kwargs)
+        known = tracked.args(args, kwargs)
+        with tracked.span(known):
+            result = function(*args, **kwargs)
+            if tracked.outputs:
+                known["output"] = tracked.output(result)
+            return result
+
+    return call

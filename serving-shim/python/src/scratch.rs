@@ -1,0 +1,29 @@
+//! The text that args are encoded into: one buffer for each thread, so that a call that only passes them on allocates nothing.
+
+use std::cell::Cell;
+
+thread_local! {
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A buffer that grew over this is not kept.
+const MAX_KEPT_BYTES: usize = 64 << 10;
+
+/// An empty text for the time of one call. A call within the call gets a buffer of its own.
+pub(crate) struct Scratch(pub(crate) Vec<u8>);
+
+impl Scratch {
+    pub(crate) fn take() -> Scratch {
+        Scratch(BUFFER.try_with(Cell::take).unwrap_or_default())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let mut buffer = std::mem::take(&mut self.0);
+        if buffer.capacity() <= MAX_KEPT_BYTES {
+            buffer.clear();
+            let _ = BUFFER.try_with(|kept| kept.set(buffer)); // a thread that ends keeps none
+        }
+    }
+}

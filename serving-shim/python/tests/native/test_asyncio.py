@@ -1,0 +1,251 @@
+"""Spans held over awaits: on the lane of their task, nested there, named after it."""
+
+import sys
+
+import pytest
+
+
+def test_tasks_have_lanes_of_their_own(program):
+    trace = program.record(
+        """
+        import asyncio
+        import sa_profile
+        OUTER = sa_profile.span("outer")
+
+        async def request(n):
+            with OUTER:
+                OUTER.arg(n=n)
+                for _ in range(3):
+                    with sa_profile.span("inner", n=n):
+                        await asyncio.sleep(0)
+            return n
+
+        async def main():
+            tasks = [asyncio.create_task(request(n), name=f"req-{n}") for n in range(20)]
+            assert await asyncio.gather(*tasks) == list(range(20))
+
+        asyncio.run(main())
+        with sa_profile.span("after"):
+            pass
+        """
+    )
+    assert trace.counts() == {"outer": 20, "inner": 60, "after": 1}
+    assert trace.overlaps() == []
+    for outer in trace.spans("outer"):
+        inner = [span for span in trace.spans("inner") if span["args"]["n"] == outer["args"]["n"]]
+        assert all(trace.is_within(span, outer) for span in inner)
+        assert trace.row_name(outer) == f"req-{outer['args']['n']}"
+    assert trace.row_name(trace.span("after")) == "MainThread"
+
+
+def test_lanes_are_as_many_as_run_at_a_time(program):
+    trace = program.record(
+        """
+        import asyncio
+        import sa_profile
+        SPAN = sa_profile.span("held")
+
+        async def one():
+            with SPAN:
+                await asyncio.sleep(0)
+
+        async def main():
+            for _ in range(500):
+                await asyncio.gather(*(one() for _ in range(4)))
+
+        asyncio.run(main())
+        """
+    )
+    assert trace.counts() == {"held": 2000} and trace.overlaps() == []
+    assert len(trace.rows()) == 4
+
+
+def test_ten_thousand_tasks_overlap_nowhere(program):
+    trace = program.record(
+        """
+        import asyncio, random
+        import sa_profile
+        OUTER, INNER = sa_profile.span("outer"), sa_profile.span("inner")
+
+        async def one(n):
+            dice = random.Random(n)
+            with OUTER:
+                for _ in range(dice.randrange(4)):
+                    with INNER:
+                        await asyncio.sleep(dice.random() * 0.05)
+                    await asyncio.sleep(0)
+
+        async def main():
+            await asyncio.gather(*(one(n) for n in range(10_000)))
+
+        asyncio.run(main())
+        print(sa_profile.dropped())
+        """
+    )
+    import random
+
+    inner = sum(random.Random(n).randrange(4) for n in range(10_000))
+    assert trace.counts() == {"outer": 10_000, "inner": inner}
+    assert trace.overlaps() == []
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="TaskGroup came with Python 3.11")
+def test_groups_and_cancellation(program):
+    trace = program.record(
+        """
+        import asyncio
+        import sa_profile
+        SPAN = sa_profile.span("held")
+
+        async def wait(seconds):
+            with SPAN:
+                with sa_profile.span("inner"):
+                    await asyncio.sleep(seconds)
+
+        async def fail():
+            with SPAN:
+                await asyncio.sleep(0.01)
+                raise ValueError
+
+        async def main():
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(10):
+                        group.create_task(wait(60))
+                    group.create_task(fail())
+            except* ValueError:
+                pass
+            task = asyncio.create_task(wait(60))
+            await asyncio.sleep(0.01)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            try:
+                await asyncio.wait_for(wait(60), 0.01)
+            except TimeoutError:
+                pass
+
+        asyncio.run(main())
+        """
+    )
+    assert trace.counts() == {"held": 13, "inner": 12} and trace.overlaps() == []
+    errors = sorted(span["args"]["error"] for span in trace.spans("held"))
+    assert errors == ["CancelledError"] * 12 + ["ValueError"]
+
+
+def test_generators_closed_from_another_task(program):
+    trace = program.record(
+        """
+        import asyncio
+        import sa_profile
+        STREAM = sa_profile.span("stream")
+
+        async def stream(n):
+            with STREAM:
+                STREAM.arg(n=n)
+                for item in range(100):
+                    await asyncio.sleep(0)
+                    yield item
+
+        async def begin(generator):
+            with sa_profile.span("begin"):
+                await anext(generator)
+
+        async def close(generator):
+            with sa_profile.span("close"):
+                await asyncio.sleep(0)
+                await generator.aclose()
+                await asyncio.sleep(0)
+
+        async def one(n):
+            generator = stream(n)
+            await asyncio.create_task(begin(generator))
+            with sa_profile.span("between"):
+                await anext(generator)
+            await asyncio.create_task(close(generator))
+
+        async def main():
+            await asyncio.gather(*(one(n) for n in range(50)))
+
+        asyncio.run(main())
+        """
+    )
+    assert trace.counts() == {"stream": 50, "begin": 50, "between": 50, "close": 50}
+    assert sorted(span["args"]["n"] for span in trace.spans("stream")) == list(range(50))
+    assert trace.overlaps() == []
+    assert trace.unfinished() == []
+
+
+def test_generators_that_nobody_closes(program):
+    trace = program.record(
+        """
+        import asyncio
+        import sa_profile
+
+        async def stream():
+            with sa_profile.span("stream"):
+                while True:
+                    await asyncio.sleep(0)
+                    yield 1
+
+        async def one():
+            with sa_profile.span("one"):
+                async for _ in stream():
+                    break
+                await asyncio.sleep(0.001)
+
+        async def main():
+            await asyncio.gather(*(one() for _ in range(50)))
+
+        asyncio.run(main())
+        """
+    )
+    assert trace.counts() == {"stream": 50, "one": 50} and trace.overlaps() == []
+
+
+def test_uvloop_tasks_too(program):
+    pytest.importorskip("uvloop", reason="SKIPPED uvloop: not installed")
+    trace = program.record(
+        """
+        import asyncio, uvloop
+        import sa_profile
+
+        async def one(n):
+            with sa_profile.span("outer", n=n):
+                with sa_profile.span("inner"):
+                    await asyncio.sleep(0.001)
+
+        async def main():
+            await asyncio.gather(*(one(n) for n in range(100)))
+
+        uvloop.run(main())
+        """
+    )
+    assert trace.counts() == {"outer": 100, "inner": 100} and trace.overlaps() == []
+
+
+def test_callbacks_and_blocking_calls_stay_on_their_threads(program):
+    trace = program.record(
+        """
+        import asyncio
+        import sa_profile
+
+        def callback():
+            with sa_profile.span("callback"):
+                pass
+
+        def blocking():
+            with sa_profile.span("blocking"):
+                pass
+
+        async def main():
+            with sa_profile.span("main"):
+                asyncio.get_running_loop().call_soon(callback)
+                await asyncio.to_thread(blocking)
+
+        asyncio.run(main())
+        """
+    )
+    assert trace.overlaps() == []
+    assert trace.row_name(trace.span("callback")) == "MainThread"
+    assert trace.row_name(trace.span("blocking")).startswith("asyncio_")
+    assert trace.row_name(trace.span("main")) == "Task-1"

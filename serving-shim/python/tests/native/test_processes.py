@@ -1,0 +1,167 @@
+"""Forks, spawns and pools: nothing lost, nothing twice, no hang, whatever way a child ends."""
+
+import pytest
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_children_of_multiprocessing(program, method):
+    trace = program.record(
+        f"""
+        import multiprocessing
+        import sa_profile
+
+        def work(n):
+            for k in range(50):
+                with sa_profile.span("child", n=n, k=k):
+                    pass
+
+        if __name__ == "__main__":
+            context = multiprocessing.get_context({method!r})
+            with sa_profile.span("parent"):
+                children = [context.Process(target=work, args=(n,), name=f"child-{{n}}") for n in range(4)]
+                [child.start() for child in children]
+                [child.join() for child in children]
+            assert [child.exitcode for child in children] == [0] * 4
+        """
+    )
+    assert trace.counts() == {"parent": 1, "child": 200}
+    seen = sorted((span["args"]["n"], span["args"]["k"]) for span in trace.spans("child"))
+    assert seen == [(n, k) for n in range(4) for k in range(50)]
+    assert len({span["pid"] for span in trace.spans()}) == 5
+
+
+def test_a_pool_and_an_executor(program):
+    trace = program.record(
+        """
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+        import sa_profile
+
+        @sa_profile.track
+        def work(n):
+            return n
+
+        if __name__ == "__main__":
+            with multiprocessing.Pool(2) as pool:
+                assert pool.map(work, range(100)) == list(range(100))
+                pool.close()
+                pool.join()
+            with ProcessPoolExecutor(2) as pool:
+                assert sum(pool.map(work, range(100))) == 4950
+            with ThreadPoolExecutor(4) as pool:
+                assert sum(pool.map(work, range(100))) == 4950
+        """
+    )
+    assert trace.counts() == {"work": 300}
+
+
+def test_forks_while_other_threads_record(program):
+    trace = program.record(
+        """
+        import os, threading, time
+        import sa_profile
+        stop = threading.Event()
+
+        def record():
+            n = 0
+            while not stop.is_set():
+                with sa_profile.span("busy"):
+                    n += 1
+            return n
+
+        threads = [threading.Thread(target=record) for _ in range(3)]
+        [thread.start() for thread in threads]
+        children = []
+        with sa_profile.span("open at the fork"):
+            for n in range(40):
+                pid = os.fork()
+                if pid == 0:
+                    with sa_profile.span("child", n=n):
+                        pass
+                    os._exit(0)
+                children.append(pid)
+        for pid in children:
+            deadline = time.monotonic() + 30
+            while True:
+                done, status = os.waitpid(pid, os.WNOHANG)
+                if done:
+                    break
+                assert time.monotonic() < deadline, "a child hangs"
+                time.sleep(0.001)
+            assert status == 0
+        stop.set()
+        [thread.join() for thread in threads]
+        """,
+        PYTHONWARNINGS="ignore",
+    )
+    assert sorted(span["args"]["n"] for span in trace.spans("child")) == list(range(40))
+    assert len(trace.spans("open at the fork")) == 1
+    assert len({span["pid"] for span in trace.spans("child")}) == 40
+    assert trace.overlaps() == []
+
+
+def test_a_fork_within_tasks(program):
+    trace = program.record(
+        """
+        import asyncio, os
+        import sa_profile
+
+        async def one(n):
+            with sa_profile.span("held", n=n):
+                await asyncio.sleep(0)
+                if n == 5:
+                    pid = os.fork()
+                    if pid == 0:
+                        with sa_profile.span("child"):
+                            pass
+                        os._exit(0)
+                    os.waitpid(pid, 0)
+
+        async def main():
+            await asyncio.gather(*(one(n) for n in range(10)))
+
+        asyncio.run(main())
+        """
+    )
+    assert trace.counts() == {"held": 10, "child": 1}
+    assert trace.overlaps() == []
+
+
+def test_a_killed_process_shows_what_was_open(program):
+    trace = program.record(
+        """
+        import asyncio, os, signal
+        import sa_profile
+
+        async def main():
+            with sa_profile.span("request"):
+                with sa_profile.span("step"):
+                    await asyncio.sleep(0)
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        if os.fork() == 0:
+            with sa_profile.span("thread"):
+                asyncio.run(main())
+        os.wait()
+        """
+    )
+    assert {span["name"] for span in trace.unfinished()} == {"thread", "request", "step"}
+    rows = {span["name"]: (span["pid"], span["tid"]) for span in trace.unfinished()}
+    assert rows["request"] == rows["step"] != rows["thread"]
+
+
+def test_children_by_subprocess_join_the_run(program):
+    out = program.run(
+        """
+        import os, subprocess, sys
+        import sa_profile
+        with sa_profile.span("parent"):
+            child = "import sa_profile\\nwith sa_profile.span('child'): pass\\nprint(sa_profile.run(), sa_profile.is_main())"
+            done = subprocess.run([sys.executable, "-c", child], capture_output=True, text=True, cwd="/", check=True)
+        print(done.stdout.strip(), "|", sa_profile.run(), sa_profile.is_main())
+        """,
+    )
+    child, parent = out.strip().split(" | ")
+    run = parent.split()[0]
+    assert (child, parent) == (f"{run} False", f"{run} True")
+    assert program.merge().counts() == {"parent": 1, "child": 1}

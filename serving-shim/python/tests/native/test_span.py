@@ -1,0 +1,246 @@
+"""Spans on threads: nesting, sharing, args, decorators."""
+
+import pytest
+
+import sa_profile
+
+
+def test_a_span_nests_and_carries_its_args(program):
+    trace = program.record(
+        """
+        import sa_profile
+        outer = sa_profile.span("outer", cat="c", level="kernel", a=1, b="x\\n\\u00e9", c=[1, 2.5, None, True], d={"k": (1,)})
+        with outer:
+            with sa_profile.span("inner"):
+                pass
+            outer.arg(late=7)
+        """
+    )
+    outer, inner = trace.span("outer"), trace.span("inner")
+    assert outer["cat"] == "c" and inner["cat"] == "e2e"
+    assert outer["args"] == {"a": 1, "b": "x\né", "c": [1, 2.5, None, True], "d": {"k": [1]}, "late": 7}
+    assert trace.is_within(inner, outer)
+    assert trace.row_name(outer) == "MainThread"
+
+
+def test_one_object_is_shared_by_recursion_and_threads(program):
+    trace = program.record(
+        """
+        import threading
+        import sa_profile
+        SPAN = sa_profile.span("shared")
+
+        def recurse(depth):
+            with SPAN:
+                SPAN.arg(depth=depth)
+                if depth:
+                    recurse(depth - 1)
+
+        def work():
+            for _ in range(200):
+                recurse(4)
+
+        threads = [threading.Thread(target=work, name=f"worker-{n}") for n in range(4)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        """
+    )
+    assert len(trace.spans("shared")) == 4 * 200 * 5
+    assert trace.overlaps() == []
+    rows = trace.rows()
+    assert sorted(trace.row_name(spans[0]) for spans in rows.values()) == [f"worker-{n}" for n in range(4)]
+    for spans in rows.values():
+        assert [span["args"]["depth"] for span in spans] == [4, 3, 2, 1, 0] * 200
+
+
+def test_begin_and_end_pair_up(program):
+    trace = program.record(
+        """
+        import sa_profile
+        sa_profile.begin("outer", a=1)
+        sa_profile.begin("inner")
+        sa_profile.end(result=2)
+        sa_profile.end()
+        sa_profile.end()
+        """
+    )
+    assert trace.args("inner") == {"result": 2} and trace.args("outer") == {"a": 1}
+    assert trace.is_within(trace.span("inner"), trace.span("outer"))
+
+
+def test_what_ended_a_span_early_is_told(program):
+    trace = program.record(
+        """
+        import sa_profile
+        try:
+            with sa_profile.span("fails", a=1):
+                raise KeyError("k")
+        except KeyError:
+            pass
+        """
+    )
+    assert trace.args("fails") == {"a": 1, "error": "KeyError"}
+
+
+def test_anything_can_be_an_arg(program):
+    trace = program.record(
+        """
+        import sa_profile
+
+        class Tensor:
+            def __repr__(self):
+                raise RuntimeError("printed")
+            __str__ = __int__ = __float__ = __index__ = __iter__ = __len__ = __bool__ = __repr__
+
+        class Text(str):
+            pass
+
+        with sa_profile.span("all", tensor=Tensor(), kind=Tensor, text=Text("t"), big=2**70, larger=2**200, low=-2**63, high=2**64 - 1,
+                             nan=float("nan"), inf=float("-inf"), surrogate="\\ud800x", empty="", long="y" * 100_000,
+                             many=list(range(5000)), keys={1: "one", None: 2, (1, 2): 3}):
+            pass
+        deep = current = []
+        for _ in range(100):
+            current.append([])
+            current = current[0]
+        loop = []
+        loop.append(loop)
+        with sa_profile.span("deep", deep=deep, loop=loop):
+            pass
+        """
+    )
+    args = trace.args("all")
+    assert (args["tensor"], args["kind"], args["text"]) == ("Tensor", "type", "t")
+    assert (args["big"], args["low"], args["high"]) == (str(2**70), -(2**63), 2**64 - 1)
+    assert args["larger"] == "an int of over 128 bits"
+    assert args["nan"] is None and args["inf"] is None and args["empty"] == ""
+    assert args["surrogate"].endswith("x") and len(args["long"]) < 20_000 and args["long"].startswith("yyyy")
+    assert args["many"][:3] == [0, 1, 2] and args["many"][-1] == "…[+3976 more]"
+    assert args["keys"] == {"1": "one", "null": 2, "[1,2]": 3}
+    assert "…" in str(trace.args("deep")["deep"]) and "…" in str(trace.args("deep")["loop"])
+
+
+def test_a_span_decorates_functions(program):
+    trace = program.record(
+        """
+        import asyncio
+        import sa_profile
+
+        @sa_profile.span("plain", cat="c")
+        def plain(a, *, b):
+            "doc"
+            return a + b
+
+        @sa_profile.span("awaited")
+        async def awaited():
+            await asyncio.sleep(0)
+            return 5
+
+        assert plain(1, b=2) == 3 and plain.__doc__ == "doc" and plain.__name__ == "plain"
+        assert asyncio.run(awaited()) == 5
+        """
+    )
+    assert trace.counts() == {"plain": 1, "awaited": 1}
+
+
+def test_instants_counters_flows_durations(program):
+    trace = program.record(
+        """
+        import sa_profile
+        with sa_profile.span("around"):
+            sa_profile.instant("point", cat="c", a=1)
+            sa_profile.counter("requests", running=3, waiting=1.5)
+            sa_profile.flow("request", "req-1", "start")
+            sa_profile.flow("local", 7, "end")
+        sa_profile.duration("told", dur_ns=1000, start_ns=sa_profile.now_ns() - 5000, a=2)
+        """
+    )
+    (point,) = trace.instants("point")
+    assert point["args"] == {"a": 1} and point["cat"] == "c"
+    (counter,) = [event for event in trace.events if event["ph"] == "C" and event["name"] == "requests"]
+    assert counter["args"] == {"running": 3, "waiting": 1.5}
+    flows = [event["name"] for event in trace.events if event["ph"] in "stf"]
+    assert sorted(flows) == ["local", "request"]
+    assert round(trace.span("told")["dur"] * 1000) == 1000 and trace.args("told") == {"a": 2}
+
+
+def test_levels_that_are_off_are_not_recorded(program):
+    trace = program.record(
+        """
+        import sa_profile
+        for level in ("e2e", "kernel", "verbose"):
+            with sa_profile.span(level, level=level):
+                sa_profile.instant(level, level=level)
+        assert sa_profile.levels() == {"kernel"} and sa_profile.is_enabled("kernel") and not sa_profile.is_enabled("e2e")
+        """,
+        SA_PROFILE_LEVEL="kernel",
+    )
+    assert trace.counts() == {"kernel": 1} and len(trace.instants()) == 1
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: sa_profile.span(),
+        lambda: sa_profile.span("a", "b"),
+        lambda: sa_profile.span(3),
+        lambda: sa_profile.span("a", cat=3),
+        lambda: sa_profile.instant(),
+        lambda: sa_profile.span("a")(3),
+        lambda: sa_profile.flow("a", 1.5, "start"),
+    ],
+)
+def test_wrong_types_are_refused(use, monkeypatch):
+    with pytest.raises(TypeError):
+        use()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: sa_profile.span("a", level="loud"),
+        lambda: sa_profile.instant("a", level="loud"),
+        lambda: sa_profile.async_span("a", level="loud"),
+        lambda: sa_profile.is_enabled("loud"),
+        lambda: sa_profile.flow("a", 1, "middle"),
+    ],
+)
+def test_unknown_words_are_named(use):
+    with pytest.raises(ValueError, match=r"expected one of .*, found \"(loud|middle)\""):
+        use()
+
+
+def test_nothing_is_written_before_the_first_event(program):
+    program.run("import sa_profile; sa_profile.span('made'); assert sa_profile.is_enabled()")
+    assert not program.directory.exists()
+
+
+def test_spans_survive_being_switched_within(program):
+    trace = program.record(
+        """
+        import os, subprocess, time
+        import sa_profile
+        SPAN = sa_profile.span("shared")
+        directory = os.environ["SA_PROFILE_DIR"]
+
+        def switch(word):
+            subprocess.run(["sa-profile", word, directory], check=True, capture_output=True)
+            deadline = time.monotonic() + 20
+            while sa_profile.is_enabled() != (word == "start"):
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+
+        with SPAN:
+            SPAN.arg(n=1)
+            switch("stop")
+            with SPAN:
+                SPAN.arg(n=2)
+                switch("start")
+                with SPAN:
+                    SPAN.arg(n=3)
+        with SPAN:
+            SPAN.arg(n=4)
+        """
+    )
+    assert sorted(span["args"]["n"] for span in trace.spans("shared")) == [1, 3, 4]
+    assert trace.overlaps() == []
