@@ -42,3 +42,7 @@ from ._sa_profile import (
     trace,
 )
 from .track import track
+
+from . import forks as _forks
+
+_forks.watch()
