@@ -158,3 +158,6 @@ def _wrap_call(function, tracked):
             return result
 
     return call
+
+
+_sa_profile.set_decorator(within)

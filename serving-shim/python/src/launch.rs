@@ -1,6 +1,7 @@
 //! Launches of kernels, timed on the host and on the device.
 
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -12,7 +13,10 @@ use crate::{start, value};
 /// Launches under way on a thread: a launch is begun and ended by one.
 struct Open {
     owner: usize,
-    timed: Timed,
+    /// Of which process: what a fork copied is the parent's.
+    generation: u32,
+    /// Left as it is when its thread ends without it: then nothing may be asked of the device's runtime any more.
+    timed: ManuallyDrop<Timed>,
 }
 
 thread_local! {
@@ -42,7 +46,11 @@ impl Launch {
             let owner = slf.as_ptr().addr();
             let _ = OPEN.try_with(|open| {
                 if let Ok(mut open) = open.try_borrow_mut() {
-                    open.push(Open { owner, timed });
+                    open.push(Open {
+                        owner,
+                        generation: start::generation(),
+                        timed: ManuallyDrop::new(timed),
+                    });
                 }
             });
         }
@@ -62,10 +70,12 @@ impl Launch {
         let found = OPEN.try_with(|open| {
             let mut open = open.try_borrow_mut().ok()?;
             let at = open.iter().rposition(|one| one.owner == owner)?;
-            Some(open.remove(at).timed)
+            Some(open.remove(at))
         });
-        if let Ok(Some(timed)) = found {
-            timed.end(if kind.is_some() { -1 } else { 0 });
+        if let Ok(Some(open)) = found
+            && open.generation == start::generation()
+        {
+            ManuallyDrop::into_inner(open.timed).end(if kind.is_some() { -1 } else { 0 });
         }
     }
 }

@@ -14,14 +14,16 @@ use crate::{args, start, value};
 
 fn instant(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name] = call.positional(["name"])?;
-    write(call, &name, None, |event| event.instant_on_thread())
+    write(call, &name, None, |event| {
+        event.instant_on_thread();
+    })
 }
 
 fn counter(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name] = call.positional(["name"])?;
     let category = PyString::intern(call.py, "counter");
     write(call, &name, Some(category.as_any()), |event| {
-        event.counter()
+        event.counter();
     })
 }
 

@@ -3,6 +3,7 @@
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use smallvec::SmallVec;
 
@@ -66,8 +67,10 @@ impl Span {
         slf: &Bound<'py, Self>,
         function: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let package = slf.py().import(intern!(slf.py(), "sa_profile.track"))?;
-        package.call_method1(intern!(slf.py(), "within"), (slf, function))
+        let Some(within) = DECORATOR.get(slf.py()) else {
+            return Ok(function); // only before the package has been imported
+        };
+        within.bind(slf.py()).call1((slf, function))
     }
 
     /// Adds args to the innermost open occurrence of the span on the lane of the running code.
@@ -113,6 +116,16 @@ impl Span {
             args: &self.args,
         })
     }
+}
+
+/// What makes a function that runs within a span.
+static DECORATOR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Takes the package's part of decorating: the kinds of functions are Python's.
+#[pyfunction]
+#[pyo3(signature = (within, /))]
+fn set_decorator(py: Python<'_>, within: Py<PyAny>) {
+    let _ = DECORATOR.set(py, within); // the package may be imported under a second name
 }
 
 /// What ended a span early.
@@ -194,6 +207,7 @@ call::entries! {
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Span>()?;
     module.add_function(wrap_pyfunction!(dict_span, module)?)?;
+    module.add_function(wrap_pyfunction!(set_decorator, module)?)?;
     call::add(module, c"span", span_entry, c"span(name, /, *, cat='e2e', level='e2e', **args)\n--\n\nA span: a context manager and decorator, reusable.")?;
     call::add(
         module,

@@ -17,11 +17,16 @@ thread_local! {
 /// Prepares the calling thread unless it is.
 #[inline]
 pub(crate) fn prepare_thread(py: Python<'_>) {
-    let generation = GENERATION.load(Ordering::Relaxed);
+    let generation = generation();
     if PREPARED.get() != generation {
         PREPARED.set(generation); // before: what follows may record
         prepare(py);
     }
+}
+
+/// Which process and recording this is, as a number that never repeats in a process or its children.
+pub(crate) fn generation() -> u32 {
+    GENERATION.load(Ordering::Relaxed)
 }
 
 /// Makes every thread prepare again.

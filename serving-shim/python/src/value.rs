@@ -45,7 +45,8 @@ pub(crate) fn push(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bound<'_,
 
 /// Appends what a dict holds.
 pub(crate) fn push_all(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) {
-    for (key, value) in dict.iter().take(MAX_ELEMENTS) {
+    // A copy: the dict may be changed by another thread while a value is looked at.
+    for (key, value) in pairs(&dict.items()).take(MAX_ELEMENTS) {
         push(text, &key, &value);
     }
 }
@@ -130,7 +131,7 @@ fn write_list<'py>(
 
 fn write_dict(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: u32) {
     text.push(b'{');
-    for (at, (key, value)) in dict.iter().take(MAX_ELEMENTS).enumerate() {
+    for (at, (key, value)) in pairs(&dict.items()).take(MAX_ELEMENTS).enumerate() {
         if at > 0 {
             text.push(b',');
         }
@@ -147,6 +148,13 @@ fn write_dict(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: u32) {
         format!("+{more} more").write(text);
     }
     text.push(b'}');
+}
+
+/// The items of a dict, as `dict.items` copied them.
+fn pairs<'py>(
+    items: &Bound<'py, PyList>,
+) -> impl Iterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    items.iter().filter_map(|pair| pair.extract().ok())
 }
 
 /// Keys are texts in JSON: any other is written as its value's text.
