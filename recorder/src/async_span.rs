@@ -7,12 +7,15 @@ use std::sync::atomic::Ordering;
 
 use crate::clock::now_ns;
 use crate::config::Level;
+use crate::format::LANE_BASE;
 use crate::loss::Cause;
 use crate::process::{self, Process};
 use crate::seat::{self, cut_name};
 use crate::site::Site;
 use crate::span::{SiteArgs, site_args, write_name};
+use crate::track::Track;
 use crate::value::{self, Args, Value};
+use crate::wait;
 use open::{Names, Open, Spot};
 
 pub use by_id::AsyncSpanId;
@@ -78,6 +81,32 @@ impl AsyncSpan {
             write_name(&mut names, category, name);
             Open::start(process, Names::Text(names, name), args, &spot)
         })
+    }
+
+    /// [`AsyncSpan::open_at`] for a name that [`Site::intern`] keeps; `args` are JSON text without braces.
+    #[doc(hidden)]
+    pub fn open_site_at(
+        site: &'static Site,
+        parent: Option<&AsyncSpan>,
+        lane: Option<&str>,
+        args: &[u8],
+    ) -> AsyncSpan {
+        AsyncSpan::start(site.level(), |process, _| {
+            let spot = Spot {
+                parent: parent.and_then(|parent| parent.lane_in(process)),
+                lane: lane.map(cut_name),
+            };
+            Open::start(process, Names::Site(site), args.to_vec(), &spot)
+        })
+    }
+
+    /// The row on which the span is shown as things stand, for what happens within it since `start_ns` (as [`now_ns`] counts; `u64::MAX` for a point in time). `None` if the span is not recorded, or a
+    /// span from then on would overlap one that has ended there.
+    pub fn row_since(&self, start_ns: u64) -> Option<Track> {
+        let open = self.0.as_ref()?;
+        let lanes = wait::lock(&open.process.lanes)?;
+        let row = lanes.row_since(open.lane, start_ns)?;
+        Track::of_thread(LANE_BASE + row)
     }
 
     /// `open` may append to the text it gets, and takes that off again.

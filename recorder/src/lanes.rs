@@ -228,6 +228,13 @@ impl Lanes {
         until_ns
     }
 
+    /// The row of a lane's span, unless something ended or is open there since `start_ns`. A point in time (`u64::MAX`) fits anywhere.
+    pub(crate) fn row_since(&self, lane: u32, start_ns: u64) -> Option<u32> {
+        let lane = self.lanes.get(lane as usize)?;
+        let is_free = start_ns == u64::MAX || lane.child.is_none() && lane.until_ns <= start_ns;
+        is_free.then_some(lane.row)
+    }
+
     /// What the row must be called of a span that is shown on its own lane without an end.
     pub(crate) fn untold(&mut self, lane: u32) -> Option<LaneName> {
         self.lanes.get_mut(lane as usize)?.tell()

@@ -2,6 +2,7 @@
 
 _MAX_ITEMS = 16
 _MAX_DEPTH = 4
+_MAX_KEY_CHARS = 64
 
 
 def bounded(value, max_chars, depth=0):
@@ -24,5 +25,5 @@ def _bounded_dict(value, max_chars, depth):
         if len(items) == _MAX_ITEMS:
             items["…"] = f"+{len(value) - _MAX_ITEMS}"
             break
-        items[bounded(key, max_chars, depth + 1)] = bounded(item, max_chars, depth + 1)
+        items[bounded(key, _MAX_KEY_CHARS, depth + 1)] = bounded(item, max_chars, depth + 1)
     return items

@@ -7,9 +7,10 @@ use pyo3::types::{PyDict, PyString};
 use sa_recorder::AsyncSpan as Recorded;
 
 use crate::event::Event;
-use crate::point::text_of;
+use crate::point::{NOW, text_of};
+use crate::scratch::Scratch;
 use crate::span::push_error;
-use crate::{names, start, value};
+use crate::{lane, names, start, value};
 
 /// A span under way on a lane of its own. Any thread or task may end it.
 #[pyclass(frozen, subclass, module = "sa_profile")]
@@ -37,6 +38,22 @@ impl AsyncSpan {
         if let Some(mut span) = ended {
             span.args(&args);
         }
+    }
+
+    /// An instant on the span's row.
+    #[pyo3(signature = (name, /, *, cat="e2e", level="e2e", **args))]
+    fn instant(
+        &self,
+        name: &Bound<'_, PyAny>,
+        cat: &str,
+        level: &str,
+        args: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        self.write_instant(name, cat, level, |text| {
+            if let Some(args) = args {
+                value::push_all(text, args);
+            }
+        })
     }
 
     /// Whether it is being recorded: worth computing costly args for.
@@ -74,6 +91,37 @@ impl AsyncSpan {
         }
     }
 
+    /// An instant on its row; once it has ended, on that of the running code.
+    fn write_instant(
+        &self,
+        name: &Bound<'_, PyAny>,
+        category: &str,
+        level: &str,
+        args: impl FnOnce(&mut Vec<u8>),
+    ) -> PyResult<()> {
+        let level = names::level_of(level)?;
+        if !sa_recorder::__wants(level) {
+            return Ok(());
+        }
+        let py = name.py();
+        start::prepare_thread(py);
+        let mut text = Scratch::take();
+        args(&mut text.0);
+        let category = PyString::intern(py, category);
+        let event = Event {
+            named: names::named(level, Some(category.as_any()), name)?,
+            category: Some(category.as_any()),
+            name,
+            args: &text.0,
+        };
+        let row = self.lock().as_ref().and_then(|span| span.row_since(NOW));
+        match row.or_else(|| lane::task_row(py, NOW)) {
+            Some(row) => event.instant_on_row(row),
+            None => event.instant_on_thread(),
+        }
+        Ok(())
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<Recorded>> {
         self.span.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,42 +136,34 @@ pub(crate) struct Request {
 
 #[pymethods]
 impl Request {
-    /// An instant of the request on the lane of the running code.
+    /// An instant of the request, on its row.
     #[pyo3(signature = (name, /, *, cat="request", level="e2e", **args))]
     fn instant(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Self>,
         name: &Bound<'_, PyAny>,
         cat: &str,
         level: &str,
         args: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let level = names::level_of(level)?;
-        if !sa_recorder::__wants(level) {
-            return Ok(());
-        }
-        start::prepare_thread(py);
-        let category = PyString::intern(py, cat);
-        let text = with_request_id(py, &self.request_id, args);
-        let event = Event {
-            named: names::named(level, Some(category.as_any()), name)?,
-            category: Some(category.as_any()),
-            name,
-            args: &text,
-        };
-        event.instant_on_thread();
-        Ok(())
+        let span = slf.as_super().get();
+        let id = &slf.get().request_id;
+        span.write_instant(name, cat, level, |text| {
+            push_request(text, slf.py(), id, args);
+        })
     }
 }
 
-fn with_request_id(py: Python<'_>, id: &Py<PyString>, args: Option<&Bound<'_, PyDict>>) -> Vec<u8> {
-    let mut text = Vec::new();
+fn push_request(
+    text: &mut Vec<u8>,
+    py: Python<'_>,
+    id: &Py<PyString>,
+    args: Option<&Bound<'_, PyDict>>,
+) {
     let key = PyString::intern(py, "request_id");
-    value::push(&mut text, key.as_any(), id.bind(py).as_any());
+    value::push(text, key.as_any(), id.bind(py).as_any());
     if let Some(args) = args {
-        value::push_all(&mut text, args);
+        value::push_all(text, args);
     }
-    text
 }
 
 fn open(
@@ -158,11 +198,11 @@ fn async_span(
     lane: Option<&str>,
     args: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<AsyncSpan> {
-    let mut text = Vec::new();
+    let mut text = Scratch::take();
     if let Some(args) = args {
-        value::push_all(&mut text, args);
+        value::push_all(&mut text.0, args);
     }
-    Ok(AsyncSpan::of(open(name, cat, level, lane, &text)?))
+    Ok(AsyncSpan::of(open(name, cat, level, lane, &text.0)?))
 }
 
 /// Begins the span of a request, on a lane of its own.
@@ -178,8 +218,9 @@ fn request<'py>(
     let py = request_id.py();
     let name = name.unwrap_or_else(|| PyString::intern(py, "request").into_any());
     let request_id = request_id.unbind();
-    let text = with_request_id(py, &request_id, args);
-    let span = AsyncSpan::of(open(&name, cat, level, None, &text)?);
+    let mut text = Scratch::take();
+    push_request(&mut text.0, py, &request_id, args);
+    let span = AsyncSpan::of(open(&name, cat, level, None, &text.0)?);
     Bound::new(py, (Request { request_id }, span))
 }
 

@@ -1,7 +1,9 @@
 //! One event as a call describes it, and how it is written.
 
 use pyo3::prelude::*;
-use sa_recorder::{Args, AsyncSpan, Level, Recorder, SpanGuard, site_counter, site_instant};
+use sa_recorder::{
+    Args, AsyncSpan, Level, Recorder, SpanGuard, Track, now_ns, site_counter, site_instant,
+};
 
 use crate::names::{self, Named};
 
@@ -36,14 +38,12 @@ impl<'py> Event<'_, 'py> {
 
     /// Opens a span on a lane.
     pub(crate) fn open_on_lane(&self, parent: Option<&AsyncSpan>, lane: Option<&str>) -> AsyncSpan {
-        let _ = (parent, lane);
         if let Named::Site(site) = self.named {
-            return AsyncSpan::open(site, |args| args.raw(self.args));
+            return AsyncSpan::open_site_at(site, parent, lane, self.args);
         }
         let (category, name) = self.texts();
-        let mut span = Recorder::get().async_span(self.level(), &category, &name);
-        span.raw(self.args);
-        span
+        let args = Args::from_text(self.args.to_vec());
+        AsyncSpan::open_at(self.level(), &category, &name, parent, lane, &args)
     }
 
     /// Writes an instant on the calling thread.
@@ -54,6 +54,13 @@ impl<'py> Event<'_, 'py> {
         let (category, name) = self.texts();
         let args = Args::from_text(self.args.to_vec());
         Recorder::get().instant(self.level(), &category, &name, &args);
+    }
+
+    /// Writes an instant on a row.
+    pub(crate) fn instant_on_row(&self, row: Track) {
+        let (category, name) = self.texts();
+        let args = Args::from_text(self.args.to_vec());
+        row.instant(self.level(), &category, &name, now_ns(), &args);
     }
 
     /// Writes a counter; the args are its series.

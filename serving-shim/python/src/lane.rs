@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use pyo3::prelude::*;
-use sa_recorder::SpanGuard;
+use sa_recorder::{SpanGuard, Track};
 
 use crate::event::Event;
 use crate::{start, task, tasks};
@@ -68,6 +68,14 @@ pub(crate) fn exit(py: Python<'_>, owner: Owner, args: &[u8]) {
     if !ended && !exit_thread(owner, args) && owner != BEGUN {
         tasks::exit_anywhere(py, owner, args);
     }
+}
+
+/// The row of the task that runs, if it has one, for what lasted since `start_ns`.
+pub(crate) fn task_row(py: Python<'_>, start_ns: u64) -> Option<Track> {
+    if !tasks::are_open() {
+        return None;
+    }
+    tasks::row_since(&task::current(py)?, start_ns)
 }
 
 fn exit_thread(owner: Owner, args: &[u8]) -> bool {

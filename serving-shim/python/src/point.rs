@@ -10,12 +10,18 @@ use twox_hash::XxHash3_64;
 use crate::call::{self, Call};
 use crate::event::Event;
 use crate::names;
-use crate::{args, start, value};
+use crate::{args, lane, start, value};
+
+/// As the start of what takes no time: it fits on any row.
+pub(crate) const NOW: u64 = u64::MAX;
 
 fn instant(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name] = call.positional(["name"])?;
     write(call, &name, None, |event| {
-        event.instant_on_thread();
+        match lane::task_row(event.py(), NOW) {
+            Some(row) => event.instant_on_row(row),
+            None => event.instant_on_thread(),
+        }
     })
 }
 
@@ -80,7 +86,11 @@ fn flow(
     if sa_recorder::__wants(level) {
         start::prepare_thread(py);
         let ts_ns = ts_ns.unwrap_or_else(now_ns);
-        flow_at(level, phase, cat, name, flow_id(id, global_)?, ts_ns);
+        let id = flow_id(id, global_)?;
+        match lane::task_row(py, NOW) {
+            Some(row) => row.flow(level, phase, cat, name, id, ts_ns),
+            None => flow_at(level, phase, cat, name, id, ts_ns),
+        }
     }
     Ok(())
 }
@@ -120,7 +130,12 @@ fn duration(
     if sa_recorder::__wants(level) {
         start::prepare_thread(py);
         let args = text_of(args);
-        sa_recorder::duration(level, cat, name, dur_ns, start_ns, &args);
+        let wanted_ns = u64::try_from(dur_ns).unwrap_or(0);
+        let since_ns = start_ns.unwrap_or_else(|| now_ns().saturating_sub(wanted_ns));
+        match lane::task_row(py, since_ns) {
+            Some(row) => row.duration(level, cat, name, since_ns, wanted_ns, &args),
+            None => sa_recorder::duration(level, cat, name, dur_ns, start_ns, &args),
+        }
     }
     Ok(())
 }

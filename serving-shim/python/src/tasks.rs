@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use sa_recorder::AsyncSpan;
+use sa_recorder::{AsyncSpan, Track};
 
 use crate::event::Event;
 use crate::lane::{Owner, position};
@@ -93,6 +93,14 @@ pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, args: &[u8]) {
     if let Some((key, _)) = ended.or(holders.first()) {
         exit_key(*key, owner, args);
     }
+}
+
+/// The row of a task's innermost span, for what lasted since `start_ns`.
+pub(crate) fn row_since(task: &Bound<'_, PyAny>, start_ns: u64) -> Option<Track> {
+    let lanes = lanes();
+    let lane = lanes.get(&task.as_ptr().addr())?;
+    let recorded = lane.open.iter().rev().find(|(_, span)| span.is_recording());
+    recorded?.1.row_since(start_ns)
 }
 
 /// Adds args to the innermost open span of this owner in a task; whether there was one.

@@ -71,8 +71,8 @@ def test_an_engine_with_sixteen_thousand_requests(program):
 
         def resident_mib():
             with open("/proc/self/status") as status:
-                kib = {line.split()[0]: line.split()[1] for line in status}
-            return (int(kib["RssAnon:"]) / 1024)
+                (kib,) = (line.split()[1] for line in status if line.startswith("RssAnon:"))
+            return int(kib) / 1024
 
         class Engine:
             def __init__(self):
