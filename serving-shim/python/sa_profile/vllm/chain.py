@@ -1,0 +1,160 @@
+"""Puts an observer around a function that somebody else calls, without changing what the call does.
+
+An observer is a function of the call's arguments that returns what to do at its end, or `None`:
+
+    def observe(*args, **kwargs):
+        ...                                # before the call
+        return leave                       # leave(result, error) after it; one of the two is None
+
+The wrapped function gets the same arguments, and its caller the same result or exception. An observer that raises is told
+once and not asked again for that call.
+"""
+
+import functools
+import inspect
+import sys
+
+MARK = "_sa_profile_chained"
+_told = set()
+
+
+def tell(text):
+    """Says it on stderr, once in each process. Never raises: stderr may be closed."""
+    if text in _told:
+        return
+    _told.add(text)
+    try:
+        print(f"sa_profile: vLLM plugin: {text}", file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):
+        pass
+
+
+def quietly(function, *args, **kwargs):
+    """Calls a function of ours; what it raises is told, not raised. SystemExit and KeyboardInterrupt are the host's."""
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        name = getattr(function, "__qualname__", repr(function))
+        tell(f"{name} failed, its events are missing: {type(error).__name__}: {error}")
+        return None
+
+
+def around(function, observe):
+    """The function with an observer around each call."""
+
+    @functools.wraps(function)
+    def chained(*args, **kwargs):
+        leave = quietly(observe, *args, **kwargs)
+        if leave is None:
+            return function(*args, **kwargs)
+        try:
+            result = function(*args, **kwargs)
+        except BaseException as error:
+            quietly(leave, None, error)
+            raise
+        quietly(leave, result, None)
+        return result
+
+    setattr(chained, MARK, True)
+    return chained
+
+
+def around_coroutine(function, observe):
+    """The same for a coroutine function: the observer's end is when the coroutine's is, also by cancellation."""
+
+    @functools.wraps(function)
+    async def chained(*args, **kwargs):
+        leave = quietly(observe, *args, **kwargs)
+        if leave is None:
+            return await function(*args, **kwargs)
+        try:
+            result = await function(*args, **kwargs)
+        except BaseException as error:
+            quietly(leave, None, error)
+            raise
+        quietly(leave, result, None)
+        return result
+
+    setattr(chained, MARK, True)
+    return chained
+
+
+def around_generator(function, observe):
+    """The same for an async generator function: from its first item to its end, its failure, or its being closed early.
+
+    An observer that wants nothing is asked when the function is called, so that its items pass through nothing of ours.
+    """
+
+    @functools.wraps(function)
+    def chained(*args, **kwargs):
+        generator = function(*args, **kwargs)
+        begin = quietly(observe, *args, **kwargs)
+        return generator if begin is None else _observed(generator, begin)
+
+    setattr(chained, MARK, True)
+    return chained
+
+
+async def _observed(generator, begin):
+    leave = quietly(begin) or _nothing
+    try:
+        try:
+            async for item in generator:
+                yield item
+        finally:
+            # Closed here, not when it is collected: closing it early is how vLLM learns that a client has gone.
+            await generator.aclose()
+    except BaseException as error:
+        quietly(leave, None, error)
+        raise
+    quietly(leave, None, None)
+
+
+def _nothing(_result, _error):
+    pass
+
+
+def is_chained(function):
+    """Whether the function, or the one a bound method has, came from here."""
+    return getattr(function, MARK, False)
+
+
+def chain(owner, name, observe, wrap=None):
+    """Wraps `owner.name`, a method of a class or an attribute of an instance. False if it is missing or already wrapped.
+
+    Coroutine functions and async generator functions are found by themselves; `wrap` is for what only returns one.
+    """
+    label = f"{owner.__name__ if inspect.isclass(owner) else type(owner).__name__}.{name}"
+    found = inspect.getattr_static(owner, name, None)
+    function = getattr(owner, name, None)
+    if not callable(function):
+        tell(f"this vLLM has no {label}: its spans are missing")
+        return False
+    if is_chained(function):
+        return False
+    if wrap is None:
+        wrap = _wrapper_for(function)
+    wrapped = wrap(function, observe)
+    try:
+        setattr(owner, name, staticmethod(wrapped) if _is_static(owner, found) else wrapped)
+    except (AttributeError, TypeError) as error:
+        tell(f"{label} cannot be wrapped ({error}): its spans are missing")
+        return False
+    return True
+
+
+def _wrapper_for(function):
+    if inspect.iscoroutinefunction(function):
+        return around_coroutine
+    return around_generator if inspect.isasyncgenfunction(function) else around
+
+
+def _is_static(owner, found):
+    return inspect.isclass(owner) and isinstance(found, staticmethod)
+
+
+def argument(args, kwargs, position, name, default=None):
+    """An argument of a call that may have come by position or by name."""
+    if name in kwargs:
+        return kwargs[name]
+    return args[position] if len(args) > position else default

@@ -1,0 +1,86 @@
+"""EngineCore: requests that arrive, and steps. The first call hooks what the instance has, whatever classes that are."""
+
+from .. import flow, is_enabled, set_process_name
+from .chain import argument, chain, is_chained, tell
+from .executor import Batches, ExecutorObserver
+from .names import engine_name
+from .requests import REQUEST, EngineRequests
+from .scheduler import SchedulerObserver
+from .spans import OpenSpan
+
+ATTRIBUTE = "_sa_profile"
+
+
+def hook(module):
+    """Hooks the class of `vllm.v1.engine.core`."""
+    core = getattr(module, "EngineCore", None)
+    if core is None:
+        tell("this vLLM has no vllm.v1.engine.core.EngineCore: engine spans are missing")
+        return
+    chain(core, "add_request", add_request)
+    chain(core, "step", step)
+    chain(core, "step_with_batch_queue", step)
+
+
+class EngineObserver:
+    """What is known of one engine."""
+
+    def __init__(self, engine):
+        scheduler = engine.scheduler
+        self.requests = EngineRequests(lambda request_id: getattr(scheduler, "requests", {}).get(request_id))
+        self.batches = Batches()
+        SchedulerObserver(scheduler, self.requests, self.batches)
+        ExecutorObserver(engine.model_executor, self.batches)
+        name = engine_name()
+        if name:
+            set_process_name(name)
+
+
+def observer(engine):
+    """The engine's observer, made at its first call; False if it could not be made."""
+    found = engine.__dict__.get(ATTRIBUTE)
+    if found is None:
+        engine.__dict__[ATTRIBUTE] = False  # an engine that cannot be observed is tried once
+        found = engine.__dict__[ATTRIBUTE] = EngineObserver(engine)
+        # A class that has its own step, or one that replaced the method after we wrapped it.
+        step_fn = getattr(engine, "step_fn", None)
+        if step_fn is not None and not is_chained(step_fn):
+            chain(engine, "step_fn", lambda *args, **kwargs: step(engine, *args, **kwargs))
+    return found
+
+
+def add_request(engine, *args, **kwargs):
+    """A request reaches the engine."""
+    if not is_enabled():
+        return None
+    known = observer(engine)
+    if not known:
+        return None
+    new = argument(args, kwargs, 0, "request")
+    opened = OpenSpan("EngineCore.add_request", cat="engine", request_id=new.request_id)
+    known.requests.queued(new)
+    flow(REQUEST, new.request_id, "step")
+
+    def leave(_result, error):
+        if error is not None:
+            known.requests.finished(new.request_id, "error")
+        opened.close(error)
+
+    return leave
+
+
+def step(engine, *_args, **_kwargs):
+    """One turn of the engine's loop, with a batch queue or without."""
+    if not is_enabled():
+        return None
+    known = observer(engine)
+    if not known:
+        return None
+    opened = OpenSpan("EngineCore.step", cat="engine")
+
+    def leave(_result, error):
+        if error is not None:
+            known.batches.failed(error)
+        opened.close(error)
+
+    return leave

@@ -1,0 +1,89 @@
+"""The engine's calls of its executor, and the batches that the workers still compute."""
+
+from .. import async_span, flow, is_enabled
+from . import batch
+from .chain import argument, chain
+from .spans import OpenSpan
+
+IN_FLIGHT = 64  # more than any pipeline has; beyond it the oldest was lost by an error
+
+
+class Batch:
+    """One step's work on its way through the workers."""
+
+    __slots__ = ("number", "output", "composition", "key", "span")
+
+    def __init__(self, number, output):
+        self.number = number
+        self.output = output  # held: its address names the batch
+        self.composition = batch.composition(output)
+        self.key = batch.key(output)
+        self.span = None
+
+    def end(self, **args):
+        """The batch is back, or lost."""
+        if self.span is not None:
+            self.span.end(**args)
+            self.span = None
+
+
+class Batches:
+    """The batches of one engine that were scheduled and are not yet back."""
+
+    def __init__(self):
+        self._made = 0
+        self._flying = {}
+
+    def made(self, output):
+        """A new batch for what the scheduler has put together."""
+        self._made += 1
+        if len(self._flying) >= IN_FLIGHT:
+            self._flying.pop(next(iter(self._flying))).end(lost=True)
+        one = self._flying[id(output)] = Batch(self._made, output)
+        return one
+
+    def of(self, output):
+        """The batch of this scheduler output, or `None` if it was made while recording was off, or is empty."""
+        return self._flying.get(id(output))
+
+    def done(self, output):
+        """The same, which is back now."""
+        one = self._flying.pop(id(output), None)
+        if one is not None:
+            one.end()
+        return one
+
+    def failed(self, error):
+        """Nothing that is under way will come back."""
+        for one in self._flying.values():
+            one.end(error=type(error).__name__)
+        self._flying.clear()
+
+
+class ExecutorObserver:
+    """Observers of an executor instance."""
+
+    def __init__(self, executor, batches):
+        self._batches = batches
+        chain(executor, "execute_model", self.execute)
+        chain(executor, "sample_tokens", self.sample)
+
+    def execute(self, *args, **kwargs):
+        if not is_enabled():
+            return None
+        one = self._batches.of(argument(args, kwargs, 0, "scheduler_output"))
+        opened = OpenSpan("executor.execute_model", cat="executor", batch=one and one.number)
+        if one and one.key:
+            flow("batch", one.key, "start", cat="batch")
+        return lambda result, error: self._executed(opened, result, error, one)
+
+    def _executed(self, opened, result, error, one):
+        opened.close(error)
+        # A Future: the workers go on after the call. What they answer comes with update_from_output.
+        if one and hasattr(result, "add_done_callback"):
+            one.span = async_span("batch", cat="executor", lane="batches", batch=one.number, **one.composition)
+
+    def sample(self, *_args, **_kwargs):
+        if not is_enabled():
+            return None
+        return OpenSpan("executor.sample_tokens", cat="executor").leave

@@ -1,0 +1,184 @@
+"""The API server's side: requests that arrive and get their internal ids, outputs that go out."""
+
+from .. import async_span, flow, instant, is_enabled, request
+from . import http
+from .chain import argument, chain, tell
+from .requests import REQUEST, reason
+from .spans import OpenSpan
+
+
+class FrontRequest:
+    """One request, by its internal id, that the process waits for."""
+
+    __slots__ = ("span", "external_id", "output_tokens", "cached_tokens")
+
+    def __init__(self, span, external_id):
+        self.span = span
+        self.external_id = external_id
+        self.output_tokens = 0
+        self.cached_tokens = None
+
+    def end(self, request_id, why):
+        """The request is over. The flow ends in the span that is open now."""
+        flow(REQUEST, request_id, "end")
+        self.span.end(reason=why, output_tokens=self.output_tokens, cached_tokens=self.cached_tokens)
+
+
+_open: dict[str, FrontRequest] = {}  # by internal id; only the event loop's thread touches it
+
+
+def _class(module, name):
+    found = getattr(module, name, None)
+    if found is None:
+        tell(f"this vLLM has no {module.__name__}.{name}: its spans are missing")
+    return found
+
+
+def hook_client(module):
+    """Hooks the class of `vllm.v1.engine.async_llm`."""
+    client = _class(module, "AsyncLLM")
+    if client is None:
+        return
+    from . import control
+
+    chain(client, "add_request", add_request)
+    chain(client, "generate", generate)
+    chain(client, "encode", generate)
+    control.hook(client)
+
+
+def hook_input(module):
+    """Hooks the class of `vllm.v1.engine.input_processor`."""
+    processor = _class(module, "InputProcessor")
+    if processor is not None:
+        chain(processor, "assign_request_id", assign_request_id)
+
+
+def hook_output(module):
+    """Hooks the class of `vllm.v1.engine.output_processor`."""
+    processor = _class(module, "OutputProcessor")
+    if processor is not None:
+        chain(processor, "add_request", admit)
+        chain(processor, "process_outputs", process_outputs)
+        chain(processor, "abort_requests", abort_requests)
+
+
+def add_request(_client, *args, **kwargs):
+    """A coroutine: the prompt becomes a request and is sent to the engine."""
+    if not is_enabled():
+        return None
+    external_id = argument(args, kwargs, 0, "request_id")
+    return OpenSpan("AsyncLLM.add_request", cat="serving", external_id=external_id).leave
+
+
+def generate(_client, *args, **kwargs):
+    """An async generator: from the first wait for the request to its last output, or the client's going away."""
+    if not is_enabled():
+        return None
+    external_id = argument(args, kwargs, 2, "request_id")
+
+    def begin():
+        span = async_span("AsyncLLM.generate", cat="serving", external_id=external_id)
+        return lambda _result, error: _generated(span, external_id, error)
+
+    return begin
+
+
+def _generated(span, external_id, error):
+    why = None if error is None else type(error).__name__
+    span.end(**({} if why is None else {"error": why}))
+    left = [] if error is None else [one for one, known in _open.items() if known.external_id == external_id]
+    if left:  # the engine died, say: no output and no abort came
+        opened = OpenSpan("AsyncLLM.generate failed", cat="serving", external_id=external_id)
+        for request_id in left:
+            _open.pop(request_id).end(request_id, why)
+        opened.close(error)
+
+
+def assign_request_id(*args, **kwargs):
+    """A request gets its internal id; both are known when the call returns."""
+    if not is_enabled():
+        return None
+    new = argument(args, kwargs, len(args) - 1, "request")
+
+    def leave(_result, error):
+        if error is None:
+            external_id = getattr(new, "external_req_id", None)
+            instant("request.arrived", cat="request", request_id=new.request_id, external_id=external_id)
+
+    return leave
+
+
+def admit(_processor, *args, **kwargs):
+    """The process begins to wait for a request's outputs: where its flow starts."""
+    if not is_enabled():
+        return None
+    new = argument(args, kwargs, 0, "request")
+    external_id = getattr(new, "external_req_id", None) or new.request_id
+    prompt = getattr(new, "prompt_token_ids", None)
+    args = dict(request_id=new.request_id, external_id=external_id, prompt_tokens=None if prompt is None else len(prompt))
+    opened = OpenSpan("OutputProcessor.add_request", cat="serving", **args)
+    if new.request_id not in _open:  # else another chunk of a streamed input
+        del args["request_id"]
+        _open[new.request_id] = FrontRequest(request(new.request_id, **args), external_id)
+        http.link(new.request_id, external_id)
+
+    def leave(_result, error):
+        if error is not None and new.request_id in _open:
+            _open.pop(new.request_id).end(new.request_id, "error")
+        opened.close(error)
+
+    return leave
+
+
+def process_outputs(_processor, *args, **kwargs):
+    """A step's outputs are turned to text and handed to those who wait."""
+    if not is_enabled() and not _open:
+        return None
+    outputs = argument(args, kwargs, 0, "engine_core_outputs")
+    tokens = sum(len(output.new_token_ids) for output in outputs)
+    opened = OpenSpan("OutputProcessor.process_outputs", cat="serving", outputs=len(outputs), tokens=tokens)
+
+    def leave(result, error):
+        try:
+            stopped = getattr(result, "reqs_to_abort", ())
+            for output in outputs:
+                _out(output, output.request_id in stopped)
+        finally:
+            opened.close(error)
+
+    return leave
+
+
+def _out(output, stopped):
+    one = _open.get(output.request_id)
+    if one is None:
+        return
+    tokens = len(output.new_token_ids)
+    if tokens and not one.output_tokens:
+        one.span.instant("request.first_token")
+    one.output_tokens += tokens
+    stats = getattr(output, "prefill_stats", None)
+    if stats is not None:
+        one.cached_tokens = stats.num_cached_tokens
+    if output.finish_reason is not None or stopped:
+        del _open[output.request_id]
+        one.end(output.request_id, "stop" if stopped else reason(output.finish_reason))
+
+
+def abort_requests(_processor, *_args, **_kwargs):
+    """Requests are given up: their client has gone, or somebody asked for it."""
+    if not _open:
+        return None
+    opened = OpenSpan("OutputProcessor.abort_requests", cat="serving")
+
+    def leave(result, error):
+        try:
+            for request_id in result or ():
+                one = _open.pop(request_id, None)
+                if one is not None:
+                    one.end(request_id, "abort")
+        finally:
+            opened.close(error)
+
+    return leave

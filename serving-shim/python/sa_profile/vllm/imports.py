@@ -1,0 +1,72 @@
+"""Runs a function when a module has been imported, so that the plugin itself imports nothing of vLLM.
+
+Plugins are loaded before most of vLLM is. Importing vLLM's modules then would change the order in which they come, and
+vLLM-Ascend replaces classes between two such imports.
+"""
+
+import importlib.abc
+import importlib.util
+import sys
+
+from .chain import quietly
+
+
+class _Watching(importlib.abc.Loader):
+    """The real loader of a module, which tells the watcher when the module is whole."""
+
+    def __init__(self, loader, watcher):
+        self._loader = loader
+        self._watcher = watcher
+
+    def __getattr__(self, name):
+        return getattr(self._loader, name)
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        self._loader.exec_module(module)
+        # What asks a module for its loader (resources, inspect) shall meet the real one.
+        module.__loader__ = module.__spec__.loader = self._loader
+        self._watcher.imported(module)
+
+
+class _Watcher(importlib.abc.MetaPathFinder):
+    """Finds only the modules somebody waits for, through the finders behind it."""
+
+    def __init__(self):
+        self._hooks = {}
+        self._finding = set()
+
+    def wait_for(self, name, hook):
+        self._hooks.setdefault(name, []).append(hook)
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self._hooks or name in self._finding:
+            return None
+        self._finding.add(name)
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._finding.discard(name)
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            spec.loader = _Watching(spec.loader, self)
+        return spec
+
+    def imported(self, module):
+        for hook in self._hooks.pop(module.__name__, ()):
+            quietly(hook, module)
+
+
+_watcher = _Watcher()
+
+
+def when_imported(name, hook):
+    """Calls `hook(module)` now if the module is imported, else directly after it is. What the hook raises is only told."""
+    module = sys.modules.get(name)
+    if module is not None:
+        quietly(hook, module)
+        return
+    _watcher.wait_for(name, hook)
+    if _watcher not in sys.meta_path:
+        sys.meta_path.insert(0, _watcher)

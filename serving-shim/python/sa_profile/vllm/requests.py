@@ -1,0 +1,124 @@
+"""The life of each request in the engine: queued, scheduled, preempted, first token, finished; and its counts."""
+
+from .. import flow, is_enabled, request
+
+REQUEST = "request"  # name of the flow that links a request's events in all processes
+
+
+class EngineRequest:
+    """One request that the engine has."""
+
+    __slots__ = ("span", "prompt_tokens", "cached_tokens", "output_tokens", "output_steps", "preemptions")
+
+    def __init__(self, span, prompt_tokens, output_tokens=0):
+        self.span = span
+        self.prompt_tokens = prompt_tokens
+        self.cached_tokens = 0
+        self.output_tokens = output_tokens
+        self.output_steps = 0
+        self.preemptions = 0
+
+    def counts(self):
+        """What the request came to, as args."""
+        names = ("prompt_tokens", "cached_tokens", "output_tokens", "output_steps", "preemptions")
+        return {name: getattr(self, name) for name in names}
+
+
+class EngineRequests:
+    """The requests of one engine, by internal id."""
+
+    def __init__(self, known):
+        self._known = known  # internal id → vLLM's own request, for those that came while recording was off
+        self._open = {}
+
+    def __len__(self):
+        return len(self._open)
+
+    def queued(self, new):
+        """The engine was handed the request."""
+        prompt_tokens = getattr(new, "num_prompt_tokens", None)
+        if new.request_id in self._open:
+            return  # another chunk of a streamed input
+        span = request(new.request_id, name="request", cat="request", prompt_tokens=prompt_tokens)
+        span.instant("request.queued")
+        self._open[new.request_id] = EngineRequest(span, prompt_tokens)
+
+    def _find(self, request_id):
+        one = self._open.get(request_id)
+        if one is None and is_enabled():  # it came while recording was off
+            theirs = self._known(request_id)
+            prompt_tokens = getattr(theirs, "num_prompt_tokens", None)
+            span = request(request_id, name="request", cat="request", prompt_tokens=prompt_tokens, joined=True)
+            one = self._open[request_id] = EngineRequest(span, prompt_tokens, getattr(theirs, "num_output_tokens", 0))
+        return one
+
+    def scheduled(self, output):
+        """A step was made up: who was put off, who begins."""
+        for request_id in getattr(output, "preempted_req_ids", None) or ():
+            one = self._find(request_id)
+            if one is None:
+                continue
+            one.preemptions += 1
+            one.span.instant("request.preempted", output_tokens=one.output_tokens)
+        for new in output.scheduled_new_reqs:
+            one = self._find(new.req_id)
+            if one is None:
+                continue
+            if not one.preemptions:  # counted as a cache hit later: what it had computed itself
+                one.cached_tokens = new.num_computed_tokens
+            self._begins(new.req_id, one, new.num_computed_tokens)
+        for request_id in getattr(output.scheduled_cached_reqs, "resumed_req_ids", ()):
+            self._begins(request_id, self._find(request_id), None)
+
+    def _begins(self, request_id, one, computed):
+        if one is None:
+            return
+        name = "request.resumed" if one.preemptions else "request.scheduled"
+        one.span.instant(name, cached_tokens=computed)
+        flow(REQUEST, request_id, "step")
+
+    def produced(self, outputs):
+        """A step's outputs, before they leave the engine."""
+        verbose = is_enabled("verbose")
+        for output in outputs:
+            tokens = len(output.new_token_ids)
+            one = self._find(output.request_id)
+            if one is None:
+                continue
+            if tokens and not one.output_tokens:
+                one.span.instant("request.first_token")
+            if tokens:
+                one.output_tokens += tokens
+                one.output_steps += 1
+            if verbose:
+                one.span.instant("request.output", level="verbose", tokens=tokens)
+            stats = getattr(output, "prefill_stats", None)
+            if stats is not None:
+                one.cached_tokens = stats.num_cached_tokens
+            if output.finish_reason is not None:
+                self.finished(output.request_id, reason(output.finish_reason))
+
+    def finished(self, request_id, why):
+        """The request is over. Doubled calls mean nothing."""
+        one = self._open.pop(request_id, None)
+        if one is None:
+            return
+        counts = one.counts()
+        one.span.instant("request.finished", reason=why, **counts)
+        one.span.end(reason=why, **counts)
+
+    def all_finished(self, why):
+        """So are all of them."""
+        for request_id in list(self._open):
+            self.finished(request_id, why)
+
+    def forget_strangers(self, alive):
+        """Drops those that ended while recording was off."""
+        for request_id in [one for one in self._open if one not in alive]:
+            self._open.pop(request_id).span.end(reason="unknown")
+
+
+def reason(value):
+    """vLLM's reasons and statuses as its API calls them: `stop`, `length`, `abort`, …"""
+    word = str(getattr(value, "name", value)).lower().removeprefix("finished_")
+    return {"stopped": "stop", "length_capped": "length", "aborted": "abort", "ignored": "length"}.get(word, word)

@@ -1,0 +1,111 @@
+"""The scheduler of one engine: its calls as spans, what they decided as args, its queues and cache as counters."""
+
+from .. import counter, flow, is_enabled
+from . import batch
+from .chain import argument, chain
+from .requests import reason
+from .spans import OpenSpan
+
+
+class SchedulerObserver:
+    """Observers of a scheduler instance."""
+
+    def __init__(self, scheduler, requests, batches):
+        self._scheduler = scheduler
+        self._requests = requests
+        self._batches = batches
+        chain(scheduler, "schedule", self.schedule)
+        chain(scheduler, "update_from_output", self.update)
+        chain(scheduler, "finish_requests", self.finish)
+
+    def schedule(self, *_args, **_kwargs):
+        if not is_enabled():
+            return None
+        opened = OpenSpan("scheduler.schedule", cat="scheduler")
+        return lambda output, error: self._scheduled(opened, output, error)
+
+    def _scheduled(self, opened, output, error):
+        facts = {}
+        try:
+            if output is not None:
+                facts = self._decided(output)
+        finally:
+            opened.close(error, **facts)
+
+    def _decided(self, output):
+        self._requests.scheduled(output)
+        facts = dict(tokens=output.total_num_scheduled_tokens)
+        if output.total_num_scheduled_tokens:
+            made = self._batches.made(output)
+            facts.update(batch=made.number, **made.composition, request_ids=batch.request_ids(output))
+        preempted = getattr(output, "preempted_req_ids", None)
+        if preempted:
+            facts["preempted_ids"] = list(preempted)
+        return facts
+
+    def update(self, *args, **kwargs):
+        output = argument(args, kwargs, 0, "scheduler_output")
+        if not is_enabled() and not self._requests:
+            return None
+        model_output = argument(args, kwargs, 1, "model_runner_output")
+        speculated = batch.speculation(output, model_output)
+        made = self._batches.done(output)
+        opened = OpenSpan("scheduler.update_from_output", cat="scheduler", batch=made and made.number)
+        if made and made.key:
+            flow("batch", made.key, "end", cat="batch")
+        return lambda result, error: self._updated(opened, result, error, made, speculated)
+
+    def _updated(self, opened, result, error, made, speculated):
+        facts = {}
+        try:
+            outputs = [output for group in (result or {}).values() for output in group.outputs]
+            facts = dict(outputs=len(outputs), output_tokens=sum(len(output.new_token_ids) for output in outputs))
+            self._requests.produced(outputs)
+            self._count(made, speculated)
+        finally:
+            opened.close(error, **facts, **(speculated or {}))
+
+    def _count(self, made, speculated):
+        if not is_enabled():
+            return
+        running, waiting = self._queues()
+        counter("requests", running=running, waiting=waiting)
+        usage = self._cache_usage()
+        if usage is not None:
+            counter("kv_cache", used_percent=100.0 * usage)
+        if made:
+            composition = made.composition
+            counter("tokens", prefill=composition["prefill_tokens"], decode=composition["decode_tokens"])
+        if speculated:
+            counter("speculation", **speculated)
+        if len(self._requests) > 2 * (running + waiting) + 64:
+            self._requests.forget_strangers(self._scheduler.requests)
+
+    def _queues(self):
+        counts = getattr(self._scheduler, "get_request_counts", None)
+        if counts is not None:
+            return counts()
+        return len(self._scheduler.running), len(self._scheduler.waiting)
+
+    def _cache_usage(self):
+        usage = getattr(self._scheduler, "get_kv_cache_usage", None)
+        if usage is not None:
+            return usage()
+        return getattr(getattr(self._scheduler, "kv_cache_manager", None), "usage", None)
+
+    def finish(self, *args, **kwargs):
+        ids = argument(args, kwargs, 0, "request_ids")
+        if not self._requests or (ids is not None and not isinstance(ids, (str, list, tuple, set, frozenset))):
+            return None
+        why = reason(argument(args, kwargs, 1, "finished_status"))
+        # Copied now: the scheduler may take the caller's collection apart.
+        ids = None if ids is None else [ids] if isinstance(ids, str) else list(ids)
+        return lambda result, error: self._finished(ids, why, error)
+
+    def _finished(self, ids, why, error):
+        if error is not None:
+            return
+        if ids is None:
+            self._requests.all_finished(why)
+        for request_id in ids or ():
+            self._requests.finished(request_id, why)

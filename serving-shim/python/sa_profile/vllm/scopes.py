@@ -1,0 +1,55 @@
+"""vLLM's own scopes (`gpu_model_runner: forward`, …) as spans, around whatever profiler the user has chosen for them."""
+
+from .. import span
+from .chain import quietly, tell
+
+FUNCTION = "_PROFILER_FUNC"
+PER_REQUEST = frozenset({"schedule: allocate_slots"})  # once for each request of a step
+
+
+class Scope:
+    """A scope of the user's profiler inside a span of ours."""
+
+    __slots__ = ("_span", "_theirs")
+
+    def __init__(self, ours, theirs):
+        self._span = ours
+        self._theirs = theirs
+
+    def __enter__(self):
+        quietly(self._span.__enter__)
+        return self._theirs.__enter__()
+
+    def __exit__(self, *error):
+        try:
+            return self._theirs.__exit__(*error)
+        finally:
+            quietly(self._span.__exit__, None, None, None)
+
+
+def hook(module):
+    """Puts ours around what `vllm.v1.utils` would use."""
+    if not hasattr(module, FUNCTION) or not hasattr(module, "record_function_or_nullcontext"):
+        tell(f"this vLLM has no vllm.v1.utils.{FUNCTION}: its own scopes are missing")
+        return
+    theirs = getattr(module, FUNCTION)
+    if theirs is None:
+        # Let vLLM choose as it would at its first scope: nothing, torch's record_function, or NVTX.
+        module.record_function_or_nullcontext("sa_profile")
+        theirs = getattr(module, FUNCTION)
+    if not getattr(theirs, "_sa_profile_chained", False):
+        setattr(module, FUNCTION, chained(theirs))
+
+
+def chained(theirs):
+    """A profiler function that opens their scope and our span."""
+    spans = {}
+
+    def scope(name):
+        ours = spans.get(name)
+        if ours is None:
+            ours = spans[name] = span(name, cat="vllm", level="verbose" if name in PER_REQUEST else "kernel")
+        return Scope(ours, theirs(name))
+
+    scope._sa_profile_chained = True
+    return scope

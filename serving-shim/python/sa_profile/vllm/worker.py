@@ -1,0 +1,116 @@
+"""The workers: steps as they arrive, what the model runner does in them, and how the output leaves."""
+
+from .. import flow, is_enabled, set_process_name
+from . import batch
+from .chain import argument, chain, tell
+from .names import worker_name
+from .requests import REQUEST
+from .spans import OpenSpan
+
+ATTRIBUTE = "_sa_profile"
+
+
+def hook(module):
+    """Hooks the class of `vllm.v1.worker.worker_base`, through which every executor calls its workers."""
+    wrapper = getattr(module, "WorkerWrapperBase", None)
+    if wrapper is None:
+        tell("this vLLM has no WorkerWrapperBase: worker spans are missing")
+        return
+    chain(wrapper, "init_worker", init_worker)
+    chain(wrapper, "initialize_from_config", initialize)
+    chain(wrapper, "execute_model", execute)
+
+
+def hook_process(module):
+    """Hooks the class of `vllm.v1.executor.multiproc_executor`."""
+    process = getattr(module, "WorkerProc", None)
+    if process is not None:
+        chain(process, "enqueue_output", enqueue)
+
+
+class RunnerObserver:
+    """Observers of a model runner instance."""
+
+    def __init__(self, runner):
+        self.inside = False  # a step's facts stand on the worker's span already
+        chain(runner, "execute_model", self.execute)
+        chain(runner, "sample_tokens", self.sample)
+
+    def execute(self, *args, **kwargs):
+        if not is_enabled():
+            return None
+        output = argument(args, kwargs, 0, "scheduler_output")
+        if self.inside or not hasattr(output, "num_scheduled_tokens"):
+            return OpenSpan("model_runner.execute_model", cat="worker").leave
+        return open_step("model_runner.execute_model", output).leave
+
+    def sample(self, *_args, **_kwargs):
+        if not is_enabled():
+            return None
+        return OpenSpan("model_runner.sample_tokens", cat="worker").leave
+
+
+def observer(wrapper):
+    """The observer of the wrapper's model runner, made when there is one; False if it could not be made."""
+    found = wrapper.__dict__.get(ATTRIBUTE)
+    worker = wrapper.__dict__.get("worker")
+    runner = getattr(worker, "model_runner", None)
+    if found is None and runner is not None:
+        wrapper.__dict__[ATTRIBUTE] = False
+        found = wrapper.__dict__[ATTRIBUTE] = RunnerObserver(runner)
+        name = worker_name(worker)
+        if name:
+            set_process_name(name)
+    return found
+
+
+def open_step(name, output):
+    """A span over a step, with its facts, joined to the engine's call and to the requests that begin with it."""
+    ids = batch.request_ids(output)
+    tokens = output.total_num_scheduled_tokens
+    opened = OpenSpan(name, cat="worker", tokens=tokens, **batch.composition(output), request_ids=ids)
+    key = batch.key(output)
+    if key:
+        flow("batch", key, "step", cat="batch")
+    for request_id in batch.entering(output):
+        flow(REQUEST, request_id, "step")
+    return opened
+
+
+def init_worker(_wrapper, *_args, **_kwargs):
+    """The worker's class is found and made."""
+    if not is_enabled():
+        return None
+    return OpenSpan("WorkerWrapperBase.init_worker", cat="worker").leave
+
+
+def initialize(wrapper, *_args, **_kwargs):
+    """The model is loaded: from here on there is a runner, also where Ray calls it past the wrapper."""
+    observer(wrapper)
+    if not is_enabled():
+        return None
+    return OpenSpan("WorkerWrapperBase.initialize_from_config", cat="worker").leave
+
+
+def execute(wrapper, *args, **kwargs):
+    """A step reaches the worker."""
+    if not is_enabled():
+        return None
+    known = observer(wrapper)
+    opened = open_step("WorkerWrapperBase.execute_model", argument(args, kwargs, 0, "scheduler_output"))
+    if known:
+        known.inside = True
+
+    def leave(_result, error):
+        if known:
+            known.inside = False
+        opened.close(error)
+
+    return leave
+
+
+def enqueue(_process, *_args, **_kwargs):
+    """An answer goes back to the engine; with async scheduling this waits for the device first."""
+    if not is_enabled():
+        return None
+    return OpenSpan("WorkerProc.enqueue_output", cat="worker").leave
