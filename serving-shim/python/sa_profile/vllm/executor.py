@@ -72,7 +72,7 @@ class ExecutorObserver:
         if not is_enabled():
             return None
         one = self._batches.of(argument(args, kwargs, 0, "scheduler_output"))
-        opened = OpenSpan("executor.execute_model", cat="executor", batch=one and one.number)
+        opened = OpenSpan("executor.execute_model", cat="executor", **(dict(batch=one.number) if one else {}))
         if one and one.key:
             flow("batch", one.key, "start", cat="batch")
         return lambda result, error: self._executed(opened, result, error, one)

@@ -41,10 +41,18 @@ def hook_client(module):
         return
     from . import control
 
+    chain(client, "__init__", construct)
     chain(client, "add_request", add_request)
     chain(client, "generate", generate)
     chain(client, "encode", generate)
     control.hook(client)
+
+
+def hook_offline(module):
+    """Hooks the class of `vllm.v1.engine.llm_engine`; its requests go through the same processors."""
+    engine = _class(module, "LLMEngine")
+    if engine is not None:
+        chain(engine, "__init__", construct)
 
 
 def hook_input(module):
@@ -61,6 +69,13 @@ def hook_output(module):
         chain(processor, "add_request", admit)
         chain(processor, "process_outputs", process_outputs)
         chain(processor, "abort_requests", abort_requests)
+
+
+def construct(client, *_args, **_kwargs):
+    """The engine is started. It is the run's first event, so that this process is its main one and not a worker."""
+    if not is_enabled():
+        return None
+    return OpenSpan(f"{type(client).__name__}.__init__", cat="serving").leave
 
 
 def add_request(_client, *args, **kwargs):

@@ -30,6 +30,7 @@ def _hook():
     when_imported("vllm.v1.worker.worker_base", worker.hook)
     when_imported("vllm.v1.executor.multiproc_executor", worker.hook_process)
     when_imported("vllm.v1.engine.async_llm", frontend.hook_client)
+    when_imported("vllm.v1.engine.llm_engine", frontend.hook_offline)
     when_imported("vllm.v1.engine.input_processor", frontend.hook_input)
     when_imported("vllm.v1.engine.output_processor", frontend.hook_output)
     when_imported("vllm.v1.utils", scopes.hook)

@@ -105,6 +105,7 @@ class EngineRequests:
             return
         counts = one.counts()
         one.span.instant("request.finished", reason=why, **counts)
+        del counts["prompt_tokens"]  # the span has it since it began
         one.span.end(reason=why, **counts)
 
     def all_finished(self, why):

@@ -50,7 +50,7 @@ class SchedulerObserver:
         model_output = argument(args, kwargs, 1, "model_runner_output")
         speculated = batch.speculation(output, model_output)
         made = self._batches.done(output)
-        opened = OpenSpan("scheduler.update_from_output", cat="scheduler", batch=made and made.number)
+        opened = OpenSpan("scheduler.update_from_output", cat="scheduler", **(dict(batch=made.number) if made else {}))
         if made and made.key:
             flow("batch", made.key, "end", cat="batch")
         return lambda result, error: self._updated(opened, result, error, made, speculated)

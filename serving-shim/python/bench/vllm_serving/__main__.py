@@ -1,0 +1,65 @@
+"""Runs a real vLLM server under load with the plugin, and checks what its trace says against a client's own clock.
+
+    python serving-shim/python/bench/vllm_serving --model DIR [latency] [killed] [throughput] [plain]
+
+Needs vLLM in this Python (a CPU build will do), sa_profile installed beside it, a model folder (random weights will do),
+and trace-merge on the PATH or in --bin. Prints RESULT lines; exits 1 if a check failed, and says so and exits 0 where vLLM
+is not installed.
+
+    latency     time to first token and end-to-end latency at concurrency 1 and 64, links of every request, import errors
+    killed      a worker killed by SIGKILL in a step: the merge, and the step as an unfinished span
+    throughput  recording on against off in one live server, interleaved, and recorder CPU-ns for each output token
+    plain       recording on against a server without the plugin, both live, interleaved
+"""
+
+import argparse
+import importlib.util
+import sys
+import tempfile
+from pathlib import Path
+
+import killed
+import latency
+import throughput
+from report import Report
+from server import Machine
+
+CASES = {"latency": latency.run, "killed": killed.run, "throughput": throughput.run, "plain": throughput.run_plain}
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; default: the first two")
+    parser.add_argument("--model", required=True, help="the model's folder")
+    parser.add_argument("--bin", type=Path, help="folder of trace-merge and sa-profile; default: the PATH")
+    parser.add_argument("--tpq", type=Path, help="tests/perfetto/tpq of the repository; default: found beside this file")
+    parser.add_argument("--port", type=int, default=8917)
+    parser.add_argument("--concurrency", type=int, default=64)
+    parser.add_argument("--requests", type=int, default=192, help="of the concurrent run")
+    parser.add_argument("--tokens", type=int, default=48, help="of each output")
+    parser.add_argument("--minutes", type=float, default=60, help="most that one throughput case takes")
+    parser.add_argument("--window", type=float, default=4, help="seconds of one measurement of throughput")
+    parser.add_argument("--keep", type=Path, help="folder for what is recorded; default: a temporary one")
+    parser.add_argument("vllm", nargs="*", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    for case in options.cases:
+        if case not in CASES:
+            parser.error(f"case: expected one of {', '.join(CASES)}, found {case!r}")
+    return options
+
+
+def main():
+    options = parse()
+    if importlib.util.find_spec("vllm") is None:
+        print("SKIPPED vllm_serving: vLLM is not installed in", sys.executable, file=sys.stderr)
+        return 0
+    report = Report()
+    with tempfile.TemporaryDirectory() as scratch:
+        machine = Machine(options, options.keep or Path(scratch))
+        for case in options.cases or ["latency", "killed"]:
+            CASES[case](machine, report)
+    return report.exit_code()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

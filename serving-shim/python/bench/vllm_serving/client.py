@@ -1,0 +1,107 @@
+"""A client that streams completions and looks at its clock when it sends, at the first token and at the end."""
+
+import asyncio
+import itertools
+import json
+import random
+import time
+from dataclasses import dataclass
+
+WORDS = "red green blue fast slow cold warm near far old new high low east west day night".split()
+_numbers = itertools.count()
+
+
+@dataclass
+class Timing:
+    """One request as its client saw it; ns of the monotonic clock, as the trace has them."""
+
+    request_id: str
+    sent_ns: int
+    first_ns: int = 0
+    end_ns: int = 0
+    chunks: int = 0
+
+    @property
+    def ttft_ms(self):
+        return (self.first_ns - self.sent_ns) / 1e6
+
+    @property
+    def e2e_ms(self):
+        return (self.end_ns - self.sent_ns) / 1e6
+
+
+class Stream(asyncio.Protocol):
+    """One connection, on which requests follow each other. It looks at the clock before anything else."""
+
+    def __init__(self):
+        self.timing = None
+        self.answered = None
+        self.on_chunks = None
+        self._status_checked = False
+
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def send(self, port, prompt, tokens):
+        """Sends a request; the future is its timing, when the answer has ended."""
+        name = f"bench-{next(_numbers)}"
+        body = dict(model="model", prompt=prompt, max_tokens=tokens, ignore_eos=True, stream=True, temperature=0)
+        text = json.dumps(body).encode()
+        head = f"POST /v1/completions HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
+        head += f"x-request-id: {name}\r\ncontent-length: {len(text)}\r\n\r\n"
+        self.answered = asyncio.get_running_loop().create_future()
+        self._status_checked = False
+        self.timing = Timing(f"cmpl-{name}-0", time.monotonic_ns())
+        self.transport.write(head.encode() + text)
+        return self.answered
+
+    def data_received(self, data):
+        now = time.monotonic_ns()
+        if not self._status_checked:
+            self._status_checked = True
+            if not data.startswith(b"HTTP/1.1 200"):
+                self._fail(ConnectionError(data[:200].decode(errors="replace")))
+                return
+        chunks = data.count(b'data: {')
+        if chunks and not self.timing.first_ns:
+            self.timing.first_ns = now
+        self.timing.chunks += chunks
+        if self.on_chunks is not None:
+            self.on_chunks(chunks, now)
+        if b"data: [DONE]" in data:
+            self.timing.end_ns = now
+        if data.endswith(b"0\r\n\r\n") and not self.answered.done():
+            self.answered.set_result(self.timing)
+
+    def connection_lost(self, error):
+        self._fail(error or ConnectionError("the server has closed the connection"))
+
+    def _fail(self, error):
+        if self.answered is not None and not self.answered.done():
+            self.answered.set_exception(error)
+
+
+def prompt_of(length):
+    """A prompt that no cache knows."""
+    return " ".join(random.choices(WORDS, k=length))
+
+
+async def connect(port):
+    """A connection to the server."""
+    _, stream = await asyncio.get_running_loop().create_connection(Stream, "127.0.0.1", port)
+    return stream
+
+
+async def load(port, concurrency, requests, tokens, length=12):
+    """Streams so many requests, so many at a time; the timings of those that were answered."""
+    left = iter(range(requests))
+    timings = []
+
+    async def worker():
+        stream = await connect(port)
+        for _ in left:
+            timings.append(await stream.send(port, prompt_of(length), tokens))
+        stream.transport.close()
+
+    await asyncio.gather(*(worker() for _ in range(concurrency)))
+    return timings

@@ -1,0 +1,100 @@
+"""Latencies from the trace against the client's clock, and whether every request is linked from HTTP to its end."""
+
+import asyncio
+
+from client import load
+from server import Server
+from trace import Trace, ask, check_import
+
+CLOSE_MS = 2.0  # at concurrency 1, and the least difference whose order counts
+QUANTILES = (0.5, 0.9, 0.95, 0.99)
+LINKS = [
+    ("http.request", "OutputProcessor.add_request"),
+    ("OutputProcessor.add_request", "EngineCore.add_request"),
+    ("EngineCore.add_request", "scheduler.schedule"),
+    ("scheduler.schedule", "WorkerWrapperBase.execute_model"),
+    ("WorkerWrapperBase.execute_model", "OutputProcessor.process_outputs"),
+]
+LINKED = """select so.name, si.name, count(*) from flow join slice so on so.id = flow.slice_out join slice si
+on si.id = flow.slice_in group by 1, 2"""
+
+
+def run(machine, report):
+    """One server that records; requests one by one, then many at once."""
+    options = machine.options
+    folder = machine.folder / "latency"
+    with Server(machine, folder) as server:
+        asyncio.run(load(server.port, 4, 16, 8))  # what is slow the first time
+        alone = asyncio.run(load(server.port, 1, 32, options.tokens))
+        together = asyncio.run(load(server.port, options.concurrency, options.requests, options.tokens))
+        names = sorted(server.pids().values())
+    path, merged = machine.merge(folder)
+    report.check("merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
+    trace = Trace(path)
+    report.result("processes", len(names), *sorted(set(trace.processes.values())))
+    compare(report, "c1", alone, trace)
+    compare(report, f"c{options.concurrency}", together, trace)
+    check_steps(report, alone + together, trace, options.tokens)
+    check_import(machine, report, "latency", path)
+    check_links(machine, report, path, len(trace.http()))
+
+
+def compare(report, label, timings, trace):
+    """Each request's latencies, by the client and by the trace."""
+    told = trace.http()
+    report.check(f"{label}_all_in_trace", all(one.request_id in told for one in timings), f"{len(timings)} requests")
+    pairs = [(one, told[one.request_id]) for one in timings if one.request_id in told]
+    for what, of_client, at in (("ttft", lambda one: one.ttft_ms, 1), ("e2e", lambda one: one.e2e_ms, 2)):
+        values = [(of_client(one), row[at]) for one, row in pairs]
+        if label == "c1":
+            worst = max(abs(client - ours) for client, ours in values)
+            report.result(f"{label}_{what}_largest_difference_ms", worst, f"of {quantile([c for c, _ in values], 0.5):.1f} ms")
+            report.check(f"{label}_{what}_within_{CLOSE_MS:g}_ms", worst <= CLOSE_MS)
+        else:
+            compare_many(report, f"{label}_{what}", values)
+
+
+def compare_many(report, label, values):
+    """Quantiles, and the order of all pairs that differ by more than the clocks may."""
+    client, ours = [one for one, _ in values], [one for _, one in values]
+    for at in QUANTILES:
+        theirs, mine = quantile(client, at), quantile(ours, at)
+        off = abs(mine - theirs) / theirs
+        report.result(f"{label}_p{at * 100:g}_ms", mine, f"client {theirs:.2f}, {off:.2%} apart")
+        report.check(f"{label}_p{at * 100:g}_within_5_percent", off <= 0.05)
+    apart = [(a, b) for at, a in enumerate(values) for b in values[at + 1 :] if abs(a[0] - b[0]) > CLOSE_MS]
+    swapped = sum((a[0] < b[0]) != (a[1] < b[1]) for a, b in apart)
+    report.result(f"{label}_pairs_in_another_order", swapped, f"of {len(apart)} that differ by more than {CLOSE_MS:g} ms")
+    report.check(f"{label}_same_order", swapped <= len(apart) / 100)
+
+
+def check_steps(report, timings, trace, tokens):
+    """Each request is in as many steps of engine and worker as it has output steps, and came to its end."""
+    told, finished = trace.http(), trace.finished()
+    ids = [told[one.request_id][0] for one in timings if one.request_id in told]
+    engine, worker = trace.steps("scheduler.schedule"), trace.steps("WorkerWrapperBase.execute_model")
+    whole = [one for one in ids if finished.get(one, {}).get("output_tokens") == tokens]
+    report.check("requests_finished_with_their_tokens", len(whole) == len(ids), f"{len(whole)} of {len(ids)}")
+    stepped = [one for one in whole if engine[one] >= finished[one]["output_steps"] and worker[one] == engine[one]]
+    report.check("requests_in_each_of_their_steps", len(stepped) == len(ids), f"{len(stepped)} of {len(ids)}")
+
+
+def check_links(machine, report, path, requests):
+    """The arrows that the viewer shows between spans, for each request."""
+    if machine.tpq() is None:
+        print("SKIPPED links: the trace processor's tpq is not there")
+        return
+    (rows,) = ask(machine.tpq(), path, LINKED)
+    counts = {(out, into): count for out, into, count in rows}
+    for out, into in LINKS:
+        found = counts.get((out, into), 0)
+        report.check(f"linked_{out}_to_{into}", found == requests, f"{found} of {requests}")
+
+
+def quantile(values, at):
+    """The value below which this share lies, between neighbours."""
+    ordered = sorted(values)
+    place = at * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)

@@ -1,0 +1,117 @@
+"""A vLLM server in processes of its own, and the commands of this project."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+READY_S = 240
+
+
+class Machine:
+    """Where the programs and the folders are."""
+
+    def __init__(self, options, folder):
+        self.options = options
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def program(self, name):
+        """The path of one of this project's commands."""
+        found = self.options.bin / name if self.options.bin else shutil.which(name)
+        if not found or not Path(found).exists():
+            sys.exit(f"vllm_serving: {name} is neither in --bin nor on the PATH")
+        return str(found)
+
+    def tpq(self):
+        """The trace processor of the repository's tests, or `None`."""
+        beside = Path(__file__).resolve().parents[4] / "tests/perfetto/tpq"
+        path = self.options.tpq or beside
+        return str(path) if path.exists() else None
+
+    def merge(self, folder):
+        """Merges a run; the path of the trace and what trace-merge said."""
+        done = subprocess.run([self.program("trace-merge"), str(folder)], capture_output=True, text=True)
+        return folder / "trace.json", done
+
+
+class Server:
+    """One `vllm serve` while it runs. With a folder it records into it; without one the plugin is inert."""
+
+    def __init__(self, machine, folder=None, port=None, **environment):
+        options = machine.options
+        self.port = port or options.port
+        self.folder = folder
+        self.log = machine.folder / f"server-{self.port}.log"
+        vllm = Path(sys.executable).with_name("vllm")
+        command = [str(vllm), "serve", options.model, "--served-model-name", "model", "--load-format", "dummy"]
+        command += ["--max-model-len", "1024", "--enforce-eager", "--host", "127.0.0.1", "--port", str(self.port)]
+        command += ["--disable-uvicorn-access-log"]
+        self._log = open(self.log, "w")
+        self._process = subprocess.Popen(
+            command, env=_environment(folder, environment), stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True
+        )
+
+    def __enter__(self):
+        until = time.monotonic() + READY_S
+        while time.monotonic() < until:
+            if self._process.poll() is not None:
+                break
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5)
+                return self
+            except (urllib.error.URLError, OSError):
+                time.sleep(1)
+        self.stop()
+        sys.exit(f"vllm_serving: the server did not start; see {self.log}:\n" + self.log.read_text()[-2000:])
+
+    def __exit__(self, *_error):
+        self.stop()
+
+    def pids(self):
+        """The server's processes, by the title or command each has now."""
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and _session(entry) == self._process.pid:
+                title = (entry / "cmdline").read_bytes().split(b"\0")[0].decode(errors="replace")
+                found[int(entry.name)] = title
+        return found
+
+    def worker(self):
+        """The pid of a worker."""
+        return next(pid for pid, title in self.pids().items() if "Worker" in title)
+
+    def stop(self):
+        """Ends it, politely first."""
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(60)
+            except subprocess.TimeoutExpired:
+                pass
+        for pid in self.pids():
+            os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+        self._log.close()
+
+
+def _session(entry):
+    try:
+        return int((entry / "stat").read_text().rpartition(")")[2].split()[3])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _environment(folder, more):
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
+    inherited |= {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "PYTHONWARNINGS": "ignore"}
+    inherited.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    inherited["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", "")])
+    if folder is not None:
+        inherited["SA_PROFILE_DIR"] = str(folder)
+    return inherited | more

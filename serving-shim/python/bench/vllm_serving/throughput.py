@@ -1,0 +1,188 @@
+"""Output tokens per second with recording on and off, interleaved, until the difference is known well enough."""
+
+import asyncio
+import json
+import math
+import statistics
+import subprocess
+import time
+from pathlib import Path
+
+from client import connect, prompt_of
+from server import Server
+
+SETTLE_S = 0.7  # after a switch, and after a load has moved from one server to another
+GOAL = 0.005
+T95 = 1.96
+LEAST_PAIRS = 8
+
+
+class Load:
+    """Connections that keep sending; counts the chunks that arrive."""
+
+    def __init__(self, port, concurrency, tokens):
+        self.port, self.concurrency, self.tokens = port, concurrency, tokens
+        self.chunks = 0
+        self._running = True
+
+    def _count(self, chunks, _now):
+        self.chunks += chunks
+
+    async def start(self):
+        self._workers = [asyncio.create_task(self._work(at)) for at in range(self.concurrency)]
+
+    async def _work(self, at):
+        stream = await connect(self.port)
+        stream.on_chunks = self._count
+        while self._running:
+            # Lengths differ, so that requests do not begin and end together.
+            await stream.send(self.port, prompt_of(12), self.tokens + at % 16)
+        stream.transport.close()
+
+    async def stop(self):
+        self._running = False
+        await asyncio.gather(*self._workers)
+
+
+class Window:
+    """Tokens and CPU time of a server in one stretch of time."""
+
+    def __init__(self, tokens, seconds, cpu_ns):
+        self.per_second = tokens / seconds
+        self.cpu_ns_per_token = cpu_ns / tokens
+
+
+async def measure(load, pids, seconds):
+    """One window."""
+    began, chunks, cpu = time.monotonic(), load.chunks, cpu_ns(pids)
+    await asyncio.sleep(seconds)
+    return Window(load.chunks - chunks, time.monotonic() - began, cpu_ns(pids) - cpu)
+
+
+def cpu_ns(pids):
+    """CPU time of all threads of these processes."""
+    total = 0
+    for pid in pids:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            try:
+                total += int((task / "schedstat").read_text().split()[0])
+            except OSError:
+                pass  # a thread that has just ended
+    return total
+
+
+class Differences:
+    """Relative differences of pairs, and how well their mean is known."""
+
+    def __init__(self):
+        self.values = []
+
+    def half_width(self):
+        """Of the 95 % interval of the mean."""
+        if len(self.values) < LEAST_PAIRS:
+            return math.inf
+        return T95 * statistics.stdev(self.values) / math.sqrt(len(self.values))
+
+    def tell(self, report, what, unit="%"):
+        scale = 100 if unit == "%" else 1
+        mean, half = statistics.fmean(self.values) * scale, self.half_width() * scale
+        report.result(what, mean, f"+- {half:.3g} {unit}, {len(self.values)} pairs")
+
+
+class Comparison:
+    """On against off, pair by pair."""
+
+    def __init__(self, options):
+        self.until = time.monotonic() + options.minutes * 60
+        self.throughput, self.cpu = Differences(), Differences()
+        self.rates = {True: [], False: []}
+
+    def goes_on(self):
+        return self.throughput.half_width() > GOAL and time.monotonic() < self.until
+
+    def add(self, on, off):
+        self.throughput.values.append(on.per_second / off.per_second - 1)
+        self.cpu.values.append(on.cpu_ns_per_token - off.cpu_ns_per_token)
+        self.rates[True].append(on.per_second)
+        self.rates[False].append(off.per_second)
+
+    def tell(self, report, label):
+        for on, rates in self.rates.items():
+            report.result(f"{label}_{'on' if on else 'off'}_tokens_per_second", statistics.fmean(rates))
+        self.throughput.tell(report, f"{label}_throughput_difference_percent")
+        self.cpu.tell(report, f"{label}_cpu_ns_per_output_token", "ns")
+        reached = self.throughput.half_width()
+        report.result(f"{label}_half_width_percent", 100 * reached, "reached" if reached <= GOAL else "time ran out")
+
+
+def switch(machine, command, folder):
+    """sa-profile start or stop: returns when all processes have obeyed."""
+    done = subprocess.run([machine.program("sa-profile"), command, str(folder)], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(f"sa-profile {command}: {done.stderr}")
+
+
+def run(machine, report):
+    """Recording is switched in one live server."""
+    folder = machine.folder / "throughput"
+    with Server(machine, folder, SA_PROFILE_MAX_MB="64") as server:
+        comparison = asyncio.run(toggle(machine, server, folder))
+    comparison.tell(report, "switched")
+    events_per_token(machine, report, folder)
+
+
+async def toggle(machine, server, folder):
+    """Windows in the order on off off on, so that a drift of the machine falls on both."""
+    options = machine.options
+    load = Load(server.port, options.concurrency, options.tokens)
+    await load.start()
+    await asyncio.sleep(5)
+    comparison = Comparison(options)
+    pids = list(server.pids())
+    while comparison.goes_on():
+        windows = {True: [], False: []}
+        for on in (True, False, False, True):
+            if windows[on] != [] or on is not False or windows[True]:
+                await asyncio.to_thread(switch, machine, "start" if on else "stop", folder)
+            await asyncio.sleep(SETTLE_S)
+            windows[on].append(await measure(load, pids, options.window))
+        for on, off in zip(windows[True], windows[False]):
+            comparison.add(on, off)
+    await load.stop()
+    return comparison
+
+
+def run_plain(machine, report):
+    """Two live servers, one without the plugin; the load goes from one to the other."""
+    folder = machine.folder / "plain"
+    port = machine.options.port
+    with Server(machine, folder, SA_PROFILE_MAX_MB="64") as ours, Server(machine, None, port + 1) as plain:
+        comparison = asyncio.run(alternate(machine, ours, plain))
+    comparison.tell(report, "plain")
+
+
+async def alternate(machine, ours, plain):
+    """One server is loaded at a time."""
+    options = machine.options
+    comparison = Comparison(options)
+    while comparison.goes_on():
+        windows = {True: [], False: []}
+        for on in (True, False, False, True):
+            server = ours if on else plain
+            load = Load(server.port, options.concurrency, options.tokens)
+            await load.start()
+            await asyncio.sleep(SETTLE_S + 2)
+            windows[on].append(await measure(load, list(server.pids()), options.window))
+            await load.stop()
+        for on, off in zip(windows[True], windows[False]):
+            comparison.add(on, off)
+    return comparison
+
+
+def events_per_token(machine, report, folder):
+    """How much was written, and that nothing was lost but what the disk bound removed."""
+    done = subprocess.run([machine.program("sa-profile"), "status", "--json", str(folder)], capture_output=True, text=True)
+    try:
+        report.result("switched_status", json.dumps(json.loads(done.stdout), separators=(",", ":"))[:300])
+    except ValueError:
+        report.result("switched_status", "unreadable", done.stderr.strip())

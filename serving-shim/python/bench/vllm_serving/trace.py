@@ -1,0 +1,64 @@
+"""What a merged trace says of requests."""
+
+import json
+import subprocess
+from collections import defaultdict
+
+
+class Trace:
+    """A merged trace."""
+
+    def __init__(self, path):
+        self.path = path
+        with open(path) as file:
+            self.events = json.load(file)["traceEvents"]
+        self.by_name = defaultdict(list)
+        for event in self.events:
+            self.by_name[event["name"]].append(event)
+        names = self.by_name["process_name"]
+        self.processes = {event["pid"]: event["args"]["name"] for event in names}
+
+    def http(self):
+        """External id → (internal id, time to first chunk in ms, duration in ms) of each HTTP request."""
+        first = {}
+        for chunk in self.by_name["http.first_chunk"]:
+            for request_id in chunk["args"]["request_ids"]:
+                first[request_id] = chunk["ts"]
+        found = {}
+        for span in self.by_name["http.request"]:
+            for external_id in span.get("args", {}).get("external_ids", ()):
+                request_id = span["args"]["request_ids"][0]
+                if request_id in first:
+                    found[external_id] = (request_id, (first[request_id] - span["ts"]) / 1e3, span["dur"] / 1e3)
+        return found
+
+    def steps(self, name):
+        """Internal id → how many spans of this name have it in `request_ids`."""
+        counts = defaultdict(int)
+        for span in self.by_name[name]:
+            for request_id in span.get("args", {}).get("request_ids", ()):
+                counts[request_id] += 1
+        return counts
+
+    def finished(self):
+        """Internal id → the engine's args of the request's end."""
+        return {event["args"]["request_id"]: event["args"] for event in self.by_name["request.finished"]}
+
+
+def ask(tpq, path, *queries):
+    """Rows of each query, from the trace processor."""
+    done = subprocess.run([tpq, str(path), *queries], capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def check_import(machine, report, label, path):
+    """Loads a trace in the trace processor: no error, no lost data."""
+    tpq = machine.tpq()
+    if tpq is None:
+        print(f"SKIPPED {label}: the trace processor's tpq is not there")
+        return
+    done = subprocess.run([tpq, "--check", str(path)], capture_output=True, text=True)
+    if done.returncode == 3:
+        print(f"SKIPPED {label}: {done.stderr.strip()}")
+        return
+    report.check(f"{label}_import_without_errors", done.returncode == 0, done.stdout.strip(), done.stderr.strip())

@@ -1,0 +1,71 @@
+"""Runs functions of the tests in processes of their own, which record, and gives the tests what was recorded."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+class Recorded:
+    """What a process left: its events, its output."""
+
+    def __init__(self, folder, done):
+        self.folder = folder
+        self.stdout, self.stderr, self.code = done.stdout, done.stderr, done.returncode
+        self.fragments = sorted(folder.glob("fragments/trace.*.jsonl"))
+        self.events = [event for path in self.fragments for event in _events(path)]
+
+    def named(self, name, phase=None):
+        """The events of this name, in the order of their times."""
+        found = [one for one in self.events if one["name"] == name and phase in (None, one["ph"])]
+        return sorted(found, key=lambda event: event.get("ts", 0))
+
+    def args(self, name):
+        """The args of the events of this name."""
+        return [event.get("args", {}) for event in self.named(name)]
+
+    def one(self, name):
+        """The args of the one event of this name."""
+        found = self.args(name)
+        assert len(found) == 1, (name, found)
+        return found[0]
+
+    def flows(self, name="request"):
+        """(phase, id) of the flow events of this name."""
+        found = [one for one in self.events if one["name"] == name and one["ph"] in "stf"]
+        return [(one["ph"], one["id2"]["global"]) for one in sorted(found, key=lambda event: event["ts"])]
+
+    def process_names(self):
+        return [one["args"]["name"] for one in self.named("process_name", "M")]
+
+
+def _events(path):
+    for line in path.read_text().splitlines():
+        event = json.loads(line) if line.strip() else {"name": "sa_"}
+        if not event["name"].startswith("sa_"):
+            yield event
+
+
+@pytest.fixture
+def record(tmp_path):
+    """record(function, **environment): the function, of a test module, in a process that records into a folder of its own."""
+
+    def run(function, *, code=0, **environment):
+        folder = tmp_path / "profile"
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
+        paths = [str(HERE), str(HERE / "fake"), *sys.path]
+        inherited |= {"PYTHONPATH": os.pathsep.join(paths), "SA_PROFILE_DIR": str(folder)}
+        inherited |= environment
+        inherited = {name: value for name, value in inherited.items() if value is not None}
+        program = f"import {function.__module__} as module; module.{function.__name__}()"
+        command = [sys.executable, "-W", "error", "-c", program]
+        done = subprocess.run(command, env=inherited, capture_output=True, text=True, timeout=60)
+        assert done.returncode == code, done.stderr
+        return Recorded(folder, done)
+
+    return run

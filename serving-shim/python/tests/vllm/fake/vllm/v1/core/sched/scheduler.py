@@ -1,0 +1,106 @@
+import enum
+
+from vllm.v1.core.sched.output import CachedRequestData, NewRequestData, SchedulerOutput
+from vllm.v1.engine import EngineCoreOutput, EngineCoreOutputs, FinishReason, PrefillStats
+
+
+class RequestStatus(enum.IntEnum):
+    RUNNING = 1
+    FINISHED_ABORTED = 7
+
+
+class Request:
+    def __init__(self, request):
+        self.request_id = request.request_id
+        self.num_prompt_tokens = len(request.prompt_token_ids)
+        self.max_tokens = request.max_tokens
+        self.num_computed_tokens = 0
+        self.num_output_tokens = 0
+
+
+class Scheduler:
+    """Runs everything at once. `cached` tokens of each prompt count as computed; ids in `preempt` are put off once."""
+
+    def __init__(self, cached=0, drafts=0):
+        self.requests, self.running, self.waiting = {}, [], []
+        self.cached, self.drafts = cached, drafts
+        self.preempt, self.preempted = set(), set()
+
+    def add_request(self, request):
+        self.requests[request.request_id] = request
+        self.waiting.append(request)
+
+    def has_requests(self):
+        return bool(self.requests)
+
+    def get_request_counts(self):
+        return len(self.running), len(self.waiting)
+
+    def get_kv_cache_usage(self):
+        return len(self.running) / 100
+
+    def schedule(self, throttle_prefills=False):
+        put_off = [request for request in self.running if request.request_id in self.preempt]
+        for request in put_off:
+            self.preempt.discard(request.request_id)
+            self.preempted.add(request.request_id)
+            self.running.remove(request)
+            request.num_computed_tokens = 0
+        new, cached, tokens = [], CachedRequestData(), {}
+        for request in self.running:
+            self._again(cached, tokens, request, 1 + self._drafted(request))
+        for request in list(self.waiting):
+            self._begin(new, cached, tokens, request)
+        self.waiting.extend(put_off)
+        output = SchedulerOutput(new, cached, tokens, sum(tokens.values()))
+        output.scheduled_spec_decode_tokens = {
+            request.request_id: [7] * self.drafts for request in self.running if self._drafted(request)
+        }
+        output.preempted_req_ids = {request.request_id for request in put_off}
+        return output
+
+    def _drafted(self, request):
+        return self.drafts if request.num_output_tokens else 0
+
+    def _again(self, cached, tokens, request, count):
+        cached.req_ids.append(request.request_id)
+        cached.num_computed_tokens.append(request.num_computed_tokens)
+        cached.num_output_tokens.append(request.num_output_tokens)
+        tokens[request.request_id] = count
+        request.num_computed_tokens += count
+
+    def _begin(self, new, cached, tokens, request):
+        self.waiting.remove(request)
+        self.running.append(request)
+        if request.request_id in self.preempted:
+            self.preempted.discard(request.request_id)
+            cached.resumed_req_ids.add(request.request_id)
+            self._again(cached, tokens, request, request.num_prompt_tokens + request.num_output_tokens)
+            return
+        request.num_computed_tokens = self.cached
+        new.append(NewRequestData(request.request_id, self.cached))
+        tokens[request.request_id] = request.num_prompt_tokens - self.cached
+        request.num_computed_tokens = request.num_prompt_tokens
+
+    def update_from_output(self, scheduler_output, model_runner_output):
+        outputs = []
+        for request_id in scheduler_output.num_scheduled_tokens:
+            request = self.requests.get(request_id)
+            if request is None:
+                continue
+            sampled = model_runner_output.sampled_token_ids[model_runner_output.req_id_to_index[request_id]]
+            stats = None if request.num_output_tokens else PrefillStats(self.cached)
+            request.num_output_tokens += len(sampled)
+            reason = FinishReason.LENGTH if request.num_output_tokens >= request.max_tokens else None
+            outputs.append(EngineCoreOutput(request_id, sampled, reason, stats))
+            if reason is not None:
+                del self.requests[request_id]
+                self.running.remove(request)
+        return {0: EngineCoreOutputs(outputs)} if outputs else {}
+
+    def finish_requests(self, request_ids, finished_status):
+        ids = list(self.requests) if request_ids is None else [request_ids] if isinstance(request_ids, str) else request_ids
+        found = [self.requests.pop(one) for one in list(ids) if one in self.requests]
+        self.running = [one for one in self.running if one not in found]
+        self.waiting = [one for one in self.waiting if one not in found]
+        return found

@@ -1,0 +1,10 @@
+from vllm import without
+
+
+@without
+class WorkerProc:
+    def __init__(self):
+        self.sent = []
+
+    def enqueue_output(self, output):
+        self.sent.append(output)

@@ -1,0 +1,353 @@
+"""The engine's side of the plugin, on stand-ins with the shape of vLLM's classes."""
+
+from sa_profile.vllm import register
+
+
+def engine(queue=0, scheduler=None, **executor):
+    register()
+    from vllm.v1.core.sched.scheduler import Scheduler
+    from vllm.v1.engine.core import EngineCore
+    from vllm.v1.executor.executor import Executor
+
+    return EngineCore(scheduler or Scheduler(), Executor(**executor), queue)
+
+
+def add(core, *ids, prompt=5, tokens=3):
+    from vllm.v1.core.sched.scheduler import Request
+    from vllm.v1.engine import EngineCoreRequest
+
+    for one in ids:
+        core.add_request(Request(EngineCoreRequest(one, list(range(prompt)), tokens)))
+
+
+def turn(core, most=50):
+    """Steps until nothing is left."""
+    for _ in range(most):
+        if not core.scheduler.has_requests() and not core.batch_queue:
+            return
+        core.step_fn()
+    raise AssertionError("requests are left")
+
+
+def two_requests():
+    core = engine()
+    add(core, "a-1", "b-2")
+    turn(core)
+
+
+def test_each_fact_of_a_step_is_recorded(record):
+    trace = record(two_requests)
+    first, *others = trace.args("scheduler.schedule")
+    assert first == dict(
+        tokens=10, batch=1, prefill_requests=2, prefill_tokens=10, decode_requests=0, decode_tokens=0,
+        request_ids=["a-1", "b-2"],
+    )
+    assert [one["decode_tokens"] for one in others] == [2, 2] and [one["batch"] for one in others] == [2, 3]
+    updates = trace.args("scheduler.update_from_output")
+    assert [one["output_tokens"] for one in updates] == [2, 2, 2] and [one["batch"] for one in updates] == [1, 2, 3]
+    assert [one["batch"] for one in trace.args("executor.execute_model")] == [1, 2, 3]
+    assert len(trace.named("EngineCore.step")) == 3
+    assert trace.args("requests") == [dict(running=2, waiting=0)] * 2 + [dict(running=0, waiting=0)]
+    assert [one["used_percent"] for one in trace.args("kv_cache")] == [2.0, 2.0, 0.0]
+    assert trace.args("tokens") == [dict(prefill=10, decode=0), dict(prefill=0, decode=2), dict(prefill=0, decode=2)]
+    assert trace.stderr == ""
+
+
+def test_the_life_of_a_request_is_told(record):
+    trace = record(two_requests)
+    for request_id in ("a-1", "b-2"):
+        life = [one for one in trace.events if one["ph"] == "i" and one["args"]["request_id"] == request_id]
+        names = [one["name"] for one in sorted(life, key=lambda one: one["ts"])]
+        assert names == ["request.queued", "request.scheduled", "request.first_token", "request.finished"]
+        assert life[-1]["args"] == dict(
+            request_id=request_id, reason="length", prompt_tokens=5, cached_tokens=0, output_tokens=3, output_steps=3,
+            preemptions=0,
+        )
+    spans = [one["args"] for one in trace.named("request", "X")]
+    assert sorted(one["request_id"] for one in spans) == ["a-1", "b-2"]
+    assert all(one["reason"] == "length" and one["output_tokens"] == 3 for one in spans)
+
+
+def test_requests_and_batches_are_linked(record):
+    trace = record(two_requests)
+    phases = [phase for phase, _ in trace.flows("request")]
+    assert phases == ["t", "t", "t", "t"], "a step where the engine gets it, and one where it is scheduled, for each"
+    assert len({flow for _, flow in trace.flows("request")}) == 2
+    batches = trace.flows("batch")
+    assert [phase for phase, _ in batches] == ["s", "f"] * 3 and len({flow for _, flow in batches}) == 3
+
+
+def pipelined():
+    core = engine(queue=2)
+    add(core, "a-1")
+    core.step_fn()
+    core.step_fn()
+    turn(core)
+
+
+def test_a_future_is_a_batch_until_its_update(record):
+    trace = record(pipelined)
+    batches = trace.named("batch", "X")
+    updates = trace.named("scheduler.update_from_output")
+    calls = trace.named("executor.execute_model")
+    assert len(batches) >= 3
+    for batch in batches:
+        number = batch["args"]["batch"]
+        update, = [one for one in updates if one.get("args", {}).get("batch") == number]
+        call, = [one for one in calls if one.get("args", {}).get("batch") == number]
+        assert call["ts"] <= batch["ts"] and abs(batch["ts"] + batch["dur"] - update["ts"]) < 1000
+    overlapping = [one for one, two in zip(batches, batches[1:]) if two["ts"] < one["ts"] + one["dur"]]
+    assert overlapping, "two are under way at once"
+
+
+def without_futures():
+    core = engine(futures=False)
+    add(core, "a-1")
+    turn(core)
+
+
+def test_a_result_that_is_no_future_makes_no_batch_span(record):
+    trace = record(without_futures)
+    assert not trace.named("batch", "X") and len(trace.named("executor.execute_model")) == 3
+
+
+def sampled():
+    core = engine(samples=True)
+    add(core, "a-1")
+    turn(core)
+
+
+def test_sampling_is_a_call_of_its_own(record):
+    assert len(record(sampled).named("executor.sample_tokens")) == 3
+
+
+def preempted():
+    core = engine()
+    add(core, "a-1", tokens=4)
+    core.step_fn()
+    core.scheduler.preempt.add("a-1")
+    core.step_fn()
+    turn(core)
+
+
+def test_a_preempted_request_is_put_off_and_resumed(record):
+    trace = record(preempted)
+    assert trace.one("request.preempted") == dict(request_id="a-1", output_tokens=1)
+    assert len(trace.named("request.resumed")) == 1 and len(trace.named("request.scheduled")) == 1
+    finished = trace.one("request.finished")
+    assert finished["preemptions"] == 1 and finished["output_tokens"] == 4
+    step = [one for one in trace.args("scheduler.schedule") if "preempted_ids" in one]
+    assert [one["preempted_ids"] for one in step] == [["a-1"]]
+    again = [one["prefill_tokens"] for one in trace.args("scheduler.schedule") if one.get("prefill_tokens")]
+    assert again == [5, 6], "what was computed is computed again"
+
+
+def cached():
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    core = engine(scheduler=Scheduler(cached=3))
+    add(core, "a-1")
+    turn(core)
+
+
+def test_cached_tokens_are_counted(record):
+    trace = record(cached)
+    assert trace.one("request.scheduled") == dict(request_id="a-1", cached_tokens=3)
+    assert trace.one("request.finished")["cached_tokens"] == 3
+    assert trace.args("scheduler.schedule")[0]["prefill_tokens"] == 2
+
+
+def speculating():
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    core = engine(scheduler=Scheduler(drafts=4))
+    add(core, "a-1", tokens=7)
+    turn(core)
+
+
+def test_speculation_is_counted(record):
+    trace = record(speculating)
+    assert trace.args("speculation") == [dict(drafted=4, accepted=2)] * 2
+    assert [one.get("accepted") for one in trace.args("scheduler.update_from_output")] == [None, 2, 2]
+    assert [one["decode_tokens"] for one in trace.args("scheduler.schedule")] == [0, 5, 5]
+
+
+def aborted():
+    core = engine()
+    add(core, "a-1", "b-2", "c-3")
+    core.step_fn()
+    core.abort_requests(["a-1", "unknown"])
+    from vllm.v1.core.sched.scheduler import RequestStatus
+
+    core.scheduler.finish_requests(None, RequestStatus.FINISHED_ABORTED)
+    core.scheduler.finish_requests("b-2", RequestStatus.FINISHED_ABORTED)
+
+
+def test_aborted_requests_end_once(record):
+    finished = record(aborted).args("request.finished")
+    assert sorted(one["request_id"] for one in finished) == ["a-1", "b-2", "c-3"]
+    assert {one["reason"] for one in finished} == {"abort"} and {one["output_tokens"] for one in finished} == {1}
+
+
+def failing():
+    core = engine()
+    add(core, "a-1")
+    core.step_fn()
+    core.model_executor.fail = ConnectionError("a worker has died")
+    try:
+        core.step_fn()
+    except ConnectionError as error:
+        print(error)
+
+
+def test_a_step_that_fails_fails_as_before_and_says_so(record):
+    trace = record(failing)
+    assert trace.stdout == "a worker has died\n"
+    steps = trace.args("EngineCore.step")
+    assert [one.get("error") for one in steps] == [None, "ConnectionError"]
+    assert trace.named("batch", "X")[-1]["args"]["error"] == "ConnectionError"
+    assert trace.stderr == ""
+
+
+def rejected():
+    core = engine()
+    core.scheduler.add_request = lambda request: 1 / 0
+    try:
+        add(core, "a-1")
+    except ZeroDivisionError:
+        print("rejected")
+
+
+def test_a_request_that_is_rejected_ends(record):
+    trace = record(rejected)
+    assert trace.stdout == "rejected\n" and trace.one("request.finished")["reason"] == "error"
+
+
+def subclassed():
+    """As a plug-in platform does it: a class of its own, with its own step, and an own scheduler."""
+    register()
+    from vllm.v1.core.sched.scheduler import Scheduler
+    from vllm.v1.engine.core import EngineCore
+    from vllm.v1.executor.executor import Executor
+
+    class PlatformScheduler(Scheduler):
+        def schedule(self, throttle_prefills=False):
+            return super().schedule(throttle_prefills)
+
+    class PlatformCore(EngineCore):
+        def step(self):
+            scheduled = self.scheduler.schedule()
+            output = self.model_executor.execute_model(scheduled).result()
+            return self.scheduler.update_from_output(scheduled, output), True
+
+    core = PlatformCore(PlatformScheduler(), Executor())
+    add(core, "a-1")
+    turn(core)
+
+
+def test_classes_that_override_are_seen(record):
+    trace = record(subclassed)
+    assert len(trace.named("EngineCore.step")) == 3 and len(trace.named("scheduler.schedule")) == 3
+
+
+def replaced():
+    """As a platform does it that patches the class after the plugins were loaded."""
+    register()
+    from vllm.v1.engine.core import EngineCore
+
+    theirs = EngineCore.__dict__["step"].__wrapped__
+    EngineCore.step = lambda self: theirs(self)
+    two_requests()
+
+
+def test_a_method_replaced_later_is_seen(record):
+    assert len(record(replaced).named("EngineCore.step")) == 3
+
+
+def registered_often():
+    for _ in range(3):
+        register()
+    two_requests()
+    import sa_profile.vllm.plugin as plugin
+
+    plugin._registered = False  # another copy of the plugin
+    register()
+    two_requests()
+
+
+def test_registering_again_records_nothing_twice(record):
+    trace = record(registered_often)
+    assert len(trace.named("EngineCore.step")) == 6 and len(trace.named("scheduler.schedule")) == 6
+
+
+def lacking():
+    core = engine()
+    del type(core.scheduler).get_kv_cache_usage, type(core.scheduler).get_request_counts
+    two_requests()
+
+
+def test_what_a_version_lacks_is_told_once_and_costs_only_its_events(record):
+    trace = record(lacking, FAKE_VLLM_WITHOUT="EngineCore.step_with_batch_queue,EngineCore.abort_requests")
+    assert trace.stderr.count("EngineCore.step_with_batch_queue") == 1
+    assert len(trace.stderr.splitlines()) == 1
+    assert len(trace.named("EngineCore.step")) == 3
+    assert trace.args("requests")[0] == dict(running=2, waiting=0)
+    assert not trace.named("kv_cache")
+
+
+def strange():
+    core = engine()
+    schedule = core.scheduler.schedule
+
+    def other(*args):
+        output = schedule(*args)
+        output.scheduled_cached_reqs = "something else"
+        return output
+
+    core.scheduler.schedule = other
+    add(core, "a-1")
+    turn(core)
+    print(core.scheduler.has_requests())
+
+
+def test_facts_that_are_not_there_cost_no_step(record):
+    trace = record(strange)
+    assert trace.stdout == "False\n" and "its events are missing" in trace.stderr
+    assert len(trace.stderr.splitlines()) <= 3, trace.stderr
+    assert len(trace.named("EngineCore.step")) == 3
+
+
+def test_results_are_what_they_were(record):
+    assert record(results).stdout == "True True\n"
+
+
+def results():
+    core = engine()
+    add(core, "a-1", tokens=1)
+    outputs, ran = core.step_fn()
+    same = core.scheduler.schedule.__wrapped__.__func__ is type(core.scheduler).schedule
+    print(outputs[0].outputs[0].new_token_ids == [5] and ran, same)
+
+
+def test_paused_records_nothing_and_starts_no_fragment(record):
+    trace = record(two_requests, SA_PROFILE_START="paused")
+    assert not [one for one in trace.events if one["ph"] != "M"]
+
+
+def unconfigured():
+    core = engine()
+    print(hasattr(core.scheduler.schedule, "__wrapped__"), hasattr(type(core).step, "__wrapped__"))
+    two_requests()
+
+
+def test_without_a_variable_nothing_is_wrapped(record):
+    trace = record(unconfigured, SA_PROFILE_DIR=None)
+    assert trace.stdout == "False False\n" and not trace.folder.exists()
+
+
+def only_registered():
+    engine()
+
+
+def test_no_file_before_the_first_event(record):
+    assert not record(only_registered).folder.exists()

@@ -1,0 +1,278 @@
+"""The API server's side of the plugin: HTTP, requests and their ids, outputs, clients that go away."""
+
+import asyncio
+
+import pytest
+
+from sa_profile.vllm import register
+
+try:
+    import uvicorn
+except ImportError:
+    uvicorn = None
+needs_uvicorn = pytest.mark.skipif(uvicorn is None, reason="needs uvicorn")
+
+
+class Server:
+    """An AsyncLLM and an engine core in one process, stepped by a task."""
+
+    def __init__(self):
+        register()
+        from vllm.v1.core.sched.scheduler import Request, Scheduler
+        from vllm.v1.engine.async_llm import AsyncLLM
+        from vllm.v1.engine.core import EngineCore
+        from vllm.v1.executor.executor import Executor
+
+        self.core = EngineCore(Scheduler(), Executor())
+        self.client = AsyncLLM(lambda request: self.core.add_request(Request(request)))
+        self.running = True
+
+    async def run(self):
+        while self.running:
+            outputs, _ = self.core.step_fn()
+            for group in outputs.values():
+                self.client.output_processor.process_outputs(group.outputs)
+            await asyncio.sleep(0.001)
+
+    async def complete(self, request_id, tokens=3):
+        return [one async for one in self.client.generate([1, 2, 3, 4], tokens, request_id)]
+
+
+def serve(scenario):
+    """Runs scenario(server) beside the engine's task."""
+
+    async def main():
+        server = Server()
+        task = asyncio.create_task(server.run(), name="engine loop")
+        try:
+            await asyncio.wait_for(scenario(server), 20)
+        finally:
+            server.running = False
+            await task
+
+    asyncio.run(main())
+
+
+def three_requests():
+    async def scenario(server):
+        outputs = await asyncio.gather(*(server.complete(f"cmpl-{n}-0") for n in range(3)))
+        print([len(one) for one in outputs])
+
+    serve(scenario)
+
+
+def test_both_ids_and_the_counts_are_recorded(record):
+    trace = record(three_requests)
+    assert trace.stdout == "[3, 3, 3]\n" and trace.stderr == ""
+    ids = {f"cmpl-{n}-0-1a2b3c4d": f"cmpl-{n}-0" for n in range(3)}
+    for name in ("request.arrived", "OutputProcessor.add_request"):
+        assert {one["request_id"]: one["external_id"] for one in trace.args(name)} == ids
+    spans = [one["args"] for one in trace.named("request", "X") if "external_id" in one["args"]]
+    assert {one["request_id"]: one["external_id"] for one in spans} == ids
+    for one in spans:
+        assert (one["prompt_tokens"], one["output_tokens"], one["reason"], one["cached_tokens"]) == (4, 3, "length", 0)
+    assert sorted(one["external_id"] for one in trace.args("AsyncLLM.generate")) == sorted(ids.values())
+    assert len(trace.named("AsyncLLM.add_request")) == 3
+
+
+def test_each_request_is_one_flow_from_arrival_to_end(record):
+    flows = record(three_requests).flows("request")
+    for request in {flow for _, flow in flows}:
+        phases = [phase for phase, flow in flows if flow == request]
+        assert phases == ["s", "t", "t", "f"], phases
+
+
+def first_output_only():
+    async def scenario(server):
+        generator = server.client.generate([1], 1000, "cmpl-1-0")
+        async for _ in generator:
+            break
+        await generator.aclose()
+        print(server.client.aborted)
+
+    serve(scenario)
+
+
+def test_a_stream_closed_early_aborts_as_before(record):
+    trace = record(first_output_only)
+    assert trace.stdout == "['cmpl-1-0-1a2b3c4d']\n"
+    front, = [one["args"] for one in trace.named("request", "X") if "external_id" in one["args"]]
+    assert front["reason"] == "abort"
+    assert trace.one("AsyncLLM.generate")["error"] == "GeneratorExit"
+    assert [phase for phase, _ in trace.flows()][-1] == "f"
+
+
+def cancelled():
+    async def scenario(server):
+        task = asyncio.create_task(server.complete("cmpl-1-0", 1000))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            print("cancelled", server.client.aborted)
+
+    serve(scenario)
+
+
+def test_cancellation_passes_through(record):
+    trace = record(cancelled)
+    assert trace.stdout == "cancelled ['cmpl-1-0-1a2b3c4d']\n"
+    assert trace.one("AsyncLLM.generate")["error"] == "CancelledError"
+
+
+def engine_dies():
+    async def scenario(server):
+        def dead(_request):
+            raise ConnectionError("the engine is dead")
+
+        server.client.send = dead
+        try:
+            await server.complete("cmpl-1-0")
+        except ConnectionError as error:
+            print(error)
+
+    serve(scenario)
+
+
+def test_a_request_that_no_engine_takes_ends(record):
+    trace = record(engine_dies)
+    assert trace.stdout == "the engine is dead\n"
+    assert trace.one("AsyncLLM.add_request")["error"] == "ConnectionError"
+    assert [phase for phase, _ in trace.flows()] == ["s", "f"]
+    assert [one["args"]["reason"] for one in trace.named("request", "X")] == ["ConnectionError"]
+
+
+def stop_string():
+    async def scenario(server):
+        server.client.output_processor.stop.add("cmpl-1-0-1a2b3c4d")
+        print(len(await server.complete("cmpl-1-0", 1000)))
+        server.core.abort_requests(["cmpl-1-0-1a2b3c4d"])
+
+    serve(scenario)
+
+
+def test_a_stop_string_ends_it_in_the_front_end(record):
+    trace = record(stop_string)
+    reasons = {("external_id" in one["args"]): one["args"]["reason"] for one in trace.named("request", "X")}
+    assert reasons == {True: "stop", False: "abort"}
+
+
+def pooling():
+    async def scenario(server):
+        async for _ in server.client.encode([1], 1, "pool-1"):
+            pass
+
+    serve(scenario)
+
+
+def test_pooling_requests_are_seen_too(record):
+    assert record(pooling).flows()[0][0] == "s"
+
+
+def bare():
+    async def scenario(server):
+        print(len(await server.complete("cmpl-1-0")))
+
+    serve(scenario)
+
+
+def test_missing_hooks_cost_their_events_only(record):
+    lacking = "AsyncLLM.encode,AsyncLLM.start_profile,AsyncLLM.stop_profile"
+    trace = record(bare, FAKE_VLLM_WITHOUT=lacking)
+    assert trace.stdout == "3\n" and len(trace.named("AsyncLLM.generate")) == 1
+    assert sorted(line.split()[7] for line in trace.stderr.splitlines()) == [f"{name}:" for name in lacking.split(",")]
+
+
+def while_off():
+    async def scenario(server):
+        await server.complete("cmpl-1-0")
+        from sa_profile.vllm import frontend
+
+        print(type(server.client.generate([1], 1, "x")).__qualname__, len(frontend._open))
+
+    serve(scenario)
+
+
+def test_while_off_items_pass_through_nothing(record):
+    trace = record(while_off, SA_PROFILE_START="paused")
+    assert trace.stdout == "async_generator 0\n"
+
+
+# HTTP
+
+
+async def get(app, path="/v1/completions"):
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    await app({"type": "http", "method": "POST", "path": path}, None, send)
+    return sent
+
+
+def application(server):
+    """An ASGI application that streams a completion."""
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200})
+        async for _ in server.client.generate([1, 2], 3, "cmpl-1-0"):
+            await send({"type": "http.response.body", "body": b"token", "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    return app
+
+
+def served():
+    async def scenario(server):
+        config = uvicorn.Config(application(server), lifespan="off", log_config=None)
+        config.load()
+        print(len(await get(config.loaded_app)))
+
+    serve(scenario)
+
+
+@needs_uvicorn
+def test_http_is_linked_to_the_request(record):
+    trace = record(served)
+    assert trace.stdout == "5\n"
+    http, = trace.named("http.request")
+    assert http["args"] == dict(
+        method="POST", path="/v1/completions", status=200, request_ids=["cmpl-1-0-1a2b3c4d"], external_ids=["cmpl-1-0"],
+    )
+    chunk, = trace.named("http.first_chunk")
+    assert http["ts"] < chunk["ts"] < http["ts"] + http["dur"]
+    assert chunk["args"]["request_ids"] == ["cmpl-1-0-1a2b3c4d"]
+    assert "APIServer" in trace.process_names()
+
+
+@needs_uvicorn
+def test_the_flow_starts_in_the_http_request(record):
+    trace = record(served)
+    http, = trace.named("http.request")
+    start, = [one for one in trace.named("request") if one["ph"] == "s"]
+    assert start["tid"] == http["tid"], "on the row of the span that it starts in"
+    assert http["ts"] <= start["ts"] < trace.named("AsyncLLM.add_request")[0]["ts"]
+
+
+def failing_app():
+    async def scenario(_server):
+        async def app(scope, receive, send):
+            raise LookupError("no such route")
+
+        config = uvicorn.Config(app, lifespan="off", log_config=None)
+        config.load()
+        try:
+            await get(config.loaded_app)
+        except LookupError as error:
+            print(error)
+
+    serve(scenario)
+
+
+@needs_uvicorn
+def test_an_application_that_fails_fails_as_before(record):
+    trace = record(failing_app)
+    assert "no such route\n" in trace.stdout
+    assert trace.one("http.request") == dict(method="POST", path="/v1/completions", status=None, error="LookupError")

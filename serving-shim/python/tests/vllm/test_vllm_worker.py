@@ -1,0 +1,181 @@
+"""The workers' side of the plugin."""
+
+from sa_profile.vllm import register
+
+
+def scheduled(*ids, computed=0):
+    from vllm.v1.core.sched.output import CachedRequestData, NewRequestData, SchedulerOutput
+
+    new = [NewRequestData(one, computed) for one in ids]
+    return SchedulerOutput(new, CachedRequestData(), {one: 4 for one in ids}, 4 * len(ids))
+
+
+def wrapper():
+    register()
+    from vllm.v1.worker.worker_base import WorkerWrapperBase
+
+    made = WorkerWrapperBase()
+    made.init_worker([{}])
+    return made
+
+
+def two_steps():
+    made = wrapper()
+    made.worker.load()
+    made.initialize_from_config([])
+    print(made.execute_model(scheduled("a-1", "b-2")), made.sample_tokens(None))
+    made.execute_model(scheduled())
+
+
+def test_steps_carry_their_facts_once(record):
+    trace = record(two_steps)
+    assert trace.stdout == "model output tokens\n" and trace.stderr == ""
+    step, empty = trace.args("WorkerWrapperBase.execute_model")
+    assert step == dict(
+        tokens=8, prefill_requests=2, prefill_tokens=8, decode_requests=0, decode_tokens=0, request_ids=["a-1", "b-2"],
+    )
+    assert empty["tokens"] == 0
+    assert trace.args("model_runner.execute_model") == [{}, {}]
+    assert len(trace.named("model_runner.sample_tokens")) == 1
+    assert len(trace.named("WorkerWrapperBase.init_worker")) == 1
+
+
+def test_requests_and_the_batch_reach_the_worker(record):
+    trace = record(two_steps)
+    assert [phase for phase, _ in trace.flows("request")] == ["t", "t"]
+    assert [phase for phase, _ in trace.flows("batch")] == ["t"]
+
+
+def ray():
+    """Ray's compiled graph calls the runner past the wrapper."""
+    made = wrapper()
+    made.worker.load()
+    made.initialize_from_config([])
+    made.worker.model_runner.execute_model(scheduled("a-1"), None)
+
+
+def test_a_runner_called_directly_carries_the_facts(record):
+    trace = record(ray)
+    assert trace.one("model_runner.execute_model")["request_ids"] == ["a-1"]
+    assert [phase for phase, _ in trace.flows("batch")] == ["t"]
+
+
+def failing():
+    made = wrapper()
+    made.worker.load()
+    made.execute_model(scheduled("a-1"))
+    made.worker.model_runner.error = MemoryError("out of device memory")
+    try:
+        made.execute_model(scheduled("b-2"))
+    except MemoryError as error:
+        print(error)
+    made.worker.model_runner.error = None
+    made.execute_model(scheduled("c-3"))
+
+
+def test_a_step_that_fails_fails_as_before(record):
+    trace = record(failing)
+    assert trace.stdout == "out of device memory\n"
+    assert [one.get("error") for one in trace.args("WorkerWrapperBase.execute_model")] == [None, "MemoryError", None]
+    assert [one.get("error") for one in trace.args("model_runner.execute_model")] == [None, "MemoryError", None]
+
+
+def killed():
+    import os
+    import signal
+
+    made = wrapper()
+    made.worker.load()
+    made.execute_model(scheduled("a-1"))
+
+    class Deadly:
+        def execute_model(self, _output):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    made.worker.model_runner = Deadly()
+    made.execute_model(scheduled("b-2"))
+
+
+def test_the_step_a_worker_dies_in_is_in_the_ring(record):
+    trace = record(killed, code=-9)
+    ring, = trace.folder.glob("fragments/*.ring")
+    assert ring.read_bytes().count(b"WorkerWrapperBase.execute_model") >= 2, "the step before, and the open one"
+
+
+def with_queue():
+    register()
+    from vllm.v1.executor.multiproc_executor import WorkerProc
+
+    process = WorkerProc()
+    process.enqueue_output("tokens")
+    print(process.sent)
+
+
+def test_answers_on_their_way_back(record):
+    trace = record(with_queue)
+    assert trace.stdout == "['tokens']\n" and len(trace.named("WorkerProc.enqueue_output")) == 1
+
+
+# vLLM's own scopes
+
+
+def scoped():
+    register()
+    from vllm.v1 import utils
+
+    with utils.record_function_or_nullcontext("gpu_model_runner: forward"):
+        with utils.record_function_or_nullcontext("schedule: allocate_slots"):
+            pass
+    print(utils.scopes)
+
+
+def test_vllm_scopes_are_spans(record):
+    trace = record(scoped)
+    assert len(trace.named("gpu_model_runner: forward")) == 1
+    assert not trace.named("schedule: allocate_slots"), "one for each request: verbose"
+    assert record(scoped, SA_PROFILE_LEVEL="verbose").named("schedule: allocate_slots")
+
+
+def scoped_with_theirs():
+    register()
+    from vllm.v1 import utils
+    from sa_profile.vllm import scopes
+
+    utils._PROFILER_FUNC = utils.Theirs
+    scopes.hook(utils)
+    scopes.hook(utils)
+    try:
+        with utils.record_function_or_nullcontext("forward") as theirs:
+            raise KeyError("inside")
+    except KeyError:
+        print(theirs.name, utils.scopes)
+
+
+def test_the_users_own_profiler_still_gets_them(record):
+    trace = record(scoped_with_theirs)
+    assert trace.stdout == "forward ['+forward', '-forward']\n" and len(trace.named("forward")) == 1
+
+
+# Names
+
+
+def titled():
+    from types import SimpleNamespace
+    from unittest import mock
+
+    from sa_profile.vllm import names
+
+    parallel = SimpleNamespace(tensor_parallel_size=4, pipeline_parallel_size=2, data_parallel_size=1, data_parallel_rank=0)
+    worker = SimpleNamespace(rank=7, parallel_config=parallel)
+    with mock.patch.object(names, "title", lambda: "Worker_TP3"):
+        print(names.worker_name(worker), names.api_server_name())
+    with mock.patch.object(names, "title", lambda: "EngineCore_DP0"):
+        print(names.engine_name())
+    with mock.patch.object(names, "title", lambda: None):
+        print(names.worker_name(worker), names.engine_name(), names.api_server_name())
+        with mock.patch.dict("os.environ", RAY_JOB_ID="1"):
+            print(names.worker_name(worker))
+
+
+def test_names_are_vllms_titles(record):
+    assert record(titled).stdout == "Worker_TP3 Worker_TP3\nEngineCore_DP0\nNone None APIServer\nWorker_PP1_TP3\n"
