@@ -1,0 +1,183 @@
+"""Builds the wheel: what it holds besides Python is made by one ``cargo build``, so that its parts share their dependencies.
+
+In the environment, for builds for another machine: ``CARGO_BUILD_TARGET``; ``SA_CARGO_BUILD``, a cargo command in place of ``build`` (``zigbuild``);
+``STRIP``, the program that removes debug information, empty for none. Cargo's own variables count too.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build import build
+from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
+
+from distutils.command.build_scripts import build_scripts  # isort: skip (setuptools brings it)
+
+HERE = Path(__file__).resolve().parent
+EXTENSION = "sa_profile._sa_profile"
+COMMANDS = ["sa-profile", "trace-merge"]
+PACKAGES = ["sa-profile-python", "sa-profile-preload", "sa-profile-capi", "sa-profile", "trace-merge"]
+# Cargo's name of a library, and where it lies in the package.
+LIBRARIES = {
+    "sa_profile_preload": "lib/libsa_profile_preload.so",
+    "sa_profile": "lib/libsa_profile.so",
+}
+HEADER = "include/sa_profile.h"
+# What a source distribution leaves out of the workspace: what builds and tests made.
+MADE = shutil.ignore_patterns("target", "node_modules", "__pycache__", "*.so", "*.pyc", "profile_out", ".pytest_cache", ".venv")
+
+
+def workspace():
+    """The Rust workspace: around this folder in a checkout, inside it in a source distribution."""
+    for folder in (HERE / "workspace", HERE.parent.parent):
+        if (folder / "Cargo.lock").is_file() and (folder / "serving-shim" / "capi").is_dir():
+            return folder
+    raise SystemExit(f"{HERE}: expected the Rust workspace around this folder or in its folder workspace")
+
+
+def version():
+    """The version of the Rust packages."""
+    manifest = (workspace() / "Cargo.toml").read_text(encoding="utf-8")
+    return re.search(r'^\[workspace\.package\]\nversion = "([^"]+)"', manifest, re.MULTILINE)[1]
+
+
+def cargo_build():
+    """Builds everything; returns the files by (kind of target, its name)."""
+    words = [os.environ.get("CARGO", "cargo"), os.environ.get("SA_CARGO_BUILD", "build"), "--release", "--locked"]
+    words += ["--message-format=json-render-diagnostics"]
+    environment = dict(os.environ)
+    if target := environment.pop("CARGO_BUILD_TARGET", None):
+        words += ["--target", target]
+    for package in PACKAGES:
+        words += ["--package", package]
+    try:
+        # In the workspace, where cargo finds its own settings.
+        done = subprocess.run(words, cwd=workspace(), env=environment, stdout=subprocess.PIPE, check=False)
+    except FileNotFoundError:
+        raise SystemExit(f"{words[0]}: not found: Rust 1.95 or later is needed to build sa-profile") from None
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(words)}: exit status {done.returncode}")
+    return artefacts(done.stdout.decode("utf-8").splitlines())
+
+
+def artefacts(messages):
+    """The libraries and programs that cargo's messages name."""
+    found = {}
+    for message in map(json.loads, filter(lambda line: line.startswith("{"), messages)):
+        if message["reason"] != "compiler-artifact":
+            continue
+        target = message["target"]
+        if message["executable"]:
+            found["bin", target["name"]] = message["executable"]
+        elif "cdylib" in target["kind"]:
+            found["cdylib", target["name"]] = next(name for name in message["filenames"] if name.endswith(".so"))
+    return found
+
+
+def install(source, target):
+    """Copies a file to its place and strips it there: lines of source are of no use without the source, and ten times the size."""
+    target = Path(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.with_name(target.name + ".new")
+    shutil.copy(source, new)
+    strip = os.environ.get("STRIP", "strip")
+    if strip and target.suffix != ".h":
+        try:
+            subprocess.run([strip, "--strip-debug", new], check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"{target.name} keeps its debug information: {error}", file=sys.stderr)
+    new.replace(target)  # a process may have the old one mapped
+
+
+class Build(build):
+    """Starts from nothing: files of an earlier build must not get into the wheel."""
+
+    def run(self):
+        shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
+
+
+class BuildRust(build_ext):
+    """Puts the libraries and the header into the package, and the commands where the command for scripts takes them."""
+
+    def run(self):
+        built = cargo_build()
+        for source, target in self.places(built).items():
+            install(source, target)
+        for command in COMMANDS:
+            install(built["bin", command], self.commands_folder() / command)
+
+    def places(self, built):
+        """What is built, and where it belongs."""
+        extension = Path(self.get_ext_fullpath(EXTENSION))
+        libraries = {built["cdylib", name]: extension.parent / place for name, place in LIBRARIES.items()}
+        header = workspace() / "serving-shim" / "capi" / HEADER
+        return {built["cdylib", "_sa_profile"]: extension, header: extension.parent / HEADER, **libraries}
+
+    def commands_folder(self):
+        return Path(self.build_temp) / "commands"
+
+    def get_outputs(self):
+        extension = Path(self.get_ext_fullpath(EXTENSION))
+        return [str(extension), *(str(extension.parent / place) for place in (*LIBRARIES.values(), HEADER))]
+
+
+class BuildCommands(build_scripts):
+    """Copies programs where setuptools expects scripts, which it would want to read as text."""
+
+    def run(self):
+        rust = self.get_finalized_command("build_ext")
+        for command in COMMANDS:
+            if not (source := rust.commands_folder() / command).exists():
+                self.run_command("build_ext")
+            install(source, Path(self.build_dir) / command)
+
+
+class SourceDistribution(sdist):
+    """Adds the Rust workspace, without which the rest cannot be built."""
+
+    def make_release_tree(self, base_dir, files):
+        super().make_release_tree(base_dir, files)
+        root, copy = workspace(), Path(base_dir) / "workspace"
+        manifest = (root / "Cargo.toml").read_text(encoding="utf-8")
+        members = json.loads(re.search(r"^members = (\[.*\])$", manifest, re.MULTILINE)[1])
+        copy.mkdir()
+        for name in ("Cargo.toml", "Cargo.lock", "LICENSE", ".cargo/config.toml"):
+            (copy / name).parent.mkdir(exist_ok=True)
+            shutil.copy(root / name, copy / name)
+        for member in members:
+            if (root / member).resolve() == HERE or member == "serving-shim/python":
+                for name in ("Cargo.toml", "src"):
+                    self.copy_into(root / member / name, copy / member / name)
+            elif not (copy / member).exists():  # it may lie in another member
+                self.copy_into(root / member, copy / member)
+        self.follow_links(Path(base_dir))
+
+    def copy_into(self, source, target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=MADE)
+        else:
+            shutil.copy(source, target)
+
+    def follow_links(self, folder):
+        """The licence is a link to that of the workspace."""
+        for link in (path for path in folder.iterdir() if path.is_symlink()):
+            content = (HERE / link.name).read_bytes()
+            link.unlink()
+            link.write_bytes(content)
+
+
+setup(
+    version=version(),
+    ext_modules=[Extension(EXTENSION, sources=[], py_limited_api=True)],
+    scripts=COMMANDS,
+    cmdclass={"build": Build, "build_ext": BuildRust, "build_scripts": BuildCommands, "sdist": SourceDistribution},
+    options={"bdist_wheel": {"py_limited_api": "cp310"}},
+)
