@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// Merge only the last part of the run: 30s, 5m
     #[arg(long, value_name = "TIME", conflicts_with = "no_merge", value_parser = amount::duration)]
     last: Option<Duration>,
-    /// Load this library into every process, before those in LD_PRELOAD; without PATH the one beside this program
+    /// Load this library into every process, before those in LD_PRELOAD; without PATH the one installed with this program
     #[arg(long, value_name = "PATH", num_args = 0..=1)]
     preload: Option<Option<PathBuf>>,
     /// Leave the fragments as they are

@@ -23,10 +23,11 @@ HERE = Path(__file__).resolve().parent
 EXTENSION = "sa_profile._sa_profile"
 COMMANDS = ["sa-profile", "trace-merge"]
 PACKAGES = ["sa-profile-python", "sa-profile-preload", "sa-profile-capi", "sa-profile", "trace-merge"]
-# Cargo's name of a library, and where it lies in the package.
+# Where a library lies in the package, and cargo's name of it. Programs are linked with libsa_profile.so and load libsa_profile.so.0; a wheel has no links.
 LIBRARIES = {
-    "sa_profile_preload": "lib/libsa_profile_preload.so",
-    "sa_profile": "lib/libsa_profile.so",
+    "lib/libsa_profile_preload.so": "sa_profile_preload",
+    "lib/libsa_profile.so": "sa_profile",
+    "lib/libsa_profile.so.0": "sa_profile",
 }
 HEADER = "include/sa_profile.h"
 # What a source distribution leaves out of the workspace: what builds and tests made.
@@ -108,17 +109,17 @@ class BuildRust(build_ext):
 
     def run(self):
         built = cargo_build()
-        for source, target in self.places(built).items():
+        for target, source in self.places(built).items():
             install(source, target)
         for command in COMMANDS:
             install(built["bin", command], self.commands_folder() / command)
 
     def places(self, built):
-        """What is built, and where it belongs."""
+        """Where each file belongs, and which it is."""
         extension = Path(self.get_ext_fullpath(EXTENSION))
-        libraries = {built["cdylib", name]: extension.parent / place for name, place in LIBRARIES.items()}
+        libraries = {extension.parent / place: built["cdylib", name] for place, name in LIBRARIES.items()}
         header = workspace() / "serving-shim" / "capi" / HEADER
-        return {built["cdylib", "_sa_profile"]: extension, header: extension.parent / HEADER, **libraries}
+        return {extension: built["cdylib", "_sa_profile"], extension.parent / HEADER: header, **libraries}
 
     def commands_folder(self):
         return Path(self.build_temp) / "commands"

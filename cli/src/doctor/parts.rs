@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const PRELOAD: &str = "libsa_profile_preload.so";
 const RUNTIME: &str = "libascendcl.so";
 /// Variables that name the toolkit's folder.
 const TOOLKIT_VARIABLES: [&str; 3] = ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME", "ASCEND_HOME"];
@@ -35,7 +34,7 @@ pub(crate) fn examine() -> Vec<Finding> {
     let python = ask_python();
     let library = std::env::current_exe()
         .ok()
-        .map(|program| program.with_file_name(PRELOAD));
+        .and_then(|program| preload::installed_with(&program));
     vec![
         Finding::ok(
             "recorder",
@@ -44,7 +43,7 @@ pub(crate) fn examine() -> Vec<Finding> {
                 env!("CARGO_PKG_VERSION")
             ),
         ),
-        preload_library(library.filter(|library| library.exists())),
+        preload_library(library),
         found_or_not("NPU runtime", runtime(|name| std::env::var_os(name))),
         python_part(
             "Python package",

@@ -2,13 +2,16 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// The project's own library, which lies beside this program where it is installed.
+/// The project's own library.
 const LIBRARY: &str = "libsa_profile_preload.so";
+/// Where the Python package keeps its libraries.
+const PACKAGE: &str = "sa_profile/lib";
 
-/// The library at `path`, absolute; without a path, the one beside this program.
+/// The library at `path`, absolute; without a path, the one installed with this program.
 ///
 /// # Errors
 /// What is wrong with it, in words: the dynamic linker would say so once in every process, and go on without it.
@@ -17,9 +20,45 @@ pub(crate) fn find(path: Option<&Path>) -> Result<PathBuf, String> {
         Some(path) => checked(path),
         None => {
             let program = std::env::current_exe().map_err(|error| format!("--preload: {error}"))?;
-            beside(&program)
+            let library = installed_with(&program).ok_or_else(|| {
+                format!(
+                    "--preload: there is no {}, nor one in a Python package beside it: name the library, or leave --preload out and record with the API",
+                    program.with_file_name(LIBRARY).display()
+                )
+            })?;
+            checked(&library)
         }
     }
+}
+
+/// The library that was installed with a program: beside it, or in the Python package that brought both, `lib/python3…/site-packages/sa_profile` beside the program's folder.
+pub(crate) fn installed_with(program: &Path) -> Option<PathBuf> {
+    let beside = program.with_file_name(LIBRARY);
+    if beside.exists() {
+        return Some(beside);
+    }
+    let prefix = program.parent()?.parent()?;
+    let mut packages = vec![prefix.to_owned()]; // as `pip install --target` lays it out
+    for library in ["lib", "lib64"] {
+        packages.extend(package_folders(&prefix.join(library)));
+    }
+    let mut libraries = packages
+        .into_iter()
+        .map(|folder| folder.join(PACKAGE).join(LIBRARY));
+    libraries.find(|library| library.exists())
+}
+
+/// Where the Pythons of a prefix keep their packages, sorted by name.
+fn package_folders(library: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(library).into_iter().flatten().flatten();
+    let pythons = entries.filter(|entry| entry.file_name().as_bytes().starts_with(b"python3"));
+    let mut pythons: Vec<PathBuf> = pythons.map(|entry| entry.path()).collect();
+    pythons.sort();
+    let packages = |python: PathBuf| {
+        // Debian names the folder of its own Python differently.
+        ["site-packages", "dist-packages"].map(|name| python.join(name))
+    };
+    pythons.into_iter().flat_map(packages).collect()
 }
 
 /// Starts a program that does nothing under the library: one that the linker cannot load, for want of a library or of a version of glibc, ends every dynamic program of the tree before
@@ -62,17 +101,6 @@ fn start_under(library: &Path) -> Option<Output> {
             .stdout(Stdio::null());
         program.output().ok()
     })
-}
-
-fn beside(program: &Path) -> Result<PathBuf, String> {
-    let library = program.with_file_name(LIBRARY);
-    if !library.exists() {
-        return Err(format!(
-            "--preload: there is no {}: name the library, or leave --preload out and record with the API",
-            library.display()
-        ));
-    }
-    checked(&library)
 }
 
 fn checked(path: &Path) -> Result<PathBuf, String> {
@@ -148,13 +176,24 @@ mod tests {
             let refused = find(Some(path)).unwrap_err();
             assert!(refused.contains(problem), "{refused}");
         }
-        let installed = root.path().join("sa-profile");
-        assert!(beside(&installed).unwrap_err().contains(LIBRARY));
-        let library = root.path().join(LIBRARY);
-        fs::copy(&program, &library).unwrap();
-        assert_eq!(
-            beside(&installed).unwrap(),
-            fs::canonicalize(library).unwrap()
-        );
+    }
+
+    #[test]
+    fn the_library_that_was_installed_with_the_program_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let program = root.path().join("bin/sa-profile");
+        assert_eq!(installed_with(&program), None);
+        // Each place comes before those above it.
+        for folder in [
+            "lib/python3.12/site-packages/sa_profile/lib",
+            "lib/python3.11/dist-packages/sa_profile/lib",
+            "sa_profile/lib",
+            "bin",
+        ] {
+            let folder = root.path().join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join(LIBRARY), "").unwrap();
+            assert_eq!(installed_with(&program), Some(folder.join(LIBRARY)));
+        }
     }
 }

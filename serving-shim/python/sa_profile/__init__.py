@@ -41,6 +41,7 @@ from ._sa_profile import (
     span,
     trace,
 )
+from .installed import include_path, library_path, preload_path
 from .track import track
 
 from . import forks as _forks

@@ -12,6 +12,7 @@
 mod args;
 mod async_span;
 mod call;
+mod configuration;
 mod event;
 mod lane;
 mod launch;
@@ -33,5 +34,6 @@ fn _sa_profile(module: &Bound<'_, PyModule>) -> PyResult<()> {
     point::add(module)?;
     async_span::add(module)?;
     launch::add(module)?;
-    process::add(module)
+    process::add(module)?;
+    configuration::add(module)
 }

@@ -1,0 +1,42 @@
+//! What the environment asks for, as the recorder understands it; without starting the recorder, which would make files.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use sa_recorder::{Config, Keep, Level};
+
+use crate::names;
+
+/// The configuration that a process started with these variables has, or None where nothing asks for recording.
+#[pyfunction]
+fn configuration(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
+    let Some(config) = Config::from_lookup(|name| std::env::var_os(name)) else {
+        return Ok(None);
+    };
+    let found = PyDict::new(py);
+    found.set_item("directory", config.paths.directory)?;
+    found.set_item("fragments", config.paths.fragments)?;
+    found.set_item("trace", config.paths.trace)?;
+    let all = [Level::E2e, Level::Kernel, Level::Verbose].into_iter();
+    let on = all.filter(|level| config.levels.0 & level.bit() != 0);
+    let on: Vec<&str> = on.map(names::level_name).collect();
+    found.set_item("levels", PyTuple::new(py, on)?)?;
+    found.set_item("paused", config.paused)?;
+    found.set_item("run", config.run)?;
+    found.set_item("main_pid", config.main_pid)?;
+    found.set_item("old_runs", config.old_runs)?;
+    found.set_item("max_bytes", config.max_bytes)?;
+    let keep = match config.keep {
+        Keep::Last => "last",
+        Keep::First => "first",
+    };
+    found.set_item("keep", keep)?;
+    found.set_item("mode", config.mode)?;
+    found.set_item("cpu", config.cpu)?;
+    found.set_item("warnings", PyTuple::new(py, config.warnings)?)?;
+    Ok(Some(found))
+}
+
+/// Adds what this file offers to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(configuration, module)?)
+}

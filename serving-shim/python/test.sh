@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# test.sh: builds the wheel, installs it into a virtual environment of its own, and tests what is installed.
+set -euo pipefail
+
+usage() {
+  cat << 'TEXT'
+usage: test.sh [PYTEST-ARGUMENT...]
+
+Builds the wheel from this checkout, installs it in target/python/venv, compares the stubs with it (stubtest), and runs the tests against it.
+Needs Rust, Python 3.10 or later with venv, and once a network, for pip.
+
+  PYTHON    in the environment: the interpreter, by default python3
+  WHEEL     in the environment: a wheel to test instead of one built here
+
+Exit 0: passed. 3: an environment cannot be set up here (not where CI is set: there that is a failure). Else: failed.
+TEXT
+}
+
+case "${1:-}" in
+  -h | --help)
+    usage
+    exit 0
+    ;;
+esac
+
+for name in ${!SA_PROFILE_@}; do unset "$name"; done
+unset LD_PRELOAD PYTHONPATH
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/python
+venv=$work/venv
+
+unavailable() {
+  echo "python tests: unavailable: $*" >&2
+  [ -z "${CI:-}" ] || exit 1
+  exit 3
+}
+
+setup() {
+  mkdir -p "$work"
+  "${PYTHON:-python3}" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || unavailable 'Python 3.10 or later is needed'
+  "${PYTHON:-python3}" -m venv --clear "$venv" > "$work/setup.log" 2>&1 || unavailable "no virtual environment: $(tail -n 1 "$work/setup.log")"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements-test.txt" > "$work/setup.log" 2>&1 ||
+    unavailable "pip: $(tail -n 1 "$work/setup.log")"
+}
+
+# With the setuptools of the environment: pip's own, isolated way fetches it each time.
+build() {
+  rm -rf "$work/wheel"
+  "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$work/wheel" "$here"
+  WHEEL=$(ls "$work"/wheel/sa_profile-*.whl)
+}
+
+# A test of the sources beside it would say nothing of the wheel.
+is_installed() {
+  (cd / && "$venv/bin/python" -c 'import sa_profile; print(sa_profile.__file__)') | grep -qF "$venv/"
+}
+
+setup
+[ -n "${WHEEL:-}" ] || build
+"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "$WHEEL"
+is_installed || { echo 'test.sh: the package that Python finds is not the installed one' >&2; exit 1; }
+echo "-- $WHEEL in $("$venv/bin/python" --version)"
+cd "$here"
+(cd "$work" && "$venv/bin/python" -m mypy.stubtest sa_profile --mypy-config-file "$here/pyproject.toml" --allowlist "$here/tests/stubtest-allow.txt")
+"$venv/bin/pytest" "$@"

@@ -1,0 +1,61 @@
+"""The commands that the wheel brings, and the preload library beside ``LD_PRELOAD``."""
+
+import json
+import os
+import sys
+
+import sa_profile
+
+PROGRAM = """
+import sa_profile
+with sa_profile.span("step", tokens=8):
+    pass
+with open("/proc/self/maps") as maps:
+    for line in maps:
+        if "libsa_profile" in line and " r-xp " in line:
+            print(line.split()[-1])
+"""
+
+
+def events(path):
+    return json.loads(path.read_text())["traceEvents"]
+
+
+def spans(path):
+    return [event for event in events(path) if event["ph"] == "X"]
+
+
+def test_a_command_is_recorded_and_merged(process, tmp_path):
+    stdout, _ = process.run("sa-profile", "run", "--dir", "out", "--", sys.executable, "-c", PROGRAM)
+    assert stdout == ""
+    (span,) = spans(tmp_path / "out" / "trace.json")
+    assert (span["name"], span["args"]) == ("step", {"tokens": 8})
+
+
+def test_run_finds_the_preload_library_of_the_package(process, tmp_path):
+    stdout, _ = process.run("sa-profile", "run", "--dir", "out", "--preload", "--", sys.executable, "-c", PROGRAM)
+    assert stdout.splitlines() == [str(sa_profile.preload_path())]
+    assert [span["name"] for span in spans(tmp_path / "out" / "trace.json")] == ["step"]
+
+
+def test_doctor_finds_the_parts_of_the_package(process):
+    stdout, _ = process.run("sa-profile", "doctor")
+    for part in (str(sa_profile.preload_path()), "sa_profile, in the python3 of PATH"):
+        assert part in stdout
+
+
+def test_the_preload_library_beside_another_one(process, tmp_path):
+    """Two more recorders in the process: the trace shows one process, and each event once."""
+    libraries = f"{sa_profile.preload_path()}:{sa_profile.library_path()}"
+    stdout = process.python("-c", PROGRAM, LD_PRELOAD=libraries, SA_PROFILE_DIR="out")
+    assert sorted(stdout.splitlines()) == sorted(libraries.split(":"))
+    process.run("trace-merge", "-q", "out")
+    (span,) = spans(tmp_path / "out" / "trace.json")
+    processes = {event["pid"] for event in events(tmp_path / "out" / "trace.json")}
+    assert processes == {span["pid"]}
+
+
+def test_a_preloaded_process_that_records_nothing_leaves_nothing(process, tmp_path):
+    stdout = process.python("-c", "import sa_profile", LD_PRELOAD=str(sa_profile.preload_path()), SA_PROFILE_DIR="out")
+    assert stdout == ""
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,128 @@
+"""``python -m sa_profile`` says what a process started in its place would do, and leaves no trace of itself."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import sa_profile
+
+RECORDS = "import sa_profile, sys\nwith sa_profile.span('x'): print(sa_profile.run(), flush=True); sys.stdin.read()"
+
+
+@pytest.fixture
+def rows(process, tmp_path):
+    """Runs it; returns what it said by name, and checks that no file was made."""
+
+    def run(module="sa_profile", **variables):
+        before = sorted(tmp_path.rglob("*"))
+        stdout = process.python("-B", "-m", module, **variables)
+        assert sorted(tmp_path.rglob("*")) == before
+        return {line[:22].strip(): line[22:].strip() for line in stdout.splitlines() if line.startswith("  ")}
+
+    return run
+
+
+@pytest.fixture
+def live_run(process, tmp_path):
+    """A main process that records; gives its run and pid."""
+    environment = process.environment({"SA_PROFILE_DIR": "out"})
+    words = [sys.executable, "-c", RECORDS]
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as main:
+        yield main.stdout.readline().strip(), main.pid
+        main.stdin.close()
+        assert main.wait(60) == 0
+
+
+def test_nothing_is_set(rows):
+    found = rows()
+    assert found["recording"] == "off: none of SA_PROFILE_DIR, SA_PROFILE_OUTPUT, SA_PROFILE_LEVEL is set"
+    assert "directory" not in found
+    assert "no SA_PROFILE_ variable" in found["(none)"]
+
+
+def test_it_says_what_the_variables_mean(rows, tmp_path):
+    found = rows(SA_PROFILE_DIR="out", SA_PROFILE_LEVEL="kernel,none", SA_PROFILE_MAX_MB="64", SA_PROFILE_KEEP="first")
+    assert found["recording"] == "on"
+    assert found["directory"] == str(tmp_path / "out")
+    assert found["trace"] == str(tmp_path / "out" / "trace.json")
+    assert found["levels"] == "kernel"
+    assert found["run"] == "begins a new one, as its main process"
+    assert found["disk"].startswith("64 MiB") and found["disk"].endswith("first")
+    assert 'unknown level "none"' in found["warning"]
+    assert found["SA_PROFILE_MAX_MB"] == "'64'"
+
+
+def test_the_older_variable_names_a_trace(rows, tmp_path):
+    found = rows(SA_PROFILE_OUTPUT="all.json")
+    assert found["directory"] == str(tmp_path / "all.json.fragments")
+    assert found["trace"] == str(tmp_path / "all.json")
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        ({"SA_PROFILE_DIR": "out", "SA_PROFILE_START": "paused"}, "SA_PROFILE_START=paused"),
+        ({"SA_PROFILE_DIR": "/dev/null"}, "is no directory"),
+        ({"SA_PROFILE_DIR": "/proc/out"}, "cannot be written"),
+    ],
+)
+def test_it_says_why_nothing_would_be_recorded(rows, variables, why):
+    if variables["SA_PROFILE_DIR"] == "/proc/out" and os.access("/proc", os.W_OK):
+        pytest.skip("SKIPPED a folder that cannot be written: root may write everywhere")
+    found = rows(**variables)
+    assert found["recording"].startswith("off: ") and why in found["recording"]
+
+
+def test_it_knows_the_run_it_would_join(rows, live_run):
+    run, pid = live_run
+    found = rows(SA_PROFILE_DIR="out")
+    assert found["run"] == f"joins {run} of process {pid}, which is there"
+    assert found["recording"] == "on"
+    assert rows(SA_PROFILE_DIR="out", SA_PROFILE_RUN="job-7")["run"] == "joins job-7, which SA_PROFILE_RUN names"
+
+
+def test_it_knows_that_the_run_was_switched_off(rows, live_run, process):
+    process.run("sa-profile", "stop", "out")
+    assert rows(SA_PROFILE_DIR="out")["recording"] == "off: the run was switched off, until `sa-profile start`"
+
+
+def test_a_run_that_is_over_is_not_joined(rows, process):
+    process.run(sys.executable, "-c", "import sa_profile\nwith sa_profile.span('x'): pass", SA_PROFILE_DIR="out")
+    assert rows(SA_PROFILE_DIR="out")["run"] == "begins a new one, as its main process"
+
+
+def test_the_parts(rows, installed):
+    found = rows()
+    package = Path(sa_profile.__file__).parent
+    assert found["package"] == f"{installed.distribution.version}, {package}"
+    assert found["extension"] == f"loaded, {package / '_sa_profile.abi3.so'}"
+    assert str(sa_profile.preload_path()) in found["preload library"]
+    assert found["preload library"].startswith("not in this process")
+    assert found["vLLM plugin"].startswith("installed")
+    assert found["drop-in"].startswith("not in place")
+
+
+def test_a_preloaded_process_knows_it(rows):
+    found = rows(LD_PRELOAD=str(sa_profile.preload_path()))
+    assert found["preload library"] == f"in this process, {sa_profile.preload_path()}"
+
+
+@pytest.mark.parametrize(("choice", "runtime"), [("off", "none"), ("sim", "sim")])
+def test_the_device_runtime_that_is_chosen(rows, choice, runtime):
+    assert rows(SA_PROFILE_DEVICE=choice)["device runtime"].startswith(f"{runtime}: ")
+
+
+def test_the_device_runtime_that_is_found(rows, tmp_path):
+    library = tmp_path / "toolkit" / "lib64" / "libascendcl.so"
+    library.parent.mkdir(parents=True)
+    library.touch()
+    assert rows(ASCEND_HOME_PATH=str(tmp_path / "toolkit"))["device runtime"] == f"ascend: {library}"
+
+
+def test_the_drop_in_is_found_under_its_name(rows, tmp_path):
+    (tmp_path / "python").mkdir()
+    (tmp_path / "python" / "profile").symlink_to(Path(sa_profile.__file__).parent)
+    for module in ("sa_profile", "python.profile"):
+        assert rows(module)["drop-in"] == f"in place, {tmp_path / 'python' / 'profile'}"

@@ -1,0 +1,100 @@
+"""What the wheel holds, and that it holds nothing else."""
+
+import platform
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from .conftest import SOURCES
+
+LIBRARIES = {
+    "sa_profile/_sa_profile.abi3.so",
+    "sa_profile/lib/libsa_profile.so",
+    "sa_profile/lib/libsa_profile.so.0",
+    "sa_profile/lib/libsa_profile_preload.so",
+}
+COMMANDS = {"sa-profile", "trace-merge"}
+
+
+def of_package(installed):
+    return {name for name in installed.files if name.startswith("sa_profile/") and "__pycache__" not in name}
+
+
+def test_the_package_is_all_of_the_sources_and_what_was_built(installed):
+    sources = (SOURCES / "sa_profile").rglob("*")
+    python = {str(path.relative_to(SOURCES)) for path in sources if path.suffix in (".py", ".pyi") or path.name == "py.typed"}
+    assert "sa_profile/__init__.py" in python
+    assert of_package(installed) == python | LIBRARIES | {"sa_profile/include/sa_profile.h"}
+
+
+def test_beside_the_package_lie_its_description_and_the_commands(installed):
+    others = {name for name in installed.files if not name.startswith("sa_profile/") and ".dist-info/" not in name}
+    assert {name.rpartition("/")[2] for name in others} == COMMANDS
+    assert all("/bin/" in name for name in others)
+
+
+def test_the_simulator_is_in_no_wheel(installed):
+    assert not [name for name in installed.files if re.search(r"ascend|sim|acl", name)]
+    # What the simulator exports and nothing else does.
+    for path in installed.programs().values():
+        assert "ascend_sim_marker" not in exported(path)
+
+
+def test_every_program_is_small_and_for_this_machine(installed):
+    programs = installed.programs()
+    assert programs.keys() == {name.rpartition("/")[2] for name in LIBRARIES} | COMMANDS
+    for path in programs.values():
+        machine = {"x86_64": 62, "aarch64": 183}[platform.machine()]
+        assert int.from_bytes(path.read_bytes()[18:20], "little") == machine, path
+    # 11 MiB; with debug information 60.
+    assert sum(path.stat().st_size for path in programs.values()) < 16 << 20
+
+
+def exported(path):
+    if shutil.which("nm") is None:
+        pytest.skip("SKIPPED exported symbols: no nm")
+    listed = subprocess.run(["nm", "-D", "--defined-only", path], capture_output=True, text=True, check=True)
+    return {line.split()[-1] for line in listed.stdout.splitlines()}
+
+
+def test_the_extension_exports_its_entry_alone(installed):
+    assert exported(installed.programs()["_sa_profile.abi3.so"]) == {"PyInit__sa_profile"}
+
+
+def test_the_c_library_exports_its_own_names_alone(installed):
+    names = exported(installed.programs()["libsa_profile.so"])
+    assert "sa_profile_init" in names
+    assert not [name for name in names if not name.startswith("sa_profile_")]
+
+
+def test_one_wheel_serves_every_python(installed):
+    tags = re.findall(r"^Tag: (.*)$", installed.text("WHEEL"), re.MULTILINE)
+    assert tags
+    for tag in tags:
+        assert re.fullmatch(rf"cp310-abi3-(many)?linux.*_{platform.machine()}", tag)
+    assert "Root-Is-Purelib: false" in installed.text("WHEEL")
+
+
+def test_the_description(installed):
+    description = installed.distribution.metadata
+    assert description["Name"] == "sa-profile"
+    assert description["License-Expression"] == "Apache-2.0"
+    assert description["Requires-Python"] == ">=3.10"
+    assert description.get_all("Requires-Dist") is None
+    assert (SOURCES / "README.md").read_text().strip() in description.get_payload()
+    assert installed.text("licenses/LICENSE") == (SOURCES / "LICENSE").read_text()
+
+
+def test_the_version_is_that_of_the_rust_packages(installed, process):
+    version = installed.distribution.version
+    for command in sorted(COMMANDS):
+        stdout, _ = process.run(command, "--version")
+        assert stdout == f"{command} {version}\n"
+
+
+def test_vllm_finds_the_plugin(installed):
+    (point,) = installed.distribution.entry_points.select(group="vllm.general_plugins")
+    assert (point.name, point.value) == ("sa_profile", "sa_profile.vllm:register")
+    assert callable(point.load())
