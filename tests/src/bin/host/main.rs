@@ -14,6 +14,7 @@ mod crowd;
 mod daemon;
 mod descendants;
 mod forks;
+mod lanes;
 mod odd;
 mod options;
 mod sandbox;
@@ -58,6 +59,13 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["oversized"] => odd::oversized(),
         ["panicking"] => odd::panicking(),
         ["many-sites-then-killed"] => odd::many_sites_then_killed(),
+        ["tasks", threads, tasks, spans] => {
+            lanes::tasks(number(threads), number(tasks), number(spans));
+        }
+        ["lane-race", rounds] => lanes::race(number(rounds)),
+        ["requests", count] => lanes::requests(number(count)),
+        ["open-lanes", ending] => lanes::open_then(ending),
+        ["named-lanes", count] => lanes::named(number(count)),
         ["tracks", name, count, ending] => tracks::launches(name, number(count), ending),
         ["library", path, count] => work::library(path, number(count)),
         ["steady", threads] => switched::steady(number(threads)),
