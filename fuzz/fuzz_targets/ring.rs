@@ -92,7 +92,11 @@ fn valid_ring() -> Vec<u8> {
     put_open(&mut ring, lanes, 1);
     put_open(&mut ring, lanes + layout::OPEN_ENTRY_BYTES, 1);
     put_u64(&mut ring, lanes + layout::OPEN_ENTRY_BYTES, 1_000_001);
-    put_u32(&mut ring, lanes + layout::OPEN_ENTRY_BYTES + layout::LANE_PARENT_AT, 1);
+    put_u32(
+        &mut ring,
+        lanes + layout::OPEN_ENTRY_BYTES + layout::LANE_PARENT_AT,
+        1,
+    );
     for slot in 0..SLOTS {
         let at = PAGE + slot * (layout::SLOT_CONTROL_BYTES + RING_BYTES);
         put_u64(
