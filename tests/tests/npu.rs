@@ -208,7 +208,7 @@ fn slices_stand_where_the_device_really_was() {
             ("ASCEND_SIM_DRIFT_PPM", "100"),
         ],
         &[
-            ("ASCEND_SIM_CLOCK_OFFSET_S", "-3600"),
+            ("ASCEND_SIM_CLOCK_OFFSET_S", "-30"),
             ("ASCEND_SIM_DRIFT_PPM", "-100"),
         ],
         &[

@@ -7,6 +7,7 @@
 )]
 
 use std::error::Error;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -180,11 +181,13 @@ impl<'a> Writer<'a> {
                 let inner = self.open(2);
                 if !self.close(2, inner) {
                     // Left open: whether a drop is still recorded at this instant, nobody could say.
-                    return std::mem::forget((middle, outer));
+                    let _left = (ManuallyDrop::new(middle), ManuallyDrop::new(outer));
+                    return;
                 }
             }
             if !self.close(1, middle) {
-                return std::mem::forget(outer);
+                let _left = ManuallyDrop::new(outer);
+                return;
             }
             if !self.close(0, outer) {
                 return;
