@@ -3,13 +3,12 @@
 mod by_id;
 mod open;
 
-use std::sync::atomic::Ordering;
-
 use crate::clock::now_ns;
 use crate::config::Level;
 use crate::format::LANE_BASE;
 use crate::loss::Cause;
-use crate::process::{self, Process};
+use crate::mask;
+use crate::process::Process;
 use crate::seat::{self, cut_name};
 use crate::site::Site;
 use crate::span::{SiteArgs, site_args, write_name};
@@ -58,7 +57,7 @@ impl AsyncSpan {
     ///
     /// It is shown on the row of `parent` if it ends before that one does; else on a row of its own, called as that of `parent` was when it began.
     /// So it is too while another span is open directly within `parent`. Spans of a row nest, whichever ends first. A parent that is not
-    /// recorded, or was opened before a fork by the other process, counts as none. A row without a name is called `async` and a number; one
+    /// recorded, or was opened before a fork by the other process or in an earlier recording, counts as none. A row without a name is called `async` and a number; one
     /// that spans of several names take in turn has the last of them.
     pub fn open_at(
         level: Level,
@@ -104,37 +103,38 @@ impl AsyncSpan {
     /// span from then on would overlap one that has ended there.
     pub fn row_since(&self, start_ns: u64) -> Option<Track> {
         let open = self.0.as_ref()?;
-        let lanes = wait::lock(&open.process.lanes)?;
+        let process = open.process()?;
+        let lanes = wait::lock(&process.lanes)?;
         let row = lanes.row_since(open.lane, start_ns)?;
-        Track::of_thread(LANE_BASE + row)
+        Some(Track::of(&process, LANE_BASE + row))
     }
 
     /// `open` may append to the text it gets, and takes that off again.
     #[inline]
-    fn start(level: Level, open: impl FnOnce(&'static Process, &mut Vec<u8>) -> Open) -> AsyncSpan {
-        if !process::wants(level) {
+    fn start(level: Level, open: impl FnOnce(&Process, &mut Vec<u8>) -> Open) -> AsyncSpan {
+        if !mask::wants(level) {
             return AsyncSpan(None);
         }
         // The first event of a process finds out in between what is on.
-        let opened = seat::with(|seat, writer| {
-            process::wants(level).then(|| open(seat.process, &mut writer.text))
+        let opened = seat::with(|_, writer| {
+            mask::wants(level).then(|| open(writer.process, &mut writer.text))
         });
         AsyncSpan(opened.flatten())
     }
 
-    /// Its lane if it is a span of this process.
+    /// Its lane if it is a span of this recording.
     fn lane_in(&self, process: &Process) -> Option<u32> {
         let open = self.0.as_ref()?;
-        std::ptr::eq(open.process, process).then_some(open.lane)
+        (open.epoch == process.epoch()).then_some(open.lane)
     }
 
     /// Ends it without recording it: what its end would tell never was. Counted as lost for this cause.
     fn abandon(mut self, cause: Cause) {
         if let Some(open) = self.0.take()
-            && open.process.alive.load(Ordering::Relaxed) != 0
+            && let Some(process) = open.process()
         {
-            open.abandon(now_ns());
-            open.process.lost.count(cause);
+            open.abandon(&process, now_ns());
+            process.lost.count(cause);
         }
     }
 
@@ -169,7 +169,7 @@ impl AsyncSpan {
 impl Drop for AsyncSpan {
     fn drop(&mut self) {
         if let Some(open) = self.0.take()
-            && open.process.alive.load(Ordering::Relaxed) != 0
+            && open.is_live()
         {
             open.close(now_ns()); // in the child of a fork the span is the parent's
         }

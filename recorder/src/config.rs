@@ -204,13 +204,26 @@ pub(crate) fn exported_directory(
     paths: &RunPaths,
 ) -> (&'static str, &Path) {
     let set = |name| lookup(name).is_some_and(|value| !value.is_empty());
-    if set(DIR) || !set(OUTPUT) {
-        (DIR, &paths.directory)
-    } else if paths.fragments == paths.directory {
+    if paths.fragments == paths.directory {
         (OUTPUT, &paths.trace)
+    } else if set(DIR) || !set(OUTPUT) {
+        (DIR, &paths.directory)
     } else {
         (OUTPUT, &paths.directory)
     }
+}
+
+/// The variables by which child processes find a run at `paths`, where `lookup` is what they would find else. An empty one counts as not set.
+pub(crate) fn exported_paths(
+    lookup: impl Fn(&str) -> Option<OsString>,
+    paths: &RunPaths,
+) -> Vec<(&'static str, OsString)> {
+    let is_overruled = lookup(DIR).is_some_and(|value| !value.is_empty());
+    let (name, path) = exported_directory(lookup, paths);
+    let overruling = (name == OUTPUT && is_overruled).then(|| (DIR, OsString::new()));
+    let mut all = vec![(name, path.as_os_str().to_owned())];
+    all.extend(overruling);
+    all
 }
 
 fn paths(

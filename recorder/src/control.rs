@@ -26,18 +26,18 @@ struct Stamp {
 #[derive(Debug)]
 pub(crate) struct Watch {
     path: PathBuf,
-    run: String,
+    runs: Vec<String>,
     seen: Option<Stamp>,
     /// The newest control that was read.
     id: String,
 }
 
 impl Watch {
-    /// Watches the file in a run directory, for controls of `run`.
-    pub(crate) fn new(directory: &Path, run: &str) -> Watch {
+    /// Watches the file in a run directory, for controls of these runs.
+    pub(crate) fn new(directory: &Path, runs: Vec<String>) -> Watch {
         Watch {
             path: directory.join(CONTROL_FILE),
-            run: run.to_owned(),
+            runs,
             seen: None,
             id: String::new(),
         }
@@ -49,7 +49,7 @@ impl Watch {
         let text = fd::read_start(&self.path, stamp.id, MAX_CONTROL_BYTES + 1).ok()?;
         self.seen = Some(stamp);
         let control = Control::parse(&text)?;
-        let is_new = control.run == self.run && control.id != self.id;
+        let is_new = self.runs.contains(&control.run) && control.id != self.id;
         is_new.then(|| {
             self.id.clone_from(&control.id);
             control
@@ -137,9 +137,9 @@ mod tests {
     #[test]
     fn each_control_of_the_run_is_seen_once() {
         let dir = tempfile::tempdir().unwrap();
-        let mut watch = Watch::new(dir.path(), "r");
+        let mut watch = Watch::new(dir.path(), vec!["r".to_owned()]);
         assert_eq!(watch.look(), None);
-        let mut other = Watch::new(dir.path(), "r");
+        let mut other = Watch::new(dir.path(), vec!["r".to_owned()]);
         for id in [1, 2] {
             other.replace(&control(id, "r"), 0o600).unwrap();
             assert_eq!(watch.look(), Some(control(id, "r")));
@@ -159,7 +159,7 @@ mod tests {
     fn a_file_that_is_written_bit_by_bit_counts_when_it_is_whole() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(CONTROL_FILE);
-        let mut watch = Watch::new(dir.path(), "r");
+        let mut watch = Watch::new(dir.path(), vec!["r".to_owned()]);
         let text = control(1, "r").text();
         for end in [0, 1, text.len() / 2, text.len() - 1] {
             fs::write(&path, &text[..end]).unwrap();
@@ -174,7 +174,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(CONTROL_FILE);
         let aside = dir.path().join("aside");
-        let mut watch = Watch::new(dir.path(), "r");
+        let mut watch = Watch::new(dir.path(), vec!["r".to_owned()]);
         fs::write(&aside, control(1, "r").text()).unwrap();
         std::os::unix::fs::symlink(&aside, &path).unwrap();
         assert_eq!(watch.look(), None);

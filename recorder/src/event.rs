@@ -3,6 +3,7 @@
 use crate::clock::now_ns;
 use crate::config::Level;
 use crate::loss::Cause;
+use crate::mask;
 use crate::pen::{Body, Name};
 use crate::process;
 use crate::seat;
@@ -38,7 +39,7 @@ const THREAD_INSTANT: &[u8] = br#","s":"t""#;
 #[inline(always)]
 fn site_event(site: &'static Site, phase: u8, middle: &[u8], args: impl FnOnce(&mut SiteArgs<'_>)) {
     seat::with(|_, writer| {
-        if process::wants(site.level()) {
+        if mask::wants(site.level()) {
             let piece = site_args(&mut writer.text, args);
             let now = now_ns();
             let args = writer.text.get(piece.from as usize..);
@@ -97,11 +98,11 @@ fn named_for(
     middle: &[u8],
     args: &Args,
 ) {
-    if !process::wants(level) {
+    if !mask::wants(level) {
         return;
     }
     seat::with(|_, writer| {
-        if process::wants(level) {
+        if mask::wants(level) {
             let mut text = Vec::with_capacity(128);
             write_name(&mut text, category, name);
             writer.pen.event(
@@ -128,7 +129,7 @@ pub(crate) fn counter(level: Level, name: &str, series: &Args) {
 
 /// Records one event of a flow on the calling thread; it binds to the span that encloses it there. Flows of one id share name and category.
 pub fn flow(phase: FlowPhase, category: &str, name: &str, id: FlowId) {
-    if !process::wants(Level::E2e) {
+    if !mask::wants(Level::E2e) {
         return;
     }
     flow_at(Level::E2e, phase, category, name, id, now_ns());
@@ -136,7 +137,7 @@ pub fn flow(phase: FlowPhase, category: &str, name: &str, id: FlowId) {
 
 /// Records one event of a flow on the calling thread; it binds to the span that `ts_ns` (as [`now_ns`] counts) falls into there.
 pub fn flow_at(level: Level, phase: FlowPhase, category: &str, name: &str, id: FlowId, ts_ns: u64) {
-    if !process::wants(level) {
+    if !mask::wants(level) {
         return;
     }
     let (letter, middle) = flow_middle(phase, id);
@@ -169,7 +170,7 @@ pub fn duration(
     start_ns: Option<u64>,
     args: &Args,
 ) {
-    if !process::wants(level) {
+    if !mask::wants(level) {
         return;
     }
     let now = now_ns();
@@ -182,7 +183,7 @@ pub fn duration(
     let start = start_ns.map_or(now, |start| start.min(now + MAX_DURATION_NS));
     let dur = wanted.min(longest);
     if (dur_ns < 0 || dur != wanted || start_ns.is_some_and(|wanted| wanted != start))
-        && process::wants(level)
+        && mask::wants(level)
         && let Some(process) = process::current()
     {
         process.lost.count(Cause::Clamped);

@@ -6,10 +6,10 @@ use crate::flush::{self, Outcome};
 use crate::format::{END_RECORD, RingKind};
 use crate::loss::Cause;
 use crate::preamble::metadata_line;
-use crate::process::{self, Process};
+use crate::process::Process;
 use crate::slot::Slot;
-use crate::wait::PATIENCE_NS;
-use crate::{clock, open, seat, sys};
+use crate::wait::{self, PATIENCE_NS};
+use crate::{clock, mask, open, seat, sys};
 
 impl Process {
     /// Flushes every slot, waiting `patience_ns` for whoever is writing; returns whether all are empty then.
@@ -26,19 +26,38 @@ impl Process {
     }
 
     /// Ends recording: what is idle is flushed, and the ring goes if nothing is left in it. What takes longer than a second is left to the merge.
-    pub(crate) fn finish(&'static self) {
+    pub(crate) fn finish(&self) {
         if self.finished.swap(true, Ordering::AcqRel) {
             return;
         }
-        process::close();
+        // Off before it is closed: whoever still finds it on has its events recorded.
+        mask::close(self.epoch());
+        let of_it = (Ordering::SeqCst, Ordering::Relaxed);
+        let _ = (self.alive.recording).compare_exchange(self.epoch(), 0, of_it.0, of_it.1); // it is 0 in no other case
         self.finish_files();
         self.fragment.close_removed(); // the helper has gone, and the host may live on
+        self.is_over.store(true, Ordering::Release);
     }
 
-    fn finish_files(&'static self) {
+    /// Waits until another thread has finished it.
+    pub(crate) fn wait_until_over(&self, end_ns: u64) {
+        let start_ns = clock::now_ns();
+        while !self.is_over.load(Ordering::Acquire) && clock::now_ns() < end_ns {
+            wait::pause(start_ns);
+        }
+    }
+
+    /// Closes the fragment, whose owner this process is not any more; unless somebody hangs in it.
+    pub(crate) fn let_go_of_files(&self) {
+        if let Some(mut place) = self.fragment.lock_until(clock::now_ns() + PATIENCE_NS) {
+            place.end();
+        }
+    }
+
+    fn finish_files(&self) {
         sys::barrier_everywhere();
-        let idle = seat::wait_until_idle(self, 50_000_000);
-        self.wake_helper();
+        let idle = seat::wait_until_idle(self.epoch(), 50_000_000);
+        self.wake_threads();
         let end_ns = clock::now_ns() + PATIENCE_NS;
         let flushed = self.flush_or_give_up(end_ns);
         if !(idle && flushed) || clock::now_ns() > end_ns {

@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use crate::block::Block;
 use crate::clock;
 use crate::format::{BlockHeader, MAX_HEADER_BYTES, block_sum, ring as layout};
-use crate::fragment::Fragment;
 use crate::loss::{Cause, Loss};
 use crate::place::Place;
 use crate::process::Process;
@@ -44,24 +43,24 @@ pub(crate) enum Outcome {
 }
 
 /// Flushes everything that a slot has published, waiting for the file without end; for the helper only.
-pub(crate) fn flush(slot: &Slot, fragment: &Fragment, pid: u32) -> Outcome {
+pub(crate) fn flush(slot: &Slot, process: &Process) -> Outcome {
     match slot.try_turn() {
         None => Outcome::Busy,
         Some(_turn) if slot.is_empty() => Outcome::Done,
-        Some(_turn) => flush_to(slot, fragment, fragment.lock(), pid, Extent::All),
+        Some(_turn) => flush_to(slot, process, process.fragment.lock(), Extent::All),
     }
 }
 
 /// Flushes what a slot has published, unless somebody writes.
-pub(crate) fn try_flush(slot: &Slot, fragment: &Fragment, pid: u32, extent: Extent) -> Outcome {
+pub(crate) fn try_flush(slot: &Slot, process: &Process, extent: Extent) -> Outcome {
     let Some(_turn) = slot.try_turn() else {
         return Outcome::Busy;
     };
     if slot.is_empty() {
         return Outcome::Done;
     }
-    match fragment.try_lock() {
-        Some(place) => flush_to(slot, fragment, place, pid, extent),
+    match process.fragment.try_lock() {
+        Some(place) => flush_to(slot, process, place, extent),
         None => Outcome::Busy,
     }
 }
@@ -70,7 +69,7 @@ pub(crate) fn try_flush(slot: &Slot, fragment: &Fragment, pid: u32, extent: Exte
 pub(crate) fn flush_until(slot: &Slot, process: &Process, end_ns: u64) -> Outcome {
     let start_ns = clock::now_ns();
     loop {
-        match try_flush(slot, &process.fragment, process.pid, Extent::All) {
+        match try_flush(slot, process, Extent::All) {
             Outcome::Busy if clock::now_ns() < end_ns => wait::pause(start_ns),
             outcome => return outcome,
         }
@@ -79,9 +78,8 @@ pub(crate) fn flush_until(slot: &Slot, process: &Process, end_ns: u64) -> Outcom
 
 fn flush_to(
     slot: &Slot,
-    fragment: &Fragment,
+    process: &Process,
     mut place: MutexGuard<'_, Place>,
-    pid: u32,
     extent: Extent,
 ) -> Outcome {
     let head = slot.head();
@@ -96,7 +94,7 @@ fn flush_to(
         }
         let len = block_len(lines, rest.saturating_sub(MAX_HEADER_BYTES + LEAD_BYTES));
         let block = &lines[..len];
-        header_of(slot, pid, from, block, &mut header);
+        header_of(slot, process.pid, from, block, &mut header);
         let lead = lead(block, place.size() + header.len() as u64);
         header.splice(0..0, std::iter::repeat_n(b'\n', lead));
         let padding = padding(rest, header.len() + len, len < lines.len());
@@ -106,11 +104,11 @@ fn flush_to(
             lines: block,
             padding,
         };
-        if let Err(cause) = place.append(&block) {
+        if let Err(cause) = place.append(process, &block) {
             return Outcome::Failed(cause);
         }
         if slot.index > 0 {
-            fragment.add_to_count(block.lines);
+            process.fragment.add_to_count(block.lines);
         }
         from += len as u64;
         slot.flushed().store(from, Ordering::Release);
@@ -210,7 +208,7 @@ impl Process {
         }
         let start = clock::now_ns();
         while !has_room() {
-            match try_flush(slot, &self.fragment, self.pid, Extent::All) {
+            match try_flush(slot, self, Extent::All) {
                 Outcome::Done => {}
                 Outcome::Failed(cause) => {
                     self.lost.add_total(drop_oldest(slot, cause).unwrap_or(0));

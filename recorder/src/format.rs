@@ -17,6 +17,8 @@ pub const FRAGMENTS_DIR: &str = "fragments";
 pub const PREVIOUS_DIR: &str = "previous";
 /// File that names the live run, inside the run directory.
 pub const RUN_FILE: &str = "run";
+/// File that names the run that a main process is about to begin, as a process that was faster has it.
+pub const NEXT_RUN_FILE: &str = "run.next";
 /// The merged trace inside the run directory.
 pub const TRACE_FILE: &str = "trace.json";
 /// First part of every fragment's file name.

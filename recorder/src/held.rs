@@ -54,6 +54,12 @@ pub(crate) fn let_go(place: usize) {
     HELD[place].file.store(-1, Ordering::Release);
 }
 
+/// Forgets a descriptor, unless another one has its place.
+pub(crate) fn let_go_if(place: usize, file: RawFd) {
+    let held = &HELD[place].file;
+    let _ = held.compare_exchange(file, -1, Ordering::AcqRel, Ordering::Relaxed); // another one's place stays
+}
+
 /// Closes what is held, where the numbers still mean our files. Runs in the child of a fork: async-signal-safe calls only.
 pub(crate) unsafe extern "C" fn close_in_child() {
     for held in &HELD {

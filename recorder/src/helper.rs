@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::current::Using;
 use crate::flush;
 use crate::pace::{Pace, SHORTEST_NS};
 use crate::preamble::anchor_line;
@@ -17,13 +18,14 @@ const LONG_NS: u64 = 2_000_000;
 const CROWDED_NS: u64 = 1_000_000_000;
 
 /// Starts the helper. Without one, threads flush for themselves when their ring is three quarters full, and at exit.
-pub(crate) fn start(process: &'static Process) {
-    if let Ok(thread) = sys::thread::spawn_quiet("sa-profile", move || run(process)) {
+pub(crate) fn start(process: Using) {
+    let helped = process.clone();
+    if let Ok(thread) = sys::thread::spawn_quiet("sa-profile", move || run(&helped)) {
         let _ = process.helper.set(thread); // set once: there is one start
     }
 }
 
-fn run(process: &'static Process) {
+fn run(process: &Process) {
     sys::thread::wake_punctually();
     let mut pace = Pace::new(process);
     let (mut next_anchor, mut next_losses) = (pace.at_ns + ANCHOR_NS, pace.at_ns + LOSSES_NS);
@@ -71,7 +73,7 @@ fn run(process: &'static Process) {
 fn flush_all(process: &Process, flushes_itself: impl Fn(usize) -> bool) {
     for (index, slot) in process.ring.slots().enumerate() {
         if !flushes_itself(index) && !slot.is_empty() {
-            flush::flush(slot, &process.fragment, process.pid);
+            flush::flush(slot, process);
         }
     }
 }

@@ -26,6 +26,9 @@
 //! **Switching.** A thread of its own obeys `<dir>/control` (`sa-profile start`, `stop`, `level`): all processes of a run switch at one instant. Spans open at
 //! a stop are written whole when they end, with a mark. `SA_PROFILE_START=paused` begins switched off.
 //!
+//! **Again.** [`Recorder::start_with`] ends the recording and begins another one, with other variables. What is open then is told as unfinished by the old one; threads go over to the
+//! new one with their next event, and what the old one held is given back.
+//!
 //! **Waits.** An event waits for nobody while its thread's ring has room. When the ring is full and another thread is writing, it waits for that one, a second at most, before events
 //! are dropped; an event larger than the ring takes, [`Recorder::flush`] and a start of the recorder on another thread are waited for as long, and exit takes a second in all. A thread that writes
 //! itself, since its ring filled up faster than the helper wrote, waits as long as the file system lets it.
@@ -37,6 +40,7 @@
 )]
 
 mod ahead;
+mod alive;
 mod async_span;
 mod block;
 mod bound;
@@ -45,6 +49,7 @@ mod clock;
 mod config;
 mod contents;
 mod control;
+mod current;
 mod encode;
 mod event;
 mod finish;
@@ -61,6 +66,7 @@ mod lanes;
 mod line;
 mod loss;
 mod macros;
+mod mask;
 mod names;
 mod open;
 mod owner;
@@ -71,6 +77,7 @@ mod preamble;
 mod previous;
 mod process;
 mod recorder;
+mod restart;
 mod ring;
 mod run;
 mod seat;
@@ -78,6 +85,7 @@ mod segment;
 mod site;
 mod slot;
 mod span;
+mod starting;
 mod switch;
 mod sys;
 mod tally;
@@ -95,6 +103,7 @@ pub use event::{FlowId, FlowPhase, duration, flow, flow_at};
 pub use event::{site_counter, site_instant};
 pub use fragment::holds_rings;
 pub use recorder::Recorder;
+pub use restart::StartError;
 pub use run::new_run_id;
 #[doc(hidden)]
 pub use site::Site;
@@ -108,7 +117,7 @@ pub use value::{Args, Value};
 #[doc(hidden)]
 #[inline(always)]
 pub fn __wants(level: Level) -> bool {
-    process::wants(level)
+    mask::wants(level)
 }
 
 /// README.md's examples are compiled and run like these.

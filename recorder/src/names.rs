@@ -64,7 +64,7 @@ impl Process {
         self.tell(&lane_name_line(self.pid, lane, &name.text(lane)));
     }
 
-    fn name_line(&self, name: &str) -> Vec<u8> {
+    pub(crate) fn name_line(&self, name: &str) -> Vec<u8> {
         let name = serde_json::json!({ "name": name });
         metadata_line(self.pid, "process_name", name)
     }

@@ -205,7 +205,7 @@ impl Pen {
     fn flush_steps(&mut self, flushed: u64) {
         let (slot, process) = (self.slot, self.process);
         if self.head - flushed >= OWN_STEP_BYTES {
-            flush::try_flush(slot, &process.fragment, process.pid, Extent::Steps);
+            flush::try_flush(slot, process, Extent::Steps);
         }
         let flushed = slot.flushed().load(Ordering::Acquire);
         self.limit = (flushed + OWN_STEP_BYTES)
@@ -216,7 +216,7 @@ impl Pen {
     fn flush_for_room(&mut self, need: u64, end: u64) -> bool {
         let (slot, process) = (self.slot, self.process);
         let flushed = |slot: &Slot| slot.flushed().load(Ordering::Acquire);
-        if flush::try_flush(slot, &process.fragment, process.pid, Extent::All) == Outcome::Done {
+        if flush::try_flush(slot, process, Extent::All) == Outcome::Done {
             self.limit = flushed(slot) + slot.bytes / 2;
             return self.head + need <= self.limit;
         }
@@ -255,7 +255,7 @@ impl Pen {
             && process
                 .fragment
                 .lock_until(clock::now_ns() + PATIENCE_NS)
-                .is_some_and(|mut place| place.append(&Block::line(line)).is_ok());
+                .is_some_and(|mut place| place.append(process, &Block::line(line)).is_ok());
         if !taken {
             process.lost.count(Cause::TooLarge);
         }

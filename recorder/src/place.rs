@@ -13,7 +13,7 @@ use crate::format::{FragmentHeader, RING_SUFFIX, segment_name};
 use crate::held;
 use crate::loss::{Cause, stopped_line};
 use crate::preamble::preamble;
-use crate::process;
+use crate::process::Process;
 use crate::run::folder_mode;
 use crate::segment::{Doomed, Found, Segment, cause_of};
 use crate::sys::dir::Dir;
@@ -44,6 +44,8 @@ pub(crate) struct Place {
     removed: u64,
     doomed: Vec<Doomed>,
     stopped: Option<Stopped>,
+    /// The file is closed for good.
+    ended: bool,
 }
 
 /// Nothing but the process's own records is kept any more.
@@ -64,7 +66,7 @@ impl Place {
         mode: u32,
         bound: Bound,
     ) -> io::Result<Place> {
-        let text = preamble(&header, 0, bound.removed());
+        let text = preamble(&header, 0, bound.removed(), &[]);
         Ok(Place {
             segment: Segment::create(folder, stem, 0, &text, mode)?,
             folder: place,
@@ -78,6 +80,7 @@ impl Place {
             removed: 0,
             doomed: Vec::new(),
             stopped: None,
+            ended: false,
         })
     }
 
@@ -92,18 +95,21 @@ impl Place {
     }
 
     /// Appends a block. What was cut short is repeated once as a whole.
-    pub(crate) fn append(&mut self, block: &Block<'_>) -> Result<(), Cause> {
+    pub(crate) fn append(&mut self, process: &Process, block: &Block<'_>) -> Result<(), Cause> {
+        if self.ended {
+            return Err(Cause::WriteError);
+        }
         if self.stopped.is_some() {
-            return self.append_stopped(block);
+            return self.append_stopped(process, block);
         }
         if let Some((at, cause)) = self.failed
             && clock::now_ns() < at + retry_ns(cause)
         {
             return Err(cause);
         }
-        let outcome = self.append_whole(block).or_else(|cause| {
+        let outcome = self.append_whole(process, block).or_else(|cause| {
             if self.segment.is_torn() {
-                self.append_whole(block)
+                self.append_whole(process, block)
             } else {
                 Err(cause)
             }
@@ -112,13 +118,13 @@ impl Place {
         outcome
     }
 
-    fn append_whole(&mut self, block: &Block<'_>) -> Result<(), Cause> {
+    fn append_whole(&mut self, process: &Process, block: &Block<'_>) -> Result<(), Cause> {
         let limit = fd::file_size_limit();
         let mut end = self.bound.segment_bytes(limit);
         // Nothing stands between this look and the write: the host may close the number and open its own file at any time.
-        let mut size = self.look().map_err(|error| cause_of(&error))?;
+        let mut size = self.look(process).map_err(|error| cause_of(&error))?;
         if size + self.wants(block) > end && self.turns() {
-            size = self.turn(size, block.len(), end)?;
+            size = self.turn(process, size, (block.len(), end))?;
         }
         if size.saturating_add(self.wants(block)) > limit {
             return Err(Cause::FileSizeLimit);
@@ -145,36 +151,43 @@ impl Place {
     }
 
     /// The segment's size, after making sure that the number is still our file and the file still has its name; else opens it again or starts another.
-    fn look(&mut self) -> io::Result<u64> {
+    fn look(&mut self, process: &Process) -> io::Result<u64> {
         match self.segment.look() {
             Found::Here(size) => Ok(size),
             Found::Closed => Err(io::Error::from_raw_os_error(libc::EBADF)),
             Found::Away => {
                 let path = self.folder.file(&self.segment.name);
                 let reopened = self.segment.reopen(&path);
-                reopened.or_else(|_| self.restart())
+                reopened.or_else(|_| self.restart(process))
             }
-            Found::Removed => self.restart(),
+            Found::Removed => self.restart(process),
         }
     }
 
     /// Goes on in a new segment, telling what goes with the oldest ones before they go; gives the size of the segment to write to.
-    fn turn(&mut self, size: u64, wanted: u64, end: u64) -> Result<u64, Cause> {
+    fn turn(
+        &mut self,
+        process: &Process,
+        size: u64,
+        (wanted, end): (u64, u64),
+    ) -> Result<u64, Cause> {
         let now_ns = clock::now_ns();
         let mut full = self.contents.clone();
         (full.bytes, full.ended_ns) = (size, now_ns);
         // What is told as lost goes with this segment too.
-        let slots = process::existing()
-            .into_iter()
-            .flat_map(|process| process.ring.slots());
+        let slots = process.ring.slots();
         slots.for_each(|slot| full.reach(slot.index, slot.flushed().load(Ordering::Relaxed)));
         let number = self.segment.number;
         let Some(turn) = self.bound.turn(number, &full, end) else {
             return Err(self.stop(size));
         };
         let begun = self.folder.open();
-        let begun =
-            begun.and_then(|folder| Ok((self.begin(&folder, number + 1, &turn.removed)?, folder)));
+        let begun = begun.and_then(|folder| {
+            Ok((
+                self.begin(process, &folder, number + 1, &turn.removed)?,
+                folder,
+            ))
+        });
         match begun {
             Ok((segment, folder)) => {
                 std::mem::replace(&mut self.segment, segment).close();
@@ -195,9 +208,16 @@ impl Place {
     }
 
     /// Makes segment `number`, or the next one whose name is free.
-    fn begin(&self, folder: &Dir, number: u32, removed: &Removed) -> io::Result<Segment> {
+    fn begin(
+        &self,
+        process: &Process,
+        folder: &Dir,
+        number: u32,
+        removed: &Removed,
+    ) -> io::Result<Segment> {
+        let names = process.names();
         let make = |number| {
-            let text = preamble(&self.header, number, removed);
+            let text = preamble(&self.header, number, removed, &names);
             Segment::create(folder, &self.stem, number, &text, self.mode)
         };
         let is_taken = |made: &io::Result<Segment>| {
@@ -222,9 +242,9 @@ impl Place {
     }
 
     /// Starts the segment anew after somebody removed it, counting what was in it and in others that are gone with it; gives its size.
-    fn restart(&mut self) -> io::Result<u64> {
+    fn restart(&mut self, process: &Process) -> io::Result<u64> {
         let folder = self.folder.create(folder_mode(self.mode))?;
-        let segment = self.begin(&folder, self.segment.number, self.bound.removed())?;
+        let segment = self.begin(process, &folder, self.segment.number, self.bound.removed())?;
         std::mem::replace(&mut self.segment, segment).close();
         self.segment.hold();
         if self.stopped.is_some() {
@@ -256,13 +276,13 @@ impl Place {
     }
 
     /// Appends the process's own records, which tell what is lost from now on.
-    fn append_stopped(&mut self, block: &Block<'_>) -> Result<(), Cause> {
+    fn append_stopped(&mut self, process: &Process, block: &Block<'_>) -> Result<(), Cause> {
         if !block.is_own() {
             return Err(Cause::DiskBound);
         }
         let limit = fd::file_size_limit();
         let end = self.bound.segment_bytes(limit);
-        let size = self.look().map_err(|error| cause_of(&error))?;
+        let size = self.look(process).map_err(|error| cause_of(&error))?;
         let after = size.saturating_add(self.wants(block));
         if after > limit || self.bound.is_exceeded(after, end) {
             return Err(Cause::DiskBound);
@@ -307,6 +327,14 @@ impl Place {
     /// Gives back the blocks beyond the segment's end: nothing more is written.
     pub(crate) fn give_back_blocks(&mut self) {
         self.segment.give_back_blocks();
+    }
+
+    /// Closes the file: nothing more is written, and its lock is free.
+    pub(crate) fn end(&mut self) {
+        if !std::mem::replace(&mut self.ended, true) {
+            self.segment.end();
+            self.take_doomed().into_iter().for_each(Doomed::close);
+        }
     }
 
     /// Removes the ring's file.

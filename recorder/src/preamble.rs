@@ -6,7 +6,6 @@ use crate::format::{
     ANCHOR_RECORD, FRAGMENT_RECORD, FragmentHeader, Metadata, REMOVED_RECORD, RemovedStreams,
 };
 use crate::loss::removed_line;
-use crate::process;
 use crate::slot::GENERATION;
 
 /// Makes a metadata line.
@@ -23,7 +22,12 @@ pub(crate) fn anchor_line(pid: u32) -> Vec<u8> {
 
 /// The first lines of segment `number`: header, anchor, the names in force, and what went with removed segments. Its last line declares
 /// these removed, and they are removed after it: whenever a kill comes, a segment counts or is told as lost.
-pub(crate) fn preamble(header: &FragmentHeader, number: u32, removed: &Removed) -> Vec<u8> {
+pub(crate) fn preamble(
+    header: &FragmentHeader,
+    number: u32,
+    removed: &Removed,
+    names: &[u8],
+) -> Vec<u8> {
     let (pid, mut header) = (header.pid, header.clone());
     header.segment = number;
     let mut text = metadata_line(pid, FRAGMENT_RECORD, header);
@@ -31,11 +35,7 @@ pub(crate) fn preamble(header: &FragmentHeader, number: u32, removed: &Removed) 
     if removed.first > 0 {
         text.extend(metadata_line(pid, REMOVED_RECORD, streams(removed)));
     }
-    text.extend(
-        process::existing()
-            .map(|process| process.names())
-            .unwrap_or_default(),
-    );
+    text.extend_from_slice(names);
     if removed.first > 0 {
         let contents = &removed.contents;
         let (began_ns, ended_ns) = (contents.began_ns, contents.ended_ns);

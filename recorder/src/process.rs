@@ -1,48 +1,42 @@
-//! The recorder of this process: started by the first event, started again in the child of a fork, finished at exit.
+//! The recorder of this process: started by the first event, started again in the child of a fork, finished at exit or when another one begins.
 //!
-//! One [`Process`] lives behind a static pointer and is never freed. A page that the kernel wipes in the child of a fork tells whether it is
-//! this process's own; what the parent's threads held at the fork (locks, half-written rings) is never looked at again in the child.
+//! A page that the kernel wipes in the child of a fork tells whether a [`Process`] is this process's own; what the parent's threads held at the fork
+//! (locks, half-written rings) is never looked at again in the child.
 
 use std::io;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
+use std::thread::Thread;
 
-use crate::config::{Config, Level, Levels};
+use crate::alive::Alive;
+use crate::config::{Config, Levels};
+use crate::current::{self, Using};
 use crate::format::{FragmentHeader, RingKind, VERSION};
 use crate::fragment::{self, Fragment};
 use crate::identity::{Identity, is_single_threaded};
 use crate::lanes::{Lanes, Named};
 use crate::loss::Counters;
+use crate::mask;
+use crate::restart;
 use crate::ring::Ring;
-use crate::run::{self, Run};
+use crate::run::{self, Before, Run};
+use crate::starting::Starting;
 use crate::switch::{InForce, Schedule};
-use crate::sys::{self, map::Map};
+use crate::sys;
+use crate::sys::fd;
 use crate::track::Tracks;
-use crate::wait::{self, PATIENCE_NS};
-use crate::{async_span, clock, held, helper};
+use crate::wait::PATIENCE_NS;
+use crate::{async_span, held, helper};
 
-/// Levels that are on; [`UNKNOWN`] until the environment was read.
-static MASK: AtomicU32 = AtomicU32::new(UNKNOWN);
-/// Every level on, and a mark that nobody has looked yet: the first event looks.
-const UNKNOWN: u32 = 0xff;
-/// When recording was last switched off, in ns; 0 for never.
-static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
-/// When each level was last switched off.
-static LEVELS_STOPPED_NS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
-/// Set when recording has ended: what a thread was about to write is dropped.
-static CLOSED: AtomicBool = AtomicBool::new(false);
-static CURRENT: AtomicPtr<Process> = AtomicPtr::new(std::ptr::null_mut());
-/// Who is starting the recorder: `pid << 32 | tid`, 0 for nobody. A pid of another process is the parent's, copied by a fork.
-static STARTING: AtomicU64 = AtomicU64::new(0);
 static EPOCHS: AtomicU32 = AtomicU32::new(0);
 static HOOKED: AtomicBool = AtomicBool::new(false);
 
 /// The recorder of one process.
 #[derive(Debug)]
 pub(crate) struct Process {
-    /// Not 0 in the process that started it, 0 in a forked child.
-    pub(crate) alive: &'static AtomicU32,
+    /// Whether it is of this process, and takes events.
+    pub(crate) alive: Alive,
     pub(crate) config: Config,
     pub(crate) in_force: InForce,
     pub(crate) run: Run,
@@ -55,7 +49,9 @@ pub(crate) struct Process {
     pub(crate) tracks: Tracks,
     /// Async spans begun by id.
     pub(crate) held_async: async_span::Held,
-    pub(crate) helper: OnceLock<std::thread::Thread>,
+    pub(crate) helper: OnceLock<Thread>,
+    /// The thread that obeys the control file.
+    pub(crate) switcher: OnceLock<Thread>,
     /// The helper is in a long sleep: a thread that fills its ring wakes it.
     pub(crate) helper_sleeps: AtomicBool,
     /// Several threads record at full speed: each flushes for itself.
@@ -63,198 +59,123 @@ pub(crate) struct Process {
     /// Held by whoever writes to slot 0.
     pub(crate) own: Mutex<()>,
     pub(crate) name: Mutex<String>,
+    /// Recording is being ended.
     pub(crate) finished: AtomicBool,
+    /// It has been, as far as could be.
+    pub(crate) is_over: AtomicBool,
 }
 
-/// Whether events of this level are recorded; true before anybody has looked.
-#[inline(always)]
-pub(crate) fn wants(level: Level) -> bool {
-    MASK.load(Ordering::Relaxed) & level.bit() != 0
-}
-
-/// Whether recording has ended.
-#[inline(always)]
-pub(crate) fn is_closed() -> bool {
-    CLOSED.load(Ordering::Relaxed)
-}
-
-/// Whether recording was switched off since `start_ns`.
-#[inline(always)]
-pub(crate) fn stopped_since(start_ns: u64) -> bool {
-    STOPPED_NS.load(Ordering::Relaxed) > start_ns
-}
-
-/// Whether events of this level are recorded, or were when something began at `start_ns`.
-pub(crate) fn wants_since(level: Level, start_ns: u64) -> bool {
-    let at = level.bit().trailing_zeros() as usize;
-    let stopped = LEVELS_STOPPED_NS.get(at);
-    wants(level) || stopped.is_some_and(|stopped| stopped.load(Ordering::Relaxed) > start_ns)
-}
-
-/// Switches levels on or off; returns an instant before which none of them was on, and after which no other begins to be recorded.
-pub(crate) fn set_levels(levels: Levels) -> u64 {
-    let before_ns = clock::now_ns();
-    let old = MASK.swap(levels.0, Ordering::SeqCst);
-    // The end of recording, from another thread, is final.
-    if is_closed() {
-        MASK.store(0, Ordering::SeqCst);
-    }
-    let removed = old != UNKNOWN && old & !levels.0 != 0;
-    let at_ns = if removed { clock::now_ns() } else { before_ns };
-    for (level, stopped) in (0..).zip(&LEVELS_STOPPED_NS) {
-        if removed && old & !levels.0 & (1 << level) != 0 {
-            stopped.store(at_ns, Ordering::Relaxed);
-        }
-    }
-    if removed && levels == Levels::NONE {
-        STOPPED_NS.store(at_ns, Ordering::Relaxed);
-    }
-    at_ns
-}
-
-/// Ends recording for good.
-pub(crate) fn close() {
-    // Off before it is closed: whoever still finds it on has its events recorded.
-    MASK.store(0, Ordering::SeqCst);
-    CLOSED.store(true, Ordering::SeqCst);
-    MASK.store(0, Ordering::SeqCst); // a switch may have come between
-}
-
-/// Makes the child of a fork look anew: with its parent's recording switched off, nothing else would start the child's own recorder, which may be
-/// switched on later. Async-signal-safe.
-unsafe extern "C" fn look_again_in_child() {
-    if !is_closed() {
-        MASK.store(UNKNOWN, Ordering::Relaxed);
-    }
-}
-
-/// The levels that are on, or that the environment asks for where nothing was recorded yet. Starts nothing.
-pub(crate) fn asked_levels() -> Levels {
-    match MASK.load(Ordering::Relaxed) {
-        UNKNOWN => match Config::from_lookup(|name| std::env::var_os(name)) {
-            Some(config) if !config.paused => config.levels,
-            _ => Levels::NONE,
-        },
-        levels => Levels(levels),
-    }
-}
-
-/// The levels that are on, after looking at the environment.
-pub(crate) fn levels() -> u32 {
-    if MASK.load(Ordering::Relaxed) == UNKNOWN {
-        current();
-    }
-    MASK.load(Ordering::Relaxed)
+/// What a recorder follows.
+pub(crate) enum Origin<'a> {
+    /// Nothing: the environment asks for it.
+    First,
+    /// The parent's, in the child of a fork.
+    Fork(&'a Process),
+    /// The program asks for it, after the recording it had, if any.
+    Anew(Option<&'a Before>),
 }
 
 /// The recorder of this process, started if the environment asks for it.
-pub(crate) fn current() -> Option<&'static Process> {
+pub(crate) fn current() -> Option<Using> {
     match existing() {
         Some(process) => Some(process),
-        None if MASK.load(Ordering::Relaxed) == 0 || is_closed() => None,
+        None if mask::is_off() => None,
         None => start(),
     }
 }
 
-/// The recorder of this process if it runs.
-pub(crate) fn existing() -> Option<&'static Process> {
-    // SAFETY: a non-null pointer came from `Box::leak`.
-    let process = unsafe { CURRENT.load(Ordering::Acquire).as_ref() }?;
-    (process.alive.load(Ordering::Relaxed) != 0).then_some(process)
+/// The recorder of this process if it has one, be it one that has ended.
+pub(crate) fn existing() -> Option<Using> {
+    current::last().filter(|process| process.is_own())
 }
 
 /// Starts the recorder, one thread at a time; a start that a fork cut in two is taken over, and one that takes long is not waited for.
 #[cold]
-fn start() -> Option<&'static Process> {
-    let me = u64::from(std::process::id()) << 32 | u64::from(sys::thread::tid());
-    let start_ns = clock::now_ns();
-    loop {
-        let other = STARTING.load(Ordering::Acquire);
-        if other == me {
-            return None; // an event recorded while starting, say by an allocator hook
-        }
-        let stale = other >> 32 != me >> 32;
-        if (other == 0 || stale)
-            && STARTING
-                .compare_exchange(other, me, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
-        {
-            break;
-        }
-        if clock::now_ns() > start_ns + PATIENCE_NS {
-            return None; // the other thread may hang in a file system
-        }
-        wait::pause(start_ns);
-    }
-    let process = existing().or_else(start_alone);
-    STARTING.store(0, Ordering::Release);
-    process
+fn start() -> Option<Using> {
+    let _alone = Starting::take(PATIENCE_NS)?;
+    existing().or_else(start_alone)
 }
 
-fn start_alone() -> Option<&'static Process> {
-    if MASK.load(Ordering::Relaxed) == 0 {
+fn start_alone() -> Option<Using> {
+    if mask::is_off() {
         return None;
     }
-    let mut warnings = Vec::new();
-    // SAFETY: a non-null pointer came from `Box::leak`; in a child it is the parent's, read only.
-    let parent = unsafe { CURRENT.load(Ordering::Acquire).as_ref() };
-    let config = match parent {
-        Some(parent) => Some(Config {
-            warnings: Vec::new(),
-            ..parent.config.clone()
-        }),
-        None => Config::from_lookup(|name| std::env::var_os(name)),
+    let parent = current::last();
+    let copy = |config: &Config| Config {
+        warnings: Vec::new(),
+        ..config.clone()
     };
-    let Some(mut config) = config else {
-        MASK.store(0, Ordering::Relaxed);
+    let (config, before) = match (restart::pending(), &parent) {
+        // The parent was beginning anew when it forked: the child goes with it.
+        (Some(config), parent) => (Some(copy(config)), parent.as_deref().map(Process::before)),
+        (None, Some(parent)) => (Some(copy(&parent.config)), None),
+        (None, None) => (Config::from_lookup(|name| std::env::var_os(name)), None),
+    };
+    let Some(config) = config else {
+        mask::turn_off();
         return None;
     };
-    warnings.append(&mut config.warnings);
-    match Process::start(config, parent, &mut warnings) {
-        Ok(process) => Some(process),
-        Err(error) => {
-            MASK.store(0, Ordering::Relaxed);
-            sys::warn_once(&error);
-            None
-        }
+    let origin = match (&before, &parent) {
+        (Some(before), _) => Origin::Anew(Some(before)),
+        (None, Some(parent)) => Origin::Fork(parent),
+        (None, None) => Origin::First,
+    };
+    if let Err(error) = Process::start(config, &origin) {
+        mask::turn_off();
+        sys::warn_once(&error);
     }
+    existing()
 }
 
 impl Process {
-    fn start(
-        config: Config,
-        parent: Option<&Process>,
-        warnings: &mut Vec<String>,
-    ) -> Result<&'static Process, String> {
-        let in_force = match parent {
-            Some(parent) => parent.in_force.copy(),
-            None if config.paused => InForce::new(Levels::NONE),
-            None => InForce::new(config.levels),
+    /// Starts a recorder and makes it the current one.
+    ///
+    /// # Errors
+    /// When its files cannot be made, in words.
+    pub(crate) fn start(config: Config, origin: &Origin<'_>) -> Result<(), String> {
+        let mut config = absolute(config);
+        let mut warnings = std::mem::take(&mut config.warnings);
+        let in_force = match origin {
+            Origin::Fork(parent) => parent.in_force.copy(),
+            _ if config.paused => InForce::new(Levels::NONE),
+            _ => InForce::new(config.levels),
         };
-        let config = absolute(config);
         let identity = Identity::read();
-        let at = |error: io::Error| {
-            format!(
-                "recording is off: {}: {error}",
-                config.paths.directory.display()
-            )
+        let directory = config.paths.directory.clone();
+        let at = |error| off(&directory, &error);
+        let (run, folder) = match origin {
+            Origin::Fork(parent) => (parent.run.of_child(), open_fragments(&config).map_err(at)?),
+            Origin::First => run::enter(&config, &identity, &mut warnings).map_err(at)?,
+            Origin::Anew(before) => run::enter_anew(&config, &identity, *before).map_err(at)?,
         };
-        let (run, folder) = match parent {
-            Some(parent) => (child_run(&parent.run), open_fragments(&config).map_err(at)?),
-            None => run::enter(&config, &identity, warnings).map_err(at)?,
+        let lock = run.lock;
+        let name = match origin {
+            Origin::Anew(Some(before)) => before.name.clone(),
+            _ => String::new(),
         };
+        let made = Process::make(config, &identity, run, &folder, (in_force, name));
+        let process = made.inspect_err(|_| close_lock(lock)).map_err(at)?;
+        announce(process, &warnings);
+        Ok(())
+    }
+
+    fn make(
+        config: Config,
+        identity: &Identity,
+        run: Run,
+        folder: &sys::dir::Dir,
+        (in_force, name): (InForce, String),
+    ) -> io::Result<Box<Process>> {
         let nonce = sys::random();
         let header = FragmentHeader {
             levels: Some(in_force.levels().list()),
-            ..header(&identity, &run, nonce)
+            ..header(identity, &run, nonce)
         };
+        let alive = Alive::of_process()?;
         let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed) + 1;
         let lay_out = |file, kind| Ring::new(file, kind, epoch, nonce, identity.pid);
-        let (fragment, ring) =
-            fragment::create_files(&folder, &config, &header, lay_out).map_err(at)?;
-        let alive = Map::wiped_by_fork().map_err(at)?.half(0);
-        alive.store(1, Ordering::Relaxed);
-        let process = Box::leak(Box::new(Process {
+        let (fragment, ring) = fragment::create_files(folder, &config, &header, lay_out)?;
+        Ok(Box::new(Process {
             alive,
             in_force,
             run,
@@ -267,39 +188,39 @@ impl Process {
             tracks: Tracks::default(),
             held_async: async_span::Held::default(),
             helper: OnceLock::new(),
+            switcher: OnceLock::new(),
             helper_sleeps: AtomicBool::new(false),
             crowded: AtomicBool::new(false),
             own: Mutex::default(),
-            name: Mutex::default(),
+            name: Mutex::new(name),
             finished: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
             config,
-        }));
-        process.announce(warnings);
-        Ok(process)
+        }))
     }
 
-    fn announce(&'static self, warnings: &[String]) {
-        self.fragment.lock().hold();
-        let (file, id) = self.ring.descriptor();
-        held::hold(held::RING, file, id);
-        if let Some((file, id)) = self.run.lock {
-            held::hold(held::RUN, file, id);
-        }
-        // Before any thread can find the recorder: its first event is already under what a control asks for.
-        let schedule = Schedule::begin(self);
-        CURRENT.store(std::ptr::from_ref(self).cast_mut(), Ordering::Release);
-        if !HOOKED.swap(true, Ordering::Relaxed) {
-            sys::run_at_exit(finish_at_exit);
-            sys::run_after_fork(held::close_in_child);
-            sys::run_after_fork(look_again_in_child);
-        }
-        if is_single_threaded() {
-            sys::prepare_barrier(); // now it costs nothing
-        }
-        helper::start(self);
-        schedule.start(self);
-        if !warnings.is_empty() {
-            sys::warn_once(&warnings.join("; "));
+    /// The number of the recording among those of this process and its ancestors.
+    #[inline(always)]
+    pub(crate) fn epoch(&self) -> u32 {
+        self.ring.epoch
+    }
+
+    /// Whether it is not the parent's.
+    pub(crate) fn is_own(&self) -> bool {
+        self.alive.owner.load(Ordering::Acquire) == self.epoch()
+    }
+
+    /// Whether it takes events.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.alive.is_recording(self.epoch())
+    }
+
+    /// What the recording that follows must know of this one.
+    pub(crate) fn before(&self) -> Before {
+        Before {
+            run: self.run.clone(),
+            directory: self.config.paths.directory.clone(),
+            name: crate::wait::lock(&self.name).map_or_else(String::new, |name| name.clone()),
         }
     }
 
@@ -311,10 +232,64 @@ impl Process {
         }
     }
 
+    /// Wakes its threads, which look whether they shall end.
+    pub(crate) fn wake_threads(&self) {
+        self.wake_helper();
+        if let Some(switcher) = self.switcher.get() {
+            switcher.unpark();
+        }
+    }
+
     /// The fragment's path.
     pub(crate) fn fragment_path(&self) -> PathBuf {
         self.fragment.path().to_owned()
     }
+}
+
+/// Makes a recorder the current one, and starts its threads.
+fn announce(process: Box<Process>, warnings: &[String]) {
+    process.fragment.lock().hold();
+    let (file, id) = process.ring.descriptor();
+    held::hold(held::RING, file, id);
+    match process.run.lock {
+        Some((file, id)) => held::hold(held::RUN, file, id),
+        None => held::let_go(held::RUN),
+    }
+    let (alive, epoch) = (process.alive, process.epoch());
+    // Before any thread can find the recorder: its first event is already under what a control asks for.
+    let schedule = Schedule::begin(&process);
+    if let Some(name) = crate::wait::lock(&process.name).filter(|name| !name.is_empty()) {
+        process.tell(&process.name_line(&name));
+    }
+    current::install(process);
+    alive.recording.store(epoch, Ordering::Release);
+    alive.owner.store(epoch, Ordering::Release);
+    if !HOOKED.swap(true, Ordering::Relaxed) {
+        sys::run_at_exit(finish_at_exit);
+        sys::run_after_fork(held::close_in_child);
+        sys::run_after_fork(mask::look_again_in_child);
+    }
+    if is_single_threaded() {
+        sys::prepare_barrier(); // now it costs nothing
+    }
+    if let Some(process) = existing() {
+        helper::start(process.clone());
+        schedule.start(process);
+    }
+    if !warnings.is_empty() {
+        sys::warn_once(&warnings.join("; "));
+    }
+}
+
+/// Closes the lock of a run that this process does not lead any more.
+pub(crate) fn close_lock(lock: Option<(std::os::fd::RawFd, fd::FileId)>) {
+    if let Some((file, id)) = lock {
+        fd::close_if(file, id);
+    }
+}
+
+fn off(directory: &Path, error: &io::Error) -> String {
+    format!("recording is off: {}: {error}", directory.display())
 }
 
 extern "C" fn finish_at_exit() {
@@ -332,14 +307,6 @@ fn absolute(mut config: Config) -> Config {
         absolute(&paths.trace),
     );
     config
-}
-
-fn child_run(run: &Run) -> Run {
-    Run {
-        main: false,
-        lock: None,
-        ..run.clone()
-    }
 }
 
 fn open_fragments(config: &Config) -> io::Result<crate::sys::dir::Dir> {

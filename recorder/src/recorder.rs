@@ -1,12 +1,15 @@
 //! [`Recorder`]: the handle of this process's recorder.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::async_span::AsyncSpan;
 use crate::config::{self, Level, Levels};
+use crate::current::Using;
 use crate::event;
-use crate::process::{self, Process};
+use crate::mask;
+use crate::process;
+use crate::restart;
 use crate::seat;
 use crate::span::SpanGuard;
 use crate::track::{Track, TrackProcess};
@@ -25,16 +28,43 @@ impl Recorder {
     /// meanwhile. The recorder's own helper thread runs by then, and does neither. Without it recording starts with the first event, and
     /// child processes find the run by the run file's lock.
     pub fn init() -> Recorder {
-        if let Some(process) = process::current() {
-            let lookup = |name: &str| std::env::var_os(name);
-            let (name, directory) = config::exported_directory(lookup, &process.config.paths);
-            export(name, directory.as_os_str());
-            export(config::RUN, process.run.id.as_ref());
-            if process.run.main_pid != 0 {
-                export(config::MAIN_PID, process.run.main_pid.to_string().as_ref());
-            }
+        let recorder = Recorder(());
+        let _ = mask::levels(); // the first look starts it
+        for (name, value) in recorder.exports() {
+            export(name, &value);
         }
-        Recorder(())
+        recorder
+    }
+
+    /// Ends what this process records, as [`Recorder::finish`] does, and begins anew with the variables that `lookup` gives: other levels, another
+    /// directory, or the same one. There the main process begins a new run and puts the earlier one aside in `previous/`; any other process joins
+    /// the run that the main process has begun or, if it comes first, is about to begin. The names of the process and of its threads stay.
+    ///
+    /// What is open (spans, async spans, tracks) belongs to the old recording, which tells it as unfinished; to end it later does nothing. The new
+    /// recording has every event that begins after this returns. What other threads record meanwhile is in either, whole, or in none.
+    ///
+    /// The environment stays as it is: see [`Recorder::exports`].
+    ///
+    /// # Errors
+    /// When nothing asks for recording or another thread is starting it, what was recorded goes on. When the files cannot be made, recording is off.
+    pub fn start_with(
+        lookup: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Recorder, restart::StartError> {
+        restart::start_with(lookup).map(|()| Recorder(()))
+    }
+
+    /// The variables by which child processes find this run, with their values: what [`Recorder::init`] sets. Empty without a recording.
+    pub fn exports(self) -> Vec<(&'static str, OsString)> {
+        let Some(process) = process::existing() else {
+            return Vec::new();
+        };
+        let lookup = |name: &str| std::env::var_os(name);
+        let mut all = config::exported_paths(lookup, &process.config.paths);
+        all.push((config::RUN, process.run.id.clone().into()));
+        if process.run.main_pid != 0 {
+            all.push((config::MAIN_PID, process.run.main_pid.to_string().into()));
+        }
+        all
     }
 
     /// Returns the handle; recording starts with the first event if it has not yet.
@@ -45,17 +75,17 @@ impl Recorder {
     /// Whether anything is recorded: false without the environment variables, while it is switched off, after [`Recorder::finish`], and if
     /// recording could not be set up.
     pub fn is_enabled(self) -> bool {
-        process::levels() != 0
+        mask::levels() != 0
     }
 
     /// The levels that are recorded. Before the first event those that the environment asks for: to ask starts nothing, and writes no file.
     pub fn levels(self) -> Levels {
-        process::asked_levels()
+        mask::asked_levels()
     }
 
     /// Whether events of this level are recorded.
     pub fn includes(self, level: Level) -> bool {
-        process::levels() & level.bit() != 0
+        mask::levels() & level.bit() != 0
     }
 
     /// Whether this is the main process of its run.
@@ -80,7 +110,7 @@ impl Recorder {
 
     /// The path of this process's fragment: of its first segment, which is removed when the disk bound is reached.
     pub fn fragment(self) -> Option<PathBuf> {
-        running().map(Process::fragment_path)
+        running().map(|process| process.fragment_path())
     }
 
     /// Names the process in the trace; a later name renames it.
@@ -146,7 +176,7 @@ impl Recorder {
     }
 }
 
-fn running() -> Option<&'static Process> {
+fn running() -> Option<Using> {
     process::current().or_else(process::existing)
 }
 

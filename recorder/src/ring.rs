@@ -306,6 +306,21 @@ impl Ring {
     }
 }
 
+impl Drop for Ring {
+    /// Gives everything back: no thread is inside an event any more, and nobody else uses the recorder.
+    fn drop(&mut self) {
+        for place in &self.slots {
+            let slot = place.swap(std::ptr::null_mut(), Ordering::AcqRel);
+            if !slot.is_null() {
+                // SAFETY: it came from `Box::leak`, and nobody uses it any more.
+                unsafe { Box::from_raw(slot) }.unmap();
+            }
+        }
+        self.header.unmap();
+        fd::close_if(self.file, self.id);
+    }
+}
+
 fn reserve(file: RawFd, kind: RingKind, offset: usize, bytes: usize) -> io::Result<()> {
     match kind {
         RingKind::File => fd::allocate(file, offset, bytes),

@@ -1,8 +1,11 @@
 //! Which run this process belongs to: its own (then it is the main process and cleans), or a live one it joins.
 
+mod next;
+
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::cleaning;
@@ -25,6 +28,45 @@ pub(crate) struct Run {
     pub(crate) main_pid: u32,
     /// The locked run file, if this is the main process.
     pub(crate) lock: Option<(RawFd, FileId)>,
+    /// The run that the main process still has: it has yet to begin this one.
+    pub(crate) ahead_of: Option<String>,
+}
+
+/// What a recording must know of the one that its process ended for it.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) run: Run,
+    pub(crate) directory: PathBuf,
+    /// The process's name.
+    pub(crate) name: String,
+}
+
+impl Run {
+    /// A run whose main process is another one.
+    fn joined(id: String, main_pid: u32) -> Run {
+        Run {
+            id,
+            main: false,
+            main_pid,
+            lock: None,
+            ahead_of: None,
+        }
+    }
+
+    /// The run of a forked child.
+    pub(crate) fn of_child(&self) -> Run {
+        Run {
+            main: false,
+            lock: None,
+            ..self.clone()
+        }
+    }
+
+    /// The runs whose controls count: a process that is ahead of its main process is in the same trace.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let ids = [Some(&self.id), self.ahead_of.as_ref()];
+        ids.into_iter().flatten().cloned().collect()
+    }
 }
 
 /// The mode of folders: what files have, and search where there is read.
@@ -66,27 +108,19 @@ fn given(
 ) -> Option<Run> {
     let id = config.run.clone()?;
     let Some(main_pid) = config.main_pid else {
-        return Some(Run {
-            id,
-            main: false,
-            main_pid: 0,
-            lock: None,
-        }); // a launcher groups its processes
+        return Some(Run::joined(id, 0)); // a launcher groups its processes
     };
-    let live_here = || {
-        read_run_file(directory)
-            .is_some_and(|(file, run)| run.run == id && !fd::try_lock(file.as_raw_fd()))
-    };
+    let stated = live_run(directory, identity);
+    // The main process may have begun another run since it made this environment.
+    if let Some(stated) = stated.as_ref().filter(|run| run.main_pid == main_pid) {
+        return Some(Run::joined(stated.run.clone(), main_pid));
+    }
+    let live_here = || stated.as_ref().is_some_and(|run| run.run == id);
     if identity::is_ancestor(main_pid, identity.pid)
         || live_here()
         || has_live_member(config, identity, directory, &id)
     {
-        return Some(Run {
-            id,
-            main: false,
-            main_pid,
-            lock: None,
-        });
+        return Some(Run::joined(id, main_pid));
     }
     warnings.push(format!(
         "{}={id} of process {main_pid} is ignored: it is no ancestor and nothing of that run is live here",
@@ -115,14 +149,16 @@ fn has_live_member(config: &Config, identity: &Identity, directory: &Dir, run: &
     })
 }
 
-fn read_run_file(directory: &Dir) -> Option<(OwnedFd, RunFile)> {
+/// The run that a main process of this directory has, this one or another; takes the lock for a moment if nobody has it.
+fn live_run(directory: &Dir, identity: &Identity) -> Option<RunFile> {
     let (file, _) = directory
         .open_file(OsStr::new(RUN_FILE), libc::O_RDONLY)
         .ok()?;
-    let run = parse(&file)?;
-    Some((file, run))
+    let is_held = !fd::try_lock(file.as_raw_fd());
+    parse(&file).filter(|run| is_held && Owner::from(run).may_live(identity))
 }
 
+/// What a run file says.
 fn parse(file: &OwnedFd) -> Option<RunFile> {
     let mut text = Vec::new();
     std::fs::File::from(file.try_clone().ok()?)
@@ -133,8 +169,7 @@ fn parse(file: &OwnedFd) -> Option<RunFile> {
 }
 
 fn join_or_start(config: &Config, identity: &Identity, directory: &Dir) -> io::Result<Run> {
-    let gate = Dir::open_path(&config.paths.directory)?;
-    let alone = gate.lock(PATIENCE);
+    let gate = Gate::of(config)?;
     match directory.open_file(OsStr::new(RUN_FILE), libc::O_RDONLY) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(io::Error::new(error.kind(), format!("{RUN_FILE}: {error}"))),
@@ -142,26 +177,117 @@ fn join_or_start(config: &Config, identity: &Identity, directory: &Dir) -> io::R
             if !fd::try_lock(file.as_raw_fd())
                 && let Some(run) = parse(&file).filter(|run| Owner::from(run).may_live(identity))
             {
-                return Ok(Run {
-                    id: run.run,
-                    main: false,
-                    main_pid: run.main_pid,
-                    lock: None,
-                });
+                return Ok(Run::joined(run.run, run.main_pid));
             }
         }
     }
-    let run = start(config, identity, directory)?;
-    if alone {
-        cleaning::clean(config, identity, directory, &run.id);
-        control::forget_others(&config.paths.directory, &run.id, directory);
+    let run = begin(config, identity, directory, new_run_id())?;
+    if gate.alone {
+        tidy(config, identity, directory, &run);
     }
     Ok(run)
 }
 
+/// Makes this process the main process of a new run, which nobody is ahead in.
+fn begin(config: &Config, identity: &Identity, directory: &Dir, id: String) -> io::Result<Run> {
+    let run = start(config, identity, directory, id)?;
+    next::forget(directory);
+    Ok(run)
+}
+
+/// Puts aside what earlier runs left.
+fn tidy(config: &Config, identity: &Identity, directory: &Dir, run: &Run) {
+    cleaning::clean(config, identity, directory, &run.id);
+    control::forget_others(&config.paths.directory, &run.id, directory);
+}
+
+/// Finds or starts the run of a recording that begins anew; makes the directories. The main process begins a new run. Any other one joins what the
+/// main process has begun since, whatever the environment says, which is from before; or what it is about to begin.
+///
+/// # Errors
+/// As [`enter`].
+pub(crate) fn enter_anew(
+    config: &Config,
+    identity: &Identity,
+    before: Option<&Before>,
+) -> io::Result<(Run, Dir)> {
+    let directory = Dir::create_path(&config.paths.directory, folder_mode(config.mode))?;
+    let gate = Gate::of(config)?;
+    let run = anew(config, identity, before, &directory)?;
+    if run.main && gate.alone {
+        tidy(config, identity, &directory, &run);
+    }
+    Ok((run, fragments_folder(config, &directory)?))
+}
+
+fn anew(
+    config: &Config,
+    identity: &Identity,
+    before: Option<&Before>,
+    directory: &Dir,
+) -> io::Result<Run> {
+    if let (Some(id), None) = (&config.run, config.main_pid) {
+        return Ok(Run::joined(id.clone(), 0)); // a launcher groups its processes
+    }
+    if let (None, Some(id), Some(pid)) = (before, &config.run, config.main_pid)
+        && pid == identity.pid
+    {
+        return Ok(Run::joined(id.clone(), pid)); // this process began the run before it executed another program
+    }
+    let own = before.filter(|before| before.directory == config.paths.directory);
+    let stated = live_run(directory, identity);
+    let is_me =
+        |run: &RunFile| run.main_pid == identity.pid && run.start_time == identity.start_time;
+    if let Some(stated) = stated.as_ref().filter(|run| !is_me(run)) {
+        let was_in = |run: &str| own.is_some_and(|before| before.run.id == run);
+        let next = next::read(directory).filter(|next| next::is_after(next, stated));
+        if !was_in(&stated.run) && !next.as_ref().is_some_and(|next| was_in(&next.run)) {
+            return Ok(Run::joined(stated.run.clone(), stated.main_pid));
+        }
+        return next::join(config, directory, stated, Some(stated.run.clone()));
+    }
+    let of_main = |pid: &u32| *pid != identity.pid && identity::is_ancestor(*pid, identity.pid);
+    if stated.is_none()
+        && let Some(pid) = config.main_pid.filter(of_main)
+    {
+        // The main process lives, and has not begun here.
+        let main = next::main_of(identity, pid);
+        return next::join(config, directory, &main, None);
+    }
+    let ahead = next::read(directory).filter(is_me).map(|next| next.run);
+    let ahead = ahead.filter(|run| before.is_none_or(|before| before.run.id != *run));
+    begin(
+        config,
+        identity,
+        directory,
+        ahead.unwrap_or_else(new_run_id),
+    )
+}
+
+/// One process at a time sets a directory up.
+struct Gate {
+    directory: Dir,
+    alone: bool,
+}
+
+impl Gate {
+    fn of(config: &Config) -> io::Result<Gate> {
+        let directory = Dir::open_path(&config.paths.directory)?;
+        let alone = directory.lock(PATIENCE);
+        Ok(Gate { directory, alone })
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        if self.alone {
+            self.directory.unlock(); // the child of a fork made meanwhile would keep it
+        }
+    }
+}
+
 /// Makes this process the main process of a new run: a new, locked run file takes the place of the old one at once.
-fn start(config: &Config, identity: &Identity, directory: &Dir) -> io::Result<Run> {
-    let id = new_run_id();
+fn start(config: &Config, identity: &Identity, directory: &Dir, id: String) -> io::Result<Run> {
     let name = format!("{RUN_FILE}.{:016x}.tmp", crate::sys::random());
     let file = directory.create_file(&name, config.mode, libc::O_RDWR)?;
     let written =
@@ -176,20 +302,18 @@ fn start(config: &Config, identity: &Identity, directory: &Dir) -> io::Result<Ru
         main: true,
         main_pid: identity.pid,
         lock: Some((fd::into_number(file), lock)),
+        ahead_of: None,
     })
 }
 
 fn write_run_file(file: &OwnedFd, id: &str, identity: &Identity) -> io::Result<()> {
     fd::try_lock(file.as_raw_fd());
-    let run = RunFile {
-        run: id.to_owned(),
-        main_pid: identity.pid,
-        start_time: identity.start_time,
-        host: identity.host.clone(),
-        boot_id: identity.boot_id.clone(),
-        pid_ns: identity.pid_ns,
-    };
-    let mut text = serde_json::to_vec(&run).map_err(io::Error::other)?;
+    write_run(file, &next::run_file(identity, id, identity.pid))
+}
+
+/// Writes the contents of a run file.
+fn write_run(file: &OwnedFd, run: &RunFile) -> io::Result<()> {
+    let mut text = serde_json::to_vec(run).map_err(io::Error::other)?;
     text.push(b'\n');
     if text.len() as u64 > fd::file_size_limit() {
         return Err(io::Error::from_raw_os_error(libc::EFBIG));

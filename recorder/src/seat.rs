@@ -1,10 +1,11 @@
 //! The calling thread's place in the recorder: found in one thread-local load, taken at the first event, given back when the thread ends.
 
-use std::cell::{Cell, UnsafeCell};
+use std::cell::{Cell, RefCell, UnsafeCell};
 use std::fmt;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence};
 
+use crate::alive::Alive;
 use crate::loss::Cause;
 use crate::names::ThreadName;
 use crate::process::{self, Process};
@@ -15,14 +16,23 @@ use crate::{clock, open, sys};
 /// Longest name of a process or thread.
 const MAX_NAME_BYTES: usize = 1024;
 
-/// What a thread records with. Lives as long as its slot; a thread's successor in the slot gets it too.
+/// What a thread records with, in one recording after the other. Never freed: who ends a recording looks whether the thread is inside an event, and
+/// a thread that comes late looks here whether it may still begin one. A thread's successor gets it.
 pub(crate) struct Seat {
-    /// 0 in the child of a fork: then the seat is the parent's.
-    alive: &'static AtomicU32,
-    busy: &'static AtomicBool,
-    pub(crate) process: &'static Process,
-    slot: &'static Slot,
-    writer: UnsafeCell<Writer>,
+    alive: Alive,
+    /// The recording that the seat is bound to; [`UNBOUND`] without one.
+    epoch: AtomicU32,
+    /// The thread is between the first and the last store of an event.
+    busy: AtomicBool,
+    /// A thread has it.
+    taken: AtomicBool,
+    /// The process whose thread has it: the child of a fork cannot know where the parent's copy of an event would go on.
+    pid: AtomicU32,
+    /// Its recorder and slot are good while the thread is inside an event of the seat's epoch.
+    writer: UnsafeCell<Option<Writer>>,
+    /// The name that the program gave its thread.
+    name: RefCell<Option<String>>,
+    next: *const Seat,
 }
 
 impl fmt::Debug for Seat {
@@ -30,6 +40,11 @@ impl fmt::Debug for Seat {
         out.debug_struct("Seat").finish_non_exhaustive()
     }
 }
+
+/// The epoch of a seat without a writer: no recording has it.
+const UNBOUND: u32 = u32::MAX;
+/// Every seat; the list only grows, to as many as threads recorded at a time.
+static SEATS: AtomicPtr<Seat> = AtomicPtr::new(std::ptr::null_mut());
 
 thread_local! {
     static SEAT: Cell<*const Seat> = const { Cell::new(std::ptr::null()) };
@@ -42,56 +57,68 @@ thread_local! {
 pub(crate) fn with<R>(record: impl FnOnce(&'static Seat, &mut Writer) -> R) -> Option<R> {
     // SAFETY: a seat is never freed.
     let seat = match unsafe { SEAT.get().as_ref() } {
-        Some(seat) if seat.alive.load(Ordering::Relaxed) != 0 => seat,
+        Some(seat) if seat.alive.is_recording(seat.epoch()) => seat,
         _ => attach()?,
     };
-    enter(seat, record)
+    enter(seat, seat.epoch(), record)
 }
 
 /// Runs `record` with the calling thread's writer if it has one.
 pub(crate) fn with_own<R>(record: impl FnOnce(&mut Writer) -> R) -> Option<R> {
     // SAFETY: a seat is never freed.
     let seat = unsafe { SEAT.get().as_ref() }?;
-    with_same(seat, record)
+    with_same(seat, seat.epoch(), record)
 }
 
-/// Runs `record` if the calling thread still has this seat; a span that was open at a fork ends in the parent only.
+/// Runs `record` if the calling thread still has this seat in this recording; a span that was open at a fork ends in the parent only, and one
+/// that was open when recording was restarted has ended with the old recording.
 #[inline(always)]
 pub(crate) fn with_same<R>(
     seat: &'static Seat,
+    epoch: u32,
     record: impl FnOnce(&mut Writer) -> R,
 ) -> Option<R> {
-    if SEAT.get() != std::ptr::from_ref(seat) || seat.alive.load(Ordering::Relaxed) == 0 {
+    if SEAT.get() != std::ptr::from_ref(seat) || !seat.alive.is_recording(epoch) {
         return None;
     }
-    enter(seat, |_, writer| record(writer))
+    enter(seat, epoch, |_, writer| record(writer))
 }
 
 #[inline(always)]
 fn enter<R>(
     seat: &'static Seat,
+    epoch: u32,
     record: impl FnOnce(&'static Seat, &mut Writer) -> R,
 ) -> Option<R> {
     if seat.busy.load(Ordering::Relaxed) {
-        seat.process.lost.count(Cause::Signal);
+        count_interrupted(seat);
         return None;
     }
     seat.busy.store(true, Ordering::Relaxed);
-    let _inside = Inside(seat.busy);
+    let _busy = Busy(&seat.busy);
     // Whoever ends recording makes this store visible with a barrier on every thread: no fence is paid here.
     compiler_fence(Ordering::SeqCst);
-    if process::is_closed() {
-        None
-    } else {
-        // SAFETY: only the thread that has the seat comes here, and `busy` keeps its signal handlers out.
-        Some(record(seat, unsafe { &mut *seat.writer.get() }))
+    if !seat.alive.is_recording(epoch) {
+        return None;
+    }
+    // SAFETY: only the thread that has the seat comes here, and `busy` keeps its signal handlers out.
+    let writer = unsafe { &mut *seat.writer.get() }.as_mut();
+    // SAFETY: a seat has an epoch only while it has a writer.
+    Some(record(seat, unsafe { writer.unwrap_unchecked() }))
+}
+
+/// Counts an event of a signal handler that interrupted another one.
+#[cold]
+fn count_interrupted(seat: &'static Seat) {
+    if let Some(process) = process::existing().filter(|process| process.epoch() == seat.epoch()) {
+        process.lost.count(Cause::Signal);
     }
 }
 
 /// Ends an event however it ends: a value's own code may panic.
-struct Inside(&'static AtomicBool);
+struct Busy(&'static AtomicBool);
 
-impl Drop for Inside {
+impl Drop for Busy {
     #[inline(always)]
     fn drop(&mut self) {
         compiler_fence(Ordering::SeqCst);
@@ -113,63 +140,149 @@ fn attach() -> Option<&'static Seat> {
 
 fn take_seat() -> Option<&'static Seat> {
     let process = process::current()?;
+    let seat = own_seat()?;
     let Ok(slot) = process.ring.take_slot() else {
         process.lost.count(Cause::Threads);
         return None;
     };
     let tid = sys::thread::tid();
-    let writer = Writer::new(process, slot, tid);
-    let seat = seat_of(slot, process, writer);
-    slot.tid().store(tid, Ordering::Release);
+    let seat = match seat {
+        Some(seat) => seat,
+        None => {
+            let seat = claim(process.alive);
+            sys::thread::call_at_end(std::ptr::from_ref(seat).cast_mut().cast(), detach);
+            seat
+        }
+    };
+    // SAFETY: the seat uses it inside events of its epoch alone, and the reaper looks for those.
+    let kept = unsafe { process.for_seat() };
+    seat.bind(kept, slot, tid);
     SEAT.set(seat);
-    sys::thread::call_at_end(std::ptr::from_ref(seat).cast_mut().cast(), detach);
-    set_thread_name(&sys::thread::name());
+    slot.tid().store(tid, Ordering::Release);
+    let name = seat.name.try_borrow().ok().and_then(|name| name.clone());
+    tell_name(&name.unwrap_or_else(sys::thread::name));
     Some(seat)
 }
 
-fn seat_of(slot: &'static Slot, process: &'static Process, writer: Writer) -> &'static Seat {
-    let known = slot.seat.load(Ordering::Acquire);
-    // SAFETY: a non-null pointer came from `Box::leak`; its last thread has given it back, so nobody else uses it.
-    if let Some(seat) = unsafe { known.as_ref() } {
-        // SAFETY: as above.
-        unsafe { *seat.writer.get() = writer };
-        return seat;
-    }
-    let seat = Seat {
-        alive: process.alive,
-        busy: &slot.busy,
-        process,
-        slot,
-        writer: UnsafeCell::new(writer),
+/// The seat that the calling thread has already. Nothing at all where a signal handler interrupted an event: its seat cannot change hands now.
+#[expect(
+    clippy::option_option,
+    reason = "no seat yet, and no seat now, are two things"
+)]
+fn own_seat() -> Option<Option<&'static Seat>> {
+    // SAFETY: a seat is never freed.
+    let Some(seat) = (unsafe { SEAT.get().as_ref() }) else {
+        return Some(None);
     };
-    let seat = Box::leak(Box::new(seat));
-    slot.seat.store(seat, Ordering::Release);
-    seat
+    if !seat.busy.load(Ordering::Relaxed) {
+        return Some(Some(seat));
+    }
+    // In the child of a fork the interrupted event is the parent's: the child goes on with another seat.
+    (seat.pid.load(Ordering::Relaxed) != std::process::id()).then_some(None)
+}
+
+/// Takes a seat that no thread has, or makes one.
+fn claim(alive: Alive) -> &'static Seat {
+    let free = seats().find(|seat| {
+        let take = (Ordering::Acquire, Ordering::Relaxed);
+        !seat.taken.load(Ordering::Relaxed)
+            && seat
+                .taken
+                .compare_exchange(false, true, take.0, take.1)
+                .is_ok()
+    });
+    free.unwrap_or_else(|| add(alive))
+}
+
+fn add(alive: Alive) -> &'static Seat {
+    let mut seat = Box::new(Seat {
+        alive,
+        epoch: AtomicU32::new(UNBOUND),
+        busy: AtomicBool::new(false),
+        taken: AtomicBool::new(true),
+        pid: AtomicU32::new(0),
+        writer: UnsafeCell::new(None),
+        name: RefCell::new(None),
+        next: SEATS.load(Ordering::Acquire),
+    });
+    loop {
+        let (next, made) = (seat.next.cast_mut(), std::ptr::from_mut(&mut *seat));
+        match SEATS.compare_exchange_weak(next, made, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return Box::leak(seat),
+            Err(other) => seat.next = other,
+        }
+    }
+}
+
+fn seats() -> impl Iterator<Item = &'static Seat> {
+    // SAFETY: every pointer of the list came from a box that is never freed.
+    let first = unsafe { SEATS.load(Ordering::Acquire).as_ref() };
+    // SAFETY: as above.
+    std::iter::successors(first, |seat| unsafe { seat.next.as_ref() })
+}
+
+impl Seat {
+    /// The recording that the seat is bound to.
+    #[inline(always)]
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Binds the seat of the calling thread, which is outside of any event.
+    fn bind(&self, process: &'static Process, slot: &'static Slot, tid: u32) {
+        // SAFETY: only the thread that has the seat comes here, and its signal handlers find the seat's epoch over.
+        unsafe { *self.writer.get() = Some(Writer::new(process, slot, tid)) };
+        self.pid.store(process.pid, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        self.epoch.store(process.epoch(), Ordering::Release);
+    }
+
+    /// Whether its thread is inside an event of this recording, or may be.
+    fn is_inside(&self, epoch: u32) -> bool {
+        self.epoch.load(Ordering::Acquire) == epoch && self.busy.load(Ordering::Acquire)
+    }
 }
 
 /// Gives the seat back when its thread ends. What is not flushed stays in the slot until it is.
 unsafe extern "C" fn detach(seat: *mut libc::c_void) {
     // SAFETY: the value was set from a seat, which is never freed.
     let seat = unsafe { &*seat.cast_const().cast::<Seat>() };
-    if SEAT.replace(std::ptr::null()) != std::ptr::from_ref(seat)
-        || seat.alive.load(Ordering::Relaxed) == 0
-    {
+    if SEAT.replace(std::ptr::null()) != std::ptr::from_ref(seat) {
         return;
     }
-    let closed = enter(seat, |seat, _| {
-        open::close_stack(seat.process, seat.slot);
-        seat.slot.tid().store(0, Ordering::Release);
+    if seat.alive.is_recording(seat.epoch()) {
+        enter(seat, seat.epoch(), |_, writer| {
+            let (process, slot) = (writer.process, writer.slot);
+            open::close_stack(process, slot);
+            slot.tid().store(0, Ordering::Release);
+            process.ring.free_slot(slot);
+        });
+    }
+    seat.epoch.store(UNBOUND, Ordering::Release);
+    // SAFETY: the thread has the seat for the last time, and is outside of any event.
+    unsafe { *seat.writer.get() = None };
+    if let Ok(mut name) = seat.name.try_borrow_mut() {
+        *name = None;
+    }
+    seat.taken.store(false, Ordering::Release);
+}
+
+/// Names the calling thread, also in the recordings that follow.
+pub(crate) fn set_thread_name(name: &str) {
+    let name = cut_name(name);
+    let named = with(|seat, _| {
+        if let Ok(mut kept) = seat.name.try_borrow_mut() {
+            *kept = Some(name.to_owned());
+        }
     });
-    if closed.is_some() {
-        seat.process.ring.free_slot(seat.slot); // only now: its next thread must find `busy` unset for good
+    if named.is_some() {
+        tell_name(name);
     }
 }
 
-/// Names the calling thread.
-pub(crate) fn set_thread_name(name: &str) {
-    let name = cut_name(name);
-    with(|seat, writer| {
-        let slot = seat.slot;
+fn tell_name(name: &str) {
+    with(|_, writer| {
+        let (process, slot) = (writer.process, writer.slot);
         let tid = slot.tid().load(Ordering::Relaxed);
         *slot
             .thread_name
@@ -179,7 +292,7 @@ pub(crate) fn set_thread_name(name: &str) {
             name: name.to_owned(),
         };
         slot.set_named_until(None);
-        let line = thread_name_line(seat.process.pid, tid, name);
+        let line = thread_name_line(process.pid, tid, name);
         writer.pen.append(&line, None);
         slot.set_named_until(Some(writer.pen.position()));
     });
@@ -200,11 +313,11 @@ pub(crate) fn thread_name_line(pid: u32, tid: u32, name: &str) -> Vec<u8> {
     line
 }
 
-/// Waits until no thread is inside an event; false if one still is after `patience_ns`.
-pub(crate) fn wait_until_idle(process: &Process, patience_ns: u64) -> bool {
+/// Waits until no thread is inside an event of a recording that takes no more; false if one still is after `patience_ns`.
+pub(crate) fn wait_until_idle(epoch: u32, patience_ns: u64) -> bool {
     let end = clock::now_ns() + patience_ns;
-    process.ring.slots().all(|slot| {
-        while slot.busy.load(Ordering::Acquire) {
+    seats().all(|seat| {
+        while seat.is_inside(epoch) {
             if clock::now_ns() > end {
                 return false;
             }
@@ -212,4 +325,9 @@ pub(crate) fn wait_until_idle(process: &Process, patience_ns: u64) -> bool {
         }
         true
     })
+}
+
+/// Whether no thread is inside an event of a recording that takes no more.
+pub(crate) fn are_out_of(epoch: u32) -> bool {
+    seats().all(|seat| !seat.is_inside(epoch))
 }

@@ -190,6 +190,13 @@ impl Segment {
         self.give_back_blocks();
         fd::close_if(self.file, self.id);
     }
+
+    /// Closes it: nothing goes on.
+    pub(crate) fn end(&mut self) {
+        held::let_go_if(held::FRAGMENT, self.file);
+        self.give_back_blocks();
+        fd::close_if(self.file, self.id);
+    }
 }
 
 /// A segment without a name, open until somebody has the time to close it: that frees its blocks, which may take long.

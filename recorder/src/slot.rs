@@ -4,12 +4,11 @@
 //! both (FORMAT.md §3).
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::format::ring as layout;
 use crate::loss::Loss;
 use crate::names::ThreadName;
-use crate::seat::Seat;
 use crate::sys::map::Map;
 
 /// A slot of this process's ring; lives as long as the process.
@@ -25,10 +24,6 @@ pub(crate) struct Slot {
     control: Map,
     ring: Map,
     turn: AtomicBool,
-    /// The owner is between the first and the last store of an event.
-    pub(crate) busy: AtomicBool,
-    /// What its threads write with, made by the first of them and used again by the next.
-    pub(crate) seat: AtomicPtr<Seat>,
     /// What had to be dropped here and was not told yet.
     pub(crate) loss: Mutex<Option<Loss>>,
     /// Name of the thread that has the slot, or had it last.
@@ -49,11 +44,6 @@ impl Slot {
         control
             .word(layout::SLOT_STATE_AT)
             .store(layout::state(0, 0, key), Ordering::Relaxed);
-        let (turn, busy, seat) = (
-            AtomicBool::new(false),
-            AtomicBool::new(false),
-            AtomicPtr::default(),
-        );
         Slot {
             index,
             in_file,
@@ -61,13 +51,17 @@ impl Slot {
             key,
             control,
             ring,
-            turn,
-            busy,
-            seat,
+            turn: AtomicBool::new(false),
             loss: Mutex::default(),
             thread_name: Mutex::default(),
             named_until: AtomicU64::new(0),
         }
+    }
+
+    /// Unmaps what lies in the ring file; nobody may use the slot any more.
+    pub(crate) fn unmap(self) {
+        self.control.unmap();
+        self.ring.unmap();
     }
 
     /// Head, depth and check: [`layout::state`].

@@ -7,8 +7,8 @@ use std::cell::Cell;
 use crate::clock::{now_ns, thread_cpu_ns};
 use crate::config::Level;
 use crate::encode::{Line, string};
+use crate::mask;
 use crate::pen::{Body, Name};
-use crate::process;
 use crate::seat::{self, Seat};
 use crate::site::Site;
 use crate::value::{self, Args, MAX_STRING_BYTES, Value};
@@ -32,6 +32,8 @@ const ACROSS_STOP: &str = "sa_across_stop";
 #[derive(Debug)]
 pub(crate) struct OpenSpan {
     seat: &'static Seat,
+    /// The recording in which it began; it can end in no other.
+    epoch: u32,
     site: Option<&'static Site>,
     start_ns: u64,
     cpu_start_ns: u64,
@@ -61,11 +63,11 @@ impl SpanGuard {
     }
 
     pub(crate) fn open_named(level: Level, category: &str, name: &str) -> SpanGuard {
-        if !process::wants(level) {
+        if !mask::wants(level) {
             return SpanGuard::off();
         }
         let opened = seat::with(|seat, writer| {
-            process::wants(level).then(|| OpenSpan::open_named(seat, writer, category, name))
+            mask::wants(level).then(|| OpenSpan::open_named(seat, writer, category, name))
         });
         SpanGuard(opened.flatten())
     }
@@ -75,7 +77,7 @@ impl SpanGuard {
         let Some(open) = &mut self.0 else {
             return;
         };
-        seat::with_same(open.seat, |writer| {
+        seat::with_same(open.seat, open.epoch, |writer| {
             writer.add_args(&mut open.depth, &mut open.args, |text, first| {
                 value::push_after(text, first, key, &value);
             });
@@ -88,7 +90,7 @@ impl SpanGuard {
         let Some(open) = self.0.as_mut().filter(|_| !args.is_empty()) else {
             return;
         };
-        seat::with_same(open.seat, |writer| {
+        seat::with_same(open.seat, open.epoch, |writer| {
             writer.add_args(&mut open.depth, &mut open.args, |text, first| {
                 value::raw_after(text, first, args);
             });
@@ -106,7 +108,9 @@ impl Drop for SpanGuard {
     fn drop(&mut self) {
         if let Some(open) = &self.0 {
             let end_ns = now_ns();
-            seat::with_same(open.seat, |writer| open.close(writer, end_ns, &[]));
+            seat::with_same(open.seat, open.epoch, |writer| {
+                open.close(writer, end_ns, &[]);
+            });
         }
     }
 }
@@ -156,11 +160,11 @@ impl OpenSpan {
         site: &'static Site,
         args: impl FnOnce(&mut SiteArgs<'_>),
     ) -> Option<OpenSpan> {
-        if !process::wants(site.level()) {
+        if !mask::wants(site.level()) {
             return None; // the first event of a process finds out here what is on
         }
         let args = site_args(&mut writer.text, args);
-        let cpu_start_ns = if seat.process.config.cpu {
+        let cpu_start_ns = if writer.process.config.cpu {
             thread_cpu_ns()
         } else {
             0
@@ -169,6 +173,7 @@ impl OpenSpan {
         let depth = writer.push(site, start_ns);
         Some(OpenSpan {
             seat,
+            epoch: seat.epoch(),
             site: Some(site),
             start_ns,
             cpu_start_ns,
@@ -185,7 +190,7 @@ impl OpenSpan {
         name: &str,
     ) -> OpenSpan {
         let piece = writer.add_text(|text| write_name(text, category, name));
-        let cpu_start_ns = if seat.process.config.cpu {
+        let cpu_start_ns = if writer.process.config.cpu {
             thread_cpu_ns()
         } else {
             0
@@ -194,6 +199,7 @@ impl OpenSpan {
         let depth = writer.push_named(name, start_ns);
         OpenSpan {
             seat,
+            epoch: seat.epoch(),
             site: None,
             start_ns,
             cpu_start_ns,
@@ -205,7 +211,7 @@ impl OpenSpan {
 
     #[inline(always)]
     fn close(&self, writer: &mut Writer, end_ns: u64, more_args: &[u8]) {
-        if !process::stopped_since(self.start_ns) && writer.pop(self.depth) {
+        if !mask::stopped_since(self.start_ns) && writer.pop(self.depth) {
             self.write(writer, end_ns, more_args);
         } else {
             self.close_unordered(writer, end_ns, more_args);
@@ -221,7 +227,7 @@ impl OpenSpan {
         let text_from = pieces.filter(|piece| piece.len > 0).map(|piece| piece.from);
         let text_from = text_from.min().unwrap_or(u32::MAX);
         let mut own_args = writer.take_own_args(self.depth);
-        if process::stopped_since(self.start_ns) {
+        if mask::stopped_since(self.start_ns) {
             let text = writer.text.get(self.args.range()).unwrap_or_default();
             let args = if more_args.is_empty() {
                 text
@@ -323,7 +329,7 @@ thread_local! {
 
 /// Begins a span that [`end`] ends: for callers without guards. Spans of a thread nest.
 pub fn begin(level: Level, category: &str, name: &str) {
-    let remembered = if process::levels() == 0 {
+    let remembered = if mask::levels() == 0 {
         None
     } else {
         seat::with(|seat, writer| {
@@ -331,7 +337,7 @@ pub fn begin(level: Level, category: &str, name: &str) {
             let off = std::iter::repeat_with(|| None).take(BEGUN_OFF.take());
             writer.begun.extend(off);
             let open =
-                process::wants(level).then(|| OpenSpan::open_named(seat, writer, category, name));
+                mask::wants(level).then(|| OpenSpan::open_named(seat, writer, category, name));
             writer.begun.push(open);
         })
     };

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::config::Levels;
 use crate::control::Watch;
+use crate::current::Using;
 use crate::format::control::{CONTROL_VERSION, Control, SWITCH_RECORD, Switch, SwitchCause};
 use crate::format::{Anchor, OWN_CATEGORY};
-use crate::process::{self, Process};
+use crate::mask;
+use crate::process::Process;
 use crate::tally::Tally;
 use crate::{clock, sys};
 use std::time::Duration;
@@ -90,7 +92,7 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// Begins with what is in force, or with what a control of this run asks for.
     pub(crate) fn begin(process: &Process) -> Schedule {
-        let watch = Watch::new(&process.config.paths.directory, &process.run.id);
+        let watch = Watch::new(&process.config.paths.directory, process.run.ids());
         let mut schedule = Schedule {
             watch,
             next_look_ns: 0,
@@ -105,7 +107,7 @@ impl Schedule {
                 .push(Due::stop(until_ns, SwitchCause::For, None));
         }
         let levels = process.in_force.levels();
-        process::set_levels(levels);
+        mask::open(process.epoch(), levels);
         if !schedule.follow(process) && levels == Levels::NONE {
             let paused = Due::stop(0, SwitchCause::Paused, None);
             tell(process, clock::now_ns(), &paused);
@@ -114,16 +116,19 @@ impl Schedule {
     }
 
     /// Follows the switches from now on. Where no thread can be had, what is in force stays.
-    pub(crate) fn start(mut self, process: &'static Process) {
+    pub(crate) fn start(mut self, process: Using) {
+        let switched = process.clone();
         let run = move || {
             sys::thread::wake_punctually();
             sys::prepare_barrier(); // nobody waits for this thread
-            while !process.is_finished() {
-                self.follow(process);
+            while !switched.is_finished() {
+                self.follow(&switched);
                 std::thread::park_timeout(Duration::from_nanos(self.pause_ns()));
             }
         };
-        let _ = sys::thread::spawn_quiet("sa-control", run);
+        if let Ok(thread) = sys::thread::spawn_quiet("sa-control", run) {
+            let _ = process.switcher.set(thread); // set once: there is one start
+        }
     }
 
     /// Looks whether it is time to look at the file, or to switch; tells whether it switched.
@@ -225,7 +230,7 @@ impl Schedule {
         let force = &process.in_force;
         force.levels.store(due.levels.0, Ordering::Relaxed);
         force.until_ns.store(due.until_ns, Ordering::Relaxed);
-        let at_ns = process::set_levels(due.levels);
+        let at_ns = mask::set_levels(process.epoch(), due.levels);
         tell(process, at_ns, &due);
     }
 }
@@ -279,7 +284,7 @@ mod tests {
 
     fn planned(controls: &[Control]) -> Vec<(u64, SwitchCause, String)> {
         let mut schedule = Schedule {
-            watch: Watch::new(Path::new("/nowhere"), "r"),
+            watch: Watch::new(Path::new("/nowhere"), vec!["r".to_owned()]),
             next_look_ns: 0,
             due: Vec::new(),
             control: None,

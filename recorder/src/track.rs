@@ -3,13 +3,15 @@
 //! The merge shows the tracks of one [`TrackProcess`] as a process of its own, named after both. In the fragment a track is a tid that a
 //! `sa_track` record describes.
 
-use std::sync::{Mutex, atomic::Ordering};
+use std::sync::Mutex;
 
+use crate::alive::Alive;
 use crate::clock::now_ns;
 use crate::config::Level;
 use crate::event::{FlowId, FlowPhase, flow_middle};
 use crate::format::{Metadata, TRACK_BASE, TRACK_RECORD, TrackRecord};
 use crate::line::{Place, line};
+use crate::mask;
 use crate::process::{self, Process};
 use crate::seat;
 use crate::span::write_name;
@@ -32,10 +34,12 @@ pub struct TrackProcess<'a> {
     pub sort_index: u32,
 }
 
-/// A row of the trace. Copies are the same row; in a forked child it takes nothing.
+/// A row of the trace. Copies are the same row; in a forked child, and after a restart of the recording, it takes nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Track {
-    process: &'static Process,
+    alive: Alive,
+    epoch: u32,
+    pid: u32,
     tid: u32,
     /// When what is told began, if a level that was switched off since shall not leave it out.
     since_ns: u64,
@@ -85,12 +89,22 @@ impl Track {
         if new {
             process.tell(&record_line(process.pid, tid, &record));
         }
-        let since_ns = u64::MAX;
-        Some(Track {
-            process,
+        Some(Track::of(&process, tid))
+    }
+
+    pub(crate) fn of(process: &Process, tid: u32) -> Track {
+        Track {
+            alive: process.alive,
+            epoch: process.epoch(),
+            pid: process.pid,
             tid,
-            since_ns,
-        })
+            since_ns: u64::MAX,
+        }
+    }
+
+    /// Whether it takes anything: a track belongs to one recording, and the next one needs another.
+    pub fn is_live(self) -> bool {
+        self.alive.is_recording(self.epoch)
     }
 
     /// The same row, for what began at `since_ns`: it is recorded if its level was on then.
@@ -101,12 +115,7 @@ impl Track {
 
     /// The row of a thread of this process.
     pub(crate) fn of_thread(tid: u32) -> Option<Track> {
-        let (process, since_ns) = (process::current()?, u64::MAX);
-        Some(Track {
-            process,
-            tid,
-            since_ns,
-        })
+        Some(Track::of(&*process::current()?, tid))
     }
 
     /// Records a span that has ended. Times are as [`now_ns`](crate::now_ns) counts.
@@ -158,20 +167,24 @@ impl Track {
         (category, name): (&str, &str),
         args: &Args,
     ) {
-        let is_wanted = process::wants_since(level, self.since_ns);
-        if !is_wanted || self.process.alive.load(Ordering::Relaxed) == 0 {
+        let is_wanted = mask::wants_since(level, self.since_ns);
+        if !is_wanted || !self.is_live() {
             return; // in the child of a fork the track is the parent's
         }
         let mut names = Vec::with_capacity(64);
         write_name(&mut names, category, name);
         let place = Place {
-            pid: self.process.pid,
+            pid: self.pid,
             tid: self.tid,
             ts_ns,
             duration_ns,
         };
         let line = line(phase, &place, middle, &names, args.text());
-        seat::with(|_, writer| writer.pen.append(&line, None));
+        seat::with(|seat, writer| {
+            if seat.epoch() == self.epoch {
+                writer.pen.append(&line, None);
+            }
+        });
     }
 }
 

@@ -13,8 +13,10 @@ const OWN_ARGS: u32 = 1 << 31;
 
 /// The writing end of a slot; used by the thread that has the seat.
 pub(crate) struct Writer {
-    process: &'static Process,
-    slot: &'static Slot,
+    /// Good inside an event.
+    pub(crate) process: &'static Process,
+    /// Good inside an event.
+    pub(crate) slot: &'static Slot,
     pub(crate) pen: Pen,
     /// Args of the open spans, and names that have no site.
     pub(crate) text: Vec<u8>,

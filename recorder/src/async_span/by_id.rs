@@ -54,7 +54,11 @@ impl AsyncSpanId {
         let Some(open) = &span.0 else {
             return AsyncSpanId::NONE;
         };
-        match open.process.held_async.add(span) {
+        // A recording that was ended meanwhile has told it as unfinished.
+        let Some(process) = open.process() else {
+            return AsyncSpanId::NONE;
+        };
+        match process.held_async.add(span) {
             Ok(id) => AsyncSpanId(id),
             Err((span, cause)) => {
                 span.abandon(cause);
@@ -85,8 +89,11 @@ impl AsyncSpanId {
 
     /// Adds arguments.
     pub fn args(self, args: &Args) {
-        let held = process::existing().map(|process| &process.held_async);
-        let held = held.filter(|_| self.is_some() && !args.text().is_empty());
+        if !self.is_some() || args.text().is_empty() {
+            return;
+        }
+        let process = process::existing();
+        let held = process.as_deref().map(|process| &process.held_async);
         if let Some(mut open) = held.and_then(|held| wait::lock(&held.0))
             && let Some(AsyncSpan(Some(open))) = open.get_mut(&self.0)
         {

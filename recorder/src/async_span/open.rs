@@ -3,12 +3,15 @@
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
+use crate::alive::Alive;
 use crate::clock::now_ns;
+use crate::current::Using;
 use crate::format::LANE_BASE;
 use crate::format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
 use crate::lanes::Ended;
 use crate::line::{self, Place};
 use crate::loss::Cause;
+use crate::mask;
 use crate::process::{self, Process};
 use crate::seat;
 use crate::site::Site;
@@ -20,7 +23,10 @@ use crate::writer::Writer;
 /// What is known of an open async span.
 #[derive(Debug)]
 pub(super) struct Open {
-    pub(super) process: &'static Process,
+    alive: Alive,
+    /// The recording in which it began; in another one, and in the child of a fork, it does nothing.
+    pub(super) epoch: u32,
+    pid: u32,
     pub(super) lane: u32,
     start_ns: u64,
     /// Name and category are the site's, or `"name":"…","cat":"…"`.
@@ -47,7 +53,7 @@ pub(super) struct Spot<'a> {
 
 impl Open {
     pub(super) fn start(
-        process: &'static Process,
+        process: &Process,
         names: Names<'_>,
         args: Vec<u8>,
         spot: &Spot<'_>,
@@ -71,7 +77,9 @@ impl Open {
             Names::Text(names, _) => (None, names),
         };
         Open {
-            process,
+            alive: process.alive,
+            epoch: process.epoch(),
+            pid: process.pid,
             lane: taken.lane,
             start_ns,
             site,
@@ -82,45 +90,62 @@ impl Open {
 
     /// Writes the span on the calling thread's slot and gives its lane back.
     pub(super) fn close(&self, now_ns: u64) {
-        let entry = self.process.ring.lane_entry(self.lane);
         let written = seat::with(|seat, writer| {
-            if !std::ptr::eq(seat.process, self.process) {
-                return; // told as unfinished when its recorder ended
+            if seat.epoch() != self.epoch {
+                return; // told as unfinished when its recording ended
             }
-            let Some(ended) = self.end(now_ns) else {
-                return self.process.lost.count(Cause::Busy);
+            let process = writer.process;
+            let Some(ended) = self.end(process, now_ns) else {
+                return process.lost.count(Cause::Busy);
             };
             if let Some(name) = &ended.untold {
-                self.process.name_lane(self.lane, name);
+                process.name_lane(self.lane, name);
             }
-            self.write(writer, &ended, entry);
-            self.leave(entry);
+            self.write(writer, &ended, process.ring.lane_entry(self.lane));
+            self.leave(process);
         });
         // Below a signal handler there is no line, but the lane is free all the same. After the end of recording the span is told as unfinished.
-        if written.is_none() && !process::is_closed() && self.end(now_ns).is_some() {
-            self.leave(entry);
+        if written.is_none()
+            && let Some(process) = self.process()
+            && self.end(&process, now_ns).is_some()
+        {
+            self.leave(&process);
         }
     }
 
+    /// Whether its recording still takes events.
+    pub(super) fn is_live(&self) -> bool {
+        self.alive.is_recording(self.epoch)
+    }
+
+    /// Its recorder, if that still takes events.
+    pub(super) fn process(&self) -> Option<Using> {
+        let of_it = |process: &Using| process.epoch() == self.epoch && process.is_recording();
+        process::existing().filter(of_it)
+    }
+
     /// Gives the lane back of a span that is not recorded after all.
-    pub(super) fn abandon(&self, now_ns: u64) {
-        let entry = self.process.ring.lane_entry(self.lane);
+    pub(super) fn abandon(&self, process: &Process, now_ns: u64) {
         let leave = || {
-            if self.end(now_ns).is_some() {
-                self.leave(entry);
+            if self.end(process, now_ns).is_some() {
+                self.leave(process);
             }
         };
-        let left = seat::with(|_, _| leave());
-        if left.is_none() && !process::is_closed() {
+        let left = seat::with(|seat, _| {
+            if seat.epoch() == self.epoch {
+                leave();
+            }
+        });
+        if left.is_none() && process.is_recording() {
             leave(); // as when it is closed
         }
     }
 
     /// Finds out where the span ended. What lay in it has a row of its own from now on, for readers of the ring too.
-    fn end(&self, now_ns: u64) -> Option<Ended> {
-        let mut lanes = wait::lock(&self.process.lanes)?;
+    fn end(&self, process: &Process, now_ns: u64) -> Option<Ended> {
+        let mut lanes = wait::lock(&process.lanes)?;
         let ended = lanes.end(self.lane, now_ns);
-        let orphan = ended.orphan.map(|lane| self.process.ring.lane_entry(lane));
+        let orphan = ended.orphan.map(|lane| process.ring.lane_entry(lane));
         if let Some(entry) = orphan.flatten() {
             entry.parent().store(0, Ordering::Relaxed);
         }
@@ -129,14 +154,14 @@ impl Open {
 
     fn write(&self, writer: &mut Writer, ended: &Ended, entry: Option<OpenEntry>) {
         let place = Place {
-            pid: self.process.pid,
+            pid: self.pid,
             tid: LANE_BASE + ended.row,
             ts_ns: self.start_ns,
             duration_ns: Some(ended.end_ns.saturating_sub(self.start_ns)),
         };
         let site = self.site.map(|site| site.text().plain.as_slice());
         let names = site.unwrap_or(&self.names);
-        let stopped = process::stopped_since(self.start_ns).then(|| {
+        let stopped = mask::stopped_since(self.start_ns).then(|| {
             let mut args = self.args.clone();
             mark_stopped(&mut args);
             args
@@ -150,11 +175,11 @@ impl Open {
     }
 
     /// Gives the lane back.
-    fn leave(&self, entry: Option<OpenEntry>) {
-        if let Some(entry) = entry {
+    fn leave(&self, process: &Process) {
+        if let Some(entry) = process.ring.lane_entry(self.lane) {
             entry.start().store(0, Ordering::Release);
         }
-        if let Some(mut lanes) = wait::lock(&self.process.lanes) {
+        if let Some(mut lanes) = wait::lock(&process.lanes) {
             lanes.give_back(self.lane);
         }
     }

@@ -6,7 +6,7 @@ use super::OpenSpan;
 use crate::clock::now_ns;
 use crate::config::Level;
 use crate::loss::Cause;
-use crate::process;
+use crate::mask;
 use crate::seat;
 use crate::value::{self, Args, Value};
 use crate::writer::Writer;
@@ -59,15 +59,15 @@ impl SpanId {
     /// Begins a span on the calling thread; [`SpanId::NONE`] if it is not recorded.
     #[inline]
     pub fn begin(level: Level, category: &str, name: &str) -> SpanId {
-        if !process::wants(level) {
+        if !mask::wants(level) {
             return SpanId::NONE;
         }
         let begun = seat::with(|seat, writer| {
-            if !process::wants(level) {
+            if !mask::wants(level) {
                 return SpanId::NONE;
             }
             if writer.held.open.len() >= MAX_OPEN {
-                seat.process.lost.count(Cause::TooManyOpen);
+                writer.process.lost.count(Cause::TooManyOpen);
                 return SpanId::NONE;
             }
             let open = OpenSpan::open_named(seat, writer, category, name);

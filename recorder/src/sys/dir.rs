@@ -203,6 +203,11 @@ impl Dir {
         &self.path
     }
 
+    /// Gives the directory's lock back, also where a forked child has the same open directory.
+    pub(crate) fn unlock(&self) {
+        fd::unlock(self.fd.as_raw_fd());
+    }
+
     /// Takes the directory's lock, waiting at most `patience`; it ends with the `Dir`.
     pub(crate) fn lock(&self, patience: std::time::Duration) -> bool {
         let end = std::time::Instant::now() + patience;

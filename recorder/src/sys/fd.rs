@@ -92,6 +92,12 @@ pub(crate) fn try_lock(fd: RawFd) -> bool {
     unsafe { libc::flock(fd, libc::LOCK_EX | libc::LOCK_NB) == 0 }
 }
 
+/// Gives a lock back.
+pub(crate) fn unlock(fd: RawFd) {
+    // SAFETY: flock takes a descriptor number; a bad one is an error.
+    unsafe { libc::flock(fd, libc::LOCK_UN) };
+}
+
 /// Gathers the parts into one append; returns the bytes written.
 pub(crate) fn write_vectored(fd: RawFd, parts: &[&[u8]]) -> io::Result<usize> {
     let slices: Vec<io::IoSlice<'_>> = parts.iter().map(|part| io::IoSlice::new(part)).collect();

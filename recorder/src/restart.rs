@@ -1,0 +1,107 @@
+//! A new recording in a process that may have one already: ends that one, begins the other, and gives back what the first one held.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::config::{self, Config};
+use crate::current;
+use crate::process::{self, Origin, Process};
+use crate::run::Before;
+use crate::starting::Starting;
+use crate::wait::PATIENCE_NS;
+use crate::{clock, mask};
+
+/// What the recording that is about to begin was asked for; null while none is.
+static PENDING: AtomicPtr<Config> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Why no new recording began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StartError {
+    /// None of the variables that turn recording on is set; what was recorded before goes on.
+    NotAsked,
+    /// Another thread is starting the recorder, or this call came from within the recorder; what was recorded before goes on.
+    Busy,
+    /// The files cannot be made; what was recorded before has ended.
+    Files(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::NotAsked => write!(
+                out,
+                "nothing asks for recording: expected {}, {} or {}",
+                config::DIR,
+                config::OUTPUT,
+                config::LEVEL
+            ),
+            StartError::Busy => out.write_str("another thread is starting the recorder"),
+            StartError::Files(error) => out.write_str(error),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// Ends the recording of this process, if it has one, and begins the one that the lookup asks for.
+pub(crate) fn start_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<(), StartError> {
+    let config = Config::from_lookup(lookup).ok_or(StartError::NotAsked)?;
+    let _alone = Starting::take(PATIENCE_NS).ok_or(StartError::Busy)?;
+    current::reap();
+    let old = process::existing();
+    let pending = Pending::set(config.clone());
+    let before = old.as_deref().map(end);
+    let started = Process::start(config, &Origin::Anew(before.as_ref()));
+    drop(pending);
+    if let Some(before) = &before {
+        process::close_lock(before.run.lock);
+    }
+    drop(old);
+    current::reap();
+    if started.is_err() && before.is_none() {
+        mask::turn_off(); // or the next event would begin what the environment asks for
+    }
+    started.map_err(StartError::Files)
+}
+
+/// Ends a recording; says what the next one must know of it.
+fn end(old: &Process) -> Before {
+    old.finish();
+    old.wait_until_over(clock::now_ns() + PATIENCE_NS);
+    let before = old.before();
+    old.let_go_of_files();
+    before
+}
+
+/// What is asked for, for the child of a fork that is made before it is there.
+struct Pending;
+
+impl Pending {
+    fn set(config: Config) -> Pending {
+        PENDING.store(Box::into_raw(Box::new(config)), Ordering::Release);
+        Pending
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let config = PENDING.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        if !config.is_null() {
+            // SAFETY: it came from `Box::into_raw`, and only who starts a recorder reads it: that is the calling thread.
+            drop(unsafe { Box::from_raw(config) });
+        }
+    }
+}
+
+/// What the recording that is about to begin was asked for. For who starts the recorder: in the process that begins it nobody else can.
+pub(crate) fn pending() -> Option<&'static Config> {
+    // SAFETY: in the child of a fork nobody frees it; elsewhere it is null whenever another thread may start.
+    unsafe { PENDING.load(Ordering::Acquire).as_ref() }
+}
+
+/// Whether a recording is about to begin. Async-signal-safe.
+pub(crate) fn is_under_way() -> bool {
+    !PENDING.load(Ordering::Acquire).is_null()
+}
