@@ -3,7 +3,7 @@
 use crate::fragment::{read_front, read_header};
 use crate::{LeftOut, Runs};
 use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, FRAGMENTS_DIR, Metadata, PREVIOUS_DIR, RUN_FILE, RunFile,
+    ANCHOR_RECORD, Anchor, FRAGMENTS_DIR, Metadata, NEXT_RUN_FILE, PREVIOUS_DIR, RUN_FILE, RunFile,
     is_fragment_name,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -256,11 +256,28 @@ fn newest_run(directory: &Path, candidates: &[Candidate]) -> Option<String> {
         .and_then(|c| c.run.clone())
 }
 
+/// The run that the main process of the live run is about to begin, if another process was faster: until then both are one.
+fn next_run(directory: &Path, newest: Option<&str>) -> Option<String> {
+    let read = |name: &str| {
+        let text = read_front(&directory.join(name), false).ok()?;
+        serde_json::from_slice::<RunFile>(&text).ok()
+    };
+    let (now, next) = (read(RUN_FILE)?, read(NEXT_RUN_FILE)?);
+    let of_main = |run: RunFile| RunFile {
+        run: String::new(),
+        ..run
+    };
+    let id = next.run.clone();
+    (newest == Some(&now.run) && of_main(now) == of_main(next)).then_some(id)
+}
+
 fn select(directory: &Path, candidates: Vec<Candidate>, runs: &Runs, inputs: &mut Inputs) {
     let newest = newest_run(directory, &candidates);
+    let next = next_run(directory, newest.as_deref());
+    let is_newest = |c: &Candidate| c.run == newest || c.live && next.is_some() && c.run == next;
     let others = candidates
         .iter()
-        .filter(|c| c.run.is_some() && c.run != newest);
+        .filter(|c| c.run.is_some() && !is_newest(c));
     let previous = others
         .max_by_key(|c| (c.time_ns, &c.run))
         .and_then(|c| c.run.clone());
@@ -268,7 +285,7 @@ fn select(directory: &Path, candidates: Vec<Candidate>, runs: &Runs, inputs: &mu
         Runs::All => true,
         Runs::Named(run) => candidate.run.as_ref().or(newest.as_ref()) == Some(run),
         Runs::Previous => previous.is_some() && candidate.run == previous,
-        Runs::Newest => candidate.live && (candidate.run.is_none() || candidate.run == newest),
+        Runs::Newest => candidate.live && (candidate.run.is_none() || is_newest(candidate)),
     };
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
     let mut files = BTreeSet::new();
@@ -362,6 +379,38 @@ mod tests {
                 .collect::<Vec<_>>(),
             ["b", "z"]
         );
+    }
+
+    #[test]
+    fn a_run_that_is_about_to_begin_is_one_with_the_live_one_of_the_same_main_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let fragments = dir.path().join("fragments");
+        write(&fragments.join("trace.1.jsonl"), Some("now"), 100);
+        write(&fragments.join("trace.2.jsonl"), Some("next"), 200);
+        write(&dir.path().join("previous/old/trace.3.jsonl"), Some("old"), 50);
+        let store = |name: &str, run: &str, start_time| {
+            let run = RunFile {
+                run: run.to_owned(),
+                main_pid: 1,
+                start_time,
+                host: "h".to_owned(),
+                boot_id: "b".to_owned(),
+                pid_ns: 1,
+            };
+            fs::write(dir.path().join(name), serde_json::to_vec(&run).unwrap()).unwrap();
+        };
+        store(RUN_FILE, "now", 7);
+        for (start_time, newest, previous) in [
+            (7, &["trace.1.jsonl", "trace.2.jsonl"][..], "trace.3.jsonl"),
+            (8, &["trace.1.jsonl"][..], "trace.2.jsonl"),
+        ] {
+            store(NEXT_RUN_FILE, "next", start_time);
+            assert_eq!(names(dir.path(), &Runs::Newest), newest);
+            assert_eq!(names(dir.path(), &Runs::Previous), [previous]);
+        }
+        // The main process has begun it.
+        store(RUN_FILE, "next", 7);
+        assert_eq!(names(dir.path(), &Runs::Newest), ["trace.2.jsonl"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::open::{Opened, by_stem, list, list_stems};
 use crate::recording::Recording;
 use crate::scan::line_start;
 use crate::settle::blocks;
-use sa_recorder::format::{FRAGMENTS_DIR, RUN_FILE};
+use sa_recorder::format::{FRAGMENTS_DIR, NEXT_RUN_FILE, RUN_FILE};
 use serde::Serialize;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -70,8 +70,10 @@ pub fn snapshot(directory: &Path, out: &Path) -> Result<SnapshotReport, Error> {
     for (stem, files) in by_stem(&files) {
         copy.fragment(&stem, &files).map_err(failed)?;
     }
-    if let Ok(run) = read_front(&directory.join(RUN_FILE), false) {
-        write_new(&out.join(RUN_FILE), &[&run]).map_err(failed)?;
+    for name in [RUN_FILE, NEXT_RUN_FILE] {
+        if let Ok(run) = read_front(&directory.join(name), false) {
+            write_new(&out.join(name), &[&run]).map_err(failed)?;
+        }
     }
     Ok(copy.report)
 }
