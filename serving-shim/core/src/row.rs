@@ -53,7 +53,8 @@ impl Row {
         });
         let lane = self.lanes.get_mut(at)?;
         lane.end_ns = lane.end_ns.max(placed.start_ns + placed.dur_ns);
-        if lane.track.is_none() {
+        // A recording that was begun anew has rows of its own.
+        if !lane.track.is_some_and(Track::is_live) {
             lane.track = group.track(&name(self.stream_id, at));
         }
         lane.track
@@ -69,7 +70,7 @@ impl Row {
         let Some(first) = self.lanes.first_mut() else {
             return;
         };
-        if first.track.is_none() {
+        if !first.track.is_some_and(Track::is_live) {
             first.track = group.track(&name(self.stream_id, 0));
         }
         if let Some(track) = first.track {
