@@ -17,6 +17,7 @@ mod forks;
 mod lanes;
 mod odd;
 mod options;
+mod restarts;
 mod sandbox;
 mod script;
 mod stack;
@@ -85,6 +86,12 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["paced", threads, burst, ticks] => {
             crowd::paced(number(threads), number(burst), number(ticks));
         }
+        ["restart-stress", dir, threads, cycles] => {
+            restarts::stress(dir, number(threads), number(cycles));
+        }
+        ["restart-open", dir] => restarts::open(dir),
+        ["restart-many", dir, cycles] => restarts::many(dir, number(cycles)),
+        ["restart-forks", dir, cycles] => restarts::forks(dir, number(cycles)),
         ["merge", dir] => return Some(work::merge(dir)),
         _ => return None,
     }

@@ -24,6 +24,8 @@ pub(crate) fn run() -> u8 {
                 Recorder::get().flush();
                 "flushed".to_owned()
             }
+            ["start", dir] => crate::restarts::start(std::path::Path::new(dir)),
+            ["exports"] => format!("{:?}", Recorder::get().exports()),
             ["finish"] => {
                 Recorder::get().finish();
                 "finished".to_owned()
