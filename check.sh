@@ -8,10 +8,10 @@ usage() {
 usage: ./check.sh [--full]
 
 Formats, lints, builds, tests and documents the workspace, then runs the README's demo and loads its trace into Perfetto's trace processor.
-Stops at the first step that fails. Needs cargo with nextest; the checks with Perfetto need node 18, Python 3 and, once, a network.
+Stops at the first step that fails. Needs cargo with nextest; the tests of the Python package Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
 That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium.
 
-  --full    then also: the tests with all their rounds, those of recorder and merge for aarch64 (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
+  --full    then also: the tests with all their rounds, those of recorder and merge for aarch64 (in qemu), wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
   --help    this text
 
 Exit 0: all steps passed (those skipped are named at the end). 1: a step failed. 2: bad usage.
@@ -130,6 +130,35 @@ bench() {
   grep -q '^RESULT ' "$scratch/$name.bench" || { echo "check.sh: bench $name printed no RESULT line" >&2; return 1; }
 }
 
+# The Python package: its wheel, the stubs, the tests. Exit 3: an environment for it cannot be set up here.
+python_tests() {
+  local rc=0
+  serving-shim/python/test.sh | tee "$scratch/python" || rc=$?
+  [ "$rc" != 3 ] || skip 'tests of the Python package' 'serving-shim/python/test.sh says above what is missing'
+  while read -r line; do
+    skip 'in the Python tests' "$line"
+  done < <(sed -n 's/^SKIPPED \[[0-9]*\] [^ ]* \(SKIPPED \)\{0,1\}//p' "$scratch/python")
+  [ "$rc" = 0 ] || [ "$rc" = 3 ]
+}
+
+# Wheels for both architectures, that for aarch64 with its tests in qemu.
+python_wheels() {
+  local rc=0
+  serving-shim/python/build-wheels.sh || rc=$?
+  [ "$rc" = 0 ] && { serving-shim/python/test-aarch64.sh || rc=$?; }
+  [ "$rc" != 3 ] || skip 'wheels of the Python package for every machine' 'serving-shim/python/build-wheels.sh or test-aarch64.sh says above what is missing'
+  [ "$rc" = 0 ] || [ "$rc" = 3 ]
+}
+
+# On the wheel that the Python tests installed.
+python_bench() {
+  local python=${CARGO_TARGET_DIR:-target}/python/venv/bin
+  [ -x "$python/python" ] || { skip 'bench span of the Python package' 'no environment for it'; return; }
+  "$python/pip" install --quiet --disable-pip-version-check -r serving-shim/python/bench/requirements.txt || echo 'check.sh: without the other recorders' >&2
+  "$python/python" serving-shim/python/bench/span.py --quick | tee "$scratch/span.bench"
+  grep -q '^RESULT span_reused_on ' "$scratch/span.bench" || { echo 'check.sh: bench span printed no RESULT line' >&2; return 1; }
+}
+
 # shape PAGE: its sections, each with the number of its table lines.
 shape() {
   awk '/^## / { print name, rows + 0; name = $0; rows = 0 } /^\|/ { rows++ } END { print name, rows + 0 }' "$1"
@@ -175,6 +204,7 @@ step 'docs' doc
 if [ -n "$perfetto" ]; then
   step 'perfetto selftest' tests/perfetto/selftest.sh
 fi
+step 'python tests' python_tests
 step 'release build' cargo build --release -p serving-demo -p trace-merge
 step 'demo' demo_trace demo
 step 'demo, one worker killed' demo_trace killed --kill-worker
@@ -189,6 +219,8 @@ if [ -n "$full" ]; then
   step 'bench launch' bench serving-shim launch --quick
   step 'bench switch' bench sa-profile switch --quick
   step 'bench capi' bench sa-profile-capi capi --quick
+  step 'python wheels' python_wheels
+  step 'bench python span' python_bench
   step 'overhead page' overhead_page
   step 'fuzz targets' fuzz_targets
 fi

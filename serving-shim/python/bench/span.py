@@ -1,0 +1,131 @@
+"""What an event costs, next to other recorders: prints ``RESULT <case> <ns> <ratio_to_two_monotonic_ns>``.
+
+usage: span.py [--quick] [--list] [CASE...]
+
+Thread CPU time of the installed package. Each subject is a process of its own, for recording is on or off in a process as a whole; all of them live at once and take turns, a case a
+turn. A turn measures the floor (two calls of ``time.monotonic_ns``) before and after the case, and the same loop without the event, which is taken off. Printed are the medians of the
+turns: of the ns, and of their ratio to the floor of the same turn. The least ns stand in the table before.
+"""
+
+import argparse
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from subject import SUBJECTS, environment
+
+HERE = Path(__file__).resolve().parent
+# Events of a turn, and turns.
+FULL = (20_000, 25)
+QUICK = (5_000, 5)
+
+
+class Subject:
+    """A process that measures one case at a time."""
+
+    def __init__(self, name, directory):
+        self.name = name
+        words = [sys.executable, "-W", "ignore", str(HERE / "subject.py"), name, str(directory)]
+        self.process = subprocess.Popen(
+            words, env=environment(name, directory), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.cases = []
+        self.skipped = []
+        while (line := self.read()) != ["READY"]:
+            if line[0] == "CASE":
+                self.cases.append(line[1])
+            elif line[0] == "SKIPPED":
+                self.skipped.append(" ".join(line[1:]))
+
+    def read(self):
+        words = self.process.stdout.readline().split()
+        if not words:
+            raise SystemExit(f"span.py: the process of {self.name} ended early: exit {self.process.wait()}")
+        return words
+
+    def turn(self, case, count):
+        """Measures a case; returns the ns of an event and of the floor."""
+        self.process.stdin.write(f"{case} {count}\n")
+        self.process.stdin.flush()
+        while (words := self.read())[0] != "TURN":
+            pass  # what a library prints is its own business
+        return float(words[1]), float(words[2])
+
+    def end(self):
+        self.process.stdin.close()
+        if self.process.wait() != 0:
+            raise SystemExit(f"span.py: the process of {self.name} failed: exit {self.process.returncode}")
+
+
+class Series:
+    """The turns of a case."""
+
+    def __init__(self):
+        self.ns = []
+        self.ratios = []
+        self.floors = []
+
+    def add(self, ns, floor_ns):
+        self.ns.append(ns)
+        self.floors.append(floor_ns)
+        self.ratios.append(ns / floor_ns)
+
+
+def measure(subjects, wanted, count, turns):
+    """Gives every case of every subject its turns; returns the series by case."""
+    found = {}
+    for turn in range(turns + 1):
+        for subject in subjects:
+            for case in subject.cases:
+                if wanted and case not in wanted:
+                    continue
+                ns, floor_ns = subject.turn(case, count)
+                if turn > 0:  # the first one warms up
+                    found.setdefault(case, Series()).add(ns, floor_ns)
+    return found
+
+
+def show(found):
+    floors = [floor for series in found.values() for floor in series.floors]
+    print(f"Python {platform.python_version()}; two time.monotonic_ns(): {min(floors):.0f} / {statistics.median(floors):.0f} ns (least / median)")
+    print(f"{'case':<36} {'least ns':>10} {'median ns':>10} {'ratio':>7}")
+    for case, series in found.items():
+        print(f"{case:<36} {min(series.ns):>10.0f} {statistics.median(series.ns):>10.0f} {statistics.median(series.ratios):>7.2f}")
+    for case, series in found.items():
+        print(f"RESULT {case} {statistics.median(series.ns):.0f} {statistics.median(series.ratios):.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="few and short turns: seconds instead of minutes")
+    parser.add_argument("--list", action="store_true", help="print the cases, measure nothing")
+    parser.add_argument("case", nargs="*", help="measure these alone")
+    options = parser.parse_args()
+    directory = Path(tempfile.mkdtemp(prefix="sa-profile-bench-"))
+    subjects = []
+    try:
+        subjects = [Subject(name, directory / name) for name in SUBJECTS]
+        known = [case for subject in subjects for case in subject.cases]
+        if unknown := set(options.case) - set(known):
+            raise SystemExit(f"span.py: no such case: {', '.join(sorted(unknown))}; --list prints them")
+        if options.list:
+            print(*known, sep="\n")
+        else:
+            show(measure(subjects, options.case, *(QUICK if options.quick else FULL)))
+        for subject in subjects:
+            subject.end()
+            for skipped in subject.skipped:
+                print(f"SKIPPED {skipped}")
+    finally:
+        for subject in subjects:
+            subject.process.kill()
+            subject.process.wait()
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# build-wheels.sh: wheels for machines with glibc 2.28 or later, on x86-64 and aarch64, whatever this machine is.
+set -euo pipefail
+
+usage() {
+  cat << 'TEXT'
+usage: build-wheels.sh [x86_64|aarch64]...
+
+Builds manylinux_2_28 wheels, by default for both architectures, into target/python/wheels, and has auditwheel check that they need no newer glibc and no other library.
+Needs Rust, Python 3.10 or later with venv, and once a network. For an architecture whose standard library the toolchain lacks, Debian's rustc (tests/aarch64/debian-rustc).
+
+Exit 0: built. 3: a compiler for an architecture cannot be had here. Else: failed.
+TEXT
+}
+
+case "${1:-}" in
+  -h | --help)
+    usage
+    exit 0
+    ;;
+esac
+
+glibc=2.28
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+target=$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")
+work=$target/python
+venv=$work/wheels-venv
+platform=manylinux_${glibc/./_}
+
+setup() {
+  mkdir -p "$work/wheels"
+  "${PYTHON:-python3}" -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$here/requirements-wheels.txt"
+}
+
+# The rustc of this toolchain if it has the target, else Debian's, whose standard library is for aarch64 too.
+find_rustc() {
+  if ls "$(rustc --print target-libdir --target "$1-unknown-linux-gnu")"/libstd-*.rlib > /dev/null 2>&1; then
+    return
+  fi
+  local rust
+  rust=$("$here/../../tests/aarch64/debian-rustc") || {
+    echo "build-wheels.sh: unavailable: no standard library for $1: rustup target add $1-unknown-linux-gnu" >&2
+    exit 3
+  }
+  export RUSTC=$rust/usr/bin/rustc LD_LIBRARY_PATH=$rust/usr/lib/x86_64-linux-gnu
+}
+
+# build ARCHITECTURE: in a shell of its own, for what it exports.
+build() (
+  find_rustc "$1"
+  raw=$work/raw-$1
+  rm -rf "$raw"
+  # Another target than that of other builds: what strips here does not make cargo build those anew.
+  export CARGO_TARGET_DIR=$target CARGO_PROFILE_RELEASE_STRIP=debuginfo STRIP=''
+  export SA_CARGO_BUILD=zigbuild CARGO_BUILD_TARGET=$1-unknown-linux-gnu.$glibc
+  export _PYTHON_HOST_PLATFORM=linux-$1 # what the wheel is named after
+  PATH=$venv/bin:$PATH "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$raw" "$here"
+  rm -f "$work/wheels"/sa_profile-*"$1".whl
+  # The platform is what the wheel's programs need: the oldest glibc, and no library that is not on every machine.
+  PATH=$venv/bin:$PATH "$venv/bin/auditwheel" repair --plat auto --only-plat --wheel-dir "$work/wheels" "$raw"/sa_profile-*.whl
+  ls "$work/wheels"/sa_profile-*-"${platform}_$1".whl > /dev/null || {
+    echo "build-wheels.sh: expected a wheel for ${platform}_$1, found $(ls "$work/wheels")" >&2
+    exit 1
+  }
+)
+
+setup
+[ $# != 0 ] || set -- x86_64 aarch64
+for architecture; do build "$architecture"; done
+ls -l "$work/wheels"

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# test-aarch64.sh: the tests of the aarch64 wheel that build-wheels.sh made, in qemu's user mode, with Debian's Python for arm64.
+set -euo pipefail
+
+case "${1:-}" in
+  -h | --help)
+    echo 'usage: test-aarch64.sh [PYTEST-ARGUMENT...]     exit 3: qemu or a Python for arm64 cannot be had here'
+    exit 0
+    ;;
+esac
+
+for name in ${!SA_PROFILE_@}; do unset "$name"; done
+unset LD_PRELOAD PYTHONPATH
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+aarch64=$here/../../tests/aarch64
+work=$(realpath -m "${CARGO_TARGET_DIR:-$here/../../target}")/python
+wheel=$(ls "$work"/wheels/sa_profile-*aarch64.whl) || { echo 'test-aarch64.sh: no wheel: build-wheels.sh aarch64' >&2; exit 1; }
+venv=$work/aarch64-venv
+
+# What the tests need is plain Python: the pip of this machine fetches it, that of the other one would take minutes.
+fetch() {
+  "$work/wheels-venv/bin/pip" download --quiet --disable-pip-version-check --dest "$work/aarch64-packages" \
+    pip "$(grep ^pytest "$here/requirements-test.txt")"
+}
+
+setup() {
+  rm -rf "$venv"
+  "$aarch64/namespace" "$python/usr/bin/python3" -m venv --without-pip "$venv"
+  "$aarch64/namespace" "$venv/bin/python" "$(ls "$work"/aarch64-packages/pip-*.whl | tail -n 1)/pip" install --quiet \
+    --disable-pip-version-check --no-index --find-links "$work/aarch64-packages" pytest "$wheel"
+}
+
+python=$("$aarch64/debian-python") || { echo 'python for arm64: unavailable' >&2; exit 3; }
+export QEMU_LD_PREFIX=$python
+"$aarch64/namespace" true
+fetch
+setup
+cd "$here"
+echo "-- $(basename "$wheel") in $("$aarch64/namespace" "$venv/bin/python" -c 'import platform; print(platform.machine(), platform.python_version())')"
+"$aarch64/namespace" "$venv/bin/pytest" -p no:cacheprovider "$@"
