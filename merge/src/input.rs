@@ -387,7 +387,11 @@ mod tests {
         let fragments = dir.path().join("fragments");
         write(&fragments.join("trace.1.jsonl"), Some("now"), 100);
         write(&fragments.join("trace.2.jsonl"), Some("next"), 200);
-        write(&dir.path().join("previous/old/trace.3.jsonl"), Some("old"), 50);
+        write(
+            &dir.path().join("previous/old/trace.3.jsonl"),
+            Some("old"),
+            50,
+        );
         let store = |name: &str, run: &str, start_time| {
             let run = RunFile {
                 run: run.to_owned(),
