@@ -298,7 +298,7 @@ extern "C" fn finish_at_exit() {
     }
 }
 
-fn absolute(mut config: Config) -> Config {
+pub(crate) fn absolute(mut config: Config) -> Config {
     let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
     let paths = &mut config.paths;
     (paths.directory, paths.fragments, paths.trace) = (

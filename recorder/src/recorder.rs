@@ -4,12 +4,13 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::async_span::AsyncSpan;
-use crate::config::{self, Level, Levels};
+use crate::config::{self, Config, Level, Levels};
 use crate::current::Using;
 use crate::event;
 use crate::mask;
 use crate::process;
 use crate::restart;
+use crate::run;
 use crate::seat;
 use crate::span::SpanGuard;
 use crate::track::{Track, TrackProcess};
@@ -65,6 +66,19 @@ impl Recorder {
             all.push((config::MAIN_PID, process.run.main_pid.to_string().into()));
         }
         all
+    }
+
+    /// The variables that make child processes members of this process's run, though it has recorded nothing yet: its first event begins that run. Afterwards those of
+    /// [`Recorder::exports`]. Empty if nothing asks for recording, if the environment names a run already, or if another process's run is live in the directory,
+    /// which this one will join. Writes nothing; it is for the caller to set them.
+    pub fn announce(self) -> Vec<(&'static str, OsString)> {
+        if process::existing().is_some() {
+            return self.exports();
+        }
+        let config = Config::from_lookup(|name| std::env::var_os(name));
+        config.map_or_else(Vec::new, |config| {
+            run::announced::announce(&process::absolute(config))
+        })
     }
 
     /// Returns the handle; recording starts with the first event if it has not yet.

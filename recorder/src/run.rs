@@ -1,5 +1,6 @@
 //! Which run this process belongs to: its own (then it is the main process and cleans), or a live one it joins.
 
+pub(crate) mod announced;
 mod next;
 
 use std::ffi::OsStr;
@@ -84,9 +85,12 @@ pub(crate) fn enter(
     warnings: &mut Vec<String>,
 ) -> io::Result<(Run, Dir)> {
     let directory = Dir::create_path(&config.paths.directory, folder_mode(config.mode))?;
-    let run = match given(config, identity, &directory, warnings) {
+    let run = match announced::begin(config, identity, &directory)? {
         Some(run) => run,
-        None => join_or_start(config, identity, &directory)?,
+        None => match given(config, identity, &directory, warnings) {
+            Some(run) => run,
+            None => join_or_start(config, identity, &directory)?,
+        },
     };
     Ok((run, fragments_folder(config, &directory)?))
 }
@@ -228,6 +232,11 @@ fn anew(
 ) -> io::Result<Run> {
     if let (Some(id), None) = (&config.run, config.main_pid) {
         return Ok(Run::joined(id.clone(), 0)); // a launcher groups its processes
+    }
+    if before.is_none()
+        && let Some(run) = announced::begin(config, identity, directory)?
+    {
+        return Ok(run);
     }
     if let (None, Some(id), Some(pid)) = (before, &config.run, config.main_pid)
         && pid == identity.pid

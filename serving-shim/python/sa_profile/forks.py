@@ -1,4 +1,4 @@
-"""What the child of a fork does first, and a child of multiprocessing last."""
+"""What child processes must know of the run, what the child of a fork does first, and a child of multiprocessing last."""
 
 import os
 import sys
@@ -15,5 +15,6 @@ def _in_child():
 
 
 def watch():
-    """Has forked children take care of themselves."""
+    """Has child processes belong to this one's run, whoever records first, and forked ones take care of themselves."""
+    os.environ.update(_sa_profile.announce())
     os.register_at_fork(after_in_child=_in_child)

@@ -1,5 +1,7 @@
 //! What belongs to the process: its names, its run, bringing everything into the fragment.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
@@ -99,6 +101,12 @@ fn fragment() -> Option<PathBuf> {
     Recorder::get().fragment()
 }
 
+/// The variables by which child processes find the run that this process will begin with its first event, or has begun.
+#[pyfunction]
+fn announce() -> HashMap<&'static str, OsString> {
+    Recorder::get().announce().into_iter().collect()
+}
+
 /// What the child of a fork does first.
 #[pyfunction]
 fn after_fork_in_child() {
@@ -121,6 +129,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(directory, module)?,
         wrap_pyfunction!(trace, module)?,
         wrap_pyfunction!(fragment, module)?,
+        wrap_pyfunction!(announce, module)?,
         wrap_pyfunction!(after_fork_in_child, module)?,
     ] {
         module.add_function(function)?;

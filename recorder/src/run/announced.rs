@@ -1,0 +1,55 @@
+//! A run that a process has told its children of, in their environment, before it has recorded anything itself: they may record first, and end first.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+
+use super::{Gate, Run, live_run, new_run_id, parse, tidy};
+use crate::config::{self, Config};
+use crate::format::RUN_FILE;
+use crate::identity::Identity;
+use crate::sys::dir::Dir;
+
+/// The variables of a run that this process will begin with its first event. Empty if it belongs to one already, or will join one that is live here. Writes nothing.
+pub(crate) fn announce(config: &Config) -> Vec<(&'static str, OsString)> {
+    let is_given = config.run.is_some();
+    let directory = Dir::open_path(&config.paths.directory);
+    let is_live = |directory: Dir| live_run(&directory, &Identity::read()).is_some();
+    if is_given || directory.is_ok_and(is_live) {
+        return Vec::new();
+    }
+    let lookup = |name: &str| std::env::var_os(name);
+    let mut all = config::exported_paths(lookup, &config.paths);
+    all.push((config::RUN, new_run_id().into()));
+    all.push((config::MAIN_PID, std::process::id().to_string().into()));
+    all
+}
+
+/// Begins the run that this process has announced; `None` if it has announced none, or begun it already before it executed another program. Where the run of another
+/// main process is live by now this one is a member of its own, which nobody cleans for.
+pub(super) fn begin(
+    config: &Config,
+    identity: &Identity,
+    directory: &Dir,
+) -> io::Result<Option<Run>> {
+    let Some(id) = &config.run else {
+        return Ok(None);
+    };
+    if config.main_pid != Some(identity.pid) || has_begun(directory, id) {
+        return Ok(None);
+    }
+    let gate = Gate::of(config)?;
+    if live_run(directory, identity).is_some() {
+        return Ok(Some(Run::joined(id.clone(), identity.pid)));
+    }
+    let run = super::begin(config, identity, directory, id.clone())?;
+    if gate.alone {
+        tidy(config, identity, directory, &run);
+    }
+    Ok(Some(run))
+}
+
+fn has_begun(directory: &Dir, id: &str) -> bool {
+    let opened = directory.open_file(OsStr::new(RUN_FILE), libc::O_RDONLY);
+    let run = opened.ok().and_then(|(file, _)| parse(&file));
+    run.is_some_and(|run| run.run == id)
+}
