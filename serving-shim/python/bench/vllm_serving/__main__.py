@@ -35,7 +35,7 @@ def parse():
     parser.add_argument("--tpq", type=Path, help="tests/perfetto/tpq of the repository; default: found beside this file")
     parser.add_argument("--port", type=int, default=8917)
     parser.add_argument("--concurrency", type=int, default=64)
-    parser.add_argument("--requests", type=int, default=192, help="of the concurrent run")
+    parser.add_argument("--requests", type=int, default=512, help="of the concurrent run")
     parser.add_argument("--tokens", type=int, default=48, help="of each output")
     parser.add_argument("--minutes", type=float, default=60, help="most that one throughput case takes")
     parser.add_argument("--window", type=float, default=4, help="seconds of one measurement of throughput")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 WORDS = "red green blue fast slow cold warm near far old new high low east west day night".split()
 _numbers = itertools.count()
+_lengths = itertools.count()
 
 
 @dataclass
@@ -16,6 +17,7 @@ class Timing:
     """One request as its client saw it; ns of the monotonic clock, as the trace has them."""
 
     request_id: str
+    tokens: int
     sent_ns: int
     first_ns: int = 0
     end_ns: int = 0
@@ -51,7 +53,7 @@ class Stream(asyncio.Protocol):
         head += f"x-request-id: {name}\r\ncontent-length: {len(text)}\r\n\r\n"
         self.answered = asyncio.get_running_loop().create_future()
         self._status_checked = False
-        self.timing = Timing(f"cmpl-{name}-0", time.monotonic_ns())
+        self.timing = Timing(f"cmpl-{name}-0", tokens, time.monotonic_ns())
         self.transport.write(head.encode() + text)
         return self.answered
 
@@ -100,7 +102,8 @@ async def load(port, concurrency, requests, tokens, length=12):
     async def worker():
         stream = await connect(port)
         for _ in left:
-            timings.append(await stream.send(port, prompt_of(length), tokens))
+            # Lengths differ, so that requests do not begin and end together.
+            timings.append(await stream.send(port, prompt_of(length), tokens + next(_lengths) % 16))
         stream.transport.close()
 
     await asyncio.gather(*(worker() for _ in range(concurrency)))

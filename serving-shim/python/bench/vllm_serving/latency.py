@@ -1,6 +1,7 @@
 """Latencies from the trace against the client's clock, and whether every request is linked from HTTP to its end."""
 
 import asyncio
+import os
 
 from client import load
 from server import Server
@@ -23,6 +24,7 @@ def run(machine, report):
     """One server that records; requests one by one, then many at once."""
     options = machine.options
     folder = machine.folder / "latency"
+    load_before = os.getloadavg()[0]
     with Server(machine, folder) as server:
         asyncio.run(load(server.port, 4, 16, 8))  # what is slow the first time
         alone = asyncio.run(load(server.port, 1, 32, options.tokens))
@@ -31,10 +33,11 @@ def run(machine, report):
     path, merged = machine.merge(folder)
     report.check("merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
     trace = Trace(path)
+    report.result("load_average_before", load_before)
     report.result("processes", len(names), *sorted(set(trace.processes.values())))
     compare(report, "c1", alone, trace)
     compare(report, f"c{options.concurrency}", together, trace)
-    check_steps(report, alone + together, trace, options.tokens)
+    check_steps(report, alone + together, trace)
     check_import(machine, report, "latency", path)
     check_links(machine, report, path, len(trace.http()))
 
@@ -47,7 +50,9 @@ def compare(report, label, timings, trace):
     for what, of_client, at in (("ttft", lambda one: one.ttft_ms, 1), ("e2e", lambda one: one.e2e_ms, 2)):
         values = [(of_client(one), row[at]) for one, row in pairs]
         if label == "c1":
-            worst = max(abs(client - ours) for client, ours in values)
+            differences = sorted(abs(client - ours) for client, ours in values)
+            worst = differences[-1]
+            report.result(f"{label}_{what}_difference_p50_ms", quantile(differences, 0.5), "p90", f"{quantile(differences, 0.9):.3g}")
             report.result(f"{label}_{what}_largest_difference_ms", worst, f"of {quantile([c for c, _ in values], 0.5):.1f} ms")
             report.check(f"{label}_{what}_within_{CLOSE_MS:g}_ms", worst <= CLOSE_MS)
         else:
@@ -68,12 +73,13 @@ def compare_many(report, label, values):
     report.check(f"{label}_same_order", swapped <= len(apart) / 100)
 
 
-def check_steps(report, timings, trace, tokens):
+def check_steps(report, timings, trace):
     """Each request is in as many steps of engine and worker as it has output steps, and came to its end."""
     told, finished = trace.http(), trace.finished()
-    ids = [told[one.request_id][0] for one in timings if one.request_id in told]
+    sent = {told[one.request_id][0]: one.tokens for one in timings if one.request_id in told}
+    ids = list(sent)
     engine, worker = trace.steps("scheduler.schedule"), trace.steps("WorkerWrapperBase.execute_model")
-    whole = [one for one in ids if finished.get(one, {}).get("output_tokens") == tokens]
+    whole = [one for one in ids if finished.get(one, {}).get("output_tokens") == sent[one]]
     report.check("requests_finished_with_their_tokens", len(whole) == len(ids), f"{len(whole)} of {len(ids)}")
     stepped = [one for one in whole if engine[one] >= finished[one]["output_steps"] and worker[one] == engine[one]]
     report.check("requests_in_each_of_their_steps", len(stepped) == len(ids), f"{len(stepped)} of {len(ids)}")

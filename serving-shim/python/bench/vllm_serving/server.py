@@ -109,8 +109,10 @@ def _session(entry):
 
 def _environment(folder, more):
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
-    inherited |= {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "PYTHONWARNINGS": "ignore"}
+    inherited |= {"PYTHONFAULTHANDLER": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "PYTHONWARNINGS": "ignore"}
     inherited.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+    # A CPU build's workers spin on every core they have, and then nobody else's clock means anything.
+    inherited.setdefault("VLLM_CPU_OMP_THREADS_BIND", f"0-{max(os.cpu_count() - 2, 0)}")
     inherited["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", "")])
     if folder is not None:
         inherited["SA_PROFILE_DIR"] = str(folder)

@@ -23,13 +23,14 @@ class Trace:
         first = {}
         for chunk in self.by_name["http.first_chunk"]:
             for request_id in chunk["args"]["request_ids"]:
-                first[request_id] = chunk["ts"]
+                first[request_id] = chunk["args"]["elapsed_us"]
         found = {}
         for span in self.by_name["http.request"]:
-            for external_id in span.get("args", {}).get("external_ids", ()):
-                request_id = span["args"]["request_ids"][0]
+            args = span.get("args", {})
+            for external_id in args.get("external_ids", ()):
+                request_id = args["request_ids"][0]
                 if request_id in first:
-                    found[external_id] = (request_id, (first[request_id] - span["ts"]) / 1e3, span["dur"] / 1e3)
+                    found[external_id] = (request_id, first[request_id] / 1e3, (args["waited_us"] + span["dur"]) / 1e3)
         return found
 
     def steps(self, name):

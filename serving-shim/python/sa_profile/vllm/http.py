@@ -1,4 +1,8 @@
-"""HTTP requests, as uvicorn hands them to vLLM's application: from their arrival to the end of the answer."""
+"""HTTP requests, as uvicorn hands them to vLLM's application: from their arrival to the end of the answer.
+
+Under load a request waits for the event loop before the application sees it. That time is the arg `waited_us` of its span, and
+part of `elapsed_us` of its first chunk.
+"""
 
 import asyncio
 import contextvars
@@ -8,6 +12,8 @@ from .chain import chain, quietly, tell
 from .names import api_server_name
 from .requests import REQUEST
 from .spans import OpenSpan
+
+RECEIVED = "sa_profile.received_ns"  # in a request's ASGI scope: when its first byte was read
 
 _current = contextvars.ContextVar("sa_profile_http", default=None)
 
@@ -19,6 +25,26 @@ def hook(module):
         tell("this uvicorn has no Config: HTTP spans are missing")
     else:
         chain(config, "load", load)
+
+
+def hook_protocol(module):
+    """Hooks the class of `uvicorn.protocols.http.httptools_impl`, which reads requests before the event loop has time for them."""
+    protocol = getattr(module, "HttpToolsProtocol", None)
+    if protocol is not None:
+        chain(protocol, "on_message_begin", message_begin)
+
+
+def message_begin(protocol, *_args, **_kwargs):
+    """A request's first byte has been read."""
+    if not is_enabled():
+        return None
+    received_ns = now_ns()
+
+    def leave(_result, error):
+        if error is None:
+            protocol.scope[RECEIVED] = received_ns
+
+    return leave
 
 
 def load(config, *_args, **_kwargs):
@@ -35,27 +61,54 @@ def load(config, *_args, **_kwargs):
 class Exchange:
     """One request and its answer."""
 
-    __slots__ = ("began_ns", "task", "status", "request_ids", "external_ids", "answered")
+    __slots__ = ("received_ns", "began_ns", "task", "status", "request_ids", "external_ids", "answered", "unlinked")
 
-    def __init__(self):
+    def __init__(self, scope):
         self.began_ns = now_ns()
+        self.received_ns = scope.get(RECEIVED, self.began_ns)
         self.task = asyncio.current_task()
         self.status = None
         self.request_ids = []
         self.external_ids = []
         self.answered = False
+        self.unlinked = []  # requests whose flows could not yet be started here
+
+    def add(self, request_id, external_id):
+        """The HTTP request has become a request of the engine."""
+        self.request_ids.append(request_id)
+        if external_id not in self.external_ids:
+            self.external_ids.append(external_id)
+        self.unlinked.append(request_id)
+
+    def start_flows(self):
+        """Starts the requests' flows at the arrival of the HTTP request.
+
+        A flow binds to the span that is open at its time on its row, and the row is the task's. A middleware may have its
+        application run in another task, so this also waits for what comes back to our own.
+        """
+        if self.unlinked and self.task is _task():
+            for request_id in self.unlinked:
+                flow(REQUEST, request_id, "start", ts_ns=self.began_ns)
+            self.unlinked.clear()
 
     def sent(self, message):
         """A part of the answer goes out."""
+        self.start_flows()
         if message["type"] == "http.response.start":
             self.status = message["status"]
         elif message.get("body") and not self.answered:
             self.answered = True
-            instant("http.first_chunk", cat="http", request_ids=self.request_ids)
+            # In the next turn of the event loop: what is sent now leaves the process at the end of this one.
+            asyncio.get_running_loop().call_soon(quietly, self._first_chunk_left)
+
+    def _first_chunk_left(self):
+        elapsed_ns = now_ns() - self.received_ns
+        instant("http.first_chunk", cat="http", request_ids=self.request_ids, elapsed_us=elapsed_ns / 1000)
 
     def args(self):
         """What is known at its end."""
-        known = dict(status=self.status)
+        self.start_flows()
+        known = dict(status=self.status, waited_us=(self.began_ns - self.received_ns) / 1000)
         if self.request_ids:
             known.update(request_ids=self.request_ids, external_ids=self.external_ids)
         return known
@@ -75,7 +128,7 @@ class HttpSpans:
         if scope["type"] != "http" or not is_enabled():
             return await self.app(scope, receive, send)
         opened = quietly(self._begin, scope)
-        exchange = quietly(Exchange)
+        exchange = quietly(Exchange, scope)
         if opened is None or exchange is None:
             return await self.app(scope, receive, send)
 
@@ -93,7 +146,15 @@ class HttpSpans:
             raise
         finally:
             _current.reset(before)
-            quietly(opened.close, error, **exchange.args())
+            quietly(self._end, opened, exchange, error)
+
+    @staticmethod
+    def _end(opened, exchange, error):
+        args = {}
+        try:
+            args = exchange.args()
+        finally:
+            opened.close(error, **args)
 
     def _begin(self, scope):
         if not self._named:
@@ -103,20 +164,14 @@ class HttpSpans:
 
 
 def link(request_id, external_id):
-    """Starts a request's flow, at the arrival of the HTTP request it came with. A span must be open."""
+    """Puts a request's flow through the span that is open now; it starts at the HTTP request's arrival, if there is one."""
     exchange = _current.get()
     if exchange is None:
         flow(REQUEST, request_id, "start")
         return
-    exchange.request_ids.append(request_id)
-    if external_id not in exchange.external_ids:
-        exchange.external_ids.append(external_id)
-    # A flow binds to the span that is open at its time on its lane, and the lane is the task's.
-    if exchange.task is _task():
-        flow(REQUEST, request_id, "start", ts_ns=exchange.began_ns)
-        flow(REQUEST, request_id, "step")
-    else:
-        flow(REQUEST, request_id, "start")
+    exchange.add(request_id, external_id)
+    exchange.start_flows()
+    flow(REQUEST, request_id, "step")
 
 
 def _task():

@@ -35,3 +35,4 @@ def _hook():
     when_imported("vllm.v1.engine.output_processor", frontend.hook_output)
     when_imported("vllm.v1.utils", scopes.hook)
     when_imported("uvicorn.config", http.hook)
+    when_imported("uvicorn.protocols.http.httptools_impl", http.hook_protocol)

@@ -52,8 +52,8 @@ class EngineRequests:
             one = self._open[request_id] = EngineRequest(span, prompt_tokens, getattr(theirs, "num_output_tokens", 0))
         return one
 
-    def scheduled(self, output):
-        """A step was made up: who was put off, who begins."""
+    def scheduled(self, output, began_ns):
+        """A step was made up, from `began_ns` on: who was put off, who begins."""
         for request_id in getattr(output, "preempted_req_ids", None) or ():
             one = self._find(request_id)
             if one is None:
@@ -66,16 +66,16 @@ class EngineRequests:
                 continue
             if not one.preemptions:  # counted as a cache hit later: what it had computed itself
                 one.cached_tokens = new.num_computed_tokens
-            self._begins(new.req_id, one, new.num_computed_tokens)
+            self._begins(new.req_id, one, began_ns, new.num_computed_tokens)
         for request_id in getattr(output.scheduled_cached_reqs, "resumed_req_ids", ()):
-            self._begins(request_id, self._find(request_id), None)
+            self._begins(request_id, self._find(request_id), began_ns)
 
-    def _begins(self, request_id, one, computed):
+    def _begins(self, request_id, one, began_ns, cached_tokens=0):
         if one is None:
             return
         name = "request.resumed" if one.preemptions else "request.scheduled"
-        one.span.instant(name, cached_tokens=computed)
-        flow(REQUEST, request_id, "step")
+        one.span.instant(name, cached_tokens=cached_tokens)
+        flow(REQUEST, request_id, "step", ts_ns=began_ns)
 
     def produced(self, outputs):
         """A step's outputs, before they leave the engine."""

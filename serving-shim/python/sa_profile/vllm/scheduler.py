@@ -1,6 +1,6 @@
 """The scheduler of one engine: its calls as spans, what they decided as args, its queues and cache as counters."""
 
-from .. import counter, flow, is_enabled
+from .. import counter, flow, is_enabled, now_ns
 from . import batch
 from .chain import argument, chain
 from .requests import reason
@@ -22,18 +22,20 @@ class SchedulerObserver:
         if not is_enabled():
             return None
         opened = OpenSpan("scheduler.schedule", cat="scheduler")
-        return lambda output, error: self._scheduled(opened, output, error)
+        # Flows are told when all is decided, but at this time: the viewer binds them to the span that began last before it.
+        began_ns = now_ns()
+        return lambda output, error: self._scheduled(opened, began_ns, output, error)
 
-    def _scheduled(self, opened, output, error):
+    def _scheduled(self, opened, began_ns, output, error):
         facts = {}
         try:
             if output is not None:
-                facts = self._decided(output)
+                facts = self._decided(output, began_ns)
         finally:
             opened.close(error, **facts)
 
-    def _decided(self, output):
-        self._requests.scheduled(output)
+    def _decided(self, output, began_ns):
+        self._requests.scheduled(output, began_ns)
         facts = dict(tokens=output.total_num_scheduled_tokens)
         if output.total_num_scheduled_tokens:
             made = self._batches.made(output)
