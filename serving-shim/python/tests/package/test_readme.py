@@ -1,0 +1,28 @@
+"""What the README shows works."""
+
+import json
+import re
+
+from .conftest import SOURCES
+
+
+def test_the_example_records(process, tmp_path):
+    (example,) = re.findall(r"```python\n(.*?)```", (SOURCES / "README.md").read_text(), re.DOTALL)
+    (tmp_path / "example.py").write_text(example + "\nimport asyncio\nasyncio.run(generate('a'))\n")
+    process.python("example.py", SA_PROFILE_DIR="out")
+    process.run("trace-merge", "-q", "out")
+    events = json.loads((tmp_path / "out" / "trace.json").read_text())["traceEvents"]
+    names = {event["name"]: event.get("args", {}) for event in events}
+    assert names["execute_step"] == {"tokens": 8}
+    assert names["request"] == {"request_id": "cmpl-1", "prompt_tokens": 12, "reason": "stop"}
+    assert names["sampled"] == {"finished": False}
+    assert names["process_name"]["name"].startswith("engine-core")
+    assert {"generate", "requests"} <= names.keys()
+
+
+def test_the_lines_for_c_and_preloading_are_commands(process, tmp_path):
+    found = re.findall(r"\$\((python -c .*)\)", (SOURCES / "README.md").read_text())
+    assert len(found) == 2
+    for command in found:
+        stdout, _ = process.run("sh", "-c", command)
+        assert "sa_profile" in stdout
