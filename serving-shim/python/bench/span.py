@@ -21,7 +21,7 @@ from subject import SUBJECTS, environment
 HERE = Path(__file__).resolve().parent
 # Events of a turn, and turns.
 FULL = (20_000, 25)
-QUICK = (5_000, 5)
+QUICK = (10_000, 7)
 
 
 class Subject:
@@ -118,8 +118,8 @@ def main():
             show(measure(subjects, options.case, *(QUICK if options.quick else FULL)))
         for subject in subjects:
             subject.end()
-            for skipped in subject.skipped:
-                print(f"SKIPPED {skipped}")
+        for skipped in dict.fromkeys(reason for subject in subjects for reason in subject.skipped):
+            print(f"SKIPPED {skipped}")
     finally:
         for subject in subjects:
             subject.process.kill()
