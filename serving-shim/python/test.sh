@@ -61,5 +61,7 @@ setup
 is_installed || { echo 'test.sh: the package that Python finds is not the installed one' >&2; exit 1; }
 echo "-- $WHEEL in $("$venv/bin/python" --version)"
 cd "$here"
-(cd "$work" && "$venv/bin/python" -m mypy.stubtest sa_profile --mypy-config-file "$here/pyproject.toml" --allowlist "$here/tests/stubtest-allow.txt")
-"$venv/bin/pytest" "$@"
+rc=0
+(cd "$work" && "$venv/bin/python" -m mypy.stubtest sa_profile --mypy-config-file "$here/pyproject.toml" --allowlist "$here/tests/stubtest-allow.txt") || rc=1
+"$venv/bin/pytest" "$@" || rc=1
+exit "$rc"

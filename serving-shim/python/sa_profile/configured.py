@@ -18,9 +18,16 @@ _MIB = 1 << 20
 
 
 def variables() -> list[Row]:
-    """Every variable of ours that is set."""
-    names = sorted(name for name in os.environ if name.startswith("SA_PROFILE_"))
-    return [(name, repr(os.environ[name])) for name in names] or [("(none)", "no SA_PROFILE_ variable is set")]
+    """Every variable of ours that was set when this process started; importing the package adds those that tell children of the run."""
+    ours = sorted(entry.partition("=") for entry in _environment() if entry.startswith("SA_PROFILE_"))
+    return [(name, repr(value)) for name, _, value in ours] or [("(none)", "no SA_PROFILE_ variable is set")]
+
+
+def _environment() -> list[str]:
+    try:
+        return Path("/proc/self/environ").read_bytes().decode(errors="backslashreplace").split("\0")
+    except OSError:
+        return [f"{name}={value}" for name, value in os.environ.items()]
 
 
 def recording() -> Iterator[Row]:
@@ -65,7 +72,7 @@ def _role(found: "Configuration", run: dict[str, Any] | None) -> str:
     named, main_pid = found["run"], found["main_pid"]
     if named and main_pid is None:
         return f"joins {named}, which SA_PROFILE_RUN names"
-    if named:
+    if named and main_pid != os.getpid():  # ours: the run that this process has announced
         return f"joins {named} of process {main_pid} (SA_PROFILE_RUN, SA_PROFILE_MAIN_PID) while that one or another of the run is there"
     if run:
         return f"joins {run['run']} of process {run['main_pid']}, which is there"

@@ -52,6 +52,7 @@ def test_it_says_what_the_variables_mean(rows, tmp_path):
     assert found["disk"].startswith("64 MiB") and found["disk"].endswith("first")
     assert 'unknown level "none"' in found["warning"]
     assert found["SA_PROFILE_MAX_MB"] == "'64'"
+    assert "SA_PROFILE_RUN" not in found  # which the package has set
 
 
 def test_the_older_variable_names_a_trace(rows, tmp_path):

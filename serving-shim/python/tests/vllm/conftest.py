@@ -62,9 +62,11 @@ def record(tmp_path):
         inherited |= {"PYTHONPATH": os.pathsep.join(paths), "SA_PROFILE_DIR": str(folder)}
         inherited |= environment
         inherited = {name: value for name, value in inherited.items() if value is not None}
-        program = f"import {function.__module__} as module; module.{function.__name__}()"
+        module = function.__module__.rpartition(".")[2]
+        program = f"import {module} as module; module.{function.__name__}()"
         command = [sys.executable, "-W", "error", "-c", program]
-        done = subprocess.run(command, env=inherited, capture_output=True, text=True, timeout=60)
+        # Elsewhere: the sources in the current folder would come before the installed package.
+        done = subprocess.run(command, cwd=tmp_path, env=inherited, capture_output=True, text=True, timeout=60)
         assert done.returncode == code, done.stderr
         return Recorded(folder, done)
 

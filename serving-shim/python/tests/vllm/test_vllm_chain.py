@@ -252,9 +252,9 @@ def test_switching_without_a_run_is_told(told, monkeypatch):
     assert not control.switch("start") and len(told) == 1
 
 
-def test_the_plugin_imports_nothing_of_vllm():
+def test_the_plugin_imports_nothing_of_vllm(tmp_path):
     program = "import sys, sa_profile.vllm; print([name for name in sys.modules if name.split('.')[0] == 'vllm'])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 
