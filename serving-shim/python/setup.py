@@ -30,6 +30,8 @@ LIBRARIES = {
     "lib/libsa_profile.so.0": "sa_profile",
 }
 HEADER = "include/sa_profile.h"
+LICENCES = "THIRD-PARTY.txt"
+LICENCE_FILE = re.compile(r"LICEN[CS]E|COPYING|NOTICE|UNLICENSE", re.IGNORECASE)
 # What a source distribution leaves out of the workspace: what builds and tests made.
 MADE = shutil.ignore_patterns("target", "node_modules", "__pycache__", "*.so", "*.pyc", "profile_out", ".pytest_cache", ".venv")
 
@@ -96,6 +98,36 @@ def install(source, target):
     new.replace(target)  # a process may have the old one mapped
 
 
+def linked_crates():
+    """The crates of others that are linked into what is built."""
+    host = re.search(r"^host: (.*)$", subprocess.check_output([os.environ.get("RUSTC", "rustc"), "-vV"], text=True), re.MULTILINE)[1]
+    words = [os.environ.get("CARGO", "cargo"), "metadata", "--locked", "--format-version=1", "--filter-platform", host]
+    metadata = json.loads(subprocess.check_output(words, cwd=workspace()))
+    packages = {package["id"]: package for package in metadata["packages"]}
+    nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
+    found = [id for id, package in packages.items() if package["source"] is None and package["name"] in PACKAGES]
+    for id in found:  # which grows
+        for dependency in nodes[id]["deps"]:
+            linked = any(kind["kind"] is None for kind in dependency["dep_kinds"])
+            if linked and dependency["pkg"] not in found:
+                found.append(dependency["pkg"])
+    return sorted((packages[id] for id in found if packages[id]["source"]), key=lambda package: package["name"])
+
+
+def third_party():
+    """Their licences: each text once, below the crates that it is of."""
+    crates, texts = [], {}
+    for package in linked_crates():
+        title = f"{package['name']} {package['version']}"
+        crates.append(f"{title}: {package['license'] or package['license_file']}")
+        for file in sorted(Path(package["manifest_path"]).parent.iterdir()):
+            if LICENCE_FILE.match(file.name) and file.is_file():
+                texts.setdefault(file.read_text(encoding="utf-8", errors="replace").strip(), []).append(title)
+    parts = ["Rust crates that the programs of this package contain.", "\n".join(crates)]
+    parts += [f"{'=' * 80}\n{', '.join(titles)}\n{'-' * 80}\n{text}" for text, titles in texts.items()]
+    return "\n\n".join(parts) + "\n"
+
+
 class Build(build):
     """Starts from nothing: files of an earlier build must not get into the wheel."""
 
@@ -113,6 +145,7 @@ class BuildRust(build_ext):
             install(source, target)
         for command in COMMANDS:
             install(built["bin", command], self.commands_folder() / command)
+        (Path(self.get_ext_fullpath(EXTENSION)).parent / LICENCES).write_text(third_party(), encoding="utf-8")
 
     def places(self, built):
         """Where each file belongs, and which it is."""

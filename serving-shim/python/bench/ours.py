@@ -129,17 +129,17 @@ def drop_in():
 
     def span_plain(count):
         for _ in range(count):
-            with profile_span("step", "bench"):
+            with profile_span("step", cat="bench"):
                 pass
 
     def span_3_args(count):
         for _ in range(count):
-            with profile_span("step", "bench", args={"batch": 4, "prefill": 1, "decode": 7}):
+            with profile_span("step", cat="bench", args={"batch": 4, "prefill": 1, "decode": 7}):
                 pass
 
     def instant_2_args(count):
         for _ in range(count):
-            profile_instant("queued", "bench", args={"request_id": "cmpl-1", "prompt_tokens": 12})
+            profile_instant("queued", cat="bench", args={"request_id": "cmpl-1", "prompt_tokens": 12})
 
     return [
         Case("drop_in_span", span_plain),

@@ -26,7 +26,7 @@ def test_the_package_is_all_of_the_sources_and_what_was_built(installed):
     sources = (SOURCES / "sa_profile").rglob("*")
     python = {str(path.relative_to(SOURCES)) for path in sources if path.suffix in (".py", ".pyi") or path.name == "py.typed"}
     assert "sa_profile/__init__.py" in python
-    assert of_package(installed) == python | LIBRARIES | {"sa_profile/include/sa_profile.h"}
+    assert of_package(installed) == python | LIBRARIES | {"sa_profile/include/sa_profile.h", "sa_profile/THIRD-PARTY.txt"}
 
 
 def test_beside_the_package_lie_its_description_and_the_commands(installed):
@@ -85,6 +85,15 @@ def test_the_description(installed):
     assert description.get_all("Requires-Dist") is None
     assert (SOURCES / "README.md").read_text().strip() in description.get_payload()
     assert installed.text("licenses/LICENSE") == (SOURCES / "LICENSE").read_text()
+
+
+def test_the_licences_of_what_is_linked_are_there(installed):
+    text = installed.files["sa_profile/THIRD-PARTY.txt"].read_text()
+    for crate in ("pyo3", "clap", "zlib-rs", "tiny_http"):
+        assert len(re.findall(rf"^{crate} [0-9.]+: .+$", text, re.MULTILINE)) == 1
+    assert "Permission is hereby granted, free of charge" in text
+    # Crates of the tests and benchmarks are in no program of the wheel.
+    assert "fastrace" not in text and "axum" not in text
 
 
 def test_the_version_is_that_of_the_rust_packages(installed, process):
