@@ -10,10 +10,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from setuptools import Extension, setup
-from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 
@@ -128,14 +128,6 @@ def third_party():
     return "\n\n".join(parts) + "\n"
 
 
-class Build(build):
-    """Starts from nothing: files of an earlier build must not get into the wheel."""
-
-    def run(self):
-        shutil.rmtree(self.build_lib, ignore_errors=True)
-        super().run()
-
-
 class BuildRust(build_ext):
     """Puts the libraries and the header into the package, and the commands where the command for scripts takes them."""
 
@@ -208,10 +200,13 @@ class SourceDistribution(sdist):
             link.write_bytes(content)
 
 
+# Gone at exit. In a folder that stays, files of an earlier build would get into the wheel, and two builds at a time into each other's.
+BUILD = tempfile.TemporaryDirectory(prefix="sa-profile-build-")
+
 setup(
     version=version(),
     ext_modules=[Extension(EXTENSION, sources=[], py_limited_api=True)],
     scripts=COMMANDS,
-    cmdclass={"build": Build, "build_ext": BuildRust, "build_scripts": BuildCommands, "sdist": SourceDistribution},
-    options={"bdist_wheel": {"py_limited_api": "cp310"}},
+    cmdclass={"build_ext": BuildRust, "build_scripts": BuildCommands, "sdist": SourceDistribution},
+    options={"bdist_wheel": {"py_limited_api": "cp310"}, "build": {"build_base": BUILD.name}},
 )
