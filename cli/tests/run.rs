@@ -490,9 +490,9 @@ fn a_library_is_loaded_before_the_users_own() {
     let ended = Started::of(program::alone(&ground).args(["run", "--preload", "--", "true"])).end();
     assert_eq!(ended.code, Some(125));
     assert!(
-        ended
-            .stderr
-            .contains("libsa_profile_preload.so: name the library"),
+        ended.stderr.contains(
+            "libsa_profile_preload.so, nor one in a Python package beside it: name the library"
+        ),
         "{}",
         ended.stderr
     );

@@ -283,6 +283,7 @@ fn a_process_that_starts_while_the_directory_is_cleaned_is_not_lost() {
             Host::new(HOST)
                 .arguments(&["--gate", "spans", "new", "50"])
                 .recorded_in(dir.path())
+                .variable("SA_PROFILE_OLD_RUNS", "9") // one may end before the next begins, and so be another run
                 .start()
         })
         .collect();
