@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import json
+import os
 import random
 import socket
 import time
@@ -74,9 +75,8 @@ class Stream(asyncio.Protocol):
         self.timing.chunks += chunks
         if self.on_chunks is not None:
             self.on_chunks(chunks, now)
-        if b"data: [DONE]" in data:
-            self.timing.end_ns = now
         if data.endswith(b"0\r\n\r\n") and not self.answered.done():
+            self.timing.end_ns = now
             self.answered.set_result(self.timing)
 
     def _acknowledge_at_once(self):
@@ -91,6 +91,15 @@ class Stream(asyncio.Protocol):
     def _fail(self, error):
         if self.answered is not None and not self.answered.done():
             self.answered.set_exception(error)
+
+
+def come_first():
+    """Runs this process before all others. Beside engine processes that spin, the kernel may let a client wait for 50 to 200 ms
+    after its data have come, and then its clock says more of the machine than of the server."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except OSError as error:
+        print("NOTE the client's clock includes waiting for a core:", error)
 
 
 def prompt_of(length):

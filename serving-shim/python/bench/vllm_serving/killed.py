@@ -10,6 +10,8 @@ from client import connect, prompt_of
 from server import Server
 from trace import Trace, check_import
 
+PROMPTS = 64
+
 
 def run(machine, report):
     """Long prompts keep the worker in its steps; it is killed in one of them."""
@@ -31,10 +33,19 @@ def run(machine, report):
 
 
 async def kill_under_load(server, worker):
-    """Sends long prompts and kills while the first are computed."""
-    streams = [await connect(server.port) for _ in range(32)]
-    answers = [stream.send(server.port, prompt_of(700), 200) for stream in streams]
-    await asyncio.wait(answers, timeout=4)
+    """Sends more long prompts than one step can take, and kills the worker while it is at those that are left."""
+    began = asyncio.Event()
+    streams = [await connect(server.port) for _ in range(PROMPTS)]
+    for stream in streams:
+        stream.on_chunks = lambda chunks, _now: began.set() if chunks else None
+    answers = [stream.send(server.port, prompt_of(180), 200) for stream in streams]
+    first = asyncio.ensure_future(began.wait())
+    done, _ = await asyncio.wait([first, *answers], timeout=120, return_when=asyncio.FIRST_COMPLETED)
+    if first not in done:
+        first.cancel()
+        await asyncio.gather(*done)  # says why a request was refused
+        raise TimeoutError("no output came")
+    await asyncio.sleep(0.1)
     os.kill(worker, signal.SIGKILL)
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(asyncio.gather(*answers, return_exceptions=True), 60)

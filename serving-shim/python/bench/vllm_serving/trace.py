@@ -29,8 +29,8 @@ class Trace:
             args = span.get("args", {})
             for external_id in args.get("external_ids", ()):
                 request_id = args["request_ids"][0]
-                if request_id in first:
-                    found[external_id] = (request_id, first[request_id] / 1e3, (args["waited_us"] + span["dur"]) / 1e3)
+                if request_id in first and "answered_us" in args:
+                    found[external_id] = (request_id, first[request_id] / 1e3, args["answered_us"] / 1e3)
         return found
 
     def steps(self, name):

@@ -1,11 +1,13 @@
 """HTTP requests, as uvicorn hands them to vLLM's application: from their arrival to the end of the answer.
 
 Under load a request waits for the event loop before the application sees it. That time is the arg `waited_us` of its span, and
-part of `elapsed_us` of its first chunk.
+part of `elapsed_us` of its first chunk and of `answered_us`, which is when the last part of the answer was sent.
 """
 
 import asyncio
 import contextvars
+import socket
+import struct
 
 from .. import flow, instant, is_enabled, now_ns, set_process_name
 from .chain import chain, quietly, tell
@@ -14,6 +16,9 @@ from .requests import REQUEST
 from .spans import OpenSpan
 
 RECEIVED = "sa_profile.received_ns"  # in a request's ASGI scope: when its first byte was read
+
+LAST_DATA_RECEIVED = 52  # offset of tcpi_last_data_recv in struct tcp_info of linux/tcp.h, part of the kernel's interface
+LONGEST_UNREAD_MS = 600_000
 
 _current = contextvars.ContextVar("sa_profile_http", default=None)
 
@@ -38,13 +43,34 @@ def message_begin(protocol, *_args, **_kwargs):
     """A request's first byte has been read."""
     if not is_enabled():
         return None
-    received_ns = now_ns()
+    received_ns = now_ns() - unread_ns(getattr(protocol, "transport", None))
 
     def leave(_result, error):
         if error is None:
             protocol.scope[RECEIVED] = received_ns
 
     return leave
+
+
+def unread_ns(transport):
+    """How long the newest data of a connection lay in the kernel before now, in its ticks of 1 to 10 ms; 0 if it does not tell.
+
+    While the event loop is busy with others it reads nobody, and only the kernel knows when a request came.
+    """
+    theirs = transport.get_extra_info("socket") if transport is not None else None
+    if theirs is None or theirs.family not in (socket.AF_INET, socket.AF_INET6):
+        return 0
+    ours = socket.socket(theirs.family, socket.SOCK_STREAM, 0, fileno=theirs.fileno())  # uvloop's has no getsockopt
+    try:
+        info = ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LAST_DATA_RECEIVED + 4)
+    except OSError:
+        return 0
+    finally:
+        ours.detach()  # the descriptor is the server's
+    if len(info) < LAST_DATA_RECEIVED + 4:
+        return 0
+    milliseconds = struct.unpack_from("=I", info, LAST_DATA_RECEIVED)[0]
+    return milliseconds * 1_000_000 if milliseconds < LONGEST_UNREAD_MS else 0
 
 
 def load(config, *_args, **_kwargs):
@@ -61,7 +87,7 @@ def load(config, *_args, **_kwargs):
 class Exchange:
     """One request and its answer."""
 
-    __slots__ = ("received_ns", "began_ns", "task", "status", "request_ids", "external_ids", "answered", "unlinked")
+    __slots__ = ("received_ns", "began_ns", "task", "status", "request_ids", "external_ids", "answered", "ended_ns", "unlinked")
 
     def __init__(self, scope):
         self.began_ns = now_ns()
@@ -71,6 +97,7 @@ class Exchange:
         self.request_ids = []
         self.external_ids = []
         self.answered = False
+        self.ended_ns = None
         self.unlinked = []  # requests whose flows could not yet be started here
 
     def add(self, request_id, external_id):
@@ -100,6 +127,8 @@ class Exchange:
             self.answered = True
             # In the next turn of the event loop: what is sent now leaves the process at the end of this one.
             asyncio.get_running_loop().call_soon(quietly, self._first_chunk_left)
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            self.ended_ns = now_ns()
 
     def _first_chunk_left(self):
         elapsed_ns = now_ns() - self.received_ns
@@ -108,7 +137,11 @@ class Exchange:
     def args(self):
         """What is known at its end."""
         self.start_flows()
-        known = dict(status=self.status, waited_us=(self.began_ns - self.received_ns) / 1000)
+        known = dict(status=self.status)
+        if self.received_ns != self.began_ns:  # told by the protocol
+            known["waited_us"] = (self.began_ns - self.received_ns) / 1000
+        if self.ended_ns is not None:
+            known["answered_us"] = (self.ended_ns - self.received_ns) / 1000
         if self.request_ids:
             known.update(request_ids=self.request_ids, external_ids=self.external_ids)
         return known
@@ -133,7 +166,7 @@ class HttpSpans:
             return await self.app(scope, receive, send)
 
         def observed(message):
-            if not exchange.answered:
+            if not exchange.answered or not message.get("more_body"):
                 quietly(exchange.sent, message)
             return send(message)
 

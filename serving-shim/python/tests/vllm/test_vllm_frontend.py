@@ -238,6 +238,7 @@ def test_http_is_linked_to_the_request(record):
     trace = record(served)
     assert trace.stdout == "5\n"
     http, = trace.named("http.request")
+    assert 0 < http["args"].pop("answered_us") < http["dur"]
     assert http["args"] == dict(
         method="POST", path="/v1/completions", status=200, request_ids=["cmpl-1-0-1a2b3c4d"], external_ids=["cmpl-1-0"],
     )
@@ -276,3 +277,43 @@ def test_an_application_that_fails_fails_as_before(record):
     trace = record(failing_app)
     assert "no such route\n" in trace.stdout
     assert trace.one("http.request") == dict(method="POST", path="/v1/completions", status=None, error="LookupError")
+
+
+def served_by_uvicorn():
+    """A whole uvicorn with a socket."""
+    import contextlib
+    import http.client
+
+    async def scenario(server):
+        config = uvicorn.Config(application(server), port=0, lifespan="off", log_config=None, http="httptools", loop="asyncio")
+        one = uvicorn.Server(config)
+        one.capture_signals = contextlib.nullcontext
+        task = asyncio.create_task(one.serve())
+        while not one.started:
+            await asyncio.sleep(0.01)
+        port = one.servers[0].sockets[0].getsockname()[1]
+
+        def ask():
+            connection = http.client.HTTPConnection("127.0.0.1", port)
+            connection.request("POST", "/v1/completions", body=b"{}")
+            text = connection.getresponse().read()
+            connection.close()
+            return text
+
+        print(await asyncio.to_thread(ask))
+        one.should_exit = True
+        await task
+
+    serve(scenario)
+
+
+@needs_uvicorn
+def test_time_in_the_event_loop_counts(record):
+    pytest.importorskip("httptools")
+    trace = record(served_by_uvicorn)
+    assert trace.stdout == "b'tokentokentoken'\n"
+    http = trace.one("http.request")
+    chunk = trace.named("http.first_chunk")[0]
+    assert http["waited_us"] > 0 and http["request_ids"] == ["cmpl-1-0-1a2b3c4d"]
+    since_began = chunk["ts"] - trace.named("http.request")[0]["ts"]
+    assert 0 < chunk["args"]["elapsed_us"] - since_began < http["waited_us"] + 100
