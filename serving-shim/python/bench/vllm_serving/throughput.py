@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import os
 import statistics
 import subprocess
 import time
@@ -124,6 +125,7 @@ def switch(machine, command, folder):
 
 def run(machine, report):
     """Recording is switched in one live server."""
+    report.result("load_average_before", os.getloadavg()[0])
     folder = machine.folder / "throughput"
     with Server(machine, folder, SA_PROFILE_MAX_MB="64") as server:
         comparison = asyncio.run(toggle(machine, server, folder))
@@ -139,11 +141,13 @@ async def toggle(machine, server, folder):
     await asyncio.sleep(5)
     comparison = Comparison(options)
     pids = list(server.pids())
+    recording = True
     while comparison.goes_on():
         windows = {True: [], False: []}
         for on in (True, False, False, True):
-            if windows[on] != [] or on is not False or windows[True]:
+            if on != recording:
                 await asyncio.to_thread(switch, machine, "start" if on else "stop", folder)
+                recording = on
             await asyncio.sleep(SETTLE_S)
             windows[on].append(await measure(load, pids, options.window))
         for on, off in zip(windows[True], windows[False]):
@@ -154,6 +158,7 @@ async def toggle(machine, server, folder):
 
 def run_plain(machine, report):
     """Two live servers, one without the plugin; the load goes from one to the other."""
+    report.result("load_average_before", os.getloadavg()[0])
     folder = machine.folder / "plain"
     port = machine.options.port
     with Server(machine, folder, SA_PROFILE_MAX_MB="64") as ours, Server(machine, None, port + 1) as plain:

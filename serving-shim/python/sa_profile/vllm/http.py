@@ -20,6 +20,8 @@ RECEIVED = "sa_profile.received_ns"  # in a request's ASGI scope: when its first
 LAST_DATA_RECEIVED = 52  # offset of tcpi_last_data_recv in struct tcp_info of linux/tcp.h, part of the kernel's interface
 LONGEST_UNREAD_MS = 600_000
 
+_tick_ms = 10
+
 _current = contextvars.ContextVar("sa_profile_http", default=None)
 
 
@@ -69,8 +71,16 @@ def unread_ns(transport):
         ours.detach()  # the descriptor is the server's
     if len(info) < LAST_DATA_RECEIVED + 4:
         return 0
-    milliseconds = struct.unpack_from("=I", info, LAST_DATA_RECEIVED)[0]
-    return milliseconds * 1_000_000 if milliseconds < LONGEST_UNREAD_MS else 0
+    return _beyond_a_tick(struct.unpack_from("=I", info, LAST_DATA_RECEIVED)[0]) * 1_000_000
+
+
+def _beyond_a_tick(milliseconds):
+    """The kernel counts in ticks. One of them may mean that no time has passed, and mostly does; more are what they say."""
+    global _tick_ms
+    if not 0 < milliseconds < LONGEST_UNREAD_MS:
+        return 0
+    _tick_ms = min(_tick_ms, milliseconds)  # 1 to 10, by the kernel's configuration: the least ever seen
+    return milliseconds if milliseconds > _tick_ms else 0
 
 
 def load(config, *_args, **_kwargs):
