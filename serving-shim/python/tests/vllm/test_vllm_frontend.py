@@ -317,3 +317,35 @@ def test_time_in_the_event_loop_counts(record):
     assert http["waited_us"] > 0 and http["request_ids"] == ["cmpl-1-0-1a2b3c4d"]
     since_began = chunk["ts"] - trace.named("http.request")[0]["ts"]
     assert 0 < chunk["args"]["elapsed_us"] - since_began < http["waited_us"] + 100
+
+
+def unread():
+    """Two requests in a socket's buffer that nobody reads for a while."""
+    import socket
+    import time
+
+    from sa_profile.vllm import http
+
+    class Transport:
+        def __init__(self, connection):
+            self.connection = connection
+
+        def get_extra_info(self, name):
+            return self.connection if name == "socket" else None
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(listener.getsockname())
+    server, _ = listener.accept()
+    http._tick_ms = 10
+    client.sendall(b"GET / HTTP/1.1")
+    time.sleep(0.3)
+    waited = http.unread_ns(Transport(server))
+    print(250e6 < waited < 500e6, server.recv(3), http.unread_ns(None))
+    one, other = socket.socketpair()
+    print(http.unread_ns(Transport(one)), [http._beyond_a_tick(ms) for ms in (0, 4, 4, 8, 4, 10**9)])
+    for each in (one, other, client, server, listener):
+        each.close()
+
+
+def test_time_unread_in_the_kernel_is_known(record):
+    assert record(unread).stdout == "True b'GET' 0\n0 [0, 0, 0, 8, 0, 0]\n"
