@@ -25,6 +25,23 @@ class FrontRequest:
 
 
 _open: dict[str, FrontRequest] = {}  # by internal id; only the event loop's thread touches it
+_internal: dict[str, set[str]] = {}  # internal ids that are open, by external id
+
+
+def _add(request_id, one):
+    _open[request_id] = one
+    _internal.setdefault(one.external_id, set()).add(request_id)
+
+
+def _take(request_id):
+    """The request, which is open no more; `None` if it was not."""
+    one = _open.pop(request_id, None)
+    ids = _internal.get(one.external_id) if one is not None else None
+    if ids is not None:
+        ids.discard(request_id)
+        if not ids:
+            del _internal[one.external_id]
+    return one
 
 
 def _class(module, name):
@@ -102,11 +119,11 @@ def generate(_client, *args, **kwargs):
 def _generated(span, external_id, error):
     why = None if error is None else type(error).__name__
     span.end(**({} if why is None else {"error": why}))
-    left = [] if error is None else [one for one, known in _open.items() if known.external_id == external_id]
+    left = () if error is None else list(_internal.get(external_id, ()))
     if left:  # the engine died, say: no output and no abort came
         opened = OpenSpan("AsyncLLM.generate failed", cat="serving", external_id=external_id)
         for request_id in left:
-            _open.pop(request_id).end(request_id, why)
+            _take(request_id).end(request_id, why)
         opened.close(error)
 
 
@@ -135,12 +152,12 @@ def admit(_processor, *args, **kwargs):
     opened = OpenSpan("OutputProcessor.add_request", cat="serving", **args)
     if new.request_id not in _open:  # else another chunk of a streamed input
         del args["request_id"]
-        _open[new.request_id] = FrontRequest(request(new.request_id, **args), external_id)
+        _add(new.request_id, FrontRequest(request(new.request_id, **args), external_id))
         http.link(new.request_id, external_id)
 
     def leave(_result, error):
         if error is not None and new.request_id in _open:
-            _open.pop(new.request_id).end(new.request_id, "error")
+            _take(new.request_id).end(new.request_id, "error")
         opened.close(error)
 
     return leave
@@ -177,8 +194,7 @@ def _out(output, stopped):
     if stats is not None:
         one.cached_tokens = stats.num_cached_tokens
     if output.finish_reason is not None or stopped:
-        del _open[output.request_id]
-        one.end(output.request_id, "stop" if stopped else reason(output.finish_reason))
+        _take(output.request_id).end(output.request_id, "stop" if stopped else reason(output.finish_reason))
 
 
 def abort_requests(_processor, *_args, **_kwargs):
@@ -190,7 +206,7 @@ def abort_requests(_processor, *_args, **_kwargs):
     def leave(result, error):
         try:
             for request_id in result or ():
-                one = _open.pop(request_id, None)
+                one = _take(request_id)
                 if one is not None:
                     one.end(request_id, "abort")
         finally:
