@@ -9,6 +9,7 @@ is not installed.
     latency     time to first token and end-to-end latency at concurrency 1 and 64, links of every request, import errors
     killed      a worker killed by SIGKILL in a step: the merge, and the step as an unfinished span
     throughput  recording on against off in one live server, interleaved, and recorder CPU-ns for each output token
+    cost        CPU time of the plugin alone for each output token, on stand-ins for vLLM
     plain       recording on against a server without the plugin, both live, interleaved
 """
 
@@ -18,13 +19,20 @@ import sys
 import tempfile
 from pathlib import Path
 
+import cost
 import killed
 import latency
 import throughput
 from report import Report
 from server import Machine
 
-CASES = {"latency": latency.run, "killed": killed.run, "throughput": throughput.run, "plain": throughput.run_plain}
+CASES = {
+    "latency": latency.run,
+    "killed": killed.run,
+    "throughput": throughput.run,
+    "plain": throughput.run_plain,
+    "cost": cost.run,
+}
 
 
 def parse():
