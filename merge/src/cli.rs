@@ -45,6 +45,9 @@ struct Arguments {
     /// whole and has `sa_cut` in its args, names and unfinished spans stay
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     last: Option<Duration>,
+    /// Copy the lines as they stand, as pypto-serving's merge does: times and ids as recorded, nothing added, objects that are no events kept
+    #[arg(long, conflicts_with = "last")]
+    verbatim: bool,
     /// Leave the inputs as they are: append nothing to the fragments of dead processes, remove no ring
     #[arg(long)]
     no_settle: bool,
@@ -106,6 +109,7 @@ fn options(
         threads: arguments.threads,
         settle: !arguments.no_settle,
         last: arguments.last,
+        verbatim: arguments.verbatim,
         ..Options::new(arguments.paths.clone())
     };
     if options.paths.is_empty() {

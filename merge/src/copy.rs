@@ -10,6 +10,7 @@ use crate::report::Report;
 use crate::scan::{Found, rescan_part, scan_part};
 use crate::sink::{Scratch, Sink, document_head, document_tail};
 use crate::source::{Chunk, Source};
+use crate::verbatim::{object, write_verbatim};
 use crate::window::{Lies, lies, mark_cut};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +22,8 @@ pub(crate) struct Job<'a> {
     pub(crate) chunks: &'a [Chunk],
     pub(crate) plan: &'a Plan,
     pub(crate) sink: &'a Sink,
+    /// Whether the lines are copied as they stand.
+    pub(crate) verbatim: bool,
 }
 
 impl Job<'_> {
@@ -39,7 +42,8 @@ impl Job<'_> {
             }
         });
         scratch.text.clear();
-        for line in metadata_lines(&self.plan.identities.processes) {
+        let added = (!self.verbatim).then(|| metadata_lines(&self.plan.identities.processes));
+        for line in added.unwrap_or_default() {
             scratch.text.extend_from_slice(b",\n");
             scratch.text.extend_from_slice(line.as_bytes());
         }
@@ -56,7 +60,12 @@ impl Job<'_> {
                 return;
             };
             scratch.text.clear();
-            self.copy(chunk, &mut scratch.text);
+            if self.verbatim {
+                self.copy_verbatim(chunk, &mut scratch.text);
+            } else {
+                self.copy(chunk, &mut scratch.text);
+            }
+            self.release(chunk);
             if first == Some(number) {
                 scratch.text.remove(0);
             }
@@ -104,6 +113,33 @@ impl Job<'_> {
                 }
             });
         }
+    }
+
+    fn copy_verbatim(&self, chunk: &Chunk, out: &mut Vec<u8>) {
+        let source = &self.sources[chunk.source];
+        let is_ours = self.recordings[source.recording].header().is_some();
+        let targets = &self.plan.targets[source.recording];
+        for part in &chunk.parts {
+            scan_part(source.bytes, *part, |at, found| match found {
+                Found::Event(event) if is_left_out(&event) => {}
+                Found::Event(event) => {
+                    let target = targets.get(&(event.pid, event.tid)).filter(|_| is_ours);
+                    out.extend_from_slice(b",\n");
+                    write_verbatim(&event, target.map(|target| target.ordinal), out);
+                }
+                Found::Damage(kind) => {
+                    if let Some(object) = object(source.bytes, *part, at, kind) {
+                        out.extend_from_slice(b",\n");
+                        out.extend_from_slice(object);
+                    }
+                }
+            });
+        }
+    }
+
+    /// Lets go of the pages that were copied.
+    fn release(&self, chunk: &Chunk) {
+        let source = &self.sources[chunk.source];
         let (Some(segment), Some(start), Some(end)) =
             (source.segment, chunk.parts.first(), chunk.parts.last())
         else {

@@ -4,6 +4,7 @@ use crate::assembly::StreamKey;
 use crate::damage::{Kind, Places};
 use crate::line::Event;
 use crate::scan::{Found, Part, scan_part};
+use crate::verbatim::object;
 use sa_recorder::format::{
     ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, FRAGMENT_RECORD, LOSS_RECORD, Metadata,
     REMOVED_RECORD, RemovedStreams, TRACK_RECORD, TrackRecord,
@@ -57,6 +58,8 @@ pub(crate) type Explained = (StreamKey, Range<u64>);
 pub(crate) struct Index {
     pub(crate) threads: HashMap<(i64, i64), Activity>,
     pub(crate) phases: BTreeMap<u8, u64>,
+    /// Objects that are no events, where they count.
+    pub(crate) objects: u64,
     /// Whether there is damage, or a line that repeats a key or has an id behind its front: such lines are scanned as carefully again.
     pub(crate) odd: bool,
     /// The last `process_name` of each pid.
@@ -76,9 +79,9 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Number of events.
+    /// Number of events, and of objects that count as such.
     pub(crate) fn events(&self) -> u64 {
-        self.phases.values().sum()
+        self.phases.values().sum::<u64>() + self.objects
     }
 
     /// Adds what comes after `self`.
@@ -89,6 +92,7 @@ impl Index {
         for (phase, count) in &later.phases {
             *self.phases.entry(*phase).or_default() += count;
         }
+        self.objects += later.objects;
         self.process_names.extend(later.process_names);
         self.thread_names.extend(later.thread_names);
         self.tracks.extend(later.tracks);
@@ -171,6 +175,19 @@ pub(crate) fn index_parts(bytes: &[u8], parts: &[Part]) -> Index {
     index_kept(bytes, parts, |_| true)
 }
 
+/// Indexes parts of a file in which every object counts.
+pub(crate) fn index_objects(bytes: &[u8], parts: &[Part]) -> Index {
+    let mut indexer = Indexer::default();
+    for part in parts {
+        scan_part(bytes, *part, |at, found| match found {
+            Found::Event(event) => indexer.event(&event),
+            Found::Damage(kind) if object(bytes, *part, at, kind).is_some() => indexer.object(),
+            Found::Damage(kind) => indexer.damage(at, kind),
+        });
+    }
+    indexer.finish()
+}
+
 /// Indexes those events in parts of a file that `keeps` wants.
 pub(crate) fn index_kept(
     bytes: &[u8],
@@ -200,6 +217,11 @@ impl Indexer {
     fn damage(&mut self, at: usize, kind: Kind) {
         self.index.odd = true;
         self.index.places.add(at as u64, kind);
+    }
+
+    fn object(&mut self) {
+        self.index.odd = true;
+        self.index.objects += 1;
     }
 
     #[inline]

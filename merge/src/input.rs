@@ -283,6 +283,7 @@ fn select(directory: &Path, candidates: Vec<Candidate>, runs: &Runs, inputs: &mu
         .and_then(|c| c.run.clone());
     let wanted = |candidate: &Candidate| match runs {
         Runs::All => true,
+        Runs::InPlace => candidate.live,
         Runs::Named(run) => candidate.run.as_ref().or(newest.as_ref()) == Some(run),
         Runs::Previous => previous.is_some() && candidate.run == previous,
         Runs::Newest => candidate.live && (candidate.run.is_none() || is_newest(candidate)),

@@ -53,6 +53,7 @@ mod snapshot;
 mod source;
 pub mod survey;
 mod tally;
+mod verbatim;
 mod window;
 mod words;
 
@@ -80,6 +81,8 @@ pub enum Runs {
     Named(String),
     /// All of them.
     All,
+    /// All of which fragments still lie in the fragments' own folder, whatever their run: none of those that were moved to `previous/`.
+    InPlace,
 }
 
 /// Where the trace goes.
@@ -109,6 +112,10 @@ pub struct Options {
     pub last: Option<Duration>,
     /// Whether fragments of dead processes are settled afterwards (FORMAT.md §4): their ring's contents appended, the ring removed.
     pub settle: bool,
+    /// Whether lines are copied as they stand, as pypto-serving's own merge does: in the order of the fragments' names, with the times and ids they have, objects
+    /// that are no events included, and nothing added. Only the format's own records are left out, and flow ids are made ones that viewers read.
+    /// Not together with `last`.
+    pub verbatim: bool,
 }
 
 impl Options {

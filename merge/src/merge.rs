@@ -35,6 +35,10 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
     if recordings.is_empty() {
         return Err(Error::NothingUsable(describe(options, &inputs)));
     }
+    if options.verbatim {
+        refuse_window(options)?;
+        recordings.sort_by(|one, other| one.path().cmp(&other.path()));
+    }
     report.left_out.clone_from(&inputs.left_out);
     let skipped = options.last.map(|last| skip(&mut recordings, last));
     let pool = rayon::ThreadPoolBuilder::new()
@@ -44,7 +48,7 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
     let assemblies: Vec<Assembly> = pool.install(|| recordings.par_iter().map(assemble).collect());
     let mut sources = sources(&recordings, &assemblies);
     let mut chunks = chunks(&sources);
-    pool.install(|| index(&mut sources, &mut chunks));
+    pool.install(|| index(&mut sources, &mut chunks, options.verbatim));
     let mut indexes = by_recording(&recordings, &sources);
     let last_ns: Vec<i64> = indexes
         .iter()
@@ -62,6 +66,9 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
     }
     let plan = Plan::new(&recordings, &indexes);
     plan.tell(&mut report);
+    if options.verbatim {
+        (report.events_added, report.base_ns) = (0, 0);
+    }
     tell_sources(&recordings, &assemblies, &sources, &indexes, &mut report);
     refuse_nonsense(&recordings, &report)?;
     let (destination, target) =
@@ -74,6 +81,7 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
         chunks: &chunks,
         plan: &plan,
         sink: &sink,
+        verbatim: options.verbatim,
     };
     let path = destination.path().map(Path::to_owned).unwrap_or_default();
     let failed = |source| Error::of_write(&path, source);
@@ -84,6 +92,16 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
         settle_all(&recordings, &assemblies, &last_ns, &mut report);
     }
     Ok(report)
+}
+
+/// A window is one of times, which lines as they stand need not have.
+fn refuse_window(options: &Options) -> Result<(), Error> {
+    match options.last {
+        Some(_) => Err(Error::Usage(
+            "lines as they stand cannot be narrowed to the last part of a run".to_owned(),
+        )),
+        None => Ok(()),
+    }
 }
 
 fn describe(options: &Options, inputs: &Inputs) -> String {
@@ -107,7 +125,7 @@ fn describe(options: &Options, inputs: &Inputs) -> String {
         let run = match &options.runs {
             Runs::Named(run) => format!(" of run {run}"),
             Runs::Previous => " of a previous run".to_owned(),
-            Runs::Newest | Runs::All => String::new(),
+            Runs::Newest | Runs::All | Runs::InPlace => String::new(),
         };
         words.push(format!("no fragments{run} found in {}", paths.join(", ")));
     }

@@ -4,7 +4,7 @@ use crate::assembly::StreamKey;
 use crate::fragment::{FileId, Fragment, RingFile};
 use crate::ring::Ring;
 use sa_recorder::format::{FragmentHeader, RingKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The fragments of one recorder, in the order of their segments, and its ring.
 pub(crate) struct Recording {
@@ -49,6 +49,13 @@ impl Recording {
             was_dead,
             skipped: 0,
         }
+    }
+
+    /// The path of its first fragment.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.fragments
+            .first()
+            .map(|fragment| fragment.path.as_path())
     }
 
     pub(crate) fn header(&self) -> Option<&FragmentHeader> {

@@ -1,7 +1,7 @@
 //! What may be merged, shared out in chunks, and the first pass over them.
 
 use crate::assembly::Assembly;
-use crate::index::{Index, index_parts};
+use crate::index::{Index, index_objects, index_parts};
 use crate::recording::Recording;
 use crate::ring::Slot;
 use crate::scan::{PART_BYTES, Part, cut};
@@ -134,13 +134,14 @@ pub(crate) fn chunks(sources: &[Source<'_>]) -> Vec<Chunk> {
     chunks
 }
 
-/// The first pass.
-pub(crate) fn index(sources: &mut [Source<'_>], chunks: &mut [Chunk]) {
+/// The first pass; `objects` tells whether those that are no events count as well.
+pub(crate) fn index(sources: &mut [Source<'_>], chunks: &mut [Chunk], objects: bool) {
+    let index = if objects { index_objects } else { index_parts };
     let indexes: Vec<Index> = {
         let sources = &*sources;
         chunks
             .par_iter()
-            .map(|chunk| index_parts(sources[chunk.source].bytes, &chunk.parts))
+            .map(|chunk| index(sources[chunk.source].bytes, &chunk.parts))
             .collect()
     };
     for (chunk, index) in chunks.iter_mut().zip(indexes) {

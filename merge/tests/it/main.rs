@@ -32,3 +32,4 @@ mod segments;
 mod settle;
 mod times;
 mod usage;
+mod verbatim;

@@ -12,7 +12,7 @@ use std::process::Command;
 const OTHER_BOOT: &str = "0b1f7a3e-6c1d-4c55-9a37-1f7f4f9d2c11";
 
 /// A killed process's fragment and ring; `here` makes it one of this boot and pid namespace.
-fn killed(here: bool) -> RunDir {
+pub(crate) fn killed(here: bool) -> RunDir {
     let process = Process {
         start_time: 1,
         ..Process::with_ring(PID)

@@ -1,0 +1,162 @@
+//! `--verbatim` against the simplest merge there is: every line that is a JSON object, as it stands, in the order of the files' names.
+
+use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::random::{Rng, write_foreign, write_own};
+use crate::{pypto, settle};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What the simplest merge makes of a folder.
+fn naive(folder: &Path) -> Vec<Value> {
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|kind| kind == "jsonl"))
+        .collect();
+    files.sort();
+    let mut objects = Vec::new();
+    for file in files {
+        let bytes = std::fs::read(file).unwrap();
+        let lines = bytes.split(|byte| *byte == b'\n');
+        let parsed = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+        objects.extend(parsed.filter(Value::is_object));
+    }
+    objects
+}
+
+fn verbatim(path: &Path) -> Merged {
+    Merged::of(&["--verbatim"], &[path])
+}
+
+fn events(merged: &Merged) -> Vec<Value> {
+    let document: Value = serde_json::from_slice(&merged.bytes).unwrap();
+    document["traceEvents"].as_array().unwrap().clone()
+}
+
+fn assert_as_naive(folder: &Path, what: &str) {
+    let merged = verbatim(folder);
+    let (expected, found) = (naive(folder), events(&merged));
+    assert!(expected == found, "{what}: {expected:#?}\n{found:#?}");
+    let counted = merged.report.number("events_total");
+    assert_eq!(counted, expected.len() as u64, "{what}");
+    assert_eq!(merged.report.number("events_added"), 0, "{what}");
+}
+
+#[test]
+fn recorded_runs_stay_as_they_are() {
+    let mut runs = pypto::recorded_runs("recorded_runs_stay_as_they_are");
+    runs.push(pypto::fixture());
+    for run in runs {
+        assert_as_naive(&run.join("fragments"), &run.display().to_string());
+    }
+}
+
+/// Lines that are no events, and lines that are nothing.
+const ODD: [&str; 14] = [
+    r#"{"name":"ok"}"#,
+    r#" {"ts":1,"name":"no phase"} "#,
+    r#"{"ph":"X","ts":1,"pid":5,"tid":6,"name":"no duration"}"#,
+    r#"{"ph":"i","name":"no pid","ts":-3.5}"#,
+    r#"{"ph":"M","name":"process_name","args":{"name":"no pid"}}"#,
+    r#"{"a":"\u0000","a":1e300}"#,
+    "{}",
+    "",
+    "[1]",
+    "17",
+    "not json",
+    r#"{"name":"torn"#,
+    r#"{"name":"NaN","args":{"x":NaN}}"#,
+    "{\"name\":\"bad \x01\"}",
+];
+
+#[test]
+fn random_fragments_of_others_stay_as_they_are() {
+    for seed in 0..150 {
+        let mut rng = Rng::new(seed);
+        let dir = RunDir::new();
+        for pid in [7, 10, 9000] {
+            let lines = rng.below(40);
+            write_foreign(&mut rng, &dir.fragments(), pid, lines, true);
+            let path = dir.fragments().join(format!("trace.{pid}.jsonl"));
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mut lines: Vec<_> = text.lines().collect();
+            for _ in 0..rng.below(12) {
+                let at = rng.below(lines.len() + 1);
+                lines.insert(at, ODD[rng.below(ODD.len())]);
+            }
+            // The last line may lack its newline, and be torn or not.
+            let end = if rng.one_in(2) { "\n" } else { "" };
+            std::fs::write(&path, lines.join("\n") + end).unwrap();
+        }
+        assert_as_naive(&dir.fragments(), &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn an_object_without_time_or_process_counts_in_its_place() {
+    let dir = RunDir::new();
+    dir.put(
+        "1",
+        b"{\"name\":\"ok\"}\n{\"name\":\nnonsense\n{\"name\":\"ok2\"}",
+    );
+    let merged = verbatim(dir.path());
+    assert_eq!(merged.trace.names(), ["ok", "ok2"]);
+    assert_eq!(merged.report.number("events_total"), 2);
+    assert_eq!(merged.report.number("damage_total"), 2);
+}
+
+#[test]
+fn fragments_of_ours_lose_only_the_records_of_the_format() {
+    for seed in 0..60 {
+        let mut rng = Rng::new(1000 + seed);
+        let dir = RunDir::new();
+        for pid in [7, 10] {
+            write_own(&mut rng, &dir.fragments(), pid, true);
+        }
+        let stitched = Merged::of(&["--no-settle"], &[dir.path()]);
+        let merged = Merged::of(&["--no-settle", "--verbatim"], &[dir.path()]);
+        let (total, added) = (
+            stitched.report.number("events_total"),
+            stitched.report.number("events_added"),
+        );
+        assert_eq!(events(&merged).len() as u64, total, "seed {seed}");
+        assert_eq!(events(&stitched).len() as u64, total + added, "seed {seed}");
+        let mut moves = BTreeMap::new();
+        for (found, expected) in events(&merged).iter().zip(events(&stitched)) {
+            assert_eq!(found["name"], expected["name"], "seed {seed}");
+            assert_eq!(found["args"], expected["args"], "seed {seed}");
+            assert_eq!(found["id"], expected["id"], "seed {seed}: flow ids");
+            assert!(found["id2"].is_null(), "seed {seed}: {found}");
+            if found["ph"] != "M" {
+                let moved = crate::trace::ns(&found["ts"]) - crate::trace::ns(&expected["ts"]);
+                let by = moves.entry(found["pid"].to_string()).or_insert(moved);
+                assert_eq!(
+                    moved, *by,
+                    "seed {seed}: the times of a process stay as far apart"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_killed_process_is_there_to_its_last_event() {
+    let dir = settle::killed(true);
+    for round in 0..2 {
+        let merged = verbatim(dir.path());
+        assert_eq!(
+            merged.trace.names(),
+            ["flushed", "open", "tail"],
+            "round {round}"
+        );
+        assert_eq!(merged.report.number("unfinished_spans"), 1, "round {round}");
+    }
+}
+
+#[test]
+fn it_cannot_be_narrowed() {
+    let ended = Ended::of(trace_merge().args(["--verbatim", "--last", "1s", "."]));
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("--last"), "{}", ended.stderr);
+}
