@@ -7,7 +7,11 @@ use crate::lanes::LaneName;
 use crate::preamble::metadata_line;
 use crate::process::Process;
 use crate::seat;
+use crate::value::Args;
 use crate::wait;
+
+/// A longer record of the program's own is not told: the process's own slot holds names and losses.
+const MAX_METADATA_BYTES: usize = 16 << 10;
 
 /// The name of the thread that has a slot, or had it last.
 #[derive(Debug, Default)]
@@ -62,6 +66,19 @@ impl Process {
     pub(crate) fn name_lane(&self, lane: u32, name: &LaneName) {
         self.named_lanes.set(lane, name);
         self.tell(&lane_name_line(self.pid, lane, &name.text(lane)));
+    }
+
+    /// Tells a record of the program's own; one that no block holds is left out.
+    pub(crate) fn tell_metadata(&self, name: &str, tid: Option<u64>, args: &Args) {
+        let (pid, name) = (self.pid, serde_json::json!(name));
+        let tid = tid.unwrap_or_else(|| u64::from(pid));
+        let mut line =
+            format!(r#"{{"ph":"M","pid":{pid},"tid":{tid},"name":{name},"args":{{"#).into_bytes();
+        line.extend_from_slice(args.text());
+        line.extend_from_slice(b"}}\n");
+        if line.len() <= MAX_METADATA_BYTES {
+            self.tell(&line);
+        }
     }
 
     pub(crate) fn name_line(&self, name: &str) -> Vec<u8> {

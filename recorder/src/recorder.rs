@@ -51,7 +51,18 @@ impl Recorder {
     pub fn start_with(
         lookup: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Recorder, restart::StartError> {
-        restart::start_with(lookup).map(|()| Recorder(()))
+        restart::start_with(None, lookup).map(|()| Recorder(()))
+    }
+
+    /// [`Recorder::start_with`], with another name of the process.
+    ///
+    /// # Errors
+    /// As [`Recorder::start_with`].
+    pub fn start_named(
+        name: &str,
+        lookup: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Recorder, restart::StartError> {
+        restart::start_with(Some(name), lookup).map(|()| Recorder(()))
     }
 
     /// The variables by which child processes find this run, with their values: what [`Recorder::init`] sets. Empty without a recording.
@@ -131,6 +142,13 @@ impl Recorder {
     pub fn set_process_name(self, name: &str) {
         if let Some(process) = process::current() {
             process.set_name(name);
+        }
+    }
+
+    /// Tells a record about the process, or about the thread of this id, such as `process_labels`; `args` is what it says.
+    pub fn metadata(self, name: &str, tid: Option<u64>, args: &Args) {
+        if let Some(process) = process::current() {
+            process.tell_metadata(name, tid, args);
         }
     }
 

@@ -8,6 +8,7 @@ use crate::config::{self, Config};
 use crate::current;
 use crate::process::{self, Origin, Process};
 use crate::run::Before;
+use crate::seat::cut_name;
 use crate::starting::Starting;
 use crate::wait::PATIENCE_NS;
 use crate::{clock, mask};
@@ -46,13 +47,19 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 /// Ends the recording of this process, if it has one, and begins the one that the lookup asks for.
-pub(crate) fn start_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<(), StartError> {
+pub(crate) fn start_with(
+    name: Option<&str>,
+    lookup: impl Fn(&str) -> Option<OsString>,
+) -> Result<(), StartError> {
     let config = Config::from_lookup(lookup).ok_or(StartError::NotAsked)?;
     let _alone = Starting::take(PATIENCE_NS).ok_or(StartError::Busy)?;
     current::reap();
     let old = process::existing();
     let pending = Pending::set(config.clone());
-    let before = old.as_deref().map(end);
+    let mut before = old.as_deref().map(end);
+    if let (Some(before), Some(name)) = (&mut before, name) {
+        cut_name(name).clone_into(&mut before.name);
+    }
     let started = Process::start(config, &Origin::Anew(before.as_ref()));
     drop(pending);
     if let Some(before) = &before {
@@ -62,6 +69,9 @@ pub(crate) fn start_with(lookup: impl Fn(&str) -> Option<OsString>) -> Result<()
     current::reap();
     if started.is_err() && before.is_none() {
         mask::turn_off(); // or the next event would begin what the environment asks for
+    }
+    if let (None, Some(name), Some(process)) = (&before, name, process::existing()) {
+        process.set_name(name);
     }
     started.map_err(StartError::Files)
 }

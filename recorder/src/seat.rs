@@ -58,7 +58,7 @@ pub(crate) fn with<R>(record: impl FnOnce(&'static Seat, &mut Writer) -> R) -> O
     // SAFETY: a seat is never freed.
     let seat = match unsafe { SEAT.get().as_ref() } {
         Some(seat) if seat.alive.is_recording(seat.epoch()) => seat,
-        _ => attach()?,
+        _ => attach(None)?,
     };
     enter(seat, seat.epoch(), record)
 }
@@ -129,16 +129,16 @@ impl Drop for Busy {
 /// Gives the calling thread a seat: the one slow moment of a thread.
 #[cold]
 #[inline(never)]
-fn attach() -> Option<&'static Seat> {
+fn attach(name: Option<&str>) -> Option<&'static Seat> {
     if ATTACHING.replace(true) {
         return None; // a signal handler, or an event recorded by what we call
     }
-    let seat = take_seat();
+    let seat = take_seat(name);
     ATTACHING.set(false);
     seat
 }
 
-fn take_seat() -> Option<&'static Seat> {
+fn take_seat(name: Option<&str>) -> Option<&'static Seat> {
     let process = process::current()?;
     let seat = own_seat()?;
     let Ok(slot) = process.ring.take_slot() else {
@@ -159,6 +159,9 @@ fn take_seat() -> Option<&'static Seat> {
     seat.bind(kept, slot, tid);
     SEAT.set(seat);
     slot.tid().store(tid, Ordering::Release);
+    if let Some(name) = name {
+        seat.keep_name(name);
+    }
     let name = seat.name.try_borrow().ok().and_then(|name| name.clone());
     tell_name(&name.unwrap_or_else(sys::thread::name));
     Some(seat)
@@ -237,6 +240,18 @@ impl Seat {
         self.epoch.store(process.epoch(), Ordering::Release);
     }
 
+    /// Keeps the name that the program gives its thread, outside of events; whether it is another one than before.
+    fn keep_name(&self, name: &str) -> bool {
+        let Ok(mut kept) = self.name.try_borrow_mut() else {
+            return false; // a signal handler, or an allocator that records
+        };
+        let is_new = kept.as_deref() != Some(name);
+        if is_new {
+            *kept = Some(name.to_owned());
+        }
+        is_new
+    }
+
     /// Whether its thread is inside an event of this recording, or may be.
     fn is_inside(&self, epoch: u32) -> bool {
         self.epoch.load(Ordering::Acquire) == epoch && self.busy.load(Ordering::Acquire)
@@ -270,13 +285,16 @@ unsafe extern "C" fn detach(seat: *mut libc::c_void) {
 /// Names the calling thread, also in the recordings that follow.
 pub(crate) fn set_thread_name(name: &str) {
     let name = cut_name(name);
-    let named = with(|seat, _| {
-        if let Ok(mut kept) = seat.name.try_borrow_mut() {
-            *kept = Some(name.to_owned());
+    // SAFETY: a seat is never freed.
+    match unsafe { SEAT.get().as_ref() } {
+        Some(seat) if seat.alive.is_recording(seat.epoch()) => {
+            if seat.keep_name(name) {
+                tell_name(name);
+            }
         }
-    });
-    if named.is_some() {
-        tell_name(name);
+        _ => {
+            attach(Some(name)); // which tells it
+        }
     }
 }
 
