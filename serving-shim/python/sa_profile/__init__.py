@@ -28,7 +28,6 @@ from ._sa_profile import (
     flush,
     fragment,
     instant,
-    is_enabled,
     is_main,
     launch_timed,
     launch_walls,
@@ -41,7 +40,21 @@ from ._sa_profile import (
     span,
     trace,
 )
+from .env import ProfileConfig, create_profile_config, load_profile_config
+from .merge import merge_fragments
 from .installed import include_path, library_path, preload_path
+from .recorder import (
+    ProfileRecorder,
+    configure_profiler,
+    get_profiler,
+    is_enabled,
+    merge_profile,
+    profile_duration,
+    profile_instant,
+    profile_span,
+    start_profile,
+    stop_profile,
+)
 from .track import track
 
 from . import forks as _forks

@@ -15,7 +15,6 @@ from ._sa_profile import (
     flush as flush,
     fragment as fragment,
     instant as instant,
-    is_enabled as is_enabled,
     is_main as is_main,
     launch_timed as launch_timed,
     launch_walls as launch_walls,
@@ -28,5 +27,23 @@ from ._sa_profile import (
     span as span,
     trace as trace,
 )
+from .env import (
+    ProfileConfig as ProfileConfig,
+    create_profile_config as create_profile_config,
+    load_profile_config as load_profile_config,
+)
 from .installed import include_path as include_path, library_path as library_path, preload_path as preload_path
+from .merge import merge_fragments as merge_fragments
+from .recorder import (
+    ProfileRecorder as ProfileRecorder,
+    configure_profiler as configure_profiler,
+    get_profiler as get_profiler,
+    is_enabled as is_enabled,
+    merge_profile as merge_profile,
+    profile_duration as profile_duration,
+    profile_instant as profile_instant,
+    profile_span as profile_span,
+    start_profile as start_profile,
+    stop_profile as stop_profile,
+)
 from .track import track as track

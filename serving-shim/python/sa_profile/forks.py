@@ -5,6 +5,9 @@ import sys
 
 from . import _sa_profile
 
+# What this process has told its children of the run that its first event will begin.
+announced: dict[str, str] = {}
+
 
 def _in_child():
     _sa_profile.after_fork_in_child()
@@ -16,5 +19,7 @@ def _in_child():
 
 def watch():
     """Has child processes belong to this one's run, whoever records first, and forked ones take care of themselves."""
-    os.environ.update(_sa_profile.announce())
+    global announced
+    announced = _sa_profile.announce()
+    os.environ.update(announced)
     os.register_at_fork(after_in_child=_in_child)

@@ -13,13 +13,18 @@ mod args;
 mod async_span;
 mod call;
 mod configuration;
+mod copies;
 mod event;
 mod lane;
 mod launch;
+mod merge;
 mod names;
+mod plain;
 mod point;
 mod process;
+mod profile;
 mod scratch;
+mod session;
 mod span;
 mod start;
 mod task;
@@ -30,10 +35,17 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _sa_profile(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    if copies::adopt(module)? {
+        return Ok(());
+    }
     span::add(module)?;
     point::add(module)?;
     async_span::add(module)?;
     launch::add(module)?;
     process::add(module)?;
-    configuration::add(module)
+    configuration::add(module)?;
+    session::add(module)?;
+    profile::add(module)?;
+    merge::add(module)?;
+    copies::offer(module)
 }

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use sa_recorder::{Args, FlowId, FlowPhase, flow_at, now_ns};
+use sa_recorder::{Args, FlowId, FlowPhase, Level, flow_at, now_ns};
 use twox_hash::XxHash3_64;
 
 use crate::call::{self, Call};
@@ -17,12 +17,15 @@ pub(crate) const NOW: u64 = u64::MAX;
 
 fn instant(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name] = call.positional(["name"])?;
-    write(call, &name, None, |event| {
-        match lane::task_row(event.py(), NOW) {
-            Some(row) => event.instant_on_row(row),
-            None => event.instant_on_thread(),
-        }
-    })
+    write(call, &name, None, tell_instant)
+}
+
+/// Writes an instant on the row of the running code.
+pub(crate) fn tell_instant(event: &Event<'_, '_>) {
+    match lane::task_row(event.py(), NOW) {
+        Some(row) => event.instant_on_row(row),
+        None => event.instant_on_thread(),
+    }
 }
 
 fn counter(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
@@ -128,16 +131,27 @@ fn duration(
 ) -> PyResult<()> {
     let level = names::level_of(level)?;
     if sa_recorder::__wants(level) {
-        start::prepare_thread(py);
-        let args = text_of(args);
-        let wanted_ns = u64::try_from(dur_ns).unwrap_or(0);
-        let since_ns = start_ns.unwrap_or_else(|| now_ns().saturating_sub(wanted_ns));
-        match lane::task_row(py, since_ns) {
-            Some(row) => row.duration(level, cat, name, since_ns, wanted_ns, &args),
-            None => sa_recorder::duration(level, cat, name, dur_ns, start_ns, &args),
-        }
+        tell_duration(py, level, (cat, name), (start_ns, dur_ns), args);
     }
     Ok(())
+}
+
+/// Writes a span that has ended on the row of the running code.
+pub(crate) fn tell_duration(
+    py: Python<'_>,
+    level: Level,
+    (category, name): (&str, &str),
+    (start_ns, dur_ns): (Option<u64>, i64),
+    args: Option<&Bound<'_, PyDict>>,
+) {
+    start::prepare_thread(py);
+    let args = text_of(args);
+    let wanted_ns = u64::try_from(dur_ns).unwrap_or(0);
+    let since_ns = start_ns.unwrap_or_else(|| now_ns().saturating_sub(wanted_ns));
+    match lane::task_row(py, since_ns) {
+        Some(row) => row.duration(level, category, name, since_ns, wanted_ns, &args),
+        None => sa_recorder::duration(level, category, name, dur_ns, start_ns, &args),
+    }
 }
 
 /// The args that a dict holds.

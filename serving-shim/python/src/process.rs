@@ -59,12 +59,6 @@ fn flush(py: Python<'_>) {
     py.detach(|| Recorder::get().flush());
 }
 
-/// Ends recording in this process.
-#[pyfunction]
-fn finish(py: Python<'_>) {
-    py.detach(|| Recorder::get().finish());
-}
-
 /// Events lost so far in this process.
 #[pyfunction]
 fn dropped() -> u64 {
@@ -122,7 +116,6 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(levels, module)?,
         wrap_pyfunction!(now_ns, module)?,
         wrap_pyfunction!(flush, module)?,
-        wrap_pyfunction!(finish, module)?,
         wrap_pyfunction!(dropped, module)?,
         wrap_pyfunction!(is_main, module)?,
         wrap_pyfunction!(run, module)?,

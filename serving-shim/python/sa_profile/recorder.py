@@ -1,0 +1,299 @@
+"""The drop-in for pypto-serving's profiler: :class:`ProfileRecorder`, the one of the process, and the functions of its call sites."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from . import _sa_profile, session
+from .aside import put_aside
+from .env import LEVELS, ProfileConfig, load_profile_config
+from .merge import merge_fragments
+
+_profiler: ProfileRecorder | None = None
+_profiler_pid: int | None = None
+# What configure_profiler() was given: it holds for forked children too.
+_configured: ProfileConfig | None = None
+# Held by who makes the profiler or begins a run: two that do would begin two runs.
+_making = threading.RLock()
+
+
+def _after_fork_in_child() -> None:
+    global _making
+    _making = threading.RLock()  # a thread of the parent may have held the other one
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+# A span that is not recorded.
+_NOTHING = _sa_profile.Nothing()
+
+
+class ProfileRecorder:
+    """Records into the place of a configuration. The process has one recording at a time: a recorder for another place ends that of the one before."""
+
+    def __init__(self, config: ProfileConfig, *, process_name: str | None = None, initially_active: bool = True):
+        self.config = config
+        self.enabled = config.enabled
+        self.pid = os.getpid()
+        self.process_name = process_name or _default_name()
+        self._fragment_file = config.fragments_dir / f"trace.{self.pid}.jsonl"
+        self._session = 0
+        self._has_begun = False
+        if initially_active:
+            self._begin(anew=False)
+
+    @property
+    def active(self) -> bool:
+        """Whether it records now."""
+        return self._session == session.current()
+
+    def start(self) -> bool:
+        """Begins to record, after a stop in a new run: the earlier one stays in ``previous/``. Returns whether it did; a second call does nothing."""
+        if self.active:
+            return False
+        return self._begin(anew=self._has_begun)
+
+    def stop(self) -> bool:
+        """Ends recording: the fragment is plain lines then. Returns whether it did; a second call does nothing."""
+        if not self.active:
+            return False
+        self._session = 0
+        session.end()
+        return True
+
+    def close(self) -> None:
+        """Ends recording."""
+        self.stop()
+
+    def includes(self, level: str) -> bool:
+        """Whether events of a level are recorded now."""
+        # As `active`, which takes as long again: a process that records nothing asks this at each span.
+        if self._session != _sa_profile.session():
+            return False
+        levels = self.config.levels
+        return level in levels or "verbose" in levels
+
+    def span(
+        self, name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None
+    ) -> _sa_profile.Span | _sa_profile.Nothing:
+        """A span: a context manager. ``args`` is read when it ends, so that what is put in meanwhile is recorded."""
+        if not self.includes(level):
+            return _NOTHING
+        try:
+            return _sa_profile.dict_span(name, cat, level, args)
+        except (TypeError, ValueError):
+            return _sa_profile.dict_span(_text(name), _text(cat), _level(level), _dict(args))
+
+    def instant(self, name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None) -> None:
+        """An instant."""
+        if self.includes(level):
+            try:
+                _sa_profile.dict_instant(name, cat, level, args)
+            except (TypeError, ValueError):
+                _sa_profile.dict_instant(_text(name), _text(cat), _level(level), _dict(args))
+
+    def duration(
+        self,
+        name: str,
+        *,
+        dur_us: float,
+        cat: str = "e2e",
+        level: str = "e2e",
+        args: dict[str, Any] | None = None,
+        ts_us: float | None = None,
+    ) -> None:
+        """A span that has ended: in whole µs, and just now unless ``ts_us`` says when it began."""
+        if self.includes(level):
+            dur_ns = max(0, int(dur_us)) * 1000
+            start_ns = None if ts_us is None else max(0, int(ts_us)) * 1000
+            _sa_profile.dict_duration(_text(name), _text(cat), _level(level), dur_ns, start_ns, _dict(args))
+
+    def metadata(self, name: str, value: Any, *, tid: int | None = None) -> None:
+        """A record about the process, or about a thread of this ``threading.get_ident()``: ``process_name``, ``thread_name`` or any other."""
+        if not self.active:
+            return
+        if name == "process_name" and tid is None:
+            _sa_profile.set_process_name(str(value))
+        elif name == "thread_name" and tid in (None, threading.get_ident()):
+            _sa_profile.set_thread_name(str(value))
+        else:
+            _sa_profile.metadata(_text(name), _kernel_tid(tid), {"name": value})
+
+    def _begin(self, *, anew: bool) -> bool:
+        if not self.enabled:
+            return False
+        self._session = session.begin(self.config, self.process_name, anew=anew)
+        if self._session == 0:
+            return False
+        self._has_begun = True
+        self._fragment_file = Path(_sa_profile.fragment() or self._fragment_file)
+        return True
+
+    def _rename(self, process_name: str) -> None:
+        self.process_name = process_name
+        self.metadata("process_name", process_name)
+
+
+def get_profiler(*, process_name: str | None = None, initially_active: bool = True) -> ProfileRecorder:
+    """The recorder of this process, made at the first call and again in the child of a fork. Another ``process_name`` renames the process."""
+    profiler = _profiler
+    if profiler is None or _profiler_pid != os.getpid():
+        profiler = _make_profiler(process_name, initially_active)
+    if process_name is not None and process_name != profiler.process_name:
+        profiler._rename(process_name)
+    return profiler
+
+
+def configure_profiler(
+    config: ProfileConfig, *, process_name: str | None = None, initially_active: bool = True
+) -> ProfileRecorder:
+    """Makes the recorder of this process anew, for a configuration. In the main process what earlier runs left is put aside."""
+    global _configured
+    with _making:
+        if _profiler is not None and _profiler_pid == os.getpid():
+            _profiler.close()
+        _configured = config
+        is_new_run = config.enabled and session.leads()
+        return _install(config, process_name, initially_active, is_new_run)
+
+
+def start_profile() -> bool:
+    """Begins to record; in the main process a new run, and the earlier one stays in ``previous/``. Returns whether it did; a second call does nothing."""
+    profiler = get_profiler()
+    with _making:
+        if not profiler.enabled or profiler.active:
+            return False
+        if session.leads():
+            session.lead()
+            put_aside(profiler.config.fragments_dir)
+            _remove(profiler.config.trace_file)
+        return profiler._begin(anew=True)
+
+
+def stop_profile() -> bool:
+    """Ends recording in this process. Returns whether it did; a second call does nothing."""
+    return get_profiler().stop()
+
+
+def merge_profile() -> int:
+    """Ends this process's recording and merges the run; returns how many events the trace has, 0 where nothing was to be recorded."""
+    profiler = get_profiler()
+    if not profiler.enabled:
+        return 0
+    profiler.close()
+    try:
+        return merge_fragments(profiler.config.fragments_dir, profiler.config.trace_file)
+    except OSError as error:
+        print(f"sa_profile: {error}", file=sys.stderr)  # the fragments are there, and the server goes on
+        return 0
+
+
+def is_enabled(level: str | None = None) -> bool:
+    """Whether recording is asked for, though it may be stopped just now; or whether events of a level are recorded now. To ask starts nothing."""
+    profiler = _profiler
+    if profiler is not None and _profiler_pid == os.getpid():
+        return profiler.enabled if level is None else profiler.includes(level)
+    return _sa_profile.is_enabled(level) or level is None and _sa_profile.is_asked()
+
+
+def profile_span(
+    name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None
+) -> _sa_profile.Span | _sa_profile.Nothing:
+    """A span of the process's recorder: a context manager. ``args`` is read when it ends."""
+    profiler = get_profiler()
+    return profiler.span(name, cat=cat, level=level, args=args) if profiler.enabled else _NOTHING
+
+
+def profile_instant(name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None) -> None:
+    """An instant of the process's recorder."""
+    profiler = get_profiler()
+    if profiler.enabled:
+        profiler.instant(name, cat=cat, level=level, args=args)
+
+
+def profile_duration(
+    name: str,
+    *,
+    dur_us: float,
+    cat: str = "e2e",
+    level: str = "e2e",
+    args: dict[str, Any] | None = None,
+    ts_us: float | None = None,
+) -> None:
+    """A span that has ended, of the process's recorder."""
+    get_profiler().duration(name, dur_us=dur_us, cat=cat, level=level, args=args, ts_us=ts_us)
+
+
+def _make_profiler(process_name: str | None, initially_active: bool) -> ProfileRecorder:
+    with _making:
+        if _profiler is not None and _profiler_pid == os.getpid():
+            return _profiler  # another thread has made it meanwhile
+        return _make_alone(process_name, initially_active)
+
+
+def _make_alone(process_name: str | None, initially_active: bool) -> ProfileRecorder:
+    parent = _profiler
+    if _configured is not None and parent is not None and parent.config is _configured:
+        return _install(_configured, process_name, parent.active, False)
+    config = load_profile_config()
+    # Only the first process of a run has no such variable: its children, and what it executes, go on with its run.
+    is_new_run = config.enabled and session.is_first() and not session.is_under_way(config)
+    return _install(config, process_name, initially_active, is_new_run)
+
+
+def _install(
+    config: ProfileConfig, process_name: str | None, initially_active: bool, is_new_run: bool
+) -> ProfileRecorder:
+    global _profiler, _profiler_pid
+    if is_new_run:
+        session.lead()
+        _prepare_run(config)
+    profiler = ProfileRecorder(config, process_name=process_name, initially_active=False)
+    if initially_active:
+        profiler._begin(anew=is_new_run)
+    _profiler, _profiler_pid = profiler, os.getpid()  # at last: other threads record as soon as they find it
+    return profiler
+
+
+def _prepare_run(config: ProfileConfig) -> None:
+    """Makes the place ready for a new run: fragments that are there are put aside, and nothing else is touched."""
+    put_aside(config.fragments_dir)
+
+
+def _remove(trace_file: Path) -> None:
+    try:
+        trace_file.unlink(missing_ok=True)
+    except OSError:
+        pass  # the next merge replaces it
+
+
+def _default_name() -> str:
+    process = sys.modules.get("multiprocessing.process")
+    if process is not None and process.parent_process() is not None:
+        return process.current_process().name
+    return Path(sys.argv[0] if getattr(sys, "argv", None) else "").stem or "python"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else str(value)
+
+
+def _dict(args: Any) -> dict[str, Any] | None:
+    return args if args is None or isinstance(args, dict) else dict(args)
+
+
+def _level(level: str) -> str:
+    """A level that the recorder knows: all others are recorded with ``verbose``, and asked for with it."""
+    return level if level in LEVELS else "verbose"
+
+
+def _kernel_tid(tid: int | None) -> int | None:
+    """The id that events of a thread have."""
+    threads = (thread for thread in threading.enumerate() if thread.ident == tid)
+    thread = next(threads, None)
+    return tid if thread is None else thread.native_id

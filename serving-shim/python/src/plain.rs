@@ -1,0 +1,75 @@
+//! A fragment without its empty lines, for readers that take every line for an object.
+//!
+//! The recorder puts empty lines between blocks, so that they lie in the file as in memory. Once recording has ended nobody writes the file any
+//! more: it is replaced by one without them, at once, so that whoever reads it meanwhile has the one or the other.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use sa_recorder::format::stem_and_segment;
+
+/// Bytes read and written at a time.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// Removes the empty lines from all segments of a fragment whose recorder has ended; what cannot be replaced stays as it is.
+pub(crate) fn without_empty_lines(fragment: &Path) {
+    let name = fragment.file_name().and_then(|name| name.to_str());
+    let Some((stem, _)) = name.and_then(stem_and_segment) else {
+        return;
+    };
+    if fragment.with_file_name(format!("{stem}.ring")).exists() {
+        return; // something is left in it: the merge puts them together, and appends to the fragment
+    }
+    for segment in segments(fragment, stem) {
+        let _ = replace(&segment); // it stays what it was
+    }
+}
+
+/// The segments that are there: the first ones may have been removed.
+fn segments(fragment: &Path, stem: &str) -> Vec<PathBuf> {
+    let folder = fragment.parent().unwrap_or(Path::new("."));
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let ours = names.filter(|name| stem_and_segment(name).is_some_and(|(of, _)| of == stem));
+    ours.map(|name| folder.join(name)).collect()
+}
+
+fn replace(path: &Path) -> io::Result<()> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)?;
+    let there = file.metadata()?;
+    let draft = draft_of(path);
+    let made = write_lines(file, &draft, there.mode()).and_then(|()| fs::rename(&draft, path));
+    made.inspect_err(|_| {
+        let _ = fs::remove_file(&draft); // it may not have been made
+    })
+}
+
+/// A name beside the fragment that no reader takes for one.
+fn draft_of(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
+}
+
+fn write_lines(file: File, draft: &Path, mode: u32) -> io::Result<()> {
+    let target = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(draft)?;
+    target.set_permissions(fs::Permissions::from_mode(mode & 0o777))?;
+    let mut target = BufWriter::with_capacity(BUFFER_BYTES, target);
+    let mut source = BufReader::with_capacity(BUFFER_BYTES, file);
+    let mut line = Vec::new();
+    while source.read_until(b'\n', &mut line)? > 0 {
+        if line != b"\n" {
+            target.write_all(&line)?;
+        }
+        line.clear();
+    }
+    target.flush()
+}

@@ -1,0 +1,110 @@
+//! Events of the drop-in profiler, whose args are a dict.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+use sa_recorder::Recorder;
+
+use crate::event::Event;
+use crate::point::{tell_duration, tell_instant, text_of};
+use crate::scratch::Scratch;
+use crate::{names, start, value};
+
+/// A span that is not recorded.
+#[pyclass(frozen, module = "sa_profile")]
+struct Nothing;
+
+#[pymethods]
+impl Nothing {
+    #[new]
+    fn new() -> Nothing {
+        Nothing
+    }
+
+    fn __enter__(&self) {}
+
+    #[pyo3(signature = (kind=None, value=None, traceback=None, /))]
+    fn __exit__(
+        &self,
+        kind: Option<&Bound<'_, PyAny>>,
+        value: Option<&Bound<'_, PyAny>>,
+        traceback: Option<&Bound<'_, PyAny>>,
+    ) {
+        let _ = (kind, value, traceback);
+    }
+
+    /// Leaves a function as it is.
+    #[pyo3(signature = (function, /))]
+    fn __call__(&self, function: Py<PyAny>) -> Py<PyAny> {
+        function
+    }
+}
+
+/// An instant.
+#[pyfunction]
+#[pyo3(signature = (name, category, level, args, /))]
+fn dict_instant<'py>(
+    name: &Bound<'py, PyString>,
+    category: &Bound<'py, PyString>,
+    level: &str,
+    args: Option<&Bound<'py, PyDict>>,
+) -> PyResult<()> {
+    let level = names::level_of(level)?;
+    if !sa_recorder::__wants(level) {
+        return Ok(());
+    }
+    start::prepare_thread(name.py());
+    let mut text = Scratch::take();
+    if let Some(args) = args {
+        value::push_all(&mut text.0, args);
+    }
+    let (name, category) = (name.as_any(), Some(category.as_any()));
+    let named = names::named(level, category, name)?;
+    tell_instant(&Event {
+        named,
+        category,
+        name,
+        args: &text.0,
+    });
+    Ok(())
+}
+
+/// A span that has ended already; by default just now.
+#[pyfunction]
+#[pyo3(signature = (name, category, level, dur_ns, start_ns, args, /))]
+fn dict_duration(
+    name: &Bound<'_, PyString>,
+    category: &str,
+    level: &str,
+    dur_ns: i64,
+    start_ns: Option<u64>,
+    args: Option<&Bound<'_, PyDict>>,
+) -> PyResult<()> {
+    let level = names::level_of(level)?;
+    if sa_recorder::__wants(level) {
+        let text = name.to_string_lossy();
+        tell_duration(
+            name.py(),
+            level,
+            (category, &text),
+            (start_ns, dur_ns),
+            args,
+        );
+    }
+    Ok(())
+}
+
+/// A record about the process, or about the thread of this id.
+#[pyfunction]
+#[pyo3(signature = (name, tid, args, /))]
+fn metadata(name: &str, tid: Option<u64>, args: &Bound<'_, PyDict>) {
+    let args = text_of(Some(args));
+    Recorder::get().metadata(name, tid, &args);
+}
+
+/// Adds what this file offers to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Nothing>()?;
+    module.add_function(wrap_pyfunction!(dict_instant, module)?)?;
+    module.add_function(wrap_pyfunction!(dict_duration, module)?)?;
+    module.add_function(wrap_pyfunction!(metadata, module)?)
+}

@@ -1,0 +1,105 @@
+//! Recording that Python begins and ends: which recording is under way, and what child processes must know of it.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use pyo3::prelude::*;
+use sa_recorder::Recorder;
+
+use crate::{plain, start};
+
+/// Goes up when a recording begins, and when one ends. A fork does not change it: the child goes on with its parent's.
+static SESSION: AtomicU64 = AtomicU64::new(1);
+/// Python has begun a recording, here or in the process that forked this one.
+static IS_BEGUN: AtomicBool = AtomicBool::new(false);
+/// The last recording has ended.
+static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+
+/// The variables that turn recording on by being there, for the drop-in.
+const ASKING: [&str; 3] = ["SA_PROFILE_DIR", "SA_PROFILE_OUTPUT", "SA_PROFILE_LEVEL"];
+
+/// Ends what is recorded and begins what these variables ask for, as if they were the environment; what was wrong, else nothing.
+#[pyfunction]
+#[pyo3(signature = (variables, name, /))]
+fn start_with(py: Python<'_>, variables: HashMap<String, OsString>, name: &str) -> Option<String> {
+    close(py); // of the recording that this one follows
+    let started =
+        py.detach(|| Recorder::start_named(name, |name| variables.get(name).cloned()).map(drop));
+    let error = started.err().map(|error| error.to_string());
+    if error.is_none() {
+        IS_BEGUN.store(true, Ordering::Relaxed);
+        HAS_ENDED.store(false, Ordering::Relaxed);
+    }
+    SESSION.fetch_add(1, Ordering::Relaxed);
+    start::prepare_again();
+    error
+}
+
+/// Ends recording in this process.
+#[pyfunction]
+fn finish(py: Python<'_>) {
+    HAS_ENDED.store(true, Ordering::Relaxed);
+    SESSION.fetch_add(1, Ordering::Relaxed);
+    py.detach(|| Recorder::get().finish());
+}
+
+/// Ends recording in this process, and leaves nothing in its fragment but lines that are objects.
+#[pyfunction]
+fn close(py: Python<'_>) {
+    let fragment = recording();
+    finish(py);
+    if let Some(fragment) = fragment {
+        py.detach(|| plain::without_empty_lines(&fragment));
+    }
+}
+
+/// The number of the recording under way.
+#[pyfunction]
+fn session() -> u64 {
+    SESSION.load(Ordering::Relaxed)
+}
+
+/// The path of the fragment of the recording under way; none is begun for the question.
+#[pyfunction]
+fn recording() -> Option<PathBuf> {
+    let is_there = IS_BEGUN.load(Ordering::Relaxed) || !Recorder::get().exports().is_empty();
+    let is_under_way = is_there && !HAS_ENDED.load(Ordering::Relaxed);
+    is_under_way.then(|| Recorder::get().fragment()).flatten()
+}
+
+/// The variables by which child processes find the run; none before anything was recorded.
+#[pyfunction]
+fn exports() -> HashMap<&'static str, OsString> {
+    Recorder::get().exports().into_iter().collect()
+}
+
+/// A run id that nothing has.
+#[pyfunction]
+fn new_run_id() -> String {
+    sa_recorder::new_run_id()
+}
+
+/// Whether a variable that turns recording on is there, be it empty.
+#[pyfunction]
+fn is_asked() -> bool {
+    let is_set = |name: &str| std::env::var_os(name);
+    let [directory, others @ ..] = ASKING.map(is_set);
+    let has_directory = directory
+        .as_deref()
+        .is_some_and(|path| path != OsStr::new(""));
+    has_directory || others.iter().any(Option::is_some)
+}
+
+/// Adds what this file offers to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(start_with, module)?)?;
+    module.add_function(wrap_pyfunction!(finish, module)?)?;
+    module.add_function(wrap_pyfunction!(close, module)?)?;
+    module.add_function(wrap_pyfunction!(session, module)?)?;
+    module.add_function(wrap_pyfunction!(recording, module)?)?;
+    module.add_function(wrap_pyfunction!(exports, module)?)?;
+    module.add_function(wrap_pyfunction!(new_run_id, module)?)?;
+    module.add_function(wrap_pyfunction!(is_asked, module)?)
+}

@@ -1,0 +1,103 @@
+"""The configuration: variables, levels, paths."""
+
+import dataclasses
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+
+from sa_profile import ProfileConfig, create_profile_config, get_profiler, is_enabled, load_profile_config, profile_span
+from sa_profile.env import load_profile_config as of_submodule
+
+
+def test_nothing_set_is_off():
+    config = load_profile_config({})
+    assert not config.enabled
+    assert config.levels == {"e2e", "kernel"}
+    assert of_submodule is load_profile_config
+
+
+@pytest.mark.parametrize(
+    "env", [{"SA_PROFILE_OUTPUT": "x"}, {"SA_PROFILE_OUTPUT": ""}, {"SA_PROFILE_LEVEL": "e2e"}, {"SA_PROFILE_LEVEL": ""}]
+)
+def test_presence_enables(env, monkeypatch):
+    assert load_profile_config(env).enabled
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert load_profile_config().enabled
+    assert is_enabled(), "to ask makes no profiler"
+    assert get_profiler().enabled
+
+
+def test_a_run_id_or_a_main_process_alone_enables_nothing():
+    assert not load_profile_config({"SA_PROFILE_RUN": "x", "SA_PROFILE_MAIN_PID": "7", "SA_PROFILE_DIR": ""}).enabled
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("", {"e2e", "kernel"}),
+        (" , ", {"e2e", "kernel"}),
+        ("e2e", {"e2e"}),
+        (" Kernel ,E2E", {"e2e", "kernel"}),
+        ("VERBOSE", {"verbose"}),
+    ],
+)
+def test_levels(text, levels):
+    config = load_profile_config({"SA_PROFILE_LEVEL": text})
+    assert config.levels == levels
+    assert isinstance(config.levels, frozenset)
+    for level in ("e2e", "kernel", "verbose"):
+        assert config.includes(level) == (level in levels or "verbose" in levels)
+
+
+def test_an_unknown_level_is_refused(monkeypatch):
+    with pytest.raises(ValueError, match="'bogus'.*e2e, kernel, verbose"):
+        load_profile_config({"SA_PROFILE_LEVEL": "e2e,bogus"})
+    with pytest.raises(ValueError):
+        create_profile_config(enabled=True, output="x", levels=["nothing"])
+    monkeypatch.setenv("SA_PROFILE_LEVEL", "bogus")
+    with pytest.raises(ValueError), profile_span("x"):
+        pass
+
+
+def test_paths_stay_as_they_were_given():
+    config = load_profile_config({"SA_PROFILE_OUTPUT": "some/where"})
+    assert config.output == Path("some/where")
+    assert config.trace_file == Path("some/where/trace.json")
+    assert config.fragments_dir == Path("some/where/fragments")
+    config = load_profile_config({"SA_PROFILE_OUTPUT": "some/x.json"})
+    assert config.output == config.trace_file == Path("some/x.json")
+    assert config.fragments_dir == Path("some/x.json.fragments")
+    assert load_profile_config({"SA_PROFILE_LEVEL": "e2e"}).output == Path("profile_out")
+
+
+def test_the_users_folder_is_found(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert load_profile_config({"SA_PROFILE_OUTPUT": "~/p"}).output == Path("/home/somebody/p")
+    assert create_profile_config(enabled=True, output="~/p.json").fragments_dir == Path("/home/somebody/p.json.fragments")
+    unknown = "~nobody-has-this-name/p"
+    assert load_profile_config({"SA_PROFILE_OUTPUT": unknown}).output == Path(unknown)
+
+
+def test_the_run_directory_goes_first():
+    config = load_profile_config({"SA_PROFILE_DIR": "a.json", "SA_PROFILE_OUTPUT": "b"})
+    assert (config.enabled, config.trace_file) == (True, Path("a.json/trace.json"))
+
+
+def test_values_make_a_configuration():
+    for levels in (None, "", "e2e,kernel", ["kernel", "e2e"], frozenset({"e2e", "kernel"})):
+        config = create_profile_config(enabled=True, output=Path("o"), levels=levels)
+        assert config == ProfileConfig(
+            True, Path("o"), Path("o/trace.json"), Path("o/fragments"), frozenset({"e2e", "kernel"})
+        )
+    assert not create_profile_config(enabled=False, output=None, levels=None).enabled
+
+
+def test_a_configuration_is_a_value():
+    config = create_profile_config(enabled=True, output="o", levels="e2e")
+    assert pickle.loads(pickle.dumps(config)) == config
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.enabled = False
+    assert "SA_PROFILE_OUTPUT" not in os.environ

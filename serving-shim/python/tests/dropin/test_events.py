@@ -1,0 +1,212 @@
+"""Spans, instants, durations and metadata of a recorder."""
+
+import asyncio
+import json
+import threading
+import time
+
+import pytest
+
+from sa_profile import ProfileRecorder, create_profile_config
+
+from .conftest import lines, named, names
+
+
+@pytest.fixture
+def recorder(config):
+    recorder = ProfileRecorder(config, process_name="test")
+    yield recorder
+    recorder.close()
+
+
+def closed(recorder):
+    recorder.close()
+    return lines(recorder._fragment_file)
+
+
+def test_a_span_has_its_names_and_times(recorder):
+    before = time.perf_counter_ns() / 1000
+    with recorder.span("step", cat="engine", args={"batch": 3}):
+        time.sleep(0.002)
+    (span,) = named(closed(recorder), "step")
+    after = time.perf_counter_ns() / 1000
+    assert (span["ph"], span["cat"], span["pid"], span["args"]) == ("X", "engine", recorder.pid, {"batch": 3})
+    assert before <= span["ts"] and span["ts"] + span["dur"] <= after, "the clock is that of perf_counter"
+    assert span["dur"] >= 2000
+
+
+def test_args_are_read_when_the_span_ends(recorder):
+    args = {"kernel": "k"}
+    with recorder.span("launch", args=args):
+        args["device_wall_us"] = 12.5
+        args["kernel"] = "other"
+    (span,) = named(closed(recorder), "launch")
+    assert span["args"] == {"kernel": "other", "device_wall_us": 12.5}
+
+
+def test_an_exception_passes_through(recorder):
+    args = {}
+    with pytest.raises(KeyError), recorder.span("fails", args=args):
+        args["seen"] = True
+        raise KeyError("x")
+    (span,) = named(closed(recorder), "fails")
+    assert span["args"] == {"seen": True}
+
+
+def test_an_instant(recorder):
+    recorder.instant("queued", cat="serving", args={"request_id": "cmpl-1", "cat": 1, "level": 2, "name": 3})
+    recorder.instant("plain")
+    instant, plain = [record for record in closed(recorder) if record["ph"] == "i"]
+    assert (instant["s"], instant["cat"], instant["name"]) == ("t", "serving", "queued")
+    assert instant["args"] == {"request_id": "cmpl-1", "cat": 1, "level": 2, "name": 3}
+    assert plain["cat"] == "e2e"
+
+
+@pytest.mark.parametrize(("dur_us", "expected"), [(5.7, 5), (5, 5), (0, 0), (-3, 0), (-0.5, 0)])
+def test_a_duration_is_clamped_and_whole(recorder, dur_us, expected):
+    recorder.duration("d", dur_us=dur_us, args={"x": 1})
+    (span,) = named(closed(recorder), "d")
+    assert (span["ph"], span["dur"], span["args"]) == ("X", expected, {"x": 1})
+
+
+def test_a_duration_ends_now_or_begins_when_it_is_said(recorder):
+    before = time.perf_counter_ns() / 1000
+    recorder.duration("now", dur_us=5_000)
+    after = time.perf_counter_ns() / 1000
+    recorder.duration("then", dur_us=7, ts_us=before - 1000.9)
+    records = closed(recorder)
+    (now,), (then,) = named(records, "now"), named(records, "then")
+    assert before - 5_000 <= now["ts"] <= after - 5_000
+    assert then["ts"] == int(before - 1000.9)
+
+
+def test_levels_that_are_not_asked_for_are_left_out(tmp_path):
+    config = create_profile_config(enabled=True, output=tmp_path / "o", levels="kernel")
+    recorder = ProfileRecorder(config)
+    assert (recorder.includes("kernel"), recorder.includes("e2e"), recorder.includes("any")) == (True, False, False)
+    with recorder.span("no"), recorder.span("yes", level="kernel"):
+        recorder.instant("no")
+        recorder.duration("no", dur_us=1, level="verbose")
+        recorder.instant("no", level="unknown")
+    assert [record["name"] for record in closed(recorder) if record["ph"] != "M"] == ["yes"]
+
+
+def test_verbose_records_every_level(tmp_path):
+    config = create_profile_config(enabled=True, output=tmp_path / "o", levels="verbose")
+    recorder = ProfileRecorder(config)
+    for level in ("e2e", "kernel", "verbose", "unknown"):
+        recorder.instant(level, level=level)
+    found = [record["name"] for record in closed(recorder) if record["ph"] == "i"]
+    assert found == ["e2e", "kernel", "verbose", "unknown"]
+
+
+def test_odd_args_cost_nothing_but_themselves(recorder):
+    class Raises:
+        def __str__(self):
+            raise RuntimeError
+
+        __repr__ = __str__
+
+    args = {"nan": float("nan"), "inf": float("inf"), "object": Raises(), 3: [1, (2, None)], "deep": {"é\ud800": True}}
+    with recorder.span("odd", args=args):
+        pass
+    recorder.instant("mapping", args=[("a", 1)])
+    records = closed(recorder)
+    (odd,), (mapping,) = named(records, "odd"), named(records, "mapping")
+    assert odd["args"]["nan"] is None and odd["args"]["inf"] is None
+    assert odd["args"]["object"].endswith("Raises")
+    assert odd["args"]["3"] == [1, [2, None]]
+    assert list(odd["args"]["deep"].values()) == [True]
+    assert mapping["args"] == {"a": 1}
+
+
+def test_odd_names_are_texts(recorder):
+    recorder.instant(7, cat=None)
+    (instant,) = named(closed(recorder), "7")
+    assert instant["cat"] == "None"
+
+
+def test_metadata(recorder):
+    ready, done = threading.Event(), threading.Event()
+
+    def work():
+        recorder.instant("in thread")
+        ready.set()
+        done.wait()
+
+    thread = threading.Thread(target=work, name="worker-a")
+    thread.start()
+    ready.wait()
+    recorder.metadata("process_labels", "NPU 3")
+    recorder.metadata("process_name", "told")
+    recorder.metadata("thread_name", "main", tid=threading.get_ident())
+    recorder.metadata("thread_name", "worker-b", tid=thread.ident)
+    recorder.metadata("thread_sort_index", 5, tid=12)
+    done.set()
+    thread.join()
+    records = closed(recorder)
+    (label,) = named(records, "process_labels")
+    assert (label["ph"], label["args"]) == ("M", {"name": "NPU 3"})
+    assert ("process_name", "told") in names(records) and ("thread_name", "main") in names(records)
+    (instant,) = named(records, "in thread")
+    of_thread = [record["args"]["name"] for record in named(records, "thread_name") if record["tid"] == instant["tid"]]
+    assert sorted(of_thread) == ["worker-a", "worker-b"]
+    (index,) = named(records, "thread_sort_index")
+    assert (index["tid"], index["args"]) == (12, {"name": 5})
+
+
+def test_threads_are_named_once(recorder):
+    def work():
+        for _ in range(3):
+            with recorder.span("in thread"):
+                pass
+
+    thread = threading.Thread(target=work, name="loader")
+    thread.start()
+    thread.join()
+    with recorder.span("in main"):
+        pass
+    records = closed(recorder)
+    assert sorted(names(named(records, "thread_name"))) == [("thread_name", "MainThread"), ("thread_name", "loader")]
+    tids = {span["name"]: span["tid"] for span in records if span["ph"] == "X"}
+    assert tids["in thread"] != tids["in main"]
+    assert len(named(records, "in thread")) == 3
+
+
+def test_a_task_has_a_row_of_its_name(recorder):
+    async def serve():
+        with recorder.span("serve"):
+            await asyncio.sleep(0)
+            recorder.instant("within")
+
+    async def main():
+        await asyncio.gather(asyncio.create_task(serve(), name="request-7"), asyncio.create_task(serve(), name="request-8"))
+
+    asyncio.run(main())
+    records = closed(recorder)
+    rows = {record["args"]["name"]: record["tid"] for record in named(records, "thread_name")}
+    assert {"request-7", "request-8"} <= rows.keys()
+    for kind in ("serve", "within"):
+        assert {record["tid"] for record in named(records, kind)} == {rows["request-7"], rows["request-8"]}
+
+
+def test_a_disabled_recorder_does_nothing(tmp_path):
+    recorder = ProfileRecorder(create_profile_config(enabled=False, output=tmp_path / "o"))
+    with recorder.span("x", args={}) as span:
+        recorder.instant("x")
+        recorder.duration("x", dur_us=1)
+        recorder.metadata("process_name", "x")
+    assert span is None
+    assert (recorder.enabled, recorder.active, recorder.start(), recorder.stop()) == (False, False, False, False)
+    recorder.close()
+    assert not (tmp_path / "o").exists()
+
+
+def test_every_line_is_an_object_however_much_is_recorded(recorder):
+    for number in range(20_000):
+        recorder.instant("many", args={"number": number})
+    text = (recorder.close(), recorder._fragment_file.read_text())[1]
+    assert text.endswith("\n") and len(text) > 1_000_000
+    numbers = [json.loads(line).get("args", {}).get("number") for line in text.splitlines()]
+    assert [number for number in numbers if number is not None] == list(range(20_000))
+    assert not list(recorder._fragment_file.parent.glob("*.ring")) + list(recorder._fragment_file.parent.glob(".*"))

@@ -1,0 +1,191 @@
+"""The merge against the simplest there is, and what goes on beside it."""
+
+import asyncio
+import json
+import random
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from sa_profile import ProfileRecorder, configure_profiler, merge_fragments, merge_profile, profile_instant, profile_span
+from sa_profile.merge import merge_fragments as of_submodule
+
+from .conftest import events
+
+RECORDED = Path(__file__).parents[4] / "merge" / "tests" / "fixtures" / "pypto-one-worker" / "fragments"
+
+
+def refuse(word):
+    raise ValueError(word)
+
+
+def naive(folder):
+    """Every line that is a JSON object, in the order of the files' names."""
+    objects = []
+    for path in sorted(folder.glob("trace.*.jsonl")):
+        for line in path.read_bytes().split(b"\n"):
+            try:
+                value = json.loads(line.decode(), parse_constant=refuse)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                objects.append(value)
+    return objects
+
+
+def check(folder, trace_file):
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    count = merge_fragments(folder, trace_file)
+    found = events(trace_file)
+    assert found == naive(folder)
+    assert count == len(found)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before, "the fragments stay"
+    assert [path.name for path in trace_file.parent.glob("*.tmp")] == []
+
+
+def test_the_fragments_of_a_recorded_run(tmp_path):
+    if not RECORDED.is_dir():
+        pytest.skip(f"no recorded run: {RECORDED}")
+    folder = tmp_path / "fragments"
+    folder.mkdir()
+    for path in RECORDED.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    check(folder, tmp_path / "trace.json")
+    assert len(events(tmp_path / "trace.json")) == 278
+
+
+ODD = [
+    b'{"name":"ok"}',
+    b'  {"ph":"X","name":"no ts","pid":1}\t',
+    b'{"ph":"i","ts":-1.5,"pid":"text","tid":null,"args":{"a":[1,{"b":"\\ud83d"}]}}',
+    b'{"ph":"M","name":"process_name","args":{"name":"\\u00e9 \xc3\xa9"}}',
+    b'{"a":1,"a":2}',
+    b"{}",
+    b"[]",
+    b"null",
+    b"12",
+    b'"text"',
+    b"",
+    b"   ",
+    b'{"name":',
+    b'{"name":"x"} {"name":"y"}',
+    b"{'name':1}",
+    b'{"args":{"x":NaN}}',
+    b'{"bad utf-8":"\xff"}',
+    b"\r",
+]
+
+
+def random_line(rng, pid):
+    tid = 140_000_000_000_000 + rng.randrange(3)
+    event = {"name": f"s{rng.randrange(9)}", "cat": "c", "ph": "X", "ts": rng.randrange(10**9), "dur": rng.randrange(99)}
+    event |= {"pid": pid, "tid": tid, "args": {"x": rng.random(), "é": "ü"}}
+    if rng.random() < 0.2:
+        event = {"name": "i", "ph": "i", "s": "t", "ts": rng.random() * 1e6, "pid": pid, "tid": tid, "args": {}}
+    if rng.random() < 0.1:
+        event.pop(rng.choice(list(event)))
+    spaced = rng.random() < 0.2
+    text = json.dumps(event, separators=None if spaced else (",", ":"), ensure_ascii=rng.random() < 0.5)
+    return text.encode()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_fragments(seed, tmp_path):
+    rng = random.Random(seed)
+    folder = tmp_path / "fragments"
+    folder.mkdir()
+    for name in rng.sample(["1", "10", "9", "2", "99.ab", "7.s1", "7", "x"], 4):
+        lines = [random_line(rng, 7) if rng.random() < 0.7 else rng.choice(ODD) for _ in range(rng.randrange(60))]
+        text = b"\n".join(lines)
+        text = text[: rng.randrange(len(text) + 1)] if rng.random() < 0.3 else text + rng.choice([b"", b"\n"])
+        (folder / f"trace.{name}.jsonl").write_bytes(text)
+    (folder / "other.jsonl").write_text('{"name":"other"}\n')
+    check(folder, tmp_path / "out" / "trace.json")
+
+
+def test_malformed_lines_are_skipped_in_order(tmp_path):
+    (tmp_path / "trace.1.jsonl").write_text('{"name":"ok"}\nnot json\n{"name":"torn\n{"name":"ok2"}\n')
+    assert of_submodule(str(tmp_path), str(tmp_path / "trace.json")) == 2
+    assert [event["name"] for event in events(tmp_path / "trace.json")] == ["ok", "ok2"]
+
+
+@pytest.mark.parametrize("content", [None, "", "nonsense\n"])
+def test_nothing_to_merge_is_an_empty_trace(content, tmp_path):
+    if content is not None:
+        (tmp_path / "trace.1.jsonl").write_text(content)
+    (tmp_path / "out.json").write_text("old")
+    assert merge_fragments(tmp_path if content is not None else tmp_path / "none", tmp_path / "out.json") == 0
+    assert events(tmp_path / "out.json") == []
+
+
+def test_a_trace_that_cannot_be_written_is_an_error(tmp_path):
+    (tmp_path / "trace.1.jsonl").write_text('{"name":"ok"}\n')
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(OSError, match="folder.json"):
+        merge_fragments(tmp_path, tmp_path / "folder.json")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.json", "trace.1.jsonl"]
+
+
+def test_own_fragments_lose_only_the_records_of_the_format(config):
+    profiler = ProfileRecorder(config, process_name="p")
+    with profiler.span("outer", args={"x": 1}):
+        for number in range(1000):
+            profiler.instant("i", args={"number": number})
+    profiler.close()
+    count = merge_fragments(config.fragments_dir, config.trace_file)
+    found = events(config.trace_file)
+    kept = [line for line in naive(config.fragments_dir) if not (line["ph"] == "M" and line["name"].startswith("sa_"))]
+    assert found == kept
+    assert count == len(found) == 1003
+
+
+def test_the_merge_ends_the_own_recording(config):
+    profiler = configure_profiler(config, process_name="p")
+    with profile_span("one"):
+        profile_instant("two")
+    assert merge_profile() == 4
+    assert not profiler.active
+    profile_instant("late")
+    assert merge_profile() == 4, "and can be repeated"
+
+
+def test_another_processs_fragments_are_in_it(config):
+    configure_profiler(config, process_name="p")
+    profile_instant("mine")
+    (config.fragments_dir / "trace.1.jsonl").write_text('{"name":"theirs"}\n')
+    assert merge_profile() == 4
+
+
+def test_other_threads_run_beside_a_big_merge(tmp_path):
+    line = json.dumps({"name": "step", "cat": "c", "ph": "X", "ts": 1, "dur": 2, "pid": 3, "tid": 4, "args": {"x": "y" * 100}})
+    text = (line + "\n") * 100_000
+    for number in range(8):
+        (tmp_path / f"trace.{number}.jsonl").write_text(text)
+    gaps, ready, done = [], threading.Event(), threading.Event()
+
+    def tick():
+        last = time.perf_counter()
+        ready.set()
+        while not done.is_set():
+            time.sleep(0.001)
+            now = time.perf_counter()
+            gaps.append(now - last)
+            last = now
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    ready.wait()
+
+    async def handler():
+        begun = time.perf_counter()
+        count = merge_fragments(tmp_path, tmp_path / "trace.json")
+        return count, time.perf_counter() - begun
+
+    count, took = asyncio.run(handler())
+    done.set()
+    ticker.join()
+    assert count == 800_000
+    assert took > 0.05, "too short to tell"
+    assert max(gaps) < took / 2, f"stood still for {max(gaps):.3f} of {took:.3f} s"

@@ -1,0 +1,79 @@
+"""A new run finds its place ready: what was there is put aside, and nothing else is touched."""
+
+import json
+import os
+
+from sa_profile import configure_profiler, create_profile_config, get_profiler, merge_profile, profile_instant, recorder
+
+from .conftest import events
+
+
+def test_only_fragments_are_put_aside(config):
+    config.fragments_dir.mkdir(parents=True)
+    for name in ("trace.1.jsonl", "trace.2.s3.jsonl", "keep.txt", "trace.json", "other.1.jsonl"):
+        (config.fragments_dir / name).write_text("{}\n")
+    config.trace_file.write_text("kept")
+    recorder._prepare_run(config)
+    assert sorted(path.name for path in config.fragments_dir.iterdir()) == ["keep.txt", "other.1.jsonl", "trace.json"]
+    assert config.trace_file.read_text() == "kept"
+    aside = sorted(path.name for path in (config.output / "previous" / "unknown").iterdir())
+    assert aside == ["trace.1.jsonl", "trace.2.s3.jsonl"]
+
+
+def test_a_name_that_is_taken_is_passed_over(config):
+    for text in ("first", "second"):
+        config.fragments_dir.mkdir(parents=True, exist_ok=True)
+        (config.fragments_dir / "trace.1.jsonl").write_text(text)
+        (config.fragments_dir / "trace.1.ring").write_text(text)
+        recorder._prepare_run(config)
+    aside = config.output / "previous" / "unknown"
+    assert sorted(path.read_text() for path in aside.glob("trace.*.jsonl")) == ["first", "second"]
+    assert len(list(aside.glob("*.ring"))) == 2
+
+
+def test_the_folder_is_made(config):
+    recorder._prepare_run(config)
+    assert config.fragments_dir.is_dir()
+
+
+def test_what_a_process_records_stays(config):
+    profiler = configure_profiler(config)
+    profile_instant("one")
+    recorder._prepare_run(config)
+    profile_instant("two")
+    assert merge_profile() == 4
+    assert profiler._fragment_file.exists()
+
+
+def test_the_first_main_process_alone_begins_a_run(tmp_path, monkeypatch):
+    config = create_profile_config(enabled=True, output=tmp_path / "o")
+    monkeypatch.setenv("SA_PROFILE_OUTPUT", str(config.output))
+    config.fragments_dir.mkdir(parents=True)
+    old = config.fragments_dir / "trace.1.jsonl"
+    old.write_text('{"name":"old"}\n')
+    monkeypatch.setenv("SA_PROFILE_MAIN_PID", str(os.getpid()))
+    get_profiler().close()
+    assert old.exists(), "who finds the variable set goes on with the run"
+    monkeypatch.delenv("SA_PROFILE_MAIN_PID")
+    recorder._profiler = None
+    profiler = get_profiler()
+    assert not old.exists()
+    assert os.environ["SA_PROFILE_MAIN_PID"] == str(os.getpid())
+    profile_instant("new")
+    merge_profile()
+    assert [event["name"] for event in events(config.trace_file) if event.get("ph") == "i"] == ["new"]
+    assert json.loads(profiler._fragment_file.read_text().splitlines()[0])["args"]["main"] is True
+
+
+def test_children_find_the_run_from_other_folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("SA_PROFILE_OUTPUT", "relative.json")
+    profiler = get_profiler()
+    assert os.environ["SA_PROFILE_OUTPUT"] == str(tmp_path / "relative.json")
+    assert os.environ["SA_PROFILE_RUN"]
+    assert profiler.active and profiler._fragment_file.parent == tmp_path / "relative.json.fragments"
+
+
+def test_values_do_not_change_the_users_variables(config, monkeypatch):
+    monkeypatch.setenv("SA_PROFILE_OUTPUT", "elsewhere")
+    configure_profiler(config)
+    assert os.environ["SA_PROFILE_OUTPUT"] == "elsewhere" and "SA_PROFILE_DIR" not in os.environ

@@ -1,0 +1,247 @@
+"""Forks, workers and restarts: every process is in the trace once, whatever way it was made and ended."""
+
+import json
+
+import pytest
+
+from .conftest import events
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_record_into_the_run_of_their_parent(program, tmp_path, method):
+    program(
+        f"""
+        import multiprocessing, os
+        from sa_profile import get_profiler, merge_profile, profile_instant, profile_span
+
+        def work(number):
+            get_profiler(process_name=f"serving-worker-{{number}}")
+            with profile_span("step", args={{"worker": number}}):
+                pass
+
+        if __name__ == "__main__":
+            get_profiler(process_name="pypto-serving-api")
+            profile_instant("before")
+            context = multiprocessing.get_context({method!r})
+            workers = [context.Process(target=work, args=(number,)) for number in range(3)]
+            [worker.start() for worker in workers]
+            [worker.join() for worker in workers]
+            assert [worker.exitcode for worker in workers] == [0] * 3
+            profile_instant("after")
+            assert merge_profile() == 4 + 3 * 3
+        """,
+        SA_PROFILE_OUTPUT="out/trace.json",
+    )
+    found = events(tmp_path / "out" / "trace.json")
+    steps = [event for event in found if event["name"] == "step"]
+    assert sorted(step["args"]["worker"] for step in steps) == [0, 1, 2]
+    names = {event["pid"]: event["args"]["name"] for event in found if event["name"] == "process_name"}
+    assert {names[step["pid"]] for step in steps} == {f"serving-worker-{number}" for number in range(3)}
+    assert len(names) == 4
+    fragments = list((tmp_path / "out" / "trace.json.fragments").glob("trace.*.jsonl"))
+    runs = {json.loads(path.read_text().splitlines()[0])["args"]["run"] for path in fragments}
+    assert len(fragments) == 4 and len(runs) == 1
+
+
+def test_a_raw_fork_makes_a_profiler_of_its_own(program, tmp_path):
+    program(
+        """
+        import os
+        from sa_profile import get_profiler, merge_profile, profile_instant
+
+        parent = get_profiler(process_name="parent")
+        for _ in range(10):
+            profile_instant("parent")
+        children = []
+        for number in range(4):
+            pid = os.fork()
+            if pid == 0:
+                assert get_profiler(process_name="child") is not parent
+                assert get_profiler().pid == os.getpid() and get_profiler().active
+                profile_instant("child")
+                os._exit(0)
+            children.append(pid)
+        for pid in children:
+            assert os.waitpid(pid, 0)[1] == 0
+        assert merge_profile() == 12 + 4 * 3
+        """,
+        SA_PROFILE_OUTPUT="out",
+    )
+    names = [event["name"] for event in events(tmp_path / "out" / "trace.json") if event["ph"] == "i"]
+    assert sorted(names) == ["child"] * 4 + ["parent"] * 10
+
+
+def test_values_hold_for_forked_children(program, tmp_path):
+    program(
+        """
+        import os
+        from sa_profile import configure_profiler, create_profile_config, get_profiler, merge_profile, profile_instant
+
+        configure_profiler(create_profile_config(enabled=True, output="out", levels="kernel"))
+        if (pid := os.fork()) == 0:
+            assert get_profiler().active and get_profiler().config.levels == {"kernel"}
+            profile_instant("child", level="kernel")
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
+        assert merge_profile() == 1 + 3
+        """
+    )
+
+
+def test_forks_while_threads_record_do_not_hang(program):
+    program(
+        """
+        import os, threading
+        from sa_profile import get_profiler, merge_profile, profile_span
+
+        get_profiler()
+        done = threading.Event()
+        def work():
+            while not done.is_set():
+                with profile_span("busy"):
+                    pass
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        [thread.start() for thread in threads]
+        for _ in range(20):
+            if (pid := os.fork()) == 0:
+                with profile_span("child"):
+                    pass
+                os._exit(0)
+            assert os.waitpid(pid, 0)[1] == 0
+        done.set()
+        [thread.join() for thread in threads]
+        merge_profile()
+        import json, pathlib
+        events = json.loads(pathlib.Path("out/trace.json").read_text())["traceEvents"]
+        assert sum(event["name"] == "child" for event in events) == 20
+        """,
+        SA_PROFILE_OUTPUT="out",
+    )
+
+
+def test_a_killed_worker_is_there_to_its_last_event(program, tmp_path):
+    program(
+        """
+        import multiprocessing, os, signal
+        from sa_profile import get_profiler, merge_profile, profile_instant, profile_span
+
+        def work(ready):
+            get_profiler(process_name="worker")
+            for number in range(1000):
+                profile_instant("step")
+            with profile_span("dies here"):
+                ready.set()
+                signal.pause()
+
+        if __name__ == "__main__":
+            get_profiler(process_name="api")
+            context = multiprocessing.get_context("spawn")
+            ready = context.Event()
+            worker = context.Process(target=work, args=(ready,))
+            worker.start()
+            ready.wait()
+            worker.kill()
+            worker.join()
+            assert merge_profile() == 1 + 1002 + 1
+        """,
+        SA_PROFILE_OUTPUT="out",
+    )
+    found = events(tmp_path / "out" / "trace.json")
+    assert sum(event["name"] == "step" for event in found) == 1000
+    (open_,) = [event for event in found if event["name"] == "dies here"]
+    assert (open_["ph"], open_["args"]) == ("B", {"unfinished": True})
+
+
+@pytest.mark.parametrize("first", ["main", "worker"])
+def test_start_and_stop_with_workers(program, tmp_path, first):
+    """As the server's routes do: each process begins and ends by a message of its own."""
+    program(
+        f"""
+        import multiprocessing
+        from pathlib import Path
+        from sa_profile import configure_profiler, create_profile_config, merge_profile, profile_instant, start_profile, stop_profile
+        import json
+
+        def work(config, commands, answers):
+            configure_profiler(config, process_name="worker", initially_active=False)
+            for command in iter(commands.get, None):
+                if command == "start":
+                    answers.put(start_profile())
+                elif command == "stop":
+                    answers.put(stop_profile())
+                else:
+                    profile_instant(command)
+                    answers.put(True)
+
+        if __name__ == "__main__":
+            config = create_profile_config(enabled=True, output="out")
+            configure_profiler(config, process_name="api", initially_active=False)
+            context = multiprocessing.get_context("spawn")
+            commands, answers = context.Queue(), context.Queue()
+            worker = context.Process(target=work, args=(config, commands, answers))
+            worker.start()
+
+            def tell(command):
+                commands.put(command)
+                assert answers.get(timeout=60), command
+
+            for number in range(3):
+                if {first!r} == "main":
+                    assert start_profile()
+                    tell("start")
+                else:
+                    tell("start")
+                    assert start_profile()
+                tell(f"worker {{number}}")
+                profile_instant(f"api {{number}}")
+                tell("stop")
+                assert stop_profile()
+                tell("nothing")
+                count = merge_profile()
+                events = json.loads(Path("out/trace.json").read_text())["traceEvents"]
+                found = sorted(event["name"] for event in events if event["ph"] == "i")
+                assert found == [f"api {{number}}", f"worker {{number}}"], found
+                assert count == 6, events
+            commands.put(None)
+            worker.join()
+            kept = list(Path("out/previous").glob("*/trace.*.jsonl"))
+            text = "".join(path.read_text() for path in kept)
+            assert "api 1" in text and "worker 1" in text, kept
+        """
+    )
+
+
+def test_a_program_that_executes_itself_goes_on_with_its_run(program, tmp_path):
+    program(
+        """
+        import os, sys
+        from sa_profile import get_profiler, merge_profile, profile_instant
+
+        get_profiler(process_name="server")
+        if len(sys.argv) == 1:
+            profile_instant("first")
+            os.execv(sys.executable, [sys.executable, "-W", "error", __file__, "again"])
+        profile_instant("second")
+        assert merge_profile() == 6
+        """,
+        SA_PROFILE_OUTPUT="out",
+    )
+    names = [event["name"] for event in events(tmp_path / "out" / "trace.json") if event["ph"] == "i"]
+    assert sorted(names) == ["first", "second"]
+
+
+def test_what_an_earlier_program_left_is_put_aside(program, tmp_path):
+    folder = tmp_path / "out" / "fragments"
+    folder.mkdir(parents=True)
+    (folder / "trace.1.jsonl").write_text('{"name":"of another recorder"}\n')
+    for number in range(2):
+        program(
+            f"""
+            from sa_profile import merge_profile, profile_instant
+            profile_instant("program {number}")
+            assert merge_profile() == 3
+            """,
+            SA_PROFILE_OUTPUT="out",
+        )
+    kept = [path.read_text() for path in (tmp_path / "out" / "previous").glob("*/trace.*.jsonl")]
+    assert len(kept) == 2
+    assert any("of another recorder" in text for text in kept) and any("program 0" in text for text in kept)

@@ -1,0 +1,237 @@
+"""Recorders and the one of the process: their life, their names, their files."""
+
+import os
+
+import pytest
+
+import sa_profile
+from sa_profile import (
+    ProfileRecorder,
+    configure_profiler,
+    create_profile_config,
+    get_profiler,
+    is_enabled,
+    merge_profile,
+    profile_duration,
+    profile_instant,
+    profile_span,
+    recorder,
+    start_profile,
+    stop_profile,
+)
+
+from .conftest import events, lines, names
+
+
+def test_the_package_offers_what_both_versions_do():
+    for name in (
+        "ProfileConfig ProfileRecorder get_profiler is_enabled merge_profile profile_duration profile_instant profile_span "
+        "configure_profiler create_profile_config start_profile stop_profile"
+    ).split():
+        assert callable(getattr(sa_profile, name))
+
+
+def test_close_leaves_plain_lines(config):
+    profiler = ProfileRecorder(config, process_name="api")
+    assert (profiler.enabled, profiler.active, profiler.pid, profiler.process_name) == (True, True, os.getpid(), "api")
+    assert profiler.config is config
+    with profiler.span("one"):
+        pass
+    profiler.close()
+    profiler.close()
+    assert not profiler.active and profiler.enabled
+    assert profiler._fragment_file.parent == config.fragments_dir
+    assert profiler._fragment_file.match("trace.*.jsonl")
+    assert list(config.fragments_dir.iterdir()) == [profiler._fragment_file]
+    assert names(lines(profiler._fragment_file)) == [("process_name", "api"), ("thread_name", "MainThread"), "one"]
+
+
+def test_a_closed_recorder_records_nothing(config):
+    profiler = ProfileRecorder(config)
+    across = profiler.span("across")
+    across.__enter__()
+    profiler.close()
+    across.__exit__(None, None, None)
+    before = profiler._fragment_file.read_bytes()
+    with profiler.span("late"):
+        profiler.instant("late")
+    profiler.metadata("process_name", "late")
+    assert profiler._fragment_file.read_bytes() == before and b"late" not in before
+    assert not profiler.includes("e2e")
+
+
+def test_recorders_for_two_places(config, tmp_path):
+    first = ProfileRecorder(config, process_name="first")
+    first.instant("one")
+    other = create_profile_config(enabled=True, output=tmp_path / "other.json")
+    second = ProfileRecorder(other, process_name="second")
+    assert (first.active, second.active) == (False, True)
+    first.instant("lost")
+    second.instant("two")
+    second.close()
+    first.close()
+    assert names(lines(first._fragment_file)) == [("process_name", "first"), ("thread_name", "MainThread"), "one"]
+    assert names(lines(second._fragment_file)) == [("process_name", "second"), ("thread_name", "MainThread"), "two"]
+    assert second._fragment_file.parent == other.fragments_dir
+
+
+def test_one_after_the_other_in_one_place(config):
+    for name in ("a", "b"):
+        profiler = ProfileRecorder(config, process_name=name)
+        profiler.instant(name)
+        profiler.close()
+    assert sa_profile.merge_fragments(config.fragments_dir, config.trace_file) == 6
+    assert {"a", "b"} <= {event["name"] for event in events(config.trace_file)}
+
+
+def test_two_for_one_place_are_one_recording(config):
+    first, second = ProfileRecorder(config), ProfileRecorder(config)
+    assert first.active and second.active and first._fragment_file == second._fragment_file
+    first.instant("one")
+    second.instant("two")
+    second.close()
+    assert not first.active
+    assert [line["name"] for line in lines(first._fragment_file) if line["ph"] == "i"] == ["one", "two"]
+
+
+def test_start_and_stop(config):
+    profiler = ProfileRecorder(config, process_name="p", initially_active=False)
+    assert (profiler.active, profiler.stop()) == (False, False)
+    assert not config.output.exists()
+    profiler.instant("before")
+    assert (profiler.start(), profiler.start(), profiler.active) == (True, False, True)
+    profiler.instant("during")
+    assert (profiler.stop(), profiler.stop(), profiler.active) == (True, False, False)
+    profiler.instant("after")
+    assert names(lines(profiler._fragment_file))[-1] == "during"
+    assert b"before" not in profiler._fragment_file.read_bytes()
+
+
+def test_the_recorder_of_the_process(config, monkeypatch):
+    monkeypatch.setenv("SA_PROFILE_OUTPUT", str(config.output))
+    profiler = get_profiler(process_name="initial")
+    assert get_profiler() is profiler and is_enabled() and is_enabled("kernel") and not is_enabled("verbose")
+    with profile_span("span", cat="c", level="kernel", args={"a": 1}):
+        profile_instant("instant", cat="c", level="e2e", args={})
+    profile_duration("duration", dur_us=3, cat="c", level="e2e", args=None, ts_us=None)
+    assert get_profiler(process_name="initial") is profiler
+    assert get_profiler(process_name="renamed") is profiler
+    assert profiler.process_name == "renamed"
+    profiler.close()
+    found = names(lines(profiler._fragment_file))
+    assert [name for name in found if name[0] == "process_name"] == [("process_name", "initial"), ("process_name", "renamed")]
+    assert sorted(name for name in found if isinstance(name, str)) == ["duration", "instant", "span"]
+
+
+def test_without_variables_nothing_happens(tmp_path):
+    assert not is_enabled() and not is_enabled("e2e")
+    with profile_span("x"):
+        profile_instant("x")
+        profile_duration("x", dur_us=1)
+    assert not get_profiler().enabled
+    assert (start_profile(), stop_profile(), merge_profile()) == (False, False, 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_globals_can_be_set(config, monkeypatch):
+    profiler = ProfileRecorder(config, process_name="set")
+    monkeypatch.setattr(recorder, "_profiler", profiler)
+    monkeypatch.setattr(recorder, "_profiler_pid", os.getpid())
+    assert get_profiler() is profiler and is_enabled()
+    profile_instant("through the function")
+    assert merge_profile() == 3
+    monkeypatch.setattr(recorder, "_profiler", None)
+    assert not is_enabled()
+    assert get_profiler() is not profiler and not get_profiler().enabled
+
+
+def test_another_pid_makes_another(config, monkeypatch):
+    monkeypatch.setenv("SA_PROFILE_OUTPUT", str(config.output))
+    profiler = get_profiler()
+    profile_instant("one")
+    monkeypatch.setattr(recorder, "_profiler_pid", -1)
+    again = get_profiler(process_name="again")
+    assert again is not profiler and again.active and recorder._profiler_pid == os.getpid()
+    profile_instant("two")
+    assert merge_profile() == 5
+    assert [event["name"] for event in events(config.trace_file) if event["ph"] == "i"] == ["one", "two"]
+
+
+def test_configure_replaces_it(config, tmp_path):
+    first = configure_profiler(config, process_name="first")
+    profile_instant("one")
+    other = create_profile_config(enabled=True, output=tmp_path / "other", levels="e2e")
+    second = configure_profiler(other, process_name="second", initially_active=False)
+    assert (first.active, second.active, get_profiler()) == (False, False, second)
+    assert is_enabled(), "asked for, though stopped"
+    assert names(lines(first._fragment_file))[-1] == "one"
+    profile_instant("nowhere")
+    assert start_profile() and not start_profile()
+    profile_instant("two")
+    assert stop_profile() and not stop_profile()
+    assert merge_profile() == 3
+    disabled = configure_profiler(create_profile_config(enabled=False, output=tmp_path / "third"))
+    assert (disabled.enabled, is_enabled(), start_profile()) == (False, False, False)
+    assert not (tmp_path / "third").exists()
+
+
+@pytest.mark.parametrize("output", ["out", "x.json"])
+def test_a_new_run_keeps_the_one_before(output, tmp_path):
+    config = create_profile_config(enabled=True, output=tmp_path / output)
+    configure_profiler(config, process_name="server", initially_active=False)
+    for number in range(3):
+        assert start_profile()
+        assert not config.trace_file.exists(), "that of the run before is gone"
+        profile_instant(f"run {number}")
+        assert stop_profile()
+        assert merge_profile() == 3
+        assert [event["name"] for event in events(config.trace_file) if event["ph"] == "i"] == [f"run {number}"]
+    assert len(list(config.fragments_dir.glob("trace.*.jsonl"))) == 1
+    kept = list((tmp_path / output).rglob("previous/*/trace.*.jsonl")) + list(
+        config.fragments_dir.glob("previous/*/trace.*.jsonl")
+    )
+    assert len(set(kept)) == 1 and "run 1" in kept[0].read_text()
+
+
+def test_a_place_without_room_costs_the_recording_alone(tmp_path, capfd):
+    (tmp_path / "file").write_text("in the way")
+    profiler = configure_profiler(create_profile_config(enabled=True, output=tmp_path / "file" / "out"))
+    with profile_span("x"):
+        profile_instant("x")
+    assert not profiler.active
+    assert merge_profile() == 0
+    told = capfd.readouterr().err
+    assert "recording is off" in told and "file" in told
+
+
+def test_threads_that_begin_at_once_share_one_run(program, tmp_path):
+    program(
+        """
+        import threading
+        from sa_profile import get_profiler, merge_profile, profile_instant
+
+        barrier, profilers = threading.Barrier(8), []
+        def work():
+            barrier.wait()
+            profile_instant("event")
+            profilers.append(get_profiler())
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        assert len(set(map(id, profilers))) == 1
+        assert merge_profile() == 1 + 8 + 8
+        """,
+        SA_PROFILE_OUTPUT="out",
+    )
+    assert not (tmp_path / "out" / "previous").exists()
+
+
+def test_what_the_own_api_has_recorded_is_in_the_same_run(config, monkeypatch):
+    monkeypatch.setenv("SA_PROFILE_OUTPUT", str(config.output))
+    profiler = get_profiler()
+    sa_profile.instant("by the package's own")
+    monkeypatch.setattr(recorder, "_profiler", None)
+    monkeypatch.delenv("SA_PROFILE_MAIN_PID")
+    assert get_profiler() is not profiler
+    profile_instant("by the drop-in")
+    assert merge_profile() == 5
