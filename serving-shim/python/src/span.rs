@@ -15,10 +15,10 @@ use crate::scratch::Scratch;
 use crate::{args, value};
 
 /// Args as text; those of most spans lie in the object.
-type Text = SmallVec<[u8; 96]>;
+type Text = SmallVec<[u8; 64]>;
 
 /// A span that can be opened again and again, by threads, tasks and recursion at once.
-#[pyclass(frozen, freelist = 64, module = "sa_profile")]
+#[pyclass(frozen, module = "sa_profile")]
 pub(crate) struct Span {
     named: Named,
     name: Py<PyAny>,
