@@ -194,11 +194,12 @@ def merge_profile() -> int:
 
 
 def is_enabled(level: str | None = None) -> bool:
-    """Whether recording is asked for, though it may be stopped just now; or whether events of a level are recorded now. To ask starts nothing."""
+    """Whether anything is recorded, or events of a level. To ask starts nothing. Where the process has a profiler (:func:`get_profiler`): without a level whether
+    that is asked to record, though it may be stopped just now."""
     profiler = _profiler
     if profiler is not None and _profiler_pid == os.getpid():
         return profiler.enabled if level is None else profiler.includes(level)
-    return _sa_profile.is_enabled(level) or level is None and _sa_profile.is_asked()
+    return _sa_profile.is_enabled(level) or level is None and _sa_profile.is_asked_by_empty()
 
 
 def profile_span(

@@ -1,7 +1,7 @@
 //! Recording that Python begins and ends: which recording is under way, and what child processes must know of it.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -81,15 +81,13 @@ fn new_run_id() -> String {
     sa_recorder::new_run_id()
 }
 
-/// Whether a variable that turns recording on is there, be it empty.
+/// Whether variables that turn recording on are there, but all of them empty: the recorder takes that for nothing, the drop-in for its defaults.
 #[pyfunction]
-fn is_asked() -> bool {
-    let is_set = |name: &str| std::env::var_os(name);
-    let [directory, others @ ..] = ASKING.map(is_set);
-    let has_directory = directory
-        .as_deref()
-        .is_some_and(|path| path != OsStr::new(""));
-    has_directory || others.iter().any(Option::is_some)
+fn is_asked_by_empty() -> bool {
+    let [directory, others @ ..] = ASKING.map(std::env::var_os);
+    let is_set = |value: &OsString| !value.is_empty();
+    let any_is_set = directory.as_ref().is_some_and(is_set) || others.iter().flatten().any(is_set);
+    !any_is_set && others.iter().any(Option::is_some)
 }
 
 /// Adds what this file offers to the module.
@@ -101,5 +99,5 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recording, module)?)?;
     module.add_function(wrap_pyfunction!(exports, module)?)?;
     module.add_function(wrap_pyfunction!(new_run_id, module)?)?;
-    module.add_function(wrap_pyfunction!(is_asked, module)?)
+    module.add_function(wrap_pyfunction!(is_asked_by_empty, module)?)
 }

@@ -5,7 +5,8 @@ import os
 import secrets
 import time
 
-from .. import directory, instant, is_enabled, run
+from .. import directory, instant, run
+from .._sa_profile import is_enabled
 from .chain import chain, tell
 
 _ours = False  # recording is on because /start_profile was called

@@ -1,6 +1,7 @@
 """EngineCore: requests that arrive, and steps. The first call hooks what the instance has, whatever classes that are."""
 
-from .. import flow, is_enabled, set_process_name
+from .. import flow, set_process_name
+from .._sa_profile import is_enabled
 from .chain import argument, chain, is_chained, tell
 from .executor import Batches, ExecutorObserver
 from .names import engine_name

@@ -1,6 +1,7 @@
 """The engine's calls of its executor, and the batches that the workers still compute."""
 
-from .. import async_span, flow, is_enabled
+from .. import async_span, flow
+from .._sa_profile import is_enabled
 from . import batch
 from .chain import argument, chain
 from .spans import OpenSpan

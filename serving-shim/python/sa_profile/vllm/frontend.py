@@ -1,6 +1,7 @@
 """The API server's side: requests that arrive and get their internal ids, outputs that go out."""
 
-from .. import async_span, flow, instant, is_enabled, request
+from .. import async_span, flow, instant, request
+from .._sa_profile import is_enabled
 from . import http
 from .chain import argument, chain, tell
 from .requests import REQUEST, reason

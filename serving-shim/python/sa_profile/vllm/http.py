@@ -9,7 +9,8 @@ import contextvars
 import socket
 import struct
 
-from .. import flow, instant, is_enabled, now_ns, set_process_name
+from .. import flow, instant, now_ns, set_process_name
+from .._sa_profile import is_enabled
 from .chain import chain, quietly, tell
 from .names import api_server_name
 from .requests import REQUEST

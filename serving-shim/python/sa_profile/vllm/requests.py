@@ -1,6 +1,7 @@
 """The life of each request in the engine: queued, scheduled, preempted, first token, finished; and its counts."""
 
-from .. import flow, is_enabled, request
+from .. import flow, request
+from .._sa_profile import is_enabled
 
 REQUEST = "request"  # name of the flow that links a request's events in all processes
 

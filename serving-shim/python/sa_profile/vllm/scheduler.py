@@ -1,6 +1,7 @@
 """The scheduler of one engine: its calls as spans, what they decided as args, its queues and cache as counters."""
 
-from .. import counter, flow, is_enabled, now_ns
+from .. import counter, flow, now_ns
+from .._sa_profile import is_enabled
 from . import batch
 from .chain import argument, chain
 from .requests import reason

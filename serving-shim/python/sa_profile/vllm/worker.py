@@ -1,6 +1,7 @@
 """The workers: steps as they arrive, what the model runner does in them, and how the output leaves."""
 
-from .. import flow, is_enabled, set_process_name
+from .. import flow, set_process_name
+from .._sa_profile import is_enabled
 from . import batch
 from .chain import argument, chain, tell
 from .names import worker_name
