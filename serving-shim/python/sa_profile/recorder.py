@@ -194,12 +194,12 @@ def merge_profile() -> int:
 
 
 def is_enabled(level: str | None = None) -> bool:
-    """Whether anything is recorded, or events of a level. To ask starts nothing. Where the process has a profiler (:func:`get_profiler`): without a level whether
-    that is asked to record, though it may be stopped just now."""
+    """Whether anything is recorded, or events of a level. To ask starts nothing. Without a level, and before anything was recorded: whether that is asked for. Where the
+    process has a profiler (:func:`get_profiler`): whether that is, though it may be stopped just now."""
     profiler = _profiler
     if profiler is not None and _profiler_pid == os.getpid():
         return profiler.enabled if level is None else profiler.includes(level)
-    return _sa_profile.is_enabled(level) or level is None and _sa_profile.is_asked_by_empty()
+    return _sa_profile.is_enabled(level) or level is None and _sa_profile.is_to_begin()
 
 
 def profile_span(

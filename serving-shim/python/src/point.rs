@@ -86,10 +86,10 @@ fn flow(
             )));
         }
     };
+    let id = flow_id(id, global_)?;
     if sa_recorder::__wants(level) {
         start::prepare_thread(py);
         let ts_ns = ts_ns.unwrap_or_else(now_ns);
-        let id = flow_id(id, global_)?;
         match lane::task_row(py, NOW) {
             Some(row) => row.flow(level, phase, cat, name, id, ts_ns),
             None => flow_at(level, phase, cat, name, id, ts_ns),

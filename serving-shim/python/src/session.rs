@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pyo3::prelude::*;
-use sa_recorder::Recorder;
+use sa_recorder::{Config, Recorder};
 
 use crate::{plain, start};
 
@@ -81,13 +81,14 @@ fn new_run_id() -> String {
     sa_recorder::new_run_id()
 }
 
-/// Whether variables that turn recording on are there, but all of them empty: the recorder takes that for nothing, the drop-in for its defaults.
+/// Whether a variable that turns recording on is there, be it empty, and nothing is being recorded yet nor to begin switched off.
 #[pyfunction]
-fn is_asked_by_empty() -> bool {
+fn is_to_begin() -> bool {
     let [directory, others @ ..] = ASKING.map(std::env::var_os);
-    let is_set = |value: &OsString| !value.is_empty();
-    let any_is_set = directory.as_ref().is_some_and(is_set) || others.iter().flatten().any(is_set);
-    !any_is_set && others.iter().any(Option::is_some)
+    let is_asked =
+        directory.is_some_and(|path| !path.is_empty()) || others.iter().any(Option::is_some);
+    let config = || Config::from_lookup(|name| std::env::var_os(name));
+    is_asked && recording().is_none() && !config().is_some_and(|config| config.paused)
 }
 
 /// Adds what this file offers to the module.
@@ -99,5 +100,5 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recording, module)?)?;
     module.add_function(wrap_pyfunction!(exports, module)?)?;
     module.add_function(wrap_pyfunction!(new_run_id, module)?)?;
-    module.add_function(wrap_pyfunction!(is_asked_by_empty, module)?)
+    module.add_function(wrap_pyfunction!(is_to_begin, module)?)
 }
