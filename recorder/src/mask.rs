@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::clock;
 use crate::config::{Config, Level, Levels};
+use crate::current;
 use crate::restart;
 
 /// Levels that are on, and above them the tag of the recording; [`UNKNOWN`] until the environment was read.
@@ -105,11 +106,18 @@ pub(crate) unsafe extern "C" fn look_again_in_child() {
 /// The levels that are on, or that the environment asks for where nothing was recorded yet. Starts nothing.
 pub(crate) fn asked_levels() -> Levels {
     match MASK.load(Ordering::Relaxed) {
-        UNKNOWN => match Config::from_lookup(|name| std::env::var_os(name)) {
-            Some(config) if !config.paused => config.levels,
-            _ => Levels::NONE,
+        UNKNOWN => match current::last() {
+            Some(parent) => parent.in_force.levels(), // the child of a fork goes on with them
+            None => environment_levels(),
         },
         mask => Levels(mask & LEVELS),
+    }
+}
+
+fn environment_levels() -> Levels {
+    match Config::from_lookup(|name| std::env::var_os(name)) {
+        Some(config) if !config.paused => config.levels,
+        _ => Levels::NONE,
     }
 }
 

@@ -119,6 +119,13 @@ fn given(
     if let Some(stated) = stated.as_ref().filter(|run| run.main_pid == main_pid) {
         return Some(Run::joined(stated.run.clone(), main_pid));
     }
+    // What was announced and never begun gives way to a run that is there.
+    if let Some(stated) = stated.as_ref().filter(|run| run.run != id)
+        && identity::is_ancestor(main_pid, identity.pid)
+        && !has_live_member(config, identity, directory, &id)
+    {
+        return Some(Run::joined(stated.run.clone(), stated.main_pid));
+    }
     let live_here = || stated.as_ref().is_some_and(|run| run.run == id);
     if identity::is_ancestor(main_pid, identity.pid)
         || live_here()

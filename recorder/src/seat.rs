@@ -139,7 +139,7 @@ fn attach(name: Option<&str>) -> Option<&'static Seat> {
 }
 
 fn take_seat(name: Option<&str>) -> Option<&'static Seat> {
-    let process = process::current()?;
+    let process = process::current().filter(|process| !process.is_finished())?;
     let seat = own_seat()?;
     let Ok(slot) = process.ring.take_slot() else {
         process.lost.count(Cause::Threads);

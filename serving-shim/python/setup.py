@@ -151,7 +151,7 @@ class BuildRust(build_ext):
 
     def get_outputs(self):
         extension = Path(self.get_ext_fullpath(EXTENSION))
-        return [str(extension), *(str(extension.parent / place) for place in (*LIBRARIES.values(), HEADER))]
+        return [str(extension), *(str(extension.parent / place) for place in (*LIBRARIES, HEADER, LICENCES))]
 
 
 class BuildCommands(build_scripts):

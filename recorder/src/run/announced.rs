@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 
-use super::{Gate, Run, live_run, new_run_id, parse, tidy};
+use super::{Gate, Run, has_live_member, live_run, new_run_id, parse, tidy};
 use crate::config::{self, Config};
 use crate::format::RUN_FILE;
 use crate::identity::Identity;
@@ -25,7 +25,7 @@ pub(crate) fn announce(config: &Config) -> Vec<(&'static str, OsString)> {
 }
 
 /// Begins the run that this process has announced; `None` if it has announced none, or begun it already before it executed another program. Where the run of another
-/// main process is live by now this one is a member of its own, which nobody cleans for.
+/// main process is live by now, this one joins it.
 pub(super) fn begin(
     config: &Config,
     identity: &Identity,
@@ -38,8 +38,14 @@ pub(super) fn begin(
         return Ok(None);
     }
     let gate = Gate::of(config)?;
-    if live_run(directory, identity).is_some() {
-        return Ok(Some(Run::joined(id.clone(), identity.pid)));
+    if let Some(live) = live_run(directory, identity) {
+        // Another process was faster. Children that have begun already decide which run it is.
+        let run = if has_live_member(config, identity, directory, id) {
+            Run::joined(id.clone(), identity.pid)
+        } else {
+            Run::joined(live.run, live.main_pid)
+        };
+        return Ok(Some(run));
     }
     let run = super::begin(config, identity, directory, id.clone())?;
     if gate.alone {

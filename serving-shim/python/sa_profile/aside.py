@@ -14,7 +14,7 @@ _SEGMENT = re.compile(r"(trace\..+?)(\.s\d+)?\.jsonl")
 def put_aside(fragments_dir: Path) -> None:
     """Moves ``trace.*.jsonl`` and their rings, but for those that a live process writes; nothing else is touched. What cannot be moved stays."""
     try:
-        fragments_dir.mkdir(parents=True, exist_ok=True)
+        fragments_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         fragments = sorted(fragments_dir.glob("trace.*.jsonl"))
     except OSError:
         return  # the recorder says what is wrong with the directory
@@ -65,7 +65,11 @@ def _run(path: Path) -> str:
 def _move(path: Path, target: Path) -> None:
     ring = path.with_name(f"{_stem(path)}.ring")
     try:
-        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        previous = target.parent
+        previous.mkdir(mode=0o700, exist_ok=True)
+        if previous.is_symlink() or target.is_symlink() or previous.stat().st_uid != os.geteuid():
+            return  # another user's folder, or a way to one
+        target.mkdir(mode=0o700, exist_ok=True)
         # The ring first: one that is left alone looks like that of a fragment somebody removed.
         if ring.is_file():
             ring.rename(_free(target, ring.name))

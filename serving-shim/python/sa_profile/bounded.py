@@ -21,9 +21,16 @@ def bounded(value, max_chars, depth=0):
 
 def _bounded_dict(value, max_chars, depth):
     items = {}
-    for key, item in value.items():
+    for key, item in list(value.items()):  # another thread may change it meanwhile
         if len(items) == _MAX_ITEMS:
             items["…"] = f"+{len(value) - _MAX_ITEMS}"
             break
-        items[bounded(key, _MAX_KEY_CHARS, depth + 1)] = bounded(item, max_chars, depth + 1)
+        items[_key(key)] = bounded(item, max_chars, depth + 1)
     return items
+
+
+def _key(key):
+    """A key as text: what is none may not be hashable once it is cut."""
+    if isinstance(key, str):
+        return key[:_MAX_KEY_CHARS]
+    return str(key) if isinstance(key, (int, float, type(None))) else type(key).__name__

@@ -1,8 +1,8 @@
 //! The keywords of a call: what says where an event belongs, and its args as JSON text.
 
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use pyo3::{Borrowed, intern};
 use sa_recorder::Level;
 
 use crate::call::Call;
@@ -24,14 +24,12 @@ pub(crate) fn keywords<'a, 'py>(call: &Call<'a, 'py>) -> PyResult<Keywords<'a, '
         level: Level::E2e,
         text: Scratch::take(),
     };
-    let (cat, level) = (intern!(call.py, "cat"), intern!(call.py, "level"));
     for (key, value) in call.keywords() {
-        if is(&key, cat) {
-            found.category = Some(value);
-        } else if is(&key, level) {
-            found.level = names::level(Some(&value))?;
-        } else {
-            value::push(&mut found.text.0, &key, &value);
+        match name(&key) {
+            Some("cat") => found.category = Some(value),
+            Some("level") => found.level = names::level(Some(&value))?,
+            Some(name) => value::push_named(&mut found.text.0, name, &value),
+            None => value::push(&mut found.text.0, &key, &value),
         }
     }
     Ok(found)
@@ -46,14 +44,13 @@ pub(crate) fn args(call: &Call<'_, '_>) -> Scratch {
     text
 }
 
-/// Whether a keyword is this one. Those of a call are interned, but for some that were made at run time.
-fn is(key: &Bound<'_, PyAny>, name: &Bound<'_, PyString>) -> bool {
-    key.as_ptr() == name.as_ptr()
+/// A keyword as text; none if it has lone surrogates.
+fn name<'a>(key: &'a Bound<'_, PyAny>) -> Option<&'a str> {
+    key.cast_exact::<PyString>().ok()?.to_str().ok()
 }
 
 /// The `level` of a call.
 pub(crate) fn level(call: &Call<'_, '_>) -> PyResult<Level> {
-    let level = intern!(call.py, "level");
-    let given = call.keywords().find(|(key, _)| is(key, level));
+    let given = call.keywords().find(|(key, _)| name(key) == Some("level"));
     names::level(given.as_ref().map(|(_, value)| &**value))
 }

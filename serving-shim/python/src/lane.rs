@@ -2,6 +2,7 @@
 //! object, so that threads, tasks and recursion may share one.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use pyo3::prelude::*;
 use sa_recorder::{SpanGuard, Track};
@@ -13,6 +14,11 @@ use crate::{start, task, tasks};
 pub(crate) type Owner = usize;
 /// The owner of spans that a call began.
 pub(crate) const BEGUN: Owner = 0;
+/// How often [`BEGUN`] spans began that nobody remembers.
+pub(crate) static BEGUN_MISSED: Missed = Missed::new(0);
+
+/// How often an owner's spans began unrecorded where nothing recorded was open: nobody remembers them, and their ends must end nothing.
+pub(crate) type Missed = AtomicU32;
 
 /// The spans open on one thread outside of tasks.
 #[derive(Default)]
@@ -30,9 +36,12 @@ thread_local! {
 }
 
 /// Opens a span on the lane of the running code.
-pub(crate) fn enter(event: &Event<'_, '_>, owner: Owner) {
+pub(crate) fn enter(event: &Event<'_, '_>, owner: Owner, missed: &Missed) {
     if !sa_recorder::__wants(event.level()) {
-        return enter_unrecorded(event.py(), owner);
+        if !enter_unrecorded(event.py(), owner) {
+            missed.fetch_add(1, Ordering::Relaxed);
+        }
+        return;
     }
     start::prepare_thread(event.py());
     match task::current(event.py()) {
@@ -43,29 +52,37 @@ pub(crate) fn enter(event: &Event<'_, '_>, owner: Owner) {
     }
 }
 
-/// Remembers a span that is not recorded above one that is, so that each end finds its beginning.
-fn enter_unrecorded(py: Python<'_>, owner: Owner) {
+/// Remembers a span that is not recorded above one that is, so that each end finds its beginning; whether there was one.
+fn enter_unrecorded(py: Python<'_>, owner: Owner) -> bool {
     if tasks::are_open()
         && let Some(task) = task::current(py)
     {
         return tasks::enter_unrecorded(&task, owner);
     }
-    with_thread(|lane| {
-        if !lane.is_empty() {
+    let remembered = with_thread(|lane| {
+        let is_above = !lane.is_empty();
+        if is_above {
             lane.push((owner, SpanGuard::off()));
         }
+        is_above
     });
+    remembered.unwrap_or(false)
 }
 
 /// Ends the innermost span of this owner on the lane of the running code, with more args. One that was opened in another task is found there: an async
 /// generator may be closed from anywhere.
-pub(crate) fn exit(py: Python<'_>, owner: Owner, args: &[u8]) {
-    if !tasks::are_open() {
+pub(crate) fn exit(py: Python<'_>, owner: Owner, missed: &Missed, args: &[u8]) {
+    if !tasks::are_open() && missed.load(Ordering::Relaxed) == 0 {
         exit_thread(owner, args);
         return;
     }
-    let ended = task::current(py).is_some_and(|task| tasks::exit(&task, owner, args));
-    if !ended && !exit_thread(owner, args) && owner != BEGUN {
+    let ended = match task::current(py) {
+        Some(task) => {
+            tasks::exit(&task, owner, args) || take_missed(missed) || exit_thread(owner, args)
+        }
+        None => exit_thread(owner, args) || take_missed(missed),
+    };
+    if !ended && owner != BEGUN {
         tasks::exit_anywhere(py, owner, args);
     }
 }
@@ -76,6 +93,13 @@ pub(crate) fn task_row(py: Python<'_>, start_ns: u64) -> Option<Track> {
         return None;
     }
     tasks::row_since(&task::current(py)?, start_ns)
+}
+
+/// Whether the end is that of a span nobody remembers.
+fn take_missed(missed: &Missed) -> bool {
+    let one_less = |count: u32| count.checked_sub(1);
+    let taken = missed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+    taken.is_ok()
 }
 
 fn exit_thread(owner: Owner, args: &[u8]) -> bool {

@@ -1,7 +1,7 @@
 //! The merge, for the drop-in profiler: lines as they stand, in one file.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyOSError;
@@ -45,9 +45,13 @@ fn merge_into(fragments: PathBuf, trace: &Path) -> Result<u64, Error> {
 fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut draft = path.as_os_str().to_owned();
     draft.push(format!(".{}.tmp", std::process::id()));
-    let written = fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, path));
+    // A file of that name, or a link, may be anybody's.
+    let mut file = File::create_new(&draft)?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| fs::rename(&draft, path));
     written.inspect_err(|_| {
-        let _ = fs::remove_file(&draft); // it may not have been made
+        let _ = fs::remove_file(&draft); // only tidying
     })
 }
 

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyFrozenSet;
 use sa_recorder::{Levels, Recorder};
 
-use crate::{names, start};
+use crate::{names, start, tasks};
 
 /// Names the process in the trace; a later name renames it.
 #[pyfunction]
@@ -95,6 +95,14 @@ fn fragment() -> Option<PathBuf> {
     Recorder::get().fragment()
 }
 
+/// Starts a recorder that begins switched off, so that it can be switched on; any other begins with the first event.
+#[pyfunction]
+fn attach(py: Python<'_>) {
+    if Recorder::get().levels() == Levels::NONE {
+        py.detach(|| Recorder::get().is_enabled()); // the look starts it
+    }
+}
+
 /// The variables by which child processes find the run that this process will begin with its first event, or has begun.
 #[pyfunction]
 fn announce() -> HashMap<&'static str, OsString> {
@@ -104,6 +112,7 @@ fn announce() -> HashMap<&'static str, OsString> {
 /// What the child of a fork does first.
 #[pyfunction]
 fn after_fork_in_child() {
+    tasks::forget();
     start::prepare_again();
 }
 
@@ -122,6 +131,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(directory, module)?,
         wrap_pyfunction!(trace, module)?,
         wrap_pyfunction!(fragment, module)?,
+        wrap_pyfunction!(attach, module)?,
         wrap_pyfunction!(announce, module)?,
         wrap_pyfunction!(after_fork_in_child, module)?,
     ] {

@@ -61,12 +61,16 @@ fn session() -> u64 {
     SESSION.load(Ordering::Relaxed)
 }
 
-/// The path of the fragment of the recording under way; none is begun for the question.
+/// The path of the fragment of the recording under way; in the child of a fork it begins with the question.
 #[pyfunction]
 fn recording() -> Option<PathBuf> {
+    is_under_way().then(|| Recorder::get().fragment()).flatten()
+}
+
+/// Whether a recording is under way, here or in the process that forked this one; starts nothing.
+fn is_under_way() -> bool {
     let is_there = IS_BEGUN.load(Ordering::Relaxed) || !Recorder::get().exports().is_empty();
-    let is_under_way = is_there && !HAS_ENDED.load(Ordering::Relaxed);
-    is_under_way.then(|| Recorder::get().fragment()).flatten()
+    is_there && !HAS_ENDED.load(Ordering::Relaxed)
 }
 
 /// The variables by which child processes find the run; none before anything was recorded.
@@ -88,7 +92,7 @@ fn is_to_begin() -> bool {
     let is_asked =
         directory.is_some_and(|path| !path.is_empty()) || others.iter().any(Option::is_some);
     let config = || Config::from_lookup(|name| std::env::var_os(name));
-    is_asked && recording().is_none() && !config().is_some_and(|config| config.paused)
+    is_asked && !is_under_way() && !config().is_some_and(|config| config.paused)
 }
 
 /// Adds what this file offers to the module.

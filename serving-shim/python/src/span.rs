@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::call::{self, Call};
 use crate::event::Event;
-use crate::lane::{self, BEGUN};
+use crate::lane::{self, BEGUN, BEGUN_MISSED, Missed};
 use crate::names::{self, Named};
 use crate::scratch::Scratch;
 use crate::{args, value};
@@ -28,13 +28,16 @@ pub(crate) struct Span {
     dict: Option<Py<PyDict>>,
     /// Whether it tells what ended it early.
     tells_errors: bool,
+    missed: Missed,
 }
 
 #[pymethods]
 impl Span {
     fn __enter__<'py>(slf: Bound<'py, Self>) -> Bound<'py, Self> {
         let span = slf.get();
-        span.with_event(slf.py(), |event| lane::enter(event, slf.as_ptr().addr()));
+        span.with_event(slf.py(), |event| {
+            lane::enter(event, slf.as_ptr().addr(), &span.missed);
+        });
         slf
     }
 
@@ -50,7 +53,7 @@ impl Span {
         let owner = slf.as_ptr().addr();
         let error = kind.filter(|_| span.tells_errors);
         if error.is_none() && span.dict.is_none() {
-            return lane::exit(slf.py(), owner, &[]);
+            return lane::exit(slf.py(), owner, &span.missed, &[]);
         }
         let mut args = Scratch::take();
         if let Some(dict) = &span.dict {
@@ -59,7 +62,7 @@ impl Span {
         if let Some(kind) = error {
             push_error(&mut args.0, kind);
         }
-        lane::exit(slf.py(), owner, &args.0);
+        lane::exit(slf.py(), owner, &span.missed, &args.0);
     }
 
     /// Makes a function that runs within the span.
@@ -159,6 +162,7 @@ fn dict_span(
         args: Text::new(),
         dict: args,
         tells_errors,
+        missed: Missed::new(0),
     })
 }
 
@@ -173,6 +177,7 @@ fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
         args: Text::from_slice(&keywords.text.0),
         dict: None,
         tells_errors: true,
+        missed: Missed::new(0),
     };
     Ok(Bound::new(call.py, span)?.into_ptr())
 }
@@ -187,13 +192,13 @@ fn begin(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
         name: &name,
         args: &keywords.text.0,
     };
-    lane::enter(&event, BEGUN);
+    lane::enter(&event, BEGUN, &BEGUN_MISSED);
     Ok(call.py.None().into_ptr())
 }
 
 fn end(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [] = call.positional([])?;
-    lane::exit(call.py, BEGUN, &args::args(call).0);
+    lane::exit(call.py, BEGUN, &BEGUN_MISSED, &args::args(call).0);
     Ok(call.py.None().into_ptr())
 }
 

@@ -29,26 +29,41 @@ pub(crate) fn are_open() -> bool {
 /// Opens a span on the lane of a task, which begins with it if it is the first one.
 pub(crate) fn enter(task: &Bound<'_, PyAny>, event: &Event<'_, '_>, owner: Owner) {
     let key = task.as_ptr().addr();
-    let is_first = !lanes().contains_key(&key);
-    let name = is_first.then(|| task::name(task));
+    let is_inner = lanes().get(&key).is_some_and(|lane| parent(lane).is_some());
+    let name = (!is_inner).then(|| task::name(task));
     let kept = task.clone().unbind();
     let mut lanes = lanes();
     let lane = lanes.entry(key).or_insert_with(|| Lane {
         task: kept,
         open: Vec::new(),
     });
-    let parent = lane.open.last().map(|(_, span)| span);
-    let span = event.open_on_lane(parent, name.as_deref());
+    let span = event.open_on_lane(parent(lane), name.as_deref());
     lane.open.push((owner, span));
     OPEN.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Remembers a span that is not recorded above one that is.
-pub(crate) fn enter_unrecorded(task: &Bound<'_, PyAny>, owner: Owner) {
-    if let Some(lane) = lanes().get_mut(&task.as_ptr().addr()) {
-        lane.open.push((owner, AsyncSpan::off()));
-        OPEN.fetch_add(1, Ordering::Relaxed);
-    }
+/// The innermost span of a lane that is recorded.
+fn parent(lane: &Lane) -> Option<&AsyncSpan> {
+    let mut spans = lane.open.iter().rev().map(|(_, span)| span);
+    spans.find(|span| span.is_recording())
+}
+
+/// Remembers a span that is not recorded above one that is; whether there was one.
+pub(crate) fn enter_unrecorded(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
+    let mut lanes = lanes();
+    let Some(lane) = lanes.get_mut(&task.as_ptr().addr()) else {
+        return false;
+    };
+    lane.open.push((owner, AsyncSpan::off()));
+    OPEN.fetch_add(1, Ordering::Relaxed);
+    true
+}
+
+/// Forgets all of them: in the child of a fork they are the parent's.
+pub(crate) fn forget() {
+    let lanes = std::mem::take(&mut *lanes());
+    OPEN.store(0, Ordering::Relaxed);
+    drop(lanes); // after the lock: dropping an object may run code
 }
 
 /// Ends the innermost span of this owner in a task; whether there was one.
@@ -99,8 +114,7 @@ pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, args: &[u8]) {
 pub(crate) fn row_since(task: &Bound<'_, PyAny>, start_ns: u64) -> Option<Track> {
     let lanes = lanes();
     let lane = lanes.get(&task.as_ptr().addr())?;
-    let recorded = lane.open.iter().rev().find(|(_, span)| span.is_recording());
-    recorded?.1.row_since(start_ns)
+    parent(lane)?.row_since(start_ns)
 }
 
 /// Adds args to the innermost open span of this owner in a task; whether there was one.

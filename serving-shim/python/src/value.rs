@@ -9,6 +9,8 @@ use sa_recorder::Value;
 const MAX_DEPTH: u32 = 8;
 /// Most elements of a list or dict that are kept.
 const MAX_ELEMENTS: usize = 1024;
+/// Where the args of an event are this long, what follows is left out: lists of lists multiply, and one may hold itself.
+const MAX_BYTES: usize = 128 << 10;
 /// Room for some args, so that the text does not grow in small steps.
 const FIRST_BYTES: usize = 96;
 /// What stands for something below the deepest level.
@@ -33,14 +35,26 @@ impl Value for Encoded {
 
 /// Appends `"key":value`, with a comma before it unless the text is empty.
 pub(crate) fn push(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
+    begin(text);
+    write_key(text, key, 0);
+    text.push(b':');
+    write(text, value, 0);
+}
+
+/// The same for a key that is text.
+pub(crate) fn push_named(text: &mut Vec<u8>, key: &str, value: &Bound<'_, PyAny>) {
+    begin(text);
+    key.write(text);
+    text.push(b':');
+    write(text, value, 0);
+}
+
+fn begin(text: &mut Vec<u8>) {
     if text.is_empty() {
         text.reserve(FIRST_BYTES);
     } else {
         text.push(b',');
     }
-    write_key(text, key, 0);
-    text.push(b':');
-    write(text, value, 0);
 }
 
 /// Appends what a dict holds.
@@ -76,7 +90,7 @@ fn write_any(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) {
         write_int(text, number);
     } else if let Ok(number) = value.cast::<PyFloat>() {
         number.value().write(text);
-    } else if depth >= MAX_DEPTH {
+    } else if depth >= MAX_DEPTH || text.len() > MAX_BYTES {
         DEEPER.write(text);
     } else if let Ok(list) = value.cast::<PyList>() {
         write_list(text, list.iter(), list.len(), depth);
@@ -120,6 +134,10 @@ fn write_list<'py>(
         if at > 0 {
             text.push(b',');
         }
+        if text.len() > MAX_BYTES {
+            DEEPER.write(text);
+            break;
+        }
         write(text, &item, depth + 1);
     }
     if let Some(more) = len.checked_sub(MAX_ELEMENTS).filter(|more| *more > 0) {
@@ -132,6 +150,9 @@ fn write_list<'py>(
 fn write_dict(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: u32) {
     text.push(b'{');
     for (at, (key, value)) in pairs(&dict.items()).take(MAX_ELEMENTS).enumerate() {
+        if text.len() > MAX_BYTES {
+            break;
+        }
         if at > 0 {
             text.push(b',');
         }

@@ -1,8 +1,8 @@
 """EngineCore: requests that arrive, and steps. The first call hooks what the instance has, whatever classes that are."""
 
 from .. import flow, set_process_name
-from .._sa_profile import is_enabled
-from .chain import argument, chain, is_chained, tell
+from .._sa_profile import attach, is_enabled
+from .chain import argument, chain, is_chained, quietly, tell
 from .executor import Batches, ExecutorObserver
 from .names import engine_name
 from .requests import REQUEST, EngineRequests
@@ -18,6 +18,7 @@ def hook(module):
     if core is None:
         tell("this vLLM has no vllm.v1.engine.core.EngineCore: engine spans are missing")
         return
+    chain(core, "__init__", construct)
     chain(core, "add_request", add_request)
     chain(core, "step", step)
     chain(core, "step_with_batch_queue", step)
@@ -50,6 +51,11 @@ def observer(engine):
     return found
 
 
+def construct(_engine, *_args, **_kwargs):
+    """An engine is made: one that begins paused must be there to be switched on."""
+    attach()
+
+
 def add_request(engine, *args, **kwargs):
     """A request reaches the engine."""
     if not is_enabled():
@@ -59,12 +65,12 @@ def add_request(engine, *args, **kwargs):
         return None
     new = argument(args, kwargs, 0, "request")
     opened = OpenSpan("EngineCore.add_request", cat="engine", request_id=new.request_id)
-    known.requests.queued(new)
+    quietly(known.requests.queued, new)
     flow(REQUEST, new.request_id, "step")
 
     def leave(_result, error):
         if error is not None:
-            known.requests.finished(new.request_id, "error")
+            quietly(known.requests.finished, new.request_id, "error")
         opened.close(error)
 
     return leave
@@ -81,7 +87,7 @@ def step(engine, *_args, **_kwargs):
 
     def leave(_result, error):
         if error is not None:
-            known.batches.failed(error)
+            quietly(known.batches.failed, error)
         opened.close(error)
 
     return leave

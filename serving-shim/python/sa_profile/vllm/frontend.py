@@ -1,7 +1,7 @@
 """The API server's side: requests that arrive and get their internal ids, outputs that go out."""
 
 from .. import async_span, flow, instant, request
-from .._sa_profile import is_enabled
+from .._sa_profile import attach, is_enabled
 from . import http
 from .chain import argument, chain, tell
 from .requests import REQUEST, reason
@@ -91,6 +91,7 @@ def hook_output(module):
 
 def construct(client, *_args, **_kwargs):
     """The engine is started. It is the run's first event, so that this process is its main one and not a worker."""
+    attach()  # a server that begins paused must be there to be switched on
     if not is_enabled():
         return None
     return OpenSpan(f"{type(client).__name__}.__init__", cat="serving").leave

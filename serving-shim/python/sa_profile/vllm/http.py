@@ -189,8 +189,8 @@ class HttpSpans:
             error = raised
             raise
         finally:
-            _current.reset(before)
             quietly(self._end, opened, exchange, error)
+            quietly(_current.reset, before)  # fails where it is closed from elsewhere, as by the collector
 
     @staticmethod
     def _end(opened, exchange, error):

@@ -1,7 +1,7 @@
 """The workers: steps as they arrive, what the model runner does in them, and how the output leaves."""
 
 from .. import flow, set_process_name
-from .._sa_profile import is_enabled
+from .._sa_profile import attach, is_enabled
 from . import batch
 from .chain import argument, chain, tell
 from .names import worker_name
@@ -69,17 +69,19 @@ def open_step(name, output):
     """A span over a step, with its facts, joined to the engine's call and to the requests that begin with it."""
     ids = batch.request_ids(output)
     tokens = output.total_num_scheduled_tokens
+    key, entering = batch.key(output), batch.entering(output)
+    # The last that may fail: a span that nobody closes would stay for good.
     opened = OpenSpan(name, cat="worker", tokens=tokens, **batch.composition(output), request_ids=ids)
-    key = batch.key(output)
     if key:
         flow("batch", key, "step", cat="batch")
-    for request_id in batch.entering(output):
+    for request_id in entering:
         flow(REQUEST, request_id, "step")
     return opened
 
 
 def init_worker(_wrapper, *_args, **_kwargs):
     """The worker's class is found and made."""
+    attach()  # one that begins paused must be there to be switched on
     if not is_enabled():
         return None
     return OpenSpan("WorkerWrapperBase.init_worker", cat="worker").leave

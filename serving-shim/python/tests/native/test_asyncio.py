@@ -249,3 +249,69 @@ def test_callbacks_and_blocking_calls_stay_on_their_threads(program):
     assert trace.row_name(trace.span("callback")) == "MainThread"
     assert trace.row_name(trace.span("blocking")).startswith("asyncio_")
     assert trace.row_name(trace.span("main")) == "Task-1"
+
+
+def test_levels_that_are_off_leave_the_rest_nested(program):
+    trace = program.record(
+        """
+        import asyncio
+        import sa_profile
+
+        async def one(n):
+            with sa_profile.span("outer", n=n), sa_profile.span("off", level="verbose"), sa_profile.span("inner", n=n):
+                await asyncio.sleep(0)
+
+        async def main():
+            await asyncio.gather(*(asyncio.create_task(one(n), name=f"req-{n}") for n in range(10)))
+
+        asyncio.run(main())
+        """
+    )
+    assert trace.counts() == {"outer": 10, "inner": 10}
+    outer = {span["args"]["n"]: span for span in trace.spans("outer")}
+    assert all(trace.is_within(span, outer[span["args"]["n"]]) for span in trace.spans("inner"))
+
+
+def test_ends_of_what_began_while_off_end_nothing_else(program):
+    trace = program.record(
+        """
+        import asyncio, os, subprocess
+        import sa_profile
+        SPAN = sa_profile.span("shared")
+
+        async def hold(n, gate):
+            with SPAN:
+                SPAN.arg(n=n)
+                await gate.wait()
+                if n >= 100:
+                    await asyncio.sleep(0.05)
+
+        async def switched():
+            command = await asyncio.create_subprocess_exec("sa-profile", "start", os.environ["SA_PROFILE_DIR"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            assert await command.wait() == 0
+            while not sa_profile.levels():
+                await asyncio.sleep(0.01)
+
+        async def main():
+            early, late = asyncio.Event(), asyncio.Event()
+            with sa_profile.span("starts the recorder"):
+                pass
+            old = [asyncio.create_task(hold(n, early)) for n in range(64)]
+            await asyncio.sleep(0.01)
+            await switched()
+            new = [asyncio.create_task(hold(n, late)) for n in range(100, 110)]
+            await asyncio.sleep(0.01)
+            early.set()
+            await asyncio.gather(*old)
+            sa_profile.instant("old ones ended")
+            late.set()
+            await asyncio.gather(*new)
+
+        asyncio.run(main())
+        """,
+        SA_PROFILE_START="paused",
+    )
+    spans = trace.spans("shared")
+    (ended,) = trace.instants("old ones ended")
+    assert sorted(span["args"]["n"] for span in spans) == list(range(100, 110))
+    assert all(span["ts"] + span["dur"] > ended["ts"] for span in spans)

@@ -165,3 +165,27 @@ def test_children_by_subprocess_join_the_run(program):
     run = parent.split()[0]
     assert (child, parent) == (f"{run} False", f"{run} True")
     assert program.merge().counts() == {"parent": 1, "child": 1}
+
+
+def test_programs_that_start_together_are_one_run(program):
+    program.run(
+        """
+        import os, subprocess, sys
+        child = "import sys, sa_profile\\nprint(flush=True)\\nsys.stdin.readline()\\nwith sa_profile.span('one'): sys.stdin.readline()"
+        kept = {name: value for name, value in os.environ.items() if name not in ("SA_PROFILE_RUN", "SA_PROFILE_MAIN_PID")}
+        pipe = subprocess.PIPE
+        servers = [subprocess.Popen([sys.executable, "-c", child], env=kept, cwd="/", stdin=pipe, stdout=pipe, text=True) for _ in range(3)]
+        for server in servers:
+            server.stdout.readline()
+        for server in servers:
+            server.stdin.write("record\\n")
+            server.stdin.flush()
+        import time
+        time.sleep(0.5)
+        for server in servers:
+            server.communicate("end\\n")
+            assert server.returncode == 0
+        """,
+        PYTHONWARNINGS="ignore",
+    )
+    assert program.merge().counts() == {"one": 3}

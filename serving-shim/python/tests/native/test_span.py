@@ -244,3 +244,30 @@ def test_spans_survive_being_switched_within(program):
     )
     assert sorted(span["args"]["n"] for span in trace.spans("shared")) == [1, 3, 4]
     assert trace.overlaps() == []
+
+
+def test_keywords_made_at_run_time_count_too(program):
+    trace = program.record(
+        """
+        import json
+        import sa_profile
+        with sa_profile.span("a", **json.loads('{"level": "kernel", "cat": "made", "k": 1}')):
+            sa_profile.instant("off", **json.loads('{"level": "verbose"}'))
+        """
+    )
+    assert trace.span("a")["cat"] == "made" and trace.args("a") == {"k": 1}
+    assert trace.instants() == []
+
+
+def test_args_that_multiply_are_cut(program):
+    trace = program.record(
+        """
+        import sa_profile
+        loop = []
+        loop += [loop] * 1024
+        sa_profile.instant("loop", loop=loop)
+        sa_profile.instant("wide", wide=[list(range(1000))] * 1000, after=1)
+        sa_profile.instant("next")
+        """
+    )
+    assert [event["name"] for event in trace.instants()] == ["loop", "wide", "next"]

@@ -217,3 +217,18 @@ def test_a_thrown_error_reaches_the_generator():
         await generator.aclose()
 
     asyncio.run(main())
+
+
+def test_odd_containers_are_bounded_and_never_fail(program):
+    trace = program.record(
+        """
+        import sa_profile
+
+        @sa_profile.track(inputs=True, outputs=True)
+        def function(a):
+            return {(1, 2): 3, None: {frozenset(): 1}}
+
+        assert function({"d": {(1, 2): 3}}) == {(1, 2): 3, None: {frozenset(): 1}}
+        """
+    )
+    assert trace.args("function") == {"inputs": {"a": {"d": {"tuple": 3}}}, "output": {"tuple": 3, "None": {"frozenset": 1}}}

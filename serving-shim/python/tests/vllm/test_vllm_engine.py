@@ -1,5 +1,7 @@
 """The engine's side of the plugin, on stand-ins with the shape of vLLM's classes."""
 
+import os
+
 from sa_profile.vllm import register
 
 
@@ -351,3 +353,25 @@ def only_registered():
 
 def test_no_file_before_the_first_event(record):
     assert not record(only_registered).folder.exists()
+
+
+def started_while_paused():
+    import subprocess
+    import sys
+    import time
+    from pathlib import Path
+
+    import sa_profile
+
+    engine()
+    command = [Path(sys.executable).parent / "sa-profile", "start", os.environ["SA_PROFILE_DIR"]]
+    subprocess.run(command, check=True, capture_output=True)
+    until = time.monotonic() + 20
+    while not sa_profile.levels() and time.monotonic() < until:
+        time.sleep(0.01)
+    two_requests()
+
+
+def test_an_engine_that_waits_paused_can_be_switched_on(record):
+    trace = record(started_while_paused, SA_PROFILE_START="paused")
+    assert [one for one in trace.events if one["ph"] == "X" and one["name"] == "EngineCore.step"]
