@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::cleaning;
 use crate::config::Config;
 use crate::control;
-use crate::format::{RUN_FILE, RunFile, is_fragment_name};
+use crate::format::{FragmentHeader, RUN_FILE, RunFile, is_fragment_name};
 use crate::identity::{self, Identity};
 use crate::owner::{Owner, is_owned, read_header};
 use crate::sys::dir::Dir;
@@ -122,7 +122,7 @@ fn given(
     // What was announced and never begun gives way to a run that is there.
     if let Some(stated) = stated.as_ref().filter(|run| run.run != id)
         && identity::is_ancestor(main_pid, identity.pid)
-        && !has_live_member(config, identity, directory, &id)
+        && !has_member(config, directory, &id, |_, _| true)
     {
         return Some(Run::joined(stated.run.clone(), stated.main_pid));
     }
@@ -142,10 +142,22 @@ fn given(
 
 /// Whether a process of the run still records here, though its main process may be gone.
 fn has_live_member(config: &Config, identity: &Identity, directory: &Dir, run: &str) -> bool {
-    let is_live_member = |fragments: &Dir, name: &OsStr| {
+    has_member(config, directory, run, |file, header| {
+        is_owned(file, header, identity)
+    })
+}
+
+/// Whether a fragment of the run lies here that is such a one.
+fn has_member(
+    config: &Config,
+    directory: &Dir,
+    run: &str,
+    is_such: impl Fn(&OwnedFd, &FragmentHeader) -> bool,
+) -> bool {
+    let is_member = |fragments: &Dir, name: &OsStr| {
         let (file, _) = fragments.open_file(name, libc::O_RDONLY).ok()?;
         let header = read_header(&file)?;
-        Some(header.run == run && is_owned(&file, &header, identity))
+        Some(header.run == run && is_such(&file, &header))
     };
     let Ok(fragments) = fragments_folder(config, directory) else {
         return false;
@@ -154,8 +166,7 @@ fn has_live_member(config: &Config, identity: &Identity, directory: &Dir, run: &
     (0..2).any(|_| {
         let names = fragments.names().unwrap_or_default();
         names.iter().any(|name| {
-            is_fragment_name(&name.to_string_lossy())
-                && is_live_member(&fragments, name) == Some(true)
+            is_fragment_name(&name.to_string_lossy()) && is_member(&fragments, name) == Some(true)
         })
     })
 }
