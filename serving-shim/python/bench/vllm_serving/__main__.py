@@ -46,7 +46,7 @@ def parse():
     parser.add_argument("--requests", type=int, default=512, help="of the concurrent run")
     parser.add_argument("--tokens", type=int, default=48, help="of each output")
     parser.add_argument("--minutes", type=float, default=60, help="most that one throughput case takes")
-    parser.add_argument("--window", type=float, default=4, help="seconds of one measurement of throughput")
+    parser.add_argument("--window", type=float, default=1, help="seconds of one measurement of throughput")
     parser.add_argument("--keep", type=Path, help="folder for what is recorded; default: a temporary one")
     parser.add_argument("vllm", nargs="*", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -9,6 +9,7 @@ import socket
 import time
 from dataclasses import dataclass
 
+END = b"0\r\n\r\n"  # the last chunk of an answer
 WORDS = "red green blue fast slow cold warm near far old new high low east west day night".split()
 _numbers = itertools.count()
 _lengths = itertools.count()
@@ -42,6 +43,7 @@ class Stream(asyncio.Protocol):
         self.answered = None
         self.on_chunks = None
         self._status_checked = False
+        self._tail = b""
 
     def connection_made(self, transport):
         self.transport = transport
@@ -56,6 +58,7 @@ class Stream(asyncio.Protocol):
         head += f"x-request-id: {name}\r\ncontent-length: {len(text)}\r\n\r\n"
         self.answered = asyncio.get_running_loop().create_future()
         self._status_checked = False
+        self._tail = b""
         self.timing = Timing(f"cmpl-{name}-0", tokens, time.monotonic_ns())
         self.transport.write(head.encode() + text)
         self._acknowledge_at_once()
@@ -75,7 +78,8 @@ class Stream(asyncio.Protocol):
         self.timing.chunks += chunks
         if self.on_chunks is not None:
             self.on_chunks(chunks, now)
-        if data.endswith(b"0\r\n\r\n") and not self.answered.done():
+        self._tail = (self._tail + data)[-len(END) :]  # the end may come in two pieces
+        if self._tail == END and not self.answered.done():
             self.timing.end_ns = now
             self.answered.set_result(self.timing)
 
@@ -94,10 +98,11 @@ class Stream(asyncio.Protocol):
 
 
 def come_first():
-    """Runs this process before all others. Beside engine processes that spin, the kernel may let a client wait for 50 to 200 ms
-    after its data have come, and then its clock says more of the machine than of the server."""
+    """Runs this process before all others. vLLM's processes wait for each other in `sched_yield` loops, and beside one the kernel
+    may let a client wait for milliseconds, at times for seconds; then its clock and its load say more of the machine than of the server."""
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+        # What it starts does not inherit this.
+        os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
     except OSError as error:
         print("NOTE the client's clock includes waiting for a core:", error)
 

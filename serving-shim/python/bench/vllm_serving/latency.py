@@ -8,7 +8,7 @@ from server import Server
 from trace import Trace, ask, check_import
 
 CLOSE_MS = 2.0  # at concurrency 1
-ORDERED_MS = 8.0  # the least difference whose order counts: two ticks of the kernel's count of unread time
+ORDERED_MS = 4.0  # the least difference whose order counts: a tick of the kernel's count of unread time
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
 LINKS = [
     ("http.request", "OutputProcessor.add_request"),

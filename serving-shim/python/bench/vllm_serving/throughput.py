@@ -9,13 +9,14 @@ import subprocess
 import time
 from pathlib import Path
 
-from client import connect, prompt_of
+from client import come_first, connect, prompt_of
 from server import Server
 
-SETTLE_S = 0.7  # after a switch, and after a load has moved from one server to another
+SETTLE_S = 0.35  # after a switch
+MOVE_S = 2.7  # after a load has moved from one server to another
 GOAL = 0.005
 T95 = 1.96
-LEAST_PAIRS = 8
+LEAST_TURNS = 8
 
 
 class Load:
@@ -73,27 +74,28 @@ def cpu_ns(pids):
 
 
 class Differences:
-    """Relative differences of pairs, and how well their mean is known."""
+    """Relative differences of turns, and how well their mean is known."""
 
     def __init__(self):
         self.values = []
 
     def half_width(self):
         """Of the 95 % interval of the mean."""
-        if len(self.values) < LEAST_PAIRS:
+        if len(self.values) < LEAST_TURNS:
             return math.inf
         return T95 * statistics.stdev(self.values) / math.sqrt(len(self.values))
 
     def tell(self, report, what, unit="%"):
         scale = 100 if unit == "%" else 1
         mean, half = statistics.fmean(self.values) * scale, self.half_width() * scale
-        report.result(what, mean, f"+- {half:.3g} {unit}, {len(self.values)} pairs")
+        report.result(what, mean, f"+- {half:.3g} {unit}, {len(self.values)} turns")
 
 
 class Comparison:
-    """On against off, pair by pair."""
+    """On against off, turn by turn."""
 
-    def __init__(self, options):
+    def __init__(self, options, report):
+        self.report = report
         self.until = time.monotonic() + options.minutes * 60
         self.throughput, self.cpu = Differences(), Differences()
         self.rates = {True: [], False: []}
@@ -101,11 +103,16 @@ class Comparison:
     def goes_on(self):
         return self.throughput.half_width() > GOAL and time.monotonic() < self.until
 
-    def add(self, on, off):
-        self.throughput.values.append(on.per_second / off.per_second - 1)
-        self.cpu.values.append(on.cpu_ns_per_token - off.cpu_ns_per_token)
-        self.rates[True].append(on.per_second)
-        self.rates[False].append(off.per_second)
+    def add(self, windows):
+        """The windows of one turn through the order, in which a drift of the machine cancels out."""
+        rate = {on: statistics.fmean(one.per_second for one in windows[on]) for on in windows}
+        cpu = {on: statistics.fmean(one.cpu_ns_per_token for one in windows[on]) for on in windows}
+        self.throughput.values.append(rate[True] / rate[False] - 1)
+        self.cpu.values.append(cpu[True] - cpu[False])
+        for on, rates in self.rates.items():
+            rates.append(rate[on])
+        if len(self.throughput.values) % 50 == 0:
+            self.throughput.tell(self.report, "so_far_throughput_difference_percent")
 
     def tell(self, report, label):
         for on, rates in self.rates.items():
@@ -128,18 +135,19 @@ def run(machine, report):
     report.result("load_average_before", os.getloadavg()[0])
     folder = machine.folder / "throughput"
     with Server(machine, folder, SA_PROFILE_MAX_MB="64") as server:
-        comparison = asyncio.run(toggle(machine, server, folder))
+        comparison = asyncio.run(toggle(machine, report, server, folder))
     comparison.tell(report, "switched")
     events_per_token(machine, report, folder)
 
 
-async def toggle(machine, server, folder):
+async def toggle(machine, report, server, folder):
     """Windows in the order on off off on, so that a drift of the machine falls on both."""
     options = machine.options
     load = Load(server.port, options.concurrency, options.tokens)
+    come_first()
     await load.start()
     await asyncio.sleep(5)
-    comparison = Comparison(options)
+    comparison = Comparison(options, report)
     pids = list(server.pids())
     recording = True
     while comparison.goes_on():
@@ -150,8 +158,7 @@ async def toggle(machine, server, folder):
                 recording = on
             await asyncio.sleep(SETTLE_S)
             windows[on].append(await measure(load, pids, options.window))
-        for on, off in zip(windows[True], windows[False]):
-            comparison.add(on, off)
+        comparison.add(windows)
     await load.stop()
     return comparison
 
@@ -162,25 +169,24 @@ def run_plain(machine, report):
     folder = machine.folder / "plain"
     port = machine.options.port
     with Server(machine, folder, SA_PROFILE_MAX_MB="64") as ours, Server(machine, None, port + 1) as plain:
-        comparison = asyncio.run(alternate(machine, ours, plain))
+        comparison = asyncio.run(alternate(machine, report, ours, plain))
     comparison.tell(report, "plain")
 
 
-async def alternate(machine, ours, plain):
+async def alternate(machine, report, ours, plain):
     """One server is loaded at a time."""
     options = machine.options
-    comparison = Comparison(options)
+    comparison = Comparison(options, report)
     while comparison.goes_on():
         windows = {True: [], False: []}
         for on in (True, False, False, True):
             server = ours if on else plain
             load = Load(server.port, options.concurrency, options.tokens)
             await load.start()
-            await asyncio.sleep(SETTLE_S + 2)
+            await asyncio.sleep(MOVE_S)
             windows[on].append(await measure(load, list(server.pids()), options.window))
             await load.stop()
-        for on, off in zip(windows[True], windows[False]):
-            comparison.add(on, off)
+        comparison.add(windows)
     return comparison
 
 

@@ -6,22 +6,16 @@ part of `elapsed_us` of its first chunk and of `answered_us`, which is when the 
 
 import asyncio
 import contextvars
-import socket
-import struct
 
 from .. import flow, instant, now_ns, set_process_name
 from .._sa_profile import is_enabled
+from . import unread
 from .chain import chain, quietly, tell
 from .names import api_server_name
 from .requests import REQUEST
 from .spans import OpenSpan
 
 RECEIVED = "sa_profile.received_ns"  # in a request's ASGI scope: when its first byte was read
-
-LAST_DATA_RECEIVED = 52  # offset of tcpi_last_data_recv in struct tcp_info of linux/tcp.h, part of the kernel's interface
-LONGEST_UNREAD_MS = 600_000
-
-_tick_ms = 10
 
 _current = contextvars.ContextVar("sa_profile_http", default=None)
 
@@ -46,42 +40,13 @@ def message_begin(protocol, *_args, **_kwargs):
     """A request's first byte has been read."""
     if not is_enabled():
         return None
-    received_ns = now_ns() - unread_ns(getattr(protocol, "transport", None))
+    received_ns = unread.arrival_ns(getattr(protocol, "transport", None), now_ns())
 
     def leave(_result, error):
         if error is None:
             protocol.scope[RECEIVED] = received_ns
 
     return leave
-
-
-def unread_ns(transport):
-    """How long the newest data of a connection lay in the kernel before now, in its ticks of 1 to 10 ms; 0 if it does not tell.
-
-    While the event loop is busy with others it reads nobody, and only the kernel knows when a request came.
-    """
-    theirs = transport.get_extra_info("socket") if transport is not None else None
-    if theirs is None or theirs.family not in (socket.AF_INET, socket.AF_INET6):
-        return 0
-    ours = socket.socket(theirs.family, socket.SOCK_STREAM, 0, fileno=theirs.fileno())  # uvloop's has no getsockopt
-    try:
-        info = ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LAST_DATA_RECEIVED + 4)
-    except OSError:
-        return 0
-    finally:
-        ours.detach()  # the descriptor is the server's
-    if len(info) < LAST_DATA_RECEIVED + 4:
-        return 0
-    return _beyond_a_tick(struct.unpack_from("=I", info, LAST_DATA_RECEIVED)[0]) * 1_000_000
-
-
-def _beyond_a_tick(milliseconds):
-    """The kernel counts in ticks. One of them may mean that no time has passed, and mostly does; more are what they say."""
-    global _tick_ms
-    if not 0 < milliseconds < LONGEST_UNREAD_MS:
-        return 0
-    _tick_ms = min(_tick_ms, milliseconds)  # 1 to 10, by the kernel's configuration: the least ever seen
-    return milliseconds if milliseconds > _tick_ms else 0
 
 
 def load(config, *_args, **_kwargs):

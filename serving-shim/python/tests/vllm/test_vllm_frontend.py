@@ -319,12 +319,12 @@ def test_time_in_the_event_loop_counts(record):
     assert 0 < chunk["args"]["elapsed_us"] - since_began < http["waited_us"] + 100
 
 
-def unread():
-    """Two requests in a socket's buffer that nobody reads for a while."""
+def unread_in_the_kernel():
+    """A request in a socket's buffer that nobody reads for a while, and connections that cannot tell."""
     import socket
     import time
 
-    from sa_profile.vllm import http
+    from sa_profile.vllm.unread import arrival_ns
 
     class Transport:
         def __init__(self, connection):
@@ -336,16 +336,50 @@ def unread():
     listener = socket.create_server(("127.0.0.1", 0))
     client = socket.create_connection(listener.getsockname())
     server, _ = listener.accept()
-    http._tick_ms = 10
+    sent = time.monotonic_ns()
     client.sendall(b"GET / HTTP/1.1")
     time.sleep(0.3)
-    waited = http.unread_ns(Transport(server))
-    print(250e6 < waited < 500e6, server.recv(3), http.unread_ns(None))
+    apart = arrival_ns(Transport(server), time.monotonic_ns()) - sent
+    print(abs(apart) <= 6e6, server.recv(3), arrival_ns(None, 7))
     one, other = socket.socketpair()
-    print(http.unread_ns(Transport(one)), [http._beyond_a_tick(ms) for ms in (0, 4, 4, 8, 4, 10**9)])
+    print(arrival_ns(Transport(one), 7))
     for each in (one, other, client, server, listener):
         each.close()
 
 
 def test_time_unread_in_the_kernel_is_known(record):
-    assert record(unread).stdout == "True b'GET' 0\n0 [0, 0, 0, 8, 0, 0]\n"
+    assert record(unread_in_the_kernel).stdout == "True b'GET' 7\n7\n"
+
+
+@pytest.mark.parametrize(
+    ("now", "tick", "unread", "expected"),
+    [
+        (103, 100, 0, 103),  # came in this tick
+        (100.5, 100, 4, 100),  # in the last one, which has just ended
+        (103, 100, 4, 98),  # in the last one, and somebody was busy since
+        (103, 100, 40, 62),
+        (103, 100, 39, 62),  # a millisecond cut off
+        (103, 100, 700_000_000, 103),  # nonsense
+        (103, 999, 4, 103),  # clocks that do not belong together
+    ],
+)
+def test_an_arrival_is_placed_in_the_tick_in_which_it_came(now, tick, unread, expected):
+    from sa_profile.vllm.unread import placed
+
+    times = [int(ms * 1e6) for ms in (now, tick, 4, unread)]
+    assert placed(*times) == expected * 1_000_000
+
+
+def test_ticks_are_where_the_coarse_clock_changes():
+    import time
+
+    from sa_profile.vllm.ticks import MONOTONIC_COARSE, Ticks
+
+    ticks = Ticks()
+    changes = []
+    while len(changes) < 8:
+        before = time.clock_gettime_ns(MONOTONIC_COARSE)
+        while time.clock_gettime_ns(MONOTONIC_COARSE) == before:
+            pass
+        changes.append(abs(time.monotonic_ns() - ticks.last_ns()))
+    assert sorted(changes)[4] < ticks.length_ns / 8
