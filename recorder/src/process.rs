@@ -124,6 +124,7 @@ fn start_alone() -> Option<Using> {
         mask::turn_off();
         sys::warn_once(&error);
     }
+    restart::forget_pending();
     existing()
 }
 

@@ -111,6 +111,11 @@ pub(crate) fn pending() -> Option<&'static Config> {
     unsafe { PENDING.load(Ordering::Acquire).as_ref() }
 }
 
+/// Forgets it: the child of a fork has begun that recording.
+pub(crate) fn forget_pending() {
+    drop(Pending);
+}
+
 /// Whether a recording is about to begin. Async-signal-safe.
 pub(crate) fn is_under_way() -> bool {
     !PENDING.load(Ordering::Acquire).is_null()
