@@ -116,6 +116,8 @@ pub struct Options {
     /// that are no events included, and nothing added. Only the format's own records are left out, and flow ids are made ones that viewers read.
     /// Not together with `last`.
     pub verbatim: bool,
+    /// Whether inputs without an event give a trace without events, instead of [`Error::NothingUsable`].
+    pub allow_empty: bool,
 }
 
 impl Options {

@@ -32,7 +32,7 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
         ..Report::default()
     };
     let mut recordings = open(&inputs, &mut report);
-    if recordings.is_empty() {
+    if recordings.is_empty() && !options.allow_empty {
         return Err(Error::NothingUsable(describe(options, &inputs)));
     }
     if options.verbatim {
@@ -70,7 +70,9 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
         (report.events_added, report.base_ns) = (0, 0);
     }
     tell_sources(&recordings, &assemblies, &sources, &indexes, &mut report);
-    refuse_nonsense(&recordings, &report)?;
+    if !options.allow_empty {
+        refuse_nonsense(&recordings, &report)?;
+    }
     let (destination, target) =
         Destination::open(&options.output, inputs.run_directory.as_deref())?;
     refuse_inputs(&destination, &recordings)?;

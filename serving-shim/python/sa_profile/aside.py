@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 import re
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 _SEGMENT = re.compile(r"(trace\..+?)(\.s\d+)?\.jsonl")
@@ -63,25 +67,57 @@ def _run(path: Path) -> str:
 
 
 def _move(path: Path, target: Path) -> None:
-    ring = path.with_name(f"{_stem(path)}.ring")
+    """Works from the folders' descriptors: nothing that is put in a folder's place meanwhile is followed."""
+    names = [f"{_stem(path)}.ring", path.name]  # the ring first: one that is left alone looks like that of a fragment somebody removed
     try:
-        previous = target.parent
-        previous.mkdir(mode=0o700, exist_ok=True)
-        if previous.is_symlink() or target.is_symlink() or previous.stat().st_uid != os.geteuid():
-            return  # another user's folder, or a way to one
-        target.mkdir(mode=0o700, exist_ok=True)
-        # The ring first: one that is left alone looks like that of a fragment somebody removed.
-        if ring.is_file():
-            ring.rename(_free(target, ring.name))
-        path.rename(_free(target, path.name))
+        with ExitStack() as opened:
+            folder = opened.enter_context(_folder(os.fspath(target.parent.parent)))
+            previous = opened.enter_context(_folder(target.parent.name, made_in=folder))
+            run = opened.enter_context(_folder(target.name, made_in=previous))
+            fragments = opened.enter_context(_folder(os.fspath(path.parent)))
+            for name in names:
+                if _is_file(name, fragments):
+                    os.rename(name, _free(run, name), src_dir_fd=fragments, dst_dir_fd=run)
     except OSError:
         pass  # it stays, and the trace has it
 
 
-def _free(target: Path, name: str) -> Path:
-    """A path for the name that nothing has."""
+@contextmanager
+def _folder(name: str, made_in: int | None = None) -> Iterator[int]:
+    """The descriptor of a folder; one that may have to be made is refused if it is a link or another user's."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    if made_in is not None:
+        with suppress(FileExistsError):
+            os.mkdir(name, mode=0o700, dir_fd=made_in)
+        flags |= os.O_NOFOLLOW
+    descriptor = os.open(name, flags, dir_fd=made_in)
+    try:
+        if made_in is not None and os.fstat(descriptor).st_uid != os.geteuid():
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), name)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _is_file(name: str, folder: int) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _free(folder: int, name: str) -> str:
+    """The name, or one like it that nothing has."""
     stem, _, kind = name.rpartition(".")
-    path, number = target / name, 1
-    while path.exists():
-        path, number = target / f"{stem}.{number}.{kind}", number + 1
-    return path
+    free, number = name, 1
+    while _is_taken(folder, free):
+        free, number = f"{stem}.{number}.{kind}", number + 1
+    return free
+
+
+def _is_taken(folder: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True

@@ -1,15 +1,11 @@
 //! The merge, for the drop-in profiler: lines as they stand, in one file.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use trace_merge::{Error, Options, Output, Runs};
-
-/// What a trace without events is.
-const NO_EVENTS: &str = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n]}\n";
 
 /// Merges the fragments of a folder; the number of events in the trace. The interpreter's lock is not held meanwhile.
 #[pyfunction]
@@ -27,32 +23,10 @@ fn merge_into(fragments: PathBuf, trace: &Path) -> Result<u64, Error> {
         output: Output::File(trace.to_owned()),
         runs: Runs::InPlace,
         verbatim: true,
+        allow_empty: true,
         ..Options::new([fragments])
     };
-    match trace_merge::merge(&options) {
-        Ok(report) => Ok(report.events_total),
-        Err(Error::NothingUsable(_)) => {
-            let written = write_whole(trace, NO_EVENTS.as_bytes());
-            let path = trace.to_owned();
-            written.map_err(|source| Error::Write { path, source })?;
-            Ok(0)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-/// Writes a file that takes its name when it is whole.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(format!(".{}.tmp", std::process::id()));
-    // A file of that name, or a link, may be anybody's.
-    let mut file = File::create_new(&draft)?;
-    let written = file
-        .write_all(bytes)
-        .and_then(|()| fs::rename(&draft, path));
-    written.inspect_err(|_| {
-        let _ = fs::remove_file(&draft); // only tidying
-    })
+    trace_merge::merge(&options).map(|report| report.events_total)
 }
 
 /// The error as Python's own functions raise it, with its number and path.
