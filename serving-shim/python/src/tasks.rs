@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use sa_recorder::{AsyncSpan, Track};
 
 use crate::event::Event;
@@ -13,12 +15,76 @@ use crate::task;
 
 /// Spans open in tasks, those that are not recorded included.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
-/// By the address of the task, which lives as long as it has a lane. No code of Python runs while this is held: it could come back here.
-static LANES: LazyLock<Mutex<HashMap<usize, Lane>>> = LazyLock::new(Mutex::default);
+/// No code of Python runs while this is held: it could come back here.
+static LANES: LazyLock<Mutex<Lanes>> = LazyLock::new(Mutex::default);
+/// What Python calls when a task with open spans goes.
+static ON_GONE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+#[derive(Default)]
+struct Lanes {
+    /// By the address of the task, which is there as long as its lane stands here.
+    of_tasks: HashMap<usize, Lane>,
+    /// Those of tasks that went with spans open. Their coroutines are closed after that, and end them.
+    of_gone: Vec<Lane>,
+}
 
 struct Lane {
-    task: Py<PyAny>,
+    task: Holder,
     open: Vec<(Owner, AsyncSpan)>,
+}
+
+/// A task with open spans. It is held weakly: one that its program has dropped is not kept alive by its spans.
+enum Holder {
+    Weak(Py<PyWeakrefReference>),
+    /// Of a kind that no weak reference may point to.
+    Strong(Py<PyAny>),
+}
+
+impl Holder {
+    fn of(task: &Bound<'_, PyAny>) -> Holder {
+        let py = task.py();
+        let on_gone = ON_GONE.get_or_try_init(py, || {
+            wrap_pyfunction!(gone, py).map(|function| function.into_any().unbind())
+        });
+        let weak = on_gone.and_then(|on_gone| PyWeakrefReference::new_with(task, on_gone.bind(py)));
+        match weak {
+            Ok(weak) => Holder::Weak(weak.unbind()),
+            Err(_) => Holder::Strong(task.clone().unbind()),
+        }
+    }
+
+    fn clone_ref(&self, py: Python<'_>) -> Holder {
+        match self {
+            Holder::Weak(weak) => Holder::Weak(weak.clone_ref(py)),
+            Holder::Strong(task) => Holder::Strong(task.clone_ref(py)),
+        }
+    }
+
+    fn has_ended(&self, py: Python<'_>) -> bool {
+        match self {
+            Holder::Weak(weak) => weak
+                .bind(py)
+                .upgrade()
+                .is_none_or(|task| task::is_done(&task)),
+            Holder::Strong(task) => task::is_done(task.bind(py)),
+        }
+    }
+}
+
+/// A task goes that has spans open. Its coroutine is closed after this.
+#[pyfunction]
+fn gone(reference: &Bound<'_, PyAny>) {
+    let is_its = |lane: &Lane| match &lane.task {
+        Holder::Weak(weak) => weak.as_ptr() == reference.as_ptr(),
+        Holder::Strong(_) => false,
+    };
+    let mut lanes = lanes();
+    let key = lanes.of_tasks.iter().find(|(_, lane)| is_its(lane));
+    if let Some(key) = key.map(|(key, _)| *key)
+        && let Some(lane) = lanes.of_tasks.remove(&key)
+    {
+        lanes.of_gone.push(lane);
+    }
 }
 
 /// Whether any task has open spans.
@@ -29,14 +95,20 @@ pub(crate) fn are_open() -> bool {
 /// Opens a span on the lane of a task, which begins with it if it is the first one.
 pub(crate) fn enter(task: &Bound<'_, PyAny>, event: &Event<'_, '_>, owner: Owner) {
     let key = task.as_ptr().addr();
-    let is_inner = lanes().get(&key).is_some_and(|lane| parent(lane).is_some());
-    let name = (!is_inner).then(|| task::name(task));
-    let kept = task.clone().unbind();
-    let mut lanes = lanes();
-    let lane = lanes.entry(key).or_insert_with(|| Lane {
-        task: kept,
+    let of_lane = |lane: &Lane| parent(lane).is_some();
+    let is_inner = lanes().of_tasks.get(&key).map(of_lane);
+    let name = (is_inner != Some(true)).then(|| task::name(task));
+    let first = is_inner.is_none().then(|| Lane {
+        task: Holder::of(task),
         open: Vec::new(),
     });
+    let mut lanes = lanes();
+    if let Some(first) = first {
+        lanes.of_tasks.insert(key, first);
+    }
+    let Some(lane) = lanes.of_tasks.get_mut(&key) else {
+        return;
+    };
     let span = event.open_on_lane(parent(lane), name.as_deref());
     lane.open.push((owner, span));
     OPEN.fetch_add(1, Ordering::Relaxed);
@@ -51,7 +123,7 @@ fn parent(lane: &Lane) -> Option<&AsyncSpan> {
 /// Remembers a span that is not recorded above one that is; whether there was one.
 pub(crate) fn enter_unrecorded(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
     let mut lanes = lanes();
-    let Some(lane) = lanes.get_mut(&task.as_ptr().addr()) else {
+    let Some(lane) = lanes.of_tasks.get_mut(&task.as_ptr().addr()) else {
         return false;
     };
     lane.open.push((owner, AsyncSpan::off()));
@@ -73,54 +145,82 @@ pub(crate) fn exit(task: &Bound<'_, PyAny>, owner: Owner, args: &[u8]) -> bool {
 
 fn exit_key(key: usize, owner: Owner, args: &[u8]) -> bool {
     let mut lanes = lanes();
-    let Some(lane) = lanes.get_mut(&key) else {
+    let Some(lane) = lanes.of_tasks.get_mut(&key) else {
         return false;
     };
-    let Some(at) = position(&lane.open, owner) else {
+    if !lane.end(owner, args) {
         return false;
-    };
-    let (_, mut span) = lane.open.remove(at);
-    OPEN.fetch_sub(1, Ordering::Relaxed);
-    let ended = lane.open.is_empty().then(|| lanes.remove(&key)).flatten();
-    if !args.is_empty() {
-        span.raw(args);
     }
-    drop(span);
+    let is_empty = lane.open.is_empty();
+    let ended = is_empty.then(|| lanes.of_tasks.remove(&key)).flatten();
     drop(lanes);
-    drop(ended.map(|lane| lane.task)); // after the lock: dropping an object may run code
+    drop(ended); // after the lock: dropping an object may run code
     true
 }
 
-/// Ends a span of this owner wherever it is: first in a task that has ended, which cannot end it itself.
+impl Lane {
+    /// Ends the innermost span of this owner; whether there was one.
+    fn end(&mut self, owner: Owner, args: &[u8]) -> bool {
+        let Some(at) = position(&self.open, owner) else {
+            return false;
+        };
+        let (_, mut span) = self.open.remove(at);
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+        if !args.is_empty() {
+            span.raw(args);
+        }
+        true
+    }
+}
+
+/// Ends a span of this owner wherever it is: first in a task that is gone or has ended, which cannot end it itself.
 pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, args: &[u8]) {
-    let holders: Vec<(usize, Py<PyAny>)> = {
+    if exit_gone(owner, args) {
+        return;
+    }
+    let holders: Vec<(usize, Holder)> = {
         let lanes = lanes();
         let holders = lanes
+            .of_tasks
             .iter()
             .filter(|(_, lane)| position(&lane.open, owner).is_some());
         holders
             .map(|(key, lane)| (*key, lane.task.clone_ref(py)))
             .collect()
     };
-    let ended = holders
-        .iter()
-        .find(|(_, task)| task::is_done(task.bind(py)));
+    let ended = holders.iter().find(|(_, task)| task.has_ended(py));
     if let Some((key, _)) = ended.or(holders.first()) {
         exit_key(*key, owner, args);
     }
 }
 
+/// Ends a span of this owner in the task that went last and has one; whether there was one.
+fn exit_gone(owner: Owner, args: &[u8]) -> bool {
+    let mut lanes = lanes();
+    let gone = lanes.of_gone.iter_mut().rev();
+    if !gone.into_iter().any(|lane| lane.end(owner, args)) {
+        return false;
+    }
+    let (ended, left) = std::mem::take(&mut lanes.of_gone)
+        .into_iter()
+        .partition(|lane: &Lane| lane.open.is_empty());
+    lanes.of_gone = left;
+    drop(lanes);
+    drop::<Vec<Lane>>(ended); // after the lock: dropping an object may run code
+    true
+}
+
 /// The row of a task's innermost span, for what lasted since `start_ns`.
 pub(crate) fn row_since(task: &Bound<'_, PyAny>, start_ns: u64) -> Option<Track> {
     let lanes = lanes();
-    let lane = lanes.get(&task.as_ptr().addr())?;
+    let lane = lanes.of_tasks.get(&task.as_ptr().addr())?;
     parent(lane)?.row_since(start_ns)
 }
 
 /// Adds args to the innermost open span of this owner in a task; whether there was one.
 pub(crate) fn add_args(task: &Bound<'_, PyAny>, owner: Owner, args: &[u8]) -> bool {
     let mut lanes = lanes();
-    let lane = lanes.get_mut(&task.as_ptr().addr());
+    let lane = lanes.of_tasks.get_mut(&task.as_ptr().addr());
     let found = lane.and_then(|lane| {
         let at = position(&lane.open, owner)?;
         lane.open[at].1.raw(args);
@@ -129,6 +229,6 @@ pub(crate) fn add_args(task: &Bound<'_, PyAny>, owner: Owner, args: &[u8]) -> bo
     found.is_some()
 }
 
-fn lanes() -> MutexGuard<'static, HashMap<usize, Lane>> {
+fn lanes() -> MutexGuard<'static, Lanes> {
     LANES.lock().unwrap_or_else(PoisonError::into_inner)
 }

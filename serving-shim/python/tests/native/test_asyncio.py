@@ -315,3 +315,46 @@ def test_ends_of_what_began_while_off_end_nothing_else(program):
     (ended,) = trace.instants("old ones ended")
     assert sorted(span["args"]["n"] for span in spans) == list(range(100, 110))
     assert all(span["ts"] + span["dur"] > ended["ts"] for span in spans)
+
+
+def test_a_task_that_its_program_drops_goes_although_it_has_spans_open(program):
+    trace = program.record(
+        """
+        import asyncio, gc, weakref
+        import sa_profile
+
+        SHARED = sa_profile.span("shared")
+
+        async def hold(n):
+            with SHARED:
+                SHARED.arg(n=n)
+                with sa_profile.span("inner", n=n):
+                    await asyncio.Event().wait()  # of which nobody else knows
+
+        async def main():
+            asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # "was destroyed but it is pending"
+            kept = asyncio.create_task(hold(0))
+            dropped = [asyncio.create_task(hold(n)) for n in range(1, 4)]
+            await asyncio.sleep(0)
+            gone = [weakref.ref(task) for task in dropped]
+            del dropped
+            gc.collect()
+            assert [one() for one in gone] == [None] * 3
+            sa_profile.instant("collected")
+            for _ in range(50):  # at the addresses of those that went
+                await asyncio.create_task(again())
+            kept.cancel()
+            await asyncio.gather(kept, return_exceptions=True)
+
+        async def again():
+            with sa_profile.span("again"):
+                await asyncio.sleep(0)
+
+        asyncio.run(main())
+        """
+    )
+    (collected,) = trace.instants("collected")
+    before = [span for span in trace.spans("shared") if span["ts"] + span["dur"] <= collected["ts"]]
+    assert sorted(span["args"]["n"] for span in before) == [1, 2, 3]
+    assert trace.counts() == {"shared": 4, "inner": 4, "again": 50}
+    assert trace.unfinished() == [] and trace.overlaps() == []
