@@ -113,17 +113,20 @@ pub(crate) fn level(word: Option<&Bound<'_, PyAny>>) -> PyResult<Level> {
     let Some(word) = word else {
         return Ok(Level::E2e);
     };
-    let found = text("level", word)?;
-    level_of(&found)
+    match word.cast::<PyString>().ok().and_then(|word| word.to_str().ok()) {
+        Some(word) => level_of(word),
+        None => level_of(&text("level", word)?),
+    }
 }
 
 /// The level of this name.
 pub(crate) fn level_of(word: &str) -> PyResult<Level> {
-    match word.trim().to_ascii_lowercase().as_str() {
-        "e2e" => Ok(Level::E2e),
-        "kernel" => Ok(Level::Kernel),
-        "verbose" => Ok(Level::Verbose),
-        _ => Err(PyValueError::new_err(format!(
+    let named = |name: &&str| word.trim().eq_ignore_ascii_case(name);
+    match ["e2e", "kernel", "verbose"].iter().position(named) {
+        Some(0) => Ok(Level::E2e),
+        Some(1) => Ok(Level::Kernel),
+        Some(_) => Ok(Level::Verbose),
+        None => Err(PyValueError::new_err(format!(
             "level: expected one of e2e, kernel, verbose, found {word:?}"
         ))),
     }

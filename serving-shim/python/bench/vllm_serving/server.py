@@ -82,6 +82,11 @@ class Server:
                 found[int(entry.name)] = title
         return found
 
+    def processes(self):
+        """The pids of the API server, the engine and the workers by their names."""
+        titled = {title.removeprefix("VLLM::"): pid for pid, title in self.pids().items() if title.startswith("VLLM::")}
+        return {"APIServer": self._process.pid} | titled
+
     def worker(self):
         """The pid of a worker."""
         return next(pid for pid, title in self.pids().items() if "Worker" in title)

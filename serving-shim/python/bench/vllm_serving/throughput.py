@@ -51,26 +51,28 @@ class Window:
 
     def __init__(self, tokens, seconds, cpu_ns):
         self.per_second = tokens / seconds
-        self.cpu_ns_per_token = cpu_ns / tokens
+        self.cpu_ns_per_token = {name: ns / tokens for name, ns in cpu_ns.items()}
 
 
-async def measure(load, pids, seconds):
+async def measure(load, processes, seconds):
     """One window."""
-    began, chunks, cpu = time.monotonic(), load.chunks, cpu_ns(pids)
+    began, chunks, cpu = time.monotonic(), load.chunks, cpu_ns(processes)
     await asyncio.sleep(seconds)
-    return Window(load.chunks - chunks, time.monotonic() - began, cpu_ns(pids) - cpu)
+    used = {name: ns - cpu[name] for name, ns in cpu_ns(processes).items()}
+    return Window(load.chunks - chunks, time.monotonic() - began, used)
 
 
-def cpu_ns(pids):
-    """CPU time of all threads of these processes."""
-    total = 0
-    for pid in pids:
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            try:
-                total += int((task / "schedstat").read_text().split()[0])
-            except OSError:
-                pass  # a thread that has just ended
-    return total
+def cpu_ns(processes):
+    """CPU time of all threads of each process, and of all of them."""
+    found = {name: sum(map(_thread_ns, Path(f"/proc/{pid}/task").iterdir())) for name, pid in processes.items()}
+    return found | {"all": sum(found.values())}
+
+
+def _thread_ns(task):
+    try:
+        return int((task / "schedstat").read_text().split()[0])
+    except OSError:
+        return 0  # a thread that has just ended
 
 
 class Differences:
@@ -97,7 +99,7 @@ class Comparison:
     def __init__(self, options, report):
         self.report = report
         self.until = time.monotonic() + options.minutes * 60
-        self.throughput, self.cpu = Differences(), Differences()
+        self.throughput, self.cpu = Differences(), {}
         self.rates = {True: [], False: []}
 
     def goes_on(self):
@@ -106,9 +108,10 @@ class Comparison:
     def add(self, windows):
         """The windows of one turn through the order, in which a drift of the machine cancels out."""
         rate = {on: statistics.fmean(one.per_second for one in windows[on]) for on in windows}
-        cpu = {on: statistics.fmean(one.cpu_ns_per_token for one in windows[on]) for on in windows}
         self.throughput.values.append(rate[True] / rate[False] - 1)
-        self.cpu.values.append(cpu[True] - cpu[False])
+        for name in windows[True][0].cpu_ns_per_token:
+            ns = {on: statistics.fmean(one.cpu_ns_per_token[name] for one in windows[on]) for on in windows}
+            self.cpu.setdefault(name, Differences()).values.append(ns[True] - ns[False])
         for on, rates in self.rates.items():
             rates.append(rate[on])
         if len(self.throughput.values) % 50 == 0:
@@ -118,7 +121,8 @@ class Comparison:
         for on, rates in self.rates.items():
             report.result(f"{label}_{'on' if on else 'off'}_tokens_per_second", statistics.fmean(rates))
         self.throughput.tell(report, f"{label}_throughput_difference_percent")
-        self.cpu.tell(report, f"{label}_cpu_ns_per_output_token", "ns")
+        for name, differences in self.cpu.items():
+            differences.tell(report, f"{label}_{name}_cpu_ns_per_output_token", "ns")
         reached = self.throughput.half_width()
         report.result(f"{label}_half_width_percent", 100 * reached, "reached" if reached <= GOAL else "time ran out")
 
@@ -148,7 +152,7 @@ async def toggle(machine, report, server, folder):
     await load.start()
     await asyncio.sleep(5)
     comparison = Comparison(options, report)
-    pids = list(server.pids())
+    processes = server.processes()
     recording = True
     while comparison.goes_on():
         windows = {True: [], False: []}
@@ -157,7 +161,7 @@ async def toggle(machine, report, server, folder):
                 await asyncio.to_thread(switch, machine, "start" if on else "stop", folder)
                 recording = on
             await asyncio.sleep(SETTLE_S)
-            windows[on].append(await measure(load, pids, options.window))
+            windows[on].append(await measure(load, processes, options.window))
         comparison.add(windows)
     await load.stop()
     return comparison
@@ -184,7 +188,7 @@ async def alternate(machine, report, ours, plain):
             load = Load(server.port, options.concurrency, options.tokens)
             await load.start()
             await asyncio.sleep(MOVE_S)
-            windows[on].append(await measure(load, list(server.pids()), options.window))
+            windows[on].append(await measure(load, server.processes(), options.window))
             await load.stop()
         comparison.add(windows)
     return comparison

@@ -7,23 +7,35 @@ def composition(output):
     A request prefills while it has no output yet, after a preemption, and where it computes more than one token that nobody
     speculated. All else decodes.
     """
-    drafts = getattr(output, "scheduled_spec_decode_tokens", None) or {}
-    cached = output.scheduled_cached_reqs
-    prefilling = _prefilling(output, cached)
-    facts = dict(prefill_requests=0, prefill_tokens=0, decode_requests=0, decode_tokens=0)
-    for request_id, tokens in output.num_scheduled_tokens.items():
-        decodes = request_id not in prefilling and tokens <= 1 + len(drafts.get(request_id, ()))
-        kind = "decode" if decodes else "prefill"
-        facts[kind + "_requests"] += 1
-        facts[kind + "_tokens"] += tokens
-    return facts
+    counts, total = output.num_scheduled_tokens, output.total_num_scheduled_tokens
+    prefill = _prefill(output, counts, total)
+    tokens = sum([counts[request_id] for request_id in prefill])
+    return dict(
+        prefill_requests=len(prefill),
+        prefill_tokens=tokens,
+        decode_requests=len(counts) - len(prefill),
+        decode_tokens=total - tokens,
+    )
+
+
+def _prefill(output, counts, total):
+    """The ids of a step's requests that prefill; nothing is looked at one by one in a step of which each request decodes one token."""
+    prefilling = _prefilling(output, output.scheduled_cached_reqs)
+    if not prefilling and total == len(counts):
+        return ()
+    drafts = getattr(output, "scheduled_spec_decode_tokens", None)
+    if not drafts:
+        return [one for one, tokens in counts.items() if tokens > 1 or one in prefilling]
+    drafted = {one: 1 + len(tokens) for one, tokens in drafts.items()}
+    return [one for one, tokens in counts.items() if tokens > drafted.get(one, 1) or one in prefilling]
 
 
 def _prefilling(output, cached):
     ids = {request.req_id for request in output.scheduled_new_reqs}
     ids.update(getattr(cached, "resumed_req_ids", ()))
     outputs = getattr(cached, "num_output_tokens", ())
-    ids.update(request_id for request_id, count in zip(cached.req_ids, outputs) if count == 0)
+    if 0 in outputs:
+        ids.update([request_id for request_id, count in zip(cached.req_ids, outputs) if count == 0])
     return ids
 
 

@@ -34,9 +34,20 @@ def quietly(function, *args, **kwargs):
     try:
         return function(*args, **kwargs)
     except Exception as error:
-        name = getattr(function, "__qualname__", repr(function))
-        tell(f"{name} failed, its events are missing: {type(error).__name__}: {error}")
-        return None
+        return failed(function, error)
+
+
+def failed(function, error):
+    """Tells that a function of ours has raised."""
+    name = getattr(function, "__qualname__", repr(function))
+    tell(f"{name} failed, its events are missing: {type(error).__name__}: {error}")
+
+
+def inside(function, span):
+    """The function within a span that has nothing to say of the call."""
+    chained = span(function)
+    setattr(chained, MARK, True)
+    return chained
 
 
 def around(function, observe):
@@ -44,7 +55,11 @@ def around(function, observe):
 
     @functools.wraps(function)
     def chained(*args, **kwargs):
-        leave = quietly(observe, *args, **kwargs)
+        # Without a call of `quietly`: these are the calls of each step.
+        try:
+            leave = observe(*args, **kwargs)
+        except Exception as error:
+            leave = failed(observe, error)
         if leave is None:
             return function(*args, **kwargs)
         try:
@@ -52,7 +67,10 @@ def around(function, observe):
         except BaseException as error:
             quietly(leave, None, error)
             raise
-        quietly(leave, result, None)
+        try:
+            leave(result, None)
+        except Exception as error:
+            failed(leave, error)
         return result
 
     setattr(chained, MARK, True)
@@ -122,7 +140,8 @@ def is_chained(function):
 def chain(owner, name, observe, wrap=None):
     """Wraps `owner.name`, a method of a class or an attribute of an instance. False if it is missing or already wrapped.
 
-    Coroutine functions and async generator functions are found by themselves; `wrap` is for what only returns one.
+    Coroutine functions and async generator functions are found by themselves; `wrap` is for what only returns one, and `inside`
+    for a span instead of an observer.
     """
     label = f"{owner.__name__ if inspect.isclass(owner) else type(owner).__name__}.{name}"
     found = inspect.getattr_static(owner, name, None)

@@ -1,9 +1,9 @@
 """The engine's calls of its executor, and the batches that the workers still compute."""
 
-from .. import async_span, flow
+from .. import async_span, flow, span
 from .._sa_profile import is_enabled
 from . import batch
-from .chain import argument, chain
+from .chain import argument, chain, inside
 from .spans import OpenSpan
 
 IN_FLIGHT = 64  # more than any pipeline has; beyond it the oldest was lost by an error
@@ -67,7 +67,7 @@ class ExecutorObserver:
     def __init__(self, executor, batches):
         self._batches = batches
         chain(executor, "execute_model", self.execute)
-        chain(executor, "sample_tokens", self.sample)
+        chain(executor, "sample_tokens", span("executor.sample_tokens", cat="executor"), inside)
 
     def execute(self, *args, **kwargs):
         if not is_enabled():
@@ -83,8 +83,3 @@ class ExecutorObserver:
         # A Future: the workers go on after the call. What they answer comes with update_from_output.
         if one and hasattr(result, "add_done_callback"):
             one.span = async_span("batch", cat="executor", lane="batches", batch=one.number, **one.composition)
-
-    def sample(self, *_args, **_kwargs):
-        if not is_enabled():
-            return None
-        return OpenSpan("executor.sample_tokens", cat="executor").leave

@@ -6,6 +6,7 @@ from . import http
 from .chain import argument, chain, tell
 from .requests import REQUEST, reason
 from .spans import OpenSpan
+from .ticks import TICKS, glance
 
 
 class FrontRequest:
@@ -170,7 +171,8 @@ def process_outputs(_processor, *args, **kwargs):
     if not is_enabled() and not _open:
         return None
     outputs = argument(args, kwargs, 0, "engine_core_outputs")
-    tokens = sum(len(output.new_token_ids) for output in outputs)
+    since = glance()
+    tokens = sum([len(output.new_token_ids) for output in outputs])
     opened = OpenSpan("OutputProcessor.process_outputs", cat="serving", outputs=len(outputs), tokens=tokens)
 
     def leave(result, error):
@@ -180,6 +182,7 @@ def process_outputs(_processor, *args, **kwargs):
                 _out(output, output.request_id in stopped)
         finally:
             opened.close(error)
+            TICKS.worked(since)
 
     return leave
 

@@ -81,9 +81,10 @@ class EngineRequests:
     def produced(self, outputs):
         """A step's outputs, before they leave the engine."""
         verbose = is_enabled("verbose")
+        known = self._open.get
         for output in outputs:
             tokens = len(output.new_token_ids)
-            one = self._find(output.request_id)
+            one = known(output.request_id) or self._find(output.request_id)
             if one is None:
                 continue
             if tokens and not one.output_tokens:

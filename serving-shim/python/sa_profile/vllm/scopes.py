@@ -1,5 +1,7 @@
 """vLLM's own scopes (`gpu_model_runner: forward`, …) as spans, around whatever profiler the user has chosen for them."""
 
+import contextlib
+
 from .. import span
 from .chain import quietly, tell
 
@@ -37,19 +39,35 @@ def hook(module):
         # Let vLLM choose as it would at its first scope: nothing, torch's record_function, or NVTX.
         module.record_function_or_nullcontext("sa_profile")
         theirs = getattr(module, FUNCTION)
-    if not getattr(theirs, "_sa_profile_chained", False):
-        setattr(module, FUNCTION, chained(theirs))
+    if isinstance(getattr(theirs, "__self__", None), Scopes):
+        return
+    scopes = Spans() if theirs is contextlib.nullcontext else Chained(theirs)
+    setattr(module, FUNCTION, scopes.scope)
 
 
-def chained(theirs):
-    """A profiler function that opens their scope and our span."""
-    spans = {}
+class Scopes(dict):
+    """What opens a scope, by the scope's name."""
 
-    def scope(name):
-        ours = spans.get(name)
-        if ours is None:
-            ours = spans[name] = span(name, cat="vllm", level="verbose" if name in PER_REQUEST else "kernel")
-        return Scope(ours, theirs(name))
+    def __missing__(self, name):
+        ours = quietly(span, name, cat="vllm", level="verbose" if name in PER_REQUEST else "kernel")
+        found = self[name] = contextlib.nullcontext() if ours is None else ours
+        return found
 
-    scope._sa_profile_chained = True
-    return scope
+
+class Spans(Scopes):
+    """Spans alone. A step has a dozen scopes, and nothing of Python runs to open one."""
+
+    @property
+    def scope(self):
+        return self.__getitem__
+
+
+class Chained(Scopes):
+    """Spans around the scopes of a profiler that the user has chosen."""
+
+    def __init__(self, theirs):
+        super().__init__()
+        self._theirs = theirs
+
+    def scope(self, name):
+        return Scope(self[name], self._theirs(name))

@@ -8,9 +8,8 @@ class OpenSpan:
 
     __slots__ = ("_span",)
 
-    def __init__(self, name, *, cat, level="e2e", **args):
-        self._span = span(name, cat=cat, level=level, **args)
-        self._span.__enter__()
+    def __init__(self, name, **args):
+        self._span = span(name, **args).__enter__()
 
     def close(self, error=None, **args):
         """Ends the span with these args; with the type of the exception that ended it, if one did."""

@@ -1,40 +1,40 @@
 """When the newest data of a connection came. While the event loop is busy with others it reads nobody, and only the kernel knows.
 
-The kernel counts the time since then in ticks of 1 to 10 ms, so it names the tick in which the data came. Data that came in this
-very tick, or in the one that ended just now, most likely woke the event loop, and came now or when that tick ended. Otherwise the
-loop was busy, and the middle of the tick is the best that can be said.
+The kernel counts the time since then in ticks of 1 to 10 ms. Where it is known when it ticks, that names the tick in which the data
+came. Data that came in this very tick, or in the one that ended just now, most likely woke the event loop, and came now or when
+that tick ended. Otherwise the loop was busy, and the middle of the tick is the best that can be said.
 """
 
 import socket
 import struct
 
-from .ticks import Ticks
+from .ticks import TICKS, glance
 
 LAST_DATA_RECEIVED = 52  # offset of tcpi_last_data_recv in struct tcp_info of linux/tcp.h, part of the kernel's interface
 LONGEST_NS = 600_000_000_000
 JUST_NS = 1_000_000  # how long an idle event loop may take to look
 
-_ticks = None
-
 
 def arrival_ns(transport, now_ns):
     """When the newest data of the transport came, by the monotonic clock, and never after `now_ns`."""
-    global _ticks
+    since = glance()
     unread_ms = _last_data_received_ms(transport)
     if unread_ms is None:
         return now_ns
-    if _ticks is None:
-        _ticks = Ticks()
-    return placed(now_ns, _ticks.last_ns(), _ticks.length_ns, unread_ms * 1_000_000)
+    found = placed(now_ns, TICKS.last_ns(now_ns), TICKS.length_ns, unread_ms * 1_000_000)
+    TICKS.worked(since)
+    return found
 
 
 def placed(now_ns, tick_ns, length_ns, unread_ns):
-    """The best guess, from when the last tick was and how long, in whole ticks, nobody has read."""
-    if unread_ns > LONGEST_NS or length_ns <= 0 or not 0 <= now_ns - tick_ns <= 10 * length_ns:
+    """The best guess, from when the last tick was, if that is known, and how long, in whole ticks, nobody has read."""
+    if unread_ns > LONGEST_NS or length_ns <= 0:
         return now_ns
     ticks = round(unread_ns / length_ns)
     if ticks == 0:
         return now_ns
+    if tick_ns is None:
+        return now_ns - ticks * length_ns if ticks > 1 else now_ns  # one may mean that no time has passed, and mostly does
     ended_ns = tick_ns - (ticks - 1) * length_ns
     return ended_ns if now_ns - ended_ns <= JUST_NS else ended_ns - length_ns // 2
 

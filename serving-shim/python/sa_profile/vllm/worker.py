@@ -1,9 +1,9 @@
 """The workers: steps as they arrive, what the model runner does in them, and how the output leaves."""
 
-from .. import flow, set_process_name
+from .. import flow, set_process_name, span
 from .._sa_profile import attach, is_enabled
 from . import batch
-from .chain import argument, chain, tell
+from .chain import argument, chain, inside, tell
 from .names import worker_name
 from .requests import REQUEST
 from .spans import OpenSpan
@@ -26,7 +26,8 @@ def hook_process(module):
     """Hooks the class of `vllm.v1.executor.multiproc_executor`."""
     process = getattr(module, "WorkerProc", None)
     if process is not None:
-        chain(process, "enqueue_output", enqueue)
+        # With async scheduling this waits for the device first.
+        chain(process, "enqueue_output", span("WorkerProc.enqueue_output", cat="worker"), inside)
 
 
 class RunnerObserver:
@@ -35,7 +36,7 @@ class RunnerObserver:
     def __init__(self, runner):
         self.inside = False  # a step's facts stand on the worker's span already
         chain(runner, "execute_model", self.execute)
-        chain(runner, "sample_tokens", self.sample)
+        chain(runner, "sample_tokens", span("model_runner.sample_tokens", cat="worker"), inside)
 
     def execute(self, *args, **kwargs):
         if not is_enabled():
@@ -44,11 +45,6 @@ class RunnerObserver:
         if self.inside or not hasattr(output, "num_scheduled_tokens"):
             return OpenSpan("model_runner.execute_model", cat="worker").leave
         return open_step("model_runner.execute_model", output).leave
-
-    def sample(self, *_args, **_kwargs):
-        if not is_enabled():
-            return None
-        return OpenSpan("model_runner.sample_tokens", cat="worker").leave
 
 
 def observer(wrapper):
@@ -110,10 +106,3 @@ def execute(wrapper, *args, **kwargs):
         opened.close(error)
 
     return leave
-
-
-def enqueue(_process, *_args, **_kwargs):
-    """An answer goes back to the engine; with async scheduling this waits for the device first."""
-    if not is_enabled():
-        return None
-    return OpenSpan("WorkerProc.enqueue_output", cat="worker").leave

@@ -340,7 +340,7 @@ def unread_in_the_kernel():
     client.sendall(b"GET / HTTP/1.1")
     time.sleep(0.3)
     apart = arrival_ns(Transport(server), time.monotonic_ns()) - sent
-    print(abs(apart) <= 6e6, server.recv(3), arrival_ns(None, 7))
+    print(abs(apart) <= 12e6, server.recv(3), arrival_ns(None, 7))
     one, other = socket.socketpair()
     print(arrival_ns(Transport(one), 7))
     for each in (one, other, client, server, listener):
@@ -360,26 +360,35 @@ def test_time_unread_in_the_kernel_is_known(record):
         (103, 100, 40, 62),
         (103, 100, 39, 62),  # a millisecond cut off
         (103, 100, 700_000_000, 103),  # nonsense
-        (103, 999, 4, 103),  # clocks that do not belong together
+        (103, None, 4, 103),  # nobody knows when it ticks
+        (103, None, 8, 95),
     ],
 )
 def test_an_arrival_is_placed_in_the_tick_in_which_it_came(now, tick, unread, expected):
     from sa_profile.vllm.unread import placed
 
-    times = [int(ms * 1e6) for ms in (now, tick, 4, unread)]
-    assert placed(*times) == expected * 1_000_000
+    now, tick, length, unread = (None if ms is None else int(ms * 1e6) for ms in (now, tick, 4, unread))
+    assert placed(now, tick, length, unread) == expected * 1_000_000
 
 
 def test_ticks_are_where_the_coarse_clock_changes():
     import time
 
-    from sa_profile.vllm.ticks import MONOTONIC_COARSE, Ticks
+    from sa_profile.vllm.ticks import ENOUGH, Ticks, glance
 
     ticks = Ticks()
-    changes = []
-    while len(changes) < 8:
-        before = time.clock_gettime_ns(MONOTONIC_COARSE)
-        while time.clock_gettime_ns(MONOTONIC_COARSE) == before:
+    late = []
+    while len(late) < 2 * ENOUGH:
+        since, until = glance(), time.monotonic_ns() + ticks.length_ns * 33 // 32
+        while time.monotonic_ns() < until:  # work
             pass
-        changes.append(abs(time.monotonic_ns() - ticks.last_ns()))
-    assert sorted(changes)[4] < ticks.length_ns / 8
+        ticks.worked(since)
+        before = glance()
+        while glance() == before:
+            pass
+        now = time.monotonic_ns()
+        tick = ticks.last_ns(now)
+        if tick is not None:
+            late.append(now - tick)
+        assert (tick is None) == (len(ticks._seen) < ENOUGH)
+    assert sorted(late)[ENOUGH] < ticks.length_ns / 3
