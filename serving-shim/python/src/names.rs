@@ -113,7 +113,11 @@ pub(crate) fn level(word: Option<&Bound<'_, PyAny>>) -> PyResult<Level> {
     let Some(word) = word else {
         return Ok(Level::E2e);
     };
-    match word.cast::<PyString>().ok().and_then(|word| word.to_str().ok()) {
+    match word
+        .cast::<PyString>()
+        .ok()
+        .and_then(|word| word.to_str().ok())
+    {
         Some(word) => level_of(word),
         None => level_of(&text("level", word)?),
     }
