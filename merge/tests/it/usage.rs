@@ -174,3 +174,31 @@ fn only_damage_is_nothing_usable() {
         ended.stderr
     );
 }
+
+#[test]
+fn inputs_without_an_event_may_give_an_empty_trace() {
+    let dir = RunDir::new();
+    let output = dir.path().join("empty.json");
+    let options = |allow_empty| trace_merge::Options {
+        output: trace_merge::Output::File(output.clone()),
+        allow_empty,
+        ..trace_merge::Options::new([dir.fragments()])
+    };
+    for damage in [0, 1] {
+        let refused = trace_merge::merge(&options(false)).unwrap_err();
+        assert!(
+            matches!(refused, trace_merge::Error::NothingUsable(_)),
+            "{refused}"
+        );
+        assert!(!output.exists());
+        let report = trace_merge::merge(&options(true)).unwrap();
+        assert_eq!((report.events_total, report.damage_total), (0, damage));
+        assert!(
+            Trace::parse(&std::fs::read(&output).unwrap())
+                .events
+                .is_empty()
+        );
+        std::fs::remove_file(&output).unwrap();
+        dir.put("7", b"garbage\n");
+    }
+}
