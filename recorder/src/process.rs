@@ -97,6 +97,7 @@ fn start() -> Option<Using> {
 }
 
 fn start_alone() -> Option<Using> {
+    let pending = restart::take_pending();
     if mask::is_off() {
         return None;
     }
@@ -105,9 +106,9 @@ fn start_alone() -> Option<Using> {
         warnings: Vec::new(),
         ..config.clone()
     };
-    let (config, before) = match (restart::pending(), &parent) {
+    let (config, before) = match (pending, &parent) {
         // The parent was beginning anew when it forked: the child goes with it.
-        (Some(config), parent) => (Some(copy(config)), parent.as_deref().map(Process::before)),
+        (Some(config), parent) => (Some(copy(&config)), parent.as_deref().map(Process::before)),
         (None, Some(parent)) => (Some(copy(&parent.config)), None),
         (None, None) => (Config::from_lookup(|name| std::env::var_os(name)), None),
     };
@@ -124,7 +125,6 @@ fn start_alone() -> Option<Using> {
         mask::turn_off();
         sys::warn_once(&error);
     }
-    restart::forget_pending();
     existing()
 }
 

@@ -99,21 +99,18 @@ impl Drop for Pending {
     fn drop(&mut self) {
         let config = PENDING.swap(std::ptr::null_mut(), Ordering::AcqRel);
         if !config.is_null() {
-            // SAFETY: it came from `Box::into_raw`, and only who starts a recorder reads it: that is the calling thread.
+            // SAFETY: it came from `Box::into_raw`, and who takes it out of its place owns it.
             drop(unsafe { Box::from_raw(config) });
         }
     }
 }
 
-/// What the recording that is about to begin was asked for. For who starts the recorder: in the process that begins it nobody else can.
-pub(crate) fn pending() -> Option<&'static Config> {
-    // SAFETY: in the child of a fork nobody frees it; elsewhere it is null whenever another thread may start.
-    unsafe { PENDING.load(Ordering::Acquire).as_ref() }
-}
-
-/// Forgets it: the child of a fork has begun that recording.
-pub(crate) fn forget_pending() {
-    drop(Pending);
+/// Takes what the recording that is about to begin was asked for. Only the child of a fork finds anything: in the process that
+/// begins it nobody else can start.
+pub(crate) fn take_pending() -> Option<Config> {
+    let config = PENDING.swap(std::ptr::null_mut(), Ordering::AcqRel);
+    // SAFETY: as above.
+    (!config.is_null()).then(|| *unsafe { Box::from_raw(config) })
 }
 
 /// Whether a recording is about to begin. Async-signal-safe.
