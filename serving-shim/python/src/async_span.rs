@@ -185,7 +185,7 @@ fn open(
         name,
         args,
     };
-    Ok(event.open_on_lane(None, lane))
+    Ok(event.open_on_lane(None, lane, event.unkept_texts().as_ref()))
 }
 
 /// Begins a span on a lane of its own.

@@ -36,14 +36,26 @@ impl<'py> Event<'_, 'py> {
         guard
     }
 
-    /// Opens a span on a lane.
-    pub(crate) fn open_on_lane(&self, parent: Option<&AsyncSpan>, lane: Option<&str>) -> AsyncSpan {
-        if let Named::Site(site) = self.named {
-            return AsyncSpan::open_site_at(site, parent, lane, self.args);
+    /// Opens a span on a lane, given its texts if they are not kept. Runs nothing of Python.
+    pub(crate) fn open_on_lane(
+        &self,
+        parent: Option<&AsyncSpan>,
+        lane: Option<&str>,
+        texts: Option<&(String, String)>,
+    ) -> AsyncSpan {
+        match (self.named, texts) {
+            (Named::Site(site), _) => AsyncSpan::open_site_at(site, parent, lane, self.args),
+            (Named::Unkept(level), Some((category, name))) => {
+                let args = Args::from_text(self.args.to_vec());
+                AsyncSpan::open_at(level, category, name, parent, lane, &args)
+            }
+            (Named::Unkept(_), None) => AsyncSpan::off(),
         }
-        let (category, name) = self.texts();
-        let args = Args::from_text(self.args.to_vec());
-        AsyncSpan::open_at(self.level(), &category, &name, parent, lane, &args)
+    }
+
+    /// Category and name, if they are not kept.
+    pub(crate) fn unkept_texts(&self) -> Option<(String, String)> {
+        matches!(self.named, Named::Unkept(_)).then(|| self.texts())
     }
 
     /// Writes an instant on the calling thread.

@@ -71,9 +71,14 @@ fn enter_unrecorded(py: Python<'_>, owner: Owner) -> bool {
 
 /// Ends the innermost span of this owner on the lane of the running code, with more args. One that was opened in another task is found there: an async
 /// generator may be closed from anywhere.
-pub(crate) fn exit(py: Python<'_>, owner: Owner, missed: &Missed, args: &[u8]) {
+///
+/// `is_closed` says that a coroutine or generator is closed around it: it may be that of a task that is gone, closed amid the code of another.
+pub(crate) fn exit(py: Python<'_>, owner: Owner, missed: &Missed, args: &[u8], is_closed: bool) {
     if !tasks::are_open() && missed.load(Ordering::Relaxed) == 0 {
         exit_thread(owner, args);
+        return;
+    }
+    if is_closed && tasks::exit_gone(owner, args) {
         return;
     }
     let ended = match task::current(py) {

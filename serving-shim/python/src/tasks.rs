@@ -1,6 +1,7 @@
 //! The spans open in asyncio tasks: each task with open spans has a lane, on which they nest.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -24,7 +25,7 @@ static ON_GONE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 struct Lanes {
     /// By the address of the task, which is there as long as its lane stands here.
     of_tasks: HashMap<usize, Lane>,
-    /// Those of tasks that went with spans open. Their coroutines are closed after that, and end them.
+    /// Those of tasks that went with spans open. Their coroutines are closed after that and end them, but for one that somebody else keeps.
     of_gone: Vec<Lane>,
 }
 
@@ -98,20 +99,36 @@ pub(crate) fn enter(task: &Bound<'_, PyAny>, event: &Event<'_, '_>, owner: Owner
     let of_lane = |lane: &Lane| parent(lane).is_some();
     let is_inner = lanes().of_tasks.get(&key).map(of_lane);
     let name = (is_inner != Some(true)).then(|| task::name(task));
-    let first = is_inner.is_none().then(|| Lane {
-        task: Holder::of(task),
-        open: Vec::new(),
-    });
-    let mut lanes = lanes();
-    if let Some(first) = first {
-        lanes.of_tasks.insert(key, first);
+    let texts = event.unkept_texts();
+    let mut made = is_inner.is_none().then(|| Lane::of(task));
+    // What ran of Python meanwhile may have opened spans in this task, or ended all of them.
+    while !push(key, &mut made, owner, |parent| {
+        event.open_on_lane(parent, name.as_deref(), texts.as_ref())
+    }) {
+        made = Some(Lane::of(task));
     }
-    let Some(lane) = lanes.of_tasks.get_mut(&key) else {
-        return;
+    drop(made); // after the lock: dropping an object may run code
+}
+
+/// Opens a span on the lane of a task, which `made` begins if there is none; whether there is one now.
+fn push(
+    key: usize,
+    made: &mut Option<Lane>,
+    owner: Owner,
+    open: impl Fn(Option<&AsyncSpan>) -> AsyncSpan,
+) -> bool {
+    let mut lanes = lanes();
+    let lane = match lanes.of_tasks.entry(key) {
+        Entry::Occupied(lane) => lane.into_mut(),
+        Entry::Vacant(place) => match made.take() {
+            Some(lane) => place.insert(lane),
+            None => return false,
+        },
     };
-    let span = event.open_on_lane(parent(lane), name.as_deref());
+    let span = open(parent(lane));
     lane.open.push((owner, span));
     OPEN.fetch_add(1, Ordering::Relaxed);
+    true
 }
 
 /// The innermost span of a lane that is recorded.
@@ -159,6 +176,13 @@ fn exit_key(key: usize, owner: Owner, args: &[u8]) -> bool {
 }
 
 impl Lane {
+    fn of(task: &Bound<'_, PyAny>) -> Lane {
+        Lane {
+            task: Holder::of(task),
+            open: Vec::new(),
+        }
+    }
+
     /// Ends the innermost span of this owner; whether there was one.
     fn end(&mut self, owner: Owner, args: &[u8]) -> bool {
         let Some(at) = position(&self.open, owner) else {
@@ -173,11 +197,8 @@ impl Lane {
     }
 }
 
-/// Ends a span of this owner wherever it is: first in a task that is gone or has ended, which cannot end it itself.
+/// Ends a span of this owner wherever it is: first in a task that has ended or is gone, which cannot end it itself.
 pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, args: &[u8]) {
-    if exit_gone(owner, args) {
-        return;
-    }
     let holders: Vec<(usize, Holder)> = {
         let lanes = lanes();
         let holders = lanes
@@ -189,13 +210,16 @@ pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, args: &[u8]) {
             .collect()
     };
     let ended = holders.iter().find(|(_, task)| task.has_ended(py));
+    if ended.is_none() && exit_gone(owner, args) {
+        return;
+    }
     if let Some((key, _)) = ended.or(holders.first()) {
         exit_key(*key, owner, args);
     }
 }
 
 /// Ends a span of this owner in the task that went last and has one; whether there was one.
-fn exit_gone(owner: Owner, args: &[u8]) -> bool {
+pub(crate) fn exit_gone(owner: Owner, args: &[u8]) -> bool {
     let mut lanes = lanes();
     let gone = lanes.of_gone.iter_mut().rev();
     if !gone.into_iter().any(|lane| lane.end(owner, args)) {

@@ -317,6 +317,77 @@ def test_ends_of_what_began_while_off_end_nothing_else(program):
     assert all(span["ts"] + span["dur"] > ended["ts"] for span in spans)
 
 
+@pytest.mark.parametrize("where", ["a task", "a thread"])
+def test_a_task_that_goes_amid_other_code_ends_its_own_span(program, where):
+    trace = program.record(
+        f"""
+        import asyncio, gc
+        import sa_profile
+
+        SHARED = sa_profile.span("shared")
+
+        async def hold():
+            with SHARED:
+                SHARED.arg(dropped=True)
+                await asyncio.Event().wait()  # of which nobody else knows
+
+        def collect():
+            with SHARED:
+                gc.collect()
+                sa_profile.instant("collected")
+
+        async def main():
+            asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+            task = asyncio.create_task(hold())
+            await asyncio.sleep(0)
+            gc.disable()
+            del task
+            collect() if {where == "a task"} else await asyncio.to_thread(collect)
+
+        asyncio.run(main())
+        """
+    )
+    (collected,) = trace.instants("collected")
+    dropped, kept = sorted(trace.spans("shared"), key=lambda span: "dropped" not in span.get("args", {}))
+    assert dropped["args"] == {"dropped": True, "error": "GeneratorExit"}
+    assert dropped["ts"] + dropped["dur"] <= collected["ts"] <= kept["ts"] + kept["dur"]
+    assert "args" not in kept
+
+
+def test_names_and_collections_amid_the_first_span_of_a_task(program):
+    """What asyncio calls for a task's name may open spans itself."""
+    trace = program.record(
+        """
+        import asyncio
+        import sa_profile
+
+        class Named(asyncio.Task):
+            asked = False
+
+            def get_name(self):
+                if not self.asked:
+                    self.asked = True
+                    sa_profile.begin("asked")
+                return super().get_name()
+
+        async def work():
+            with sa_profile.span("first"):
+                await asyncio.sleep(0.005)
+            sa_profile.end()
+
+        async def main():
+            loop = asyncio.get_running_loop()
+            await Named(work(), loop=loop)
+
+        asyncio.run(main())
+        sa_profile.instant("after")
+        """
+    )
+    assert trace.span("first")["dur"] >= 5000
+    assert trace.span("asked")["dur"] >= 5000
+    assert trace.unfinished() == []
+
+
 def test_a_task_that_its_program_drops_goes_although_it_has_spans_open(program):
     trace = program.record(
         """
