@@ -1,6 +1,7 @@
 """A client that streams completions and looks at its clock when it sends, at the first token and at the end."""
 
 import asyncio
+import contextlib
 import itertools
 import json
 import os
@@ -97,14 +98,22 @@ class Stream(asyncio.Protocol):
             self.answered.set_exception(error)
 
 
-def come_first():
-    """Runs this process before all others. vLLM's processes wait for each other in `sched_yield` loops, and beside one the kernel
+@contextlib.contextmanager
+def first_of_all():
+    """Runs this process before all others meanwhile. vLLM's processes wait for each other in `sched_yield` loops, and beside one the kernel
     may let a client wait for milliseconds, at times for seconds; then its clock and its load say more of the machine than of the server."""
     try:
         # What it starts does not inherit this.
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
     except OSError as error:
         print("NOTE the client's clock includes waiting for a core:", error)
+        yield
+        return
+    try:
+        yield
+    finally:
+        # Only root may take the flag back.
+        os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
 
 
 def prompt_of(length):

@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from client import come_first, connect, prompt_of
+from client import connect, first_of_all, prompt_of
 from server import Server
 
 SETTLE_S = 0.35  # after a switch
@@ -139,7 +139,8 @@ def run(machine, report):
     report.result("load_average_before", os.getloadavg()[0])
     folder = machine.folder / "throughput"
     with Server(machine, folder, SA_PROFILE_MAX_MB="64") as server:
-        comparison = asyncio.run(toggle(machine, report, server, folder))
+        with first_of_all():
+            comparison = asyncio.run(toggle(machine, report, server, folder))
     comparison.tell(report, "switched")
     events_per_token(machine, report, folder)
 
@@ -148,7 +149,6 @@ async def toggle(machine, report, server, folder):
     """Windows in the order on off off on, so that a drift of the machine falls on both."""
     options = machine.options
     load = Load(server.port, options.concurrency, options.tokens)
-    come_first()
     await load.start()
     await asyncio.sleep(5)
     comparison = Comparison(options, report)
@@ -173,7 +173,8 @@ def run_plain(machine, report):
     folder = machine.folder / "plain"
     port = machine.options.port
     with Server(machine, folder, SA_PROFILE_MAX_MB="64") as ours, Server(machine, None, port + 1) as plain:
-        comparison = asyncio.run(alternate(machine, report, ours, plain))
+        with first_of_all():
+            comparison = asyncio.run(alternate(machine, report, ours, plain))
     comparison.tell(report, "plain")
 
 

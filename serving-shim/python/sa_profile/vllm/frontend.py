@@ -6,7 +6,7 @@ from . import http
 from .chain import argument, chain, tell
 from .requests import REQUEST, reason
 from .spans import OpenSpan
-from .ticks import TICKS, glance
+from .ticks import TICKS
 
 
 class FrontRequest:
@@ -171,7 +171,7 @@ def process_outputs(_processor, *args, **kwargs):
     if not is_enabled() and not _open:
         return None
     outputs = argument(args, kwargs, 0, "engine_core_outputs")
-    since = glance()
+    since = TICKS.glance()
     tokens = sum([len(output.new_token_ids) for output in outputs])
     opened = OpenSpan("OutputProcessor.process_outputs", cat="serving", outputs=len(outputs), tokens=tokens)
 

@@ -26,7 +26,7 @@ class Scope:
         try:
             return self._theirs.__exit__(*error)
         finally:
-            quietly(self._span.__exit__, None, None, None)
+            quietly(self._span.__exit__, *error)
 
 
 def hook(module):

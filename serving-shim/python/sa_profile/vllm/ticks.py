@@ -7,39 +7,63 @@ microseconds a second. A thread that sees it change between two looks, and ran a
 import time
 
 MONOTONIC_COARSE = 6  # CLOCK_MONOTONIC_COARSE of linux/time.h
-ENOUGH = 8  # changes seen, of which the least distance counts
-FRESH_NS = 10_000_000_000
-SLACK_NS = 250_000  # by which the distance may be taken for too long
+ENOUGH = 8  # changes seen before the least distance counts
+FRESH_NS = 5_000_000_000  # how long distances are gathered; those of the stretch before it count too
 
 
-def glance():
-    """The coarse clock, to begin a stretch of work with."""
-    return time.clock_gettime_ns(MONOTONIC_COARSE)
+def _coarse_ns():
+    try:
+        return time.clock_gettime_ns(MONOTONIC_COARSE)
+    except OSError:  # a sandbox without this clock
+        return 0
+
+
+def _length_ns():
+    try:
+        return round(time.clock_getres(MONOTONIC_COARSE) * 1e9)
+    except OSError:
+        return 0
 
 
 class Ticks:
-    """What is known of the ticks."""
+    """What is known of the ticks. Both clocks are in ns."""
 
-    def __init__(self):
-        self.length_ns = round(time.clock_getres(MONOTONIC_COARSE) * 1e9)
-        self._seen = []  # when a change was seen, and the distance then
+    def __init__(self, length_ns, coarse_ns=_coarse_ns, now_ns=time.monotonic_ns):
+        self.length_ns = length_ns
+        self.glance = coarse_ns  # to begin a stretch of work with
+        self._now_ns = now_ns
+        self._began_ns = now_ns()
+        self._least, self._seen = length_ns, 0
+        self._least_before, self._seen_before = length_ns, 0
 
     def worked(self, since):
         """A stretch of work ends that began with this glance."""
-        coarse_ns = time.clock_gettime_ns(MONOTONIC_COARSE)
+        coarse_ns = self.glance()
         if coarse_ns == since:
             return
-        now_ns = time.monotonic_ns()
-        self._seen.append((now_ns, now_ns - coarse_ns))
-        del self._seen[:-ENOUGH]
+        now_ns = self._now_ns()
+        self._turn(now_ns)
+        self._least = min(self._least, now_ns - coarse_ns)
+        self._seen += 1
 
     def last_ns(self, now_ns):
         """When the last tick before now was; `None` while that is not known."""
-        if len(self._seen) < ENOUGH or now_ns - self._seen[0][0] > FRESH_NS:
+        self._turn(now_ns)
+        if self._seen + self._seen_before < ENOUGH:
             return None
-        tick_ns = time.clock_gettime_ns(MONOTONIC_COARSE) + min(distance for _, distance in self._seen)
+        tick_ns = self.glance() + min(self._least, self._least_before)
         # A core that wakes from its sleep brings the coarse clock up to date between two ticks.
-        return min(tick_ns, now_ns) if tick_ns <= now_ns + SLACK_NS else tick_ns - self.length_ns
+        slack_ns = self.length_ns // 8  # by which the distance may be taken for too long
+        return min(tick_ns, now_ns) if tick_ns <= now_ns + slack_ns else tick_ns - self.length_ns
+
+    def _turn(self, now_ns):
+        """Forgets what is not fresh."""
+        age_ns = now_ns - self._began_ns
+        if age_ns <= FRESH_NS:
+            return
+        kept = (self._least, self._seen) if age_ns <= 2 * FRESH_NS else (self.length_ns, 0)
+        self._least_before, self._seen_before = kept
+        self._least, self._seen, self._began_ns = self.length_ns, 0, now_ns
 
 
-TICKS = Ticks()
+TICKS = Ticks(_length_ns())

@@ -1,14 +1,14 @@
 """When the newest data of a connection came. While the event loop is busy with others it reads nobody, and only the kernel knows.
 
 The kernel counts the time since then in ticks of 1 to 10 ms. Where it is known when it ticks, that names the tick in which the data
-came. Data that came in this very tick, or in the one that ended just now, most likely woke the event loop, and came now or when
-that tick ended. Otherwise the loop was busy, and the middle of the tick is the best that can be said.
+came. Data that came in this very tick, or in the one that ended just now, most likely woke the event loop, and are taken to have
+come now or when that tick ended, which is up to a tick late if it was busy. Of an earlier tick the middle is the best guess.
 """
 
 import socket
 import struct
 
-from .ticks import TICKS, glance
+from .ticks import TICKS
 
 LAST_DATA_RECEIVED = 52  # offset of tcpi_last_data_recv in struct tcp_info of linux/tcp.h, part of the kernel's interface
 LONGEST_NS = 600_000_000_000
@@ -17,7 +17,7 @@ JUST_NS = 1_000_000  # how long an idle event loop may take to look
 
 def arrival_ns(transport, now_ns):
     """When the newest data of the transport came, by the monotonic clock, and never after `now_ns`."""
-    since = glance()
+    since = TICKS.glance()
     unread_ms = _last_data_received_ms(transport)
     if unread_ms is None:
         return now_ns

@@ -3,6 +3,8 @@
 import json
 import os
 
+import pytest
+
 from sa_profile import configure_profiler, create_profile_config, get_profiler, merge_profile, profile_instant, recorder
 
 from .conftest import events
@@ -29,6 +31,42 @@ def test_a_name_that_is_taken_is_passed_over(config):
     aside = config.output / "previous" / "unknown"
     assert sorted(path.read_text() for path in aside.glob("trace.*.jsonl")) == ["first", "second"]
     assert len(list(aside.glob("*.ring"))) == 2
+
+
+@pytest.mark.parametrize("link", ["previous", "previous/unknown"])
+def test_a_link_is_not_followed(config, tmp_path, link):
+    config.fragments_dir.mkdir(parents=True)
+    fragment = config.fragments_dir / "trace.1.jsonl"
+    fragment.write_text("{}\n")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    place = config.output / link
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(elsewhere)
+    recorder._prepare_run(config)
+    assert fragment.exists() and list(elsewhere.iterdir()) == []
+
+
+def test_a_ring_that_is_a_link_stays(config, tmp_path):
+    config.fragments_dir.mkdir(parents=True)
+    (config.fragments_dir / "trace.1.jsonl").write_text("{}\n")
+    (tmp_path / "theirs").write_text("theirs")
+    ring = config.fragments_dir / "trace.1.ring"
+    ring.symlink_to(tmp_path / "theirs")
+    recorder._prepare_run(config)
+    assert ring.is_symlink()
+    assert [path.name for path in (config.output / "previous" / "unknown").iterdir()] == ["trace.1.jsonl"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="SKIPPED a folder of another user: only root may make one")
+def test_a_folder_of_another_user_is_left_alone(config):
+    config.fragments_dir.mkdir(parents=True)
+    fragment = config.fragments_dir / "trace.1.jsonl"
+    fragment.write_text("{}\n")
+    (config.output / "previous").mkdir()
+    os.chown(config.output / "previous", 12345, -1)
+    recorder._prepare_run(config)
+    assert fragment.exists()
 
 
 def test_the_folder_is_made(config):

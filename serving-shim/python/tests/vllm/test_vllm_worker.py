@@ -151,6 +151,26 @@ def scoped_with_theirs():
         print(theirs.name, utils.scopes)
 
 
+def failing_scopes():
+    register()
+    from vllm.v1 import utils
+    from sa_profile.vllm import scopes
+
+    for theirs in (None, utils.Theirs):
+        if theirs is not None:
+            utils._PROFILER_FUNC = theirs
+            scopes.hook(utils)
+        try:
+            with utils.record_function_or_nullcontext("fails"):
+                raise KeyError("inside")
+        except KeyError:
+            pass
+
+
+def test_scopes_tell_what_ended_them_whoever_else_profiles(record):
+    assert [span["args"] for span in record(failing_scopes).named("fails")] == [{"error": "KeyError"}] * 2
+
+
 def test_the_users_own_profiler_still_gets_them(record):
     trace = record(scoped_with_theirs)
     assert trace.stdout == "forward ['+forward', '-forward']\n" and len(trace.named("forward")) == 1
