@@ -132,14 +132,9 @@ impl Layout<'_> {
 
     /// Copies one slot and its open spans; `None` if its numbers make no sense.
     fn slot(&self, entry: usize, number: usize, snapshot: &mut Snapshot) -> Option<()> {
-        let at = usize::try_from(self.map.u64_at(entry)?).ok()?;
+        let (at, size) = (0..TRIES).find_map(|_| self.entry(entry, number))?;
         if at == 0 {
             return Some(()); // the slot is not in the file
-        }
-        let size = self.map.u32_at(entry + 8)?;
-        let sum = xxh3_64_with_seed(&self.map.copy(entry, 12)?, u64::try_from(number).ok()?);
-        if self.map.u32_at(entry + 12)? != low_half(sum) {
-            return None;
         }
         let page = self.map.u32_at(12)?;
         if !size.is_power_of_two() {
@@ -149,7 +144,9 @@ impl Layout<'_> {
         self.map.copy(ring.checked_add(size)?.checked_sub(1)?, 1)?; // all of the slot lies in the file
         for _ in 0..TRIES {
             let generation = self.map.u32_at(at + 20)?;
-            let (head, depth) = published(self.map.u64_at(at)?, number, generation)?;
+            let Some((head, depth)) = published(self.map.u64_at(at)?, number, generation) else {
+                continue; // Another thread is taking the slot.
+            };
             let flushed = self.map.u64_at(at + 8)?;
             let open = self.stack(at, depth);
             let bytes = self.stream(ring, size, flushed, head);
@@ -167,6 +164,19 @@ impl Layout<'_> {
             return Some(());
         }
         None
+    }
+
+    /// Offset and ring size of a slot, by its directory entry; `None` if that does not match its sum, as while it is written.
+    fn entry(&self, entry: usize, number: usize) -> Option<(usize, usize)> {
+        let bytes = self.map.copy(entry, 16)?;
+        let at = usize::try_from(u64::from_ne_bytes(*bytes.first_chunk()?)).ok()?;
+        if at == 0 {
+            return Some((0, 0));
+        }
+        let half = |at: usize| Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
+        let sum = xxh3_64_with_seed(&bytes[..12], u64::try_from(number).ok()?);
+        let size = usize::try_from(half(8)?).ok()?;
+        (usize::try_from(half(12)?).ok()? == low_half(sum)).then_some((at, size))
     }
 
     /// Copies positions `from..to` of a ring of `size` bytes; `None` if the range is impossible or outside of the file.
