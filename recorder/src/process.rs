@@ -97,7 +97,6 @@ fn start() -> Option<Using> {
 }
 
 fn start_alone() -> Option<Using> {
-    let pending = restart::take_pending();
     if mask::is_off() {
         return None;
     }
@@ -106,7 +105,7 @@ fn start_alone() -> Option<Using> {
         warnings: Vec::new(),
         ..config.clone()
     };
-    let (config, before) = match (pending, &parent) {
+    let (config, before) = match (restart::pending(), &parent) {
         // The parent was beginning anew when it forked: the child goes with it.
         (Some(config), parent) => (Some(copy(&config)), parent.as_deref().map(Process::before)),
         (None, Some(parent)) => (Some(copy(&parent.config)), None),
@@ -125,6 +124,7 @@ fn start_alone() -> Option<Using> {
         mask::turn_off();
         sys::warn_once(&error);
     }
+    restart::forget_pending();
     existing()
 }
 

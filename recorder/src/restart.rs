@@ -105,12 +105,16 @@ impl Drop for Pending {
     }
 }
 
-/// Takes what the recording that is about to begin was asked for. Only the child of a fork finds anything: in the process that
-/// begins it nobody else can start.
-pub(crate) fn take_pending() -> Option<Config> {
-    let config = PENDING.swap(std::ptr::null_mut(), Ordering::AcqRel);
-    // SAFETY: as above.
-    (!config.is_null()).then(|| *unsafe { Box::from_raw(config) })
+/// What the recording that is about to begin was asked for. For who starts the recorder: only the child of a fork finds anything,
+/// for in the process that begins it nobody else can start.
+pub(crate) fn pending() -> Option<Config> {
+    // SAFETY: only who starts the recorder frees it, and that is the calling thread.
+    unsafe { PENDING.load(Ordering::Acquire).as_ref() }.cloned()
+}
+
+/// Forgets it: the child of a fork has begun that recording. Until then its own children must find it.
+pub(crate) fn forget_pending() {
+    drop(Pending);
 }
 
 /// Whether a recording is about to begin. Async-signal-safe.
