@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use sa_recorder::{SpanGuard, Track};
 
 use crate::event::Event;
-use crate::{start, task, tasks};
+use crate::{closing, start, task, tasks};
 
 /// Who opened a span: the address of its object, [`BEGUN`] for a call without one.
 pub(crate) type Owner = usize;
@@ -71,14 +71,12 @@ fn enter_unrecorded(py: Python<'_>, owner: Owner) -> bool {
 
 /// Ends the innermost span of this owner on the lane of the running code, with more args. One that was opened in another task is found there: an async
 /// generator may be closed from anywhere.
-///
-/// `is_closed` says that a coroutine or generator is closed around it: it may be that of a task that is gone, closed amid the code of another.
-pub(crate) fn exit(py: Python<'_>, owner: Owner, missed: &Missed, args: &[u8], is_closed: bool) {
+pub(crate) fn exit(py: Python<'_>, owner: Owner, missed: &Missed, args: &[u8]) {
     if !tasks::are_open() && missed.load(Ordering::Relaxed) == 0 {
         exit_thread(owner, args);
         return;
     }
-    if is_closed && tasks::exit_gone(owner, args) {
+    if is_of_gone(py) && tasks::exit_gone(owner, args) {
         return;
     }
     let ended = match task::current(py) {
@@ -90,6 +88,11 @@ pub(crate) fn exit(py: Python<'_>, owner: Owner, missed: &Missed, args: &[u8], i
     if !ended && owner != BEGUN {
         tasks::exit_anywhere(py, owner, args);
     }
+}
+
+/// Whether this may be the code of a task that is gone: its coroutine is closed amid whatever code runs.
+fn is_of_gone(py: Python<'_>) -> bool {
+    tasks::are_gone() && closing::is_closed(py)
 }
 
 /// The row of the task that runs, if it has one, for what lasted since `start_ns`.
@@ -123,6 +126,9 @@ fn exit_thread(owner: Owner, args: &[u8]) -> bool {
 
 /// Adds args to the innermost open span of this owner on the lane of the running code.
 pub(crate) fn add_args(py: Python<'_>, owner: Owner, args: &[u8]) {
+    if is_of_gone(py) && tasks::add_args_gone(owner, args) {
+        return;
+    }
     if tasks::are_open()
         && let Some(task) = task::current(py)
         && tasks::add_args(&task, owner, args)

@@ -12,6 +12,7 @@
 mod args;
 mod async_span;
 mod call;
+mod closing;
 mod configuration;
 mod copies;
 mod event;

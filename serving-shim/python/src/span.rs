@@ -1,6 +1,5 @@
 //! [`Span`]: what a call site records each time it runs, as a context manager and decorator.
 
-use pyo3::exceptions::PyGeneratorExit;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -52,10 +51,9 @@ impl Span {
         let _ = (value, traceback);
         let span = slf.get();
         let owner = slf.as_ptr().addr();
-        let is_closed = kind.is_some_and(|kind| kind.is(slf.py().get_type::<PyGeneratorExit>()));
         let error = kind.filter(|_| span.tells_errors);
         if error.is_none() && span.dict.is_none() {
-            return lane::exit(slf.py(), owner, &span.missed, &[], is_closed);
+            return lane::exit(slf.py(), owner, &span.missed, &[]);
         }
         let mut args = Scratch::take();
         if let Some(dict) = &span.dict {
@@ -64,7 +62,7 @@ impl Span {
         if let Some(kind) = error {
             push_error(&mut args.0, kind);
         }
-        lane::exit(slf.py(), owner, &span.missed, &args.0, is_closed);
+        lane::exit(slf.py(), owner, &span.missed, &args.0);
     }
 
     /// Makes a function that runs within the span.
@@ -200,7 +198,7 @@ fn begin(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
 
 fn end(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [] = call.positional([])?;
-    lane::exit(call.py, BEGUN, &BEGUN_MISSED, &args::args(call).0, false);
+    lane::exit(call.py, BEGUN, &BEGUN_MISSED, &args::args(call).0);
     Ok(call.py.None().into_ptr())
 }
 

@@ -85,7 +85,16 @@ fn gone(reference: &Bound<'_, PyAny>) {
         && let Some(lane) = lanes.of_tasks.remove(&key)
     {
         lanes.of_gone.push(lane);
+        GONE.store(lanes.of_gone.len(), Ordering::Relaxed);
     }
+}
+
+/// Tasks that are gone and have open spans.
+static GONE: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether any task is gone that has open spans.
+pub(crate) fn are_gone() -> bool {
+    GONE.load(Ordering::Relaxed) > 0
 }
 
 /// Whether any task has open spans.
@@ -152,6 +161,7 @@ pub(crate) fn enter_unrecorded(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
 pub(crate) fn forget() {
     let lanes = std::mem::take(&mut *lanes());
     OPEN.store(0, Ordering::Relaxed);
+    GONE.store(0, Ordering::Relaxed);
     drop(lanes); // after the lock: dropping an object may run code
 }
 
@@ -181,6 +191,15 @@ impl Lane {
             task: Holder::of(task),
             open: Vec::new(),
         }
+    }
+
+    /// Adds args to the innermost span of this owner; whether there was one.
+    fn add_args(&mut self, owner: Owner, args: &[u8]) -> bool {
+        let at = position(&self.open, owner);
+        if let Some(at) = at {
+            self.open[at].1.raw(args);
+        }
+        at.is_some()
     }
 
     /// Ends the innermost span of this owner; whether there was one.
@@ -229,6 +248,7 @@ pub(crate) fn exit_gone(owner: Owner, args: &[u8]) -> bool {
         .into_iter()
         .partition(|lane: &Lane| lane.open.is_empty());
     lanes.of_gone = left;
+    GONE.store(lanes.of_gone.len(), Ordering::Relaxed);
     drop(lanes);
     drop::<Vec<Lane>>(ended); // after the lock: dropping an object may run code
     true
@@ -241,16 +261,18 @@ pub(crate) fn row_since(task: &Bound<'_, PyAny>, start_ns: u64) -> Option<Track>
     parent(lane)?.row_since(start_ns)
 }
 
+/// Adds args to the innermost open span of this owner in the task that went last and has one; whether there was one.
+pub(crate) fn add_args_gone(owner: Owner, args: &[u8]) -> bool {
+    let mut lanes = lanes();
+    let mut gone = lanes.of_gone.iter_mut().rev();
+    gone.any(|lane| lane.add_args(owner, args))
+}
+
 /// Adds args to the innermost open span of this owner in a task; whether there was one.
 pub(crate) fn add_args(task: &Bound<'_, PyAny>, owner: Owner, args: &[u8]) -> bool {
     let mut lanes = lanes();
     let lane = lanes.of_tasks.get_mut(&task.as_ptr().addr());
-    let found = lane.and_then(|lane| {
-        let at = position(&lane.open, owner)?;
-        lane.open[at].1.raw(args);
-        Some(())
-    });
-    found.is_some()
+    lane.is_some_and(|lane| lane.add_args(owner, args))
 }
 
 fn lanes() -> MutexGuard<'static, Lanes> {

@@ -354,6 +354,49 @@ def test_a_task_that_goes_amid_other_code_ends_its_own_span(program, where):
     assert "args" not in kept
 
 
+def test_begin_and_end_of_a_task_that_goes_amid_other_code(program):
+    trace = program.record(
+        """
+        import asyncio, gc
+        import sa_profile
+
+        SHARED = sa_profile.span("shared")
+
+        async def hold():
+            sa_profile.begin("dropped")
+            try:
+                with SHARED:
+                    try:
+                        await asyncio.Event().wait()
+                    finally:
+                        SHARED.arg(of="dropped")
+            finally:
+                sa_profile.end(of="dropped")
+
+        async def main():
+            asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+            task = asyncio.create_task(hold())
+            await asyncio.sleep(0)
+            gc.disable()
+            sa_profile.begin("kept")
+            with SHARED:
+                del task
+                gc.collect()
+                sa_profile.instant("collected")
+                SHARED.arg(of="kept")
+            sa_profile.end(of="kept")
+
+        asyncio.run(main())
+        """
+    )
+    (collected,) = trace.instants("collected")
+    ended = {span["args"]["of"]: span["ts"] + span["dur"] for span in trace.spans()}
+    assert ended["dropped"] <= collected["ts"] <= ended["kept"] and len(trace.spans()) == 4
+    assert trace.args("dropped") == {"of": "dropped"} and trace.args("kept") == {"of": "kept"}
+    assert sorted(span["args"]["of"] for span in trace.spans("shared")) == ["dropped", "kept"]
+    assert trace.unfinished() == []
+
+
 def test_names_and_collections_amid_the_first_span_of_a_task(program):
     """What asyncio calls for a task's name may open spans itself."""
     trace = program.record(
