@@ -20,7 +20,11 @@ class Scope:
 
     def __enter__(self):
         quietly(self._span.__enter__)
-        return self._theirs.__enter__()
+        try:
+            return self._theirs.__enter__()
+        except BaseException as error:
+            quietly(self._span.__exit__, type(error), error, None)
+            raise
 
     def __exit__(self, *error):
         try:

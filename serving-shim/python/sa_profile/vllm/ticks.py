@@ -54,7 +54,10 @@ class Ticks:
         tick_ns = self.glance() + min(self._least, self._least_before)
         # A core that wakes from its sleep brings the coarse clock up to date between two ticks.
         slack_ns = self.length_ns // 8  # by which the distance may be taken for too long
-        return min(tick_ns, now_ns) if tick_ns <= now_ns + slack_ns else tick_ns - self.length_ns
+        late_ns = tick_ns - now_ns - slack_ns
+        if late_ns > 0:  # this thread may also have waited for a core since now
+            tick_ns -= -(-late_ns // self.length_ns) * self.length_ns
+        return min(tick_ns, now_ns)
 
     def _turn(self, now_ns):
         """Forgets what is not fresh."""
