@@ -58,13 +58,15 @@ def test_a_ring_that_is_a_link_stays(config, tmp_path):
     assert [path.name for path in (config.output / "previous" / "unknown").iterdir()] == ["trace.1.jsonl"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="SKIPPED a folder of another user: only root may make one")
 def test_a_folder_of_another_user_is_left_alone(config):
     config.fragments_dir.mkdir(parents=True)
     fragment = config.fragments_dir / "trace.1.jsonl"
     fragment.write_text("{}\n")
     (config.output / "previous").mkdir()
-    os.chown(config.output / "previous", 12345, -1)
+    try:
+        os.chown(config.output / "previous", 12345, -1)
+    except OSError as error:
+        pytest.skip(f"SKIPPED a folder of another user: this one may not make one ({error})")
     recorder._prepare_run(config)
     assert fragment.exists()
 
