@@ -57,14 +57,13 @@ impl Ring {
     /// Copies the ring at `path`.
     pub(super) fn snapshot(path: &Path) -> Ring {
         let map = || File::open(path).and_then(|file| Mapping::new(&file));
-        // The ring of a live process grows: slots entered before the second look lie within it.
-        let looks = map().and_then(|first| Ok((first, map()?)));
-        let (first, second) = match looks {
+        // The ring of a live process grows: slots that are entered before the file is mapped lie within the map.
+        let looks = map().and_then(|first| Ok((Layout::new(&first).entered(), map()?)));
+        let (entered, second) = match looks {
             Ok(looks) => looks,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ring::Missing,
             Err(error) => return Ring::Bad(error.to_string()),
         };
-        let entered = Layout::new(&first).entered();
         match entered.and_then(|entered| Layout::new(&second).read(entered)) {
             Some(snapshot) => Ring::Good(snapshot),
             None => Ring::Bad(format!("no ring of version 1 in {} bytes", second.len())),
