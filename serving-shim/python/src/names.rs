@@ -125,11 +125,10 @@ pub(crate) fn level(word: Option<&Bound<'_, PyAny>>) -> PyResult<Level> {
 
 /// The level of this name.
 pub(crate) fn level_of(word: &str) -> PyResult<Level> {
-    let named = |name: &&str| word.trim().eq_ignore_ascii_case(name);
-    match ["e2e", "kernel", "verbose"].iter().position(named) {
-        Some(0) => Ok(Level::E2e),
-        Some(1) => Ok(Level::Kernel),
-        Some(_) => Ok(Level::Verbose),
+    let levels = [Level::E2e, Level::Kernel, Level::Verbose];
+    let is_named = |level: &Level| word.trim().eq_ignore_ascii_case(level_name(*level));
+    match levels.into_iter().find(is_named) {
+        Some(level) => Ok(level),
         None => Err(PyValueError::new_err(format!(
             "level: expected one of e2e, kernel, verbose, found {word:?}"
         ))),

@@ -336,11 +336,12 @@ def unread_in_the_kernel():
     listener = socket.create_server(("127.0.0.1", 0))
     client = socket.create_connection(listener.getsockname())
     server, _ = listener.accept()
-    sent = time.monotonic_ns()
+    before = time.monotonic_ns()
     client.sendall(b"GET / HTTP/1.1")
+    after = time.monotonic_ns()
     time.sleep(0.3)
-    apart = arrival_ns(Transport(server), time.monotonic_ns()) - sent
-    print(abs(apart) <= 12e6, server.recv(3), arrival_ns(None, 7))
+    arrival = arrival_ns(Transport(server), time.monotonic_ns())
+    print(before - 12e6 <= arrival <= after + 12e6, server.recv(3), arrival_ns(None, 7))
     one, other = socket.socketpair()
     print(arrival_ns(Transport(one), 7))
     for each in (one, other, client, server, listener):
@@ -395,18 +396,19 @@ def test_ticks_are_learned_from_stretches_of_work(length, stretch):
     now = clock[0]
     clock[0] += 7 * length  # this thread waits for a core
     assert now - 2 * length <= (ticks.last_ns(now) or now) <= now
-    assert len(off) > 500
     assert sorted(off)[len(off) * 99 // 100] < length / 8, "a hundredth may be a whole tick off, at its begin"
     clock[0] += 3 * FRESH_NS
     assert ticks.last_ns(clock[0]) is None
 
 
 def test_ticks_of_this_machine():
-    """The least that a busy thread sees is that the tick it names is not after now, and not two ticks ago."""
+    """The tick that is named is not after now, and not two ticks ago."""
     import time
 
     from sa_profile.vllm.ticks import TICKS, Ticks
 
+    if TICKS.length_ns == 0:
+        pytest.skip("SKIPPED the ticks of this machine: it has no coarse clock")
     ticks = Ticks(TICKS.length_ns)
     until = time.monotonic_ns() + 5_000_000_000
     found = 0
