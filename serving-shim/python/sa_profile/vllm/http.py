@@ -10,6 +10,7 @@ import contextvars
 from .. import flow, instant, now_ns, set_process_name
 from .._sa_profile import is_enabled
 from . import unread
+from .awake import AWAKE
 from .chain import chain, quietly, tell
 from .names import api_server_name
 from .requests import REQUEST
@@ -105,6 +106,7 @@ class Exchange:
             asyncio.get_running_loop().call_soon(quietly, self._first_chunk_left)
         if message["type"] == "http.response.body" and not message.get("more_body"):
             self.ended_ns = now_ns()
+            AWAKE.look_ns()  # the next request of this connection may come at once
 
     def _first_chunk_left(self):
         elapsed_ns = now_ns() - self.received_ns

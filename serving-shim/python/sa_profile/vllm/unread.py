@@ -1,42 +1,43 @@
 """When the newest data of a connection came. While the event loop is busy with others it reads nobody, and only the kernel knows.
 
 The kernel counts the time since then in ticks of 1 to 10 ms. Where it is known when it ticks, that names the tick in which the data
-came. Data that came in this very tick, or in the one that ended just now, most likely woke the event loop, and are taken to have
-come now or when that tick ended, which is up to a tick late if it was busy. Of an earlier tick the middle is the best guess.
+came. Of that tick, the part counts in which the event loop's thread has not slept; the middle of it is the best guess.
 """
 
 import socket
 import struct
 
+from .awake import AWAKE
 from .ticks import TICKS
 
 LAST_DATA_RECEIVED = 52  # offset of tcpi_last_data_recv in struct tcp_info of linux/tcp.h, part of the kernel's interface
 LONGEST_NS = 600_000_000_000
-JUST_NS = 1_000_000  # how long an idle event loop may take to look
 
 
 def arrival_ns(transport, now_ns):
     """When the newest data of the transport came, by the monotonic clock, and never after `now_ns`."""
     since = TICKS.glance()
+    awake_ns = AWAKE.look_ns()
     unread_ms = _last_data_received_ms(transport)
     if unread_ms is None:
         return now_ns
-    found = placed(now_ns, TICKS.last_ns(now_ns), TICKS.length_ns, unread_ms * 1_000_000)
+    found = placed(now_ns, TICKS.last_ns(now_ns), TICKS.length_ns, unread_ms * 1_000_000, awake_ns)
     TICKS.worked(since)
     return found
 
 
-def placed(now_ns, tick_ns, length_ns, unread_ns):
-    """The best guess, from when the last tick was, if that is known, and how long, in whole ticks, nobody has read."""
+def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns):
+    """The best guess, from when the last tick was, if that is known, how long, in whole ticks, nobody has read, and for how long at
+    most the reader has not slept."""
     if unread_ns > LONGEST_NS or length_ns <= 0:
         return now_ns
     ticks = round(unread_ns / length_ns)
-    if ticks == 0:
-        return now_ns
     if tick_ns is None:
         return now_ns - ticks * length_ns if ticks > 1 else now_ns  # one may mean that no time has passed, and mostly does
-    ended_ns = tick_ns - (ticks - 1) * length_ns
-    return ended_ns if now_ns - ended_ns <= JUST_NS else ended_ns - length_ns // 2
+    began_ns = tick_ns - ticks * length_ns
+    ended_ns = min(began_ns + length_ns, now_ns)
+    began_ns = max(began_ns, min(now_ns - awake_ns, ended_ns))
+    return (began_ns + ended_ns) // 2
 
 
 def _last_data_received_ms(transport):

@@ -353,23 +353,50 @@ def test_time_unread_in_the_kernel_is_known(record):
 
 
 @pytest.mark.parametrize(
-    ("now", "tick", "unread", "expected"),
+    ("now", "tick", "unread", "awake", "expected"),
     [
-        (103, 100, 0, 103),  # came in this tick
-        (100.5, 100, 4, 100),  # in the last one, which has just ended
-        (103, 100, 4, 98),  # in the last one, and somebody was busy since
-        (103, 100, 40, 62),
-        (103, 100, 39, 62),  # a millisecond cut off
-        (103, 100, 700_000_000, 103),  # nonsense
-        (103, None, 4, 103),  # nobody knows when it ticks
-        (103, None, 8, 95),
+        (103, 100, 0, 0.2, 102.9),  # came in this tick, and woke the reader
+        (103, 100, 0, 2, 102),  # in this tick, while somebody was busy
+        (103, 100, 0, 50, 101.5),
+        (100.5, 100, 4, 0.2, 100),  # in the last one, which has just ended
+        (100.5, 100, 4, 2.5, 99),
+        (103, 100, 4, 50, 98),  # in the last one, and somebody was busy since
+        (103, 100, 4, 5, 99),
+        (103, 100, 40, 50, 62),
+        (103, 100, 40, 40, 63.5),
+        (103, 100, 40, 1, 64),  # the reader slept all the same: its word does not count for more than the kernel's
+        (103, 100, 39, 50, 62),  # a millisecond cut off
+        (103, 100, 700_000_000, 50, 103),  # nonsense
+        (103, None, 4, 0.2, 103),  # nobody knows when it ticks
+        (103, None, 8, 50, 95),
     ],
 )
-def test_an_arrival_is_placed_in_the_tick_in_which_it_came(now, tick, unread, expected):
+def test_an_arrival_is_placed_in_the_tick_in_which_it_came(now, tick, unread, awake, expected):
     from sa_profile.vllm.unread import placed
 
-    now, tick, length, unread = (None if ms is None else int(ms * 1e6) for ms in (now, tick, 4, unread))
-    assert placed(now, tick, length, unread) == expected * 1_000_000
+    now, tick, length, unread, awake = (None if ms is None else int(ms * 1e6) for ms in (now, tick, 4, unread, awake))
+    assert placed(now, tick, length, unread, awake) == expected * 1_000_000
+
+
+def test_a_thread_knows_for_how_long_it_was_awake():
+    import threading
+    import time
+
+    from sa_profile.vllm.awake import ALWAYS_NS, Awake
+
+    awake = Awake()
+    assert awake.look_ns() == ALWAYS_NS
+    time.sleep(0.2)
+    assert awake.look_ns() < 100_000_000
+    until = time.monotonic_ns() + 200_000_000
+    while time.monotonic_ns() < until:
+        pass
+    assert awake.look_ns() > 150_000_000, "waiting for a core counts"
+    other = []
+    thread = threading.Thread(target=lambda: other.append(awake.look_ns()))
+    thread.start()
+    thread.join()
+    assert other == [ALWAYS_NS] and awake.look_ns() == ALWAYS_NS
 
 
 @pytest.mark.parametrize("length", [1_000_000, 4_000_000, 10_000_000])
@@ -431,4 +458,4 @@ def test_no_coarse_clock_no_ticks():
 
     ticks = Ticks(0, lambda: 0)
     ticks.worked(ticks.glance())
-    assert ticks.last_ns(5) is None and placed(5, None, 0, 40_000_000) == 5
+    assert ticks.last_ns(5) is None and placed(5, None, 0, 40_000_000, 0) == 5
