@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 
 READY_S = 240
+PATIENT = Path(__file__).parent / "patient"
 
 
 class Machine:
@@ -54,7 +55,7 @@ class Server:
         command += ["--disable-uvicorn-access-log"]
         self._log = open(self.log, "w")
         self._process = subprocess.Popen(
-            command, env=_environment(folder, environment), stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True
+            command, env=_environment(options, folder, environment), stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True
         )
 
     def __enter__(self):
@@ -112,13 +113,15 @@ def _session(entry):
         return None
 
 
-def _environment(folder, more):
+def _environment(options, folder, more):
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
     inherited |= {"PYTHONFAULTHANDLER": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "PYTHONWARNINGS": "ignore"}
     inherited.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     # A CPU build's workers spin on every core they have, and then nobody else's clock means anything.
     inherited.setdefault("VLLM_CPU_OMP_THREADS_BIND", f"0-{max(os.cpu_count() - 2, 0)}")
     inherited["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), inherited.get("PATH", "")])
+    if options.patient:
+        inherited["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PATIENT), inherited.get("PYTHONPATH")]))
     if folder is not None:
         inherited["SA_PROFILE_DIR"] = str(folder)
     return inherited | more

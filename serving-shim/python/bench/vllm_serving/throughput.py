@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import os
+import random
 import statistics
 import subprocess
 import time
@@ -15,7 +16,7 @@ from server import Server
 SETTLE_S = 0.35  # after a switch
 MOVE_S = 2.7  # after a load has moved from one server to another
 GOAL = 0.005
-T95 = 1.96
+Z95 = 1.96  # standard deviations of a normal distribution
 LEAST_TURNS = 8
 
 
@@ -31,14 +32,14 @@ class Load:
         self.chunks += chunks
 
     async def start(self):
-        self._workers = [asyncio.create_task(self._work(at)) for at in range(self.concurrency)]
+        self._workers = [asyncio.create_task(self._work()) for _ in range(self.concurrency)]
 
-    async def _work(self, at):
+    async def _work(self):
         stream = await connect(self.port)
         stream.on_chunks = self._count
         while self._running:
-            # Lengths differ, so that requests do not begin and end together.
-            await stream.send(self.port, prompt_of(12), self.tokens + at % 16)
+            # Lengths differ by up to three times, so that requests do not begin and end together.
+            await stream.send(self.port, prompt_of(12), random.randint(self.tokens // 2, self.tokens * 3 // 2))
         stream.transport.close()
 
     async def stop(self):
@@ -76,21 +77,28 @@ def _thread_ns(task):
 
 
 class Differences:
-    """Relative differences of turns, and how well their mean is known."""
+    """Relative differences of turns. Their median counts, for a turn in which the machine did something else is far off."""
 
     def __init__(self):
         self.values = []
 
-    def half_width(self):
-        """Of the 95 % interval of the mean."""
+    def interval(self):
+        """95 % of the median, whatever the distribution: two of the values in their order."""
         if len(self.values) < LEAST_TURNS:
-            return math.inf
-        return T95 * statistics.stdev(self.values) / math.sqrt(len(self.values))
+            return -math.inf, math.inf
+        ordered, apart = sorted(self.values), Z95 * math.sqrt(len(self.values)) / 2
+        middle = (len(ordered) - 1) / 2
+        return ordered[max(math.floor(middle - apart), 0)], ordered[min(math.ceil(middle + apart), len(ordered) - 1)]
+
+    def half_width(self):
+        low, high = self.interval()
+        return (high - low) / 2
 
     def tell(self, report, what, unit="%"):
         scale = 100 if unit == "%" else 1
-        mean, half = statistics.fmean(self.values) * scale, self.half_width() * scale
-        report.result(what, mean, f"+- {half:.3g} {unit}, {len(self.values)} turns")
+        median, mean = statistics.median(self.values) * scale, statistics.fmean(self.values) * scale
+        half = self.half_width() * scale
+        report.result(what, median, f"+- {half:.3g} {unit}, {len(self.values)} turns, mean {mean:.3g}")
 
 
 class Comparison:
