@@ -31,18 +31,31 @@ setup() {
 }
 
 # Tests in which one process asks whether another one lives, by its start time: qemu tells a program a start time of its own making, and a child that of its parent.
-not_in_qemu=(
-  native/test_processes.py::test_children_of_multiprocessing
-  native/test_processes.py::test_a_pool_and_an_executor
-  native/test_processes.py::test_forks_while_other_threads_record
+start_times=(
+  dropin/test_places.py::test_workers_of_a_replaced_package
+  dropin/test_processes.py::test_a_raw_fork_makes_a_profiler_of_its_own
+  dropin/test_processes.py::test_forks_while_threads_record_do_not_hang
+  dropin/test_processes.py::test_start_and_stop_with_workers
+  dropin/test_processes.py::test_values_hold_for_forked_children
+  dropin/test_processes.py::test_workers_record_into_the_run_of_their_parent
+  native/test_asyncio.py::test_ends_of_what_began_while_off_end_nothing_else
   native/test_processes.py::test_a_fork_within_tasks
+  native/test_processes.py::test_a_pool_and_an_executor
   native/test_processes.py::test_children_by_subprocess_join_the_run
+  native/test_processes.py::test_children_of_multiprocessing
+  native/test_processes.py::test_forks_while_other_threads_record
+  native/test_processes.py::test_programs_that_start_together_are_one_run
   native/test_span.py::test_spans_survive_being_switched_within
   package/test_commands.py::test_a_command_is_recorded_and_merged
   package/test_commands.py::test_run_finds_the_preload_library_of_the_package
-  package/test_main.py::test_it_knows_the_run_it_would_join
   package/test_main.py::test_it_knows_that_the_run_was_switched_off
+  package/test_main.py::test_it_knows_the_run_it_would_join
+  vllm/test_vllm_engine.py::test_an_engine_that_waits_paused_can_be_switched_on
 )
+tcp_info=(
+  vllm/test_vllm_frontend.py::test_time_unread_in_the_kernel_is_known
+)
+not_in_qemu=("${start_times[@]}" "${tcp_info[@]}")
 
 python=$("$aarch64/debian-python") || { echo 'python for arm64: unavailable' >&2; exit 3; }
 export QEMU_LD_PREFIX=$python
@@ -52,4 +65,5 @@ setup
 cd "$here"
 echo "-- $(basename "$wheel") in $("$aarch64/namespace" "$venv/bin/python" -c 'import platform; print(platform.machine(), platform.python_version())')"
 "$aarch64/namespace" "$venv/bin/pytest" -p no:cacheprovider "${not_in_qemu[@]/#/--deselect=tests/}" "$@"
-printf 'SKIPPED in qemu, which makes up start times of processes: %s\n' "${not_in_qemu[@]}"
+printf 'SKIPPED in qemu, which makes up start times of processes: %s\n' "${start_times[@]}"
+printf 'SKIPPED in qemu, which does not know TCP_INFO: %s\n' "${tcp_info[@]}"
