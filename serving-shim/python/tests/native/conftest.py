@@ -27,12 +27,12 @@ class Program:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
         return {**kept, "PATH": COMMANDS, "SA_PROFILE_DIR": str(self.directory), "PYTHONWARNINGS": "error", **more}
 
-    def run(self, script, expected=0, **more):
+    def run(self, script, arguments=(), expected=0, **more):
         """Runs it to its end, which must have this exit status; returns what it printed."""
         path = self.directory.parent / "program.py"
         path.write_text(textwrap.dedent(script))
         done = subprocess.run(
-            [sys.executable, str(path)], env=self.environment(more), capture_output=True, text=True, timeout=120
+            [sys.executable, str(path), *arguments], env=self.environment(more), capture_output=True, text=True, timeout=120
         )
         assert done.returncode == expected, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert done.stderr == ""
