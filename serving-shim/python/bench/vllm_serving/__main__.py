@@ -44,7 +44,7 @@ def parse():
     parser.add_argument("--port", type=int, default=8917)
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--requests", type=int, default=512, help="of the concurrent run")
-    parser.add_argument("--tokens", type=int, default=48, help="of each output; in a throughput case the mean, half to one and a half times as many")
+    parser.add_argument("--tokens", type=int, default=48, help="of each output; in a throughput case half to one and a half times as many")
     parser.add_argument("--minutes", type=float, default=60, help="most that one throughput case takes")
     parser.add_argument("--window", type=float, default=1, help="seconds of one measurement of throughput")
     parser.add_argument("--patient", action="store_true", help="vLLM's processes sleep while they wait, instead of spinning")

@@ -48,6 +48,7 @@ class Server:
         options = machine.options
         self.port = port or options.port
         self.folder = folder
+        self._patient = options.patient
         self.log = machine.folder / f"server-{self.port}.log"
         vllm = Path(sys.executable).with_name("vllm")
         command = [str(vllm), "serve", options.model, "--served-model-name", "model", "--load-format", "dummy"]
@@ -65,6 +66,7 @@ class Server:
                 break
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5)
+                self._check_patience()
                 return self
             except (urllib.error.URLError, OSError):
                 time.sleep(1)
@@ -73,6 +75,11 @@ class Server:
 
     def __exit__(self, *_error):
         self.stop()
+
+    def _check_patience(self):
+        if self._patient and "vllm_patient: in force" not in self.log.read_text():
+            self.stop()
+            sys.exit(f"vllm_serving: --patient is not in force; see {self.log}")
 
     def pids(self):
         """The server's processes, by the title or command each has now."""

@@ -17,7 +17,7 @@ SETTLE_S = 0.35  # after a switch
 MOVE_S = 2.7  # after a load has moved from one server to another
 GOAL = 0.005
 Z95 = 1.96  # standard deviations of a normal distribution
-LEAST_TURNS = 8
+LEAST_TURNS = 30
 
 
 class Load:
@@ -39,7 +39,7 @@ class Load:
         stream.on_chunks = self._count
         while self._running:
             # Lengths differ by up to three times, so that requests do not begin and end together.
-            await stream.send(self.port, prompt_of(12), random.randint(self.tokens // 2, self.tokens * 3 // 2))
+            await stream.send(self.port, prompt_of(12), random.randint(max(self.tokens // 2, 1), self.tokens * 3 // 2))
         stream.transport.close()
 
     async def stop(self):
@@ -83,7 +83,8 @@ class Differences:
         self.values = []
 
     def interval(self):
-        """95 % of the median, whatever the distribution: two of the values in their order."""
+        """The 95 % confidence interval of the median, whatever the distribution: two of the values in their order. To stop as soon as
+        it is narrow enough makes it hold a little less often."""
         if len(self.values) < LEAST_TURNS:
             return -math.inf, math.inf
         ordered, apart = sorted(self.values), Z95 * math.sqrt(len(self.values)) / 2
@@ -96,9 +97,9 @@ class Differences:
 
     def tell(self, report, what, unit="%"):
         scale = 100 if unit == "%" else 1
-        median, mean = statistics.median(self.values) * scale, statistics.fmean(self.values) * scale
-        half = self.half_width() * scale
-        report.result(what, median, f"+- {half:.3g} {unit}, {len(self.values)} turns, mean {mean:.3g}")
+        low, high = (end * scale for end in self.interval())
+        mean = statistics.fmean(self.values) * scale
+        report.result(what, statistics.median(self.values) * scale, f"({low:.3g} to {high:.3g} {unit}), {len(self.values)} turns, mean {mean:.3g}")
 
 
 class Comparison:
@@ -127,7 +128,7 @@ class Comparison:
 
     def tell(self, report, label):
         for on, rates in self.rates.items():
-            report.result(f"{label}_{'on' if on else 'off'}_tokens_per_second", statistics.fmean(rates))
+            report.result(f"{label}_{'on' if on else 'off'}_tokens_per_second", statistics.median(rates))
         self.throughput.tell(report, f"{label}_throughput_difference_percent")
         for name, differences in self.cpu.items():
             differences.tell(report, f"{label}_{name}_cpu_ns_per_output_token", "ns")

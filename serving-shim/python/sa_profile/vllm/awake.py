@@ -1,36 +1,69 @@
-"""How long the event loop's thread has not slept since it was last asked: data that came earlier would have been read at once."""
+"""Since when the event loop's thread may have been awake: data that came before that would have been read at once."""
 
+import os
+import resource
 import threading
 import time
 
 ALWAYS_NS = 1 << 62  # nothing is known of the time before
 
 
-def _delayed_ns():
-    """How long this thread has waited for a core, so far; 0 where the kernel does not count that."""
-    try:
-        with open("/proc/thread-self/schedstat", "rb") as file:
-            return int(file.read().split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
+class Delays:
+    """How long a thread has waited for a core, so far. The file stays open, for opening it costs ten times as much as reading it."""
+
+    def __init__(self):
+        self._thread = None
+        self._file = -1
+
+    def ns(self, thread):
+        """Of the calling thread, which has this id. Raises `OSError` or `ValueError` where the kernel does not tell."""
+        if thread != self._thread:
+            # The old one is not closed: the host may have, and the number may be one of its own by now.
+            self._file, self._thread = os.open("/proc/thread-self/schedstat", os.O_RDONLY), thread
+        try:
+            _used, delayed, *_ = os.pread(self._file, 100, 0).split()
+            return int(delayed)
+        except (OSError, ValueError):
+            self._thread = None
+            raise
+
+
+def _sleeps():
+    """How often this thread has waited for something, so far."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
 
 
 class Awake:
-    """What one thread has used and waited for of a core, at its last look."""
+    """What is known of the stretch in which one thread has not slept."""
 
-    def __init__(self, used_ns=time.thread_time_ns, delayed_ns=_delayed_ns):
+    def __init__(self, used_ns=time.thread_time_ns, delayed_ns=None, sleeps=_sleeps):
         self._used_ns = used_ns
-        self._delayed_ns = delayed_ns
+        self._delayed_ns = delayed_ns or Delays().ns
+        self._sleeps = sleeps
         self._thread = None
-        self._at_ns = 0
+        self._at_ns = self._slept = self._most_ns = 0
 
-    def look_ns(self):
-        """CPU time and waiting of this thread since the last look; `ALWAYS_NS` if that was another thread's."""
-        at_ns = self._used_ns() + self._delayed_ns()
+    def most_ns(self):
+        """The longest that this thread may have been awake by now; `ALWAYS_NS` if nobody knows."""
+        self.look()
+        return self._most_ns
+
+    def look(self):
+        """Notes what the thread has used and waited for of a core. The more looks, the shorter the stretch."""
         thread = threading.get_native_id()
-        since_ns = at_ns - self._at_ns if thread == self._thread else ALWAYS_NS
-        self._thread, self._at_ns = thread, at_ns
-        return since_ns
+        try:
+            at_ns, slept = self._used_ns() + self._delayed_ns(thread), self._sleeps()
+        except (OSError, ValueError):
+            self._thread, self._most_ns = None, ALWAYS_NS
+            return
+        since_ns = at_ns - self._at_ns
+        if thread != self._thread:
+            self._most_ns = ALWAYS_NS
+        elif slept != self._slept:
+            self._most_ns = since_ns  # the stretch began after the last look
+        else:
+            self._most_ns = min(self._most_ns + since_ns, ALWAYS_NS)
+        self._thread, self._at_ns, self._slept = thread, at_ns, slept
 
 
 AWAKE = Awake()

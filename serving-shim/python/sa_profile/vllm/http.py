@@ -106,7 +106,7 @@ class Exchange:
             asyncio.get_running_loop().call_soon(quietly, self._first_chunk_left)
         if message["type"] == "http.response.body" and not message.get("more_body"):
             self.ended_ns = now_ns()
-            AWAKE.look_ns()  # the next request of this connection may come at once
+            AWAKE.look()  # the next request of this connection may come at once
 
     def _first_chunk_left(self):
         elapsed_ns = now_ns() - self.received_ns

@@ -1,7 +1,7 @@
 """When the newest data of a connection came. While the event loop is busy with others it reads nobody, and only the kernel knows.
 
 The kernel counts the time since then in ticks of 1 to 10 ms. Where it is known when it ticks, that names the tick in which the data
-came. Of that tick, the part counts in which the event loop's thread has not slept; the middle of it is the best guess.
+came. Of that tick, the part counts in which the event loop's thread may have been awake; the middle of it is the best guess.
 """
 
 import socket
@@ -12,12 +12,13 @@ from .ticks import TICKS
 
 LAST_DATA_RECEIVED = 52  # offset of tcpi_last_data_recv in struct tcp_info of linux/tcp.h, part of the kernel's interface
 LONGEST_NS = 600_000_000_000
+JUST_NS = 1_000_000  # how long a thread that is woken may take to run
 
 
 def arrival_ns(transport, now_ns):
     """When the newest data of the transport came, by the monotonic clock, and never after `now_ns`."""
     since = TICKS.glance()
-    awake_ns = AWAKE.look_ns()
+    awake_ns = AWAKE.most_ns()
     unread_ms = _last_data_received_ms(transport)
     if unread_ms is None:
         return now_ns
@@ -28,7 +29,7 @@ def arrival_ns(transport, now_ns):
 
 def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns):
     """The best guess, from when the last tick was, if that is known, how long, in whole ticks, nobody has read, and for how long at
-    most the reader has not slept."""
+    most the reader was awake."""
     if unread_ns > LONGEST_NS or length_ns <= 0:
         return now_ns
     ticks = round(unread_ns / length_ns)
@@ -36,7 +37,9 @@ def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns):
         return now_ns - ticks * length_ns if ticks > 1 else now_ns  # one may mean that no time has passed, and mostly does
     began_ns = tick_ns - ticks * length_ns
     ended_ns = min(began_ns + length_ns, now_ns)
-    began_ns = max(began_ns, min(now_ns - awake_ns, ended_ns))
+    woke_ns = now_ns - awake_ns
+    if woke_ns <= ended_ns + JUST_NS:  # else it slept beside unread data, in a wait for a lock: that says nothing
+        began_ns = max(began_ns, min(woke_ns, ended_ns))
     return (began_ns + ended_ns) // 2
 
 
