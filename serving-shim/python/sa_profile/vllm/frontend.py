@@ -3,6 +3,7 @@
 from .. import async_span, flow, instant, request
 from .._sa_profile import attach, is_enabled
 from . import http
+from .awake import AWAKE
 from .chain import argument, chain, tell
 from .requests import REQUEST, reason
 from .spans import OpenSpan
@@ -172,6 +173,7 @@ def process_outputs(_processor, *args, **kwargs):
         return None
     outputs = argument(args, kwargs, 0, "engine_core_outputs")
     since = TICKS.glance()
+    AWAKE.look()
     tokens = sum([len(output.new_token_ids) for output in outputs])
     opened = OpenSpan("OutputProcessor.process_outputs", cat="serving", outputs=len(outputs), tokens=tokens)
 

@@ -16,7 +16,8 @@ from .names import api_server_name
 from .requests import REQUEST
 from .spans import OpenSpan
 
-RECEIVED = "sa_profile.received_ns"  # in a request's ASGI scope: when its first byte was read
+# In a request's ASGI scope: when its first byte came, and when the last part of its answer was sent.
+RECEIVED, ANSWERED = "sa_profile.received_ns", "sa_profile.answered_ns"
 
 _current = contextvars.ContextVar("sa_profile_http", default=None)
 
@@ -41,7 +42,8 @@ def message_begin(protocol, *_args, **_kwargs):
     """A request's first byte has been read."""
     if not is_enabled():
         return None
-    received_ns = unread.arrival_ns(getattr(protocol, "transport", None), now_ns())
+    before = getattr(protocol, "scope", None) or {}  # of the last request of this connection
+    received_ns = unread.arrival_ns(getattr(protocol, "transport", None), now_ns(), before.get(ANSWERED, 0))
 
     def leave(_result, error):
         if error is None:
@@ -64,9 +66,10 @@ def load(config, *_args, **_kwargs):
 class Exchange:
     """One request and its answer."""
 
-    __slots__ = ("received_ns", "began_ns", "task", "status", "request_ids", "external_ids", "answered", "ended_ns", "unlinked")
+    __slots__ = ("scope", "received_ns", "began_ns", "task", "status", "request_ids", "external_ids", "answered", "ended_ns", "unlinked")
 
     def __init__(self, scope):
+        self.scope = scope
         self.began_ns = now_ns()
         self.received_ns = scope.get(RECEIVED, self.began_ns)
         self.task = asyncio.current_task()
@@ -105,7 +108,7 @@ class Exchange:
             # In the next turn of the event loop: what is sent now leaves the process at the end of this one.
             asyncio.get_running_loop().call_soon(quietly, self._first_chunk_left)
         if message["type"] == "http.response.body" and not message.get("more_body"):
-            self.ended_ns = now_ns()
+            self.ended_ns = self.scope[ANSWERED] = now_ns()
             AWAKE.look()  # the next request of this connection may come at once
 
     def _first_chunk_left(self):

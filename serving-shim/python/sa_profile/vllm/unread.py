@@ -1,7 +1,8 @@
 """When the newest data of a connection came. While the event loop is busy with others it reads nobody, and only the kernel knows.
 
 The kernel counts the time since then in ticks of 1 to 10 ms. Where it is known when it ticks, that names the tick in which the data
-came. Of that tick, the part counts in which the event loop's thread may have been awake; the middle of it is the best guess.
+came. Of that tick, the part counts in which the event loop's thread may have been awake, and which is not before the end of the
+connection's last answer; the middle of it is the best guess.
 """
 
 import socket
@@ -15,21 +16,21 @@ LONGEST_NS = 600_000_000_000
 JUST_NS = 1_000_000  # how long a thread that is woken may take to run
 
 
-def arrival_ns(transport, now_ns):
-    """When the newest data of the transport came, by the monotonic clock, and never after `now_ns`."""
+def arrival_ns(transport, now_ns, answered_ns=0):
+    """When the newest data of the transport came, by the monotonic clock, and never after `now_ns`; most likely after the last answer."""
     since = TICKS.glance()
     awake_ns = AWAKE.most_ns()
     unread_ms = _last_data_received_ms(transport)
     if unread_ms is None:
         return now_ns
-    found = placed(now_ns, TICKS.last_ns(now_ns), TICKS.length_ns, unread_ms * 1_000_000, awake_ns)
+    found = placed(now_ns, TICKS.last_ns(now_ns), TICKS.length_ns, unread_ms * 1_000_000, awake_ns, answered_ns)
     TICKS.worked(since)
     return found
 
 
-def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns):
-    """The best guess, from when the last tick was, if that is known, how long, in whole ticks, nobody has read, and for how long at
-    most the reader was awake."""
+def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns, answered_ns=0):
+    """The best guess, from when the last tick was, if that is known, how long, in whole ticks, nobody has read, for how long at most
+    the reader was awake, and when the connection's last answer was sent."""
     if unread_ns > LONGEST_NS or length_ns <= 0:
         return now_ns
     ticks = round(unread_ns / length_ns)
@@ -40,6 +41,8 @@ def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns):
     woke_ns = now_ns - awake_ns
     if woke_ns <= ended_ns + JUST_NS:  # else it slept beside unread data, in a wait for a lock: that says nothing
         began_ns = max(began_ns, min(woke_ns, ended_ns))
+    if answered_ns <= ended_ns:  # else the client has not waited for it
+        began_ns = max(began_ns, answered_ns)
     return (began_ns + ended_ns) // 2
 
 

@@ -353,29 +353,32 @@ def test_time_unread_in_the_kernel_is_known(record):
 
 
 @pytest.mark.parametrize(
-    ("now", "tick", "unread", "awake", "expected"),
+    ("now", "tick", "unread", "awake", "answered", "expected"),
     [
-        (103, 100, 0, 0.2, 102.9),  # came in this tick, and woke the reader
-        (103, 100, 0, 2, 102),  # in this tick, while somebody was busy
-        (103, 100, 0, 50, 101.5),
-        (100.5, 100, 4, 0.2, 100),  # in the last one, which has just ended
-        (100.5, 100, 4, 2.5, 99),
-        (103, 100, 4, 50, 98),  # in the last one, and somebody was busy since
-        (103, 100, 4, 5, 99),
-        (103, 100, 40, 50, 62),
-        (103, 100, 40, 40, 63.5),
-        (103, 100, 40, 1, 62),  # the reader slept, but not for want of data
-        (103, 100, 39, 50, 62),  # a millisecond cut off
-        (103, 100, 700_000_000, 50, 103),  # nonsense
-        (103, None, 4, 0.2, 103),  # nobody knows when it ticks
-        (103, None, 8, 50, 95),
+        (103, 100, 0, 0.2, 0, 102.9),  # came in this tick, and woke the reader
+        (103, 100, 0, 2, 0, 102),  # in this tick, while somebody was busy
+        (103, 100, 0, 50, 0, 101.5),
+        (100.5, 100, 4, 0.2, 0, 100),  # in the last one, which has just ended
+        (100.5, 100, 4, 2.5, 0, 99),
+        (103, 100, 4, 50, 0, 98),  # in the last one, and somebody was busy since
+        (103, 100, 4, 5, 0, 99),
+        (103, 100, 40, 50, 0, 62),
+        (103, 100, 40, 40, 0, 63.5),
+        (103, 100, 40, 1, 0, 62),  # the reader slept, but not for want of data
+        (103, 100, 0, 50, 102, 102.5),  # in this tick, after the last answer
+        (103, 100, 4, 50, 99, 99.5),
+        (103, 100, 4, 50, 102, 98),  # the client has not waited for the answer
+        (103, 100, 39, 50, 0, 62),  # a millisecond cut off
+        (103, 100, 700_000_000, 50, 0, 103),  # nonsense
+        (103, None, 4, 0.2, 0, 103),  # nobody knows when it ticks
+        (103, None, 8, 50, 0, 95),
     ],
 )
-def test_an_arrival_is_placed_in_the_tick_in_which_it_came(now, tick, unread, awake, expected):
+def test_an_arrival_is_placed_in_the_tick_in_which_it_came(now, tick, unread, awake, answered, expected):
     from sa_profile.vllm.unread import placed
 
-    now, tick, length, unread, awake = (None if ms is None else int(ms * 1e6) for ms in (now, tick, 4, unread, awake))
-    assert placed(now, tick, length, unread, awake) == expected * 1_000_000
+    now, tick, unread, awake, answered = (None if ms is None else int(ms * 1e6) for ms in (now, tick, unread, awake, answered))
+    assert placed(now, tick, 4_000_000, unread, awake, answered) == expected * 1_000_000
 
 
 class Thread:
@@ -473,18 +476,19 @@ def looks_of_an_exchange():
     http.AWAKE = type("Looks", (), {"look": lambda self: looks.append(self)})()
 
     async def answer():
-        exchange = http.Exchange({})
+        scope = {}
+        exchange = http.Exchange(scope)
         exchange.sent({"type": "http.response.start", "status": 200})
         exchange.sent({"type": "http.response.body", "body": b"a", "more_body": True})
         print(len(looks))
         exchange.sent({"type": "http.response.body", "body": b""})
-        print(len(looks))
+        print(len(looks), scope[http.ANSWERED] == exchange.ended_ns)
 
     asyncio.run(answer())
 
 
 def test_a_stretch_is_looked_at_when_the_next_request_may_come(record):
-    assert record(looks_of_an_exchange).stdout == "0\n1\n"
+    assert record(looks_of_an_exchange).stdout == "0\n1 True\n"
 
 
 def arrivals_while_the_reader_was_busy():
