@@ -105,14 +105,14 @@ class Exchange:
             self.status = message["status"]
         elif message.get("body") and not self.answered:
             self.answered = True
-            # In the next turn of the event loop: what is sent now leaves the process at the end of this one.
-            asyncio.get_running_loop().call_soon(quietly, self._first_chunk_left)
+            # What is handed over now leaves the process at the end of this turn of the event loop, before the next one.
+            asyncio.get_running_loop().call_soon(quietly, self._first_chunk_left, now_ns())
         if message["type"] == "http.response.body" and not message.get("more_body"):
             self.ended_ns = self.scope[ANSWERED] = now_ns()
             AWAKE.look()  # the next request of this connection may come at once
 
-    def _first_chunk_left(self):
-        elapsed_ns = now_ns() - self.received_ns
+    def _first_chunk_left(self, handed_over_ns):
+        elapsed_ns = (handed_over_ns + now_ns()) // 2 - self.received_ns
         instant("http.first_chunk", cat="http", request_ids=self.request_ids, elapsed_us=elapsed_ns / 1000)
 
     def args(self):
