@@ -8,24 +8,17 @@ import time
 ALWAYS_NS = 1 << 62  # nothing is known of the time before
 
 
-class Delays:
-    """How long a thread has waited for a core, so far. The file stays open, for opening it costs ten times as much as reading it."""
+def _delayed_ns():
+    """How long this thread has waited for a core, so far. Raises `OSError` or `ValueError` where the kernel does not tell.
 
-    def __init__(self):
-        self._thread = None
-        self._file = -1
-
-    def ns(self, thread):
-        """Of the calling thread, which has this id. Raises `OSError` or `ValueError` where the kernel does not tell."""
-        if thread != self._thread:
-            # The old one is not closed: the host may have, and the number may be one of its own by now.
-            self._file, self._thread = os.open("/proc/thread-self/schedstat", os.O_RDONLY), thread
-        try:
-            _used, delayed, *_ = os.pread(self._file, 100, 0).split()
-            return int(delayed)
-        except (OSError, ValueError):
-            self._thread = None
-            raise
+    The file is closed each time: kept, it would be one for each thread that ever asks, and the host may close it and use its number.
+    """
+    file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+    try:
+        _used, delayed, *_ = os.read(file, 100).split()
+    finally:
+        os.close(file)
+    return int(delayed)
 
 
 def _sleeps():
@@ -36,9 +29,9 @@ def _sleeps():
 class Awake:
     """What is known of the stretch in which one thread has not slept."""
 
-    def __init__(self, used_ns=time.thread_time_ns, delayed_ns=None, sleeps=_sleeps):
+    def __init__(self, used_ns=time.thread_time_ns, delayed_ns=_delayed_ns, sleeps=_sleeps):
         self._used_ns = used_ns
-        self._delayed_ns = delayed_ns or Delays().ns
+        self._delayed_ns = delayed_ns
         self._sleeps = sleeps
         self._thread = None
         self._at_ns = self._slept = self._most_ns = 0
@@ -52,7 +45,7 @@ class Awake:
         """Notes what the thread has used and waited for of a core. The more looks, the shorter the stretch."""
         thread = threading.get_native_id()
         try:
-            at_ns, slept = self._used_ns() + self._delayed_ns(thread), self._sleeps()
+            at_ns, slept = self._used_ns() + self._delayed_ns(), self._sleeps()
         except (OSError, ValueError):
             self._thread, self._most_ns = None, ALWAYS_NS
             return
