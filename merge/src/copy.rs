@@ -1,18 +1,22 @@
 //! The second pass: copies every line and replaces only its times and ids.
 
+use crate::alike::{Fronts, Timed};
+use crate::flow;
 use crate::index::is_left_out;
-use crate::line::Event;
+use crate::line::{Event, parse_canonical};
+use crate::number::write_micros;
 use crate::order::metadata_lines;
-use crate::patch::{Target, write_line};
+use crate::patch::{Target, front, shifted, write_line};
 use crate::plan::Plan;
 use crate::recording::Recording;
 use crate::report::Report;
-use crate::scan::{Found, rescan_part, scan_part};
+use crate::scan::{Found, Part, lines, rescan_part, scan_part};
 use crate::sink::{Scratch, Sink, document_head, document_tail};
 use crate::source::{Chunk, Source};
 use crate::verbatim::{object, write_verbatim};
 use crate::window::{Lies, lies, mark_cut};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The second pass.
@@ -77,41 +81,25 @@ impl Job<'_> {
 
     fn copy(&self, chunk: &Chunk, out: &mut Vec<u8>) {
         let source = &self.sources[chunk.source];
-        let targets = &self.plan.targets[source.recording];
-        let shift_ns = self.plan.shifts_ns[source.recording];
-        let mut current: Option<((i64, i64), &Target)> = None;
-        let mut write = |event: Event<'_>| {
-            if is_left_out(&event) {
-                return;
-            }
-            let thread = (event.pid, event.tid);
-            if current.is_none_or(|(last, _)| last != thread) {
-                current = targets.get(&thread).map(|target| (thread, target));
-            }
-            let Some((_, target)) = current else { return };
-            let lies = chunk
-                .edge_ns
-                .map_or(Lies::Inside, |edge_ns| lies(&event, edge_ns));
-            if lies == Lies::Before {
-                return;
-            }
-            out.extend_from_slice(b",\n");
-            let start = out.len();
-            write_line(&event, target, shift_ns, out);
-            if lies == Lies::Across {
-                mark_cut(out, start);
-            }
+        let mut writer = Writer {
+            targets: &self.plan.targets[source.recording],
+            shift_ns: self.plan.shifts_ns[source.recording],
+            edge_ns: chunk.edge_ns,
+            current: None,
+            out,
         };
         for part in &chunk.parts {
-            if chunk.plain && !part.trusted {
-                rescan_part(source.bytes, *part, &mut write);
-                continue;
+            if chunk.canonical && chunk.edge_ns.is_none() {
+                writer.canonical(source.bytes, *part);
+            } else if chunk.plain && !part.trusted {
+                rescan_part(source.bytes, *part, |event| writer.event(&event));
+            } else {
+                scan_part(source.bytes, *part, |_, found| {
+                    if let Found::Event(event) = found {
+                        writer.event(&event);
+                    }
+                });
             }
-            scan_part(source.bytes, *part, |_, found| {
-                if let Found::Event(event) = found {
-                    write(event);
-                }
-            });
         }
     }
 
@@ -148,6 +136,106 @@ impl Job<'_> {
         self.recordings[source.recording].fragments[segment]
             .content
             .release(start.start, end.end);
+    }
+}
+
+/// What events have in common that begin alike.
+struct Alike {
+    /// What stands before their time in the trace.
+    front: Vec<u8>,
+    has_id: bool,
+    ordinal: u64,
+}
+
+impl Alike {
+    fn of(event: &Event<'_>, target: &Target) -> Alike {
+        Alike {
+            front: front(event, target),
+            has_id: flow::has_id(event.phase),
+            ordinal: target.ordinal,
+        }
+    }
+}
+
+/// Writes the events of one recording.
+struct Writer<'a> {
+    targets: &'a HashMap<(i64, i64), Target>,
+    shift_ns: i64,
+    /// Where the window begins, in the recording's own time.
+    edge_ns: Option<i64>,
+    /// The thread of the last event, for events come in runs.
+    current: Option<((i64, i64), &'a Target)>,
+    out: &'a mut Vec<u8>,
+}
+
+impl<'a> Writer<'a> {
+    /// The lines of a part that has nothing but canonical ones. Nearly all begin like one before, and only their time is looked at.
+    fn canonical(&mut self, bytes: &[u8], part: Part) {
+        let mut fronts: Fronts<'_, Alike> = Fronts::default();
+        for (line, _) in lines(bytes, part) {
+            if let Some((front, timed)) = fronts.find(line)
+                && self.write_alike(&front.known, &timed).is_some()
+            {
+                continue;
+            }
+            let Some(event) = parse_canonical(line) else {
+                continue;
+            };
+            if let Some(target) = self.target(&event) {
+                fronts.keep(&event, || Alike::of(&event, target));
+            }
+            self.event(&event);
+        }
+    }
+
+    /// Writes an event that begins like an earlier one; `None`, and nothing, if it needs a closer look.
+    #[inline(always)]
+    fn write_alike(&mut self, known: &Alike, timed: &Timed<'_>) -> Option<()> {
+        let mut flow = None;
+        if known.has_id {
+            let (id, rest) = timed.flow_id()?;
+            flow = Some((flow::of_id2(id, known.ordinal)?, rest));
+        }
+        self.out.extend_from_slice(&known.front);
+        write_micros(shifted(timed.ts_ns, self.shift_ns), self.out);
+        if let Some((id, _)) = flow {
+            self.out.push(b',');
+            flow::write_id("id", id, self.out);
+        }
+        let rest = flow.map_or(timed.rest, |(_, rest)| rest);
+        self.out.extend_from_slice(rest);
+        Some(())
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        if is_left_out(event) {
+            return;
+        }
+        let Some(target) = self.target(event) else {
+            return;
+        };
+        let lies = self
+            .edge_ns
+            .map_or(Lies::Inside, |edge_ns| lies(event, edge_ns));
+        if lies == Lies::Before {
+            return;
+        }
+        self.out.extend_from_slice(b",\n");
+        let start = self.out.len();
+        write_line(event, target, self.shift_ns, self.out);
+        if lies == Lies::Across {
+            mark_cut(self.out, start);
+        }
+    }
+
+    #[inline]
+    fn target(&mut self, event: &Event<'_>) -> Option<&'a Target> {
+        let thread = (event.pid, event.tid);
+        if self.current.is_none_or(|(last, _)| last != thread) {
+            self.current = self.targets.get(&thread).map(|target| (thread, target));
+        }
+        self.current.map(|(_, target)| target)
     }
 }
 

@@ -49,7 +49,8 @@ fn member_value(member: &[u8]) -> &[u8] {
     member[colon + 1..].trim_ascii()
 }
 
-fn of_id2(value: &[u8], ordinal: u64) -> Option<u64> {
+/// The id in the trace that an `id2` of this value means, if that can be read.
+pub(crate) fn of_id2(value: &[u8], ordinal: u64) -> Option<u64> {
     let canonical = |prefix: &[u8]| value.strip_prefix(prefix)?.strip_suffix(b"\"}");
     if let Some(text) = canonical(br#"{"local":""#).and_then(hexadecimal) {
         return Some(local(Ok(text), ordinal));

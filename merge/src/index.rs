@@ -1,9 +1,10 @@
 //! The first pass: what the parts hold, as far as the second pass and the report need it before the first byte is written.
 
+use crate::alike::{Fronts, Timed};
 use crate::assembly::StreamKey;
 use crate::damage::{Kind, Places};
-use crate::line::Event;
-use crate::scan::{Found, Part, scan_part};
+use crate::line::{Event, parse_canonical};
+use crate::scan::{Found, Part, general, lines, scan_part};
 use crate::verbatim::object;
 use sa_recorder::format::{
     ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, FRAGMENT_RECORD, LOSS_RECORD, Metadata,
@@ -38,6 +39,13 @@ impl Activity {
         self.last_ns = self.last_ns.max(other.last_ns);
     }
 
+    /// Adds the time of an event, which has been counted.
+    #[inline(always)]
+    fn see(&mut self, ts_ns: i64, dur_ns: i64) {
+        self.first_ns = self.first_ns.min(ts_ns);
+        self.last_ns = self.last_ns.max(ts_ns + dur_ns);
+    }
+
     pub(crate) fn shifted(&self, shift_ns: i64) -> Activity {
         if self.first_ns == i64::MAX {
             return *self;
@@ -60,6 +68,8 @@ pub(crate) struct Index {
     pub(crate) phases: BTreeMap<u8, u64>,
     /// Objects that are no events, where they count.
     pub(crate) objects: u64,
+    /// Whether all lines are in canonical order and a checksum vouches for them. Not asked of objects and windows.
+    pub(crate) canonical: bool,
     /// Whether there is damage, or a line that repeats a key or has an id behind its front: such lines are scanned as carefully again.
     pub(crate) odd: bool,
     /// The last `process_name` of each pid.
@@ -172,7 +182,19 @@ fn own_record(event: &Event<'_>) -> Option<&'static str> {
 
 /// Indexes parts of a file.
 pub(crate) fn index_parts(bytes: &[u8], parts: &[Part]) -> Index {
-    index_kept(bytes, parts, |_| true)
+    let mut indexer = Indexer::default();
+    indexer.index.canonical = true;
+    for part in parts {
+        if part.trusted {
+            indexer.trusted(bytes, *part);
+            continue;
+        }
+        scan_part(bytes, *part, |at, found| {
+            indexer.index.canonical = false; // empty lines, with which blocks are filled up, are nothing
+            indexer.found(at, found);
+        });
+    }
+    indexer.finish()
 }
 
 /// Indexes parts of a file in which every object counts.
@@ -205,15 +227,72 @@ pub(crate) fn index_kept(
     indexer.finish()
 }
 
-#[derive(Default)]
 struct Indexer {
     index: Index,
-    phases: Vec<u64>,
+    phases: [u64; 256],
     /// The thread of the last event, not yet in the map: events come in runs.
     current: Option<((i64, i64), Activity)>,
 }
 
+impl Default for Indexer {
+    fn default() -> Self {
+        Indexer {
+            index: Index::default(),
+            phases: [0; 256],
+            current: None,
+        }
+    }
+}
+
 impl Indexer {
+    /// Lines that a checksum vouches for. Nearly all begin like one before.
+    fn trusted(&mut self, bytes: &[u8], part: Part) {
+        let mut fronts = Fronts::default();
+        for (line, at) in lines(bytes, part) {
+            if let Some((front, timed)) = fronts.find(line)
+                && self.count_alike(&front.known, &timed).is_some()
+            {
+                continue;
+            }
+            let Some(event) = parse_canonical(line) else {
+                general(line, at, None, &mut |at, found| {
+                    self.index.canonical = false;
+                    self.found(at, found);
+                });
+                continue;
+            };
+            fronts.keep(&event, || (event.phase, (event.pid, event.tid)));
+            self.event(&event);
+        }
+    }
+
+    /// Counts an event of a known phase and thread; `None` if it needs a closer look.
+    #[inline(always)]
+    fn count_alike(&mut self, (phase, thread): &(u8, (i64, i64)), timed: &Timed<'_>) -> Option<()> {
+        if timed.rest.last() != Some(&b'}') {
+            return None;
+        }
+        let dur_ns = match phase {
+            b'X' => timed.dur_ns()?,
+            b'i' if !timed.has_common_name() => return None,
+            b's' | b't' | b'f' => timed.flow_id().map(|_| 0)?,
+            _ => 0,
+        };
+        self.phases[usize::from(*phase)] += 1;
+        let activity = self.activity(*thread);
+        activity.events += 1;
+        activity.see(timed.ts_ns, dur_ns);
+        Some(())
+    }
+
+    #[inline]
+    fn found(&mut self, at: usize, found: Found<'_>) {
+        match found {
+            Found::Event(event) => self.event(&event),
+            Found::Damage(kind) => self.damage(at, kind),
+        }
+    }
+
     fn damage(&mut self, at: usize, kind: Kind) {
         self.index.odd = true;
         self.index.places.add(at as u64, kind);
@@ -230,9 +309,6 @@ impl Indexer {
         if event.is_metadata() && !self.metadata(event) {
             return;
         }
-        if self.phases.is_empty() {
-            self.phases.resize(256, 0);
-        }
         self.phases[usize::from(event.phase)] += 1;
         self.count(event);
         match event.phase {
@@ -244,19 +320,20 @@ impl Indexer {
 
     #[inline]
     fn count(&mut self, event: &Event<'_>) {
-        let thread = (event.pid, event.tid);
-        let activity = match &mut self.current {
-            Some((current, activity)) if *current == thread => activity,
-            _ => {
-                self.store_current();
-                &mut self.current.insert((thread, Activity::default())).1
-            }
-        };
+        let activity = self.activity((event.pid, event.tid));
         activity.events += 1;
         if !event.is_metadata() {
-            activity.first_ns = activity.first_ns.min(event.ts_ns);
-            activity.last_ns = activity.last_ns.max(event.ts_ns + event.dur_ns);
+            activity.see(event.ts_ns, event.dur_ns);
         }
+    }
+
+    /// Where the present run of events of one thread is counted.
+    #[inline(always)]
+    fn activity(&mut self, thread: (i64, i64)) -> &mut Activity {
+        if self.current.is_none_or(|(current, _)| current != thread) {
+            self.store_current();
+        }
+        &mut self.current.get_or_insert((thread, Activity::default())).1
     }
 
     fn store_current(&mut self) {
@@ -386,6 +463,69 @@ mod tests {
             trusted: false,
         };
         index_parts(text.as_bytes(), &[part])
+    }
+
+    /// What is known of trusted lines, each of them looked at by itself.
+    fn one_by_one(text: &str) -> Index {
+        let mut indexer = Indexer::default();
+        let part = Part {
+            start: 0,
+            end: text.len(),
+            trusted: true,
+        };
+        scan_part(text.as_bytes(), part, |at, found| indexer.found(at, found));
+        indexer.finish()
+    }
+
+    #[test]
+    fn alike_lines_are_counted_as_each_by_itself() {
+        let fronts = [
+            r#"{"ph":"X","pid":1,"tid":2,"ts":7.000"#,
+            r#"{"ph":"i","pid":1,"tid":2,"ts":7.000"#,
+            r#"{"ph":"C","pid":1,"tid":2,"ts":7.000"#,
+            r#"{"ph":"t","pid":1,"tid":2,"ts":7.000"#,
+        ];
+        let rests = [
+            r#","dur":2.000,"name":"a","cat":""}"#,
+            r#","dur":2,"name":"a","cat":""}"#,
+            r#","dur":-2.000,"name":"a","cat":""}"#,
+            r#","s":"t","name":"a","cat":""}"#,
+            r#","s":"t","name":"a}"#,
+            r#","s":"tt","name":"a","cat":""}"#,
+            r#","s":"t","name":"sa_loss","cat":"","args":{"cause":"disk_full","events":3}}"#,
+            r#","name":"sa_loss","s":"t","cat":"","args":{"cause":"disk_full","events":3}}"#,
+            r#","id2":{"local":"0x5"},"name":"a","cat":""}"#,
+            r#","id2":{},"name":"a","cat":""}"#,
+            r#","id2":7,"name":"a","cat":""}"#,
+            r#","bind_id":7,"name":"a","cat":""}"#,
+            "0}",
+            "} ",
+            "}",
+        ];
+        for front in fronts {
+            for first in rests {
+                for rest in rests {
+                    let text = format!("{front}{first}\n{front}{rest}\n\n{front}{first}\n");
+                    let part = Part {
+                        start: 0,
+                        end: text.len(),
+                        trusted: true,
+                    };
+                    let (found, expected) =
+                        (index_parts(text.as_bytes(), &[part]), one_by_one(&text));
+                    let facts = |index: &Index| {
+                        let damage = index.places.listed.clone();
+                        (
+                            index.threads.clone(),
+                            index.phases.clone(),
+                            index.lost_events,
+                            damage,
+                        )
+                    };
+                    assert_eq!(facts(&found), facts(&expected), "{text}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! grow with the trace. A trace appears under its name only when it is whole; a merge that is killed leaves nothing
 //! behind, where the file system has files without a name.
 
+mod alike;
 mod assembly;
 pub mod blocks;
 mod canonical;

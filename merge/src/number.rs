@@ -1,5 +1,7 @@
 //! Microsecond texts as exact integers; doubles never come near a time.
 
+use crate::words;
+
 /// Largest time accepted, in ns: beyond today's epoch times, with room to shift and add without overflow.
 const LIMIT_NS: i128 = (i64::MAX / 4) as i128;
 
@@ -62,24 +64,12 @@ fn plain(text: &[u8]) -> Option<i64> {
 /// Parses digits, a point and exactly three decimals at the front; gives ns and the length of the text.
 #[inline(always)]
 pub(crate) fn three_decimals(text: &[u8]) -> Option<(i64, usize)> {
-    let mut value = 0i64;
-    let mut at = 0;
-    loop {
-        let byte = *text.get(at)?;
-        if !byte.is_ascii_digit() {
-            break;
-        }
-        value = value * 10 + i64::from(byte - b'0');
-        at += 1;
-        if at > 15 {
-            return None;
-        }
-    }
+    let (value, at) = words::digits(text, 0)?;
     let [b'.', a, b, c] = *text.get(at..)?.first_chunk::<4>()? else {
         return None;
     };
     let digits = a.is_ascii_digit() & b.is_ascii_digit() & c.is_ascii_digit();
-    if at == 0 || !digits || text.get(at + 4).is_some_and(u8::is_ascii_digit) {
+    if !digits || text.get(at + 4).is_some_and(u8::is_ascii_digit) {
         return None;
     }
     let decimals = i64::from(a - b'0') * 100 + i64::from(b - b'0') * 10 + i64::from(c - b'0');
@@ -163,11 +153,18 @@ fn scaled(digits: impl Iterator<Item = u8>, shift: i64) -> Option<i128> {
 /// Appends nanoseconds as microseconds with three decimals.
 #[inline(always)]
 pub(crate) fn write_micros(ns: u64, out: &mut Vec<u8>) {
-    let mut digits = itoa::Buffer::new();
-    out.extend_from_slice(digits.format(ns / 1000).as_bytes());
-    let rest = ns % 1000;
-    let digit = |value: u64| b'0' + u8::try_from(value % 10).unwrap_or(0);
-    out.extend_from_slice(&[b'.', digit(rest / 100), digit(rest / 10), digit(rest)]);
+    let mut buffer = itoa::Buffer::new();
+    if ns < 1000 {
+        let padded = buffer.format(1000 + ns).as_bytes();
+        out.extend_from_slice(b"0.");
+        return out.extend_from_slice(&padded[1..]);
+    }
+    let digits = buffer.format(ns).as_bytes();
+    if let Some((whole, decimals)) = digits.split_last_chunk::<3>() {
+        out.extend_from_slice(whole);
+        out.push(b'.');
+        out.extend_from_slice(decimals);
+    }
 }
 
 #[cfg(test)]
@@ -225,8 +222,17 @@ mod tests {
 
     #[test]
     fn writes_three_decimals() {
-        let mut out = Vec::new();
-        write_micros(1_000_007, &mut out);
-        assert_eq!(out, b"1000.007");
+        for (ns, text) in [
+            (0, "0.000"),
+            (7, "0.007"),
+            (999, "0.999"),
+            (1_000, "1.000"),
+            (1_000_007, "1000.007"),
+            (u64::MAX, "18446744073709551.615"),
+        ] {
+            let mut out = Vec::new();
+            write_micros(ns, &mut out);
+            assert_eq!(out, text.as_bytes());
+        }
     }
 }

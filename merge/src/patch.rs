@@ -16,6 +16,9 @@ pub(crate) struct Target {
     pub(crate) ordinal: u64,
 }
 
+/// Of an id in the trace.
+const MOST_DIGITS: usize = 20;
+
 #[derive(Clone, Copy)]
 enum Edit {
     Pid,
@@ -56,6 +59,12 @@ pub(crate) fn write_line(event: &Event<'_>, target: &Target, shift_ns: i64, out:
     write_edits(event, target, shift_ns, out);
 }
 
+/// The event's time in the trace.
+#[inline(always)]
+pub(crate) fn shifted(ts_ns: i64, shift_ns: i64) -> u64 {
+    (ts_ns + shift_ns).max(0).unsigned_abs()
+}
+
 fn write_edits(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
     let edits = plan(event, target);
     let mut copied = 0;
@@ -69,7 +78,7 @@ fn write_edits(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<
                 out.extend_from_slice(br#","tid":"#);
                 out.extend_from_slice(&target.tid);
             }
-            Edit::Ts => write_micros((event.ts_ns + shift_ns).max(0).unsigned_abs(), out),
+            Edit::Ts => write_micros(shifted(event.ts_ns, shift_ns), out),
             Edit::Dur => write_micros(event.dur_ns.unsigned_abs(), out),
             Edit::Id(id) => flow::write_id("id", *id, out),
             Edit::BindId(id) => flow::write_id("bind_id", *id, out),
@@ -77,6 +86,19 @@ fn write_edits(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<
         }
     }
     out.extend_from_slice(&event.line[copied..]);
+}
+
+/// The front of a canonical event up to its time, with its ids taken from `target`, after what stands before each event.
+pub(crate) fn front(event: &Event<'_>, target: &Target) -> Vec<u8> {
+    let Fields { ts, pid, tid, .. } = event.fields;
+    let mut front = Vec::with_capacity(ts.start + 2 * MOST_DIGITS);
+    front.extend_from_slice(b",\n");
+    front.extend_from_slice(&event.line[..pid.start]);
+    front.extend_from_slice(&target.pid);
+    front.extend_from_slice(&event.line[pid.end..tid.start]);
+    front.extend_from_slice(&target.tid);
+    front.extend_from_slice(&event.line[tid.end..ts.start]);
+    front
 }
 
 /// Whether only ids and time change, with the time before or after both ids: so are nearly all lines, of every recorder.
@@ -93,7 +115,7 @@ fn takes_three_edits(event: &Event<'_>) -> bool {
 #[inline(always)]
 fn write_in_order(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
     let (line, Fields { ts, pid, tid, .. }) = (event.line, event.fields);
-    let ts_ns = (event.ts_ns + shift_ns).max(0).unsigned_abs();
+    let ts_ns = shifted(event.ts_ns, shift_ns);
     let mut copied = 0;
     let time_first = ts.start < pid.start;
     if time_first {

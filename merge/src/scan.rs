@@ -48,7 +48,8 @@ pub(crate) fn cut(bytes: &[u8], part: Part, size: usize, parts: &mut Vec<Part>) 
     }
 }
 
-/// Calls `found` with each event and each damage of a part and its offset in `bytes`, in order.
+/// Calls `found` with each event and each damage of a part and its offset in `bytes`, in order. Of a trusted part each line is taken as
+/// the recorder's own, with or without a newline.
 #[inline]
 pub fn scan_part<'a>(bytes: &'a [u8], part: Part, mut found: impl FnMut(usize, Found<'a>)) {
     if part.trusted {
@@ -73,17 +74,25 @@ pub(crate) fn rescan_part<'a>(bytes: &'a [u8], part: Part, mut found: impl FnMut
 
 #[inline]
 fn trusted<'a>(bytes: &'a [u8], part: Part, found: &mut impl FnMut(usize, Found<'a>)) {
-    let mut start = part.start;
-    for newline in memchr_iter(b'\n', &bytes[part.start..part.end]) {
-        let end = part.start + newline;
-        let line = &bytes[start..end];
+    for (line, at) in lines(bytes, part) {
         match parse_canonical(line) {
-            Some(event) => found(start, Found::Event(event)),
-            None => general(line, start, None, found),
+            Some(event) => found(at, Found::Event(event)),
+            None => general(line, at, None, found),
         }
-        start = end + 1;
     }
-    general(&bytes[start..part.end], start, None, found);
+}
+
+/// The lines of a part, without their newlines, and where each stands in `bytes`.
+#[inline]
+pub(crate) fn lines(bytes: &[u8], part: Part) -> impl Iterator<Item = (&[u8], usize)> {
+    let range = &bytes[part.start..part.end];
+    let mut start = 0;
+    let ends = memchr_iter(b'\n', range).chain([range.len()]);
+    ends.map(move |end| {
+        let (line, at) = (&range[start..end], part.start + start);
+        start = (end + 1).min(range.len());
+        (line, at)
+    })
 }
 
 #[inline]
@@ -130,7 +139,7 @@ fn tail<'a>(line: &'a [u8], at: usize, is_last: bool, found: &mut impl FnMut(usi
 
 /// Any line. `utf8` tells whether it is already known to be UTF-8.
 #[inline]
-fn general<'a>(
+pub(crate) fn general<'a>(
     line: &'a [u8],
     at: usize,
     utf8: Option<bool>,

@@ -35,6 +35,8 @@ pub(crate) struct Chunk {
     pub(crate) events: u64,
     /// Whether the first pass found nothing but plain events.
     pub(crate) plain: bool,
+    /// Whether it found nothing but lines in canonical order that a checksum vouches for.
+    pub(crate) canonical: bool,
     /// The end of its last event, and whether some are shown whatever their time.
     last_ns: Option<i64>,
     timeless: bool,
@@ -119,6 +121,7 @@ pub(crate) fn chunks(sources: &[Source<'_>]) -> Vec<Chunk> {
                     parts: Vec::new(),
                     events: 0,
                     plain: false,
+                    canonical: false,
                     last_ns: None,
                     timeless: false,
                     edge_ns: None,
@@ -147,6 +150,7 @@ pub(crate) fn index(sources: &mut [Source<'_>], chunks: &mut [Chunk], objects: b
     for (chunk, index) in chunks.iter_mut().zip(indexes) {
         chunk.events = index.events();
         chunk.plain = !index.odd;
+        chunk.canonical = index.canonical;
         (chunk.last_ns, chunk.timeless) = (index.last_ns(), index.has_timeless());
         sources[chunk.source].index.append(index);
     }

@@ -8,7 +8,7 @@ use crate::lines::Counts;
 use crate::{foreign, own};
 
 /// Changes whenever the generators do, so that old files are not taken for new ones.
-const GENERATION: u32 = 1;
+const GENERATION: u32 = 2;
 const FILES: u32 = 8;
 
 /// Which recorder's form an input has.

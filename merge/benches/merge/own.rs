@@ -267,7 +267,9 @@ impl Writer {
             len: slot.pending.len() as u64,
             sum: block_sum(slot.number, 0, slot.position, &slot.pending),
         };
-        let mut line = Vec::new();
+        // The recorder begins a block where source and target lie alike in a cache line.
+        let lead = usize::try_from(self.random.below(64)).unwrap_or(0);
+        let mut line = vec![b'\n'; lead];
         header.write(self.pid, &mut line);
         self.out.write_all(&line)?;
         self.out.write_all(&slot.pending)?;

@@ -17,6 +17,7 @@ mod damaged_blocks;
 mod damaged_lines;
 mod damaged_rings;
 mod format;
+mod forms;
 mod fuzzed;
 mod identity;
 mod interrupted;

@@ -96,6 +96,11 @@ impl Maker<'_> {
     }
 }
 
+/// Random lines of a thread, at most so many.
+pub(crate) fn lines(rng: &mut Rng, on: On, most: usize) -> Vec<u8> {
+    Maker { rng, serial: 0 }.lines(on, most)
+}
+
 /// Writes a fragment of ours into `folder`, damaged unless `whole`, with a ring most of the time.
 pub(crate) fn write_own(rng: &mut Rng, folder: &Path, pid: u32, whole: bool) {
     let mut process = Process {
