@@ -16,6 +16,10 @@ Examples:
   trace-merge --report json -q run/ >report.json what was merged, damaged and lost, for scripts
   trace-merge -o - 'run/fragments/trace.*.jsonl' | gzip -9 >trace.json.gz
 
+Spans that overlap others of their thread are sorted, and what is too much for memory goes to files without a name in TMPDIR: up to 100
+bytes for each event of such threads. If no file can be there, they are beside the trace; if they cannot be there either, the spans
+stay where they are, where viewers drop them, and the report says so.
+
 Exit status: 0 done, 1 something was damaged or lost and --strict was given, 2 nothing usable or bad usage.";
 
 /// Stitches the fragments of many processes into one Chrome trace that Perfetto opens.

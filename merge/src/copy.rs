@@ -2,21 +2,23 @@
 
 use crate::alike::{Fronts, Timed};
 use crate::flow;
-use crate::index::is_left_out;
+use crate::indexer::is_left_out;
 use crate::line::{Event, parse_canonical};
 use crate::number::write_micros;
 use crate::order::metadata_lines;
+use crate::overflow::{Moved, Overflow};
 use crate::patch::{Target, front, shifted, write_line};
 use crate::plan::Plan;
 use crate::recording::Recording;
 use crate::report::Report;
-use crate::scan::{Found, Part, lines, rescan_part, scan_part};
+use crate::scan::{Found, Part, lines, scan_part};
 use crate::sink::{Scratch, Sink, document_head, document_tail};
 use crate::source::{Chunk, Source};
 use crate::verbatim::{object, write_verbatim};
 use crate::window::{Lies, lies, mark_cut};
 use serde_json::{Value, json};
 use std::collections::HashMap;
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The second pass.
@@ -25,6 +27,7 @@ pub(crate) struct Job<'a> {
     pub(crate) sources: &'a [Source<'a>],
     pub(crate) chunks: &'a [Chunk],
     pub(crate) plan: &'a Plan,
+    pub(crate) overflow: &'a Overflow,
     pub(crate) sink: &'a Sink,
     /// Whether the lines are copied as they stand.
     pub(crate) verbatim: bool,
@@ -66,8 +69,9 @@ impl Job<'_> {
             scratch.text.clear();
             if self.verbatim {
                 self.copy_verbatim(chunk, &mut scratch.text);
-            } else {
-                self.copy(chunk, &mut scratch.text);
+            } else if let Err(failure) = self.copy(number, chunk, &mut scratch.text) {
+                self.sink.fail(failure);
+                return;
             }
             self.release(chunk);
             if first == Some(number) {
@@ -79,28 +83,24 @@ impl Job<'_> {
         }
     }
 
-    fn copy(&self, chunk: &Chunk, out: &mut Vec<u8>) {
+    fn copy(&self, number: usize, chunk: &Chunk, out: &mut Vec<u8>) -> io::Result<()> {
         let source = &self.sources[chunk.source];
         let mut writer = Writer {
             targets: &self.plan.targets[source.recording],
             shift_ns: self.plan.shifts_ns[source.recording],
             edge_ns: chunk.edge_ns,
             current: None,
+            moved: self.overflow.of_chunk(number)?,
             out,
         };
-        for part in &chunk.parts {
-            if chunk.canonical && chunk.edge_ns.is_none() {
+        if chunk.canonical && chunk.edge_ns.is_none() && writer.moved.is_empty() {
+            for part in &chunk.parts {
                 writer.canonical(source.bytes, *part);
-            } else if chunk.plain && !part.trusted {
-                rescan_part(source.bytes, *part, |event| writer.event(&event));
-            } else {
-                scan_part(source.bytes, *part, |_, found| {
-                    if let Found::Event(event) = found {
-                        writer.event(&event);
-                    }
-                });
             }
+        } else {
+            chunk.events(source.bytes, |event| writer.event(&event));
         }
+        Ok(())
     }
 
     fn copy_verbatim(&self, chunk: &Chunk, out: &mut Vec<u8>) {
@@ -165,11 +165,14 @@ struct Writer<'a> {
     edge_ns: Option<i64>,
     /// The thread of the last event, for events come in runs.
     current: Option<((i64, i64), &'a Target)>,
+    /// Those of its events that move to another row.
+    moved: Moved<'a>,
     out: &'a mut Vec<u8>,
 }
 
 impl<'a> Writer<'a> {
-    /// The lines of a part that has nothing but canonical ones. Nearly all begin like one before, and only their time is looked at.
+    /// The lines of a part that has nothing but canonical ones, of which none moves. Nearly all begin like one before, and only their time
+    /// is looked at.
     fn canonical(&mut self, bytes: &[u8], part: Part) {
         let mut fronts: Fronts<'_, Alike> = Fronts::default();
         for (line, _) in lines(bytes, part) {
@@ -209,6 +212,7 @@ impl<'a> Writer<'a> {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
+        let row = self.moved.next();
         if is_left_out(event) {
             return;
         }
@@ -223,7 +227,7 @@ impl<'a> Writer<'a> {
         }
         self.out.extend_from_slice(b",\n");
         let start = self.out.len();
-        write_line(event, target, self.shift_ns, self.out);
+        write_line(event, row.unwrap_or(target), self.shift_ns, self.out);
         if lies == Lies::Across {
             mark_cut(self.out, start);
         }
@@ -241,7 +245,7 @@ impl<'a> Writer<'a> {
 
 /// What the trace says of itself.
 fn other_data(report: &Report) -> Value {
-    json!({
+    let mut data = json!({
         "tool": "trace-merge",
         "version": report.version,
         "base_ns": report.base_ns,
@@ -250,5 +254,13 @@ fn other_data(report: &Report) -> Value {
         "lost_events": report.lost_events,
         "damage": report.damage_by_kind,
         "window": report.window,
-    })
+    });
+    let overlapping = [
+        ("overlapping_spans", report.overlapping_spans),
+        ("overlapping_spans_left", report.overlapping_spans_left),
+    ];
+    for (key, count) in overlapping.into_iter().filter(|(_, count)| *count > 0) {
+        data[key] = json!(count);
+    }
+    data
 }

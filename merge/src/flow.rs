@@ -26,6 +26,18 @@ pub(crate) fn has_id(phase: u8) -> bool {
     matches!(phase, b's' | b't' | b'f' | b'b' | b'n' | b'e')
 }
 
+/// Tells whether the end of a flow belongs to the next span of its thread, and not to the one around it.
+pub(crate) fn binds_to_next(event: &Event<'_>) -> bool {
+    #[derive(Deserialize)]
+    struct Bound<'a> {
+        #[serde(borrow)]
+        bp: Option<Cow<'a, str>>,
+    }
+    let bound = serde_json::from_slice::<Bound<'_>>(event.line).ok();
+    let point = bound.and_then(|bound| bound.bp);
+    event.phase == b'f' && point.as_deref() != Some("e")
+}
+
 /// The id of an event in the trace and the member it stands in, `None` if it has none that can be read.
 pub(crate) fn trace_id(event: &Event<'_>, ordinal: u64) -> Option<(u64, Span)> {
     let Fields { id, id2, .. } = event.fields;

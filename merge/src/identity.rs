@@ -29,6 +29,8 @@ pub(crate) struct Thread {
     pub(crate) activity: Activity,
     pub(crate) name: Option<String>,
     pub(crate) output_tid: u32,
+    /// Ids of the rows beside it.
+    pub(crate) overflow: Vec<u32>,
     pub(crate) is_main: bool,
 }
 

@@ -1,16 +1,13 @@
 //! The first pass: what the parts hold, as far as the second pass and the report need it before the first byte is written.
 
-use crate::alike::{Fronts, Timed};
 use crate::assembly::StreamKey;
-use crate::damage::{Kind, Places};
-use crate::line::{Event, parse_canonical};
-use crate::scan::{Found, Part, general, lines, scan_part};
+use crate::damage::Places;
+use crate::indexer::Indexer;
+use crate::line::Event;
+use crate::nesting::Nesting;
+use crate::scan::{Found, Part, scan_part};
 use crate::verbatim::object;
-use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, FRAGMENT_RECORD, LOSS_RECORD, Metadata,
-    REMOVED_RECORD, RemovedStreams, TRACK_RECORD, TrackRecord,
-};
-use serde::Deserialize;
+use sa_recorder::format::{Anchor, TrackRecord};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -41,7 +38,7 @@ impl Activity {
 
     /// Adds the time of an event, which has been counted.
     #[inline(always)]
-    fn see(&mut self, ts_ns: i64, dur_ns: i64) {
+    pub(crate) fn see(&mut self, ts_ns: i64, dur_ns: i64) {
         self.first_ns = self.first_ns.min(ts_ns);
         self.last_ns = self.last_ns.max(ts_ns + dur_ns);
     }
@@ -65,6 +62,8 @@ pub(crate) type Explained = (StreamKey, Range<u64>);
 #[derive(Clone, Default)]
 pub(crate) struct Index {
     pub(crate) threads: HashMap<(i64, i64), Activity>,
+    /// Whether the spans of each thread nest; taken out by whoever puts stretches together.
+    pub(crate) nestings: Vec<((i64, i64), Nesting)>,
     pub(crate) phases: BTreeMap<u8, u64>,
     /// Objects that are no events, where they count.
     pub(crate) objects: u64,
@@ -148,7 +147,7 @@ impl Index {
 }
 
 /// The anchor that is more certain, the earlier one if they are the same.
-fn better(one: Option<Anchor>, other: Option<Anchor>) -> Option<Anchor> {
+pub(crate) fn better(one: Option<Anchor>, other: Option<Anchor>) -> Option<Anchor> {
     match (one, other) {
         (Some(one), Some(other)) if other.uncertainty_ns < one.uncertainty_ns => Some(other),
         (None, other) => other,
@@ -156,33 +155,9 @@ fn better(one: Option<Anchor>, other: Option<Anchor>) -> Option<Anchor> {
     }
 }
 
-/// The records that the trace leaves out.
-const OWN_RECORDS: [&str; 6] = [
-    FRAGMENT_RECORD,
-    ANCHOR_RECORD,
-    REMOVED_RECORD,
-    BLOCK_RECORD,
-    END_RECORD,
-    TRACK_RECORD,
-];
-
-/// Tells whether an event is one of the format's own records, which the trace leaves out.
-#[inline]
-pub(crate) fn is_left_out(event: &Event<'_>) -> bool {
-    event.is_metadata() && own_record(event).is_some()
-}
-
-fn own_record(event: &Event<'_>) -> Option<&'static str> {
-    let name = event.name();
-    if !name.starts_with(b"sa_") {
-        return None;
-    }
-    OWN_RECORDS.into_iter().find(|own| own.as_bytes() == name)
-}
-
 /// Indexes parts of a file.
 pub(crate) fn index_parts(bytes: &[u8], parts: &[Part]) -> Index {
-    let mut indexer = Indexer::default();
+    let mut indexer = Indexer::of_spans();
     indexer.index.canonical = true;
     for part in parts {
         if part.trusted {
@@ -227,231 +202,6 @@ pub(crate) fn index_kept(
     indexer.finish()
 }
 
-struct Indexer {
-    index: Index,
-    phases: [u64; 256],
-    /// The thread of the last event, not yet in the map: events come in runs.
-    current: Option<((i64, i64), Activity)>,
-}
-
-impl Default for Indexer {
-    fn default() -> Self {
-        Indexer {
-            index: Index::default(),
-            phases: [0; 256],
-            current: None,
-        }
-    }
-}
-
-impl Indexer {
-    /// Lines that a checksum vouches for. Nearly all begin like one before.
-    fn trusted(&mut self, bytes: &[u8], part: Part) {
-        let mut fronts = Fronts::default();
-        for (line, at) in lines(bytes, part) {
-            if let Some((front, timed)) = fronts.find(line)
-                && self.count_alike(&front.known, &timed).is_some()
-            {
-                continue;
-            }
-            let Some(event) = parse_canonical(line) else {
-                general(line, at, None, &mut |at, found| {
-                    self.index.canonical = false;
-                    self.found(at, found);
-                });
-                continue;
-            };
-            fronts.keep(&event, || (event.phase, (event.pid, event.tid)));
-            self.event(&event);
-        }
-    }
-
-    /// Counts an event of a known phase and thread; `None` if it needs a closer look.
-    #[inline(always)]
-    fn count_alike(&mut self, (phase, thread): &(u8, (i64, i64)), timed: &Timed<'_>) -> Option<()> {
-        if timed.rest.last() != Some(&b'}') {
-            return None;
-        }
-        let dur_ns = match phase {
-            b'X' => timed.dur_ns()?,
-            b'i' if !timed.has_common_name() => return None,
-            b's' | b't' | b'f' => timed.flow_id().map(|_| 0)?,
-            _ => 0,
-        };
-        self.phases[usize::from(*phase)] += 1;
-        let activity = self.activity(*thread);
-        activity.events += 1;
-        activity.see(timed.ts_ns, dur_ns);
-        Some(())
-    }
-
-    #[inline]
-    fn found(&mut self, at: usize, found: Found<'_>) {
-        match found {
-            Found::Event(event) => self.event(&event),
-            Found::Damage(kind) => self.damage(at, kind),
-        }
-    }
-
-    fn damage(&mut self, at: usize, kind: Kind) {
-        self.index.odd = true;
-        self.index.places.add(at as u64, kind);
-    }
-
-    fn object(&mut self) {
-        self.index.odd = true;
-        self.index.objects += 1;
-    }
-
-    #[inline]
-    fn event(&mut self, event: &Event<'_>) {
-        self.index.odd |= event.fields.repeated | event.fields.bind_id.is_some();
-        if event.is_metadata() && !self.metadata(event) {
-            return;
-        }
-        self.phases[usize::from(event.phase)] += 1;
-        self.count(event);
-        match event.phase {
-            b'i' | b'I' if event.name() == LOSS_RECORD.as_bytes() => self.loss(event),
-            b'B' if event.is_unfinished() => self.index.unfinished += 1,
-            _ => {}
-        }
-    }
-
-    #[inline]
-    fn count(&mut self, event: &Event<'_>) {
-        let activity = self.activity((event.pid, event.tid));
-        activity.events += 1;
-        if !event.is_metadata() {
-            activity.see(event.ts_ns, event.dur_ns);
-        }
-    }
-
-    /// Where the present run of events of one thread is counted.
-    #[inline(always)]
-    fn activity(&mut self, thread: (i64, i64)) -> &mut Activity {
-        if self.current.is_none_or(|(current, _)| current != thread) {
-            self.store_current();
-        }
-        &mut self.current.get_or_insert((thread, Activity::default())).1
-    }
-
-    fn store_current(&mut self) {
-        if let Some((thread, activity)) = self.current.take() {
-            self.index.threads.entry(thread).or_default().add(&activity);
-        }
-    }
-
-    /// Reads a metadata record; tells whether it is shown.
-    fn metadata(&mut self, event: &Event<'_>) -> bool {
-        match own_record(event) {
-            Some(END_RECORD) => self.index.ended = true,
-            Some(REMOVED_RECORD) => self.removed(event),
-            Some(TRACK_RECORD) => {
-                let record = serde_json::from_slice::<Metadata<TrackRecord>>(event.line).ok();
-                let thread = (event.pid, event.tid);
-                let track = record.map(|record| (thread, record.args));
-                self.index.tracks.extend(track);
-            }
-            Some(ANCHOR_RECORD) => {
-                let anchor = serde_json::from_slice::<Metadata<Anchor>>(event.line).ok();
-                self.index.anchor = better(self.index.anchor, anchor.map(|record| record.args));
-            }
-            Some(_) => {}
-            None => {
-                self.name(event);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Positions that went with removed segments.
-    fn removed(&mut self, event: &Event<'_>) {
-        let record = serde_json::from_slice::<Metadata<RemovedStreams>>(event.line).ok();
-        let streams = record.map(|record| record.args.streams).unwrap_or_default();
-        let explained = streams
-            .into_iter()
-            .map(|(slot, generation, to)| ((slot, generation), 0..to));
-        self.index.explained.extend(explained);
-    }
-
-    fn name(&mut self, event: &Event<'_>) {
-        #[derive(Deserialize)]
-        struct Named {
-            args: Name,
-        }
-        #[derive(Deserialize)]
-        struct Name {
-            name: String,
-        }
-        let parse = || {
-            serde_json::from_slice::<Named>(event.line)
-                .ok()
-                .map(|named| named.args.name)
-        };
-        match event.name() {
-            b"process_name" => self
-                .index
-                .process_names
-                .extend(parse().map(|name| (event.pid, name))),
-            b"thread_name" => self
-                .index
-                .thread_names
-                .extend(parse().map(|name| ((event.pid, event.tid), name))),
-            _ => {}
-        }
-    }
-
-    fn loss(&mut self, event: &Event<'_>) {
-        #[derive(Deserialize)]
-        struct Record {
-            args: Loss,
-        }
-        #[derive(Deserialize)]
-        struct Loss {
-            cause: String,
-            events: u64,
-            slot: Option<u32>,
-            #[serde(rename = "gen")]
-            generation: Option<u32>,
-            from: Option<u64>,
-            to: Option<u64>,
-            #[serde(default)]
-            stopped: bool,
-        }
-        let Ok(Record { args: loss }) = serde_json::from_slice(event.line) else {
-            return;
-        };
-        self.index.stopped |= loss.stopped;
-        // A clamped duration is told the same way, but its event is there.
-        if loss.cause != "clamped" {
-            self.index.lost_events = self.index.lost_events.saturating_add(loss.events);
-        }
-        if let Loss {
-            slot: Some(slot),
-            generation: Some(generation),
-            from: Some(from),
-            to: Some(to),
-            ..
-        } = loss
-        {
-            self.index.explained.push(((slot, generation), from..to));
-        }
-    }
-
-    fn finish(mut self) -> Index {
-        self.store_current();
-        let phases = self
-            .phases
-            .iter()
-            .zip(0u8..=255)
-            .filter(|(count, _)| **count > 0);
-        self.index.phases = phases.map(|(count, phase)| (phase, *count)).collect();
-        self.index
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -467,7 +217,7 @@ mod tests {
 
     /// What is known of trusted lines, each of them looked at by itself.
     fn one_by_one(text: &str) -> Index {
-        let mut indexer = Indexer::default();
+        let mut indexer = Indexer::of_spans();
         let part = Part {
             start: 0,
             end: text.len(),
@@ -520,6 +270,7 @@ mod tests {
                             index.phases.clone(),
                             index.lost_events,
                             damage,
+                            index.nestings.clone(),
                         )
                     };
                     assert_eq!(facts(&found), facts(&expected), "{text}");

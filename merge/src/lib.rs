@@ -9,11 +9,11 @@
 //!
 //! Paths lead to fragments and their rings ([`merge`] reads both, of live processes too); each recorder's blocks and ring are put
 //! together so that every position counts once; the first pass indexes newline-cut chunks in parallel; clocks and identities are
-//! settled; the second pass copies every line and replaces only its times and ids.
+//! settled; spans that a viewer would drop get rows beside their thread; the second pass copies every line and replaces only its times and ids.
 //!
 //! What it guarantees: every line that is an event is in the trace, once, in the same order whatever the number of threads; every
 //! line that is not is counted, by kind and place ([`Report`]). Lines are never held in memory as events, so the heap does not
-//! grow with the trace. A trace appears under its name only when it is whole; a merge that is killed leaves nothing
+//! grow with the trace; what has to be sorted beyond a few MiB goes through temporary files. A trace appears under its name only when it is whole; a merge that is killed leaves nothing
 //! behind, where the file system has files without a name.
 
 mod alike;
@@ -27,16 +27,23 @@ mod death;
 mod duration;
 mod flow;
 mod fragment;
+mod halves;
+mod history;
 mod identity;
 mod index;
+mod indexer;
 mod input;
 pub mod json;
 pub mod line;
+mod look;
+mod marks;
 mod merge;
+mod nesting;
 mod number;
 mod open;
 mod order;
 mod output;
+mod overflow;
 mod patch;
 mod plan;
 mod pypto;
@@ -44,6 +51,7 @@ mod recording;
 mod removal;
 mod report;
 pub mod ring;
+mod rows;
 #[cfg(test)]
 mod sample;
 pub mod scan;
@@ -51,10 +59,14 @@ mod settle;
 mod sink;
 mod skip;
 mod snapshot;
+mod sorter;
 mod source;
+mod spread;
 pub mod survey;
+mod suspects;
 mod tally;
 mod verbatim;
+mod verdict;
 mod window;
 mod words;
 
@@ -150,13 +162,33 @@ pub enum Error {
         /// What happened.
         source: io::Error,
     },
+    /// What was too much for memory could not be read back from its temporary file.
+    #[error("temporary file in {}: {source}", folder.display())]
+    Temporary {
+        /// Where it is: `TMPDIR`, or the trace's own folder.
+        folder: PathBuf,
+        /// What happened.
+        source: io::Error,
+    },
     /// The reader of the standard output went away.
     #[error("standard output was closed")]
     BrokenPipe,
 }
 
 impl Error {
+    fn of_temporary(folder: &Path, source: io::Error) -> Error {
+        Error::Temporary {
+            folder: folder.to_owned(),
+            source,
+        }
+    }
+
+    /// What kept the trace from being written, which may be an error with a place of its own.
     fn of_write(path: &Path, source: io::Error) -> Error {
+        let source = match source.downcast::<Error>() {
+            Ok(error) => return error,
+            Err(source) => source,
+        };
         match source.kind() {
             io::ErrorKind::BrokenPipe => Error::BrokenPipe,
             _ if path.as_os_str().is_empty() => Error::Write {

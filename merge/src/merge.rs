@@ -7,7 +7,8 @@ use crate::copy::Job;
 use crate::fragment::FileId;
 use crate::input::{self, Inputs};
 use crate::open::open;
-use crate::output::Destination;
+use crate::output::{Destination, folder};
+use crate::overflow::Overflow;
 use crate::plan::Plan;
 use crate::recording::Recording;
 use crate::report::Report;
@@ -19,7 +20,7 @@ use crate::tally::tell_sources;
 use crate::window::{self, WindowReport};
 use crate::{Error, Options, Runs};
 use rayon::prelude::*;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Merges fragments into one trace.
 ///
@@ -48,7 +49,7 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
     let assemblies: Vec<Assembly> = pool.install(|| recordings.par_iter().map(assemble).collect());
     let mut sources = sources(&recordings, &assemblies);
     let mut chunks = chunks(&sources);
-    pool.install(|| index(&mut sources, &mut chunks, options.verbatim));
+    let histories = pool.install(|| index(&mut sources, &mut chunks, options.verbatim));
     let mut indexes = by_recording(&recordings, &sources);
     let last_ns: Vec<i64> = indexes
         .iter()
@@ -64,7 +65,11 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
         });
         indexes = by_recording(&recordings, &sources);
     }
-    let plan = Plan::new(&recordings, &indexes);
+    let mut plan = Plan::new(&recordings, &indexes);
+    let view = (sources.as_slice(), chunks.as_slice());
+    let (spans, folders) = ((indexes.as_slice(), histories), folders(options, &inputs));
+    let overflow = pool.install(|| Overflow::find(view, spans, &mut plan, &folders));
+    overflow.tell(&mut report);
     plan.tell(&mut report);
     if options.verbatim {
         (report.events_added, report.base_ns) = (0, 0);
@@ -82,6 +87,7 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
         sources: &sources,
         chunks: &chunks,
         plan: &plan,
+        overflow: &overflow,
         sink: &sink,
         verbatim: options.verbatim,
     };
@@ -94,6 +100,12 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
         settle_all(&recordings, &assemblies, &last_ns, &mut report);
     }
     Ok(report)
+}
+
+/// Where temporary files may be: where the system has them, else beside the trace, for which there is room.
+fn folders(options: &Options, inputs: &Inputs) -> Vec<PathBuf> {
+    let beside = folder(&options.output, inputs.run_directory.as_deref());
+    [std::env::temp_dir()].into_iter().chain(beside).collect()
 }
 
 /// A window is one of times, which lines as they stand need not have.

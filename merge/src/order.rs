@@ -64,20 +64,31 @@ pub(crate) fn metadata_lines(processes: &[Process]) -> Vec<String> {
             "process_sort_index",
             &json!({ "sort_index": order }),
         ));
-        for (order, (_, thread)) in sorted_threads(process).into_iter().enumerate() {
-            if let (Some(_), Some(name)) = (&process.tracks, &thread.name) {
-                let tid = thread.output_tid;
-                lines.push(line(pid, tid, "thread_name", &json!({ "name": name })));
-            }
-            lines.push(line(
-                pid,
-                thread.output_tid,
-                "thread_sort_index",
-                &json!({ "sort_index": order }),
-            ));
-        }
+        thread_lines(process, &mut lines);
     }
     lines
+}
+
+fn thread_lines(process: &Process, lines: &mut Vec<String>) {
+    let (pid, mut order) = (process.output_pid, 0_usize..);
+    for (_, thread) in sorted_threads(process) {
+        let tid = thread.output_tid;
+        if let (Some(_), Some(name)) = (&process.tracks, &thread.name) {
+            lines.push(line(pid, tid, "thread_name", &json!({ "name": name })));
+        }
+        lines.push(sort_line((pid, tid), &mut order));
+        let first = thread.name.clone().unwrap_or_else(|| format!("{tid}"));
+        for (tid, number) in thread.overflow.iter().zip(1..) {
+            let name = json!({ "name": format!("{first} (overlapping {number})") });
+            lines.push(line(pid, *tid, "thread_name", &name));
+            lines.push(sort_line((pid, *tid), &mut order));
+        }
+    }
+}
+
+fn sort_line((pid, tid): (u32, u32), order: &mut impl Iterator<Item = usize>) -> String {
+    let sort_index = json!({ "sort_index": order.next() });
+    line(pid, tid, "thread_sort_index", &sort_index)
 }
 
 /// Main thread first, then kernel threads, then lanes; those with ids that say nothing by their first event.

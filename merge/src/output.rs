@@ -77,6 +77,19 @@ impl Destination {
     }
 }
 
+/// The folder of the file that a trace goes to; none if that is a device, a pipe or the standard output.
+pub(crate) fn folder(output: &Output, default_directory: Option<&Path>) -> Option<PathBuf> {
+    let path = match output {
+        Output::Stdout => return None,
+        Output::Default => return default_directory.map(Path::to_owned),
+        Output::File(path) => path,
+    };
+    let there = fs::metadata(path).ok();
+    let file = linked_file(path).ok().flatten()?;
+    let is_file = there.as_ref().is_none_or(Metadata::is_file);
+    is_file.then(|| folder_of(&file).to_owned())
+}
+
 type Opened = (Target, Option<Draft>);
 
 /// Opens an output that the user named: a link is followed, and what is no file is written as it is.

@@ -82,6 +82,15 @@ pub struct Report {
     pub events_total: u64,
     /// The same by phase.
     pub events_by_phase: BTreeMap<char, u64>,
+    /// Spans on rows beside their thread: they overlapped others of it without nesting, so that viewers would drop them, or lie in such a span.
+    pub overlapping_spans: u64,
+    /// Those rows.
+    pub rows_added: usize,
+    /// Spans that overlap more others at once than a thread may have rows, and are where they were: viewers drop them.
+    pub overlapping_spans_left: u64,
+    /// Why all spans are where they were, though some may overlap: there was no room for temporary files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_failed: Option<String>,
     /// Metadata that the merge added.
     pub events_added: u64,
     /// Damaged places.
@@ -198,6 +207,27 @@ impl Report {
         }
         if self.lost_events > 0 {
             writeln!(text, "events lost while recording: {}", self.lost_events)?;
+        }
+        if self.overlapping_spans > 0 {
+            writeln!(
+                text,
+                "overlapping spans, moved to rows beside their thread: {} on {} rows",
+                self.overlapping_spans, self.rows_added
+            )?;
+        }
+        if self.overlapping_spans_left > 0 {
+            writeln!(
+                text,
+                "spans that viewers drop, for too many others of their thread are open: {}",
+                self.overlapping_spans_left
+            )?;
+        }
+        if let Some(why) = &self.rows_failed {
+            writeln!(
+                text,
+                "spans that may overlap others of their thread are left there, and viewers drop those that do: {}",
+                printable(why)
+            )?;
         }
         for clock in self.clocks.iter().filter(|clock| clock.method != "shared") {
             writeln!(

@@ -104,7 +104,7 @@ impl Sink {
     }
 
     /// Notes a failure, and lets everybody who waits give up.
-    fn fail(&self, failure: io::Error) -> bool {
+    pub(crate) fn fail(&self, failure: io::Error) -> bool {
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         turn.failure.get_or_insert(failure);
         self.next.notify_all();

@@ -1,10 +1,12 @@
 //! What may be merged, shared out in chunks, and the first pass over them.
 
 use crate::assembly::Assembly;
+use crate::history::Histories;
 use crate::index::{Index, index_objects, index_parts};
+use crate::line::Event;
 use crate::recording::Recording;
 use crate::ring::Slot;
-use crate::scan::{PART_BYTES, Part, cut};
+use crate::scan::{Found, PART_BYTES, Part, cut, rescan_part, scan_part};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -28,6 +30,30 @@ impl Source<'_> {
     }
 }
 
+/// Some threads of a recording: one bit for each of 64 kinds.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct ThreadSet(u64);
+
+impl ThreadSet {
+    /// Whether both may hold the same thread.
+    pub(crate) fn meets(self, other: ThreadSet) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl FromIterator<(i64, i64)> for ThreadSet {
+    fn from_iter<T: IntoIterator<Item = (i64, i64)>>(threads: T) -> ThreadSet {
+        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let bit = |(pid, tid): (i64, i64)| {
+            let mixed = (pid ^ tid.rotate_left(32))
+                .cast_unsigned()
+                .wrapping_mul(SPREAD);
+            1 << (mixed >> 58)
+        };
+        ThreadSet(threads.into_iter().map(bit).fold(0, |set, bit| set | bit))
+    }
+}
+
 /// A few parts of one source: what a worker takes at a time.
 pub(crate) struct Chunk {
     pub(crate) source: usize,
@@ -37,6 +63,8 @@ pub(crate) struct Chunk {
     pub(crate) plain: bool,
     /// Whether it found nothing but lines in canonical order that a checksum vouches for.
     pub(crate) canonical: bool,
+    /// The threads that have events in it, and perhaps others.
+    pub(crate) threads: ThreadSet,
     /// The end of its last event, and whether some are shown whatever their time.
     last_ns: Option<i64>,
     timeless: bool,
@@ -45,6 +73,22 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
+    /// Calls `found` with each of its events, those that are left out of the trace included.
+    #[inline]
+    pub(crate) fn events<'a>(&self, bytes: &'a [u8], mut found: impl FnMut(Event<'a>)) {
+        for part in &self.parts {
+            if self.plain && !part.trusted {
+                rescan_part(bytes, *part, &mut found);
+                continue;
+            }
+            scan_part(bytes, *part, |_, line| {
+                if let Found::Event(event) = line {
+                    found(event);
+                }
+            });
+        }
+    }
+
     /// Narrows it to the window; one that has nothing in it has no parts left.
     pub(crate) fn narrow(&mut self, edge_ns: i64) {
         self.edge_ns = Some(edge_ns);
@@ -122,6 +166,7 @@ pub(crate) fn chunks(sources: &[Source<'_>]) -> Vec<Chunk> {
                     events: 0,
                     plain: false,
                     canonical: false,
+                    threads: ThreadSet::default(),
                     last_ns: None,
                     timeless: false,
                     edge_ns: None,
@@ -137,23 +182,36 @@ pub(crate) fn chunks(sources: &[Source<'_>]) -> Vec<Chunk> {
     chunks
 }
 
-/// The first pass; `objects` tells whether those that are no events count as well.
-pub(crate) fn index(sources: &mut [Source<'_>], chunks: &mut [Chunk], objects: bool) {
+/// The first pass; `objects` tells whether those that are no events count as well, and then nobody asks whether spans nest.
+///
+/// It goes in windows of some chunks, so that what each holds is put together and forgotten long before the last one is read.
+pub(crate) fn index(sources: &mut [Source<'_>], chunks: &mut [Chunk], objects: bool) -> Histories {
     let index = if objects { index_objects } else { index_parts };
-    let indexes: Vec<Index> = {
-        let sources = &*sources;
-        chunks
-            .par_iter()
-            .map(|chunk| index(sources[chunk.source].bytes, &chunk.parts))
-            .collect()
-    };
-    for (chunk, index) in chunks.iter_mut().zip(indexes) {
-        chunk.events = index.events();
-        chunk.plain = !index.odd;
-        chunk.canonical = index.canonical;
-        (chunk.last_ns, chunk.timeless) = (index.last_ns(), index.has_timeless());
-        sources[chunk.source].index.append(index);
+    let mut histories = Histories::default();
+    let window = window_of_chunks();
+    for (number, chunks) in chunks.chunks_mut(window).enumerate() {
+        let indexes: Vec<Index> = {
+            let sources = &*sources;
+            let of_chunk = |chunk: &Chunk| index(sources[chunk.source].bytes, &chunk.parts);
+            chunks.par_iter().map(of_chunk).collect()
+        };
+        for ((chunk, mut index), place) in chunks.iter_mut().zip(indexes).zip(number * window..) {
+            chunk.events = index.events();
+            chunk.plain = !index.odd;
+            chunk.canonical = index.canonical;
+            (chunk.last_ns, chunk.timeless) = (index.last_ns(), index.has_timeless());
+            chunk.threads = index.threads.keys().copied().collect();
+            let source = &mut sources[chunk.source];
+            histories.append(source.recording, place, std::mem::take(&mut index.nestings));
+            source.index.append(index);
+        }
     }
+    histories
+}
+
+/// Chunks that are worked on before what they hold is put together: a few for each worker, as far as memory goes.
+fn window_of_chunks() -> usize {
+    (4 * rayon::current_num_threads()).clamp(16, 64)
 }
 
 pub(crate) fn by_recording(recordings: &[Recording], sources: &[Source<'_>]) -> Vec<Index> {

@@ -6,12 +6,14 @@
     reason = "tests: a failed step is a failed test, and a skipped test must say so"
 )]
 
+mod clashing;
 mod invocation;
 mod oracle;
 mod random;
 mod trace;
 mod writer;
 
+mod begun_spans;
 mod cuts;
 mod damaged_blocks;
 mod damaged_lines;
@@ -22,15 +24,19 @@ mod fuzzed;
 mod identity;
 mod interrupted;
 mod last;
+mod many_spans;
 mod metadata;
+mod no_room;
 mod open_spans;
 mod output;
 mod perfetto;
 mod pypto;
 mod report;
+mod rows;
 mod runs;
 mod segments;
 mod settle;
+mod shown_rows;
 mod times;
 mod usage;
 mod verbatim;

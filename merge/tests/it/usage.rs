@@ -53,7 +53,13 @@ fn a_directory_without_fragments_is_nothing_usable() {
 #[test]
 fn help_and_version() {
     let help = String::from_utf8(Ended::of(trace_merge().arg("--help")).stdout).unwrap();
-    for word in ["EXAMPLES", "--strict", "--no-settle", "rings are removed"] {
+    for word in [
+        "EXAMPLES",
+        "--strict",
+        "--no-settle",
+        "rings are removed",
+        "TMPDIR",
+    ] {
         assert!(
             help.to_uppercase().contains(&word.to_uppercase()),
             "{word}: {help}"

@@ -4,6 +4,7 @@ mod file;
 mod line;
 mod recorder;
 mod ring;
+mod rows;
 
 use crate::trace::{Event, content, ns};
 use file::Piece;
@@ -29,6 +30,7 @@ pub(crate) struct Expected {
     pub(crate) unfinished: u64,
     pub(crate) lost_events: u64,
     pub(crate) base_ns: i64,
+    pub(crate) shown: rows::Shown,
     pub(crate) process_names: BTreeMap<String, String>,
     pub(crate) thread_names: BTreeMap<String, String>,
 }
@@ -84,7 +86,7 @@ pub(crate) fn read(folder: &Path) -> Expected {
 fn show(kept: &[Kept], expected: &mut Expected) {
     let shown: Vec<&Kept> = kept.iter().filter(|kept| kept.value["ph"] != "M").collect();
     expected.base_ns = shown.iter().map(|kept| kept.ts_ns()).min().unwrap_or(0);
-    for event in shown {
+    for event in &shown {
         let value = &event.value;
         expected.events.push(Event {
             content: content(value, event.ts_ns() - expected.base_ns),
@@ -97,6 +99,7 @@ fn show(kept: &[Kept], expected: &mut Expected) {
             expected.lost_events += value["args"]["events"].as_u64().unwrap();
         }
     }
+    expected.shown = rows::spread(&shown, &mut expected.events);
     for record in kept.iter().filter(|kept| kept.value["ph"] == "M") {
         let Some(name) = record.value["args"]["name"].as_str() else {
             continue;

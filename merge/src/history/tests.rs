@@ -1,0 +1,279 @@
+use super::*;
+use std::cmp::Reverse;
+
+/// Numbers that look random and are the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u64) -> i64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % bound).cast_signed()
+    }
+
+    fn index(&mut self, bound: usize) -> usize {
+        usize::try_from(self.below(bound as u64)).unwrap()
+    }
+}
+
+/// What a chunk holds: spans, and begins of unfinished ones.
+type Content<'a> = (&'a [Span], &'a [i64]);
+
+fn clash(spans: &[Span], unfinished: &[i64]) -> bool {
+    let clashes = |a: &Span, b: &Span| a.0 < b.0 && b.0 < a.1 && a.1 < b.1;
+    let pairs = spans.iter().flat_map(|a| spans.iter().map(move |b| (a, b)));
+    let held = |start: &i64| spans.iter().any(|a| a.0 <= *start && *start < a.1);
+    pairs.into_iter().any(|(a, b)| clashes(a, b)) || unfinished.iter().any(held)
+}
+
+fn nesting((spans, unfinished): Content<'_>) -> Nesting {
+    let mut nesting = Nesting::default();
+    spans.iter().for_each(|span| nesting.add(*span));
+    unfinished
+        .iter()
+        .for_each(|start| nesting.add_unfinished(*start));
+    nesting
+}
+
+/// Whether the chunks' spans may overlap, with all questions asked.
+fn may_overlap(chunks: &[Content<'_>], room: usize) -> bool {
+    let mut history = History::default();
+    for (number, chunk) in chunks.iter().enumerate() {
+        history.append(nesting(*chunk), number, room);
+    }
+    let verdict = history.verdict((0, (0, 0)));
+    let is_yes = |question: &Question| {
+        let chunks = &chunks[question.chunks.clone()];
+        let mut spans = chunks.iter().flat_map(|chunk| chunk.0);
+        spans.any(|span| question.is_answered_by(*span))
+    };
+    verdict == Verdict::MayOverlap || verdict.questions().iter().any(is_yes)
+}
+
+/// The same for spans cut into chunks in several ways.
+fn verdicts(spans: &[Span], unfinished: &[i64], numbers: &mut Numbers) -> Vec<bool> {
+    let mut found = vec![may_overlap(&[(spans, unfinished)], 4)];
+    for _ in 0..4 {
+        let (mut chunks, mut rest, mut open) = (Vec::new(), spans, unfinished);
+        while !rest.is_empty() {
+            let (some, later) = rest.split_at(1 + numbers.index(rest.len().min(9)));
+            let (begun, not_yet) = open.split_at(numbers.index(open.len() + 1));
+            chunks.push((some, begun));
+            (rest, open) = (later, not_yet);
+        }
+        chunks.push((&[], open));
+        found.push(may_overlap(&chunks, 1 + numbers.index(4)));
+    }
+    found
+}
+
+/// Spans as a thread with this depth would record them: each ends before what holds it.
+fn nested(numbers: &mut Numbers, depth: u32, now: &mut i64, spans: &mut Vec<Span>) {
+    for _ in 0..=numbers.below(5) {
+        let start = *now;
+        *now += numbers.below(3);
+        if depth > 0 {
+            nested(numbers, depth - 1, now, spans);
+        }
+        *now += numbers.below(3);
+        spans.push((start, *now));
+        *now += numbers.below(2);
+    }
+}
+
+fn nested_spans(seed: u64) -> (Numbers, Vec<Span>) {
+    let (mut numbers, mut now, mut spans) = (Numbers(seed), 0, Vec::new());
+    for _ in 0..3 {
+        nested(&mut numbers, 2, &mut now, &mut spans);
+        now += numbers.below(60);
+    }
+    (numbers, spans)
+}
+
+#[test]
+fn what_a_thread_records_nests_however_it_is_cut() {
+    for seed in 0..2_000 {
+        let (mut numbers, mut spans) = nested_spans(seed);
+        assert!(!clash(&spans, &[]), "{seed}");
+        assert!(
+            !verdicts(&spans, &[], &mut numbers).contains(&true),
+            "{seed}: {spans:?}"
+        );
+        spans.sort_by_key(|span| (span.0, Reverse(span.1)));
+        assert!(
+            !verdicts(&spans, &[], &mut numbers).contains(&true),
+            "by begin, {seed}: {spans:?}"
+        );
+    }
+}
+
+#[test]
+fn no_clash_is_overlooked_in_any_order() {
+    let mut clashing = 0;
+    for seed in 0..30_000 {
+        let mut numbers = Numbers(seed);
+        let mut spans: Vec<Span> = (0..2 + numbers.below(30))
+            .map(|_| (numbers.below(60), numbers.below(9)))
+            .map(|(start, dur)| (start, start + dur))
+            .collect();
+        match seed % 3 {
+            0 => spans.sort_by_key(|span| (span.1, Reverse(span.0))),
+            1 => spans.sort_by_key(|span| (span.0, Reverse(span.1))),
+            _ => {}
+        }
+        if clash(&spans, &[]) {
+            clashing += 1;
+            assert!(
+                !verdicts(&spans, &[], &mut numbers).contains(&false),
+                "{seed}: {spans:?}"
+            );
+        }
+    }
+    assert!(clashing > 10_000, "{clashing}");
+}
+
+#[test]
+fn one_clash_in_what_nests_is_found() {
+    let mut clashing = 0;
+    for seed in 0..4_000 {
+        let (mut numbers, mut spans) = nested_spans(seed);
+        let at = numbers.index(spans.len());
+        spans[at].0 -= 1 + numbers.below(20);
+        if seed % 2 == 0 {
+            spans.sort_by_key(|span| (span.0, Reverse(span.1)));
+        }
+        if clash(&spans, &[]) {
+            clashing += 1;
+            assert!(
+                !verdicts(&spans, &[], &mut numbers).contains(&false),
+                "{seed}: {spans:?}"
+            );
+        }
+    }
+    assert!(clashing > 1_000, "{clashing}");
+}
+
+#[test]
+fn unfinished_spans_lie_in_none_that_ends() {
+    let mut held = [0, 0];
+    for seed in 0..4_000 {
+        let (mut numbers, spans) = nested_spans(seed);
+        let last = spans[spans.len() - 1].1;
+        let starts: Vec<i64> = (0..1 + numbers.below(3))
+            .map(|_| numbers.below(last.cast_unsigned() + 3))
+            .collect();
+        let clashes = clash(&spans, &starts);
+        held[usize::from(clashes)] += 1;
+        for found in verdicts(&spans, &starts, &mut numbers) {
+            assert_eq!(found, clashes, "{seed}: {spans:?}, {starts:?}");
+        }
+    }
+    assert!(held.iter().all(|count| *count > 200), "{held:?}");
+}
+
+#[test]
+fn depth_and_number_are_no_reason_to_doubt() {
+    let deep: Vec<Span> = (0..300).map(|depth| (1000 - depth, 2000 + depth)).collect();
+    let flat = |count: i64| (0..count).map(|number| (3000 + 10 * number, 3008 + 10 * number));
+    let mut spans = deep.clone();
+    spans.extend(flat(50_000));
+    spans.push((3000 - 1, 9_000_000));
+    let by_end = spans.clone();
+    spans.sort_by_key(|span| (span.0, Reverse(span.1)));
+    for spans in [by_end, spans] {
+        let chunks: Vec<Content<'_>> = spans
+            .chunks(170)
+            .map(|chunk| (chunk, [].as_slice()))
+            .collect();
+        assert!(!may_overlap(&chunks, 100));
+    }
+}
+
+#[test]
+fn a_span_that_begins_long_ago_asks_only_some_chunks() {
+    let flat: Vec<Span> = (0..50_000)
+        .map(|number| (10 * number, 10 * number + 8))
+        .collect();
+    for (start, cuts) in [
+        (70_009, false),
+        (70_008, false),
+        (70_007, true),
+        (70_001, true),
+        (70_000, false),
+    ] {
+        let mut history = History::default();
+        let chunks: Vec<&[Span]> = flat.chunks(100).collect();
+        for (number, chunk) in chunks.iter().enumerate() {
+            history.append(nesting((chunk, &[])), number, 1000);
+        }
+        history.append(nesting((&[(start, 600_000)], &[])), chunks.len(), 1000);
+        let verdict = history.verdict((0, (0, 0)));
+        let [question] = verdict.questions() else {
+            panic!("{start}: {verdict:?}");
+        };
+        assert!(question.chunks.len() < 50, "{question:?}");
+        let mut asked = chunks[question.chunks.clone()].iter().copied().flatten();
+        assert_eq!(
+            asked.any(|span| question.is_answered_by(*span)),
+            cuts,
+            "{start}"
+        );
+    }
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let mut histories = Histories::default();
+    for number in 0..200 {
+        let nestings = (0..500).map(|tid| {
+            let spans: Vec<Span> = (0..100)
+                .map(|span| (1000 * number + 10 * span, 1000 * number + 10 * span + 5))
+                .collect();
+            ((1, tid), nesting((&spans, &[])))
+        });
+        histories.append(0, usize::try_from(number).unwrap(), nestings.collect());
+    }
+    let remembered: usize = histories
+        .threads
+        .values()
+        .map(|history| history.recent.capacity())
+        .sum();
+    assert!(remembered < 8 * REMEMBERED, "{remembered}");
+    assert!(
+        histories
+            .verdicts()
+            .values()
+            .all(|verdict| *verdict == Verdict::Nest(Vec::new()))
+    );
+}
+
+#[test]
+fn questions_of_all_threads_together_are_bounded() {
+    let flat: Vec<Span> = (0..1_000)
+        .map(|number| (10 * number, 10 * number + 5))
+        .collect();
+    let mut chunks = vec![flat, vec![(20_000, 20_005)]];
+    // Each reaches back to where only stretches are known.
+    chunks.extend((0..40).map(|number| vec![(8_007 - 100 * number, 30_000 + number)]));
+    let mut histories = Histories::default();
+    for (number, spans) in chunks.iter().enumerate() {
+        let nestings = (0..600).map(|tid| ((1, tid), nesting((spans, &[]))));
+        histories.append(0, number, nestings.collect());
+    }
+    let verdicts = histories.verdicts();
+    let asked: usize = verdicts
+        .values()
+        .map(|verdict| verdict.questions().len())
+        .sum();
+    assert!(
+        asked > ALL_QUESTIONS / 2 && asked <= ALL_QUESTIONS,
+        "{asked}"
+    );
+    assert!(
+        verdicts
+            .values()
+            .any(|verdict| *verdict == Verdict::MayOverlap)
+    );
+}

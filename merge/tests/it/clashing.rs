@@ -1,0 +1,109 @@
+//! Spans and what belongs to them on one thread, so close that many clash.
+
+use crate::random::Rng;
+use crate::writer::line::micros;
+use std::cmp::Reverse;
+
+/// The order of the lines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Order {
+    None,
+    ByBegin,
+    ByEnd,
+}
+
+pub(crate) const ORDERS: [Order; 3] = [Order::None, Order::ByBegin, Order::ByEnd];
+
+/// Writes events that clash, all on thread `tid` of process 900.
+pub(crate) struct Clashing<'a> {
+    pub(crate) rng: &'a mut Rng,
+    pub(crate) tid: u32,
+    /// The times are from 1 s on, and as many ns long.
+    pub(crate) range_ns: usize,
+    lines: Vec<(u64, u64, String)>,
+}
+
+impl Clashing<'_> {
+    pub(crate) fn new(rng: &mut Rng, tid: u32, range_ns: usize) -> Clashing<'_> {
+        Clashing {
+            rng,
+            tid,
+            range_ns,
+            lines: Vec::new(),
+        }
+    }
+
+    pub(crate) fn time(&mut self) -> u64 {
+        1_000_000_000 + self.rng.below(self.range_ns) as u64
+    }
+
+    pub(crate) fn put(&mut self, phase: &str, name: &str, (start, end): (u64, u64), more: &str) {
+        let (tid, ts) = (self.tid, micros(start));
+        let line = match self.rng.one_in(2) {
+            true => format!(
+                r#"{{"name":"{name}","cat":"e2e","ph":"{phase}","ts":{ts},"pid":900,"tid":{tid}{more}}}"#
+            ),
+            false => format!(
+                r#"{{"ph":"{phase}","pid":900,"tid":{tid},"ts":{ts},"name":"{name}","cat":"e2e"{more}}}"#
+            ),
+        };
+        self.lines.push((start, end, line));
+    }
+
+    pub(crate) fn span(&mut self, name: &str, start: u64, dur: u64) {
+        let more = format!(r#","dur":{}"#, micros(dur));
+        self.put("X", name, (start, start + dur), &more);
+    }
+
+    /// Any event; `longest` is the longest span.
+    pub(crate) fn any(&mut self, serial: usize, longest: usize) {
+        let (start, dur) = (self.time(), self.rng.below(longest) as u64);
+        let named = ["a", "b", ""][self.rng.below(3)];
+        let serial_args = format!(r#","args":{{"serial":{serial}}}"#);
+        match self.rng.below(12) {
+            0 => self.put("B", named, (start, start), &serial_args),
+            1 => self.put("E", named, (start, start), &serial_args),
+            2 => self.put(
+                "i",
+                &format!("tick {serial}"),
+                (start, start),
+                r#","s":"t""#,
+            ),
+            3 => self.put(
+                "i",
+                &format!("of all {serial}"),
+                (start, start),
+                r#","s":"g""#,
+            ),
+            4 => self.put(
+                "s",
+                &format!("flow {serial}"),
+                (start, start),
+                &format!(r#","id":{serial}"#),
+            ),
+            5 => self.put(
+                "f",
+                &format!("flow {serial}"),
+                (start, start),
+                &format!(r#","id":{serial},"bp":"e""#),
+            ),
+            6 => self.put(
+                "f",
+                &format!("flow {serial}"),
+                (start, start),
+                &format!(r#","id":{serial}"#),
+            ),
+            7 => self.put("C", "count", (start, start), &serial_args),
+            _ => self.span(&format!("span {serial}"), start, dur),
+        }
+    }
+
+    pub(crate) fn lines(mut self, order: Order) -> Vec<String> {
+        match order {
+            Order::None => {}
+            Order::ByBegin => self.lines.sort_by_key(|line| (line.0, Reverse(line.1))),
+            Order::ByEnd => self.lines.sort_by_key(|line| (line.1, Reverse(line.0))),
+        }
+        self.lines.into_iter().map(|line| line.2).collect()
+    }
+}

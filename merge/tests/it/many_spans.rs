@@ -1,0 +1,121 @@
+//! More spans that clash than memory shall hold, and more than there are rows for.
+
+use crate::clashing::{Clashing, ORDERS, Order};
+use crate::invocation::{Merged, RunDir, trace_merge};
+use crate::random::Rng;
+use crate::rows::assert_rows_nest;
+use crate::writer::line::stream;
+use serde_json::Value;
+use std::fmt::Write;
+use std::process::Stdio;
+
+#[test]
+fn the_rows_do_not_depend_on_threads() {
+    let (mut rng, dir) = (Rng::new(9), RunDir::new());
+    for pid in [900, 901] {
+        let mut thread = Clashing::new(&mut rng, 7, 200_000);
+        (0..14_000).for_each(|serial| thread.any(serial, 300));
+        dir.put(&format!("{pid}"), &stream(&thread.lines(Order::None)));
+    }
+    let outputs =
+        ["1", "2", "5"].map(|threads| Merged::of(&["--threads", threads], &[dir.path()]).bytes);
+    assert!(outputs.iter().all(|output| *output == outputs[0]));
+}
+
+#[test]
+fn what_fits_on_no_row_is_told() {
+    let (mut rng, dir) = (Rng::new(1), RunDir::new());
+    let mut thread = Clashing::new(&mut rng, 903, 1);
+    for number in 0..300 {
+        thread.span(&format!("span {number}"), 1_000_000_000 + number, 1_000);
+    }
+    dir.put("900", &stream(&thread.lines(Order::None)));
+    let merged = dir.merge();
+    let number = |key: &str| merged.report.number(key);
+    assert_eq!(
+        (
+            number("overlapping_spans"),
+            number("rows_added"),
+            number("overlapping_spans_left")
+        ),
+        (255, 255, 44)
+    );
+    assert_eq!(merged.trace.phase("X").len(), 300);
+}
+
+fn serial(event: &Value) -> usize {
+    event["name"].as_str().unwrap().parse().unwrap()
+}
+
+/// A thread with so many clashing spans that to sort them takes temporary files.
+pub(crate) fn many() -> (RunDir, usize) {
+    let (mut rng, dir, count) = (Rng::new(7), RunDir::new(), 250_000);
+    let mut thread = Clashing::new(&mut rng, 903, 50 * count);
+    for serial in 0..count {
+        let (start, dur) = (thread.time(), thread.rng.below(400) as u64);
+        thread.span(&format!("{serial}"), start, dur);
+    }
+    dir.put("900", &stream(&thread.lines(Order::None)));
+    (dir, count)
+}
+
+#[test]
+fn very_many_spans_clash() {
+    let (dir, count) = many();
+    let merged = dir.merge();
+    assert_rows_nest(&merged, "many");
+    let spans = merged.trace.phase("X");
+    let mut serials: Vec<usize> = spans.iter().map(|span| serial(span)).collect();
+    serials.sort_unstable();
+    assert!(serials.into_iter().eq(0..count));
+    assert_eq!(merged.report.number("overlapping_spans_left"), 0);
+}
+
+/// Largest anonymous memory of a merge while it ran, in KiB; looked at every millisecond.
+fn anonymous_kib(dir: &RunDir) -> u64 {
+    let mut command = trace_merge();
+    command
+        .args(["-q", "--threads", "2", "-o", "/dev/null"])
+        .arg(dir.path());
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let mut most = 0;
+    while child.try_wait().unwrap().is_none() {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("RssAnon:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
+        most = most.max(kib.unwrap_or(0));
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert!(child.wait().unwrap().success());
+    most
+}
+
+/// 30 MB of steps with 20 spans each on 100 threads, of which some clash.
+#[test]
+fn many_threads_take_little_memory() {
+    for order in ORDERS {
+        let (mut rng, dir, mut content) = (Rng::new(7), RunDir::new(), String::new());
+        let mut now = [1_000_000_000; 100];
+        while content.len() < 30_000_000 {
+            let number = rng.below(100);
+            let mut thread = Clashing::new(&mut rng, 901 + u32::try_from(number).unwrap(), 1);
+            let start = now[number];
+            for serial in 0..20 {
+                thread.span("kernel", start + 100 * serial + 10, 80);
+            }
+            let clashes = thread.rng.one_in(50);
+            thread.span("step", start, if clashes { 1_950 } else { 2_000 });
+            now[number] += 2_100;
+            for line in thread.lines(order) {
+                writeln!(content, "{line}").unwrap();
+            }
+        }
+        dir.put("900", content.as_bytes());
+        let kib = anonymous_kib(&dir);
+        eprintln!("{order:?}: {kib} KiB of anonymous memory");
+        assert!(kib > 0 && kib < 24 << 10, "{order:?}: {kib} KiB");
+    }
+}

@@ -1,0 +1,264 @@
+//! Spans that overlap others of their thread: each on a row where it nests, with all that belongs to it.
+
+use crate::clashing::{Clashing, ORDERS, Order};
+use crate::invocation::{Merged, RunDir};
+use crate::oracle;
+use crate::random::Rng;
+use crate::trace::{assert_same, ns};
+use crate::writer::Process;
+use crate::writer::line::stream;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Asserts that complete spans of one row of the trace nest.
+pub(crate) fn assert_rows_nest(merged: &Merged, what: &str) {
+    let mut rows: BTreeMap<String, Vec<(i64, Reverse<i64>)>> = BTreeMap::new();
+    for event in merged.trace.phase("X") {
+        let start = ns(&event["ts"]);
+        let row = format!("{}/{}", event["pid"], event["tid"]);
+        rows.entry(row)
+            .or_default()
+            .push((start, Reverse(start + ns(&event["dur"]))));
+    }
+    for (row, mut spans) in rows {
+        spans.sort_unstable();
+        let mut open: Vec<i64> = Vec::new();
+        for (start, Reverse(end)) in spans {
+            open.retain(|open| *open > start);
+            assert!(
+                open.last().is_none_or(|open| *open >= end),
+                "{what}: row {row} at {start}"
+            );
+            open.push(end);
+        }
+    }
+}
+
+/// Merges the run and compares it with the naive reader; gives how many spans moved.
+pub(crate) fn check(dir: &RunDir, what: &str) -> u64 {
+    let expected = oracle::read(&dir.fragments());
+    let merged = dir.merge();
+    assert_same(&expected.events, &merged.trace.comparable(), what);
+    assert_rows_nest(&merged, what);
+    assert_eq!(
+        merged.report.number("overlapping_spans"),
+        expected.shown.moved,
+        "{what}"
+    );
+    let told = &merged.trace.document["otherData"]["overlapping_spans"];
+    let moved = Some(expected.shown.moved).filter(|moved| *moved > 0);
+    assert_eq!(told.as_u64(), moved, "{what}");
+    expected.shown.moved
+}
+
+#[test]
+fn random_events_agree_with_the_oracle_in_any_order() {
+    let mut moved = 0;
+    for seed in 0..240 {
+        let order = ORDERS[usize::try_from(seed % 3).unwrap()];
+        let (mut rng, dir) = (Rng::new(seed), RunDir::new());
+        let (count, range) = (10 + rng.below(60), 30 + rng.below(400));
+        let mut lines = Vec::new();
+        for tid in [901, 902] {
+            let mut thread = Clashing::new(&mut rng, tid, range);
+            (0..count).for_each(|serial| thread.any(1000 * tid as usize + serial, 60));
+            lines.extend(thread.lines(order));
+        }
+        dir.put("900", &stream(&lines));
+        moved += check(&dir, &format!("seed {seed}, {order:?}"));
+    }
+    assert!(moved > 1_000, "{moved}");
+}
+
+#[test]
+fn events_of_many_chunks_agree_with_the_oracle() {
+    for order in ORDERS {
+        let (mut rng, dir) = (Rng::new(3), RunDir::new());
+        let mut thread = Clashing::new(&mut rng, 901, 500_000);
+        (0..26_000).for_each(|serial| thread.any(serial, 200));
+        let mut lines = thread.lines(order);
+        // A chunk with a damaged line is read in another way than those beside it.
+        lines.insert(lines.len() / 2, "torn".to_owned());
+        let content = stream(&lines);
+        assert!(content.len() > 2 << 20, "some chunks");
+        dir.put("900", &content);
+        assert!(check(&dir, &format!("{order:?}")) > 1_000);
+    }
+}
+
+#[test]
+fn a_clash_between_chunks_is_found() {
+    let (mut rng, dir) = (Rng::new(4), RunDir::new());
+    let mut thread = Clashing::new(&mut rng, 901, 1);
+    let start = 1_000_000_000;
+    thread.span("first", start, 1_000);
+    for serial in 0..20_000 {
+        thread.span(&format!("span {serial}"), start + 1_001 + 10 * serial, 9);
+    }
+    thread.span("cuts the first one", start + 999, 900_000_000);
+    dir.put("900", &stream(&thread.lines(Order::ByEnd)));
+    assert_eq!(
+        check(&dir, "between chunks"),
+        20_001,
+        "what is in the long span goes with it"
+    );
+}
+
+/// A run of a recorder of ours: blocks of two threads, with an unfinished span in one that ends.
+fn own_run(seed: u64) -> RunDir {
+    let (mut rng, dir) = (Rng::new(seed), RunDir::new());
+    let process = Process::new(900);
+    let mut fragment = process.fragment();
+    let mut positions = [0, 0];
+    for block in 0..12 {
+        let slot = rng.below(2);
+        let on = process.thread(900 + u32::try_from(slot).unwrap());
+        let mut lines = Vec::new();
+        for serial in 0..rng.below(12) {
+            let start = 5_000_000_000 + 40 * block + rng.below(100) as u64;
+            lines.push(match rng.below(8) {
+                0 => on.begin(start, &format!("begun {block} {serial}")),
+                1 => on.instant(start, &format!("tick {block} {serial}"), ""),
+                2 => on.flow("s", start, "local", 100 * block + serial as u64),
+                _ => on.span(
+                    start,
+                    rng.below(50) as u64,
+                    &format!("span {block} {serial}"),
+                    "",
+                ),
+            });
+        }
+        let index = u32::try_from(slot).unwrap();
+        positions[slot] = fragment.block(index, positions[slot], &stream(&lines));
+    }
+    fragment.write_here(&dir.fragments());
+    dir
+}
+
+#[test]
+fn blocks_of_ours_agree_with_the_oracle() {
+    let moved: u64 = (0..100)
+        .map(|seed| check(&own_run(seed), &format!("seed {seed}")))
+        .sum();
+    assert!(moved > 300, "{moved}");
+}
+
+fn name_of_row<'a>(
+    merged: &'a Merged,
+    names: &'a BTreeMap<String, String>,
+    event: &str,
+) -> Option<&'a str> {
+    let event = merged.trace.named(event);
+    let name = names.get(&format!("{}/{}", event["pid"], event["tid"]));
+    name.map(String::as_str)
+}
+
+#[test]
+fn one_nanosecond_is_enough() {
+    let (mut rng, dir) = (Rng::new(1), RunDir::new());
+    let (start, mut lines) = (1_000_000_000, Vec::new());
+    let mut thread = Clashing::new(&mut rng, 903, 1);
+    thread.span("first", start, 1_000);
+    thread.span("clashes by 1 ns", start + 999, 1_000);
+    thread.span("touches", start + 1_999, 1);
+    lines.extend(thread.lines(Order::None));
+    let mut thread = Clashing::new(&mut rng, 904, 1);
+    thread.span("child", start, 1_000);
+    thread.span("as long", start, 1_000);
+    thread.span("parent", start, 1_001);
+    lines.extend(thread.lines(Order::None));
+    let thread = r#"{"name":"thread_name","ph":"M","pid":900,"tid":903,"args":{"name":"worker"}}"#;
+    lines.push(thread.to_owned());
+    dir.put("900", &stream(&lines));
+    assert_eq!(check(&dir, "1 ns"), 1);
+    let merged = dir.merge();
+    let names = merged.trace.thread_names();
+    assert_eq!(
+        name_of_row(&merged, &names, "clashes by 1 ns"),
+        Some("worker (overlapping 1)")
+    );
+    for name in ["first", "touches"] {
+        assert_eq!(name_of_row(&merged, &names, name), Some("worker"), "{name}");
+    }
+    for name in ["child", "as long", "parent"] {
+        assert_eq!(name_of_row(&merged, &names, name), None, "{name}");
+    }
+}
+
+#[test]
+fn a_window_shows_its_spans_on_rows() {
+    let (mut rng, dir) = (Rng::new(6), RunDir::new());
+    let mut thread = Clashing::new(&mut rng, 903, 4_000_000);
+    (0..2_000).for_each(|serial| thread.any(serial, 20_000));
+    dir.put("900", &stream(&thread.lines(Order::ByEnd)));
+    let merged = Merged::of(&["--last", "1ms"], &[dir.path()]);
+    assert_rows_nest(&merged, "window");
+    let moved = merged.report.number("overlapping_spans");
+    assert!(moved > 100 && moved < 700, "{moved}");
+}
+
+#[test]
+fn what_is_before_the_window_takes_no_row() {
+    let (mut rng, dir) = (Rng::new(6), RunDir::new());
+    let mut thread = Clashing::new(&mut rng, 903, 1);
+    let start = 1_000_000_000;
+    thread.span("before", start, 1_000);
+    thread.span("reaches into it", start + 500, 2_000_000);
+    dir.put("900", &stream(&thread.lines(Order::ByEnd)));
+    for (last, moved) in [("1ms", 0), ("1s", 1)] {
+        let merged = Merged::of(&["--last", last], &[dir.path()]);
+        assert_eq!(merged.report.number("overlapping_spans"), moved, "{last}");
+    }
+}
+
+#[test]
+fn lines_as_they_stand_stay_on_their_row() {
+    let (mut rng, dir) = (Rng::new(6), RunDir::new());
+    let mut thread = Clashing::new(&mut rng, 903, 1_000);
+    (0..100).for_each(|serial| thread.any(serial, 100));
+    dir.put("900", &stream(&thread.lines(Order::None)));
+    let merged = Merged::of(&["--verbatim"], &[dir.path()]);
+    assert_eq!(merged.report.number("overlapping_spans"), 0);
+    assert!(merged.trace.shown().all(|event| event["tid"] == 903));
+}
+
+#[test]
+fn two_recordings_may_share_a_thread() {
+    let mut moved = 0;
+    for seed in 0..60 {
+        let (mut rng, dir) = (Rng::new(seed), RunDir::new());
+        for (number, nonce) in [(1_u64, 7), (2, 8)] {
+            let process = Process {
+                nonce,
+                ..Process::new(900)
+            };
+            let on = process.main_thread();
+            let span = |serial: u64| {
+                let start = 5_000_000_000 + 15 * number + 40 * serial;
+                on.span(
+                    start,
+                    1 + rng.below(40) as u64,
+                    &format!("span {number} {serial}"),
+                    "",
+                )
+            };
+            let mut fragment = process.fragment();
+            fragment.block(0, 0, &stream(&(0..10_u64).map(span).collect::<Vec<_>>()));
+            fragment.write(&dir.fragments(), &format!("90{number}"));
+        }
+        moved += check(&dir, &format!("seed {seed}"));
+    }
+    assert!(moved > 100, "{moved}");
+}
+
+#[test]
+fn lines_without_a_tid_are_on_the_main_thread() {
+    let (mut rng, dir, mut lines) = (Rng::new(2), RunDir::new(), Vec::new());
+    for tid in [0, 900] {
+        let mut thread = Clashing::new(&mut rng, tid, 300);
+        (0..60).for_each(|serial| thread.any(100 * tid as usize + serial, 60));
+        lines.extend(thread.lines(Order::ByEnd));
+    }
+    dir.put("900", &stream(&lines));
+    assert!(check(&dir, "tid 0") > 20);
+}
