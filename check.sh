@@ -216,6 +216,7 @@ if [ -n "$full" ]; then
   step 'tests for aarch64' aarch64
   step 'bench record' bench sa-recorder record --quick
   step 'bench merge' bench trace-merge merge --quick
+  step 'bench merge peers' bench trace-merge merge peers
   step 'bench launch' bench serving-shim launch --quick
   step 'bench switch' bench sa-profile switch --quick
   step 'bench capi' bench sa-profile-capi capi --quick

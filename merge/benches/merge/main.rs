@@ -3,6 +3,7 @@
 //! Generates once 1 GB of our own fragments and 1 GB in pypto-serving's form (8 files each, kept under `target/tmp`), then takes the best of
 //! ten merges and of ten `cat` into a file on the same file system, in turn. Prints a table and, last, lines
 //! `RESULT merge_<input> <MB_per_s> <ratio_to_cat> <peak_anonymous_MB>`. Times are rebased and ids remapped, as in every merge.
+//! `-- peers` measures what else joins fragments, on 100 MB: `RESULT merge_<input>_by_<peer> <MB_per_s> <times_trace_merge>`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -14,6 +15,7 @@ mod input;
 mod lines;
 mod measure;
 mod own;
+mod peers;
 mod process;
 
 use std::process::ExitCode;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::input::{self, Form, Input};
-use crate::process;
+use crate::{peers, process};
 
 /// How much to measure.
 struct Effort {
@@ -28,11 +28,14 @@ struct Figures {
 pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     if let Some(word) = words
         .iter()
-        .find(|word| !["--quick", "own", "foreign"].contains(word))
+        .find(|word| !["--quick", "own", "foreign", "peers"].contains(word))
     {
         return Err(format!(
-            "unknown word {word}; there are: --quick own foreign"
+            "unknown word {word}; there are: --quick own foreign peers"
         ));
+    }
+    if words.contains(&"peers") {
+        return peers::run();
     }
     let effort = if words.contains(&"--quick") {
         Effort {
@@ -128,7 +131,7 @@ fn check(input: &Input, output: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn merge_command(input: &Input, output: &Path, report: &str) -> Command {
+pub(crate) fn merge_command(input: &Input, output: &Path, report: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trace-merge"));
     command
         .args(["--report", report, "--output"])
@@ -145,7 +148,7 @@ fn cat_command(input: &Input, output: &Path) -> Result<Command, String> {
     Ok(command)
 }
 
-fn remove(path: &Path) -> Result<(), String> {
+pub(crate) fn remove(path: &Path) -> Result<(), String> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(format!("{}: {error}", path.display()))
@@ -155,7 +158,7 @@ fn remove(path: &Path) -> Result<(), String> {
 }
 
 /// A file that is removed when dropped.
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Drop for Scratch {
     fn drop(&mut self) {
@@ -216,7 +219,7 @@ fn sorted_s(times: &[Duration]) -> Vec<f64> {
     seconds
 }
 
-fn best(times: &[Duration]) -> f64 {
+pub(crate) fn best(times: &[Duration]) -> f64 {
     sorted_s(times).first().copied().unwrap_or(f64::NAN)
 }
 
