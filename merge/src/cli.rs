@@ -1,11 +1,19 @@
 //! The command line: arguments → [`Options`], report and exit code. Nothing else knows clap.
 
-use clap::{ArgGroup, Parser, ValueEnum};
+mod bar;
+mod interrupt;
+
+use bar::Bar;
+use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
+use clap_complete::Shell;
+use interrupt::Interrupts;
+use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use trace_merge::{Error, Options, Output, Report, Runs, merge, parse_duration};
+use trace_merge::check::check;
+use trace_merge::{Error, Options, Output, Report, Runs, merge_with, parse_duration};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,12 +23,15 @@ Examples:
   trace-merge --previous profile_out             the run before it, as after a supervisor's restart
   trace-merge --report json -q run/ >report.json what was merged, damaged and lost, for scripts
   trace-merge -o - 'run/fragments/trace.*.jsonl' | gzip -9 >trace.json.gz
+  trace-merge --check trace.json.gz              what would viewers lose of this trace, whoever wrote it?
+  trace-merge --completions bash >~/.local/share/bash-completion/completions/trace-merge
 
 Spans that overlap others of their thread are sorted, and what is too much for memory goes to files without a name in TMPDIR: up to 100
 bytes for each event of such threads. If no file can be there, they are beside the trace; if they cannot be there either, the spans
 stay where they are, where viewers drop them, and the report says so.
 
-Exit status: 0 done, 1 something was damaged or lost and --strict was given, 2 nothing usable or bad usage.";
+Exit status: 0 done, 1 something was damaged or lost and --strict was given, 2 nothing usable or bad usage.
+Of --check: 0 viewers show everything, 1 they would lose something, 2 the file cannot be read.";
 
 /// Stitches the fragments of many processes into one Chrome trace that Perfetto opens.
 ///
@@ -55,6 +66,12 @@ struct Arguments {
     /// Leave the inputs as they are: append nothing to the fragments of dead processes, remove no ring
     #[arg(long)]
     no_settle: bool,
+    /// Merge nothing, but say what viewers would lose of this Chrome trace, .json or .json.gz, whoever wrote it; it is read into memory
+    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_TO_CHECK)]
+    check: Option<PathBuf>,
+    /// Print what makes this shell complete the options
+    #[arg(long, value_name = "SHELL", exclusive = true)]
+    completions: Option<Shell>,
     /// Exit with 1 if anything was damaged or lost
     #[arg(long)]
     strict: bool,
@@ -68,6 +85,18 @@ struct Arguments {
     #[arg(short, long)]
     quiet: bool,
 }
+
+/// What says how to merge.
+const NOT_TO_CHECK: [&str; 8] = [
+    "paths",
+    "output",
+    "runs",
+    "last",
+    "verbatim",
+    "no_settle",
+    "strict",
+    "threads",
+];
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ReportForm {
@@ -87,13 +116,50 @@ pub(crate) fn run() -> ExitCode {
             return ExitCode::from(code);
         }
     };
+    if let Some(shell) = arguments.completions {
+        return complete(shell);
+    }
+    if let Some(path) = &arguments.check {
+        return run_check(path, &arguments);
+    }
+    let interrupts = Interrupts::block();
+    let bar = Bar::new(arguments.quiet);
+    interrupts.watch(bar.eraser());
     let result = options(&arguments, |name| std::env::var_os(name).map(PathBuf::from))
-        .and_then(|options| merge(&options));
+        .and_then(|options| merge_with(&options, &bar.progress));
+    bar.end();
     match result {
         Ok(report) => finish(&arguments, &report),
         Err(Error::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {
             say(&error.to_string());
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints the completions of a shell.
+fn complete(shell: Shell) -> ExitCode {
+    let mut script = Vec::new();
+    let mut command = Arguments::command();
+    clap_complete::generate(shell, &mut command, "trace-merge", &mut script);
+    match print(&script) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("standard output: {error}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_check(path: &Path, arguments: &Arguments) -> ExitCode {
+    match check(path) {
+        Ok(report) => match tell(arguments, &report, || report.text()) {
+            Ok(()) => ExitCode::from(u8::from(!report.is_clean())),
+            Err(code) => code,
+        },
+        Err(error) => {
+            say(&format!("{}: {error}", path.display()));
             ExitCode::from(2)
         }
     }
@@ -160,25 +226,39 @@ fn from_environment(
 }
 
 fn finish(arguments: &Arguments, report: &Report) -> ExitCode {
-    match arguments.report {
-        ReportForm::Json => {
-            if let Err(error) = print_json(report) {
-                say(&format!("report: {error}"));
-                return ExitCode::from(2);
-            }
-        }
-        ReportForm::Text if !arguments.quiet => report.text().lines().for_each(say_plain),
-        _ => {}
+    match tell(arguments, report, || report.text()) {
+        Ok(()) => ExitCode::from(u8::from(arguments.strict && !report.is_clean())),
+        Err(code) => code,
     }
-    let failed = arguments.strict && !report.is_clean();
-    ExitCode::from(u8::from(failed))
 }
 
-/// Prints the report; a reader that went away has what it wanted.
-fn print_json(report: &Report) -> io::Result<()> {
-    let text = serde_json::to_string_pretty(report)? + "\n";
+/// Gives the report in the form that was asked for.
+fn tell(
+    arguments: &Arguments,
+    report: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<(), ExitCode> {
+    match arguments.report {
+        ReportForm::Json => print_json(report).map_err(|error| {
+            say(&format!("report: {error}"));
+            ExitCode::from(2)
+        }),
+        ReportForm::Text if !arguments.quiet => {
+            text().lines().for_each(say_plain);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn print_json(report: &impl Serialize) -> io::Result<()> {
+    print((serde_json::to_string_pretty(report)? + "\n").as_bytes())
+}
+
+/// Prints to the standard output; a reader that went away has what it wanted.
+fn print(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout();
-    let printed = stdout.write_all(text.as_bytes());
+    let printed = stdout.write_all(bytes);
     match printed.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
         _ => Ok(()),
@@ -220,6 +300,11 @@ mod tests {
             (vec!["d".into()], Output::Default)
         );
         assert!(parsed(&[], &[("SA_PROFILE_DIR", "")]).is_err());
+    }
+
+    #[test]
+    fn the_arguments_make_sense() {
+        Arguments::command().debug_assert();
     }
 
     #[test]

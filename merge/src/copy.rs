@@ -9,6 +9,7 @@ use crate::order::metadata_lines;
 use crate::overflow::{Moved, Overflow};
 use crate::patch::{Target, front, shifted, write_line};
 use crate::plan::Plan;
+use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::report::Report;
 use crate::scan::{Found, Part, lines, scan_part};
@@ -29,6 +30,7 @@ pub(crate) struct Job<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) overflow: &'a Overflow,
     pub(crate) sink: &'a Sink,
+    pub(crate) progress: &'a Progress,
     /// Whether the lines are copied as they stand.
     pub(crate) verbatim: bool,
 }
@@ -80,6 +82,7 @@ impl Job<'_> {
             if !self.sink.put(number + 1, &mut scratch, false) {
                 return;
             }
+            self.progress.add(chunk.len(), 0);
         }
     }
 

@@ -102,7 +102,7 @@ pub fn scan_object(line: &[u8]) -> Option<Fields> {
 
 impl Scanner<'_> {
     /// The top-level object, noting the fields.
-    fn members(&mut self, fields: &mut Fields) -> Option<()> {
+    pub(crate) fn members(&mut self, fields: &mut Fields) -> Option<()> {
         self.expect(b'{')?;
         self.space();
         if self.peek() == b'}' {

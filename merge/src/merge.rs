@@ -10,6 +10,7 @@ use crate::open::open;
 use crate::output::{Destination, folder};
 use crate::overflow::Overflow;
 use crate::plan::Plan;
+use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::report::Report;
 use crate::settle::settle;
@@ -27,6 +28,14 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// If nothing could be read, the output is one of the inputs, or the trace could not be written. Damage is no error.
 pub fn merge(options: &Options) -> Result<Report, Error> {
+    merge_with(options, &Progress::default())
+}
+
+/// Merges fragments into one trace, and counts in `progress` how far it is.
+///
+/// # Errors
+/// As [`merge`].
+pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Error> {
     let inputs = input::find(&options.paths, &options.runs);
     let mut report = Report {
         version: env!("CARGO_PKG_VERSION"),
@@ -46,10 +55,12 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
         .num_threads(options.threads)
         .build();
     let pool = pool.map_err(|error| Error::Usage(format!("threads: {error}")))?;
-    let assemblies: Vec<Assembly> = pool.install(|| recordings.par_iter().map(assemble).collect());
+    progress.expect(recordings.iter().map(len).sum());
+    let assembled = |recording| assemble(recording, progress);
+    let assemblies: Vec<Assembly> = pool.install(|| recordings.par_iter().map(assembled).collect());
     let mut sources = sources(&recordings, &assemblies);
     let mut chunks = chunks(&sources);
-    let histories = pool.install(|| index(&mut sources, &mut chunks, options.verbatim));
+    let histories = pool.install(|| index(&mut sources, &mut chunks, options.verbatim, progress));
     let mut indexes = by_recording(&recordings, &sources);
     let last_ns: Vec<i64> = indexes
         .iter()
@@ -89,6 +100,7 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
         plan: &plan,
         overflow: &overflow,
         sink: &sink,
+        progress,
         verbatim: options.verbatim,
     };
     let path = destination.path().map(Path::to_owned).unwrap_or_default();
@@ -157,11 +169,25 @@ fn describe(options: &Options, inputs: &Inputs) -> String {
     words.join("; ")
 }
 
-fn assemble(recording: &Recording) -> Assembly {
+/// Bytes of its fragments.
+fn len(recording: &Recording) -> u64 {
+    let lens = recording
+        .fragments
+        .iter()
+        .map(|fragment| fragment.content.bytes().len());
+    lens.sum::<usize>() as u64
+}
+
+fn assemble(recording: &Recording, progress: &Progress) -> Assembly {
     let pieces: Vec<_> = recording
         .fragments
         .par_iter()
-        .map(|fragment| split(fragment.content.bytes()))
+        .map(|fragment| {
+            let bytes = fragment.content.bytes();
+            let pieces = split(bytes);
+            progress.add(bytes.len() as u64, 0);
+            pieces
+        })
         .collect();
     recording.assemble(&pieces)
 }

@@ -1,6 +1,9 @@
 //! The file the trace goes to: one that takes its name at the end, so that nobody sees half a trace.
 
 mod draft;
+mod unfinished;
+
+pub use unfinished::abandon;
 
 use crate::sink::Target;
 use crate::{Error, Output};

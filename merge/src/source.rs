@@ -4,6 +4,7 @@ use crate::assembly::Assembly;
 use crate::history::Histories;
 use crate::index::{Index, index_objects, index_parts};
 use crate::line::Event;
+use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::ring::Slot;
 use crate::scan::{Found, PART_BYTES, Part, cut, rescan_part, scan_part};
@@ -87,6 +88,12 @@ impl Chunk {
                 }
             });
         }
+    }
+
+    /// Length in bytes.
+    pub(crate) fn len(&self) -> u64 {
+        let lens = self.parts.iter().map(|part| part.end - part.start);
+        lens.sum::<usize>() as u64
     }
 
     /// Narrows it to the window; one that has nothing in it has no parts left.
@@ -185,14 +192,23 @@ pub(crate) fn chunks(sources: &[Source<'_>]) -> Vec<Chunk> {
 /// The first pass; `objects` tells whether those that are no events count as well, and then nobody asks whether spans nest.
 ///
 /// It goes in windows of some chunks, so that what each holds is put together and forgotten long before the last one is read.
-pub(crate) fn index(sources: &mut [Source<'_>], chunks: &mut [Chunk], objects: bool) -> Histories {
+pub(crate) fn index(
+    sources: &mut [Source<'_>],
+    chunks: &mut [Chunk],
+    objects: bool,
+    progress: &Progress,
+) -> Histories {
     let index = if objects { index_objects } else { index_parts };
     let mut histories = Histories::default();
     let window = window_of_chunks();
     for (number, chunks) in chunks.chunks_mut(window).enumerate() {
         let indexes: Vec<Index> = {
             let sources = &*sources;
-            let of_chunk = |chunk: &Chunk| index(sources[chunk.source].bytes, &chunk.parts);
+            let of_chunk = |chunk: &Chunk| {
+                let index = index(sources[chunk.source].bytes, &chunk.parts);
+                progress.add(chunk.len(), index.events());
+                index
+            };
             chunks.par_iter().map(of_chunk).collect()
         };
         for ((chunk, mut index), place) in chunks.iter_mut().zip(indexes).zip(number * window..) {

@@ -4,6 +4,7 @@
 //! leads to them, it has a temporary name beside the one that it is to get.
 
 use super::folder_of;
+use super::unfinished::unfinished;
 use rustix::fs::{AtFlags, CWD, linkat};
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -37,10 +38,12 @@ impl Draft {
     }
 
     fn temporary(path: &Path) -> io::Result<Draft> {
+        let mut names = unfinished();
         let file = beside(path, |builder| {
             let mode = Permissions::from_mode(MODE);
             builder.permissions(mode).tempfile_in(folder_of(path))
         })?;
+        names.insert(file.path().to_owned());
         Ok(Draft::new(path, Body::Temporary(file)))
     }
 
@@ -64,9 +67,14 @@ impl Draft {
 
     /// Gives it its name, in place of what has it.
     pub(super) fn publish(self) -> io::Result<()> {
+        // A signal that ends the process waits until the second name is gone.
+        let mut names = unfinished();
         match self.body {
             Body::Unnamed(file) => name(&file, &self.path),
-            Body::Temporary(file) => replace(file, &self.path),
+            Body::Temporary(file) => {
+                names.remove(file.path());
+                replace(file, &self.path)
+            }
         }
     }
 }
@@ -92,7 +100,7 @@ fn descriptor(file: &File) -> PathBuf {
 }
 
 /// Names a file that has no name. Only a free name can be given, so where `path` is taken it gets another one first: between these two
-/// system calls alone a killed process leaves that one behind.
+/// system calls alone a process that is killed, and not told to end, leaves that one behind.
 fn name(file: &File, path: &Path) -> io::Result<()> {
     match link(file, path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

@@ -5,10 +5,11 @@ use crate::output::{names, run};
 use crate::trace::Trace;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -47,6 +48,7 @@ fn ended_in_the_middle(dir: &RunDir, output: &Path, signal: Signal) -> bool {
     if has_begun(&mut child) {
         kill_process(Pid::from_child(&child), signal).unwrap();
     }
+    // A shell shows 128 and the number of the signal, 130 for Ctrl-C.
     child.wait().unwrap().signal() == Some(signal.as_raw())
 }
 
@@ -130,4 +132,83 @@ fn a_merge_without_proc_goes_through_a_temporary_name() {
     }
     let trace = Trace::parse(&std::fs::read(dir.path().join("out.json")).unwrap());
     assert_eq!(trace.shown().count(), 10);
+}
+
+/// A merge that is in the middle: of what it writes into a pipe only the first byte is read.
+fn blocked(merge: &mut Command) -> (Child, ChildStdout) {
+    let streams = merge.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = streams.spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0]).unwrap();
+    (child, stdout)
+}
+
+#[test]
+fn one_signal_ends_a_merge_that_waits_and_says_so() {
+    let dir = run(20_000);
+    for (signal, name) in [
+        (Signal::INT, "SIGINT"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::HUP, "SIGHUP"),
+    ] {
+        let (child, _stdout) = blocked(trace_merge().args(["-o", "-"]).arg(dir.path()));
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(signal.as_raw()));
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            said,
+            format!("trace-merge: stopped by {name} before the end\n")
+        );
+    }
+}
+
+#[test]
+fn a_signal_that_is_ignored_ends_nothing() {
+    let dir = run(20_000);
+    let mut merge = Command::new("sh");
+    merge.args(["-c", "trap '' INT HUP; exec \"$0\" -q -o - \"$1\""]);
+    merge.arg(trace_merge().get_program()).arg(dir.path());
+    let (mut child, mut stdout) = blocked(&mut merge);
+    for signal in [Signal::INT, Signal::HUP] {
+        kill_process(Pid::from_child(&child), signal).unwrap();
+    }
+    let mut rest = Vec::new();
+    stdout.read_to_end(&mut rest).unwrap();
+    assert!(child.wait().unwrap().success() && rest.ends_with(b"]}\n"));
+}
+
+#[test]
+fn a_signal_takes_the_temporary_name_away() {
+    let dir = run(SPANS);
+    let output = dir.path().join("out.json.gz");
+    // Without /proc there are no files without a name.
+    let script = r#"mount -t tmpfs none /proc && exec "$0" -q --threads 1 -o "$1" "$2""#;
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script]);
+        command
+            .arg(trace_merge().get_program())
+            .args([&output, dir.path()]);
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        while child.try_wait().unwrap().is_none() && names(dir.path()).len() == 1 {
+            sleep(Duration::from_millis(1));
+        }
+        if child
+            .try_wait()
+            .unwrap()
+            .is_some_and(|status| !status.success())
+        {
+            eprintln!("SKIPPED a_signal_takes_the_temporary_name_away: cannot hide /proc here");
+            return;
+        }
+        let temporary = names(dir.path()).concat();
+        assert!(
+            temporary.contains("out.json.gz.") && temporary.contains(".tmp"),
+            "{temporary}"
+        );
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
+        assert_eq!(names(dir.path()), ["fragments"]);
+    }
 }

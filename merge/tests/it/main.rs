@@ -14,6 +14,7 @@ mod trace;
 mod writer;
 
 mod begun_spans;
+mod check;
 mod cuts;
 mod damaged_blocks;
 mod damaged_lines;
@@ -30,6 +31,7 @@ mod no_room;
 mod open_spans;
 mod output;
 mod perfetto;
+mod progress;
 mod pypto;
 mod report;
 mod rows;

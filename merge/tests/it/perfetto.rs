@@ -7,10 +7,10 @@ use crate::writer::line::stream;
 use crate::writer::{Open, Process, Ring, Slot};
 use serde_json::Value;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
-/// The rows of each query, or nothing (said loudly) where the trace processor cannot be set up.
-pub(crate) fn query(test: &str, trace: &Path, queries: &[&str]) -> Option<Vec<Vec<Value>>> {
+/// How the trace processor ended, or nothing (said loudly) where it cannot be set up.
+fn tpq(test: &str, trace: &Path, queries: &[&str]) -> Option<Output> {
     let tpq = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/perfetto/tpq");
     let output = match Command::new(&tpq).arg(trace).args(queries).output() {
         Ok(output) => output,
@@ -24,6 +24,18 @@ pub(crate) fn query(test: &str, trace: &Path, queries: &[&str]) -> Option<Vec<Ve
         eprintln!("SKIPPED {test}: the trace processor cannot be set up: {stderr}");
         return None;
     }
+    Some(output)
+}
+
+/// Whether the trace processor loads the trace at all.
+pub(crate) fn loads(test: &str, trace: &Path) -> Option<bool> {
+    Some(tpq(test, trace, &[SLICES])?.status.success())
+}
+
+/// The rows of each query, or nothing where the trace processor cannot be set up.
+pub(crate) fn query(test: &str, trace: &Path, queries: &[&str]) -> Option<Vec<Vec<Value>>> {
+    let output = tpq(test, trace, queries)?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
     let lines = String::from_utf8(output.stdout).unwrap();
     let rows: Vec<Vec<Value>> = lines

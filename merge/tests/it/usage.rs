@@ -74,6 +74,24 @@ fn help_and_version() {
     );
 }
 
+#[test]
+fn completions_know_the_options() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ended = Ended::of(trace_merge().args(["--completions", shell]));
+        assert_eq!(ended.code, 0, "{shell}: {}", ended.stderr);
+        let script = String::from_utf8(ended.stdout).unwrap();
+        for option in ["no-settle", "previous", "check"] {
+            assert!(script.contains(option), "{shell}: {option}");
+        }
+    }
+    fails(&["--completions", "csh"], "csh");
+    let ended = Ended::of(trace_merge().args(["--completions", "bash"]));
+    let bash = std::process::Command::new("bash")
+        .args(["-n", "-c", &String::from_utf8(ended.stdout).unwrap()])
+        .status();
+    assert!(bash.is_ok_and(|status| status.success()));
+}
+
 /// A run with one good fragment.
 fn good() -> RunDir {
     let dir = RunDir::new();

@@ -1,0 +1,180 @@
+//! What makes viewers drop things, one name for each reason.
+
+use serde::{Serialize, Serializer};
+
+/// Why viewers would lose something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Rule {
+    /// Text that is no JSON: nothing is loaded.
+    NotJson,
+    /// The end is missing.
+    CutOff,
+    /// JSON, but no trace.
+    NotATrace,
+    /// A time that is no number: nothing is loaded.
+    BadTime,
+    /// Commas that JSON does not allow, or none where it wants one.
+    Comma,
+    /// Text behind the end.
+    AfterEnd,
+    /// An event without a phase.
+    NoPhase,
+    /// A phase that is not shown.
+    UnknownPhase,
+    /// An event without a time.
+    NoTs,
+    /// A time below zero.
+    NegativeTs,
+    /// A complete span without a duration.
+    NoDur,
+    /// A duration below zero.
+    NegativeDur,
+    /// A span that overlaps another of its thread.
+    Overlap,
+    /// An end that no begin belongs to.
+    EndWithoutBegin,
+    /// A span that began in another and ends after it.
+    MisplacedEnd,
+    /// A counter's value that is no number.
+    CounterValue,
+    /// An async event that names no id or no process.
+    AsyncWithoutId,
+    /// An arrow whose id is none.
+    FlowId,
+    /// A second start of an arrow.
+    FlowTwice,
+    /// An arrow that never started.
+    FlowWithoutStart,
+    /// An arrow that never started, and ends at the next span.
+    FlowFromElsewhere,
+    /// An arrow's start, step or end on a thread that has no span yet.
+    FlowWithoutSpan,
+    /// An arrow's end after which its thread has no span.
+    FlowWithoutNextSpan,
+    /// An arrow of a span that says neither in nor out.
+    FlowWithoutDirection,
+    /// An id that does not fit 32 bits.
+    IdOutOfRange,
+    /// A thread 0 beside a main thread.
+    TidZero,
+    /// A time that a double cannot hold.
+    ImpreciseTime,
+}
+
+impl Rule {
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        self.words().0
+    }
+
+    /// What it means for those who look at the trace.
+    pub fn meaning(self) -> &'static str {
+        self.words().1
+    }
+
+    #[expect(clippy::too_many_lines, reason = "a table")]
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Rule::NotJson => (
+                "not_json",
+                "not JSON: viewers load nothing of the file, and what comes after was not checked",
+            ),
+            Rule::CutOff => (
+                "cut_off",
+                "the end is missing: viewers load nothing, but for an array without its end, of which Perfetto shows the whole events",
+            ),
+            Rule::NotATrace => (
+                "not_a_trace",
+                "neither an array of events nor an object with traceEvents: viewers show nothing, often without saying so",
+            ),
+            Rule::BadTime => (
+                "bad_time",
+                "a ts or dur that is no number: Perfetto loads nothing of the file",
+            ),
+            Rule::Comma => (
+                "comma",
+                "a comma too many or too few: chrome://tracing loads nothing of the file, Perfetto does not mind",
+            ),
+            Rule::AfterEnd => (
+                "after_end",
+                "text after the end of the trace: it is not shown",
+            ),
+            Rule::NoPhase => ("no_phase", "events without a phase (ph) are dropped"),
+            Rule::UnknownPhase => (
+                "unknown_phase",
+                "events of a phase (ph) that Perfetto does not show",
+            ),
+            Rule::NoTs => ("no_ts", "events without a ts are dropped"),
+            Rule::NegativeTs => ("negative_ts", "events with a negative ts are dropped"),
+            Rule::NoDur => ("no_dur", "complete spans (X) without a dur are dropped"),
+            Rule::NegativeDur => ("negative_dur", "spans with a negative dur cannot be drawn"),
+            Rule::Overlap => (
+                "overlap",
+                "spans that overlap another of their thread without one holding the other are dropped",
+            ),
+            Rule::EndWithoutBegin => (
+                "end_without_begin",
+                "ends of spans (E) that no begin (B) of their thread belongs to are dropped",
+            ),
+            Rule::MisplacedEnd => (
+                "misplaced_end",
+                "spans (B, E) that begin inside another span and end after it are cut short",
+            ),
+            Rule::CounterValue => (
+                "counter_value",
+                "values of counters that are no numbers, or counters without any, are dropped",
+            ),
+            Rule::AsyncWithoutId => (
+                "async_without_id",
+                "async events (b, n, e) without an id or a pid are dropped",
+            ),
+            Rule::FlowId => (
+                "flow_id",
+                "ends of arrows (s, t, f) whose id is neither an integer nor a hexadecimal text are dropped",
+            ),
+            Rule::FlowTwice => (
+                "flow_twice",
+                "arrows that start a second time with the same id, category and name: the second start is dropped, and other arrows lead from the first",
+            ),
+            Rule::FlowWithoutStart => (
+                "flow_without_start",
+                "arrows that go on or end without a start before, with the same id, category and name, are not shown",
+            ),
+            Rule::FlowFromElsewhere => (
+                "flow_from_elsewhere",
+                "arrows that end at the next span of a thread (f without \"bp\":\"e\") without a start before: Perfetto draws them from a span that has nothing to do with them",
+            ),
+            Rule::FlowWithoutSpan => (
+                "flow_without_span",
+                "ends of arrows on a thread that has had no span yet are dropped",
+            ),
+            Rule::FlowWithoutNextSpan => (
+                "flow_without_next_span",
+                "arrows that end at the next span of a thread (f without \"bp\":\"e\") where no span follows are not shown",
+            ),
+            Rule::FlowWithoutDirection => (
+                "flow_without_direction",
+                "spans with a bind_id but neither flow_in nor flow_out get no arrow",
+            ),
+            Rule::IdOutOfRange => (
+                "id_out_of_range",
+                "a pid or tid that is negative or does not fit 32 bits becomes 0: such threads are shown as the main thread, and their spans clash with its own",
+            ),
+            Rule::TidZero => (
+                "tid_zero",
+                "thread 0 is shown as its process's main thread, which has events of its own",
+            ),
+            Rule::ImpreciseTime => (
+                "imprecise_time",
+                "times that a double cannot hold to the nanosecond, such as microseconds since 1970 with decimals: events move by up to 250 ns, and children stick out of their parents",
+            ),
+        }
+    }
+}
+
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}

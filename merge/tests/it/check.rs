@@ -1,0 +1,452 @@
+//! `--check`: what it says is lost is what the trace processor loses.
+
+use crate::invocation::{Ended, Merged, trace_merge};
+use crate::perfetto::{loads, query};
+use crate::pypto;
+use crate::random::Rng;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Rule or stat → how often.
+type Counts = BTreeMap<String, u64>;
+
+fn counts<const N: usize>(pairs: [(&str, u64); N]) -> Counts {
+    pairs
+        .into_iter()
+        .map(|(name, count)| (name.to_owned(), count))
+        .collect()
+}
+
+fn run(path: &Path) -> Ended {
+    Ended::of(
+        trace_merge()
+            .args(["--report", "json", "--check"])
+            .arg(path),
+    )
+}
+
+fn check(path: &Path) -> Counts {
+    let ended = run(path);
+    let report = ended.report().0;
+    let lost: Counts = report["lost"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| {
+            let (rule, count) = (&finding["rule"], &finding["count"]);
+            assert!(!finding["places"].as_array().unwrap().is_empty(), "{rule}");
+            (rule.as_str().unwrap().to_owned(), count.as_u64().unwrap())
+        })
+        .collect();
+    assert_eq!(ended.code, i32::from(!lost.is_empty()), "{}", ended.stderr);
+    lost
+}
+
+fn put(folder: &tempfile::TempDir, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// The stat in which the trace processor counts what a rule finds; none if it loses it without counting.
+fn stat(rule: &str) -> Option<&'static str> {
+    Some(match rule {
+        "no_phase" | "no_ts" => "json_tokenizer_failure",
+        "no_dur" | "counter_value" | "async_without_id" => "json_parser_failure",
+        "negative_ts" => "trace_sorter_negative_timestamp_dropped",
+        "overlap" => "slice_drop_overlapping_complete_event",
+        "misplaced_end" => "misplaced_end_event",
+        "flow_id" => "flow_invalid_id",
+        "flow_twice" => "flow_duplicate_id",
+        "flow_without_start" => "flow_without_start",
+        "flow_without_span" => "flow_no_enclosing_slice",
+        "flow_without_direction" => "flow_without_direction",
+        _ => return None,
+    })
+}
+
+const STATS: &str = "select case when name in ('flow_step_without_start', 'flow_end_without_start') then 'flow_without_start' else name end as stat, sum(value)
+    from stats where value > 0 and idx is null and (name like 'flow_%' or name like 'json_%_failure' or name like 'slice_%' or name like 'misplaced%'
+    or name like 'trace_sorter_negative%') group by stat order by stat";
+
+/// What the trace processor counts; none (said loudly) where it cannot be set up.
+fn stats(test: &str, path: &Path) -> Option<Counts> {
+    let rows = query(test, path, &[STATS])?;
+    let pair = |row: &Value| {
+        (
+            row[0].as_str().unwrap().to_owned(),
+            row[1].as_u64().unwrap(),
+        )
+    };
+    Some(rows[0].iter().map(pair).collect())
+}
+
+fn as_stats(lost: &Counts) -> Counts {
+    let mut stats = Counts::new();
+    for (rule, count) in lost {
+        if let Some(stat) = stat(rule) {
+            *stats.entry(stat.to_owned()).or_default() += count;
+        }
+    }
+    stats
+}
+
+/// A span of 100 µs from 10 on, with `changes`; a change to null takes the member away.
+fn span(changes: Value) -> Value {
+    changed(
+        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 100, "name": "a", "cat": "c"}),
+        changes,
+    )
+}
+
+fn flow(phase: &str, ts: u64, id: Value, changes: Value) -> Value {
+    let flow = json!({"ph": phase, "pid": 1, "tid": 1, "ts": ts, "name": "f", "cat": "c", "id": id, "bp": "e"});
+    changed(flow, changes)
+}
+
+fn changed(mut event: Value, changes: Value) -> Value {
+    let members = event.as_object_mut().unwrap();
+    for (key, value) in changes.as_object().unwrap() {
+        match value {
+            Value::Null => drop(members.remove(key)),
+            _ => drop(members.insert(key.clone(), value.clone())),
+        }
+    }
+    event
+}
+
+/// Events and what is lost of them. All are in process 1 and its thread 1, and their arrows have small ids.
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn losses() -> Vec<(Vec<Value>, Counts)> {
+    let none = || json!({});
+    let other = |event: Value| changed(event, json!({"tid": 2}));
+    let counter = |args: Value| json!({"ph": "C", "pid": 1, "ts": 5, "name": "q", "args": args});
+    vec![
+        (
+            vec![span(none()), span(json!({"ts": -5}))],
+            counts([("negative_ts", 1)]),
+        ),
+        (
+            vec![span(none()), span(json!({"ts": null}))],
+            counts([("no_ts", 1)]),
+        ),
+        (
+            vec![span(none()), span(json!({"dur": null}))],
+            counts([("no_dur", 1)]),
+        ),
+        (
+            vec![span(none()), span(json!({"ph": null}))],
+            counts([("no_phase", 1)]),
+        ),
+        (
+            vec![span(none()), span(json!({"ph": "Q"}))],
+            counts([("unknown_phase", 1)]),
+        ),
+        (
+            vec![
+                span(none()),
+                span(json!({"ts": 50})),
+                span(json!({"ts": 60, "dur": 45})),
+                span(json!({"ts": 120})),
+            ],
+            counts([("overlap", 1)]),
+        ),
+        (
+            vec![
+                span(none()),
+                json!({"ph": "B", "pid": 1, "tid": 1, "ts": 20, "name": "b"}),
+                json!({"ph": "E", "pid": 1, "tid": 1, "ts": 120}),
+                json!({"ph": "E", "pid": 1, "tid": 1, "ts": 130}),
+            ],
+            counts([("misplaced_end", 1), ("end_without_begin", 2)]),
+        ),
+        (
+            vec![
+                span(none()),
+                flow("s", 11, json!(1), none()),
+                flow("s", 12, json!(1), none()),
+                flow("f", 13, json!(1), none()),
+            ],
+            counts([("flow_twice", 1)]),
+        ),
+        (
+            vec![
+                span(none()),
+                flow("f", 13, json!(2), none()),
+                flow("t", 14, json!(3), none()),
+                flow("f", 15, json!(4), json!({"bp": null})),
+                span(json!({"ts": 40, "dur": 5})),
+            ],
+            counts([("flow_without_start", 2), ("flow_from_elsewhere", 1)]),
+        ),
+        (
+            vec![
+                span(none()),
+                flow("s", 12, json!(5), none()),
+                other(flow("f", 13, json!(5), none())),
+            ],
+            counts([("flow_without_span", 1)]),
+        ),
+        (
+            vec![
+                span(none()),
+                flow("s", 12, json!(6), none()),
+                flow("f", 13, json!(6), json!({"bp": null})),
+            ],
+            counts([("flow_without_next_span", 1)]),
+        ),
+        (
+            vec![
+                span(none()),
+                flow("s", 12, json!("zz"), none()),
+                flow("s", 13, json!(1.5), none()),
+                flow("s", 14, Value::Null, json!({"id": null})),
+                flow(
+                    "s",
+                    15,
+                    Value::Null,
+                    json!({"id": null, "id2": {"global": "0x1"}}),
+                ),
+            ],
+            counts([("flow_id", 4)]),
+        ),
+        (
+            vec![span(json!({"bind_id": "0x5"}))],
+            counts([("flow_without_direction", 1)]),
+        ),
+        (
+            vec![
+                json!({"ph": "b", "pid": 1, "ts": 3, "name": "q", "cat": "c"}),
+                json!({"ph": "e", "pid": 1, "ts": 5, "name": "q", "cat": "c", "id2": {"local": 1}}),
+            ],
+            counts([("async_without_id", 1)]),
+        ),
+        (
+            vec![
+                counter(json!({"a": "x", "b": 3, "c": "4.5", "d": true})),
+                changed(counter(none()), json!({"args": null})),
+            ],
+            counts([("counter_value", 3)]),
+        ),
+        (
+            vec![span(none()), span(json!({"tid": 1_u64 << 47}))],
+            counts([("id_out_of_range", 1)]),
+        ),
+        (
+            vec![span(none()), span(json!({"tid": 0, "ts": 200}))],
+            counts([("tid_zero", 1)]),
+        ),
+        (vec![span(json!({"ts": 1_000, "dur": 10}))], counts([])),
+        (
+            vec![
+                flow("s", 20, json!("0xff"), none()),
+                span(none()),
+                flow("f", 30, json!("ff"), none()),
+                flow("f", 30, json!(255), none()),
+            ],
+            counts([]),
+        ),
+    ]
+}
+
+#[test]
+fn what_it_finds_is_what_the_trace_processor_loses() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut all, mut expected) = (Vec::new(), Counts::new());
+    for (number, (events, lost)) in losses().into_iter().enumerate() {
+        let trace = json!({"traceEvents": events}).to_string();
+        assert_eq!(check(&put(&folder, "one.json", &trace)), lost, "{trace}");
+        // Each in a process and with arrows of its own.
+        let pid = 100 + number;
+        for mut event in events {
+            event["pid"] = json!(pid);
+            if event["tid"] == 1 {
+                event["tid"] = json!(pid);
+            }
+            if event["cat"] == "c" {
+                event["cat"] = json!(format!("c{number}"));
+            }
+            all.push(event);
+        }
+        for (rule, count) in lost {
+            *expected.entry(rule).or_default() += count;
+        }
+    }
+    let path = put(&folder, "all.json", json!({"traceEvents": all}).to_string());
+    let lost = check(&path);
+    assert_eq!(lost, expected);
+    if let Some(stats) = stats("what_it_finds_is_what_the_trace_processor_loses", &path) {
+        assert_eq!(as_stats(&lost), stats);
+    }
+}
+
+#[test]
+fn any_mixture_of_spans_and_arrows_is_lost_as_the_trace_processor_does() {
+    let test = "any_mixture_of_spans_and_arrows_is_lost_as_the_trace_processor_does";
+    let folder = tempfile::tempdir().unwrap();
+    let mut rng = Rng::new(77);
+    let events: Vec<Value> = (0..20_000)
+        .map(|_| {
+            let (tid, ts) = (1 + rng.below(8), rng.below(200_000));
+            // Where whole spans and begins and ends clash on one thread, the counts differ by some percent.
+            let phases = [
+                ["X", "X", "i", "s", "t", "f"],
+                ["B", "E", "B", "s", "t", "f"],
+            ];
+            let phase = phases[tid % 2][rng.below(6)];
+            let mut event =
+                json!({"ph": phase, "pid": 1, "tid": tid, "ts": ts, "name": "n", "cat": "c"});
+            match phase {
+                "X" => event["dur"] = json!(rng.below(100)),
+                "s" | "t" | "f" => event["id"] = json!(rng.below(4_000)),
+                _ => {}
+            }
+            if phase == "f" && rng.below(2) == 0 {
+                event["bp"] = json!("e");
+            }
+            event
+        })
+        .collect();
+    let path = put(
+        &folder,
+        "any.json",
+        json!({"traceEvents": events}).to_string(),
+    );
+    let lost = check(&path);
+    for rule in ["overlap", "flow_twice", "flow_without_start"] {
+        assert!(lost[rule] > 100, "{rule}: {lost:?}");
+    }
+    if let Some(stats) = stats(test, &path) {
+        assert_eq!(as_stats(&lost), stats);
+    }
+}
+
+/// Text with `@` for an event, what is found, and whether Perfetto loads it.
+const DOCUMENTS: [(&str, &str, bool); 18] = [
+    (r#"{"traceEvents":[@]}"#, "", true),
+    (r#"[@]"#, "", true),
+    (r#"[@"#, "", true),
+    ("[@,", "", true),
+    (r#"[@,]"#, "comma", true),
+    ("[@\n@]", "comma", true),
+    (r#"[@,{"ph":"X","ts":1"#, "cut_off", true),
+    (r#"{"traceEvents":[@"#, "cut_off", false),
+    (r#"{"traceEvents":[@]"#, "cut_off", false),
+    (r#"{"traceEvents":[@,{"ph":"i","ts":"#, "cut_off", false),
+    (r#"{"traceEvents":[@,{"ph":garbage},@]}"#, "not_json", false),
+    (r#"{"traceEvents":[@,3]}"#, "not_json", false),
+    (
+        r#"{"traceEvents":[@,{"ph":"i","pid":1,"ts":null,"name":"n"}]}"#,
+        "bad_time",
+        false,
+    ),
+    (
+        r#"{"traceEvents":[@,{"ph":"i","pid":1,"ts":"abc","name":"n"}]}"#,
+        "bad_time",
+        false,
+    ),
+    (
+        r#"{"traceEvents":[@,{"ph":"X","pid":1,"ts":1,"dur":"x","name":"n"}]}"#,
+        "bad_time",
+        false,
+    ),
+    ("@\n@\n", "not_a_trace", true),
+    ("", "not_a_trace", true),
+    ("garbage", "not_json", false),
+];
+
+#[test]
+fn a_file_that_does_not_load_is_told_from_one_that_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let event = span(json!({})).to_string();
+    for (text, rule, is_loaded) in DOCUMENTS {
+        let path = put(&folder, "document.json", text.replace('@', &event));
+        let expected: Vec<&str> = Some(rule)
+            .filter(|rule| !rule.is_empty())
+            .into_iter()
+            .collect();
+        assert_eq!(check(&path).keys().collect::<Vec<_>>(), expected, "{text}");
+        if let Some(loads) = loads(
+            "a_file_that_does_not_load_is_told_from_one_that_does",
+            &path,
+        ) {
+            assert_eq!(loads, is_loaded, "{text}");
+        }
+    }
+}
+
+#[test]
+fn it_reads_compressed_traces_and_tells_places_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = json!([span(json!({})), span(json!({"ts": 50}))]).to_string();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    let bytes = encoder.finish().unwrap();
+    let path = put(&folder, "trace.json.gz", &bytes);
+    let ended = Ended::of(trace_merge().arg("--check").arg(&path));
+    assert_eq!(ended.code, 1);
+    let at = text.rfind("{").unwrap();
+    for words in [
+        "2 events checked",
+        "overlap: 1",
+        "one holding the other",
+        &format!("event 1 at byte {at}"),
+    ] {
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    }
+    let path = put(&folder, "cut.json.gz", &bytes[..bytes.len() - 12]);
+    assert!(check(&path).contains_key("cut_off"));
+}
+
+#[test]
+fn what_cannot_be_read_is_no_trace_that_loses_something() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = put(
+        &folder,
+        "bad.json.gz",
+        b"\x1f\x8b\x08\x00\0\0\0\0\0\xff\xff\xff\xff\xff",
+    );
+    for path in [Path::new("/no/such/trace.json"), folder.path(), &bad] {
+        let ended = run(path);
+        assert_eq!(ended.code, 2, "{}", path.display());
+        assert!(
+            ended.stderr.contains(path.to_str().unwrap()),
+            "{}",
+            ended.stderr
+        );
+    }
+    let ended = Ended::of(trace_merge().args(["--check", "x", "--threads", "2"]));
+    assert_eq!(ended.code, 2);
+}
+
+#[test]
+fn merged_traces_lose_nothing() {
+    let test = "merged_traces_lose_nothing";
+    let folder = tempfile::tempdir().unwrap();
+    for run in [pypto::fixture()]
+        .into_iter()
+        .chain(pypto::recorded_runs(test))
+    {
+        let path = put(&folder, "merged.json", Merged::of(&[], &[&run]).bytes);
+        let ended = Ended::of(trace_merge().arg("--check").arg(&path));
+        assert_eq!(
+            (ended.code, ended.stderr.contains("show them all")),
+            (0, true),
+            "{}: {}",
+            run.display(),
+            ended.stderr
+        );
+    }
+}
+
+#[test]
+fn times_since_1970_with_decimals_are_imprecise() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"[{"ph":"X","pid":1,"tid":1,"ts":1763689523000050.074,"dur":10.3,"name":"a"}]"#;
+    assert_eq!(
+        check(&put(&folder, "epoch.json", text)),
+        counts([("imprecise_time", 1)])
+    );
+}
