@@ -1,6 +1,7 @@
 //! `sa-profile`: records a command, opens its trace, checks whether recording works, switches recording in the processes of a live run, and shows what they have recorded.
 
 mod amount;
+mod completions;
 mod control;
 mod directory;
 mod doctor;
@@ -32,6 +33,7 @@ Examples:
   sa-profile stop profile_out
   sa-profile status --watch profile_out
   sa-profile snapshot profile_out aside && trace-merge --last 30s aside
+  sa-profile completions bash >~/.local/share/bash-completion/completions/sa-profile
 
 DIR is the run directory; by default what SA_PROFILE_DIR names, else SA_PROFILE_OUTPUT, else ./profile_out.
 Exit status: 0 done, 1 not all processes obeyed, 2 nothing usable or bad usage; run ends as its command does.";
@@ -55,6 +57,7 @@ enum Command {
     Level(level::Arguments),
     Status(status::Arguments),
     Snapshot(snapshot::Arguments),
+    Completions(completions::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Command::Level(arguments) => level::run(arguments),
         Command::Status(arguments) => status::run(arguments),
         Command::Snapshot(arguments) => snapshot::run(arguments),
+        Command::Completions(arguments) => completions::run(arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -86,10 +86,16 @@ fn completions_know_the_options() {
     }
     fails(&["--completions", "csh"], "csh");
     let ended = Ended::of(trace_merge().args(["--completions", "bash"]));
+    let script = String::from_utf8(ended.stdout).unwrap();
+    let ask = r#"eval "$SCRIPT"; words=($(complete -p trace-merge))
+        for at in "${!words[@]}"; do [[ ${words[at]} == -F ]] && function=${words[at + 1]}; done
+        COMP_WORDS=(trace-merge --ch) COMP_CWORD=1; $function trace-merge --ch trace-merge; echo "${COMPREPLY[@]}""#;
     let bash = std::process::Command::new("bash")
-        .args(["-n", "-c", &String::from_utf8(ended.stdout).unwrap()])
-        .status();
-    assert!(bash.is_ok_and(|status| status.success()));
+        .args(["--norc", "-c", ask])
+        .env("SCRIPT", script)
+        .output()
+        .unwrap();
+    assert_eq!(bash.stdout, b"--check\n", "{bash:?}");
 }
 
 /// A run with one good fragment.

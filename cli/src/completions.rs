@@ -1,0 +1,30 @@
+//! `sa-profile completions`: what makes a shell complete the commands and options of this program.
+
+use crate::error::Error;
+use crate::print;
+use clap::CommandFactory;
+use clap_complete::{Shell, generate};
+use std::process::ExitCode;
+
+/// Prints what makes a shell complete the commands and options.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+/// Carries the command out.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let mut script = Vec::new();
+    let mut command = crate::Arguments::command();
+    generate(arguments.shell, &mut command, "sa-profile", &mut script);
+    print(&mended(&String::from_utf8_lossy(&script)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// clap_complete 4.6 takes the hyphen of the program's name for the beginning of a subcommand in one of two places of the script for bash,
+/// which then offers nothing after a subcommand.
+fn mended(script: &str) -> String {
+    script.replace("sa__subcmd__profile", "sa__profile")
+}
