@@ -282,7 +282,7 @@ impl Report {
 }
 
 /// A recorded text for a terminal, which must not take any of it for a command.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             c if c.is_control() => c.escape_default().to_string(),

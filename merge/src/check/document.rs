@@ -37,7 +37,7 @@ impl Walk<'_, '_, '_> {
             b'[' => self.events(true)?,
             b'{' => self.object()?,
             _ if self.is_at_end() => {}
-            _ => return Err(self.unreadable()),
+            _ => return Err(self.unreadable(false)),
         }
         // An empty array is no trace to Perfetto; an object with an empty one is.
         if !self.found_events || is_array && self.events.count() == 0 {
@@ -103,19 +103,21 @@ impl Walk<'_, '_, '_> {
                     if commas != u32::from(!is_first) {
                         self.tell(Rule::Comma);
                     }
-                    self.event()?;
+                    self.event(bare)?;
                 }
                 _ if bare && self.is_at_end() => return Ok(()),
-                _ => return Err(self.unreadable()),
+                _ => return Err(self.unreadable(bare)),
             }
             (commas, is_first) = (0, false);
         }
     }
 
-    fn event(&mut self) -> Result<(), Stop> {
+    fn event(&mut self, bare: bool) -> Result<(), Stop> {
         let start = self.scanner.at;
         let mut fields = Fields::default();
-        self.expect(|scanner| scanner.members(&mut fields))?;
+        if self.scanner.members(&mut fields).is_none() {
+            return Err(self.unreadable(bare));
+        }
         let end = self.scanner.at;
         self.events.add(start..end, &fields, self.findings);
         Ok(())
@@ -124,7 +126,7 @@ impl Walk<'_, '_, '_> {
     fn expect(&mut self, step: impl FnOnce(&mut Scanner<'_>) -> Option<()>) -> Result<(), Stop> {
         match step(&mut self.scanner) {
             Some(()) => Ok(()),
-            None => Err(self.unreadable()),
+            None => Err(self.unreadable(false)),
         }
     }
 
@@ -132,10 +134,11 @@ impl Walk<'_, '_, '_> {
         self.scanner.at >= self.scanner.bytes.len()
     }
 
-    /// Says why it does not go on.
-    fn unreadable(&mut self) -> Stop {
+    /// Says why it does not go on. Of an array that is the whole document (`bare`) what stands before a cut is loaded.
+    fn unreadable(&mut self, bare: bool) -> Stop {
         let rest = self.scanner.bytes.get(self.scanner.at..);
         let is_cut = rest.is_none_or(is_cut);
+        self.findings.is_loaded &= bare && is_cut;
         self.tell(if is_cut { Rule::CutOff } else { Rule::NotJson });
         Stop
     }

