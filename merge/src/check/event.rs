@@ -6,7 +6,7 @@ use super::finding::{Findings, Place};
 use super::id::{Id, flow_id, flow_key, is_async_id, value_of, word};
 use super::rule::Rule;
 use super::thread::{Thread, Threads};
-use super::time::Time;
+use super::time::{Time, has_bad_thread_time};
 use super::timeline::{Act, Item, Timeline, Words};
 use crate::json::{Fields, Span};
 use crate::number::unquoted;
@@ -150,6 +150,7 @@ impl Event<'_, '_> {
         let (ts_ns, dur_ns) = (number(ts), number(dur));
         let rule = match (ts, dur) {
             (Time::Bad, _) | (_, Time::Bad) => Rule::BadTime,
+            _ if has_bad_thread_time(&self.text[self.range.clone()]) => Rule::BadTime,
             (Time::Absent, _) if phase != b'M' => Rule::NoTs,
             _ if ts_ns.is_some_and(|ns| ns < 0) => Rule::NegativeTs,
             (_, Time::Absent) if phase == b'X' => Rule::NoDur,

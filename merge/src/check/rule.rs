@@ -98,7 +98,7 @@ impl Rule {
             ),
             Rule::BadTime => (
                 "bad_time",
-                "a ts or dur that is no number: Perfetto loads nothing of the file",
+                "a ts, dur, tts or tdur that is no number: Perfetto loads nothing of the file",
             ),
             Rule::Comma => (
                 "comma",

@@ -1,6 +1,9 @@
 //! Times as viewers read them: integers exactly, everything else as a double.
 
 use crate::number::{micros, unquoted};
+use memchr::memmem;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
 
 /// A time in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,21 @@ impl Time {
     }
 }
 
+/// Whether an event has a thread time (`tts`, `tdur`) that is no number. Few events have one, so that most are only searched for it.
+pub(super) fn has_bad_thread_time(event: &[u8]) -> bool {
+    let keys = ["tts", "tdur"];
+    let is_named = |key: &str| memmem::find(event, key.as_bytes()).is_some();
+    if !keys.into_iter().any(is_named) {
+        return false;
+    }
+    let members: HashMap<String, &RawValue> = serde_json::from_slice(event).unwrap_or_default();
+    let is_bad = |key| {
+        let value = members.get(key).map_or("", |value| value.get());
+        Time::of(value.as_bytes()) == Time::Bad
+    };
+    keys.into_iter().any(is_bad)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +99,20 @@ mod tests {
         ];
         for (text, time) in table {
             assert_eq!(Time::of(text.as_bytes()), time, "{text}");
+        }
+    }
+
+    #[test]
+    fn thread_times_are_numbers() {
+        for good in [
+            r#"{"tts":"3.5","tdur":2}"#,
+            r#"{"args":{"tts":null}}"#,
+            "{}",
+        ] {
+            assert!(!has_bad_thread_time(good.as_bytes()), "{good}");
+        }
+        for bad in [r#"{"tts":null}"#, r#"{"a":1,"tdur":"x"}"#] {
+            assert!(has_bad_thread_time(bad.as_bytes()), "{bad}");
         }
     }
 }

@@ -456,7 +456,7 @@ fn a_small_bind_id_is_taken_for_another_arrow() {
 }
 
 /// Text with `@` for an event, what is found, and whether Perfetto loads it.
-const DOCUMENTS: [(&str, &str, bool); 18] = [
+const DOCUMENTS: [(&str, &str, bool); 19] = [
     (r#"{"traceEvents":[@]}"#, "", true),
     (r#"[@]"#, "", true),
     (r#"[@"#, "", true),
@@ -481,6 +481,11 @@ const DOCUMENTS: [(&str, &str, bool); 18] = [
     ),
     (
         r#"{"traceEvents":[@,{"ph":"X","pid":1,"ts":1,"dur":"x","name":"n"}]}"#,
+        "bad_time",
+        false,
+    ),
+    (
+        r#"{"traceEvents":[@,{"ph":"X","pid":1,"ts":1,"dur":2,"tts":null,"name":"n"}]}"#,
         "bad_time",
         false,
     ),
