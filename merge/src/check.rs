@@ -1,7 +1,8 @@
 //! What viewers would lose of a Chrome trace, whoever wrote it.
 //!
 //! In: a trace as an array or an object, compressed or not. Out: what Perfetto would not show, or show wrongly, and where, found by
-//! doing what its importer does with the times, ids and arrows. The trace is held in memory, with some 100 bytes more for each event.
+//! doing what its importer does with the times, ids and arrows. The text is mapped, not held in memory; what is compressed or comes from
+//! a pipe goes to a temporary file first. Some 100 bytes are held for each event on a thread.
 
 mod arrow;
 mod counter;
@@ -9,7 +10,9 @@ mod document;
 mod event;
 mod finding;
 mod id;
+mod loose;
 mod rule;
+mod text;
 mod thread;
 mod time;
 mod timeline;
@@ -18,43 +21,39 @@ pub use finding::{CheckReport, Finding, Loss, Place};
 pub use rule::Rule;
 
 use finding::Findings;
-use flate2::read::MultiGzDecoder;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-
-/// The first bytes of every compressed trace.
-const GZIP: &[u8] = &[0x1f, 0x8b];
+use text::Text;
 
 /// Tells what viewers would lose of the trace at `path`. Offsets are those of the text, of a compressed trace after it is unpacked.
 ///
 /// # Errors
 /// If the file cannot be read or unpacked. A trace that no viewer loads is no error, but a finding.
 pub fn check(path: &Path) -> io::Result<CheckReport> {
-    let (text, is_cut) = read(path)?;
+    Ok(check_text(path, &Text::open(path)?))
+}
+
+/// Does the same with a trace that comes from a pipe, and is called `name` in the report.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_stream(name: &Path, from: impl Read) -> io::Result<CheckReport> {
+    Ok(check_text(name, &Text::read(from)?))
+}
+
+fn check_text(path: &Path, text: &Text) -> CheckReport {
+    let bytes = text.bytes();
     let mut findings = Findings::new();
-    let mut events = event::Events::new(&text);
-    document::walk(&text, &mut events, &mut findings);
-    if is_cut {
+    let mut events = event::Events::new(bytes);
+    if text.members > 1 {
+        findings.add(Rule::GzipMembers, events.here(0));
+    }
+    document::walk(bytes, &mut events, &mut findings);
+    if text.is_cut {
         findings.is_loaded = false;
-        findings.add(Rule::CutOff, events.here(text.len()));
+        findings.add(Rule::CutOff, events.here(bytes.len()));
     }
     let count = events.count();
     events.finish(&mut findings);
-    Ok(findings.report(path, &text, count))
-}
-
-/// The text of the trace, and whether a compressed one ends too early.
-fn read(path: &Path) -> io::Result<(Vec<u8>, bool)> {
-    let mut bytes = Vec::new();
-    File::open(path)?.read_to_end(&mut bytes)?;
-    if !bytes.starts_with(GZIP) {
-        return Ok((bytes, false));
-    }
-    let mut text = Vec::new();
-    match MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut text) {
-        Ok(_) => Ok((text, false)),
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok((text, true)),
-        Err(error) => Err(error),
-    }
+    findings.report(path, bytes, count)
 }

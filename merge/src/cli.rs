@@ -12,7 +12,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use trace_merge::check::check;
+use trace_merge::check::{check, check_stream};
 use trace_merge::{Error, Options, Output, Report, Runs, merge_with, parse_duration};
 
 const EXAMPLES: &str = "\
@@ -66,7 +66,7 @@ struct Arguments {
     /// Leave the inputs as they are: append nothing to the fragments of dead processes, remove no ring
     #[arg(long)]
     no_settle: bool,
-    /// Merge nothing, but say what viewers would lose of this Chrome trace, .json or .json.gz, whoever wrote it; it is read into memory
+    /// Merge nothing, but say what viewers would lose of this Chrome trace, .json or .json.gz, whoever wrote it; `-` is stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = NOT_TO_CHECK)]
     check: Option<PathBuf>,
     /// Print what makes this shell complete the options
@@ -153,7 +153,12 @@ fn complete(shell: Shell) -> ExitCode {
 }
 
 fn run_check(path: &Path, arguments: &Arguments) -> ExitCode {
-    match check(path) {
+    let report = if path == Path::new("-") {
+        check_stream(Path::new("standard input"), io::stdin().lock())
+    } else {
+        check(path)
+    };
+    match report {
         Ok(report) => match tell(arguments, &report, || report.text()) {
             Ok(()) => ExitCode::from(u8::from(!report.is_clean())),
             Err(code) => code,

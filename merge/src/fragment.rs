@@ -1,4 +1,4 @@
-//! A fragment or ring file, opened and read; this crate's only unsafe code.
+//! A fragment or ring file, opened and read; this library's only unsafe code.
 //!
 //! A fragment is mapped and its length taken once: its writer only appends. Should somebody truncate it while the merge
 //! reads, the process gets a SIGBUS. What cannot be mapped is read into memory.
@@ -87,7 +87,7 @@ pub(crate) fn read_front(path: &Path, follow: bool) -> io::Result<Vec<u8>> {
 
 impl Content {
     /// Maps a file, or reads it where it cannot be mapped.
-    fn open(mut file: File) -> io::Result<Content> {
+    pub(crate) fn open(mut file: File) -> io::Result<Content> {
         let len = file.metadata()?.len();
         if len > 0 {
             // SAFETY: the mapping is private and read-only; its writer only appends, and the length is taken once (module doc).

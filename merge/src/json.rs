@@ -142,8 +142,9 @@ impl Scanner<'_> {
     }
 }
 
+/// Notes the value of a member, if it is one that is looked at.
 #[inline(always)]
-fn note(fields: &mut Fields, key: &[u8], key_start: usize, value: Span) {
+pub(crate) fn note(fields: &mut Fields, key: &[u8], key_start: usize, value: Span) {
     let from_key = Span {
         start: key_start,
         end: value.end,

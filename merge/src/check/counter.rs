@@ -1,18 +1,33 @@
 //! The values of a counter.
 
-use serde_json::{Map, Value};
+use super::loose::Members;
+use crate::number::unquoted;
 
-/// How many of the values in `args` are no numbers; without any, one.
-pub(super) fn bad_values(args: &[u8]) -> u64 {
-    let Ok(values) = serde_json::from_slice::<Map<String, Value>>(args) else {
-        return 1;
+/// How many of the values in `args` are no numbers; without any, one. `None` if one cannot be read.
+pub(super) fn bad_values(args: &[u8]) -> Option<u64> {
+    let Ok(mut values) = Members::open(args) else {
+        return Some(1);
     };
-    let is_number = |value: &Value| match value {
-        Value::String(text) => text.parse::<f64>().is_ok(),
-        _ => value.is_number(),
-    };
-    let bad = values.values().filter(|value| !is_number(value)).count();
-    bad.max(usize::from(values.is_empty())) as u64
+    let (mut count, mut bad) = (0_u64, 0);
+    loop {
+        match values.member() {
+            Ok(Some((_, value))) => bad += u64::from(!is_number(value.of(args))),
+            Ok(None) => break,
+            Err(_) => return None,
+        }
+        count += 1;
+    }
+    Some(bad.max(u64::from(count == 0)))
+}
+
+/// A number, or a text that is one.
+fn is_number(value: &[u8]) -> bool {
+    match value.first() {
+        Some(b'"') => {
+            std::str::from_utf8(unquoted(value)).is_ok_and(|text| text.parse::<f64>().is_ok())
+        }
+        first => matches!(first, Some(b'-' | b'0'..=b'9')),
+    }
 }
 
 #[cfg(test)]
@@ -22,11 +37,14 @@ mod tests {
     #[test]
     fn counts_what_is_no_number() {
         let table = [
-            (r#"{"a":1,"b":2.5,"c":"4.5"}"#, 0),
-            (r#"{"a":1,"b":"x","c":true,"d":null}"#, 3),
-            ("{}", 1),
-            ("", 1),
-            ("3", 1),
+            (r#"{"a":1,"b":2.5,"c":"4.5"}"#, Some(0)),
+            (r#"{"a":1,"b":"x","c":true,"d":null}"#, Some(3)),
+            (r#"{"a":[1],"b":{"c":NaN},"d":1}"#, Some(2)),
+            (r#"{"a":1,"b":NaN}"#, None),
+            (r#"{"a":1e999,"b":1}"#, None),
+            ("{}", Some(1)),
+            ("", Some(1)),
+            ("3", Some(1)),
         ];
         for (args, bad) in table {
             assert_eq!(bad_values(args.as_bytes()), bad, "{args}");

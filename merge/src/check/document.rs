@@ -2,8 +2,10 @@
 
 use super::event::Events;
 use super::finding::Findings;
+use super::loose::{Unread, is_json, read, skip};
 use super::rule::Rule;
 use crate::json::{Fields, Scanner};
+use std::ops::Range;
 
 /// Nothing more can be read.
 struct Stop;
@@ -37,7 +39,7 @@ impl Walk<'_, '_, '_> {
             b'[' => self.events(true)?,
             b'{' => self.object()?,
             _ if self.is_at_end() => {}
-            _ => return Err(self.unreadable(false)),
+            _ => return Err(self.unreadable(false, false)),
         }
         // An empty array is no trace to Perfetto; an object with an empty one is.
         if !self.found_events || is_array && self.events.count() == 0 {
@@ -68,7 +70,7 @@ impl Walk<'_, '_, '_> {
             if key == b"\"traceEvents\"" && self.scanner.peek() == b'[' {
                 self.events(false)?;
             } else {
-                self.expect(|scanner| scanner.value(1))?;
+                self.other()?;
             }
             self.scanner.space();
             if self.scanner.peek() != b',' {
@@ -76,57 +78,102 @@ impl Walk<'_, '_, '_> {
             }
             self.scanner.at += 1;
             self.scanner.space();
+            if self.scanner.peek() == b'}' {
+                self.tell(Rule::Comma);
+                self.scanner.at += 1;
+                return Ok(());
+            }
         }
+    }
+
+    /// A value beside the events.
+    fn other(&mut self) -> Result<(), Stop> {
+        let start = self.scanner.at;
+        if self.scanner.value(1).is_some() {
+            return Ok(());
+        }
+        match skip(self.scanner.bytes, start) {
+            Ok(end) => self.take_loosely(start..end),
+            Err(unread) => return Err(self.give_up(unread, false)),
+        }
+        Ok(())
     }
 
     /// The array of events; one that is the whole document (`bare`) may lack its end.
     fn events(&mut self, bare: bool) -> Result<(), Stop> {
         self.found_events = true;
+        self.findings.is_bare = bare;
         self.scanner.at += 1;
-        let (mut commas, mut is_first) = (0, true);
+        let (mut has_comma, mut is_first) = (false, true);
         loop {
             self.scanner.space();
             match self.scanner.peek() {
-                b',' => {
-                    commas += 1;
+                // Perfetto looks for one, whether it belongs there or not.
+                b',' if !has_comma => {
+                    has_comma = true;
                     self.scanner.at += 1;
                     continue;
                 }
                 b']' => {
-                    if commas > 0 {
+                    if has_comma {
                         self.tell(Rule::Comma);
                     }
                     self.scanner.at += 1;
                     return Ok(());
                 }
                 b'{' => {
-                    if commas != u32::from(!is_first) {
+                    if has_comma == is_first {
                         self.tell(Rule::Comma);
                     }
                     self.event(bare)?;
                 }
                 _ if bare && self.is_at_end() => return Ok(()),
-                _ => return Err(self.unreadable(bare)),
+                _ => return Err(self.unreadable(self.is_at_end(), bare)),
             }
-            (commas, is_first) = (0, false);
+            (has_comma, is_first) = (false, false);
         }
     }
 
     fn event(&mut self, bare: bool) -> Result<(), Stop> {
         let start = self.scanner.at;
         let mut fields = Fields::default();
-        if self.scanner.members(&mut fields).is_none() {
-            return Err(self.unreadable(bare));
+        let is_json = self.scanner.members(&mut fields).is_some();
+        if !is_json {
+            match read(self.scanner.bytes, start) {
+                Ok((loose, end)) => {
+                    fields = loose;
+                    self.take_loosely(start..end);
+                }
+                Err(unread) => return Err(self.give_up(unread, bare)),
+            }
         }
-        let end = self.scanner.at;
-        self.events.add(start..end, &fields, self.findings);
-        Ok(())
+        let range = start..self.scanner.at;
+        self.events.add(range, &fields, self.findings);
+        // Perfetto waits for the rest of the event, and ends a bare array there.
+        match bare && self.findings.is_found(Rule::BadTime) {
+            true => Err(Stop),
+            false => Ok(()),
+        }
+    }
+
+    /// Goes over what Perfetto reads and the scanner did not, for it is no JSON or only very deep.
+    fn take_loosely(&mut self, range: Range<usize>) {
+        self.scanner.at = range.end;
+        let place = self.events.here(range.start);
+        if !is_json(&self.scanner.bytes[range]) {
+            self.findings.add(Rule::LooseJson, place);
+        }
+    }
+
+    fn give_up(&mut self, (unread, at): (Unread, usize), bare: bool) -> Stop {
+        self.scanner.at = at;
+        self.unreadable(unread == Unread::Cut, bare)
     }
 
     fn expect(&mut self, step: impl FnOnce(&mut Scanner<'_>) -> Option<()>) -> Result<(), Stop> {
         match step(&mut self.scanner) {
             Some(()) => Ok(()),
-            None => Err(self.unreadable(false)),
+            None => Err(self.unreadable(self.is_at_end(), false)),
         }
     }
 
@@ -135,9 +182,7 @@ impl Walk<'_, '_, '_> {
     }
 
     /// Says why it does not go on. Of an array that is the whole document (`bare`) what stands before a cut is loaded.
-    fn unreadable(&mut self, bare: bool) -> Stop {
-        let rest = self.scanner.bytes.get(self.scanner.at..);
-        let is_cut = rest.is_none_or(is_cut);
+    fn unreadable(&mut self, is_cut: bool, bare: bool) -> Stop {
         self.findings.is_loaded &= bare && is_cut;
         self.tell(if is_cut { Rule::CutOff } else { Rule::NotJson });
         Stop
@@ -146,15 +191,5 @@ impl Walk<'_, '_, '_> {
     fn tell(&mut self, rule: Rule) {
         let here = self.events.here(self.scanner.at);
         self.findings.add(rule, here);
-    }
-}
-
-/// Whether what cannot be read is the beginning of something that could be.
-fn is_cut(rest: &[u8]) -> bool {
-    let literals: [&[u8]; 3] = [b"true", b"false", b"null"];
-    match rest {
-        [] | [b'\\'] => true,
-        [b'\\', b'u', digits @ ..] if digits.len() < 4 => digits.iter().all(u8::is_ascii_hexdigit),
-        _ => literals.iter().any(|literal| literal.starts_with(rest)),
     }
 }

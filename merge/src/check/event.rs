@@ -4,31 +4,19 @@ use super::arrow::{Arrow, Step};
 use super::counter::bad_values;
 use super::finding::{Findings, Place};
 use super::id::{Id, flow_id, flow_key, is_async_id, value_of, word};
+use super::loose::member;
 use super::rule::Rule;
 use super::thread::{Thread, Threads};
 use super::time::{Time, has_bad_thread_time};
 use super::timeline::{Act, Item, Timeline, Words};
 use crate::json::{Fields, Span};
 use crate::number::unquoted;
-use serde::Deserialize;
-use serde_json::{Map, Value};
 use std::ops::Range;
 
 /// The name of spans that have none.
 const NO_NAME: &[u8] = b"\"[No name]\"";
 /// The duration that stands for none.
 const NO_END: i64 = -1;
-
-/// Members that only some events need.
-#[derive(Default, Deserialize)]
-struct Rare {
-    /// The scope of an instant.
-    s: Option<Value>,
-    /// Where an arrow ends.
-    bp: Option<Value>,
-    flow_in: Option<Value>,
-    flow_out: Option<Value>,
-}
 
 /// The events of a trace.
 pub(super) struct Events<'a> {
@@ -97,22 +85,31 @@ impl<'a> Events<'a> {
             findings.spans_dropped += u64::from(is_span);
             return;
         };
-        let [pid, tid] = [fields.pid, fields.tid].map(|id| Id::of(id.of(self.text)));
-        let thread = self.threads.add(pid, tid, event.place, findings);
-        let item = |thread, act| Item {
-            ts,
-            rank: rank(phase, dur),
-            thread,
-            act,
-            place: event.place,
-        };
-        if let Some(act) = event.act(phase, dur, findings) {
-            self.timeline.add(item(Some(thread), act));
+        let acts = [
+            event.act(phase, dur, findings),
+            event.bound(phase, findings),
+        ];
+        let ids = [fields.pid, fields.tid].map(|id| Id::of(id.of(self.text)));
+        // Counters and async events lie on a process, whatever thread they name.
+        let thread = acts[0].map(|_| self.threads.add(ids, event.place, findings));
+        if thread.is_none() && is_of_process(phase) && ids[0] == Id::OutOfRange {
+            findings.add(Rule::IdOutOfRange, event.place);
         }
-        if let Some(act) = event.bound(phase, findings) {
-            self.timeline.add(item(is_span.then_some(thread), act));
+        for act in acts.into_iter().flatten() {
+            self.timeline.add(Item {
+                ts,
+                rank: rank(phase, dur),
+                thread,
+                act,
+                place: event.place,
+            });
         }
     }
+}
+
+/// Whether such events are drawn on their process, beside its threads.
+fn is_of_process(phase: u8) -> bool {
+    matches!(phase, b'C' | b'b' | b'n' | b'e')
 }
 
 /// The place among the events of one time.
@@ -158,7 +155,8 @@ impl Event<'_, '_> {
                 if phase == b'X' && dur_ns.is_some_and(|ns| ns < 0) {
                     findings.add(Rule::NegativeDur, self.place);
                 }
-                if is_off {
+                // Nothing is drawn at the time of metadata.
+                if is_off && phase != b'M' {
                     findings.add(Rule::ImpreciseTime, self.place);
                 }
                 return Some((ts_ns.unwrap_or(0), dur_ns.unwrap_or(0)));
@@ -189,12 +187,10 @@ impl Event<'_, '_> {
                 None
             }
             b'C' => {
-                let count = bad_values(self.fields.args.of(self.text));
-                findings.add_many(
-                    Rule::CounterValue,
-                    count,
-                    &[self.place][..usize::from(count > 0)],
-                );
+                match bad_values(self.fields.args.of(self.text)) {
+                    Some(count) => findings.add_many(Rule::CounterValue, count, &[self.place]),
+                    None => findings.add(Rule::CounterEndless, self.place),
+                }
                 None
             }
             // Where clocks meet, which no viewer draws.
@@ -208,7 +204,7 @@ impl Event<'_, '_> {
         let key = flow_key(self.text, fields.id, fields.cat, fields.name)?;
         let step = match phase {
             b's' => Step::Start,
-            b'f' if self.rare().bp.is_none_or(|bp| bp != "e") => Step::EndNext,
+            b'f' if self.member("bp") != b"\"e\"" => Step::EndNext,
             _ => Step::Reach,
         };
         Some(Act::Arrow(step, Arrow::Named(key)))
@@ -229,9 +225,7 @@ impl Event<'_, '_> {
             findings.add(Rule::BindId, self.place);
             return None;
         };
-        let rare = self.rare();
-        let [is_in, is_out] =
-            [rare.flow_in, rare.flow_out].map(|flag| flag == Some(Value::Bool(true)));
+        let [is_in, is_out] = ["flow_in", "flow_out"].map(|flag| self.member(flag) == b"true");
         let step = match (is_in, is_out) {
             (false, false) => {
                 findings.add(Rule::FlowWithoutDirection, self.place);
@@ -245,11 +239,10 @@ impl Event<'_, '_> {
 
     /// Whether it names an async track.
     fn is_async(&self) -> bool {
-        let is_id = |member: Span| is_async_id(value_of(member.of(self.text)));
-        let id2 = serde_json::from_slice(value_of(self.fields.id2.of(self.text)));
-        let id2: Map<String, Value> = id2.unwrap_or_default();
-        let is_id2 = |key| id2.get(key).is_some_and(|id| id.is_string() || id.is_i64());
-        let has_id = is_id(self.fields.id) || is_id2("global") || is_id2("local");
+        let id2 = value_of(self.fields.id2.of(self.text));
+        let has_id = is_async_id(value_of(self.fields.id.of(self.text)))
+            || is_async_id(member(id2, b"global"))
+            || is_async_id(member(id2, b"local"));
         has_id && Id::of(self.fields.pid.of(self.text)) != Id::Absent
     }
 
@@ -263,17 +256,17 @@ impl Event<'_, '_> {
         Words { name, cat }
     }
 
-    fn rare(&self) -> Rare {
-        serde_json::from_slice(&self.text[self.range.clone()]).unwrap_or_default()
+    /// The value of a member that only some events need.
+    fn member(&self, key: &str) -> &[u8] {
+        member(&self.text[self.range.clone()], key.as_bytes())
     }
 
     /// Whether an instant lies on a thread; those of a process or of all are drawn elsewhere.
     fn instant(&self) -> Result<bool, Rule> {
         let is_there = |id: Span| Id::of(id.of(self.text)) != Id::Absent;
-        let scope = self.rare().s;
-        let (is_of_thread, is_drawn) = match scope.as_ref().and_then(Value::as_str) {
-            Some("g") => (false, true),
-            Some("p") => (false, is_there(self.fields.pid)),
+        let (is_of_thread, is_drawn) = match self.member("s") {
+            b"\"g\"" => (false, true),
+            b"\"p\"" => (false, is_there(self.fields.pid)),
             _ => (true, is_there(self.fields.tid)),
         };
         is_drawn

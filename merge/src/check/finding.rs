@@ -1,5 +1,6 @@
 //! What was found: how often, where first, and in words.
 
+use super::loose::read;
 use super::rule::Rule;
 use crate::json::{Fields, Scanner};
 use crate::report::printable;
@@ -77,6 +78,8 @@ type Found = (u64, Vec<(Place, Option<Place>)>);
 pub(super) struct Findings {
     by_rule: BTreeMap<Rule, Found>,
     pub(super) is_loaded: bool,
+    /// Whether the trace is an array without an object around it.
+    pub(super) is_bare: bool,
     pub(super) spans: u64,
     pub(super) spans_dropped: u64,
 }
@@ -86,9 +89,15 @@ impl Findings {
         Findings {
             by_rule: BTreeMap::new(),
             is_loaded: true,
+            is_bare: false,
             spans: 0,
             spans_dropped: 0,
         }
+    }
+
+    /// Whether a rule has been broken.
+    pub(super) fn is_found(&self, rule: Rule) -> bool {
+        self.by_rule.contains_key(&rule)
     }
 
     pub(super) fn add(&mut self, rule: Rule, place: Place) {
@@ -117,9 +126,14 @@ impl Findings {
         count: u64,
         places: impl Iterator<Item = (Place, Option<Place>)>,
     ) {
-        if matches!(rule, Rule::BadTime | Rule::NotATrace) {
-            self.is_loaded = false;
+        if count == 0 {
+            return;
         }
+        self.is_loaded &= match rule {
+            Rule::BadTime => self.is_bare,
+            Rule::CounterEndless | Rule::NotATrace => false,
+            _ => true,
+        };
         let (total, first) = self.by_rule.entry(rule).or_default();
         *total += count;
         let room = PLACES.saturating_sub(first.len());
@@ -176,8 +190,11 @@ fn words(text: &[u8], place: Place) -> String {
     let at = usize::try_from(place.offset).unwrap_or(usize::MAX);
     let mut scanner = Scanner { bytes: text, at };
     let mut fields = Fields::default();
-    if scanner.peek() != b'{' || scanner.members(&mut fields).is_none() {
-        return String::new();
+    if scanner.members(&mut fields).is_none() {
+        match read(text, at) {
+            Ok((loose, _)) => fields = loose,
+            Err(_) => return String::new(),
+        }
     }
     let members = [
         ("ph", fields.ph),
@@ -222,13 +239,7 @@ impl CheckReport {
         if self.is_clean() {
             return writeln!(text, "{file}: {events} events, viewers show them all");
         }
-        let (spans, dropped) = (self.spans, self.spans_dropped);
-        let summary = match (self.is_loaded, dropped) {
-            (false, _) => "Perfetto loads nothing of it".to_owned(),
-            (true, 0) => format!("viewers show all {spans} spans, but not all of the rest"),
-            (true, _) => format!("viewers would drop {dropped} of {spans} spans"),
-        };
-        writeln!(text, "{file}: {events} events checked, {summary}")?;
+        writeln!(text, "{file}: {events} events checked, {}", self.summary())?;
         for finding in &self.lost {
             let (count, meaning, rule) = (finding.count, finding.meaning, finding.rule.name());
             writeln!(text, "{rule}: {count}\n  {meaning}")?;
@@ -241,6 +252,24 @@ impl CheckReport {
             }
         }
         Ok(())
+    }
+}
+
+impl CheckReport {
+    /// What each viewer shows, in a few words.
+    fn summary(&self) -> String {
+        let (spans, dropped) = (self.spans, self.spans_dropped);
+        let is_refused = |finding: &Finding| finding.rule.is_refused_by_chrome();
+        let shown = match (self.is_loaded, dropped) {
+            (false, _) => "Perfetto loads nothing of it".to_owned(),
+            (true, 0) if self.lost.iter().all(is_refused) => "Perfetto shows them all".to_owned(),
+            (true, 0) => format!("viewers show all {spans} spans, but not all of the rest"),
+            (true, _) => format!("viewers would drop {dropped} of {spans} spans"),
+        };
+        match self.lost.iter().any(is_refused) {
+            true => shown + ", chrome://tracing loads nothing of it",
+            false => shown,
+        }
     }
 }
 

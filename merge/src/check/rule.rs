@@ -6,8 +6,10 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Rule {
-    /// Text that is no JSON: nothing is loaded.
+    /// Text that no viewer reads: nothing is loaded.
     NotJson,
+    /// Text that is no JSON, but that Perfetto reads.
+    LooseJson,
     /// The end is missing.
     CutOff,
     /// JSON, but no trace.
@@ -16,6 +18,8 @@ pub enum Rule {
     BadTime,
     /// Commas that JSON does not allow, or none where it wants one.
     Comma,
+    /// A trace compressed in several pieces.
+    GzipMembers,
     /// Text behind the end.
     AfterEnd,
     /// An event without a phase.
@@ -42,6 +46,8 @@ pub enum Rule {
     InstantWithoutThread,
     /// A counter's value that is no number.
     CounterValue,
+    /// A counter whose values no viewer can read: loading never ends.
+    CounterEndless,
     /// An async event that names no id or no process.
     AsyncWithoutId,
     /// An arrow whose id is none.
@@ -81,12 +87,21 @@ impl Rule {
         self.words().1
     }
 
+    /// Whether it makes chrome://tracing refuse what Perfetto shows.
+    pub(super) fn is_refused_by_chrome(self) -> bool {
+        matches!(self, Rule::Comma | Rule::GzipMembers | Rule::LooseJson)
+    }
+
     #[expect(clippy::too_many_lines, reason = "a table")]
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Rule::NotJson => (
                 "not_json",
-                "not JSON: viewers load nothing of the file, and what comes after was not checked",
+                "text that no viewer can read: they load nothing of the file, and what comes after was not checked",
+            ),
+            Rule::LooseJson => (
+                "loose_json",
+                "text that JSON does not allow, such as NaN in args or raw control characters in names: chrome://tracing loads nothing of the file, Perfetto shows the events, without the args from a NaN on",
             ),
             Rule::CutOff => (
                 "cut_off",
@@ -98,15 +113,19 @@ impl Rule {
             ),
             Rule::BadTime => (
                 "bad_time",
-                "a ts, dur, tts or tdur that is no number: Perfetto loads nothing of the file",
+                "a ts, dur, tts or tdur that is no number: Perfetto loads nothing of the file, but for an array without an object around it, of which it shows what stands before; what comes after in one was not checked",
             ),
             Rule::Comma => (
                 "comma",
                 "a comma too many or too few: chrome://tracing loads nothing of the file, Perfetto does not mind",
             ),
+            Rule::GzipMembers => (
+                "gzip_members",
+                "compressed in several pieces (gzip members): chrome://tracing loads nothing of the file, Perfetto does not mind",
+            ),
             Rule::AfterEnd => (
                 "after_end",
-                "text after the end of the trace: it is not shown",
+                "text after the end of the trace: it is not shown, and if it is long Perfetto loads nothing of the file",
             ),
             Rule::NoPhase => ("no_phase", "events without a phase (ph) are dropped"),
             Rule::UnknownPhase => (
@@ -140,6 +159,10 @@ impl Rule {
             Rule::CounterValue => (
                 "counter_value",
                 "values of counters that are no numbers, or counters without any, are dropped",
+            ),
+            Rule::CounterEndless => (
+                "counter_endless",
+                "values of a counter that JSON does not know, such as NaN: Perfetto never ends loading the file",
             ),
             Rule::AsyncWithoutId => (
                 "async_without_id",
@@ -183,7 +206,7 @@ impl Rule {
             ),
             Rule::IdOutOfRange => (
                 "id_out_of_range",
-                "a pid or tid that is negative or does not fit 32 bits becomes 0: such threads are shown as the main thread, and their spans clash with its own",
+                "a pid or tid that is negative or does not fit 32 bits becomes 0: such processes are shown as process 0 and such threads as the main thread, and their spans clash with its own",
             ),
             Rule::TidZero => (
                 "tid_zero",

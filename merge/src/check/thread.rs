@@ -23,8 +23,13 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// Adds an event; the number of the thread that it is shown on.
-    pub(super) fn add(&mut self, pid: Id, tid: Id, place: Place, findings: &mut Findings) -> u32 {
+    /// Adds an event that is drawn on its thread, by pid and tid; the number of the thread that it is shown on.
+    pub(super) fn add(
+        &mut self,
+        [pid, tid]: [Id; 2],
+        place: Place,
+        findings: &mut Findings,
+    ) -> u32 {
         let thread = shown(pid, tid);
         if pid == Id::OutOfRange || tid == Id::OutOfRange {
             findings.add(Rule::IdOutOfRange, place);

@@ -1,9 +1,8 @@
 //! Times as viewers read them: integers exactly, everything else as a double.
 
+use super::loose::member;
 use crate::number::{micros, unquoted};
 use memchr::memmem;
-use serde_json::value::RawValue;
-use std::collections::HashMap;
 
 /// A time in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,17 +60,10 @@ impl Time {
 
 /// Whether an event has a thread time (`tts`, `tdur`) that is no number. Few events have one, so that most are only searched for it.
 pub(super) fn has_bad_thread_time(event: &[u8]) -> bool {
-    let keys = ["tts", "tdur"];
-    let is_named = |key: &str| memmem::find(event, key.as_bytes()).is_some();
-    if !keys.into_iter().any(is_named) {
-        return false;
-    }
-    let members: HashMap<String, &RawValue> = serde_json::from_slice(event).unwrap_or_default();
-    let is_bad = |key| {
-        let value = members.get(key).map_or("", |value| value.get());
-        Time::of(value.as_bytes()) == Time::Bad
-    };
-    keys.into_iter().any(is_bad)
+    ["tts", "tdur"].into_iter().any(|key| {
+        memmem::find(event, key.as_bytes()).is_some()
+            && Time::of(member(event, key.as_bytes())) == Time::Bad
+    })
 }
 
 #[cfg(test)]

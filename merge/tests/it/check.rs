@@ -4,10 +4,13 @@ use crate::invocation::{Ended, Merged, trace_merge};
 use crate::perfetto::{loads, query};
 use crate::pypto;
 use crate::random::Rng;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 /// Rule or stat → how often.
 type Counts = BTreeMap<String, u64>;
@@ -325,6 +328,45 @@ fn losses() -> Vec<(Vec<Value>, Counts)> {
             vec![span(none()), span(json!({"tid": 0, "ts": 200}))],
             counts([("tid_zero", 1)]),
         ),
+        (
+            vec![span(none()), counter(json!({"a": 1, "b": 2.5}))],
+            counts([]),
+        ),
+        (
+            vec![
+                // These lie on their process, whatever thread they name.
+                span(none()),
+                changed(counter(json!({"a": 1})), json!({"tid": 0})),
+                changed(counter(json!({"a": 1})), json!({"tid": 1_u64 << 47})),
+                json!({"ph": "b", "pid": 1, "tid": 0, "ts": 3, "name": "q", "cat": "c", "id": 8}),
+                json!({"ph": "e", "pid": 1, "tid": -1, "ts": 5, "name": "q", "cat": "c", "id": 8}),
+                json!({"ph": "i", "pid": 1, "tid": 0, "ts": 5, "name": "q", "s": "p"}),
+                json!({"ph": "i", "pid": 1, "tid": 0, "ts": 5, "name": "q", "s": "g"}),
+            ],
+            counts([]),
+        ),
+        (
+            vec![
+                // A main thread that shows nothing hides nothing.
+                span(json!({"tid": 0})),
+                counter(json!({"a": 1})),
+            ],
+            counts([]),
+        ),
+        (
+            vec![
+                changed(counter(json!({"a": 1})), json!({"pid": 1_u64 << 40})),
+                json!({"ph": "b", "pid": -1, "ts": 3, "name": "q", "cat": "c", "id": 9}),
+            ],
+            counts([("id_out_of_range", 2)]),
+        ),
+        (
+            vec![
+                span(none()),
+                json!({"ph": "M", "pid": 1, "name": "process_name", "ts": 1_763_689_523_000_050.074_f64, "args": {"name": "n"}}),
+            ],
+            counts([]),
+        ),
         (vec![span(json!({"ts": 1_000, "dur": 10}))], counts([])),
         (
             vec![
@@ -456,7 +498,7 @@ fn a_small_bind_id_is_taken_for_another_arrow() {
 }
 
 /// Text with `@` for an event, what is found, and whether Perfetto loads it.
-const DOCUMENTS: [(&str, &str, bool); 19] = [
+const DOCUMENTS: [(&str, &str, bool); 36] = [
     (r#"{"traceEvents":[@]}"#, "", true),
     (r#"[@]"#, "", true),
     (r#"[@"#, "", true),
@@ -492,6 +534,75 @@ const DOCUMENTS: [(&str, &str, bool); 19] = [
     ("@\n@\n", "not_a_trace", true),
     ("", "not_a_trace", true),
     ("garbage", "not_json", false),
+    (
+        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n","args":{"a":NaN,"b":-Infinity}}]"#,
+        "loose_json",
+        true,
+    ),
+    (
+        "[@,{\"ph\":\"i\",\"pid\":1,\"ts\":1,\"s\":\"p\",\"name\":\"n\tm\u{1}\"}]",
+        "loose_json",
+        true,
+    ),
+    (
+        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"C:\\dir\\u12"}]"#,
+        "",
+        true,
+    ),
+    (
+        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"a\qb"}]"#,
+        "loose_json",
+        true,
+    ),
+    (
+        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n",}]"#,
+        "loose_json",
+        true,
+    ),
+    (
+        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"\u12g4\u"}]"#,
+        "loose_json",
+        true,
+    ),
+    (
+        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n","value":NaN}]"#,
+        "not_json",
+        false,
+    ),
+    (
+        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"\ud83d\ude00"}]"#,
+        "",
+        true,
+    ),
+    (
+        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n","args":{"a":"\ud83d\ude00"}}]"#,
+        "",
+        true,
+    ),
+    (
+        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"\u00e9"}]"#,
+        "",
+        true,
+    ),
+    (r#"{"traceEvents":[@,,@]}"#, "not_json", false),
+    (r#"{"traceEvents":[,@]}"#, "comma", true),
+    (r#"{"traceEvents":[@],}"#, "comma", true),
+    (
+        r#"{"traceEvents":[@],"otherData":{"a":NaN}}"#,
+        "loose_json",
+        true,
+    ),
+    (r#"{"metadata":NaN,"traceEvents":[@]}"#, "not_json", false),
+    (
+        r#"[@,{"ph":"X","pid":1,"ts":1,"dur":"x","name":"n"},@]"#,
+        "bad_time",
+        true,
+    ),
+    (
+        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n","a":[1e999,}]"#,
+        "cut_off",
+        true,
+    ),
 ];
 
 #[test]
@@ -519,12 +630,73 @@ fn a_file_that_does_not_load_is_told_from_one_that_does() {
 }
 
 #[test]
+fn what_only_chrome_refuses_is_not_lost_in_perfetto() {
+    let test = "what_only_chrome_refuses_is_not_lost_in_perfetto";
+    let folder = tempfile::tempdir().unwrap();
+    let deep = "[".repeat(300) + &"]".repeat(300);
+    let loose = r#"{"ph":"X","pid":1,"tid":1,"ts":200,"dur":5,"name":"n","args":{"a":NaN},"bind_id":4,"flow_out":true}"#;
+    let text = format!(
+        r#"{{"traceEvents":[{},{loose},{{"ph":"X","pid":1,"tid":1,"ts":300,"dur":5,"name":"d","args":{{"a":{deep}}},"bind_id":4,"flow_in":true}}],"x":{deep}}}"#,
+        span(json!({})),
+    );
+    let path = put(&folder, "loose.json", &text);
+    let ended = Ended::of(trace_merge().arg("--check").arg(&path));
+    let at = text.find(loose).unwrap();
+    for words in [
+        "3 events checked, Perfetto shows them all, chrome://tracing loads nothing of it"
+            .to_owned(),
+        "loose_json: 1".to_owned(),
+        format!("event 1 at byte {at}: ph \"X\", name \"n\""),
+    ] {
+        assert!(ended.stderr.contains(&words), "{words}: {}", ended.stderr);
+    }
+    assert_eq!(ended.code, 1);
+    let shown = ["select count(*) from slice", "select count(*) from flow"];
+    if let Some(rows) = query(test, &path, &shown) {
+        assert_eq!((&rows[0][0][0], &rows[1][0][0]), (&json!(3), &json!(1)));
+    }
+}
+
+/// The trace processor cannot be asked: it turns in circles.
+#[test]
+fn a_counter_that_is_no_number_to_json_keeps_perfetto_from_loading() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = r#"[{"ph":"C","pid":1,"ts":5,"name":"q","args":{"a":1,"b":NaN}}]"#;
+    let report = report(&put(&folder, "nan.json", text));
+    let expected = counts([("counter_endless", 1), ("loose_json", 1)]);
+    assert_eq!(lost(&report), expected);
+    assert_eq!(report["is_loaded"], json!(false));
+}
+
+#[test]
+fn it_reads_a_trace_from_a_pipe() {
+    let text = json!([span(json!({})), span(json!({"ts": 50}))]).to_string();
+    let mut command = trace_merge();
+    command.args(["--check", "-"]).stdin(Stdio::piped());
+    let streams = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = streams.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(text.as_bytes()).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("standard input: 2 events checked, viewers would drop 1"),
+        "{said}"
+    );
+}
+
+#[test]
 fn it_reads_compressed_traces_and_tells_places_in_words() {
     let folder = tempfile::tempdir().unwrap();
     let text = json!([span(json!({})), span(json!({"ts": 50}))]).to_string();
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(text.as_bytes()).unwrap();
-    let bytes = encoder.finish().unwrap();
+    let pack = |text: &str| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let bytes = pack(&text);
     let path = put(&folder, "trace.json.gz", &bytes);
     let ended = Ended::of(trace_merge().arg("--check").arg(&path));
     assert_eq!(ended.code, 1);
@@ -537,6 +709,16 @@ fn it_reads_compressed_traces_and_tells_places_in_words() {
         "clashes with event 0 at byte 1: ph \"X\"",
     ] {
         assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    }
+    let two = [&text[..at], &text[at..]].map(pack).concat();
+    let path = put(&folder, "two.json.gz", two);
+    let expected = counts([("gzip_members", 1), ("overlap", 1)]);
+    assert_eq!(check(&path), expected);
+    if let Some(loads) = loads(
+        "it_reads_compressed_traces_and_tells_places_in_words",
+        &path,
+    ) {
+        assert!(loads);
     }
     let path = put(&folder, "cut.json.gz", &bytes[..bytes.len() - 12]);
     assert!(check(&path).contains_key("cut_off"));
