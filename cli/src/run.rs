@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use summary::Recorded;
-use trace_merge::{Output, Runs};
+use trace_merge::{Bar, Output, Runs, merge_with};
 use tree::{Ended, Tree};
 
 /// The exit code for what went wrong before the command ran, as `env`, `nohup` and `timeout` have it.
@@ -168,7 +168,9 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
         last: arguments.last,
         ..trace_merge::Options::new([directory.path().to_owned()])
     };
-    let merged = trace_merge::merge(&options);
+    let bar = Bar::new(false);
+    let merged = merge_with(&options, bar.progress());
+    bar.end();
     let recorded = Recorded {
         directory: directory.path(),
         merged,

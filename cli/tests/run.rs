@@ -334,6 +334,41 @@ fn an_interrupt_from_the_terminal_reaches_each_process_once() {
 }
 
 #[test]
+fn a_long_merge_shows_a_bar_on_a_terminal() {
+    if Command::new("script").arg("--version").output().is_err() {
+        println!("SKIPPED a_long_merge_shows_a_bar_on_a_terminal: no script");
+        return;
+    }
+    let ground = Ground::new();
+    let pipe = ground.path("pipe");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let line = format!(
+        "exec '{}' run -d out -o '{}' -- '{}' one spans=1000",
+        program::PROGRAM,
+        pipe.display(),
+        worker()
+    );
+    let mut script = ground.plain("script");
+    script.env("SHELL", "/bin/sh").env("TERM", "xterm");
+    let started = Started::of(script.args(["-qefc", &line, "/dev/null"]));
+    // A merge into a pipe waits for its reader.
+    std::thread::sleep(Duration::from_secs(3));
+    let trace = fs::read(&pipe).unwrap();
+    let ended = started.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stdout);
+    assert!(trace.ends_with(b"]}\n"));
+    let said = &ended.stdout;
+    let bar = said.find("MB/s").expect("a bar");
+    assert!(bar < said.find("sa-profile: recorded").unwrap(), "{said}");
+}
+
+#[test]
 fn ctrl_z_stops_both_and_goes_on() {
     let ground = Ground::new();
     let notes = ground.path("notes");

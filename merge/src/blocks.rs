@@ -17,20 +17,38 @@ pub enum Piece {
     Broken(BlockHeader),
 }
 
+/// Bytes after which it is told how far the splitting is.
+const STRETCH: usize = 1 << 20;
+
 /// Splits a fragment into its pieces, in order. Block header lines belong to none.
 pub fn split(bytes: &[u8]) -> Vec<(Range<usize>, Piece)> {
+    split_counting(bytes, |_| {})
+}
+
+/// The same; `count` gets the length of each stretch that is done.
+pub(crate) fn split_counting(
+    bytes: &[u8],
+    mut count: impl FnMut(usize),
+) -> Vec<(Range<usize>, Piece)> {
     let mut splitter = Splitter {
         bytes,
         finder: memmem::Finder::new(BLOCK_START),
         suspect_end: 0,
         pieces: Vec::new(),
     };
-    let mut at = 0;
+    let (mut at, mut told) = (0, 0);
+    let mut tell = |done: usize| {
+        if done - told >= STRETCH || done == bytes.len() {
+            count(done - told);
+            told = done;
+        }
+    };
     while at < bytes.len() {
-        let block = splitter.next_header(at, bytes.len());
+        let block = splitter.next_header_counting(at, &mut tell);
         splitter.plain(at..block.unwrap_or(bytes.len()), block.is_some());
         let Some(start) = block else { break };
         at = splitter.one_block(start);
+        tell(at);
     }
     splitter.pieces
 }
@@ -45,7 +63,24 @@ struct Splitter<'a> {
 }
 
 impl Splitter<'_> {
-    /// The next line that starts like a block header, from the line start `at` on and before `end`.
+    /// The next line that starts like a block header, from the line start `at` on; `tell` gets how far it has looked.
+    fn next_header_counting(&self, at: usize, tell: &mut impl FnMut(usize)) -> Option<usize> {
+        let mut from = at;
+        loop {
+            let end = from.saturating_add(STRETCH).min(self.bytes.len());
+            let found = self.next_header(from, end);
+            if found.is_some() {
+                return found;
+            }
+            tell(end);
+            if end == self.bytes.len() {
+                return None;
+            }
+            from = end;
+        }
+    }
+
+    /// The next line that starts like a block header, from `at` on and before `end`.
     fn next_header(&self, at: usize, end: usize) -> Option<usize> {
         let bytes = &self.bytes[..end.saturating_add(BLOCK_START.len()).min(self.bytes.len())];
         let mut from = at;
@@ -54,7 +89,7 @@ impl Splitter<'_> {
             if start >= end {
                 return None;
             }
-            if start == at || bytes[start - 1] == b'\n' {
+            if start == 0 || bytes[start - 1] == b'\n' {
                 return Some(start);
             }
             from = start + 1;
@@ -192,6 +227,47 @@ mod tests {
         .write(7, &mut out);
         out.extend_from_slice(body.as_bytes());
         out
+    }
+
+    #[test]
+    fn splitting_tells_how_far_it_is() {
+        let plain = "x".repeat(99) + "\n";
+        let plain = plain.repeat(40_000);
+        let blocks = block(0, "a\n").repeat(30_000);
+        for bytes in [
+            plain.as_bytes().to_vec(),
+            blocks.clone(),
+            [plain.as_bytes(), &blocks].concat(),
+            block(0, &plain),
+            b"x\n".to_vec(),
+        ] {
+            let mut stretches = Vec::new();
+            let pieces = split_counting(&bytes, |stretch| stretches.push(stretch));
+            assert_eq!(stretches.iter().sum::<usize>(), bytes.len());
+            assert!(stretches.len() <= 1 + bytes.len() / STRETCH);
+            let longest = pieces.iter().filter(|(_, piece)| *piece != Piece::Plain);
+            let longest = longest.map(|(range, _)| range.len()).max().unwrap_or(0);
+            assert!(
+                stretches
+                    .iter()
+                    .all(|stretch| *stretch <= 2 * STRETCH + longest)
+            );
+        }
+    }
+
+    #[test]
+    fn a_header_is_found_across_the_end_of_a_stretch() {
+        let header = block(0, "a\n");
+        for before in STRETCH - header.len() - 2..=STRETCH + 2 {
+            let mut bytes = vec![b'x'; before - 1];
+            bytes.push(b'\n');
+            bytes.extend_from_slice(&header);
+            let found = kinds(&bytes).into_iter().map(|(kind, _)| kind);
+            assert_eq!(found.collect::<String>(), "pc", "{before}");
+        }
+        // In the middle of a line it is none, also where a stretch begins.
+        let bytes = [vec![b'x'; STRETCH], header].concat();
+        assert_eq!(split(&bytes).len(), 1);
     }
 
     fn kinds(bytes: &[u8]) -> Vec<(char, String)> {

@@ -1,9 +1,7 @@
 //! The command line: arguments → [`Options`], report and exit code. Nothing else knows clap.
 
-mod bar;
 mod interrupt;
 
-use bar::Bar;
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use clap_complete::Shell;
 use interrupt::Interrupts;
@@ -13,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use trace_merge::check::{check, check_stream};
-use trace_merge::{Error, Options, Output, Report, Runs, merge_with, parse_duration};
+use trace_merge::{Bar, Error, Options, Output, Report, Runs, merge_with, parse_duration};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -126,7 +124,7 @@ pub(crate) fn run() -> ExitCode {
     let bar = Bar::new(arguments.quiet);
     interrupts.watch(bar.eraser());
     let result = options(&arguments, |name| std::env::var_os(name).map(PathBuf::from))
-        .and_then(|options| merge_with(&options, &bar.progress));
+        .and_then(|options| merge_with(&options, bar.progress()));
     bar.end();
     match result {
         Ok(report) => finish(&arguments, &report),

@@ -18,6 +18,7 @@
 
 mod alike;
 mod assembly;
+mod bar;
 pub mod blocks;
 mod canonical;
 pub mod check;
@@ -72,6 +73,7 @@ mod verdict;
 mod window;
 mod words;
 
+pub use bar::Bar;
 pub use clock::Placement;
 pub use damage::{Damage, Kind};
 pub use duration::parse_duration;

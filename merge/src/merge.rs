@@ -1,10 +1,12 @@
 //! The way from paths to a trace.
 
 use crate::assembly::Assembly;
-use crate::blocks::split;
+use crate::blocks::split_counting;
 use crate::clock::Clocks;
 use crate::copy::Job;
 use crate::fragment::FileId;
+use crate::history::Histories;
+use crate::index::Index;
 use crate::input::{self, Inputs};
 use crate::open::open;
 use crate::output::{Destination, folder};
@@ -14,14 +16,16 @@ use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::report::Report;
 use crate::settle::settle;
-use crate::sink::Sink;
+use crate::sink::{Sink, Target};
 use crate::skip::skip;
-use crate::source::{by_recording, chunks, index, sources};
+use crate::source::{Chunk, Source, by_recording, chunks, index, sources};
 use crate::tally::tell_sources;
 use crate::window::{self, WindowReport};
 use crate::{Error, Options, Runs};
+use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Merges fragments into one trace.
 ///
@@ -41,77 +45,174 @@ pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Erro
         version: env!("CARGO_PKG_VERSION"),
         ..Report::default()
     };
-    let mut recordings = open(&inputs, &mut report);
+    let mut recordings = open_all(options, &inputs, &mut report)?;
+    let skipped = options.last.map(|last| skip(&mut recordings, last));
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .build();
+    let pool = pool.map_err(|error| Error::Usage(format!("threads: {error}")))?;
+    progress.expect(recordings.iter().map(len).sum(), passes(options));
+    let assembled = |recording| assemble(recording, progress);
+    let assemblies: Vec<Assembly> = pool.install(|| recordings.par_iter().map(assembled).collect());
+    let merge = Merge {
+        options,
+        progress,
+        pool: &pool,
+        recordings: &recordings,
+        assemblies: &assemblies,
+    };
+    let (mut found, histories) = merge.first_pass();
+    let last_ns = found.last_ns();
+    if let Some(last) = options.last {
+        report.window = Some(WindowReport {
+            segments_left_out: skipped.unwrap_or(0),
+            ..merge.narrow(last, &mut found)
+        });
+    }
+    let folders = folders(options, &inputs);
+    let decided = merge.decide(&found, histories, &folders, &mut report)?;
+    let output = Destination::open(&options.output, inputs.run_directory.as_deref())?;
+    merge.second_pass(&found, &decided, output, &mut report)?;
+    if options.settle {
+        settle_all(&recordings, &assemblies, &last_ns, &mut report);
+    }
+    Ok(report)
+}
+
+/// What a merge has in hand from the first pass on.
+struct Merge<'a> {
+    options: &'a Options,
+    progress: &'a Progress,
+    pool: &'a ThreadPool,
+    recordings: &'a [Recording],
+    assemblies: &'a [Assembly],
+}
+
+/// What the second pass does to each line, and which lines go to other rows.
+struct Decided {
+    plan: Plan,
+    overflow: Overflow,
+}
+
+/// What the first pass found.
+struct Found<'a> {
+    sources: Vec<Source<'a>>,
+    chunks: Vec<Chunk>,
+    /// Of each recording.
+    indexes: Vec<Index>,
+}
+
+impl Found<'_> {
+    /// When each recording ends.
+    fn last_ns(&self) -> Vec<i64> {
+        let ends = self.indexes.iter().map(Index::last_ns);
+        ends.map(Option::unwrap_or_default).collect()
+    }
+}
+
+impl<'a> Merge<'a> {
+    fn first_pass(&self) -> (Found<'a>, Histories) {
+        let mut sources = sources(self.recordings, self.assemblies);
+        let mut chunks = chunks(&sources);
+        let rest = bytes_of(&chunks).saturating_mul(passes(self.options) - 1);
+        self.progress.expect_rest(rest);
+        let objects = self.options.verbatim;
+        let pass = || index(&mut sources, &mut chunks, objects, self.progress);
+        let histories = self.pool.install(pass);
+        let found = Found {
+            indexes: by_recording(self.recordings, &sources),
+            sources,
+            chunks,
+        };
+        (found, histories)
+    }
+
+    /// Leaves out what ended before the last part of the run.
+    fn narrow(&self, last: Duration, found: &mut Found<'_>) -> WindowReport {
+        let shifts_ns = Clocks::shifts_ns(self.recordings, &found.indexes);
+        let of_all = (found.indexes.as_slice(), shifts_ns.as_slice());
+        let (sources, chunks) = (&mut found.sources, &mut found.chunks);
+        let narrow = || window::narrow(last, of_all, sources, chunks, self.progress);
+        let report = self.pool.install(narrow);
+        found.indexes = by_recording(self.recordings, &found.sources);
+        report
+    }
+
+    fn decide(
+        &self,
+        found: &Found<'_>,
+        histories: Histories,
+        folders: &[PathBuf],
+        report: &mut Report,
+    ) -> Result<Decided, Error> {
+        let (sources, indexes) = (&found.sources, &found.indexes);
+        let mut plan = Plan::new(self.recordings, indexes);
+        let view = (sources.as_slice(), found.chunks.as_slice());
+        let spans = (indexes.as_slice(), histories);
+        let find = || Overflow::find(view, spans, &mut plan, folders);
+        let overflow = self.pool.install(find);
+        overflow.tell(report);
+        plan.tell(report);
+        if self.options.verbatim {
+            (report.events_added, report.base_ns) = (0, 0);
+        }
+        tell_sources(self.recordings, self.assemblies, sources, indexes, report);
+        if !self.options.allow_empty {
+            refuse_nonsense(self.recordings, report)?;
+        }
+        Ok(Decided { plan, overflow })
+    }
+
+    fn second_pass(
+        &self,
+        found: &Found<'_>,
+        decided: &Decided,
+        (destination, target): (Destination, Target),
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        refuse_inputs(&destination, self.recordings)?;
+        self.progress.expect_rest(bytes_of(&found.chunks));
+        let sink = Sink::new(target, destination.is_gzip());
+        let job = Job {
+            recordings: self.recordings,
+            sources: &found.sources,
+            chunks: &found.chunks,
+            plan: &decided.plan,
+            overflow: &decided.overflow,
+            sink: &sink,
+            progress: self.progress,
+            verbatim: self.options.verbatim,
+        };
+        job.run(self.pool.current_num_threads(), report);
+        let path = destination.path().map(Path::to_owned).unwrap_or_default();
+        let finished = sink.finish();
+        report.output_bytes = finished.map_err(|source| Error::of_write(&path, source))?;
+        report.output = destination.finish()?;
+        Ok(())
+    }
+}
+
+/// Opens what there is to merge.
+fn open_all(
+    options: &Options,
+    inputs: &Inputs,
+    report: &mut Report,
+) -> Result<Vec<Recording>, Error> {
+    let mut recordings = open(inputs, report);
     if recordings.is_empty() && !options.allow_empty {
-        return Err(Error::NothingUsable(describe(options, &inputs)));
+        return Err(Error::NothingUsable(describe(options, inputs)));
     }
     if options.verbatim {
         refuse_window(options)?;
         recordings.sort_by(|one, other| one.path().cmp(&other.path()));
     }
     report.left_out.clone_from(&inputs.left_out);
-    let skipped = options.last.map(|last| skip(&mut recordings, last));
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads)
-        .build();
-    let pool = pool.map_err(|error| Error::Usage(format!("threads: {error}")))?;
-    progress.expect(recordings.iter().map(len).sum());
-    let assembled = |recording| assemble(recording, progress);
-    let assemblies: Vec<Assembly> = pool.install(|| recordings.par_iter().map(assembled).collect());
-    let mut sources = sources(&recordings, &assemblies);
-    let mut chunks = chunks(&sources);
-    let histories = pool.install(|| index(&mut sources, &mut chunks, options.verbatim, progress));
-    let mut indexes = by_recording(&recordings, &sources);
-    let last_ns: Vec<i64> = indexes
-        .iter()
-        .map(|index| index.last_ns().unwrap_or(0))
-        .collect();
-    if let Some(last) = options.last {
-        let shifts_ns = Clocks::shifts_ns(&recordings, &indexes);
-        let of_all = (indexes.as_slice(), shifts_ns.as_slice());
-        let window = pool.install(|| window::narrow(last, of_all, &mut sources, &mut chunks));
-        report.window = Some(WindowReport {
-            segments_left_out: skipped.unwrap_or(0),
-            ..window
-        });
-        indexes = by_recording(&recordings, &sources);
-    }
-    let mut plan = Plan::new(&recordings, &indexes);
-    let view = (sources.as_slice(), chunks.as_slice());
-    let (spans, folders) = ((indexes.as_slice(), histories), folders(options, &inputs));
-    let overflow = pool.install(|| Overflow::find(view, spans, &mut plan, &folders));
-    overflow.tell(&mut report);
-    plan.tell(&mut report);
-    if options.verbatim {
-        (report.events_added, report.base_ns) = (0, 0);
-    }
-    tell_sources(&recordings, &assemblies, &sources, &indexes, &mut report);
-    if !options.allow_empty {
-        refuse_nonsense(&recordings, &report)?;
-    }
-    let (destination, target) =
-        Destination::open(&options.output, inputs.run_directory.as_deref())?;
-    refuse_inputs(&destination, &recordings)?;
-    let sink = Sink::new(target, destination.is_gzip());
-    let job = Job {
-        recordings: &recordings,
-        sources: &sources,
-        chunks: &chunks,
-        plan: &plan,
-        overflow: &overflow,
-        sink: &sink,
-        progress,
-        verbatim: options.verbatim,
-    };
-    let path = destination.path().map(Path::to_owned).unwrap_or_default();
-    let failed = |source| Error::of_write(&path, source);
-    job.run(pool.current_num_threads(), &report);
-    report.output_bytes = sink.finish().map_err(failed)?;
-    report.output = destination.finish()?;
-    if options.settle {
-        settle_all(&recordings, &assemblies, &last_ns, &mut report);
-    }
-    Ok(report)
+    Ok(recordings)
+}
+
+/// How often a merge goes over its inputs: blocks are verified, lines are indexed, a window is found, lines are copied.
+fn passes(options: &Options) -> u64 {
+    if options.last.is_some() { 4 } else { 3 }
 }
 
 /// Where temporary files may be: where the system has them, else beside the trace, for which there is room.
@@ -178,15 +279,17 @@ fn len(recording: &Recording) -> u64 {
     lens.sum::<usize>() as u64
 }
 
+fn bytes_of(chunks: &[Chunk]) -> u64 {
+    chunks.iter().map(Chunk::len).sum()
+}
+
 fn assemble(recording: &Recording, progress: &Progress) -> Assembly {
     let pieces: Vec<_> = recording
         .fragments
         .par_iter()
         .map(|fragment| {
             let bytes = fragment.content.bytes();
-            let pieces = split(bytes);
-            progress.add(bytes.len() as u64, 0);
-            pieces
+            split_counting(bytes, |len| progress.add(len as u64, 0))
         })
         .collect();
     recording.assemble(&pieces)
@@ -253,5 +356,48 @@ fn settle_all(
         {
             input.settled = true;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Output;
+    use std::fmt::Write;
+
+    #[test]
+    fn all_is_done_at_the_end_and_not_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let fragment = folder.path().join("trace.7.jsonl");
+        let mut lines = String::new();
+        for ts in 0..60_000 {
+            let _ = writeln!(
+                lines,
+                r#"{{"ph":"X","pid":7,"tid":7,"ts":{ts},"dur":1,"name":"n","cat":"c"}}"#
+            );
+        }
+        std::fs::write(&fragment, &lines).unwrap();
+        let len = lines.len() as u64;
+        let merged = |last, verbatim| {
+            let progress = Progress::default();
+            let options = Options {
+                last,
+                verbatim,
+                output: Output::File(folder.path().join("out.json")),
+                ..Options::new([fragment.clone()])
+            };
+            let report = merge_with(&options, &progress).unwrap();
+            assert_eq!(progress.bytes(), (len, len));
+            let (done, planned) = progress.passed();
+            assert_eq!(done, planned, "{last:?} {verbatim}");
+            (done, report.events_total)
+        };
+        assert_eq!(merged(None, false), (3 * len, 60_000));
+        assert_eq!(merged(None, true), (3 * len, 60_000));
+        let (done, events) = merged(Some(Duration::from_secs(1)), false);
+        assert_eq!((done, events), (4 * len, 60_000));
+        // Only the last chunks of the file are copied.
+        let (done, events) = merged(Some(Duration::from_millis(1)), false);
+        assert!(3 * len < done && done < 4 * len && events < 2_000);
     }
 }

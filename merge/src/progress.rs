@@ -2,28 +2,26 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often a merge goes over its inputs: blocks are verified, lines are indexed, lines are copied.
-const PASSES: u64 = 3;
-
 /// Counts what a merge has done; another thread may look meanwhile.
+///
+/// A merge goes over its inputs several times. What it has gone over is told as a part of the inputs' length, so that it grows evenly.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Of all passes together.
-    total_bytes: AtomicU64,
-    done_bytes: AtomicU64,
+    input_bytes: AtomicU64,
+    /// Bytes gone over in all passes together, so far and at the end.
+    done: AtomicU64,
+    planned: AtomicU64,
     events: AtomicU64,
 }
 
 impl Progress {
-    /// Length of the inputs in bytes; 0 before it is known.
-    pub fn total_bytes(&self) -> u64 {
-        self.total_bytes.load(Ordering::Relaxed) / PASSES
-    }
-
-    /// Bytes that are done, all passes counted: equal to the total at the end.
-    pub fn done_bytes(&self) -> u64 {
-        let done = self.done_bytes.load(Ordering::Relaxed) / PASSES;
-        done.min(self.total_bytes())
+    /// Bytes that are done and the length of the inputs, which is 0 before it is known; the same when all is done.
+    pub fn bytes(&self) -> (u64, u64) {
+        let input_bytes = self.input_bytes.load(Ordering::Relaxed);
+        let planned = self.planned.load(Ordering::Relaxed).max(1);
+        let done = self.done.load(Ordering::Relaxed).min(planned);
+        let part = u128::from(input_bytes) * u128::from(done) / u128::from(planned);
+        (u64::try_from(part).unwrap_or(input_bytes), input_bytes)
     }
 
     /// Events found so far.
@@ -31,14 +29,30 @@ impl Progress {
         self.events.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn expect(&self, input_bytes: u64) {
-        let total = input_bytes.saturating_mul(PASSES);
-        self.total_bytes.store(total, Ordering::Relaxed);
+    /// The inputs are so long, and about to be gone over so often.
+    pub(crate) fn expect(&self, input_bytes: u64, passes: u64) {
+        let planned = input_bytes.saturating_mul(passes);
+        self.planned.store(planned, Ordering::Relaxed);
+        self.input_bytes.store(input_bytes, Ordering::Relaxed);
+    }
+
+    /// From here on it is so many bytes, whatever was expected.
+    pub(crate) fn expect_rest(&self, bytes: u64) {
+        let planned = self.done.load(Ordering::Relaxed).saturating_add(bytes);
+        self.planned.store(planned, Ordering::Relaxed);
+    }
+
+    /// Bytes gone over in all passes, so far and at the end.
+    #[cfg(test)]
+    pub(crate) fn passed(&self) -> (u64, u64) {
+        let [done, planned] =
+            [&self.done, &self.planned].map(|count| count.load(Ordering::Relaxed));
+        (done, planned)
     }
 
     /// One pass is over this many bytes, in which it found so many new events.
     pub(crate) fn add(&self, bytes: u64, events: u64) {
-        self.done_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.done.fetch_add(bytes, Ordering::Relaxed);
         self.events.fetch_add(events, Ordering::Relaxed);
     }
 }
@@ -50,12 +64,16 @@ mod tests {
     #[test]
     fn all_passes_make_the_whole() {
         let progress = Progress::default();
-        assert_eq!((progress.done_bytes(), progress.total_bytes()), (0, 0));
-        progress.expect(100);
+        assert_eq!(progress.bytes(), (0, 0));
+        progress.expect(100, 3);
         progress.add(100, 0);
         progress.add(100, 7);
-        assert_eq!((progress.done_bytes(), progress.total_bytes()), (66, 100));
-        progress.add(101, 0);
-        assert_eq!((progress.done_bytes(), progress.events()), (100, 7));
+        assert_eq!((progress.bytes(), progress.events()), ((66, 100), 7));
+        progress.expect_rest(50);
+        assert_eq!(progress.bytes(), (80, 100));
+        progress.add(50, 0);
+        assert_eq!(progress.bytes(), (100, 100));
+        progress.add(1, 0);
+        assert_eq!(progress.bytes(), (100, 100));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::index::{Index, index_kept};
 use crate::line::Event;
+use crate::progress::Progress;
 use crate::scan::{Found, scan_part};
 use crate::source::{Chunk, Source};
 use rayon::prelude::*;
@@ -65,6 +66,7 @@ pub(crate) fn narrow(
     (indexes, shifts_ns): (&[Index], &[i64]),
     sources: &mut [Source<'_>],
     chunks: &mut [Chunk],
+    progress: &Progress,
 ) -> WindowReport {
     let last_ns = i64::try_from(last.as_nanos()).unwrap_or(i64::MAX);
     let mut report = WindowReport {
@@ -79,6 +81,7 @@ pub(crate) fn narrow(
         let sources = &*sources;
         let chunk = |chunk: &mut Chunk| {
             let source = &sources[chunk.source];
+            progress.add(chunk.len(), 0);
             chunk.narrow(edges[source.recording]);
             kept(source, chunk)
         };

@@ -58,11 +58,24 @@ fn a_long_merge_shows_a_bar_on_a_terminal() {
     for words in ["2,000 events", "MB/s", " left", "━", "\u{1b}[36m"] {
         assert!(said.contains(words), "{words}: {said:?}");
     }
+    // Two of the three passes are done, and the third waits for the reader.
+    assert!(said.contains(" 66%, "), "{said:?}");
+    assert!(!said.contains("100%"), "{said:?}");
     let report = said.rfind("2000 events").unwrap();
     assert!(said.rfind("MB/s").unwrap() < report, "{said:?}");
     assert!(
         said[..report].contains("\u{1b}[2K"),
         "it is erased: {said:?}"
+    );
+}
+
+#[test]
+fn a_window_is_a_pass_of_its_own() {
+    let said = said(LONG, &["--last", "1h"], false);
+    // Three of four passes, less what a division cuts off.
+    assert!(
+        said.contains(" 74%, ") || said.contains(" 75%, "),
+        "{said:?}"
     );
 }
 
