@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
 
 /// The second pass.
 pub(crate) struct Job<'a> {
@@ -47,7 +48,11 @@ impl Job<'_> {
         let first = self.chunks.iter().position(|chunk| chunk.events > 0);
         std::thread::scope(|scope| {
             for _ in 0..threads.min(self.chunks.len()) {
-                scope.spawn(|| self.work(&next, first));
+                let work = || self.work(&next, first);
+                if Builder::new().spawn_scoped(scope, work).is_err() {
+                    // No thread is left: this one and those that there are do all.
+                    return self.work(&next, first);
+                }
             }
         });
         scratch.text.clear();

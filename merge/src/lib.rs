@@ -78,7 +78,7 @@ pub use clock::Placement;
 pub use damage::{Damage, Kind};
 pub use duration::parse_duration;
 pub use merge::{merge, merge_with};
-pub use output::abandon;
+pub use output::Unfinished;
 pub use progress::Progress;
 pub use report::{InputReport, LeftOut, ProcessReport, Report};
 pub use snapshot::{SnapshotReport, snapshot};

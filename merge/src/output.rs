@@ -3,7 +3,7 @@
 mod draft;
 mod unfinished;
 
-pub use unfinished::abandon;
+pub use unfinished::Unfinished;
 
 use crate::sink::Target;
 use crate::{Error, Output};

@@ -43,7 +43,9 @@ impl Draft {
             let mode = Permissions::from_mode(MODE);
             builder.permissions(mode).tempfile_in(folder_of(path))
         })?;
-        names.insert(file.path().to_owned());
+        if let Some(names) = &mut names {
+            names.insert(file.path().to_owned());
+        }
         Ok(Draft::new(path, Body::Temporary(file)))
     }
 
@@ -72,7 +74,9 @@ impl Draft {
         match self.body {
             Body::Unnamed(file) => name(&file, &self.path),
             Body::Temporary(file) => {
-                names.remove(file.path());
+                if let Some(names) = &mut names {
+                    names.remove(file.path());
+                }
                 replace(file, &self.path)
             }
         }

@@ -3,22 +3,40 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// A name whose file is gone stays: names are used once.
-static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+type Names = Mutex<BTreeSet<PathBuf>>;
 
-/// The names; whoever gives a file a name, or takes one away, holds this meanwhile.
-pub(super) fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+/// Nothing is kept before a program asks for it. A name whose file is gone stays: names are used once.
+static NAMES: OnceLock<Names> = OnceLock::new();
+
+/// The names, if they are kept; whoever gives a file a name, or takes one away, holds this meanwhile.
+pub(super) fn unfinished() -> Option<MutexGuard<'static, BTreeSet<PathBuf>>> {
+    NAMES.get().map(lock)
 }
 
-/// Removes the files that merges of this process have under temporary names, and calls `end`, which should end the process: until it
-/// returns no trace gets its name. For programs that a signal ends.
-pub fn abandon(end: impl FnOnce()) {
-    let names = unfinished();
-    for name in names.iter() {
-        let _ = fs::remove_file(name); // perhaps it is gone already
+fn lock(names: &'static Names) -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    names.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The files that merges of this process have under temporary names, for programs that a signal ends.
+///
+/// In a process that has none, merges wait for nobody.
+#[derive(Clone, Copy, Debug)]
+pub struct Unfinished(&'static Names);
+
+impl Unfinished {
+    /// Keeps the names from now on; to be called before the first merge.
+    pub fn track() -> Unfinished {
+        Unfinished(NAMES.get_or_init(Names::default))
     }
-    end();
+
+    /// Removes the files and calls `end`, which should end the process: until it returns no trace gets its name.
+    pub fn abandon(self, end: impl FnOnce()) {
+        let names = lock(self.0);
+        for name in names.iter() {
+            let _ = fs::remove_file(name); // perhaps it is gone already
+        }
+        end();
+    }
 }

@@ -3,15 +3,16 @@
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::output::{names, run};
 use crate::trace::Trace;
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::ExitStatusExt;
+use std::fs::{File, Permissions};
+use std::io::{PipeReader, PipeWriter, Read, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// So many that compressing them takes many times as long as noticing that the trace has begun.
 const SPANS: u64 = 250_000;
@@ -163,13 +164,105 @@ fn one_signal_ends_a_merge_that_waits_and_says_so() {
     }
 }
 
+/// A pipe that takes nothing more, and its reader.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
+    while writer.write(&[0; 1]).is_ok() {}
+    fcntl_setfl(&writer, OFlags::empty()).unwrap();
+    (reader, writer)
+}
+
+#[test]
+fn a_signal_ends_a_merge_whose_words_nobody_reads() {
+    let dir = run(20_000);
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let (_reader, writer) = full_pipe();
+        let mut merge = trace_merge();
+        merge.args(["-o", "-"]).arg(dir.path());
+        let streams = merge.stdout(Stdio::piped()).stderr(writer);
+        let mut child = streams.spawn().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut [0]).unwrap();
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let start = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            if start.elapsed() > Duration::from_secs(10) {
+                child.kill().unwrap();
+                panic!("{signal:?} did not end it");
+            }
+            sleep(Duration::from_millis(10));
+        }
+        assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
+    }
+}
+
+/// A merge that may have no more than `limit` threads; nothing where that cannot be tried.
+fn with_threads(dir: &RunDir, limit: u32) -> Option<Output> {
+    let script = format!("ulimit -u {limit} && exec \"$0\" \"$@\"");
+    let mut merge = Command::new("bash");
+    merge.args(["-c", &script]).arg(trace_merge().get_program());
+    merge.args(["-q", "--threads", "2", "-o", "-"]);
+    merge.arg(dir.path());
+    if rustix::process::geteuid().is_root() {
+        // Root may have any number of threads: merge as nobody.
+        merge.uid(65534).gid(65534);
+    }
+    let streams = merge.stdout(Stdio::piped()).stderr(Stdio::piped());
+    Some(streams.spawn().ok()?.wait_with_output().unwrap())
+}
+
+#[test]
+fn a_merge_without_threads_to_spare_does_without_or_says_so() {
+    let dir = run(50_000);
+    std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    let (mut refused, mut merged) = (0, 0);
+    for limit in 0..12 {
+        let Some(output) = with_threads(&dir, limit) else {
+            eprintln!("SKIPPED a_merge_without_threads_to_spare_does_without_or_says_so");
+            return;
+        };
+        let said = String::from_utf8(output.stderr).unwrap();
+        if output.status.success() {
+            assert_eq!(Trace::parse(&output.stdout).shown().count(), 50_000);
+            assert_eq!(said, "");
+            merged += 1;
+        } else {
+            assert!(said.starts_with("trace-merge: threads: "), "{said}");
+            assert_eq!(output.status.code(), Some(2), "{said}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 0 && merged > 0, "{refused} {merged}");
+}
+
 #[test]
 fn a_signal_that_is_ignored_ends_nothing() {
     let dir = run(20_000);
+    let script = "trap '' INT HUP; exec \"$0\" -q -o - \"$1\"";
     let mut merge = Command::new("sh");
-    merge.args(["-c", "trap '' INT HUP; exec \"$0\" -q -o - \"$1\""]);
+    merge.args(["-c", script]);
+    goes_on(&dir, &mut merge);
+    let mut merge = Command::new("unshare");
+    let hidden = format!("mount -t tmpfs none /proc && {script}");
+    merge.args(["--mount", "sh", "-c", &hidden]);
+    if can_hide_proc() {
+        goes_on(&dir, &mut merge);
+    } else {
+        eprintln!("SKIPPED half of a_signal_that_is_ignored_ends_nothing: cannot hide /proc here");
+    }
+}
+
+fn can_hide_proc() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", "mount -t tmpfs none /proc"]);
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+/// Signals do not end this merge.
+fn goes_on(dir: &RunDir, merge: &mut Command) {
     merge.arg(trace_merge().get_program()).arg(dir.path());
-    let (mut child, mut stdout) = blocked(&mut merge);
+    let (mut child, mut stdout) = blocked(merge);
     for signal in [Signal::INT, Signal::HUP] {
         kill_process(Pid::from_child(&child), signal).unwrap();
     }
