@@ -3,6 +3,7 @@
 use crate::history::Place;
 use crate::line::Event;
 use crate::marks::At;
+use crate::progress::Progress;
 use crate::source::{Chunk, Source, ThreadSet};
 use crate::verdict::Question;
 use crate::window::{Lies, lies};
@@ -19,6 +20,7 @@ pub(crate) struct Look<'a> {
     pub(crate) chunks: &'a [Chunk],
     /// What to add to each recording's times to get the trace's.
     pub(crate) shifts_ns: &'a [i64],
+    pub(crate) progress: &'a Progress,
 }
 
 impl Look<'_> {
@@ -42,11 +44,16 @@ impl Look<'_> {
         let numbers: Vec<usize> = (0..self.chunks.len())
             .filter(|number| may_hold(&self.chunks[*number]))
             .collect();
+        let lens = numbers.iter().map(|number| self.chunks[*number].len());
+        self.progress.expect_more(lens.sum());
         let at_once = (2 * rayon::current_num_threads()).min(AT_ONCE);
         for numbers in numbers.chunks(at_once) {
             let made: Vec<Vec<T>> = numbers
                 .par_iter()
-                .map(|number| self.of_chunk(*number, &of_event))
+                .map(|number| {
+                    self.progress.add(self.chunks[*number].len(), 0);
+                    self.of_chunk(*number, &of_event)
+                })
                 .collect();
             made.into_iter().flatten().try_for_each(&mut found)?;
         }

@@ -149,7 +149,7 @@ impl<'a> Merge<'a> {
         let mut plan = Plan::new(self.recordings, indexes);
         let view = (sources.as_slice(), found.chunks.as_slice());
         let spans = (indexes.as_slice(), histories);
-        let find = || Overflow::find(view, spans, &mut plan, folders);
+        let find = || Overflow::find(view, spans, &mut plan, folders, self.progress);
         let overflow = self.pool.install(find);
         overflow.tell(report);
         plan.tell(report);
@@ -365,10 +365,8 @@ mod tests {
     use crate::Output;
     use std::fmt::Write;
 
-    #[test]
-    fn all_is_done_at_the_end_and_not_before() {
-        let folder = tempfile::tempdir().unwrap();
-        let fragment = folder.path().join("trace.7.jsonl");
+    /// Spans of 1 µs, one each µs, and `more`.
+    fn lines(more: &str) -> String {
         let mut lines = String::new();
         for ts in 0..60_000 {
             let _ = writeln!(
@@ -376,28 +374,45 @@ mod tests {
                 r#"{{"ph":"X","pid":7,"tid":7,"ts":{ts},"dur":1,"name":"n","cat":"c"}}"#
             );
         }
-        std::fs::write(&fragment, &lines).unwrap();
-        let len = lines.len() as u64;
-        let merged = |last, verbatim| {
-            let progress = Progress::default();
-            let options = Options {
-                last,
-                verbatim,
-                output: Output::File(folder.path().join("out.json")),
-                ..Options::new([fragment.clone()])
-            };
-            let report = merge_with(&options, &progress).unwrap();
-            assert_eq!(progress.bytes(), (len, len));
-            let (done, planned) = progress.passed();
-            assert_eq!(done, planned, "{last:?} {verbatim}");
-            (done, report.events_total)
+        lines + more
+    }
+
+    /// Bytes that a merge of `lines` goes over, as a part of their length, and events; all is done at the end.
+    fn passed(lines: &str, last: Option<Duration>, verbatim: bool) -> (f64, u64) {
+        let folder = tempfile::tempdir().unwrap();
+        let fragment = folder.path().join("trace.7.jsonl");
+        std::fs::write(&fragment, lines).unwrap();
+        let progress = Progress::default();
+        let options = Options {
+            last,
+            verbatim,
+            output: Output::File(folder.path().join("out.json")),
+            ..Options::new([fragment])
         };
-        assert_eq!(merged(None, false), (3 * len, 60_000));
-        assert_eq!(merged(None, true), (3 * len, 60_000));
-        let (done, events) = merged(Some(Duration::from_secs(1)), false);
-        assert_eq!((done, events), (4 * len, 60_000));
-        // Only the last chunks of the file are copied.
-        let (done, events) = merged(Some(Duration::from_millis(1)), false);
-        assert!(3 * len < done && done < 4 * len && events < 2_000);
+        let report = merge_with(&options, &progress).unwrap();
+        let len = lines.len() as u64;
+        assert_eq!(progress.bytes(), (len, len));
+        let (done, planned) = progress.passed();
+        assert_eq!(done, planned, "{last:?} {verbatim}");
+        #[expect(clippy::cast_precision_loss, reason = "some megabytes")]
+        let passes = done as f64 / len as f64;
+        (passes, report.events_total)
+    }
+
+    #[test]
+    fn all_passes_are_counted() {
+        let plain = lines("");
+        assert_eq!(passed(&plain, None, false), (3.0, 60_000));
+        assert_eq!(passed(&plain, None, true), (3.0, 60_000));
+        let all = Some(Duration::from_secs(1));
+        assert_eq!(passed(&plain, all, false), (4.0, 60_000));
+        // Of a window only the chunks that reach into it are copied.
+        let (passes, events) = passed(&plain, Some(Duration::from_millis(1)), false);
+        assert!(3.0 < passes && passes < 3.9, "{passes}");
+        assert!(events < 2_000, "{events}");
+        // Threads with spans that overlap are looked at in between.
+        let clash = r#"{"ph":"X","pid":7,"tid":7,"ts":9.5,"dur":1,"name":"n","cat":"c"}"#;
+        let clashing = lines(&format!("{clash}\n"));
+        assert_eq!(passed(&clashing, None, false), (4.0, 60_001));
     }
 }

@@ -8,6 +8,7 @@ use crate::look::Look;
 use crate::marks::{At, marks};
 use crate::patch::Target;
 use crate::plan::Plan;
+use crate::progress::Progress;
 use crate::report::Report;
 use crate::sorter::{Record, Sorted};
 use crate::source::{Chunk, Source};
@@ -46,12 +47,14 @@ impl Overflow {
         (indexes, histories): (&[Index], Histories),
         plan: &mut Plan,
         folders: &[PathBuf],
+        progress: &Progress,
     ) -> Overflow {
         let shifts_ns = plan.shifts_ns.clone();
         let look = Look {
             sources,
             chunks,
             shifts_ns: &shifts_ns,
+            progress,
         };
         let suspects = suspects(&look, indexes, histories, plan);
         if suspects.is_empty() {

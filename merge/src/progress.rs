@@ -36,6 +36,11 @@ impl Progress {
         self.input_bytes.store(input_bytes, Ordering::Relaxed);
     }
 
+    /// It is so much more than was expected.
+    pub(crate) fn expect_more(&self, bytes: u64) {
+        self.planned.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// From here on it is so many bytes, whatever was expected.
     pub(crate) fn expect_rest(&self, bytes: u64) {
         let planned = self.done.load(Ordering::Relaxed).saturating_add(bytes);
