@@ -30,12 +30,7 @@ pub(crate) fn split_counting(
     bytes: &[u8],
     mut count: impl FnMut(usize),
 ) -> Vec<(Range<usize>, Piece)> {
-    let mut splitter = Splitter {
-        bytes,
-        finder: memmem::Finder::new(BLOCK_START),
-        suspect_end: 0,
-        pieces: Vec::new(),
-    };
+    let mut splitter = Splitter::new(bytes);
     let (mut at, mut told) = (0, 0);
     let mut tell = |done: usize| {
         if done - told >= STRETCH || done == bytes.len() {
@@ -53,6 +48,17 @@ pub(crate) fn split_counting(
     splitter.pieces
 }
 
+/// What [`split`] gives for a fragment in which no line starts like a block header.
+pub(crate) fn unsplit(bytes: &[u8]) -> Vec<(Range<usize>, Piece)> {
+    let all = (!bytes.is_empty()).then_some((0..bytes.len(), Piece::Plain));
+    all.into_iter().collect()
+}
+
+/// Whether one of some lines starts like a block header.
+pub(crate) fn hold_header(lines: &[u8]) -> bool {
+    Splitter::new(lines).next_header(0, lines.len()).is_some()
+}
+
 struct Splitter<'a> {
     bytes: &'a [u8],
     finder: memmem::Finder<'a>,
@@ -62,7 +68,16 @@ struct Splitter<'a> {
     pieces: Vec<(Range<usize>, Piece)>,
 }
 
-impl Splitter<'_> {
+impl<'a> Splitter<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Splitter {
+            bytes,
+            finder: memmem::Finder::new(BLOCK_START),
+            suspect_end: 0,
+            pieces: Vec::new(),
+        }
+    }
+
     /// The next line that starts like a block header, from the line start `at` on; `tell` gets how far it has looked.
     fn next_header_counting(&self, at: usize, tell: &mut impl FnMut(usize)) -> Option<usize> {
         let mut from = at;

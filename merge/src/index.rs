@@ -69,7 +69,8 @@ pub(crate) struct Index {
     pub(crate) objects: u64,
     /// Whether all lines are in canonical order and a checksum vouches for them. Not asked of objects and windows.
     pub(crate) canonical: bool,
-    /// Whether there is damage, or a line that repeats a key or has an id behind its front: such lines are scanned as carefully again.
+    /// Whether there is damage, a block header, or a line that repeats a key or has an id behind its front: such lines are scanned as
+    /// carefully again.
     pub(crate) odd: bool,
     /// The last `process_name` of each pid.
     pub(crate) process_names: HashMap<i64, String>,

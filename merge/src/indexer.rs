@@ -195,6 +195,7 @@ impl Indexer {
     fn metadata(&mut self, event: &Event<'_>) -> bool {
         match own_record(event) {
             Some(END_RECORD) => self.index.ended = true,
+            Some(BLOCK_RECORD) => self.index.odd = true,
             Some(REMOVED_RECORD) => self.removed(event),
             Some(TRACK_RECORD) => {
                 let record = serde_json::from_slice::<Metadata<TrackRecord>>(event.line).ok();

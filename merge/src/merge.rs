@@ -1,10 +1,10 @@
 //! The way from paths to a trace.
 
 use crate::assembly::Assembly;
-use crate::blocks::split_counting;
+use crate::blocks::{hold_header, split_counting, unsplit};
 use crate::clock::Clocks;
 use crate::copy::Job;
-use crate::fragment::FileId;
+use crate::fragment::{FileId, Fragment};
 use crate::history::Histories;
 use crate::index::Index;
 use crate::input::{self, Inputs};
@@ -15,6 +15,7 @@ use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::report::Report;
+use crate::scan::{PART_BYTES, Part};
 use crate::settle::settle;
 use crate::sink::{Sink, Target};
 use crate::skip::skip;
@@ -52,16 +53,23 @@ pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Erro
         .build();
     let pool = pool.map_err(|error| Error::Usage(format!("threads: {error}")))?;
     progress.expect(recordings.iter().map(len).sum(), passes(options));
-    let assembled = |recording| assemble(recording, progress);
-    let assemblies: Vec<Assembly> = pool.install(|| recordings.par_iter().map(assembled).collect());
-    let merge = Merge {
+    let assemble = |look| pool.install(|| assemble_all(&recordings, look, progress));
+    let (by_looks, after_all);
+    by_looks = assemble(Look::WhereBlocksShow);
+    let mut merge = Merge {
         options,
         progress,
         pool: &pool,
         recordings: &recordings,
-        assemblies: &assemblies,
+        assemblies: &by_looks,
     };
-    let (mut found, histories) = merge.first_pass();
+    let (mut found, mut histories) = merge.first_pass();
+    if merge.met_hidden_blocks(&found) {
+        progress.begin_again();
+        after_all = assemble(Look::Everywhere);
+        merge.assemblies = &after_all;
+        (found, histories) = merge.first_pass();
+    }
     let last_ns = found.last_ns();
     if let Some(last) = options.last {
         report.window = Some(WindowReport {
@@ -74,7 +82,7 @@ pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Erro
     let output = Destination::open(&options.output, inputs.run_directory.as_deref())?;
     merge.second_pass(&found, &decided, output, &mut report)?;
     if options.settle {
-        settle_all(&recordings, &assemblies, &last_ns, &mut report);
+        settle_all(&recordings, merge.assemblies, &last_ns, &mut report);
     }
     Ok(report)
 }
@@ -125,6 +133,20 @@ impl<'a> Merge<'a> {
             chunks,
         };
         (found, histories)
+    }
+
+    /// Whether the first pass met a block in a fragment that seems foreign: one of ours whose first lines are damaged. A line that starts
+    /// like a block header is one, or damage, or repeats a key, so it stands in no plain chunk.
+    fn met_hidden_blocks(&self, found: &Found<'_>) -> bool {
+        let is_one = |chunk: &Chunk| {
+            let source = &found.sources[chunk.source];
+            let fragments = &self.recordings[source.recording].fragments;
+            let fragment = source.segment.map(|segment| &fragments[segment]);
+            let has_header = |part: &Part| hold_header(&source.bytes[part.start..part.end]);
+            chunk.parts.iter().any(has_header) && fragment.is_some_and(seems_foreign)
+        };
+        let mut odd = found.chunks.iter().filter(|chunk| !chunk.plain);
+        odd.any(is_one)
     }
 
     /// Leaves out what ended before the last part of the run.
@@ -283,16 +305,36 @@ fn bytes_of(chunks: &[Chunk]) -> u64 {
     chunks.iter().map(Chunk::len).sum()
 }
 
-fn assemble(recording: &Recording, progress: &Progress) -> Assembly {
-    let pieces: Vec<_> = recording
-        .fragments
-        .par_iter()
-        .map(|fragment| {
-            let bytes = fragment.content.bytes();
-            split_counting(bytes, |len| progress.add(len as u64, 0))
-        })
-        .collect();
-    recording.assemble(&pieces)
+/// Where to look for blocks.
+#[derive(Clone, Copy, PartialEq)]
+enum Look {
+    /// In all fragments that do not seem foreign.
+    WhereBlocksShow,
+    Everywhere,
+}
+
+fn assemble_all(recordings: &[Recording], look: Look, progress: &Progress) -> Vec<Assembly> {
+    let count = |len: usize| progress.add(len as u64, 0);
+    let split = |fragment: &Fragment| {
+        let bytes = fragment.content.bytes();
+        if look == Look::Everywhere || !seems_foreign(fragment) {
+            return split_counting(bytes, count);
+        }
+        count(bytes.len());
+        unsplit(bytes)
+    };
+    let assemble = |recording: &Recording| {
+        let pieces: Vec<_> = recording.fragments.par_iter().map(split).collect();
+        recording.assemble(&pieces)
+    };
+    recordings.par_iter().map(assemble).collect()
+}
+
+/// Whether a fragment shows no sign of our recorder. Looking for blocks in all of it would cost a tenth of the merge: the first pass, which
+/// looks at each line anyway, tells whether there are some.
+fn seems_foreign(fragment: &Fragment) -> bool {
+    let bytes = fragment.content.bytes();
+    fragment.header.is_none() && !hold_header(&bytes[..bytes.len().min(PART_BYTES)])
 }
 
 /// Inputs without one event, header or name are no trace at all.

@@ -47,6 +47,13 @@ impl Progress {
         self.planned.store(planned, Ordering::Relaxed);
     }
 
+    /// What was found so far is found once more.
+    pub(crate) fn begin_again(&self) {
+        self.events.store(0, Ordering::Relaxed);
+        let input_bytes = self.input_bytes.load(Ordering::Relaxed);
+        self.planned.fetch_add(2 * input_bytes, Ordering::Relaxed);
+    }
+
     /// Bytes gone over in all passes, so far and at the end.
     #[cfg(test)]
     pub(crate) fn passed(&self) -> (u64, u64) {

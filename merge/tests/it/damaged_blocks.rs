@@ -299,3 +299,53 @@ fn a_missing_segment_is_a_gap() {
         merged.report.damage()
     );
 }
+
+/// A fragment that shows blocks among its first lines is split at all of them. One that shows none there for a long while, as if it were
+/// foreign, must be read in the same way.
+#[test]
+fn blocks_far_behind_a_damaged_head_are_found() {
+    type Write<'a> = &'a dyn Fn(&mut Fragment);
+    let content = stream(&[span("a"), span("b"), span("a")]);
+    let text = format!(r#""text":"{}""#, "x".repeat(4000));
+    let long = Process::new(PID).main_thread().span(1, 1, "plain", &text);
+    let header = |tail: &str| format!(r#"{{"ph":"M","name":"sa_block","pid":5{tail}"#);
+    let repeats = header(r#","tid":5,"ph":"i","ts":9.000,"name":"repeats"}"#);
+    let cases: [(&str, Write<'_>); 6] = [
+        ("nothing", &|_| {}),
+        ("a whole one", &|to| _ = to.block(1, 0, &content)),
+        ("the same positions again", &|to| {
+            to.block(1, 0, &content);
+            to.block(1, 0, &content);
+        }),
+        ("a wrong byte", &|to| {
+            to.block(1, 0, &content);
+            let last = to.bytes.len() - 2;
+            to.bytes[last] = b'!';
+        }),
+        ("a zero in the header", &|to| {
+            _ = to.raw(format!("{}\0\n", header("")).as_bytes());
+            to.block(1, 0, &content);
+        }),
+        ("a key again", &|to| {
+            _ = to.raw(format!("{repeats}\n").as_bytes());
+            to.block(1, 4, &content);
+        }),
+    ];
+    for (what, write) in cases {
+        let merged = [true, false].map(|is_plain_to_see| {
+            let mut fragment = Fragment::foreign(PID);
+            if is_plain_to_see {
+                fragment.block(2, 0, &stream(&[span("seen")]));
+            }
+            while fragment.bytes.len() < 3 << 20 {
+                fragment.line(&long);
+            }
+            write(&mut fragment);
+            let merged = merge(&fragment);
+            let names = merged.trace.names().into_iter().map(str::to_owned);
+            let names: Vec<_> = names.filter(|name| name != "seen").collect();
+            (names, merged.report.0["damage_by_kind"].clone())
+        });
+        assert_eq!(merged[0], merged[1], "{what}");
+    }
+}
