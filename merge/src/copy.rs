@@ -14,7 +14,7 @@ use crate::recording::Recording;
 use crate::report::Report;
 use crate::scan::{Found, Part, lines, scan_part};
 use crate::sink::{Scratch, Sink, document_head, document_tail};
-use crate::source::{Chunk, Source};
+use crate::source::{Chunk, Source, kind};
 use crate::verbatim::{object, write_verbatim};
 use crate::window::{Lies, lies, mark_cut};
 use serde_json::{Value, json};
@@ -97,7 +97,7 @@ impl Job<'_> {
             targets: &self.plan.targets[source.recording],
             shift_ns: self.plan.shifts_ns[source.recording],
             edge_ns: chunk.edge_ns,
-            current: None,
+            recent: [None; 64],
             moved: self.overflow.of_chunk(number)?,
             out,
         };
@@ -171,8 +171,8 @@ struct Writer<'a> {
     shift_ns: i64,
     /// Where the window begins, in the recording's own time.
     edge_ns: Option<i64>,
-    /// The thread of the last event, for events come in runs.
-    current: Option<((i64, i64), &'a Target)>,
+    /// The thread of the last event of each kind of threads: looking it up in the map takes as long as reading the event.
+    recent: [Option<((i64, i64), &'a Target)>; 64],
     /// Those of its events that move to another row.
     moved: Moved<'a>,
     out: &'a mut Vec<u8>,
@@ -244,10 +244,11 @@ impl<'a> Writer<'a> {
     #[inline]
     fn target(&mut self, event: &Event<'_>) -> Option<&'a Target> {
         let thread = (event.pid, event.tid);
-        if self.current.is_none_or(|(last, _)| last != thread) {
-            self.current = self.targets.get(&thread).map(|target| (thread, target));
+        let recent = &mut self.recent[kind(thread)];
+        if recent.is_none_or(|(last, _)| last != thread) {
+            *recent = self.targets.get(&thread).map(|target| (thread, target));
         }
-        self.current.map(|(_, target)| target)
+        recent.map(|(_, target)| target)
     }
 }
 

@@ -118,12 +118,11 @@ impl Identities {
                 .threads
                 .get(&thread_key(recording, member.header, thread))?
                 .output_tid;
-            let text = |id: u32| id.to_string().into_bytes().into_boxed_slice();
             Some((
                 thread,
                 Target {
-                    pid: text(process.output_pid),
-                    tid: text(tid),
+                    pid: process.output_pid.into(),
+                    tid: tid.into(),
                     ordinal: ordinal as u64,
                 },
             ))

@@ -6,6 +6,7 @@ use crate::index::{Activity, Index, better};
 use crate::line::{Event, parse_canonical};
 use crate::nesting::Nesting;
 use crate::scan::{Found, Part, general, lines};
+use crate::source::kind;
 use sa_recorder::format::{
     ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, FRAGMENT_RECORD, LOSS_RECORD, Metadata,
     REMOVED_RECORD, RemovedStreams, TRACK_RECORD, TrackRecord,
@@ -45,8 +46,10 @@ pub(crate) struct Indexer {
     runs: Vec<Run>,
     /// Where each thread's run stands.
     places: HashMap<(i64, i64), usize>,
-    /// The run of the last event: those of one thread mostly come together.
+    /// The run of the last event.
     current: usize,
+    /// The run of the last event of each kind of threads: looking it up in the map takes as long as reading the event.
+    recent: [usize; 64],
 }
 
 /// What a thread has in a stretch of lines.
@@ -65,6 +68,7 @@ impl Default for Indexer {
             runs: Vec::new(),
             places: HashMap::new(),
             current: 0,
+            recent: [0; 64],
         }
     }
 }
@@ -175,11 +179,12 @@ impl Indexer {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn run(&mut self, thread: (i64, i64)) -> &mut Run {
-        let is_current = |run: &Run| run.thread == thread;
-        if !self.runs.get(self.current).is_some_and(is_current) {
-            self.current = *self.places.entry(thread).or_insert_with(|| {
+        let recent = &mut self.recent[kind(thread)];
+        let is_same = |run: &Run| run.thread == thread;
+        if !self.runs.get(*recent).is_some_and(is_same) {
+            *recent = *self.places.entry(thread).or_insert_with(|| {
                 self.runs.push(Run {
                     thread,
                     activity: Activity::default(),
@@ -188,6 +193,7 @@ impl Indexer {
                 self.runs.len() - 1
             });
         }
+        self.current = *recent;
         &mut self.runs[self.current]
     }
 

@@ -60,7 +60,7 @@ pub struct Fields {
 /// Finds the members that tell where an event belongs, in a line that [`scan_object`] has accepted without a repeated key; what comes
 /// after the last of them is not looked at.
 pub(crate) fn scan_front(line: &[u8]) -> Option<Fields> {
-    let mut scanner = Scanner { bytes: line, at: 0 };
+    let mut scanner = Scanner::new(line, 0);
     let mut fields = Fields::default();
     scanner.space();
     scanner.expect(b'{')?;
@@ -92,7 +92,7 @@ impl Fields {
 
 /// Scans a line that must be exactly one JSON object (white space around it allowed).
 pub fn scan_object(line: &[u8]) -> Option<Fields> {
-    let mut scanner = Scanner { bytes: line, at: 0 };
+    let mut scanner = Scanner::new(line, 0);
     let mut fields = Fields::default();
     scanner.space();
     scanner.members(&mut fields)?;
@@ -170,6 +170,9 @@ pub(crate) fn note(fields: &mut Fields, key: &[u8], key_start: usize, value: Spa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
+    use crate::line::parse;
+    use crate::sample::mutate;
     use serde_json::value::RawValue;
     use std::collections::HashMap;
 
@@ -238,40 +241,23 @@ mod tests {
 
     #[test]
     fn agrees_with_serde_json_on_mutated_lines() {
-        let seeds: [&[u8]; 3] = [
+        let seeds: [&[u8]; 4] = [
             br#"{"ph":"X","pid":4711,"tid":4712,"ts":81234567.891,"dur":1250.004,"name":"a\u00e9\"b","cat":"w","args":{"p":1,"d":[7,-1e3,null,true],"s":"x"}}"#,
             "{\"name\" : \"té\", \"ph\":\"i\", \"ts\":1, \"pid\":-1, \"args\":{\"a\":{\"b\":[[],{}]}}}".as_bytes(),
             br#"{"ph":"f","pid":1,"tid":2,"ts":3.000,"id2":{"global":"0x1f"},"bp":"e","name":"r","cat":"c"}"#,
+            "{\"name\":\"té\",\"cat\":\"w\",\"ph\":\"X\",\"ts\":2431580341,\"dur\":12,\"pid\":7,\"tid\":139662951478848,\"args\":{\"f\":-2.5e3,\"s\":[\"é\\n\"]}}".as_bytes(),
         ];
-        let alphabet = b"{}[]\",:\\eE+-.019tfnu \t\x01\xff\xc3";
-        let mut state = 88_172_645_463_325_252_u64;
-        let mut next = |limit: usize| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            usize::try_from(state >> 16).expect("64-bit") % limit
-        };
         let mut accepted = 0;
-        for round in 0..200_000 {
-            let mut line = seeds[round % 3].to_vec();
-            for _ in 0..=next(2) {
-                let at = next(line.len());
-                match next(4) {
-                    0 => line.truncate(at.max(1)),
-                    1 if line.len() > 1 => drop(line.remove(at)),
-                    2 => line[at] = alphabet[next(alphabet.len())],
-                    _ => line.insert(at, alphabet[next(alphabet.len())]),
-                }
-            }
-            let ours = ours_accepts(&line);
-            assert_eq!(
-                ours,
-                serde_accepts(&line),
-                "{}",
-                String::from_utf8_lossy(&line)
-            );
-            accepted += usize::from(ours);
-        }
+        mutate(&seeds, 200_000, |line| {
+            let text = String::from_utf8_lossy(line);
+            let expected = serde_accepts(line);
+            assert_eq!(ours_accepts(line), expected, "{text}");
+            let refused = matches!(parse(line), Err(Kind::BadUtf8 | Kind::BadJson));
+            assert_eq!(!refused, expected, "{text}");
+            let is_utf8 = std::str::from_utf8(line).is_ok();
+            assert_eq!(parse(line) != Err(Kind::BadUtf8), is_utf8, "{text}");
+            accepted += usize::from(expected);
+        });
         assert!(
             accepted > 10_000,
             "the mutations must leave some lines valid, got {accepted}"

@@ -7,7 +7,7 @@ pub use crate::canonical::parse_canonical;
 use crate::damage::Kind;
 use crate::json::{Fields, scan_front, scan_object};
 use crate::number;
-use crate::pypto;
+use crate::{pypto, words};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// An event as far as the merge looks at it.
@@ -132,10 +132,10 @@ fn read_times(event: &mut Event<'_>) -> Option<()> {
 /// Reads a process or thread id: an integer, or a text that is hashed.
 #[inline]
 fn id_number(text: &[u8]) -> Option<i64> {
-    if (1..=18).contains(&text.len()) && text.iter().all(u8::is_ascii_digit) {
-        return Some(number::digits(text));
+    match words::digits(text, 0) {
+        Some((number, len)) if len == text.len() => Some(number),
+        _ => odd_id_number(text),
     }
-    odd_id_number(text)
 }
 
 /// Reads an id that is negative, huge or a text.

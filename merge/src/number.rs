@@ -43,18 +43,12 @@ impl Micros {
     }
 }
 
-/// The value of up to 18 digits.
-#[inline]
-pub(crate) fn digits(text: &[u8]) -> i64 {
-    text.iter()
-        .fold(0, |value, byte| value * 10 + i64::from(byte - b'0'))
-}
-
 /// Digits alone, or with three decimals: what nearly every line has.
 #[inline]
 fn plain(text: &[u8]) -> Option<i64> {
-    if text.len() <= 15 && text.iter().all(u8::is_ascii_digit) && !text.is_empty() {
-        return Some(digits(text) * 1000);
+    let (value, len) = words::digits(text, 0)?;
+    if len == text.len() {
+        return Some(value * 1000);
     }
     three_decimals(text)
         .filter(|(_, len)| *len == text.len())
@@ -153,18 +147,22 @@ fn scaled(digits: impl Iterator<Item = u8>, shift: i64) -> Option<i128> {
 /// Appends nanoseconds as microseconds with three decimals.
 #[inline(always)]
 pub(crate) fn write_micros(ns: u64, out: &mut Vec<u8>) {
-    let mut buffer = itoa::Buffer::new();
-    if ns < 1000 {
-        let padded = buffer.format(1000 + ns).as_bytes();
-        out.extend_from_slice(b"0.");
-        return out.extend_from_slice(&padded[1..]);
-    }
-    let digits = buffer.format(ns).as_bytes();
-    if let Some((whole, decimals)) = digits.split_last_chunk::<3>() {
-        out.extend_from_slice(whole);
-        out.push(b'.');
-        out.extend_from_slice(decimals);
-    }
+    let (whole, decimals) = (ns / 1000, ns % 1000);
+    let Some((text, len)) = words::text(whole) else {
+        return out.extend_from_slice(format!("{whole}.{decimals:03}").as_bytes());
+    };
+    put_front(&text, len, out);
+    let digit = |unit: u64| (decimals / unit % 10) as u8 + b'0';
+    out.extend_from_slice(&[b'.', digit(100), digit(10), digit(1)]);
+}
+
+/// Appends the first `len` bytes of a text: all of it is copied and what is too much taken back. A copy of known length is a few
+/// instructions, one of unknown length a call.
+#[inline(always)]
+pub(crate) fn put_front<const N: usize>(text: &[u8; N], len: usize, out: &mut Vec<u8>) {
+    let end = out.len() + len;
+    out.extend_from_slice(text);
+    out.truncate(end);
 }
 
 #[cfg(test)]
@@ -228,6 +226,8 @@ mod tests {
             (999, "0.999"),
             (1_000, "1.000"),
             (1_000_007, "1000.007"),
+            (9_999_999_999_999_999_999, "9999999999999999.999"),
+            (10_000_000_000_000_000_000, "10000000000000000.000"),
             (u64::MAX, "18446744073709551.615"),
         ] {
             let mut out = Vec::new();

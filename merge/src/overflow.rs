@@ -228,16 +228,16 @@ mod tests {
             assert_eq!(bytes.len(), Move::BYTES);
             *one = Move::load(&bytes);
         }
-        let target = |tid: &str| Target {
-            pid: b"1".as_slice().into(),
-            tid: tid.as_bytes().into(),
+        let target = |tid: u32| Target {
+            pid: 1.into(),
+            tid: tid.into(),
             ordinal: 0,
         };
         let moves = Sorted::Memory(moves);
         let overflow = Overflow {
             starts: starts(&moves, 3).unwrap(),
             moves,
-            rows: vec![target("5"), target("6")],
+            rows: vec![target(5), target(6)],
             ..Overflow::default()
         };
         let tids = |chunk: usize| {

@@ -3,21 +3,46 @@
 use crate::flow;
 use crate::json::Fields;
 use crate::line::Event;
-use crate::number::write_micros;
+use crate::number::{put_front, write_micros};
+use std::ops::{Deref, Range};
 
 /// Where a thread's events go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
-    /// Output process id, decimal.
-    pub(crate) pid: Box<[u8]>,
-    /// Output thread id, decimal.
-    pub(crate) tid: Box<[u8]>,
+    /// Output process id.
+    pub(crate) pid: Id,
+    /// Output thread id.
+    pub(crate) tid: Id,
     /// Ordinal of the process, the scope of its flow ids.
     pub(crate) ordinal: u64,
 }
 
-/// Of an id in the trace.
-const MOST_DIGITS: usize = 20;
+/// An id in the trace: its decimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Id {
+    text: [u8; 16],
+    len: usize,
+}
+
+impl From<u32> for Id {
+    fn from(id: u32) -> Id {
+        let (mut text, mut buffer) = ([0; 16], itoa::Buffer::new());
+        let digits = buffer.format(id).as_bytes();
+        text[..digits.len()].copy_from_slice(digits);
+        Id {
+            text,
+            len: digits.len(),
+        }
+    }
+}
+
+impl Deref for Id {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.text[..self.len]
+    }
+}
 
 #[derive(Clone, Copy)]
 enum Edit {
@@ -91,7 +116,7 @@ fn write_edits(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<
 /// The front of a canonical event up to its time, with its ids taken from `target`, after what stands before each event.
 pub(crate) fn front(event: &Event<'_>, target: &Target) -> Vec<u8> {
     let Fields { ts, pid, tid, .. } = event.fields;
-    let mut front = Vec::with_capacity(ts.start + 2 * MOST_DIGITS);
+    let mut front = Vec::with_capacity(ts.start + 2 * size_of::<Id>());
     front.extend_from_slice(b",\n");
     front.extend_from_slice(&event.line[..pid.start]);
     front.extend_from_slice(&target.pid);
@@ -116,24 +141,33 @@ fn takes_three_edits(event: &Event<'_>) -> bool {
 fn write_in_order(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
     let (line, Fields { ts, pid, tid, .. }) = (event.line, event.fields);
     let ts_ns = shifted(event.ts_ns, shift_ns);
-    let mut copied = 0;
     let time_first = ts.start < pid.start;
     if time_first {
         out.extend_from_slice(&line[..ts.start]);
         write_micros(ts_ns, out);
-        copied = ts.end;
+        put_short(line, ts.end..pid.start, out);
+    } else {
+        put_short(line, 0..pid.start, out);
     }
-    out.extend_from_slice(&line[copied..pid.start]);
-    out.extend_from_slice(&target.pid);
-    out.extend_from_slice(&line[pid.end..tid.start]);
-    out.extend_from_slice(&target.tid);
-    copied = tid.end;
+    put_front(&target.pid.text, target.pid.len, out);
+    put_short(line, pid.end..tid.start, out);
+    put_front(&target.tid.text, target.tid.len, out);
+    let mut copied = tid.end;
     if !time_first {
-        out.extend_from_slice(&line[copied..ts.start]);
+        put_short(line, tid.end..ts.start, out);
         write_micros(ts_ns, out);
         copied = ts.end;
     }
     out.extend_from_slice(&line[copied..]);
+}
+
+/// Appends a range of the line that is short in nearly all of them.
+#[inline(always)]
+fn put_short(line: &[u8], range: Range<usize>, out: &mut Vec<u8>) {
+    match line.get(range.start..).and_then(<[u8]>::first_chunk::<32>) {
+        Some(text) if range.len() <= text.len() => put_front(text, range.len(), out),
+        _ => out.extend_from_slice(&line[range]),
+    }
 }
 
 #[inline(always)]
@@ -182,8 +216,8 @@ mod tests {
 
     fn patched(line: &str) -> String {
         let target = Target {
-            pid: b"7".as_slice().into(),
-            tid: b"8".as_slice().into(),
+            pid: 7.into(),
+            tid: 8.into(),
             ordinal: 0,
         };
         let event = parse(line.as_bytes()).expect("an event");

@@ -4,6 +4,7 @@
 
 use crate::damage::Kind;
 use crate::line::{Event, parse, parse_again, parse_canonical, parse_utf8};
+use crate::pypto::{self, Heads};
 use memchr::{memchr, memchr_iter, memrchr};
 use sa_recorder::format::MAX_LINE_BYTES;
 
@@ -63,12 +64,20 @@ pub fn scan_part<'a>(bytes: &'a [u8], part: Part, mut found: impl FnMut(usize, F
 #[inline]
 pub(crate) fn rescan_part<'a>(bytes: &'a [u8], part: Part, mut found: impl FnMut(Event<'a>)) {
     let range = &bytes[part.start..part.end];
+    let mut heads = Heads::default();
     let mut start = 0;
-    for end in memchr_iter(b'\n', range).chain([range.len()]) {
-        if let Some(event) = parse_again(range[start..end].trim_ascii()) {
+    while start < range.len() {
+        let rest = &range[start..];
+        let front = pypto::parse_first_front(rest, &mut heads);
+        let behind = front.map_or(0, |(_, at)| at);
+        let len = memchr(b'\n', &rest[behind..]).map_or(rest.len(), |at| behind + at);
+        let line = rest[..len].trim_ascii();
+        if let Some((event, _)) = front {
+            found(Event { line, ..event });
+        } else if let Some(event) = parse_again(line) {
             found(event);
         }
-        start = (end + 1).min(range.len());
+        start += len + 1;
     }
 }
 
@@ -102,22 +111,22 @@ fn checked<'a>(bytes: &'a [u8], part: Part, found: &mut impl FnMut(usize, Found<
         found(0, Found::Damage(Kind::Bom));
         start = BOM.len();
     }
-    let range = &bytes[start..part.end];
     // One check of the whole range costs less than one per line; only a range that fails is checked line by line.
-    let all_utf8 = simdutf8::basic::from_utf8(range).is_ok();
-    let first = start;
-    for newline in memchr_iter(b'\n', range) {
-        let end = first + newline;
-        general(&bytes[start..end], start, Some(all_utf8), found);
+    let all_utf8 = simdutf8::basic::from_utf8(&bytes[start..part.end]).is_ok();
+    let mut heads = Heads::default();
+    while start < part.end {
+        let rest = &bytes[start..part.end];
+        let first = all_utf8.then(|| pypto::parse_first(rest, &mut heads));
+        let end = if let Some(Some(event)) = first {
+            found(start, Found::Event(event));
+            start + event.line.len()
+        } else if let Some(newline) = memchr(b'\n', rest) {
+            general(&rest[..newline], start, Some(all_utf8), found);
+            start + newline
+        } else {
+            return tail(rest, start, part.end == bytes.len(), found);
+        };
         start = end + 1;
-    }
-    if start < part.end {
-        tail(
-            &bytes[start..part.end],
-            start,
-            part.end == bytes.len(),
-            found,
-        );
     }
 }
 

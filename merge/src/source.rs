@@ -44,15 +44,17 @@ impl ThreadSet {
 
 impl FromIterator<(i64, i64)> for ThreadSet {
     fn from_iter<T: IntoIterator<Item = (i64, i64)>>(threads: T) -> ThreadSet {
-        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let bit = |(pid, tid): (i64, i64)| {
-            let mixed = (pid ^ tid.rotate_left(32))
-                .cast_unsigned()
-                .wrapping_mul(SPREAD);
-            1 << (mixed >> 58)
-        };
-        ThreadSet(threads.into_iter().map(bit).fold(0, |set, bit| set | bit))
+        let bits = threads.into_iter().map(|thread| 1 << kind(thread));
+        ThreadSet(bits.fold(0, |set, bit| set | bit))
     }
+}
+
+/// Which of 64 kinds a thread is of.
+#[inline(always)]
+pub(crate) fn kind((pid, tid): (i64, i64)) -> usize {
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mixed = (pid ^ tid.rotate_left(32)).cast_unsigned();
+    (mixed.wrapping_mul(SPREAD) >> 58) as usize
 }
 
 /// A few parts of one source: what a worker takes at a time.
@@ -60,7 +62,7 @@ pub(crate) struct Chunk {
     pub(crate) source: usize,
     pub(crate) parts: Vec<Part>,
     pub(crate) events: u64,
-    /// Whether the first pass found nothing but plain events.
+    /// Whether the first pass found nothing but plain events, and no block header.
     pub(crate) plain: bool,
     /// Whether it found nothing but lines in canonical order that a checksum vouches for.
     pub(crate) canonical: bool,

@@ -110,7 +110,7 @@ pub(crate) fn targets(
             let tid = &mut targets[*row].tid;
             if let Some(thread) = id(tid).and_then(|tid| threads.get_mut(&tid)) {
                 thread.overflow.push(free);
-                *tid = free.to_string().into_bytes().into_boxed_slice();
+                *tid = free.into();
             }
         }
     }

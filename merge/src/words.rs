@@ -26,16 +26,33 @@ fn last(bytes: &[u8], at: usize) -> u64 {
     }
 }
 
-/// How many bytes stand before the first quote, backslash or control character; 8 if there is none.
+/// Two words, of the sixteen bytes from `at` on.
 #[inline(always)]
-pub(crate) fn plain_len(word: u64) -> usize {
+pub(crate) fn sixteen(bytes: &[u8], at: usize) -> [u64; 2] {
+    [eight(bytes, at), eight(bytes, at + 8)]
+}
+
+/// Marks quotes, backslashes and control characters in their highest bits; behind the first one others may be marked too.
+#[inline(always)]
+fn marks(word: u64) -> u64 {
     let quote = word ^ (ONES * 0x22);
     let escape = word ^ (ONES * 0x5c);
     let found = (quote.wrapping_sub(ONES) & !quote)
         | (escape.wrapping_sub(ONES) & !escape)
         | (word.wrapping_sub(ONES * 0x20) & !word);
     // A borrow or carry can only make a byte after the first one look found.
-    ((found & HIGHS).trailing_zeros() / 8) as usize
+    found & HIGHS
+}
+
+/// How many bytes stand before the first quote, backslash or control character; 16 if there is none.
+#[inline(always)]
+pub(crate) fn plain_len([first, second]: [u64; 2]) -> usize {
+    let (first, second) = (marks(first), marks(second));
+    let (word, before) = match first {
+        0 => (second, 8),
+        _ => (first, 0),
+    };
+    before + (word.trailing_zeros() / 8) as usize
 }
 
 /// How many bytes are digits before the first that is none; 8 if all are.
@@ -73,6 +90,31 @@ pub(crate) fn digits(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
     (len > 0).then_some((number.cast_signed(), len))
 }
 
+/// The decimal digits of a number of at most 16, and how many they are; what comes after them is no text.
+#[inline(always)]
+pub(crate) fn text(number: u64) -> Option<([u8; 16], usize)> {
+    const HALF: u64 = 100_000_000;
+    if number >= HALF * HALF {
+        return None;
+    }
+    let [first, last] = [number / HALF, number % HALF].map(|half| u128::from(eight_digits(half)));
+    let digits = (last << 64) | first;
+    let zeros = (digits.trailing_zeros() / 8).min(15);
+    let text = (digits | u128::from_le_bytes([b'0'; 16])) >> (8 * zeros);
+    Some((text.to_le_bytes(), 16 - zeros as usize))
+}
+
+/// The values of the eight digits of a number, the first one lowest.
+#[inline(always)]
+fn eight_digits(number: u64) -> u64 {
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    // Multiplied and shifted: divided by 100, then by 10, each part by itself.
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let pairs = hundreds | ((fours - hundreds * 100) << 16);
+    let tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((pairs - tens * 10) << 8)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,12 +122,14 @@ mod tests {
     #[test]
     fn finds_the_first_byte_of_every_value_at_every_place() {
         for byte in 0..=255u8 {
-            for place in 0..8 {
-                let mut text = *b"aaaaaaaa";
+            for place in 0..16 {
+                let mut text = *b"aaaaaaaaaaaaaaaa";
                 text[place] = byte;
                 let is_plain = byte >= 0x20 && byte != b'"' && byte != b'\\';
-                let expected = if is_plain { 8 } else { place };
-                assert_eq!(plain_len(eight(&text, 0)), expected, "{byte} at {place}");
+                let expected = if is_plain { 16 } else { place };
+                assert_eq!(plain_len(sixteen(&text, 0)), expected, "{byte} at {place}");
+            }
+            for place in 0..8 {
                 let mut text = *b"77777777";
                 text[place] = byte;
                 let expected = if byte.is_ascii_digit() { 8 } else { place };
@@ -96,11 +140,11 @@ mod tests {
 
     #[test]
     fn nothing_is_read_behind_the_end() {
-        for len in 0..20 {
+        for len in 0..40 {
             let text = vec![b'a'; len];
             for at in 0..len + 3 {
-                let expected = len.saturating_sub(at).min(8);
-                assert_eq!(plain_len(eight(&text, at)), expected, "{at} of {len}");
+                let expected = len.saturating_sub(at).min(16);
+                assert_eq!(plain_len(sixteen(&text, at)), expected, "{at} of {len}");
             }
         }
     }
@@ -117,6 +161,30 @@ mod tests {
         }
         for text in ["", "x", "-1", ".5"] {
             assert_eq!(digits(text.as_bytes(), 0), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn writes_up_to_sixteen_digits() {
+        let expect = |number: u64| {
+            let expected = number.to_string();
+            let found = text(number).map(|(text, len)| text[..len].to_vec());
+            let fits = expected.len() <= 16;
+            assert_eq!(found, fits.then(|| expected.into_bytes()), "{number}");
+        };
+        (0..20_000).for_each(expect);
+        for power in 0..=19 {
+            let power = 10_u64.pow(power);
+            for near in [power - 1, power, power + 1, power.wrapping_mul(7) / 3] {
+                expect(near);
+            }
+        }
+        let mut state = 88_172_645_463_325_252_u64;
+        for round in 0..100_000 {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            expect(state >> (round % 64));
         }
     }
 }

@@ -12,7 +12,7 @@ struct Stop;
 
 /// Hands each event to `events`; what is wrong between them goes to `findings`.
 pub(super) fn walk<'a>(text: &'a [u8], events: &mut Events<'a>, findings: &mut Findings) {
-    let scanner = Scanner { bytes: text, at: 0 };
+    let scanner = Scanner::new(text, 0);
     let mut walk = Walk {
         scanner,
         events,

@@ -188,7 +188,7 @@ impl Loss {
 /// The event at a place as it stands there, without its args.
 fn words(text: &[u8], place: Place) -> String {
     let at = usize::try_from(place.offset).unwrap_or(usize::MAX);
-    let mut scanner = Scanner { bytes: text, at };
+    let mut scanner = Scanner::new(text, at);
     let mut fields = Fields::default();
     if scanner.members(&mut fields).is_none() {
         match read(text, at) {

@@ -157,10 +157,7 @@ impl<'a> Members<'a> {
     }
 
     fn number(&mut self) -> Result<(), Unread> {
-        let mut scanner = Scanner {
-            bytes: self.bytes,
-            at: self.at,
-        };
+        let mut scanner = Scanner::new(self.bytes, self.at);
         let is_number = scanner.value(1).is_some();
         if scanner.at >= self.bytes.len() {
             return Err(Unread::Cut);
@@ -206,7 +203,7 @@ fn end_of_text(bytes: &[u8], start: usize) -> Option<usize> {
 
 /// Whether a value is JSON, however deep it goes; the other readers stop somewhere.
 pub(super) fn is_json(text: &[u8]) -> bool {
-    let mut scanner = Scanner { bytes: text, at: 0 };
+    let mut scanner = Scanner::new(text, 0);
     let mut open = Vec::new();
     is_deep_json(&mut scanner, &mut open).is_some() && scanner.at == text.len()
 }

@@ -1,17 +1,31 @@
 //! RFC 8259, value by value: moves over what is well formed and stops at what is not.
 
-use crate::words::{digits_len, eight, plain_len};
+use crate::words::{digits_len, eight, plain_len, sixteen};
 
 /// Deepest nesting accepted, the same as serde_json's.
 const MAX_DEPTH: u32 = 127;
 
-/// A place in a line.
-pub(crate) struct Scanner<'a> {
+/// A place in a line. Without `SPACED` white space between tokens is none that it moves over: it never leaves the line it is in.
+pub(crate) struct Scanner<'a, const SPACED: bool = true> {
     pub(crate) bytes: &'a [u8],
     pub(crate) at: usize,
 }
 
-impl Scanner<'_> {
+impl<'a> Scanner<'a> {
+    #[inline(always)]
+    pub(crate) fn new(bytes: &'a [u8], at: usize) -> Self {
+        Scanner { bytes, at }
+    }
+}
+
+impl<'a> Scanner<'a, false> {
+    #[inline(always)]
+    pub(crate) fn compact(bytes: &'a [u8], at: usize) -> Self {
+        Scanner { bytes, at }
+    }
+}
+
+impl<const SPACED: bool> Scanner<'_, SPACED> {
     #[inline(always)]
     pub(crate) fn peek(&self) -> u8 {
         self.bytes.get(self.at).copied().unwrap_or(0)
@@ -19,7 +33,7 @@ impl Scanner<'_> {
 
     #[inline(always)]
     pub(crate) fn space(&mut self) {
-        while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n') {
+        while SPACED && matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n') {
             self.at += 1;
         }
     }
@@ -96,9 +110,9 @@ impl Scanner<'_> {
     pub(crate) fn string(&mut self) -> Option<()> {
         self.expect(b'"')?;
         loop {
-            let len = plain_len(eight(self.bytes, self.at));
+            let len = plain_len(sixteen(self.bytes, self.at));
             self.at += len;
-            if len == 8 {
+            if len == 16 {
                 continue;
             }
             match self.bytes.get(self.at)? {
@@ -170,6 +184,7 @@ impl Scanner<'_> {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn literal(&mut self, text: &[u8]) -> Option<()> {
         self.bytes[self.at..]
             .starts_with(text)
