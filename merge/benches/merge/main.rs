@@ -4,6 +4,7 @@
 //! ten merges and of ten `cat` into a file on the same file system, in turn. Prints a table and, last, lines
 //! `RESULT merge_<input> <MB_per_s> <ratio_to_cat> <peak_anonymous_MB>`. Times are rebased and ids remapped, as in every merge.
 //! `-- peers` measures what else joins fragments, on 100 MB: `RESULT merge_<input>_by_<peer> <MB_per_s> <times_trace_merge>`.
+//! `-- validators` prints `RESULT validate_<input>_<validator> <MB_per_s> <ns_per_line>`.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -17,6 +18,7 @@ mod measure;
 mod own;
 mod peers;
 mod process;
+mod validators;
 
 use std::process::ExitCode;
 

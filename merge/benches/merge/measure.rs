@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::input::{self, Form, Input};
-use crate::{peers, process};
+use crate::{peers, process, validators};
 
 /// How much to measure.
 struct Effort {
@@ -28,14 +28,17 @@ struct Figures {
 pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     if let Some(word) = words
         .iter()
-        .find(|word| !["--quick", "own", "foreign", "peers"].contains(word))
+        .find(|word| !["--quick", "own", "foreign", "peers", "validators"].contains(word))
     {
         return Err(format!(
-            "unknown word {word}; there are: --quick own foreign peers"
+            "unknown word {word}; there are: --quick own foreign peers validators"
         ));
     }
     if words.contains(&"peers") {
         return peers::run();
+    }
+    if words.contains(&"validators") {
+        return validators::run();
     }
     let effort = if words.contains(&"--quick") {
         Effort {
