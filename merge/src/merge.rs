@@ -63,13 +63,15 @@ pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Erro
         recordings: &recordings,
         assemblies: &by_looks,
     };
-    let (mut found, mut histories) = merge.first_pass();
-    if merge.met_hidden_blocks(&found) {
+    let mut first = merge.first_pass();
+    if merge.met_hidden_blocks(&first.0) {
+        drop(first); // both at once would be more memory than there may be
         progress.begin_again();
         after_all = assemble(Look::Everywhere);
         merge.assemblies = &after_all;
-        (found, histories) = merge.first_pass();
+        first = merge.first_pass();
     }
+    let (mut found, histories) = first;
     let last_ns = found.last_ns();
     if let Some(last) = options.last {
         report.window = Some(WindowReport {
@@ -143,10 +145,10 @@ impl<'a> Merge<'a> {
             let fragments = &self.recordings[source.recording].fragments;
             let fragment = source.segment.map(|segment| &fragments[segment]);
             let has_header = |part: &Part| hold_header(&source.bytes[part.start..part.end]);
-            chunk.parts.iter().any(has_header) && fragment.is_some_and(seems_foreign)
+            fragment.is_some_and(seems_foreign) && chunk.parts.iter().any(has_header)
         };
-        let mut odd = found.chunks.iter().filter(|chunk| !chunk.plain);
-        odd.any(is_one)
+        let odd = found.chunks.par_iter().filter(|chunk| !chunk.plain);
+        self.pool.install(|| odd.any(is_one))
     }
 
     /// Leaves out what ended before the last part of the run.
@@ -320,7 +322,6 @@ fn assemble_all(recordings: &[Recording], look: Look, progress: &Progress) -> Ve
         if look == Look::Everywhere || !seems_foreign(fragment) {
             return split_counting(bytes, count);
         }
-        count(bytes.len());
         unsplit(bytes)
     };
     let assemble = |recording: &Recording| {
@@ -444,17 +445,18 @@ mod tests {
     #[test]
     fn all_passes_are_counted() {
         let plain = lines("");
-        assert_eq!(passed(&plain, None, false), (3.0, 60_000));
-        assert_eq!(passed(&plain, None, true), (3.0, 60_000));
+        // Nobody looks for blocks in lines that seem foreign.
+        assert_eq!(passed(&plain, None, false), (2.0, 60_000));
+        assert_eq!(passed(&plain, None, true), (2.0, 60_000));
         let all = Some(Duration::from_secs(1));
-        assert_eq!(passed(&plain, all, false), (4.0, 60_000));
+        assert_eq!(passed(&plain, all, false), (3.0, 60_000));
         // Of a window only the chunks that reach into it are copied.
         let (passes, events) = passed(&plain, Some(Duration::from_millis(1)), false);
-        assert!(3.0 < passes && passes < 3.9, "{passes}");
+        assert!(2.0 < passes && passes < 2.9, "{passes}");
         assert!(events < 2_000, "{events}");
         // Threads with spans that overlap are looked at in between.
         let clash = r#"{"ph":"X","pid":7,"tid":7,"ts":9.5,"dur":1,"name":"n","cat":"c"}"#;
         let clashing = lines(&format!("{clash}\n"));
-        assert_eq!(passed(&clashing, None, false), (4.0, 60_001));
+        assert_eq!(passed(&clashing, None, false), (3.0, 60_001));
     }
 }

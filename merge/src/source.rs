@@ -53,7 +53,7 @@ impl FromIterator<(i64, i64)> for ThreadSet {
 #[inline(always)]
 pub(crate) fn kind((pid, tid): (i64, i64)) -> usize {
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mixed = (pid ^ tid.rotate_left(32)).cast_unsigned();
+    let mixed = (tid ^ pid.rotate_left(32)).cast_unsigned();
     (mixed.wrapping_mul(SPREAD) >> 58) as usize
 }
 
