@@ -10,6 +10,7 @@ use crate::seat;
 use crate::site::Site;
 use crate::span::{SiteArgs, site_args, write_name};
 use crate::value::Args;
+use twox_hash::XxHash3_64;
 
 /// The id of a flow: which of its events belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +19,14 @@ pub enum FlowId {
     Process(u64),
     /// The same flow in every process that uses this id.
     Global(u64),
+}
+
+impl FlowId {
+    /// The flow that a text stands for in every process, such as the id of a request: where that is in the args of events, the merge
+    /// knows this flow for the request's own and writes none beside it.
+    pub fn of(text: &str) -> FlowId {
+        FlowId::Global(XxHash3_64::oneshot(text.as_bytes()))
+    }
 }
 
 /// Where in a flow an event stands. Each binds to the span that encloses it on its thread.

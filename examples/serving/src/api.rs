@@ -113,7 +113,7 @@ async fn completions(
     let span = async_span!(
         "request",
         "http.completions",
-        request_id = id.text.as_str(),
+        request_id = id.as_str(),
         max_tokens = request.max_tokens,
         stream = request.stream
     );

@@ -196,7 +196,7 @@ impl Core {
                 FlowPhase::Step,
                 "flow",
                 "request",
-                FlowId::Global(sequence.flow),
+                FlowId::of(&sequence.request_id),
             );
         }
         self.fleet.send(|rank, world| Step {
@@ -235,7 +235,7 @@ impl Core {
                 FlowPhase::Step,
                 "flow",
                 "request",
-                FlowId::Global(sequence.flow),
+                FlowId::of(&sequence.request_id),
             );
         }
         let outputs = self.scheduler.apply(&samples);

@@ -38,8 +38,6 @@ pub(crate) enum ToEngine {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct NewRequest {
     pub(crate) request_id: String,
-    /// The request's flow in the trace, the same in every process.
-    pub(crate) flow: u64,
     pub(crate) prompt: Vec<Token>,
     pub(crate) max_tokens: usize,
 }
@@ -98,7 +96,6 @@ impl Batch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sequence {
     pub(crate) request_id: String,
-    pub(crate) flow: u64,
     pub(crate) position: usize,
     pub(crate) tokens: Vec<Token>,
 }
@@ -206,7 +203,6 @@ mod tests {
     fn step() -> Step {
         let sequence = Sequence {
             request_id: "cmpl-1".into(),
-            flow: 7,
             position: 3,
             tokens: vec![1, 2],
         };

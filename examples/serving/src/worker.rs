@@ -199,7 +199,7 @@ fn step_flows(sequences: &[Sequence]) {
             FlowPhase::Step,
             "flow",
             "request",
-            FlowId::Global(sequence.flow),
+            FlowId::of(&sequence.request_id),
         );
     }
 }

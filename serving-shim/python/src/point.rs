@@ -5,7 +5,6 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use sa_recorder::{Args, FlowId, FlowPhase, Level, flow_at, now_ns};
-use twox_hash::XxHash3_64;
 
 use crate::call::{self, Call};
 use crate::event::Event;
@@ -102,7 +101,7 @@ fn flow(
 fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
     if let Ok(text) = id.cast::<PyString>() {
         let text = text.to_string_lossy();
-        return Ok(FlowId::Global(XxHash3_64::oneshot(text.as_bytes())));
+        return Ok(FlowId::of(&text));
     }
     let number = id.extract::<u64>().map_err(|_| {
         let found = id.get_type();

@@ -15,18 +15,6 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use crate::completion::MODEL;
 use crate::protocol::{self, Hello, NewRequest, Output, OutputEvent, ToEngine, Token};
 
-/// Bits of a flow id that count the requests of one API process.
-const FLOW_COUNTER_BITS: u32 = 24;
-
-/// The names of a request.
-#[derive(Debug)]
-pub(super) struct RequestId {
-    /// In HTTP and in the trace's args.
-    pub(super) text: String,
-    /// The id of its flow: the same in every process.
-    flow: u64,
-}
-
 /// The connection to the engine core and the requests under way.
 #[derive(Debug)]
 pub(super) struct AsyncLlmEngine {
@@ -39,16 +27,9 @@ pub(super) struct AsyncLlmEngine {
 /// Who waits for tokens.
 #[derive(Debug, Default)]
 struct Requests {
-    open: HashMap<String, Open>,
+    open: HashMap<String, UnboundedSender<OutputEvent>>,
     /// Set when the engine core is gone.
     closed: bool,
-}
-
-/// A request under way.
-#[derive(Debug)]
-struct Open {
-    flow: u64,
-    events: UnboundedSender<OutputEvent>,
 }
 
 impl AsyncLlmEngine {
@@ -81,14 +62,10 @@ impl AsyncLlmEngine {
         let _ = receiver.map(JoinHandle::join);
     }
 
-    /// Ids for a new request, unique in this run.
-    pub(super) fn next_id(&self) -> RequestId {
+    /// The id of a new request, which also stands for its flow: another run's have another process id.
+    pub(super) fn next_id(&self) -> String {
         let number = self.added.fetch_add(1, Ordering::Relaxed) + 1;
-        let flow = (u64::from(process::id()) << FLOW_COUNTER_BITS) | number;
-        RequestId {
-            text: format!("cmpl-{number}"),
-            flow,
-        }
+        format!("cmpl-{:x}-{number}", process::id())
     }
 
     /// Hands a request to the engine core. Its flow through the processes starts here.
@@ -98,40 +75,32 @@ impl AsyncLlmEngine {
     /// If the engine core is gone.
     pub(super) fn add_request(
         self: &Arc<Self>,
-        id: &RequestId,
+        id: &str,
         prompt: Vec<Token>,
         max_tokens: usize,
     ) -> io::Result<RequestHandle> {
-        let text = id.text.as_str();
         let _span = span!(
             "serving",
             "AsyncLLMEngine.add_request",
-            request_id = text,
+            request_id = id,
             max_new_tokens = max_tokens
         );
         let (sender, events) = mpsc::unbounded_channel();
-        self.open(
-            text,
-            Open {
-                flow: id.flow,
-                events: sender,
-            },
-        )?;
+        self.open(id, sender)?;
         let handle = RequestHandle {
-            id: text.to_owned(),
+            id: id.to_owned(),
             events,
             engine: Arc::clone(self),
         };
-        flow(FlowPhase::Start, "flow", "request", FlowId::Global(id.flow));
+        flow(FlowPhase::Start, "flow", "request", FlowId::of(id));
         instant!(
             "serving",
             "request.queued",
-            request_id = text,
+            request_id = id,
             prompt_tokens = prompt.len()
         );
         let request = NewRequest {
-            request_id: text.to_owned(),
-            flow: id.flow,
+            request_id: id.to_owned(),
             prompt,
             max_tokens,
         };
@@ -139,7 +108,7 @@ impl AsyncLlmEngine {
         Ok(handle)
     }
 
-    fn open(&self, id: &str, open: Open) -> io::Result<()> {
+    fn open(&self, id: &str, events: UnboundedSender<OutputEvent>) -> io::Result<()> {
         let mut requests = lock(&self.requests);
         if requests.closed {
             return Err(io::Error::new(
@@ -147,7 +116,7 @@ impl AsyncLlmEngine {
                 "the engine core is gone",
             ));
         }
-        requests.open.insert(id.to_owned(), open);
+        requests.open.insert(id.to_owned(), events);
         Ok(())
     }
 
@@ -167,17 +136,15 @@ impl AsyncLlmEngine {
         }
         let mut requests = lock(&self.requests);
         requests.closed = true;
-        for (_, open) in requests.open.drain() {
-            let _ = open
-                .events
-                .send(OutputEvent::Failed("the engine core is gone".to_owned()));
+        for (_, events) in requests.open.drain() {
+            let _ = events.send(OutputEvent::Failed("the engine core is gone".to_owned()));
         }
     }
 
     fn pass_on(&self, output: Output) {
         let Output { request_id, event } = output;
         let mut requests = lock(&self.requests);
-        let Some(open) = requests.open.get(&request_id) else {
+        let Some(events) = requests.open.get(&request_id) else {
             return;
         };
         if let OutputEvent::Token(token) = event {
@@ -187,21 +154,21 @@ impl AsyncLlmEngine {
                 request_id = request_id.as_str(),
                 token = token
             );
-            let _ = open.events.send(event);
+            let _ = events.send(event);
             return;
         }
-        flow(FlowPhase::End, "flow", "request", FlowId::Global(open.flow));
-        let _ = open.events.send(event);
+        flow(FlowPhase::End, "flow", "request", FlowId::of(&request_id));
+        let _ = events.send(event);
         requests.open.remove(&request_id);
     }
 
     /// Tells the engine core that nobody waits for this request any more.
     fn abandon(&self, id: &str) {
-        let Some(open) = lock(&self.requests).open.remove(id) else {
+        if lock(&self.requests).open.remove(id).is_none() {
             return;
-        };
+        }
         let _span = span!("serving", "AsyncLLMEngine.abort", request_id = id);
-        flow(FlowPhase::End, "flow", "request", FlowId::Global(open.flow));
+        flow(FlowPhase::End, "flow", "request", FlowId::of(id));
         let _ = self.send(&ToEngine::Abort {
             request_id: id.to_owned(),
         });

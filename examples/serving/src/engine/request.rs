@@ -9,7 +9,6 @@ pub(crate) struct Request {
     pub(crate) id: String,
     /// Its blocks of the cache.
     pub(crate) blocks: Vec<BlockId>,
-    flow: u64,
     /// The prompt and the tokens generated so far.
     context: Vec<Token>,
     /// How many tokens of the context the workers have in their cache.
@@ -24,7 +23,6 @@ impl Request {
         Request {
             id: new.request_id,
             blocks: Vec::new(),
-            flow: new.flow,
             context: new.prompt,
             cached: 0,
             remaining: new.max_tokens,
@@ -40,7 +38,6 @@ impl Request {
     pub(crate) fn next(&self) -> Sequence {
         Sequence {
             request_id: self.id.clone(),
-            flow: self.flow,
             position: self.cached,
             tokens: self.context[self.cached..].to_vec(),
         }

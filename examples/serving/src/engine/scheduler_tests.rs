@@ -12,7 +12,6 @@ const LIMITS: Limits = Limits {
 fn request(id: &str, prompt: usize, max_tokens: usize) -> NewRequest {
     NewRequest {
         request_id: id.to_owned(),
-        flow: 1,
         prompt: vec![7; prompt],
         max_tokens,
     }

@@ -195,7 +195,6 @@ mod tests {
     fn sequence(id: &str, position: usize, tokens: &[Token]) -> Sequence {
         Sequence {
             request_id: id.to_owned(),
-            flow: 0,
             position,
             tokens: tokens.to_vec(),
         }
