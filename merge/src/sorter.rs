@@ -1,14 +1,21 @@
 //! Sorts more records than memory shall hold: sorted runs of them lie in temporary files without a name, which vanish with the
 //! process however it ends.
 
+mod log;
+mod reader;
+
+pub(crate) use log::Log;
+pub(crate) use reader::Reader;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Bytes of records in memory before they are sorted and written.
 const BUFFER_BYTES: usize = 4 << 20;
@@ -22,12 +29,17 @@ pub(crate) trait Record: Ord + Copy + Send {
     const BYTES: usize;
     fn store(&self, out: &mut Vec<u8>);
     fn load(bytes: &[u8]) -> Self;
+
+    /// Takes in the one that comes next in the order, if the two are to be one; tells whether they are. The order must not change by it.
+    fn join(&mut self, _next: &Self) -> bool {
+        false
+    }
 }
 
 /// Takes records in any order.
 pub(crate) struct Sorter<'f, R> {
-    /// Where its files are.
-    folder: &'f Path,
+    /// Where its files are: in the first of these that takes one.
+    folders: Vec<&'f Path>,
     buffer: Vec<R>,
     capacity: usize,
     /// Sorted runs, each with how often its records were merged: the largest first.
@@ -36,12 +48,18 @@ pub(crate) struct Sorter<'f, R> {
 
 impl<'f, R: Record> Sorter<'f, R> {
     pub(crate) fn new(folder: &'f Path) -> Sorter<'f, R> {
-        Sorter::with_capacity(folder, BUFFER_BYTES / R::BYTES)
+        Sorter::with_capacity(vec![folder], BUFFER_BYTES / R::BYTES)
     }
 
-    fn with_capacity(folder: &'f Path, capacity: usize) -> Sorter<'f, R> {
+    /// One whose files are in any of `folders`, and that holds at most `bytes` of records.
+    pub(crate) fn in_any(folders: &'f [PathBuf], bytes: usize) -> Sorter<'f, R> {
+        let folders = folders.iter().map(PathBuf::as_path).collect();
+        Sorter::with_capacity(folders, (bytes / R::BYTES).max(2))
+    }
+
+    fn with_capacity(folders: Vec<&'f Path>, capacity: usize) -> Sorter<'f, R> {
         Sorter {
-            folder,
+            folders,
             buffer: Vec::new(),
             capacity,
             runs: Vec::new(),
@@ -58,19 +76,28 @@ impl<'f, R: Record> Sorter<'f, R> {
 
     /// Writes what is in memory as a run.
     fn spill(&mut self) -> io::Result<()> {
-        self.buffer.sort_unstable();
-        let mut writer = RunWriter::new(self.folder)?;
-        for record in self.buffer.drain(..) {
-            writer.push(&record)?;
-        }
-        self.runs.push((0, writer.finish()?));
+        let records = std::mem::take(&mut self.buffer);
+        let run = run(records, &self.folders)?;
+        self.add(run)
+    }
+
+    /// Takes all records out of memory if it has no room for so many more, to be sorted elsewhere and given back as a run.
+    pub(crate) fn make_room(&mut self, more: usize) -> Option<Vec<R>> {
+        let is_full = !self.buffer.is_empty() && self.buffer.len() + more > self.capacity;
+        is_full.then(|| std::mem::take(&mut self.buffer))
+    }
+
+    /// Adds a run.
+    pub(crate) fn add(&mut self, run: Sorted<R>) -> io::Result<()> {
+        self.runs.push((0, run));
         while let Some(&(merged, _)) = self.runs.last() {
             let first = self.runs.partition_point(|run| run.0 > merged);
             if self.runs.len() - first < RUNS {
                 break;
             }
             let runs: Vec<Sorted<R>> = self.runs.drain(first..).map(|(_, run)| run).collect();
-            self.runs.push((merged + 1, merge(&runs, self.folder)?));
+            let run = in_first(&self.folders, |folder| merge(&runs, folder))?;
+            self.runs.push((merged + 1, run));
         }
         Ok(())
     }
@@ -78,7 +105,7 @@ impl<'f, R: Record> Sorter<'f, R> {
     /// All records in their order.
     pub(crate) fn finish(mut self) -> io::Result<Sorted<R>> {
         if self.runs.is_empty() {
-            self.buffer.sort_unstable();
+            sort(&mut self.buffer);
             self.buffer.shrink_to_fit();
             return Ok(Sorted::Memory(self.buffer));
         }
@@ -87,8 +114,37 @@ impl<'f, R: Record> Sorter<'f, R> {
         }
         self.buffer = Vec::new();
         let runs: Vec<Sorted<R>> = self.runs.into_iter().map(|(_, run)| run).collect();
-        merge(&runs, self.folder)
+        in_first(&self.folders, |folder| merge(&runs, folder))
     }
+}
+
+/// Makes a run of records, in the first of the folders that takes it.
+pub(crate) fn run<R: Record>(
+    mut records: Vec<R>,
+    folders: &[impl AsRef<Path>],
+) -> io::Result<Sorted<R>> {
+    sort(&mut records);
+    in_first(folders, |folder| write(&records, folder))
+}
+
+fn sort<R: Record>(records: &mut Vec<R>) {
+    records.sort_unstable();
+    records.dedup_by(|next, record| record.join(next));
+}
+
+/// Does it in the first of the folders in which it can be done.
+fn in_first<T>(
+    folders: &[impl AsRef<Path>],
+    make: impl Fn(&Path) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut failure = io::ErrorKind::NotFound.into();
+    for folder in folders {
+        match make(folder.as_ref()) {
+            Ok(made) => return Ok(made),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
 }
 
 /// Records in their order.
@@ -138,37 +194,6 @@ impl<R: Record> Sorted<R> {
     }
 }
 
-/// Reads a run from its begin, a batch at a time.
-struct Reader<'a, R> {
-    run: &'a Sorted<R>,
-    batch: Vec<R>,
-    at: usize,
-    read: u64,
-}
-
-impl<'a, R: Record> Reader<'a, R> {
-    fn new(run: &'a Sorted<R>) -> Reader<'a, R> {
-        Reader {
-            run,
-            batch: Vec::new(),
-            at: 0,
-            read: 0,
-        }
-    }
-
-    fn next(&mut self) -> io::Result<Option<R>> {
-        if self.at == self.batch.len() {
-            let end = self.run.len().min(self.read + BATCH as u64);
-            self.batch.clear();
-            self.run.read(self.read..end, &mut self.batch)?;
-            (self.at, self.read) = (0, end);
-        }
-        let record = self.batch.get(self.at).copied();
-        self.at += 1;
-        Ok(record)
-    }
-}
-
 /// Writes a run.
 struct RunWriter<R> {
     file: File,
@@ -214,6 +239,13 @@ impl<R: Record> RunWriter<R> {
     }
 }
 
+/// Makes a run of records that are in order.
+fn write<R: Record>(records: &[R], folder: &Path) -> io::Result<Sorted<R>> {
+    let mut writer = RunWriter::new(folder)?;
+    records.iter().try_for_each(|record| writer.push(record))?;
+    writer.finish()
+}
+
 /// Makes one run of several.
 fn merge<R: Record>(runs: &[Sorted<R>], folder: &Path) -> io::Result<Sorted<R>> {
     let mut readers: Vec<Reader<'_, R>> = runs.iter().map(Reader::new).collect();
@@ -222,69 +254,23 @@ fn merge<R: Record>(runs: &[Sorted<R>], folder: &Path) -> io::Result<Sorted<R>> 
         heads.extend(reader.next()?.map(|record| Reverse((record, number))));
     }
     let mut writer = RunWriter::new(folder)?;
-    while let Some(Reverse((record, number))) = heads.pop() {
-        writer.push(&record)?;
-        heads.extend(
-            readers[number]
-                .next()?
-                .map(|record| Reverse((record, number))),
-        );
+    let mut last: Option<R> = None;
+    while let Some(mut head) = heads.peek_mut() {
+        let Reverse((record, number)) = *head;
+        match readers[number].next()? {
+            Some(next) => head.0.0 = next,
+            None => drop(PeekMut::pop(head)),
+        }
+        if last.as_mut().is_some_and(|last| last.join(&record)) {
+            continue;
+        }
+        if let Some(whole) = last.replace(record) {
+            writer.push(&whole)?;
+        }
     }
+    last.map_or(Ok(()), |whole| writer.push(&whole))?;
     writer.finish()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    impl Record for (u32, u32) {
-        const BYTES: usize = 8;
-
-        fn store(&self, out: &mut Vec<u8>) {
-            out.extend_from_slice(&self.0.to_le_bytes());
-            out.extend_from_slice(&self.1.to_le_bytes());
-        }
-
-        fn load(bytes: &[u8]) -> Self {
-            let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
-            (word(0), word(4))
-        }
-    }
-
-    fn all(sorted: &Sorted<(u32, u32)>) -> Vec<(u32, u32)> {
-        let mut all = Vec::new();
-        let mut reader = Reader::new(sorted);
-        while let Some(record) = reader.next().unwrap() {
-            all.push(record);
-        }
-        all
-    }
-
-    #[test]
-    fn in_memory_and_from_many_runs_the_order_is_the_same() {
-        for (count, capacity) in [(0, 4), (3, 4), (5, 4), (9_000, 7), (9_000, 100_000)] {
-            let records: Vec<(u32, u32)> = (0..count)
-                .map(|number: u32| (number.wrapping_mul(2_654_435_761) % 1000, number))
-                .collect();
-            let folder = std::env::temp_dir();
-            let mut sorter = Sorter::with_capacity(&folder, capacity);
-            records
-                .iter()
-                .for_each(|record| sorter.push(*record).unwrap());
-            let sorted = sorter.finish().unwrap();
-            let mut expected = records;
-            expected.sort_unstable();
-            assert_eq!(sorted.len(), expected.len() as u64);
-            assert_eq!(
-                all(&sorted),
-                expected,
-                "{count} records, {capacity} at a time"
-            );
-            if count > 20 {
-                let mut some = Vec::new();
-                sorted.read(7..19, &mut some).unwrap();
-                assert_eq!(some, expected[7..19]);
-            }
-        }
-    }
-}
+mod tests;
