@@ -3,6 +3,7 @@
 //!
 //! Only for lines in canonical order whose block's checksum holds ([`crate::canonical`]).
 
+use crate::flow;
 use crate::line::Event;
 use crate::number::three_decimals;
 
@@ -20,6 +21,7 @@ pub(crate) struct Fronts<'a, T> {
 }
 
 /// A line's time, and what comes after it.
+#[derive(Clone, Copy)]
 pub(crate) struct Timed<'a> {
     pub(crate) ts_ns: i64,
     pub(crate) rest: &'a [u8],
@@ -92,6 +94,26 @@ impl<'a> Timed<'a> {
         after[..end]
             .starts_with(br#"{""#)
             .then(|| after.split_at(end))
+    }
+
+    /// Whether a flow is one of its process.
+    pub(crate) fn has_local_flow(&self) -> bool {
+        self.rest.starts_with(br#","id2":{"local":""#)
+    }
+
+    /// The number of a flow that is the same in every process, in the form that recorders write.
+    #[inline(always)]
+    pub(crate) fn global_flow(&self) -> Option<u64> {
+        let after = self.rest.strip_prefix(br#","id2":{"global":""#)?;
+        let end = after.iter().take(20).position(|byte| *byte == b'"')?;
+        after[end..]
+            .starts_with(b"\"}")
+            .then(|| flow::hexadecimal(&after[..end]))?
+    }
+
+    /// Whether an instant of a known front is one of its thread, not of its process.
+    pub(crate) fn is_of_thread(&self) -> bool {
+        !self.rest.starts_with(br#","s":"p""#) && !self.rest.starts_with(br#","s":"g""#)
     }
 
     /// Whether an instant has a name that the merge never asks for.

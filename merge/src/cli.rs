@@ -61,6 +61,9 @@ struct Arguments {
     /// Copy the lines as they stand, as pypto-serving's merge does: times and ids as recorded, nothing added, objects that are no events kept
     #[arg(long, conflicts_with = "last")]
     verbatim: bool,
+    /// Write no flows that link the events of a request by its id
+    #[arg(long)]
+    no_link_requests: bool,
     /// Leave the inputs as they are: append nothing to the fragments of dead processes, remove no ring
     #[arg(long)]
     no_settle: bool,
@@ -183,6 +186,7 @@ fn options(
         settle: !arguments.no_settle,
         last: arguments.last,
         verbatim: arguments.verbatim,
+        link_requests: !arguments.no_link_requests,
         ..Options::new(arguments.paths.clone())
     };
     if options.paths.is_empty() {

@@ -4,6 +4,7 @@ use crate::alike::{Fronts, Timed};
 use crate::flow;
 use crate::indexer::is_left_out;
 use crate::line::{Event, parse_canonical};
+use crate::link::{Linker, Links, Lookup};
 use crate::number::write_micros;
 use crate::order::metadata_lines;
 use crate::overflow::{Moved, Overflow};
@@ -20,7 +21,7 @@ use crate::window::{Lies, lies, mark_cut};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::Builder;
 
 /// The second pass.
@@ -30,28 +31,31 @@ pub(crate) struct Job<'a> {
     pub(crate) chunks: &'a [Chunk],
     pub(crate) plan: &'a Plan,
     pub(crate) overflow: &'a Overflow,
+    /// The requests to link, if any shall be.
+    pub(crate) links: Option<&'a Links>,
     pub(crate) sink: &'a Sink,
     pub(crate) progress: &'a Progress,
     /// Whether the lines are copied as they stand.
     pub(crate) verbatim: bool,
 }
 
-impl Job<'_> {
-    /// Hands the whole trace to the sink, which keeps the first error.
-    pub(crate) fn run(&self, threads: usize, report: &Report) {
+impl<'a> Job<'a> {
+    /// Hands the whole trace to the sink, which keeps the first error. Gives the number of flow events that link requests.
+    pub(crate) fn run(&self, threads: usize, report: &Report) -> u64 {
         let mut scratch = Scratch::default();
         scratch.text = document_head(&other_data(report));
         if !self.sink.put(0, &mut scratch, false) {
-            return;
+            return 0;
         }
-        let next = AtomicUsize::new(0);
+        let (next, linked) = (AtomicUsize::new(0), AtomicU64::new(0));
         let first = self.chunks.iter().position(|chunk| chunk.events > 0);
         std::thread::scope(|scope| {
             for _ in 0..threads.min(self.chunks.len()) {
-                let work = || self.work(&next, first);
+                let work = || linked.fetch_add(self.work(&next, first), Ordering::Relaxed);
                 if Builder::new().spawn_scoped(scope, work).is_err() {
                     // No thread is left: this one and those that there are do all.
-                    return self.work(&next, first);
+                    work();
+                    return;
                 }
             }
         });
@@ -63,10 +67,22 @@ impl Job<'_> {
         }
         scratch.text.extend_from_slice(document_tail());
         self.sink.put(self.chunks.len() + 1, &mut scratch, true);
+        linked.into_inner()
     }
 
-    /// Takes chunks until there are none left, or the trace cannot be written.
-    fn work(&self, next: &AtomicUsize, first: Option<usize>) {
+    /// Takes chunks until there are none left, or the trace cannot be written. Gives the number of flow events that link requests.
+    fn work(&self, next: &AtomicUsize, first: Option<usize>) -> u64 {
+        let mut lookup = self.links.and_then(Links::lookup);
+        self.take_chunks(next, first, lookup.as_mut());
+        lookup.map_or(0, |lookup| lookup.written)
+    }
+
+    fn take_chunks(
+        &self,
+        next: &AtomicUsize,
+        first: Option<usize>,
+        mut lookup: Option<&mut Lookup<'a>>,
+    ) {
         let mut scratch = Scratch::default();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -76,7 +92,9 @@ impl Job<'_> {
             scratch.text.clear();
             if self.verbatim {
                 self.copy_verbatim(chunk, &mut scratch.text);
-            } else if let Err(failure) = self.copy(number, chunk, &mut scratch.text) {
+            } else if let Err(failure) =
+                self.copy(number, chunk, lookup.as_deref_mut(), &mut scratch.text)
+            {
                 self.sink.fail(failure);
                 return;
             }
@@ -91,14 +109,24 @@ impl Job<'_> {
         }
     }
 
-    fn copy(&self, number: usize, chunk: &Chunk, out: &mut Vec<u8>) -> io::Result<()> {
+    fn copy(
+        &self,
+        number: usize,
+        chunk: &'a Chunk,
+        lookup: Option<&mut Lookup<'a>>,
+        out: &mut Vec<u8>,
+    ) -> io::Result<()> {
         let source = &self.sources[chunk.source];
+        let shift_ns = self.plan.shifts_ns[source.recording];
+        let links = self.links.zip(lookup);
+        let linker = |(links, lookup): (&Links, _)| links.linker(lookup, (chunk, shift_ns), source);
         let mut writer = Writer {
             targets: &self.plan.targets[source.recording],
-            shift_ns: self.plan.shifts_ns[source.recording],
+            shift_ns,
             edge_ns: chunk.edge_ns,
             recent: [None; 64],
             moved: self.overflow.of_chunk(number)?,
+            linker: links.and_then(linker),
             out,
         };
         if chunk.canonical && chunk.edge_ns.is_none() && writer.moved.is_empty() {
@@ -148,25 +176,25 @@ impl Job<'_> {
 }
 
 /// What events have in common that begin alike.
-struct Alike {
+struct Alike<'a> {
+    phase: u8,
+    target: &'a Target,
     /// What stands before their time in the trace.
     front: Vec<u8>,
-    has_id: bool,
-    ordinal: u64,
 }
 
-impl Alike {
-    fn of(event: &Event<'_>, target: &Target) -> Alike {
+impl<'a> Alike<'a> {
+    fn of(event: &Event<'_>, target: &'a Target) -> Alike<'a> {
         Alike {
+            phase: event.phase,
+            target,
             front: front(event, target),
-            has_id: flow::has_id(event.phase),
-            ordinal: target.ordinal,
         }
     }
 }
 
 /// Writes the events of one recording.
-struct Writer<'a> {
+struct Writer<'a, 'l, 'o> {
     targets: &'a HashMap<(i64, i64), Target>,
     shift_ns: i64,
     /// Where the window begins, in the recording's own time.
@@ -175,18 +203,24 @@ struct Writer<'a> {
     recent: [Option<((i64, i64), &'a Target)>; 64],
     /// Those of its events that move to another row.
     moved: Moved<'a>,
-    out: &'a mut Vec<u8>,
+    /// Writes the flows of requests that are served in its events.
+    linker: Option<Linker<'a, 'l>>,
+    out: &'o mut Vec<u8>,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> Writer<'a, '_, '_> {
     /// The lines of a part that has nothing but canonical ones, of which none moves. Nearly all begin like one before, and only their time
     /// is looked at.
-    fn canonical(&mut self, bytes: &[u8], part: Part) {
-        let mut fronts: Fronts<'_, Alike> = Fronts::default();
-        for (line, _) in lines(bytes, part) {
+    fn canonical(&mut self, bytes: &'a [u8], part: Part) {
+        let mut fronts: Fronts<'_, Alike<'a>> = Fronts::default();
+        for (line, at) in lines(bytes, part) {
             if let Some((front, timed)) = fronts.find(line)
                 && self.write_alike(&front.known, &timed).is_some()
             {
+                if let Some(linker) = &mut self.linker {
+                    let Alike { phase, target, .. } = front.known;
+                    linker.alike((phase, timed), (line, at), target, self.out);
+                }
                 continue;
             }
             let Some(event) = parse_canonical(line) else {
@@ -201,11 +235,11 @@ impl<'a> Writer<'a> {
 
     /// Writes an event that begins like an earlier one; `None`, and nothing, if it needs a closer look.
     #[inline(always)]
-    fn write_alike(&mut self, known: &Alike, timed: &Timed<'_>) -> Option<()> {
+    fn write_alike(&mut self, known: &Alike<'_>, timed: &Timed<'_>) -> Option<()> {
         let mut flow = None;
-        if known.has_id {
+        if flow::has_id(known.phase) {
             let (id, rest) = timed.flow_id()?;
-            flow = Some((flow::of_id2(id, known.ordinal)?, rest));
+            flow = Some((flow::of_id2(id, known.target.ordinal)?, rest));
         }
         self.out.extend_from_slice(&known.front);
         write_micros(shifted(timed.ts_ns, self.shift_ns), self.out);
@@ -219,7 +253,7 @@ impl<'a> Writer<'a> {
     }
 
     #[inline]
-    fn event(&mut self, event: &Event<'_>) {
+    fn event(&mut self, event: &Event<'a>) {
         let row = self.moved.next();
         if is_left_out(event) {
             return;
@@ -233,11 +267,15 @@ impl<'a> Writer<'a> {
         if lies == Lies::Before {
             return;
         }
+        let target = row.unwrap_or(target);
         self.out.extend_from_slice(b",\n");
         let start = self.out.len();
-        write_line(event, row.unwrap_or(target), self.shift_ns, self.out);
+        write_line(event, target, self.shift_ns, self.out);
         if lies == Lies::Across {
             mark_cut(self.out, start);
+        }
+        if let Some(linker) = &mut self.linker {
+            linker.event(event, target, self.out);
         }
     }
 
@@ -268,6 +306,9 @@ fn other_data(report: &Report) -> Value {
         ("overlapping_spans", report.overlapping_spans),
         ("overlapping_spans_left", report.overlapping_spans_left),
     ];
+    if let Some(links) = &report.links {
+        data["linked_requests"] = json!(links.requests);
+    }
     for (key, count) in overlapping.into_iter().filter(|(_, count)| *count > 0) {
         data[key] = json!(count);
     }

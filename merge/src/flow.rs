@@ -55,6 +55,25 @@ pub(crate) fn trace_bind_id(event: &Event<'_>, ordinal: u64) -> u64 {
     of_id(member_value(event.fields.bind_id.of(event.line)), ordinal)
 }
 
+/// The number of a flow that is the same in every process, as it was recorded.
+pub(crate) fn global_number(event: &Event<'_>) -> Option<u64> {
+    let id2 = event.fields.id2;
+    let value = id2.is_some().then(|| member_value(id2.of(event.line)))?;
+    global_number_of(value)
+}
+
+/// The same, of the value of `id2`.
+pub(crate) fn global_number_of(value: &[u8]) -> Option<u64> {
+    if let Some(text) = value.strip_prefix(br#"{"global":""#) {
+        return hexadecimal(text.strip_suffix(b"\"}")?);
+    }
+    if value.starts_with(br#"{"local":""#) && !value.contains(&b',') {
+        return None;
+    }
+    let id: Id2<'_> = serde_json::from_slice(value).ok()?;
+    hexadecimal(id.global?.as_bytes())
+}
+
 /// What follows the colon of `"id": value`; the key holds no colon.
 fn member_value(member: &[u8]) -> &[u8] {
     let colon = memchr::memchr(b':', member).unwrap_or(0);
@@ -96,12 +115,35 @@ fn key(text: &[u8]) -> Result<u64, &[u8]> {
     hexadecimal(text).ok_or(text)
 }
 
-fn hexadecimal(text: &[u8]) -> Option<u64> {
+/// What is no hexadecimal digit.
+const NO_DIGIT: u8 = 0x10;
+
+/// The value of each digit.
+const DIGITS: [u8; 256] = {
+    let mut digits = [NO_DIGIT; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value as usize] as usize] = value;
+        digits[b"0123456789ABCDEF"[value as usize] as usize] = value;
+        value += 1;
+    }
+    digits
+};
+
+/// The number that a text of up to 16 hexadecimal digits says, with or without `0x`.
+#[inline]
+pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
     let digits = text.strip_prefix(b"0x").unwrap_or(text);
-    if digits.is_empty() || digits.len() > 16 || !digits.iter().all(u8::is_ascii_hexdigit) {
+    if digits.is_empty() || digits.len() > 16 {
         return None;
     }
-    u64::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    let (mut number, mut seen) = (0, 0);
+    for byte in digits {
+        let digit = DIGITS[usize::from(*byte)];
+        number = number << 4 | u64::from(digit & 15);
+        seen |= digit;
+    }
+    (seen & NO_DIGIT == 0).then_some(number)
 }
 
 fn local(id: Result<u64, &[u8]>, ordinal: u64) -> u64 {
@@ -176,6 +218,41 @@ mod tests {
         assert_ne!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-2""#, 1));
         assert_eq!(id(r#""id2":{}"#, 1), None);
         assert_eq!(id(r#""id":5,"id2":{}"#, 1), id(r#""id":5"#, 1));
+    }
+
+    #[test]
+    fn only_global_ids_have_a_number_of_their_own() {
+        let number = |member: &str| {
+            let line = format!(r#"{{"ph":"s","ts":1,"pid":1,{member}}}"#);
+            global_number(&parse(line.as_bytes()).expect("an event"))
+        };
+        assert_eq!(number(r#""id2":{"global":"0x1f"}"#), Some(0x1f));
+        assert_eq!(number(r#""id2":{"local":"0x1f"}"#), None);
+        assert_eq!(number(r#""id":31"#), None);
+    }
+
+    #[test]
+    fn reads_hexadecimal() {
+        for text in [
+            "",
+            "0x",
+            "g",
+            "0x0g",
+            "+1",
+            "1 ",
+            "0x0123456789abcdef0",
+            "\u{e9}",
+        ] {
+            assert_eq!(hexadecimal(text.as_bytes()), None, "{text}");
+        }
+        for (text, number) in [
+            ("0", 0),
+            ("0x1F", 31),
+            ("fF", 255),
+            ("0xffffffffffffffff", u64::MAX),
+        ] {
+            assert_eq!(hexadecimal(text.as_bytes()), Some(number), "{text}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::assembly::StreamKey;
 use crate::damage::Places;
 use crate::indexer::Indexer;
 use crate::line::Event;
+use crate::link::Gather;
 use crate::nesting::Nesting;
 use crate::scan::{Found, Part, scan_part};
 use crate::verbatim::object;
@@ -132,6 +133,12 @@ impl Index {
         });
     }
 
+    /// The begin of its first event; `None` if nothing in it has a time.
+    pub(crate) fn first_ns(&self) -> Option<i64> {
+        let first = self.threads.values().map(|activity| activity.first_ns);
+        first.min().filter(|first_ns| *first_ns != i64::MAX)
+    }
+
     /// The end of its last event; `None` if nothing in it has a time.
     pub(crate) fn last_ns(&self) -> Option<i64> {
         let timed = self
@@ -156,9 +163,13 @@ pub(crate) fn better(one: Option<Anchor>, other: Option<Anchor>) -> Option<Ancho
     }
 }
 
-/// Indexes parts of a file.
-pub(crate) fn index_parts(bytes: &[u8], parts: &[Part]) -> Index {
-    let mut indexer = Indexer::of_spans();
+/// Indexes parts of a file; `gather` looks for the requests of the events.
+pub(crate) fn index_parts<'a>(
+    bytes: &'a [u8],
+    parts: &[Part],
+    gather: Option<Gather<'a, '_>>,
+) -> Index {
+    let mut indexer = Indexer::of_spans(gather);
     indexer.index.canonical = true;
     for part in parts {
         if part.trusted {
@@ -175,7 +186,7 @@ pub(crate) fn index_parts(bytes: &[u8], parts: &[Part]) -> Index {
 
 /// Indexes parts of a file in which every object counts.
 pub(crate) fn index_objects(bytes: &[u8], parts: &[Part]) -> Index {
-    let mut indexer = Indexer::default();
+    let mut indexer = Indexer::new(None);
     for part in parts {
         scan_part(bytes, *part, |at, found| match found {
             Found::Event(event) => indexer.event(&event),
@@ -186,13 +197,14 @@ pub(crate) fn index_objects(bytes: &[u8], parts: &[Part]) -> Index {
     indexer.finish()
 }
 
-/// Indexes those events in parts of a file that `keeps` wants.
-pub(crate) fn index_kept(
-    bytes: &[u8],
+/// Indexes those events in parts of a file that `keeps` wants; `gather` looks for the requests of these.
+pub(crate) fn index_kept<'a>(
+    bytes: &'a [u8],
     parts: &[Part],
+    gather: Option<Gather<'a, '_>>,
     keeps: impl Fn(&Event<'_>) -> bool,
 ) -> Index {
-    let mut indexer = Indexer::default();
+    let mut indexer = Indexer::new(gather);
     for part in parts {
         scan_part(bytes, *part, |at, found| match found {
             Found::Event(event) if keeps(&event) => indexer.event(&event),
@@ -213,12 +225,12 @@ mod tests {
             end: text.len(),
             trusted: false,
         };
-        index_parts(text.as_bytes(), &[part])
+        index_parts(text.as_bytes(), &[part], None)
     }
 
     /// What is known of trusted lines, each of them looked at by itself.
     fn one_by_one(text: &str) -> Index {
-        let mut indexer = Indexer::of_spans();
+        let mut indexer = Indexer::of_spans(None);
         let part = Part {
             start: 0,
             end: text.len(),
@@ -262,8 +274,10 @@ mod tests {
                         end: text.len(),
                         trusted: true,
                     };
-                    let (found, expected) =
-                        (index_parts(text.as_bytes(), &[part]), one_by_one(&text));
+                    let (found, expected) = (
+                        index_parts(text.as_bytes(), &[part], None),
+                        one_by_one(&text),
+                    );
                     let facts = |index: &Index| {
                         let damage = index.places.listed.clone();
                         (

@@ -4,6 +4,7 @@ use crate::alike::{Fronts, Timed};
 use crate::damage::Kind;
 use crate::index::{Activity, Index, better};
 use crate::line::{Event, parse_canonical};
+use crate::link::Gather;
 use crate::nesting::Nesting;
 use crate::scan::{Found, Part, general, lines};
 use crate::source::kind;
@@ -38,8 +39,10 @@ fn own_record(event: &Event<'_>) -> Option<&'static str> {
     OWN_RECORDS.into_iter().find(|own| own.as_bytes() == name)
 }
 
-pub(crate) struct Indexer {
+pub(crate) struct Indexer<'a, 'f> {
     pub(crate) index: Index,
+    /// Looks for the requests of the events, if they shall be linked.
+    gather: Option<Gather<'a, 'f>>,
     /// Whether it asks if the spans of each thread nest.
     looks_at_nesting: bool,
     phases: [u64; 256],
@@ -59,10 +62,11 @@ struct Run {
     nesting: Nesting,
 }
 
-impl Default for Indexer {
-    fn default() -> Self {
+impl<'a, 'f> Indexer<'a, 'f> {
+    pub(crate) fn new(gather: Option<Gather<'a, 'f>>) -> Self {
         Indexer {
             index: Index::default(),
+            gather,
             looks_at_nesting: false,
             phases: [0; 256],
             runs: Vec::new(),
@@ -71,24 +75,28 @@ impl Default for Indexer {
             recent: [0; 64],
         }
     }
-}
 
-impl Indexer {
     /// One that also asks whether the spans of each thread nest.
-    pub(crate) fn of_spans() -> Indexer {
+    pub(crate) fn of_spans(gather: Option<Gather<'a, 'f>>) -> Self {
         Indexer {
             looks_at_nesting: true,
-            ..Indexer::default()
+            ..Indexer::new(gather)
         }
     }
 
     /// Lines that a checksum vouches for. Nearly all begin like one before.
-    pub(crate) fn trusted(&mut self, bytes: &[u8], part: Part) {
+    pub(crate) fn trusted(&mut self, bytes: &'a [u8], part: Part) {
         let mut fronts = Fronts::default();
+        if let Some(gather) = &mut self.gather {
+            gather.enter(part);
+        }
         for (line, at) in lines(bytes, part) {
             if let Some((front, timed)) = fronts.find(line)
                 && self.count_alike(&front.known, &timed).is_some()
             {
+                if let Some(gather) = &mut self.gather {
+                    gather.alike(front.known.0, timed, line, at);
+                }
                 continue;
             }
             let Some(event) = parse_canonical(line) else {
@@ -126,7 +134,7 @@ impl Indexer {
     }
 
     #[inline]
-    pub(crate) fn found(&mut self, at: usize, found: Found<'_>) {
+    pub(crate) fn found(&mut self, at: usize, found: Found<'a>) {
         match found {
             Found::Event(event) => self.event(&event),
             Found::Damage(kind) => self.damage(at, kind),
@@ -144,7 +152,7 @@ impl Indexer {
     }
 
     #[inline]
-    pub(crate) fn event(&mut self, event: &Event<'_>) {
+    pub(crate) fn event(&mut self, event: &Event<'a>) {
         self.index.odd |= event.fields.repeated | event.fields.bind_id.is_some();
         if event.is_metadata() && !self.metadata(event) {
             return;
@@ -155,6 +163,9 @@ impl Indexer {
             b'i' | b'I' if event.name() == LOSS_RECORD.as_bytes() => self.loss(event),
             b'B' if event.is_unfinished() => self.index.unfinished += 1,
             _ => {}
+        }
+        if let Some(gather) = &mut self.gather {
+            gather.event(event);
         }
     }
 
@@ -297,6 +308,9 @@ impl Indexer {
     }
 
     pub(crate) fn finish(mut self) -> Index {
+        if let Some(gather) = self.gather {
+            gather.finish();
+        }
         for run in self.runs {
             self.index.threads.insert(run.thread, run.activity);
             if run.nesting.has_spans() {

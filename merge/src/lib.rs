@@ -9,7 +9,8 @@
 //!
 //! Paths lead to fragments and their rings ([`merge`] reads both, of live processes too); each recorder's blocks and ring are put
 //! together so that every position counts once; the first pass indexes newline-cut chunks in parallel; clocks and identities are
-//! settled; spans that a viewer would drop get rows beside their thread; the second pass copies every line and replaces only its times and ids.
+//! settled; spans that a viewer would drop get rows beside their thread; the second pass copies every line and replaces only its times
+//! and ids. Behind the lines that carry the id of a request it writes flows that link them, where their recorder wrote none.
 //!
 //! What it guarantees: every line that is an event is in the trace, once, in the same order whatever the number of threads; every
 //! line that is not is counted, by kind and place ([`Report`]). Lines are never held in memory as events, so the heap does not
@@ -37,6 +38,7 @@ mod indexer;
 mod input;
 pub mod json;
 pub mod line;
+mod link;
 mod look;
 mod marks;
 mod merge;
@@ -77,6 +79,7 @@ pub use bar::Bar;
 pub use clock::Placement;
 pub use damage::{Damage, Kind};
 pub use duration::parse_duration;
+pub use link::LinkReport;
 pub use merge::{merge, merge_with};
 pub use output::Unfinished;
 pub use progress::Progress;
@@ -135,6 +138,8 @@ pub struct Options {
     /// that are no events included, and nothing added. Only the format's own records are left out, and flow ids are made ones that viewers read.
     /// Not together with `last`.
     pub verbatim: bool,
+    /// Whether flows link the events of each request, where their recorders wrote none. Not with `verbatim`, which adds nothing.
+    pub link_requests: bool,
     /// Whether inputs without an event give a trace without events, instead of [`Error::NothingUsable`].
     pub allow_empty: bool,
 }
@@ -145,8 +150,14 @@ impl Options {
         Options {
             paths: paths.into_iter().collect(),
             settle: true,
+            link_requests: true,
             ..Options::default()
         }
+    }
+
+    /// Whether the merge writes flows of its own.
+    fn links(&self) -> bool {
+        self.link_requests && !self.verbatim
     }
 }
 

@@ -8,6 +8,7 @@ use crate::fragment::{FileId, Fragment};
 use crate::history::Histories;
 use crate::index::Index;
 use crate::input::{self, Inputs};
+use crate::link::{Collector, Links};
 use crate::open::open;
 use crate::output::{Destination, folder};
 use crate::overflow::Overflow;
@@ -63,24 +64,32 @@ pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Erro
         recordings: &recordings,
         assemblies: &by_looks,
     };
-    let mut first = merge.first_pass();
+    let (folders, by_run) = (folders(options, &inputs), options.runs == Runs::All);
+    let collector = || {
+        let links = options.links();
+        links.then(|| Collector::new(&recordings, by_run, &folders))
+    };
+    // Where not everything is shown, only what is counts.
+    let at_once = options.last.is_none();
+    let mut links = collector();
+    let mut first = merge.first_pass(links.as_ref().filter(|_| at_once));
     if merge.met_hidden_blocks(&first.0) {
-        drop(first); // both at once would be more memory than there may be
+        drop((first, links)); // both at once would be more memory than there may be
         progress.begin_again();
         after_all = assemble(Look::Everywhere);
         merge.assemblies = &after_all;
-        first = merge.first_pass();
+        links = collector();
+        first = merge.first_pass(links.as_ref().filter(|_| at_once));
     }
     let (mut found, histories) = first;
     let last_ns = found.last_ns();
     if let Some(last) = options.last {
         report.window = Some(WindowReport {
             segments_left_out: skipped.unwrap_or(0),
-            ..merge.narrow(last, &mut found)
+            ..merge.narrow(last, &mut found, links.as_ref())
         });
     }
-    let folders = folders(options, &inputs);
-    let decided = merge.decide(&found, histories, &folders, &mut report)?;
+    let decided = merge.decide(&found, (histories, links), &folders, &mut report)?;
     let output = Destination::open(&options.output, inputs.run_directory.as_deref())?;
     merge.second_pass(&found, &decided, output, &mut report)?;
     if options.settle {
@@ -102,6 +111,8 @@ struct Merge<'a> {
 struct Decided {
     plan: Plan,
     overflow: Overflow,
+    /// The requests to link, if any shall be.
+    links: Option<Links>,
 }
 
 /// What the first pass found.
@@ -121,13 +132,13 @@ impl Found<'_> {
 }
 
 impl<'a> Merge<'a> {
-    fn first_pass(&self) -> (Found<'a>, Histories) {
+    fn first_pass(&self, links: Option<&Collector<'_>>) -> (Found<'a>, Histories) {
         let mut sources = sources(self.recordings, self.assemblies);
         let mut chunks = chunks(&sources);
         let rest = bytes_of(&chunks).saturating_mul(passes(self.options) - 1);
         self.progress.expect_rest(rest);
         let objects = self.options.verbatim;
-        let pass = || index(&mut sources, &mut chunks, objects, self.progress);
+        let pass = || index(&mut sources, &mut chunks, objects, links, self.progress);
         let histories = self.pool.install(pass);
         let found = Found {
             indexes: by_recording(self.recordings, &sources),
@@ -152,11 +163,16 @@ impl<'a> Merge<'a> {
     }
 
     /// Leaves out what ended before the last part of the run.
-    fn narrow(&self, last: Duration, found: &mut Found<'_>) -> WindowReport {
+    fn narrow(
+        &self,
+        last: Duration,
+        found: &mut Found<'_>,
+        links: Option<&Collector<'_>>,
+    ) -> WindowReport {
         let shifts_ns = Clocks::shifts_ns(self.recordings, &found.indexes);
         let of_all = (found.indexes.as_slice(), shifts_ns.as_slice());
         let (sources, chunks) = (&mut found.sources, &mut found.chunks);
-        let narrow = || window::narrow(last, of_all, sources, chunks, self.progress);
+        let narrow = || window::narrow(last, of_all, sources, chunks, links, self.progress);
         let report = self.pool.install(narrow);
         found.indexes = by_recording(self.recordings, &found.sources);
         report
@@ -165,12 +181,14 @@ impl<'a> Merge<'a> {
     fn decide(
         &self,
         found: &Found<'_>,
-        histories: Histories,
+        (histories, links): (Histories, Option<Collector<'_>>),
         folders: &[PathBuf],
         report: &mut Report,
     ) -> Result<Decided, Error> {
         let (sources, indexes) = (&found.sources, &found.indexes);
         let mut plan = Plan::new(self.recordings, indexes);
+        let links = links.map(|links| links.finish(&plan.shifts_ns));
+        report.links = links.as_ref().map(|links| links.report.clone());
         let view = (sources.as_slice(), found.chunks.as_slice());
         let spans = (indexes.as_slice(), histories);
         let find = || Overflow::find(view, spans, &mut plan, folders, self.progress);
@@ -184,7 +202,11 @@ impl<'a> Merge<'a> {
         if !self.options.allow_empty {
             refuse_nonsense(self.recordings, report)?;
         }
-        Ok(Decided { plan, overflow })
+        Ok(Decided {
+            plan,
+            overflow,
+            links,
+        })
     }
 
     fn second_pass(
@@ -203,11 +225,12 @@ impl<'a> Merge<'a> {
             chunks: &found.chunks,
             plan: &decided.plan,
             overflow: &decided.overflow,
+            links: decided.links.as_ref(),
             sink: &sink,
             progress: self.progress,
             verbatim: self.options.verbatim,
         };
-        job.run(self.pool.current_num_threads(), report);
+        report.add_links(job.run(self.pool.current_num_threads(), report));
         let path = destination.path().map(Path::to_owned).unwrap_or_default();
         let finished = sink.finish();
         report.output_bytes = finished.map_err(|source| Error::of_write(&path, source))?;

@@ -2,6 +2,7 @@
 
 use crate::clock::Placement;
 use crate::damage::{Damage, Kind, LISTED, Places, path_text};
+use crate::link::LinkReport;
 use crate::window::WindowReport;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -91,7 +92,7 @@ pub struct Report {
     /// Why all spans are where they were, though some may overlap: there was no room for temporary files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_failed: Option<String>,
-    /// Metadata that the merge added.
+    /// Metadata and flows that the merge added.
     pub events_added: u64,
     /// Damaged places.
     pub damage_total: u64,
@@ -112,12 +113,23 @@ pub struct Report {
     /// The window, if only the last part of the run is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowReport>,
+    /// The requests that the merge linked, if it was to link any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<LinkReport>,
 }
 
 impl Report {
     /// Tells whether anything was damaged or lost.
     pub fn is_clean(&self) -> bool {
         self.damage_total == 0 && self.lost_events == 0
+    }
+
+    /// Counts the flow events that the merge wrote.
+    pub(crate) fn add_links(&mut self, events: u64) {
+        self.events_added += events;
+        if let Some(links) = &mut self.links {
+            links.events = events;
+        }
     }
 
     /// Adds one damaged place.
@@ -202,6 +214,9 @@ impl Report {
                 window.spans_cut
             )?;
         }
+        if let Some(links) = &self.links {
+            write_links(links, text)?;
+        }
         if self.unfinished_spans > 0 {
             writeln!(text, "unfinished spans: {}", self.unfinished_spans)?;
         }
@@ -279,6 +294,27 @@ impl Report {
         }
         Ok(())
     }
+}
+
+fn write_links(links: &LinkReport, text: &mut String) -> std::fmt::Result {
+    if let Some(why) = &links.failed {
+        writeln!(text, "requests are not linked: {why}")?;
+    }
+    if links.events_cut > 0 {
+        let events = links.events_cut;
+        writeln!(
+            text,
+            "events with more ids of requests than count: {events}"
+        )?;
+    }
+    if links.requests > 0 {
+        writeln!(
+            text,
+            "{} requests linked through {} events",
+            links.requests, links.events
+        )?;
+    }
+    Ok(())
 }
 
 /// A recorded text for a terminal, which must not take any of it for a command.

@@ -225,7 +225,7 @@ fn tail_of(recording: &Recording) -> (Vec<u8>, bool) {
     };
     let assembly = recording.assemble(&pieces);
     let parts = assembly.segments.last().map_or(&[][..], Vec::as_slice);
-    let last_ns = index_parts(last.content.bytes(), parts)
+    let last_ns = index_parts(last.content.bytes(), parts, None)
         .last_ns()
         .unwrap_or(0);
     let tail = blocks(header, ring, &assembly, last_ns).unwrap_or_default();

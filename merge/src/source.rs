@@ -4,6 +4,7 @@ use crate::assembly::Assembly;
 use crate::history::Histories;
 use crate::index::{Index, index_objects, index_parts};
 use crate::line::Event;
+use crate::link::Collector;
 use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::ring::Slot;
@@ -68,7 +69,8 @@ pub(crate) struct Chunk {
     pub(crate) canonical: bool,
     /// The threads that have events in it, and perhaps others.
     pub(crate) threads: ThreadSet,
-    /// The end of its last event, and whether some are shown whatever their time.
+    /// The begin of its first event and the end of its last one, and whether some are shown whatever their time.
+    first_ns: Option<i64>,
     last_ns: Option<i64>,
     timeless: bool,
     /// Where the window begins, in the recording's own time, if not everything is shown.
@@ -96,6 +98,11 @@ impl Chunk {
     pub(crate) fn len(&self) -> u64 {
         let lens = self.parts.iter().map(|part| part.end - part.start);
         lens.sum::<usize>() as u64
+    }
+
+    /// From when to when it has events, in the recording's own time.
+    pub(crate) fn times_ns(&self) -> Option<(i64, i64)> {
+        self.first_ns.zip(self.last_ns)
     }
 
     /// Narrows it to the window; one that has nothing in it has no parts left.
@@ -176,6 +183,7 @@ pub(crate) fn chunks(sources: &[Source<'_>]) -> Vec<Chunk> {
                     plain: false,
                     canonical: false,
                     threads: ThreadSet::default(),
+                    first_ns: None,
                     last_ns: None,
                     timeless: false,
                     edge_ns: None,
@@ -191,23 +199,29 @@ pub(crate) fn chunks(sources: &[Source<'_>]) -> Vec<Chunk> {
     chunks
 }
 
-/// The first pass; `objects` tells whether those that are no events count as well, and then nobody asks whether spans nest.
+/// The first pass; `objects` tells whether those that are no events count as well, and then nobody asks whether spans nest. `links` takes the
+/// requests of the events.
 ///
 /// It goes in windows of some chunks, so that what each holds is put together and forgotten long before the last one is read.
 pub(crate) fn index(
     sources: &mut [Source<'_>],
     chunks: &mut [Chunk],
     objects: bool,
+    links: Option<&Collector<'_>>,
     progress: &Progress,
 ) -> Histories {
-    let index = if objects { index_objects } else { index_parts };
     let mut histories = Histories::default();
     let window = window_of_chunks();
     for (number, chunks) in chunks.chunks_mut(window).enumerate() {
         let indexes: Vec<Index> = {
             let sources = &*sources;
             let of_chunk = |chunk: &Chunk| {
-                let index = index(sources[chunk.source].bytes, &chunk.parts);
+                let source = &sources[chunk.source];
+                let gather = links.map(|links| links.gather(chunk, source));
+                let index = match objects {
+                    true => index_objects(source.bytes, &chunk.parts),
+                    false => index_parts(source.bytes, &chunk.parts, gather),
+                };
                 progress.add(chunk.len(), index.events());
                 index
             };
@@ -217,7 +231,8 @@ pub(crate) fn index(
             chunk.events = index.events();
             chunk.plain = !index.odd;
             chunk.canonical = index.canonical;
-            (chunk.last_ns, chunk.timeless) = (index.last_ns(), index.has_timeless());
+            (chunk.first_ns, chunk.last_ns) = (index.first_ns(), index.last_ns());
+            chunk.timeless = index.has_timeless();
             chunk.threads = index.threads.keys().copied().collect();
             let source = &mut sources[chunk.source];
             histories.append(source.recording, place, std::mem::take(&mut index.nestings));

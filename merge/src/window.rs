@@ -2,6 +2,7 @@
 
 use crate::index::{Index, index_kept};
 use crate::line::Event;
+use crate::link::Collector;
 use crate::progress::Progress;
 use crate::scan::{Found, scan_part};
 use crate::source::{Chunk, Source};
@@ -60,12 +61,13 @@ fn edges(indexes: &[Index], shifts_ns: &[i64], last_ns: i64) -> Option<Vec<i64>>
     )
 }
 
-/// Narrows sources and chunks to the window; chunks without anything in it are not read again.
+/// Narrows sources and chunks to the window; chunks without anything in it are not read again. `links` takes the requests of what is shown.
 pub(crate) fn narrow(
     last: Duration,
     (indexes, shifts_ns): (&[Index], &[i64]),
     sources: &mut [Source<'_>],
     chunks: &mut [Chunk],
+    links: Option<&Collector<'_>>,
     progress: &Progress,
 ) -> WindowReport {
     let last_ns = i64::try_from(last.as_nanos()).unwrap_or(i64::MAX);
@@ -83,7 +85,7 @@ pub(crate) fn narrow(
             let source = &sources[chunk.source];
             progress.add(chunk.len(), 0);
             chunk.narrow(edges[source.recording]);
-            kept(source, chunk)
+            kept(source, chunk, links)
         };
         chunks.par_iter_mut().map(chunk).collect()
     };
@@ -101,7 +103,7 @@ pub(crate) fn narrow(
 }
 
 /// What a chunk shows, and how many of its spans are cut.
-fn kept(source: &Source<'_>, chunk: &Chunk) -> (Index, u64) {
+fn kept(source: &Source<'_>, chunk: &Chunk, links: Option<&Collector<'_>>) -> (Index, u64) {
     let Some(edge_ns) = chunk.edge_ns else {
         return (Index::default(), 0);
     };
@@ -113,7 +115,8 @@ fn kept(source: &Source<'_>, chunk: &Chunk) -> (Index, u64) {
             }
         });
     }
-    let index = index_kept(source.bytes, &chunk.parts, |event| {
+    let gather = links.map(|links| links.gather(chunk, source));
+    let index = index_kept(source.bytes, &chunk.parts, gather, |event| {
         lies(event, edge_ns) != Lies::Before
     });
     (index, cut)

@@ -7,6 +7,8 @@ use std::path::Path;
 use crate::lines::{Counts, Random};
 
 const LANES: u64 = 12;
+/// Requests that a worker serves at a time: with two of them in each step and every fourth that comes among them, each is in sixteen steps.
+const SERVED: usize = 8;
 const START_US: u64 = 2_431_580_341;
 
 /// One process while its fragment is written.
@@ -15,6 +17,8 @@ struct Writer {
     pid: u32,
     random: Random,
     now_us: u64,
+    /// The requests that are served now.
+    served: [u64; SERVED],
     counts: Counts,
 }
 
@@ -28,6 +32,7 @@ pub(crate) fn write(directory: &Path, index: u32, bytes: u64) -> io::Result<Coun
         pid,
         random: Random::new(100 + index),
         now_us: START_US + u64::from(index) * 7,
+        served: std::array::from_fn(|nth| u64::from(index) << 24 | nth as u64),
         counts: Counts::default(),
     };
     writer.names(index)?;
@@ -88,12 +93,18 @@ impl Writer {
         )
     }
 
+    /// One of those that are served.
+    fn served(&mut self) -> u64 {
+        let place = usize::try_from(self.random.below(SERVED as u64)).unwrap_or(0);
+        self.served[place]
+    }
+
     /// A step of a worker, innermost span first.
     fn worker_step(&mut self) -> io::Result<()> {
         let tid = tid(self.pid, 0);
         let start = self.now_us + self.random.below(200);
         let kernel = 200 + self.random.below(2_000);
-        let (first, second) = (self.random.next() >> 32, self.random.next() >> 32);
+        let (first, second) = (self.served(), self.served());
         let wall = format!(
             r#""kernel":"qwen3_decode","runtime":"cpu","block_dim":1,"aicpu_thread_num":1,"host_wall_us":{kernel}.368,"device_wall_us":{kernel}.8312"#
         );
@@ -112,7 +123,7 @@ impl Writer {
             r#""model_id":"tiny","batch_size":2"#,
         )?;
         let requests =
-            format!(r#""batch_size":2,"request_ids":["cmpl-{first:08x}","chatcmpl-{second:08x}"]"#);
+            format!(r#""batch_size":2,"request_ids":["cmpl-{first:08x}","cmpl-{second:08x}"]"#);
         self.span(
             "WorkerProcess.batch_decode",
             "worker",
@@ -139,6 +150,10 @@ impl Writer {
             self.now_us + self.random.below(100),
             self.random.next() >> 32,
         );
+        if self.random.below(4) == 0 {
+            let place = usize::try_from(self.random.below(SERVED as u64)).unwrap_or(0);
+            self.served[place] = id;
+        }
         let ts = start + 12;
         self.counts.add('i');
         writeln!(

@@ -5,10 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::lines::Counts;
-use crate::{foreign, own};
+use crate::{foreign, own, served};
 
 /// Changes whenever the generators do, so that old files are not taken for new ones.
-const GENERATION: u32 = 2;
+const GENERATION: u32 = 3;
 const FILES: u32 = 8;
 
 /// Which recorder's form an input has.
@@ -18,6 +18,8 @@ pub(crate) enum Form {
     Own,
     /// pypto-serving's.
     Foreign,
+    /// The same, of requests that are served in batches.
+    Served,
 }
 
 impl Form {
@@ -26,6 +28,7 @@ impl Form {
         match self {
             Form::Own => "own",
             Form::Foreign => "foreign",
+            Form::Served => "served",
         }
     }
 }
@@ -77,6 +80,7 @@ fn generate(form: Form, megabytes: u64, directory: &Path) -> io::Result<()> {
         counts.join(match form {
             Form::Own => own::write(&fragments, index, file_bytes)?,
             Form::Foreign => foreign::write(&fragments, index, file_bytes)?,
+            Form::Served => served::write(&fragments, index, file_bytes)?,
         });
     }
     // What the kernel still had to write back would weigh on the first rounds.

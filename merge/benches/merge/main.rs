@@ -1,10 +1,13 @@
-//! How fast a merge is, against `cat` of the same files: `cargo bench -p trace-merge --bench merge [-- [--quick] [own] [foreign]]`.
+//! How fast a merge is, against `cat` of the same files: `cargo bench -p trace-merge --bench merge [-- [--quick] [--links] [own] [foreign] [served]]`.
 //!
 //! Generates once 1 GB of our own fragments and 1 GB in pypto-serving's form (8 files each, kept under `target/tmp`), then takes the best of
 //! ten merges and of ten `cat` into a file on the same file system, in turn. Prints a table and, last, lines
 //! `RESULT merge_<input> <MB_per_s> <ratio_to_cat> <peak_anonymous_MB>`. Times are rebased and ids remapped, as in every merge.
 //! `-- peers` measures what else joins fragments, on 100 MB: `RESULT merge_<input>_by_<peer> <MB_per_s> <times_trace_merge>`.
 //! `-- validators` prints `RESULT validate_<input>_<validator> <MB_per_s> <ns_per_line>`.
+//!
+//! With `--links` it merges in turn with and without links of requests, and prints `RESULT links_<input> <wall_ratio> <CPU_ratio>` of the two too. The
+//! input `served`, requests served in batches of 16, is measured only if it is named.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -18,6 +21,7 @@ mod measure;
 mod own;
 mod peers;
 mod process;
+mod served;
 mod validators;
 
 use std::process::ExitCode;

@@ -12,6 +12,8 @@ use crate::{peers, process, validators};
 struct Effort {
     megabytes: u64,
     rounds: u32,
+    /// Whether merges without links of requests are measured too.
+    links: bool,
 }
 
 /// The figures of one input.
@@ -22,17 +24,33 @@ struct Figures {
     cat: Vec<Duration>,
     peak_anonymous_bytes: u64,
     cpu_s: f64,
+    unlinked: Option<Unlinked>,
 }
+
+/// The figures of merges that link no requests.
+struct Unlinked {
+    merge: Vec<Duration>,
+    cpu_s: f64,
+}
+
+/// What the command line may say.
+const WORDS: [&str; 7] = [
+    "--quick",
+    "--links",
+    "own",
+    "foreign",
+    "served",
+    "peers",
+    "validators",
+];
 
 /// Measures the inputs named on the command line, or both.
 pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     if let Some(word) = words
         .iter()
-        .find(|word| !["--quick", "own", "foreign", "peers", "validators"].contains(word))
+        .find(|word| !WORDS.contains(word))
     {
-        return Err(format!(
-            "unknown word {word}; there are: --quick own foreign peers validators"
-        ));
+        return Err(format!("unknown word {word}; there are: {}", WORDS.join(" ")));
     }
     if words.contains(&"peers") {
         return peers::run();
@@ -40,38 +58,37 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
     if words.contains(&"validators") {
         return validators::run();
     }
-    let effort = if words.contains(&"--quick") {
-        Effort {
-            megabytes: 100,
-            rounds: 3,
-        }
-    } else {
-        Effort {
-            megabytes: 1_000,
-            rounds: 10,
-        }
+    let (megabytes, rounds) = match words.contains(&"--quick") {
+        true => (100, 3),
+        false => (1_000, 10),
+    };
+    let effort = Effort {
+        megabytes,
+        rounds,
+        links: words.contains(&"--links"),
     };
     let all = words.iter().all(|word| word.starts_with("--"));
-    let forms = [Form::Own, Form::Foreign]
+    let forms = [Form::Own, Form::Foreign, Form::Served]
         .into_iter()
-        .filter(|form| all || words.contains(&form.name()));
+        .filter(|form| words.contains(&form.name()) || all && *form != Form::Served);
     println!("load average before: {}", load_average());
     let mut figures = Vec::new();
     for form in forms {
         let input =
             input::open(form, effort.megabytes).map_err(|error| format!("generating: {error}"))?;
-        figures.push(measure(&input, effort.rounds)?);
+        figures.push(measure(&input, &effort)?);
     }
     println!("load average after:  {}", load_average());
     print(&figures);
     Ok(())
 }
 
-fn measure(input: &Input, rounds: u32) -> Result<Figures, String> {
+fn measure(input: &Input, effort: &Effort) -> Result<Figures, String> {
+    let rounds = effort.rounds;
     let merged = Scratch(input.directory.with_extension("merged.json"));
     let joined = Scratch(input.directory.with_extension("joined"));
     check(input, &merged.0)?;
-    let (mut merge, mut cat) = (Vec::new(), Vec::new());
+    let (mut merge, mut cat, mut unlinked) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..rounds {
         eprintln!("{} {}/{rounds}", input.form.name(), round + 1);
         remove(&joined.0)?;
@@ -80,15 +97,28 @@ fn measure(input: &Input, rounds: u32) -> Result<Figures, String> {
         remove(&merged.0)?;
         merge.push(process::timed(merge_command(input, &merged.0, "none"))?);
         remove(&merged.0)?;
+        if effort.links {
+            unlinked.push(process::timed(unlinked_command(input, &merged.0))?);
+            remove(&merged.0)?;
+        }
     }
     let (mut peak_anonymous_bytes, mut cpu_s) = (0, f64::INFINITY);
     for _ in 0..3 {
         let usage = process::watched(merge_command(input, &merged.0, "none"))?;
         peak_anonymous_bytes = peak_anonymous_bytes.max(usage.peak_anonymous_bytes);
-        let mut to_null = merge_command(input, Path::new("-"), "none");
-        to_null.stdout(Stdio::null());
-        cpu_s = cpu_s.min(process::watched(to_null)?.cpu_s);
+        cpu_s = cpu_s.min(cpu_to_null(merge_command(input, Path::new("-"), "none"))?);
     }
+    let unlinked = match effort.links {
+        true => Some(Unlinked {
+            merge: unlinked,
+            cpu_s: (0..3)
+                .map(|_| cpu_to_null(unlinked_command(input, Path::new("-"))))
+                .try_fold(f64::INFINITY, |least, cpu_s| {
+                    Ok::<_, String>(least.min(cpu_s?))
+                })?,
+        }),
+        false => None,
+    };
     Ok(Figures {
         form: input.form,
         bytes: input.bytes,
@@ -96,7 +126,13 @@ fn measure(input: &Input, rounds: u32) -> Result<Figures, String> {
         cat,
         peak_anonymous_bytes,
         cpu_s,
+        unlinked,
     })
+}
+
+fn cpu_to_null(mut command: Command) -> Result<f64, String> {
+    command.stdout(Stdio::null());
+    Ok(process::watched(command)?.cpu_s)
 }
 
 /// Merges once and compares the report with what was generated: a fast merge that loses events is none.
@@ -141,6 +177,12 @@ pub(crate) fn merge_command(input: &Input, output: &Path, report: &str) -> Comma
         .arg(output)
         .arg(&input.directory)
         .stdin(Stdio::null());
+    command
+}
+
+fn unlinked_command(input: &Input, output: &Path) -> Command {
+    let mut command = merge_command(input, output, "none");
+    command.arg("--no-link-requests");
     command
 }
 
@@ -203,6 +245,14 @@ fn print(figures: &[Figures]) {
             one.megabytes_per_s(),
             one.peak_anonymous_megabytes()
         );
+        if let Some(unlinked) = &one.unlinked {
+            println!(
+                "RESULT links_{} {:.3} {:.3}",
+                one.form.name(),
+                best(&one.merge) / best(&unlinked.merge),
+                one.cpu_s / unlinked.cpu_s
+            );
+        }
     }
 }
 

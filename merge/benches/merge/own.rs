@@ -12,6 +12,7 @@ use sa_recorder::format::{
 };
 
 use crate::lines::{Counts, Random, Us};
+use xxhash_rust::xxh3::xxh3_64;
 
 const KERNELS: [&str; 5] = [
     "qwen3_prefill",
@@ -27,6 +28,8 @@ const STEPS: [&str; 4] = [
     "scheduler.schedule",
 ];
 const THREADS: u32 = 4;
+/// Requests that a process serves at a time: with two of them in each step and a new one every sixth, each is in twelve steps.
+const SERVED: usize = 8;
 const START_NS: u64 = 81_234_567_891_000;
 
 /// The stream of one slot and the lines that wait for its next block.
@@ -45,6 +48,8 @@ struct Writer {
     random: Random,
     now_ns: u64,
     next_flow: u64,
+    /// The requests that are served now. Their flows are recorded, as our plugin of vLLM does.
+    served: [u64; SERVED],
     written: u64,
     counts: Counts,
 }
@@ -60,12 +65,16 @@ pub(crate) fn write(directory: &Path, index: u32, bytes: u64) -> io::Result<Coun
         random: Random::new(index),
         now_ns: START_NS + u64::from(index) * 1_234,
         next_flow: 1,
+        served: std::array::from_fn(|nth| u64::from(index) << 24 | nth as u64),
         written: 0,
         counts: Counts::default(),
     };
     let mut slots: Vec<Slot> = (0..=THREADS).map(|number| Slot::new(number, pid)).collect();
     writer.start(index, nonce, &mut slots)?;
     writer.block(&mut slots[0])?;
+    for id in writer.served {
+        writer.arrival(&mut slots[1], writer.now_ns, id)?;
+    }
     while writer.written < bytes {
         let thread = 1 + usize::try_from(writer.random.below(u64::from(THREADS))).unwrap_or(0);
         writer.step(&mut slots[thread])?;
@@ -179,7 +188,7 @@ impl Writer {
             self.random.below(4),
             self.random.below(64),
         );
-        let (first, second) = (self.random.next() >> 32, self.random.next() >> 32);
+        let (first, second) = (self.request(), self.request());
         writeln!(
             slot.pending,
             r#"{{"ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":"{name}","cat":"worker","args":{{"prefill":{prefill},"decode":{decode},"request_ids":["cmpl-{first:08x}","cmpl-{second:08x}"]}}}}"#
@@ -233,7 +242,7 @@ impl Writer {
 
     fn instant(&mut self, slot: &mut Slot, start: u64) -> io::Result<()> {
         let (pid, tid, ts) = (self.pid, slot.tid, Us(start + 300));
-        let (id, tokens) = (self.random.next() >> 32, self.random.below(512));
+        let (id, tokens) = (self.request(), self.random.below(512));
         self.counts.add('i');
         writeln!(
             slot.pending,
@@ -249,11 +258,31 @@ impl Writer {
             Us(self.random.below(19_000)),
             self.random.next() >> 32,
         );
+        let place = usize::try_from(self.random.below(SERVED as u64)).unwrap_or(0);
+        self.served[place] = id;
+        self.arrival(slot, start, id)?;
         self.counts.add('X');
         writeln!(
             slot.pending,
             r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{dur},"name":"http.completions","cat":"request","args":{{"request_id":"cmpl-{id:08x}","max_tokens":24,"stream":true}}}}"#
         )
+    }
+
+    /// The begin of the flow that stands for a request.
+    fn arrival(&mut self, slot: &mut Slot, start: u64, id: u64) -> io::Result<()> {
+        let (pid, lane, ts) = (self.pid, LANE_BASE + slot.number, Us(start));
+        let flow = xxh3_64(format!("cmpl-{id:08x}").as_bytes());
+        self.counts.add('s');
+        writeln!(
+            slot.pending,
+            r#"{{"ph":"s","pid":{pid},"tid":{lane},"ts":{ts},"id2":{{"global":"{flow:#x}"}},"name":"request","cat":"flow"}}"#
+        )
+    }
+
+    /// One of those that are served.
+    fn request(&mut self) -> u64 {
+        let place = usize::try_from(self.random.below(SERVED as u64)).unwrap_or(0);
+        self.served[place]
     }
 
     fn block(&mut self, slot: &mut Slot) -> io::Result<()> {

@@ -65,9 +65,15 @@ impl Trace {
         names
     }
 
-    /// All events but metadata.
+    /// All recorded events but metadata.
     pub(crate) fn shown(&self) -> impl Iterator<Item = &Value> {
-        self.events.iter().filter(|event| event["ph"] != "M")
+        let is_shown = |event: &&Value| event["ph"] != "M" && !is_link(event);
+        self.events.iter().filter(is_shown)
+    }
+
+    /// The flow events by which the merge links requests.
+    pub(crate) fn links(&self) -> impl Iterator<Item = &Value> {
+        self.events.iter().filter(|event| is_link(event))
     }
 
     /// All events but metadata, in comparable form.
@@ -101,6 +107,10 @@ impl Trace {
             })
             .collect()
     }
+}
+
+fn is_link(event: &Value) -> bool {
+    event["cat"] == "sa_link"
 }
 
 fn text(value: &Value) -> String {

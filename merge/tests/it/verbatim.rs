@@ -114,7 +114,8 @@ fn fragments_of_ours_lose_only_the_records_of_the_format() {
         for pid in [7, 10] {
             write_own(&mut rng, &dir.fragments(), pid, true);
         }
-        let stitched = Merged::of(&["--no-settle"], &[dir.path()]);
+        let options = ["--no-settle", "--no-link-requests"];
+        let stitched = Merged::of(&options, &[dir.path()]);
         let merged = Merged::of(&["--no-settle", "--verbatim"], &[dir.path()]);
         let (total, added) = (
             stitched.report.number("events_total"),

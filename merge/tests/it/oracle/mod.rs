@@ -2,6 +2,7 @@
 
 mod file;
 mod line;
+pub(crate) mod links;
 mod recorder;
 mod ring;
 mod rows;

@@ -1,0 +1,197 @@
+//! Takes what the first pass finds in the chunks, in any order.
+
+use super::Links;
+use super::batch::Batch;
+use super::gather::{Gather, Origin};
+use super::known::KnownKeys;
+use super::resolve::{Found, resolve};
+use super::row::{Alias, Key, Request};
+use crate::recording::Recording;
+use crate::sorter::{Log, Record, Sorter, run};
+use crate::source::{Chunk, Source};
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Most bytes of records in memory in the first pass.
+const REQUEST_BYTES: usize = 8 << 20;
+const LINKED_BYTES: usize = 4 << 20;
+const ALIAS_BYTES: usize = 4 << 20;
+
+pub(crate) struct Collector<'f> {
+    /// Scope and clock of each recording.
+    origins: Vec<(u64, u32)>,
+    /// A recording of each clock.
+    clocks: Vec<usize>,
+    /// Where temporary files may be.
+    folders: &'f [PathBuf],
+    known: KnownKeys,
+    pools: Mutex<Pools<'f>>,
+    cut: AtomicU64,
+}
+
+struct Pools<'f> {
+    requests: Sorter<'f, Request>,
+    linked: Sorter<'f, Key>,
+    aliases: Log<'f, Alias>,
+    /// What went wrong with a temporary file. Nothing is taken after that.
+    failure: Option<io::Error>,
+}
+
+impl<'f> Collector<'f> {
+    /// Makes one for recordings; `by_run` tells whether the same id in two runs is two requests. Recordings that name no run belong to the only one.
+    pub(crate) fn new(recordings: &[Recording], by_run: bool, folders: &'f [PathBuf]) -> Self {
+        let by_run = by_run && runs(recordings) > 1;
+        let (mut origins, mut clocks, mut known) = (Vec::new(), Vec::new(), HashMap::new());
+        for (number, recording) in recordings.iter().enumerate() {
+            let header = recording.header();
+            let run = header.filter(|_| by_run).map(|header| &header.run);
+            let scope = run.map_or(0, |run| xxh3_64(run.as_bytes()));
+            let key = match header {
+                Some(h) => (Some((&h.host, &h.boot_id, h.monotonic_offset_ns)), 0),
+                None => (None, number),
+            };
+            let clock = *known.entry(key).or_insert_with(|| {
+                clocks.push(number);
+                clocks.len() - 1
+            });
+            origins.push((scope, u32::try_from(clock).unwrap_or(u32::MAX)));
+        }
+        Collector {
+            origins,
+            clocks,
+            folders,
+            known: KnownKeys::new(),
+            pools: Mutex::new(Pools {
+                requests: Sorter::in_any(folders, REQUEST_BYTES),
+                linked: Sorter::in_any(folders, LINKED_BYTES),
+                aliases: Log::new(folders, ALIAS_BYTES),
+                failure: None,
+            }),
+            cut: AtomicU64::new(0),
+        }
+    }
+
+    /// Begins to look at a chunk of a source.
+    pub(crate) fn gather<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>) -> Gather<'a, 'f> {
+        let (scope, clock) = self.origins[source.recording];
+        let origin = Origin {
+            source: chunk.source,
+            scope,
+            clock,
+        };
+        Gather::new(self, origin, source.bytes, &chunk.parts)
+    }
+
+    /// Takes what was found in a chunk, or a part of it, and leaves nothing there.
+    pub(super) fn add(&self, found: &mut Batch, origin: Origin) {
+        found.drop_linked();
+        let keys = found.requests.keys().chain(&found.linked);
+        keys.for_each(|key| self.known.add(*key));
+        let mut pools = self.pools();
+        if pools.failure.is_none() {
+            let requests = pools.requests.make_room(found.requests.len());
+            let linked = pools.linked.make_room(found.linked.len());
+            let taken = pools.take(found, origin.clock);
+            pools.note(taken);
+            drop(pools);
+            self.put_aside(requests, |pools| &mut pools.requests);
+            self.put_aside(linked, |pools| &mut pools.linked);
+        }
+        found.clear();
+    }
+
+    /// Sorts and writes what was taken out of memory while others go on.
+    fn put_aside<R: Record>(
+        &self,
+        records: Option<Vec<R>>,
+        sorter: impl for<'p> FnOnce(&'p mut Pools<'f>) -> &'p mut Sorter<'f, R>,
+    ) {
+        if let Some(records) = records {
+            let run = run(records, self.folders);
+            let mut pools = self.pools();
+            let added = run.and_then(|run| sorter(&mut pools).add(run));
+            pools.note(added);
+        }
+    }
+
+    fn pools(&self) -> MutexGuard<'_, Pools<'f>> {
+        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts events of which not all ids count.
+    pub(super) fn add_cut(&self, events: u64) {
+        self.cut.fetch_add(events, Ordering::Relaxed);
+    }
+
+    /// Ends the first pass. `shifts_ns` are those of the recordings.
+    pub(crate) fn finish(self, shifts_ns: &[i64]) -> Links {
+        let (folders, origins) = (self.folders, self.origins.clone());
+        let cut = self.cut.load(Ordering::Relaxed);
+        let found = self.found(shifts_ns).and_then(resolve);
+        let mut links = match found.and_then(|resolved| Links::new(origins, resolved)) {
+            Ok(links) => links,
+            Err(error) => Links::none(&failure(folders, &error)),
+        };
+        links.report.events_cut = cut;
+        links
+    }
+
+    fn found(self, shifts_ns: &[i64]) -> io::Result<Found<'f>> {
+        let pools = self
+            .pools
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        pools.failure.map_or(Ok(()), Err)?;
+        let shift = |recording: &usize| shifts_ns.get(*recording).copied().unwrap_or(0);
+        Ok(Found {
+            requests: pools.requests.finish()?,
+            linked: pools.linked.finish()?,
+            aliases: pools.aliases.finish()?,
+            known: self.known,
+            shifts_ns: self.clocks.iter().map(shift).collect(),
+            folders: self.folders,
+        })
+    }
+}
+
+impl Pools<'_> {
+    fn take(&mut self, found: &Batch, clock: u32) -> io::Result<()> {
+        for (key, reach) in &found.requests {
+            self.requests.push(Request {
+                key: *key,
+                clock,
+                linked: false,
+                reach: *reach,
+            })?;
+        }
+        for key in &found.linked {
+            self.linked.push(Key(*key))?;
+        }
+        let mut aliases = found.aliases.iter();
+        aliases.try_for_each(|alias| self.aliases.push(*alias))
+    }
+
+    fn note(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.failure.get_or_insert(error);
+        }
+    }
+}
+
+fn failure(folders: &[PathBuf], error: &io::Error) -> String {
+    let folders: Vec<_> = folders
+        .iter()
+        .map(|folder| folder.display().to_string())
+        .collect();
+    format!("temporary file in {}: {error}", folders.join(" or "))
+}
+
+fn runs(recordings: &[Recording]) -> usize {
+    let headers = recordings.iter().filter_map(Recording::header);
+    let runs: HashSet<&str> = headers.map(|header| header.run.as_str()).collect();
+    runs.len()
+}

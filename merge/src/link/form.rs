@@ -1,0 +1,102 @@
+//! The forms of a request's id: engines put a prefix before the id that a client or proxy knows, and suffixes behind it.
+//!
+//! vLLM answers a completion `x` as `cmpl-x`, calls its first prompt `cmpl-x-0`, hands that to the engine as `cmpl-x-0-` with eight random
+//! hexadecimal digits behind it, and calls the second of several samples of a request `1_` with the request's id behind it.
+
+/// What engines put before an id, by the kind of the answer.
+const PREFIXES: [&[u8]; 4] = [b"cmpl-", b"chatcmpl-", b"embd-", b"resp_"];
+const TAIL_DIGITS: usize = 8;
+
+/// Calls `found` with each form of an id that is shorter than the id itself.
+pub(super) fn forms(id: &[u8], mut found: impl FnMut(&[u8])) {
+    let (starts, ends) = (starts(id), ends(id));
+    // A form of nothing but what engines add stands for no request.
+    let least = starts[2];
+    for (nth, &start) in starts.iter().enumerate() {
+        let again = nth > 0 && start == starts[nth - 1];
+        for (mth, &end) in ends.iter().enumerate() {
+            let again = again || mth > 0 && end == ends[mth - 1];
+            if !again && end > least && end - start < id.len() {
+                found(&id[start..end]);
+            }
+        }
+    }
+}
+
+/// Where the id begins as it is, without the number of a sample, and without the prefix too.
+fn starts(id: &[u8]) -> [usize; 3] {
+    let digits = digits_of(id.iter());
+    let sample = match id.get(digits) {
+        Some(b'_') if digits > 0 => digits + 1,
+        _ => 0,
+    };
+    let rest = &id[sample..];
+    let prefix = PREFIXES.iter().find(|prefix| rest.starts_with(prefix));
+    [0, sample, sample + prefix.map_or(0, |prefix| prefix.len())]
+}
+
+/// Where the id ends as it is, without the random tail, and without the number of a prompt too.
+fn ends(id: &[u8]) -> [usize; 3] {
+    let is_tail = |tail: &&[u8]| {
+        tail.len() == TAIL_DIGITS
+            && tail
+                .iter()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let tail = last_word(id).filter(is_tail);
+    let tail = id.len() - tail.map_or(0, |tail| tail.len() + 1);
+    let number = digits_of(id[..tail].iter().rev());
+    let prompt = last_word(&id[..tail]).filter(|word| number > 0 && word.len() == number);
+    let prompt = tail - prompt.map_or(0, |word| word.len() + 1);
+    [id.len(), tail, prompt]
+}
+
+/// What stands behind the last dash.
+fn last_word(id: &[u8]) -> Option<&[u8]> {
+    memchr::memrchr(b'-', id).map(|dash| &id[dash + 1..])
+}
+
+fn digits_of<'a>(bytes: impl Iterator<Item = &'a u8>) -> usize {
+    bytes.take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(id: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        forms(id.as_bytes(), |form| {
+            all.push(String::from_utf8_lossy(form).into_owned());
+        });
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn engines_are_known_by_what_they_add() {
+        let table: [(&str, &[&str]); 12] = [
+            ("abc", &[]),
+            ("cmpl-abc", &["abc"]),
+            ("chatcmpl-abc", &["abc"]),
+            ("cmpl-13799a9b", &["13799a9b"]),
+            ("cmpl-abc-0", &["abc", "abc-0", "cmpl-abc"]),
+            (
+                "cmpl-abc-0-13799a9b",
+                &["abc", "abc-0", "abc-0-13799a9b", "cmpl-abc", "cmpl-abc-0"],
+            ),
+            ("1_abc-13799a9b", &["1_abc", "abc", "abc-13799a9b"]),
+            ("0-13799a9b", &["0"]),
+            ("req-13799A9B", &[]),
+            (
+                "123e4567-e89b-12d3-a456-426614174000",
+                &["123e4567-e89b-12d3-a456"],
+            ),
+            ("cmpl-", &[]),
+            ("", &[]),
+        ];
+        for (id, forms) in table {
+            assert_eq!(all(id), forms, "{id}");
+        }
+    }
+}

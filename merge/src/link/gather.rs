@@ -1,0 +1,254 @@
+//! The first pass: which requests the events of a chunk belong to, and where the first and the last event of each stands.
+
+use super::Collector;
+use super::batch::Batch;
+use super::form::forms;
+use super::hits::Hits;
+use super::ids::{Id, Ids, Line};
+use super::lists::Lists;
+use super::row::{Alias, Place, Reach};
+use crate::alike::Timed;
+use crate::flow;
+use crate::json::{Scanner, Span};
+use crate::line::Event;
+use crate::scan::Part;
+use std::collections::hash_map::Entry;
+
+/// What tells the same texts of different recordings apart, and which clock their times are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(super) source: usize,
+    /// Combined with each key: 0 but for runs that are kept apart.
+    pub(super) scope: u64,
+    pub(super) clock: u32,
+}
+
+/// Looks at the events of one chunk.
+pub(crate) struct Gather<'a, 'f> {
+    collector: &'a Collector<'f>,
+    origin: Origin,
+    bytes: &'a [u8],
+    hits: Hits<'a>,
+    ids: Ids<'a>,
+    lists: Lists<'a, Listed>,
+    batch: Batch,
+}
+
+/// The requests of a list, and where events with it stand that were not yet noted of each of them.
+struct Listed {
+    keys: Vec<u64>,
+    reach: Reach,
+}
+
+impl<'a, 'f> Gather<'a, 'f> {
+    pub(super) fn new(
+        collector: &'a Collector<'f>,
+        origin: Origin,
+        bytes: &'a [u8],
+        parts: &'a [Part],
+    ) -> Self {
+        Gather {
+            collector,
+            origin,
+            bytes,
+            hits: Hits::new(bytes, parts),
+            ids: Ids::default(),
+            lists: Lists::default(),
+            batch: Batch::default(),
+        }
+    }
+
+    /// Begins with a part of the chunk.
+    pub(crate) fn enter(&mut self, part: Part) {
+        self.hits.enter(part);
+    }
+
+    /// Looks at an event of the chunk; those of a part come in order.
+    #[inline]
+    pub(crate) fn event(&mut self, event: &Event<'a>) {
+        if event.phase == b's' {
+            return self.linked(flow::global_number(event));
+        }
+        let start = offset(self.bytes, event.line);
+        if self.hits.any_in(start, start + event.line.len()) && binds(event) {
+            let line = Line {
+                text: event.line,
+                start,
+                args: event.fields.args,
+                canonical: false,
+            };
+            self.mentions(line, event.ts_ns, event.is_unfinished());
+        }
+    }
+
+    /// Looks at an event whose line begins like an earlier one of the part that was entered, and stands at `at`.
+    #[inline(always)]
+    pub(crate) fn alike(&mut self, phase: u8, timed: Timed<'a>, text: &'a [u8], at: usize) {
+        if phase == b's' {
+            self.alike_flow(timed);
+        } else if self.hits.before(at + text.len()) {
+            self.alike_with_hit(phase, timed, text, at);
+        }
+    }
+
+    fn alike_flow(&mut self, timed: Timed<'a>) {
+        if !timed.has_local_flow() {
+            let other = || flow::global_number_of(timed.flow_id()?.0);
+            self.linked(timed.global_flow().or_else(other));
+        }
+    }
+
+    fn alike_with_hit(&mut self, phase: u8, timed: Timed<'a>, text: &'a [u8], start: usize) {
+        let is_span = phase == b'X' || phase == b'i' && timed.is_of_thread();
+        if is_span && self.hits.first_in(start, start + text.len()).is_some() {
+            let line = Line {
+                text,
+                start,
+                args: Span::default(),
+                canonical: true,
+            };
+            self.mentions(line, timed.ts_ns, false);
+        }
+    }
+
+    fn linked(&mut self, flow: Option<u64>) {
+        let key = flow.map(|number| number ^ self.origin.scope);
+        self.batch.linked.extend(key);
+    }
+
+    fn mentions(&mut self, line: Line<'a>, ts_ns: i64, unfinished: bool) {
+        let place = Place::new(self.origin.source, line.start, unfinished);
+        let at = (ts_ns, place);
+        let listed = self.ids.read(line, &mut self.hits, &mut self.lists);
+        if let Some(list) = listed.and_then(|number| self.lists.get(number)) {
+            return list.known.reach.see(at);
+        }
+        let scope = self.origin.scope;
+        for id in self.ids.of_requests() {
+            let aliases = &mut self.batch.aliases;
+            match self.batch.requests.entry(id.key ^ scope) {
+                Entry::Occupied(mut known) => known.get_mut().see(at),
+                Entry::Vacant(new) => {
+                    new.insert(Reach::of(ts_ns, place));
+                    add_forms(id, scope, aliases);
+                }
+            }
+        }
+        self.client();
+        if let Some((text, len)) = self.ids.list() {
+            self.keep(text, len);
+        }
+        if self.batch.is_full() {
+            self.flush();
+        }
+    }
+
+    /// Notes that an id of the client and those of the engine are of the same request.
+    fn client(&mut self) {
+        let Some(client) = self.ids.client() else {
+            return;
+        };
+        let scope = self.origin.scope;
+        let other = client.key ^ scope;
+        let alias = |id: &Id<'_>| Alias {
+            other,
+            id: id.key ^ scope,
+            reason: 0,
+        };
+        let inside = self.ids.of_requests().iter().map(alias);
+        self.batch.aliases.extend(inside);
+    }
+
+    /// Keeps a list: the next event with it is noted of all its requests at once.
+    fn keep(&mut self, text: &'a [u8], len: usize) {
+        let keys = self.ids.of_requests().iter();
+        let listed = Listed {
+            keys: keys.map(|id| id.key ^ self.origin.scope).collect(),
+            reach: Reach::NONE,
+        };
+        if let Some(forgotten) = self.lists.keep(text, len, listed) {
+            note(&mut self.batch, &forgotten);
+        }
+    }
+
+    fn flush(&mut self) {
+        for listed in self.lists.take() {
+            note(&mut self.batch, &listed);
+        }
+        self.collector.add(&mut self.batch, self.origin);
+    }
+
+    /// Hands everything over.
+    pub(crate) fn finish(mut self) {
+        self.flush();
+        self.collector.add_cut(self.ids.cut);
+    }
+}
+
+/// Notes of each request of a list where events with it stand.
+fn note(batch: &mut Batch, listed: &Listed) {
+    if listed.reach == Reach::NONE {
+        return;
+    }
+    for key in &listed.keys {
+        let known = batch.requests.entry(*key).or_insert(listed.reach);
+        known.add(&listed.reach);
+    }
+}
+
+/// Where a line stands in the bytes that it is part of.
+#[inline(always)]
+pub(super) fn offset(bytes: &[u8], line: &[u8]) -> usize {
+    line.as_ptr().addr() - bytes.as_ptr().addr()
+}
+
+/// The shorter the form, the better: it is what a client or proxy knows.
+fn add_forms(id: &Id<'_>, scope: u64, aliases: &mut Vec<Alias>) {
+    forms(&id.text(), |form| {
+        aliases.push(Alias {
+            other: xxhash_rust::xxh3::xxh3_64(form) ^ scope,
+            id: id.key ^ scope,
+            reason: form.len() as u64,
+        });
+    });
+}
+
+/// Whether a viewer can bind a flow to the event: a slice of a thread. Async spans are none, and instants of a whole process lie on no thread.
+pub(super) fn binds(event: &Event<'_>) -> bool {
+    match event.phase {
+        b'X' | b'B' => true,
+        b'i' | b'I' => is_of_thread(event).unwrap_or(true),
+        _ => false,
+    }
+}
+
+/// Whether an instant is of its thread, which is what one without a scope is.
+fn is_of_thread(event: &Event<'_>) -> Option<bool> {
+    let line = event.line;
+    // Recorders write the scope behind the time, or behind the phase.
+    for end in [event.fields.ts.end, event.fields.ph.end] {
+        let scope = line[end..].strip_prefix(br#","s":"#);
+        if let Some([b'"', scope, b'"', ..]) = scope {
+            return Some(!matches!(scope, b'p' | b'g'));
+        }
+    }
+    let mut scanner = Scanner { bytes: line, at: 0 };
+    scanner.space();
+    scanner.expect(b'{')?;
+    loop {
+        scanner.space();
+        let name = scanner.at;
+        scanner.string()?;
+        let name = &line[name + 1..scanner.at - 1];
+        scanner.space();
+        scanner.expect(b':')?;
+        scanner.space();
+        let value = scanner.at;
+        scanner.value(1)?;
+        if name == b"s" {
+            return Some(!matches!(&line[value..scanner.at], b"\"p\"" | b"\"g\""));
+        }
+        scanner.space();
+        scanner.expect(b',')?;
+    }
+}

@@ -1,0 +1,116 @@
+//! Where ids of requests may stand in a chunk.
+
+use super::names::{BEFORE, NEEDLE};
+use crate::scan::Part;
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
+
+static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(NEEDLE));
+
+/// The places where the name of an arg with ids may stand. One search of a whole part costs less than one of each line.
+pub(super) struct Hits<'a> {
+    bytes: &'a [u8],
+    parts: &'a [Part],
+    finder: &'static Finder<'static>,
+    start: usize,
+    end: usize,
+    next: usize,
+}
+
+impl<'a> Hits<'a> {
+    /// Looks at parts of the bytes.
+    pub(super) fn new(bytes: &'a [u8], parts: &'a [Part]) -> Self {
+        Hits {
+            bytes,
+            parts,
+            finder: &FINDER,
+            start: 0,
+            end: 0,
+            next: usize::MAX,
+        }
+    }
+
+    /// Begins at a part of the bytes.
+    pub(super) fn enter(&mut self, part: Part) {
+        (self.start, self.end) = (part.start, part.end);
+        self.seek(part.start);
+    }
+
+    fn seek(&mut self, mut from: usize) {
+        self.next = loop {
+            let rest = &self.bytes[from.min(self.end)..self.end];
+            let Some(at) = self.finder.find(rest) else {
+                break usize::MAX;
+            };
+            if BEFORE.iter().any(|word| rest[..at].ends_with(word)) {
+                break from + at;
+            }
+            from += at + 1;
+        };
+    }
+
+    /// Whether one may stand before `end`, in lines of the part that was entered.
+    #[inline(always)]
+    pub(super) fn before(&self, end: usize) -> bool {
+        self.next < end
+    }
+
+    /// Whether one stands in a line. The lines of a part come in order.
+    #[inline(always)]
+    pub(super) fn any_in(&mut self, start: usize, end: usize) -> bool {
+        if start.wrapping_sub(self.start) >= self.end - self.start {
+            self.enter_at(start);
+        }
+        self.before(end) && self.first_in(start, end).is_some()
+    }
+
+    fn enter_at(&mut self, start: usize) {
+        let holds = |part: &&Part| (part.start..part.end).contains(&start);
+        if let Some(part) = self.parts.iter().find(holds) {
+            self.enter(*part);
+        }
+    }
+
+    /// The first one in a stretch of lines.
+    #[inline]
+    pub(super) fn first_in(&mut self, start: usize, end: usize) -> Option<usize> {
+        if self.next < start {
+            self.seek(start);
+        }
+        Some(self.next).filter(|hit| *hit < end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hits_are_found_line_by_line() {
+        let text = b"a request_id\nmodel_id\nexternal_id c\nrequest_id internal_id\n";
+        let part = |start, end| Part {
+            start,
+            end,
+            trusted: true,
+        };
+        let lines = [(0, 12), (13, 21), (22, 35), (36, 58)];
+        let all = |parts: &[Part], lines: &[(usize, usize)]| {
+            let mut hits = Hits::new(text, parts);
+            let found = lines.iter().map(|(start, end)| hits.any_in(*start, *end));
+            found.collect::<Vec<_>>()
+        };
+        let halves = [part(0, 22), part(22, text.len())];
+        assert_eq!(all(&halves, &lines), [true, false, true, true]);
+        assert_eq!(all(&[part(13, 36)], &lines[1..3]), [false, true]);
+        // Nothing is found between parts, and parts need not be in order.
+        let holes = [part(36, text.len()), part(0, 13)];
+        let lines = [lines[3], lines[0], lines[2]];
+        assert_eq!(all(&holes, &lines), [true, true, false]);
+        let whole = [part(36, text.len())];
+        let mut hits = Hits::new(text, &whole);
+        hits.enter(whole[0]);
+        assert_eq!(hits.first_in(36, 58), Some(43));
+        assert_eq!(hits.first_in(44, 58), Some(55));
+        assert_eq!(hits.first_in(56, 58), None);
+    }
+}

@@ -1,0 +1,80 @@
+//! The ids of any line: slower than reading them where they are found, and always right.
+
+use super::super::names::{Known, known};
+use super::{Id, Ids, Line};
+use crate::json::{Scanner, scan_object};
+use crate::number::unquoted;
+use xxhash_rust::xxh3::xxh3_64;
+
+impl<'a> Ids<'a> {
+    /// Reads them in any line.
+    pub(super) fn read_args(&mut self, line: Line<'a>) {
+        let args = match line.args.of(line.text) {
+            b"" => scan_object(line.text).map_or(&[][..], |fields| fields.args.of(line.text)),
+            args => args,
+        };
+        let mut scanner = Scanner { bytes: args, at: 0 };
+        // What is no object has no ids; the line itself is good.
+        let _ = self.members(&mut scanner);
+    }
+
+    fn members(&mut self, scanner: &mut Scanner<'a>) -> Option<()> {
+        scanner.expect(b'{')?;
+        loop {
+            scanner.space();
+            let name = scanner.at;
+            scanner.string()?;
+            let name = &scanner.bytes[name + 1..scanner.at - 1];
+            scanner.space();
+            scanner.expect(b':')?;
+            scanner.space();
+            match known(name) {
+                Some(known) => self.scanned(known, scanner)?,
+                None => scanner.value(2)?,
+            }
+            scanner.space();
+            scanner.expect(b',')?;
+        }
+    }
+
+    /// An id or a list of them.
+    fn scanned(&mut self, known: Known, scanner: &mut Scanner<'a>) -> Option<()> {
+        if scanner.peek() != b'[' {
+            return self.one(known, scanner);
+        }
+        scanner.at += 1;
+        scanner.space();
+        while scanner.peek() != b']' {
+            self.one(known, scanner)?;
+            scanner.space();
+            if scanner.peek() == b',' {
+                scanner.at += 1;
+                scanner.space();
+            }
+        }
+        scanner.expect(b']')
+    }
+
+    fn one(&mut self, known: Known, scanner: &mut Scanner<'a>) -> Option<()> {
+        let start = scanner.at;
+        scanner.value(2)?;
+        if let Some(id) = id(&scanner.bytes[start..scanner.at]) {
+            self.push(known, id);
+        }
+        Some(())
+    }
+}
+
+/// An id: a string, or a whole number; `None` for everything else.
+fn id(value: &[u8]) -> Option<Id<'_>> {
+    match value {
+        [b'"', .., b'"'] => {
+            let written = unquoted(value);
+            let id = Id { key: 0, written };
+            let key = xxh3_64(&id.text());
+            (!written.is_empty()).then_some(Id { key, written })
+        }
+        digits if digits.iter().all(u8::is_ascii_digit) => Some(Id::plain(digits)),
+        _ => None,
+    }
+}

@@ -1,0 +1,216 @@
+use super::*;
+use crate::line::{Event, parse, parse_canonical};
+use crate::scan::Part;
+
+fn texts(ids: &[Id<'_>]) -> Vec<String> {
+    let text = |id: &Id<'_>| String::from_utf8_lossy(&id.text()).into_owned();
+    ids.iter().map(text).collect()
+}
+
+/// The hits of a line, all of which is a part.
+fn hits(line: &[u8]) -> Hits<'_> {
+    let mut hits = Hits::new(line, &[]);
+    hits.enter(Part {
+        start: 0,
+        end: line.len(),
+        trusted: true,
+    });
+    hits
+}
+
+fn line<'a>(event: &Event<'a>) -> Line<'a> {
+    Line {
+        text: event.line,
+        start: 0,
+        args: event.fields.args,
+        canonical: false,
+    }
+}
+
+fn read<'a>(ids: &mut Ids<'a>, line: Line<'a>) {
+    let known = ids.read(line, &mut hits(line.text), &mut Lists::<()>::default());
+    assert_eq!(known, None);
+}
+
+#[test]
+fn ids_are_texts_numbers_and_lists_of_them() {
+    let table: [(&str, &[&str], Option<&str>); 10] = [
+        (r#"{"request_id":"cmpl-1"}"#, &["cmpl-1"], None),
+        (
+            r#"{"n":{"request_id":"x"},"request_ids":["a","b"]}"#,
+            &["a", "b"],
+            None,
+        ),
+        (
+            r#"{ "request_ids" : [ "a" , 7 ] , "z":1 }"#,
+            &["a", "7"],
+            None,
+        ),
+        (r#"{"request_id":"\u0061\"b"}"#, &["a\"b"], None),
+        (
+            r#"{"request_id":"a-1","external_id":"a"}"#,
+            &["a-1"],
+            Some("a"),
+        ),
+        (r#"{"external_id":"a"}"#, &["a"], None),
+        (
+            r#"{"external_ids":["a","b"],"request_ids":["c","d"]}"#,
+            &["c", "d"],
+            None,
+        ),
+        (r#"{"request_id":null,"request_ids":[]}"#, &[], None),
+        (
+            r#"{"request_id":"","parent_request_id":"p","request_ids":[-1,2.5,true]}"#,
+            &[],
+            None,
+        ),
+        (r#"[{"request_id":"a"}]"#, &[], None),
+    ];
+    for (args, expected, client) in table {
+        let text = format!(
+            r#"{{"ph":"X","pid":1,"tid":1,"ts":1.000,"dur":1.000,"name":"a","cat":"c","args":{args}}}"#
+        );
+        for event in [
+            parse(text.as_bytes()).unwrap(),
+            parse_canonical(text.as_bytes()).unwrap(),
+        ] {
+            let mut ids = Ids::default();
+            read(&mut ids, line(&event));
+            assert_eq!(texts(ids.of_requests()), expected, "{args}");
+            let found = ids.client().map(std::slice::from_ref).map(texts);
+            assert_eq!(
+                found.map(|found| found[0].clone()).as_deref(),
+                client,
+                "{args}"
+            );
+        }
+    }
+}
+const LINES: [&str; 6] = [
+    r#"{"ph":"X","pid":1,"tid":1,"ts":1.000,"dur":1.000,"name":"a","cat":"c","args":{"request_id":"cmpl-1","n":1}}"#,
+    r#"{"name":"request_id","cat":"c","ph":"X","ts":1,"dur":7,"pid":1,"tid":1,"args":{"b":"x","request_ids":["a","b",7]}}"#,
+    r#"{"ph":"i","pid":1,"tid":1,"ts":1.000,"s":"t","name":"a","cat":"c","args":{"request_id":"i","external_id":"e"}}"#,
+    r#"{"ph":"X","pid":1,"ts":1,"dur":1,"args":{"o":{"request_id":"i"},"internal_ids":["i",{}]},"request_id":"z"}"#,
+    r#"{"ph":"X","pid":1,"ts":1,"dur":1,"args":{"t":"\"request_id\":\"r\"","request_id":"request_id","external_ids":[]}}"#,
+    r#"{"ph":"X","pid":1,"ts":1,"dur":1,"args":{"x_request_id":"a","request_id":12}, "x":{"args":{"request_id":"q"}}}"#,
+];
+
+#[test]
+fn hits_and_a_scan_find_the_same_in_mutated_lines() {
+    let alphabet = b"{}[]\",:\\e0 _sn1";
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut next = |limit: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 16).expect("64-bit") % limit
+    };
+    let (mut fast, mut slow) = (0, 0);
+    for round in 0..200_000 {
+        let mut text = LINES[round % LINES.len()].as_bytes().to_vec();
+        for _ in 0..next(4) {
+            let (at, to) = (next(text.len()), next(text.len()));
+            match next(4) {
+                0 => drop(text.remove(at)),
+                1 => text[at] = alphabet[next(alphabet.len())],
+                2 => text.insert(at, alphabet[next(alphabet.len())]),
+                _ => {
+                    let piece = text[at.min(to)..at.max(to)].to_vec();
+                    text.splice(at..at, piece);
+                }
+            }
+        }
+        // Of a repeated key the last one counts, which only a scan knows.
+        let Some(event) = parse(&text).ok().filter(|event| !event.fields.repeated) else {
+            continue;
+        };
+        let known = line(&event);
+        let mut scanned = Ids::default();
+        scanned.clear();
+        scanned.read_args(known);
+        // Where the args stand is known of some lines and not of others.
+        let args = Span::default();
+        for line in [known, Line { args, ..known }] {
+            let mut quick = Ids::default();
+            quick.clear();
+            let mut hits = hits(line.text);
+            let read = quick.read_hits(line, &mut hits, &Lists::<()>::default());
+            if read.is_none() {
+                slow += 1;
+                continue;
+            }
+            let text = String::from_utf8_lossy(&text);
+            assert_eq!(quick.inside, scanned.inside, "{text}");
+            assert_eq!(quick.outside, scanned.outside, "{text}");
+            fast += 1;
+        }
+    }
+    assert!(fast > 20_000 && slow > 2_000, "{fast} by hits, {slow} not");
+}
+
+#[test]
+fn a_list_that_is_known_is_not_read_again() {
+    let with = |args: &str| {
+        format!(
+            r#"{{"ph":"X","pid":1,"tid":1,"ts":1.000,"dur":1.000,"name":"a","cat":"c","args":{{{args}}}}}"#
+        )
+    };
+    let list = r#""request_ids":["a","b","c","c"]"#;
+    let texts = [
+        with(list),
+        with(&format!(r#""n":1,{list},"z":"}}""#)),
+        with(&format!(r#"{list},"external_id":"e""#)),
+        with(&format!(r#""external_id":"e",{list}"#)),
+        with(r#""request_ids":["a","b","c","c","d"]"#),
+        with(&format!(r#""n":{{{list}}}"#)),
+        with(&format!(r#""n":1,"args":{{{list}}}"#)),
+    ];
+    let known = [Some(0), Some(0), None, None, None, None, None];
+    let lens = [0, 0, 4, 4, 5, 0, 0];
+    for ((text, known), len) in texts.iter().zip(known).zip(lens) {
+        let (mut ids, mut lists) = (Ids::default(), Lists::default());
+        for (text, known) in [(&texts[0], None), (text, known)] {
+            for event in [
+                parse(text.as_bytes()).unwrap(),
+                parse_canonical(text.as_bytes()).unwrap(),
+            ] {
+                let is_first = ids.left_of_chunk == MOST_OF_CHUNK;
+                let found = ids.read(line(&event), &mut hits(event.line), &mut lists);
+                let expected = known.or((!is_first && text == &texts[0]).then_some(0));
+                assert_eq!(found, expected, "{text}");
+                if is_first {
+                    let (list, len) = ids.list().unwrap();
+                    lists.keep(list, len, ());
+                }
+            }
+        }
+        let found = ids.of_requests().len();
+        assert_eq!(found, if known.is_some() { 0 } else { len }, "{text}");
+    }
+}
+
+#[test]
+fn only_so_many_ids_count() {
+    let with = |count: usize| {
+        let ids = vec!["1"; count].join(",");
+        format!(
+            r#"{{"ph":"X","pid":1,"tid":1,"ts":1.000,"dur":1.000,"args":{{"request_ids":[{ids}],"external_ids":["a","b"]}}}}"#
+        )
+    };
+    let table = [(1022, 0), (1023, 2), (5000, 4), (1000, 4)].map(|(count, cut)| {
+        let text = with(count);
+        (text.replace('[', "[ "), text, cut)
+    });
+    let mut ids = Ids::default();
+    for (spaced, text, cut) in &table[..3] {
+        for text in [text, spaced] {
+            read(&mut ids, line(&parse(text.as_bytes()).unwrap()));
+            assert_eq!(ids.inside.len() + ids.outside.len(), MOST);
+        }
+        assert_eq!(ids.cut, *cut);
+    }
+    for _ in 0..MOST_OF_CHUNK / 1000 {
+        read(&mut ids, line(&parse(table[3].1.as_bytes()).unwrap()));
+    }
+    assert_eq!((ids.inside.len(), ids.outside.len()), (0, 0));
+}

@@ -1,0 +1,54 @@
+//! The names of args that hold ids of requests, an id or a list of ids: the only list of them.
+
+/// Who knows an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// The processes of the engine.
+    Inside,
+    /// The client.
+    Outside,
+}
+
+/// What every one of the names has in it, and what then stands before that.
+pub(super) const NEEDLE: &[u8] = b"_id";
+pub(super) const BEFORE: [&[u8]; 3] = [b"request", b"ternal", b"_req"];
+
+/// What the name of an arg says of its ids; `None` if it is not known to hold any.
+pub(crate) fn known(name: &[u8]) -> Option<Known> {
+    let one = name.strip_suffix(b"s").unwrap_or(name);
+    match one {
+        b"request_id" | b"internal_id" | b"internal_request_id" | b"internal_req_id" => {
+            Some(Known::Inside)
+        }
+        b"external_id" | b"external_request_id" | b"external_req_id" => Some(Known::Outside),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_searched_for() {
+        let names = [
+            "request_id",
+            "internal_id",
+            "internal_request_id",
+            "internal_req_id",
+            "external_id",
+            "external_request_id",
+            "external_req_id",
+        ];
+        for name in names {
+            let at = name.rfind("_id").unwrap();
+            let before = &name.as_bytes()[..at];
+            assert!(BEFORE.iter().any(|word| before.ends_with(word)), "{name}");
+            let (one, list) = (known(name.as_bytes()), known(format!("{name}s").as_bytes()));
+            assert!(one.is_some() && one == list, "{name}");
+        }
+        for other in ["id", "req_id", "parent_request_id", "request_idss", "s", ""] {
+            assert_eq!(known(other.as_bytes()), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The second pass: the flow events of the requests that an event belongs to, directly behind it.
+//!
+//! A viewer binds a flow event to the span that began last before its time on its thread, so each carries the time at which its span begins.
+
+use super::gather::{binds, offset};
+use super::hits::Hits;
+use super::ids::{Ids, Line};
+use super::lists::Lists;
+use super::row::{Link, Place};
+use super::table::Lookup;
+use crate::alike::Timed;
+use crate::json::Span;
+use crate::line::Event;
+use crate::number::write_micros;
+use crate::patch::Target;
+use std::collections::HashSet;
+
+/// What a flow event begins with; the phase is put in.
+const BEFORE_TARGET: &[u8] = b",\n{\"ph\":\"t\",\"pid\":";
+const PHASE: usize = b",\n{\"ph\":\"".len();
+/// Name and category of the flows that the merge writes: a viewer tells flows apart by both, and by their id.
+const BEHIND_ID: &[u8] = br#","name":"request","cat":"sa_link"}"#;
+const BEHIND_LAST_ID: &[u8] = br#","bp":"e","name":"request","cat":"sa_link"}"#;
+/// Of so few links each is held against all others.
+const FEW: usize = 16;
+
+/// Writes the flows of one chunk.
+pub(crate) struct Linker<'a, 'l> {
+    lookup: &'l mut Lookup<'a>,
+    source: usize,
+    scope: u64,
+    shift_ns: i64,
+    bytes: &'a [u8],
+    hits: Hits<'a>,
+    ids: Ids<'a>,
+    lists: Lists<'a, Vec<Link>>,
+    links: Vec<Link>,
+    seen: HashSet<u64>,
+    /// What all flow events of one event have up to the id.
+    front: Vec<u8>,
+}
+
+/// An event that links begin at or lead to.
+struct Mention {
+    place: Place,
+    ts_ns: i64,
+}
+
+impl<'a, 'l> Linker<'a, 'l> {
+    pub(super) fn new(
+        lookup: &'l mut Lookup<'a>,
+        (source, scope, shift_ns): (usize, u64, i64),
+        bytes: &'a [u8],
+        hits: Hits<'a>,
+    ) -> Self {
+        Linker {
+            lookup,
+            source,
+            scope,
+            shift_ns,
+            bytes,
+            hits,
+            ids: Ids::default(),
+            lists: Lists::default(),
+            links: Vec::new(),
+            seen: HashSet::default(),
+            front: Vec::new(),
+        }
+    }
+
+    /// Appends the flow events of an event that was written for `target`.
+    #[inline(always)]
+    pub(crate) fn event(&mut self, event: &Event<'a>, target: &Target, out: &mut Vec<u8>) {
+        let start = offset(self.bytes, event.line);
+        if self.hits.any_in(start, start + event.line.len()) && binds(event) {
+            let line = Line {
+                text: event.line,
+                start,
+                args: event.fields.args,
+                canonical: false,
+            };
+            let mention = Mention {
+                place: Place::new(self.source, start, event.is_unfinished()),
+                ts_ns: event.ts_ns,
+            };
+            self.mention(line, &mention, target, out);
+        }
+    }
+
+    /// The same of one whose line begins like an earlier one.
+    #[inline(always)]
+    pub(crate) fn alike(
+        &mut self,
+        (phase, timed): (u8, Timed<'a>),
+        (text, start): (&'a [u8], usize),
+        target: &Target,
+        out: &mut Vec<u8>,
+    ) {
+        if !self.hits.any_in(start, start + text.len()) {
+            return;
+        }
+        if phase == b'X' || phase == b'i' && timed.is_of_thread() {
+            let line = Line {
+                text,
+                start,
+                args: Span::default(),
+                canonical: true,
+            };
+            let mention = Mention {
+                place: Place::new(self.source, start, false),
+                ts_ns: timed.ts_ns,
+            };
+            self.mention(line, &mention, target, out);
+        }
+    }
+
+    fn mention(&mut self, line: Line<'a>, mention: &Mention, target: &Target, out: &mut Vec<u8>) {
+        let listed = self.ids.read(line, &mut self.hits, &mut self.lists);
+        if let Some(list) = listed.and_then(|number| self.lists.get(number)) {
+            self.links.clone_from(&list.known);
+        } else {
+            self.find();
+            if let Some((text, len)) = self.ids.list() {
+                self.lists.keep(text, len, self.links.clone());
+            }
+        }
+        self.write(mention, target, out);
+    }
+
+    /// The links of an event, each request once.
+    fn find(&mut self) {
+        self.links.clear();
+        let ids = self.ids.of_requests();
+        let many = ids.len() > FEW;
+        self.seen.clear();
+        for id in ids {
+            let Some(link) = self.lookup.find(id.key ^ self.scope) else {
+                continue;
+            };
+            let is_new = match many {
+                true => self.seen.insert(link.flow),
+                false => self.links.iter().all(|one| one.flow != link.flow),
+            };
+            if is_new {
+                self.links.push(link);
+            }
+        }
+    }
+
+    fn write(&mut self, mention: &Mention, target: &Target, out: &mut Vec<u8>) {
+        if self.links.is_empty() {
+            return;
+        }
+        let ts_ns = crate::patch::shifted(mention.ts_ns, self.shift_ns);
+        self.set_front(target, ts_ns);
+        for link in &self.links {
+            let phase = phase(link, mention.place);
+            let start = out.len();
+            out.extend_from_slice(&self.front);
+            out[start + PHASE] = phase;
+            out.extend_from_slice(itoa::Buffer::new().format(link.flow).as_bytes());
+            out.extend_from_slice(if phase == b'f' {
+                BEHIND_LAST_ID
+            } else {
+                BEHIND_ID
+            });
+        }
+        self.lookup.written += self.links.len() as u64;
+    }
+
+    fn set_front(&mut self, target: &Target, ts_ns: u64) {
+        let front = &mut self.front;
+        front.clear();
+        front.extend_from_slice(BEFORE_TARGET);
+        front.extend_from_slice(&target.pid);
+        front.extend_from_slice(br#","tid":"#);
+        front.extend_from_slice(&target.tid);
+        front.extend_from_slice(br#","ts":"#);
+        write_micros(ts_ns, front);
+        front.extend_from_slice(br#","id":"#);
+    }
+}
+
+/// The first event starts the flow, the last one ends it: unless that has not ended itself, for nobody knows what came then.
+fn phase(link: &Link, place: Place) -> u8 {
+    if place == link.first {
+        b's'
+    } else if place == link.last && !place.is_unfinished() {
+        b'f'
+    } else {
+        b't'
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flow_of_a_request_that_did_not_end_has_no_end() {
+        let unfinished = Place::new(0, 9, true);
+        let link = |last| Link {
+            key: 0,
+            flow: 1,
+            first: Place::new(0, 1, false),
+            last,
+        };
+        assert_eq!(phase(&link(unfinished), unfinished), b't');
+        assert_eq!(phase(&link(unfinished), Place::new(0, 5, true)), b't');
+        let done = Place::new(0, 9, false);
+        assert_eq!(phase(&link(done), done), b'f');
+        assert_eq!(phase(&link(done), link(done).first), b's');
+    }
+}

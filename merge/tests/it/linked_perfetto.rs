@@ -1,0 +1,160 @@
+//! The flows that link requests in Perfetto's own trace processor: for each request exactly its chain, in order of time.
+
+use crate::invocation::{Merged, RunDir};
+use crate::oracle::links::expected;
+use crate::perfetto::{ERRORS, query};
+use crate::pypto;
+use crate::random::Rng;
+use crate::trace::ns;
+use crate::writer::line::stream;
+use crate::writer::{Fragment, Process};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// An arrow: time in ns and name of the slices at both ends.
+type Arrow = [(i64, String); 2];
+
+const ARROWS: &str = "select f.trace_id, so.ts, so.name, si.ts, si.name from flow f \
+    join slice so on so.id = f.slice_out join slice si on si.id = f.slice_in";
+
+/// The arrows that the events of a merged trace ask for, by request.
+fn asked_for(merged: &Merged) -> Vec<Vec<Arrow>> {
+    let mut names = BTreeMap::new();
+    for event in merged.trace.shown() {
+        let row = (event["pid"].to_string(), event["tid"].to_string());
+        let name = event["name"].as_str().unwrap();
+        // Of slices that begin together a viewer takes the innermost, which ended first.
+        let dur_ns = event.get("dur").map_or(0, ns);
+        let known = names.entry((ns(&event["ts"]), row));
+        let innermost = known.or_insert((dur_ns, name));
+        *innermost = (*innermost).min((dur_ns, name));
+    }
+    let end = |(ts_ns, _, pid, tid): &(i64, String, String, String)| {
+        let (_, name) = names[&(*ts_ns, (pid.clone(), tid.clone()))];
+        (*ts_ns, name.to_owned())
+    };
+    let arrows = expected(merged.trace.shown()).into_iter().map(|flow| {
+        flow.windows(2)
+            .map(|pair| [end(&pair[0]), end(&pair[1])])
+            .collect()
+    });
+    sorted(arrows.collect())
+}
+
+fn sorted(mut flows: Vec<Vec<Arrow>>) -> Vec<Vec<Arrow>> {
+    flows.iter_mut().for_each(|flow| flow.sort());
+    flows.sort();
+    flows
+}
+
+/// The arrows that the trace processor shows, by request; nothing (said loudly) where it cannot be set up.
+fn shown(test: &str, merged: &Merged) -> Option<Vec<Vec<Arrow>>> {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.json");
+    std::fs::write(&trace, &merged.bytes).unwrap();
+    let rows = query(test, &trace, &[ERRORS, ARROWS])?;
+    assert!(rows[0].is_empty(), "{test}: {:?}", rows[0]);
+    let mut flows: BTreeMap<String, Vec<Arrow>> = BTreeMap::new();
+    for row in &rows[1] {
+        let end = |ts: &Value, name: &Value| (ts.as_i64().unwrap(), name.as_str().unwrap().into());
+        let arrow = [end(&row[1], &row[2]), end(&row[3], &row[4])];
+        flows.entry(row[0].to_string()).or_default().push(arrow);
+    }
+    Some(sorted(flows.into_values().collect()))
+}
+
+fn check(test: &str, merged: &Merged) {
+    let Some(shown) = shown(test, merged) else {
+        return;
+    };
+    assert_eq!(shown, asked_for(merged), "{test}");
+    assert!(!shown.is_empty());
+}
+
+#[test]
+fn perfetto_shows_the_chain_of_every_recorded_request() {
+    let test = "perfetto_shows_the_chain_of_every_recorded_request";
+    check(test, &Merged::of(&[], &[&pypto::fixture()]));
+    for run in pypto::recorded_runs(test) {
+        check(test, &Merged::of(&[], &[&run]));
+    }
+}
+
+/// Requests that come in one process and are served in two others, each step several of them; spans in spans and instants between.
+fn write_serving(rng: &mut Rng, folder: &Path) {
+    let (api, engine) = (Process::new(10), Process::new(20));
+    let (on, far) = (api.main_thread(), engine.main_thread());
+    let [mut from_api, mut from_engine, mut from_worker] = [const { Vec::<String>::new() }; 3];
+    let mut serial = 0;
+    for step in 0..120 {
+        let ts_ns = 5_000_000_000 + step * 1_000_000;
+        let mut name = |what: &str| {
+            serial += 1;
+            format!("{what} {serial}")
+        };
+        let id = |rng: &mut Rng| format!("cmpl-{}", rng.below(25));
+        let one = id(rng);
+        let args = format!(r#""request_id":"{one}""#);
+        from_api.push(on.instant(ts_ns + 30_000, &name("queued"), &args));
+        from_api.push(on.span(ts_ns + 20_000, 50_000, &name("add"), &args));
+        from_api.push(on.span(ts_ns, 900_000, &name("http"), &args));
+        let ids: Vec<_> = (0..4)
+            .map(|_| format!(r#""{}-0-0123abcd""#, id(rng)))
+            .collect();
+        let args = format!(r#""request_ids":[{}]"#, ids.join(","));
+        from_engine.push(far.span(ts_ns + 200_000, 300_000, &name("inner"), ""));
+        from_engine.push(far.span(ts_ns + 150_000, 500_000, &name("step"), &args));
+        let (ts, inner) = (ts_ns / 1000 + 300, ts_ns / 1000 + 310);
+        from_worker.push(format!(r#"{{"name":"{}","cat":"k","ph":"X","ts":{inner},"dur":90,"pid":30,"tid":140000000000007,"args":{{}}}}"#, name("kernel")));
+        from_worker.push(format!(r#"{{"name":"{}","cat":"w","ph":"X","ts":{ts},"dur":200,"pid":30,"tid":140000000000007,"args":{{"batch_size":4,{args}}}}}"#, name("decode")));
+    }
+    for (process, lines) in [(api, from_api), (engine, from_engine)] {
+        let mut fragment = process.fragment();
+        fragment.block(1, 0, &stream(&lines));
+        fragment.write_here(folder);
+    }
+    let mut fragment = Fragment::foreign(30);
+    fragment.raw(&stream(&from_worker));
+    fragment.write_here(folder);
+}
+
+#[test]
+fn perfetto_shows_requests_through_processes_of_both_recorders() {
+    let test = "perfetto_shows_requests_through_processes_of_both_recorders";
+    for seed in 0..3 {
+        let dir = RunDir::new();
+        write_serving(&mut Rng::new(seed), &dir.fragments());
+        let merged = dir.merge();
+        assert_eq!(merged.report.0["links"]["requests"], 25);
+        check(test, &merged);
+    }
+}
+
+#[test]
+fn perfetto_shows_requests_through_spans_that_moved_to_a_row() {
+    let dir = RunDir::new();
+    let lines: Vec<String> = (0..400_u64)
+        .map(|serial| {
+            let (ts, dur) = (1_000 + serial * 10, 5 + serial * 7 % 60);
+            let (pid, id) = (10 + serial % 2 * 10, serial % 31);
+            let name = if serial % 5 == 0 { "instant" } else { "step" };
+            let extent = if serial % 5 == 0 { r#""ph":"i","s":"t""#.into() } else { format!(r#""ph":"X","dur":{dur}"#) };
+            format!(r#"{{"name":"{name} {serial}",{extent},"ts":{ts},"pid":{pid},"tid":{pid},"args":{{"request_id":"r{id}"}}}}"#)
+        })
+        .collect();
+    for pid in [10, 20] {
+        let mut fragment = Fragment::foreign(pid);
+        let of_pid = |line: &&String| line.contains(&format!(r#""pid":{pid}"#));
+        let mine: Vec<&String> = lines.iter().filter(of_pid).collect();
+        fragment.raw(&stream(&mine));
+        fragment.write_here(&dir.fragments());
+    }
+    let merged = dir.merge();
+    assert!(merged.report.number("overlapping_spans") > 100);
+    assert_eq!(merged.report.0["links"]["requests"], 31);
+    check(
+        "perfetto_shows_requests_through_spans_that_moved_to_a_row",
+        &merged,
+    );
+}

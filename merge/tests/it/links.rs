@@ -1,0 +1,260 @@
+//! Requests linked by the ids in their events: held against a naive reader, and case by case.
+
+use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::oracle::links::{Link, expected, found};
+use crate::pypto;
+use crate::random::{Rng, write_foreign, write_own};
+use crate::trace::ns;
+use crate::writer::line::{On, stream};
+use crate::writer::{Fragment, Process};
+use serde_json::Value;
+use std::path::Path;
+
+const CASES: u64 = 150;
+
+/// Checks the flows of a merged trace, and what the report says of them; gives how many requests are linked.
+pub(crate) fn check(merged: &Merged, what: &str) -> usize {
+    let (trace, report) = (&merged.trace, &merged.report.0["links"]);
+    let flows = found(trace.links());
+    assert_eq!(flows, expected(trace.shown()), "{what}");
+    assert_eq!(report["requests"], flows.len(), "{what}");
+    assert_eq!(report["events"], trace.links().count(), "{what}");
+    let [total, added] = ["events_total", "events_added"].map(|key| merged.report.number(key));
+    assert_eq!(trace.events.len() as u64, total + added, "{what}");
+    let told = &trace.document["otherData"]["linked_requests"];
+    assert_eq!(*told, flows.len(), "{what}");
+    flows.len()
+}
+
+/// Phases and names of the events of a flow, which are told apart by their times.
+pub(crate) fn chain(merged: &Merged, flow: &[Link]) -> Vec<String> {
+    let name = |link: &Link| {
+        let of = |event: &&Value| {
+            let is_flow = ["s", "t", "f"].contains(&event["ph"].as_str().unwrap());
+            let tid = event["tid"].to_string();
+            !is_flow && ns(&event["ts"]) == link.0 && tid == link.3
+        };
+        let event = merged.trace.shown().find(of).unwrap();
+        format!("{} {}", link.1, event["name"].as_str().unwrap())
+    };
+    flow.iter().map(name).collect()
+}
+
+pub(crate) fn chains(merged: &Merged) -> Vec<Vec<String>> {
+    check(merged, "a merged run");
+    let flows = found(merged.trace.links());
+    flows.iter().map(|flow| chain(merged, flow)).collect()
+}
+
+/// A run of processes, each with its lines in a block.
+pub(crate) fn run_of(processes: &[(Process, Vec<String>)]) -> RunDir {
+    let dir = RunDir::new();
+    for (process, lines) in processes {
+        let mut fragment = process.fragment();
+        fragment.block(1, 0, &stream(lines));
+        fragment.write_here(&dir.fragments());
+    }
+    dir
+}
+
+pub(crate) fn ms(ms: u64) -> u64 {
+    5_000_000_000 + ms * 1_000_000
+}
+
+/// A span of a millisecond at `at_ms`.
+pub(crate) fn span(on: On, at_ms: u64, name: &str, args: &str) -> String {
+    on.span(ms(at_ms), 1_000_000, name, args)
+}
+
+#[test]
+fn recorded_serving_is_linked_from_the_http_request_to_the_last_step() {
+    let merged = Merged::of(&[], &[&pypto::fixture()]);
+    assert_eq!(check(&merged, "the fixture"), 12);
+    for chain in chains(&merged) {
+        assert!(chain[0].starts_with("s http."), "{chain:?}");
+        assert!(chain.contains(&"t request.queued".to_owned()), "{chain:?}");
+        let steps = chain.iter().filter(|name| name.contains("batch_"));
+        assert_eq!(steps.count(), 24, "a prefill and 23 decodes: {chain:?}");
+    }
+    assert!(
+        merged.ended.stderr.is_empty(),
+        "the report went to stdout: {}",
+        merged.ended.stderr
+    );
+}
+
+#[test]
+fn all_recorded_runs_are_linked() {
+    let test = "all_recorded_runs_are_linked";
+    for run in pypto::recorded_runs(test) {
+        let linked = check(&Merged::of(&[], &[&run]), &run.display().to_string());
+        eprintln!("{}: {linked} requests linked", run.display());
+    }
+}
+
+#[test]
+fn words_say_how_many() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("trace.json");
+    let ended = Ended::of(trace_merge().arg(pypto::fixture()).arg("-o").arg(&output));
+    assert!(
+        ended.stderr.contains("12 requests linked through "),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn without_links_the_trace_is_what_was_recorded() {
+    let (with, without) = (
+        Merged::of(&[], &[&pypto::fixture()]),
+        Merged::of(&["--no-link-requests"], &[&pypto::fixture()]),
+    );
+    assert!(without.trace.links().next().is_none());
+    assert!(without.report.0.get("links").is_none());
+    let lines = |merged: &Merged| {
+        let text = String::from_utf8(merged.bytes.clone()).unwrap();
+        let lines = text.lines().skip(1);
+        let kept = lines.filter(|line| !line.contains("sa_link"));
+        kept.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&with), lines(&without));
+    let verbatim = Merged::of(&["--verbatim"], &[&pypto::fixture()]);
+    assert!(verbatim.trace.links().next().is_none());
+}
+
+/// Ids of a few requests, each in one of the forms in which engines know it.
+fn id(rng: &mut Rng) -> String {
+    let name = format!("r{}", rng.below(6));
+    match rng.below(8) {
+        0 => format!("cmpl-{name}"),
+        1 => format!("cmpl-{name}-0"),
+        2 => format!("cmpl-{name}-0-{:08x}", 0xa0 + rng.below(2)),
+        3 => format!("1_cmpl-{name}-0-000000a0"),
+        4 => format!("{name}-0123abcd"),
+        5 => format!("other-{:08x}", rng.below(3)),
+        _ => name,
+    }
+}
+
+fn args(rng: &mut Rng) -> String {
+    match rng.below(9) {
+        0 => format!(r#""n":1,"request_id":"{}""#, id(rng)),
+        1 => format!(
+            r#""request_ids":["{}","{}"],"n":{{"request_id":"r1"}}"#,
+            id(rng),
+            id(rng)
+        ),
+        2 => format!(r#""external_id":"{}""#, id(rng)),
+        3 => format!(r#""internal_request_id":{}"#, rng.below(3)),
+        4 => {
+            // One client's id for each engine's: what two say of one is a matter of taste.
+            let name = rng.below(6);
+            format!(r#""request_id":"x{name}","external_ids":["r{name}"]"#)
+        }
+        5 => r#""request_id":"","request_ids":[null,"r\u0031"],"text":"\"request_id\":\"r2\"""#
+            .into(),
+        6 => r#""parent_request_id":"r1""#.into(),
+        _ => r#""n":1"#.into(),
+    }
+}
+
+/// An event at one of few times, so that many fall together.
+fn event(rng: &mut Rng, on: On) -> String {
+    let ts_ns = 5_000_000_000 + 1000 * (rng.next() % 400);
+    let args = args(rng);
+    match rng.below(6) {
+        0 => on.instant(ts_ns, "token", &args),
+        1 => on
+            .instant(ts_ns, "switch", &args)
+            .replace(r#""s":"t""#, r#""s":"p""#),
+        2 => on.begin(ts_ns, "open").replace(
+            r#""unfinished":true"#,
+            &format!(r#""unfinished":true,{args}"#),
+        ),
+        _ => on.span(ts_ns, rng.next() % 90_000, "step", &args),
+    }
+}
+
+fn write_requests(rng: &mut Rng, folder: &Path) {
+    for pid in [10, 20, 30] {
+        let process = Process {
+            offset_ns: if rng.one_in(2) { 100_000 } else { 0 },
+            ..Process::new(pid)
+        };
+        let count = rng.below(40);
+        let lines: Vec<String> = (0..count)
+            .map(|_| {
+                let tid = pid + u32::try_from(rng.below(2)).unwrap();
+                event(rng, process.thread(tid))
+            })
+            .collect();
+        let mut fragment = process.fragment();
+        if pid == 30 {
+            fragment = Fragment::foreign(pid);
+            fragment.raw(&stream(&lines));
+            fragment.line("garbage with a \"request_id\" in it");
+            fragment.line(r#" { "args" : { "request_ids" : [ "r1" , "r2" ] } , "ts" : 5000000 , "dur":1,"ph":"X","pid":30,"name":"spaced"}"#);
+        } else {
+            fragment.block(1, 0, &stream(&lines));
+        }
+        fragment.write_here(folder);
+    }
+}
+
+#[test]
+fn random_requests_are_linked_as_the_naive_reader_links_them() {
+    let mut linked = 0;
+    for seed in 0..CASES {
+        let (mut rng, dir) = (Rng::new(seed), RunDir::new());
+        write_requests(&mut rng, &dir.fragments());
+        write_own(&mut rng, &dir.fragments(), 100, rng_is_even(seed));
+        write_foreign(&mut rng, &dir.fragments(), 200, 30, rng_is_even(seed));
+        let last = format!("{}us", 1 + rng.below(400));
+        linked += check(
+            &Merged::of(&["--no-settle"], &[dir.path()]),
+            &format!("seed {seed}"),
+        );
+        let options = ["--no-settle", "--last", &last];
+        linked += check(
+            &Merged::of(&options, &[dir.path()]),
+            &format!("seed {seed}, last {last}"),
+        );
+    }
+    assert!(linked > 1000, "{linked} requests linked");
+}
+
+fn rng_is_even(seed: u64) -> bool {
+    seed.is_multiple_of(2)
+}
+
+#[test]
+fn the_output_does_not_depend_on_threads_or_compression() {
+    let (mut rng, dir) = (Rng::new(7), RunDir::new());
+    for _ in 0..3 {
+        write_requests(&mut rng, &dir.fragments());
+    }
+    let large: String = (0..60_000)
+        .map(|number| {
+            span(
+                On { pid: 40, tid: 40 },
+                number,
+                "step",
+                &format!(r#""request_ids":["r{}","s{}"]"#, number % 900, number % 7),
+            ) + "\n"
+        })
+        .collect();
+    dir.put("40", large.as_bytes());
+    let outputs = ["1", "2", "7"].map(|threads| {
+        let options = ["--threads", threads, "--report", "none", "-o", "-"];
+        Ended::of(trace_merge().args(options).arg(dir.path())).stdout
+    });
+    assert!(outputs[0] == outputs[1] && outputs[1] == outputs[2]);
+    let packed = dir.path().join("trace.json.gz");
+    let ended = Ended::of(trace_merge().arg(dir.path()).arg("-o").arg(&packed));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let mut text = Vec::new();
+    let file = std::fs::File::open(&packed).unwrap();
+    std::io::copy(&mut flate2::read::GzDecoder::new(file), &mut text).unwrap();
+    assert!(text == outputs[0]);
+}
