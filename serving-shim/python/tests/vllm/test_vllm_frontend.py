@@ -1,6 +1,10 @@
 """The API server's side of the plugin: HTTP, requests and their ids, outputs, clients that go away."""
 
 import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +84,13 @@ def test_each_request_is_one_flow_from_arrival_to_end(record):
     for request in {flow for _, flow in flows}:
         phases = [phase for phase, flow in flows if flow == request]
         assert phases == ["s", "t", "t", "f"], phases
+
+
+def test_the_merge_does_not_link_them_again(record):
+    folder = record(three_requests).folder
+    merge = [Path(sys.executable).with_name("trace-merge"), "--report", "json", folder]
+    done = subprocess.run(merge, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["links"] == {"requests": 0, "events": 0}
 
 
 def first_output_only():
