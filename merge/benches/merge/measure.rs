@@ -46,11 +46,11 @@ const WORDS: [&str; 7] = [
 
 /// Measures the inputs named on the command line, or both.
 pub(crate) fn run(words: &[&str]) -> Result<(), String> {
-    if let Some(word) = words
-        .iter()
-        .find(|word| !WORDS.contains(word))
-    {
-        return Err(format!("unknown word {word}; there are: {}", WORDS.join(" ")));
+    if let Some(word) = words.iter().find(|word| !WORDS.contains(word)) {
+        return Err(format!(
+            "unknown word {word}; there are: {}",
+            WORDS.join(" ")
+        ));
     }
     if words.contains(&"peers") {
         return peers::run();

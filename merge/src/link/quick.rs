@@ -1,7 +1,7 @@
 //! Keys and values of args off the bytes of a line as recorders write it: without white space, without objects in the args, without escapes in ids.
 
 use super::names::{Known, known};
-use crate::words::{eight, plain_len};
+use crate::words::{eight, plain_len, sixteen};
 use memchr::{memchr, memchr2, memrchr2};
 
 /// What stands before args.
@@ -127,9 +127,9 @@ fn one(line: &[u8], at: usize) -> Option<(&[u8], usize)> {
 fn string_len(bytes: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
-        let len = plain_len(eight(bytes, at));
+        let len = plain_len(sixteen(bytes, at));
         at += len;
-        if len < 8 {
+        if len < 16 {
             return (*bytes.get(at)? == b'"').then_some(at);
         }
     }
