@@ -46,11 +46,11 @@ impl Recording {
                 match piece {
                     Piece::Plain => work.outside(segment, range.clone()),
                     Piece::Complete(header) => work.complete(segment, range.clone(), header),
-                    Piece::Broken(_) => {}
+                    Piece::Broken(header) => work.begins(segment, range.start, header),
                 }
             }
         }
-        work.explain_skipped();
+        work.explain_holes();
         work.ring();
         for (segment, pieces) in pieces.iter().enumerate() {
             for (range, piece) in pieces {
@@ -74,6 +74,8 @@ struct Stream {
     expected: u64,
     /// Where blocks stand: first position, segment, offset of the body.
     places: Vec<(u64, usize, usize)>,
+    /// First and last position of its blocks between two holes, by the number of holes before them.
+    reaches: BTreeMap<usize, Range<u64>>,
 }
 
 impl Stream {
@@ -114,6 +116,8 @@ struct Work<'a> {
     recording: &'a Recording,
     streams: BTreeMap<StreamKey, Stream>,
     heads: BTreeMap<StreamKey, u64>,
+    /// Where something is not looked at.
+    holes: Vec<(usize, usize)>,
     /// [`span_key`] of the spans that ended after the ring was read.
     ended: HashSet<(i64, i64)>,
     result: Assembly,
@@ -133,6 +137,7 @@ impl<'a> Work<'a> {
             recording,
             streams: BTreeMap::new(),
             heads,
+            holes: recording.holes(),
             ended: HashSet::new(),
             result,
         }
@@ -190,6 +195,7 @@ impl<'a> Work<'a> {
     fn complete(&mut self, segment: usize, body: Range<usize>, header: &BlockHeader) {
         let key = (header.slot, header.generation);
         let end = header.from.saturating_add(header.len);
+        self.begins(segment, body.start, header);
         if let Some(head) = self.heads.get(&key).copied().filter(|head| *head < end) {
             self.result.beyond_ring |= header.slot == 0;
             let beyond = header.from.max(head)..end;
@@ -215,24 +221,40 @@ impl<'a> Work<'a> {
             .extend(spans.map(|event| span_key(event.tid, event.ts_ns)));
     }
 
-    /// What comes before the first block of a stream is in the segments that are not looked at, and so is what the ring no more holds.
-    fn explain_skipped(&mut self) {
-        if self.recording.skipped == 0 {
+    /// Notes where a stream is read again behind a hole.
+    fn begins(&mut self, segment: usize, at: usize, header: &BlockHeader) {
+        if self.holes.is_empty() {
+            return;
+        }
+        let number = self.holes.partition_point(|hole| *hole <= (segment, at));
+        let stream = self.streams.entry((header.slot, header.generation));
+        let end = header.from.saturating_add(header.len);
+        let reaches = &mut stream.or_default().reaches;
+        let reach = reaches.entry(number).or_insert(header.from..end);
+        *reach = reach.start.min(header.from)..reach.end.max(end);
+    }
+
+    /// What lies between the blocks on both sides of a hole is in it, and so is what the ring no more holds.
+    fn explain_holes(&mut self) {
+        if self.holes.is_empty() {
             return;
         }
         let ring = self.recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
         for slot in ring {
-            let stream = self
-                .streams
-                .entry((slot.slot, slot.generation))
-                .or_default();
-            if stream.places.is_empty() {
-                stream.covered.add(0..slot.from);
-            }
+            let key = (slot.slot, slot.generation);
+            let reaches = &mut self.streams.entry(key).or_default().reaches;
+            reaches
+                .entry(self.holes.len())
+                .or_insert(slot.from..slot.from);
         }
         for stream in self.streams.values_mut() {
-            let first = stream.places.iter().map(|place| place.0).min();
-            stream.covered.add(0..first.unwrap_or(0));
+            let (mut holes, mut reached) = (0, 0);
+            for (number, reach) in &stream.reaches {
+                if *number > holes {
+                    stream.covered.add(reached..reach.start);
+                }
+                (holes, reached) = (*number, reached.max(reach.end));
+            }
         }
     }
 
@@ -330,6 +352,12 @@ impl<'a> Work<'a> {
                 let place = after.map_or((last, self.bytes(last).len() as u64), |at| {
                     (at.1, at.2 as u64)
                 });
+                // A loss is told after the block behind it was written, and that may stand where nothing is looked at.
+                let unsure = self.recording.unsure.as_ref();
+                let at = after.map(|after| (after.1, after.2));
+                if at.is_some_and(|at| unsure.is_some_and(|unsure| unsure.contains(&at))) {
+                    continue;
+                }
                 self.result.gaps.push(Gap {
                     stream: *key,
                     range,
@@ -434,6 +462,7 @@ mod tests {
             content: Content::Owned(bytes),
             header: Some(header(7)),
             removal: None,
+            extents: None,
         };
         let ring = ring.map(|range| {
             let (from, head) = (4 * range.start as u64, 4 * range.end as u64);

@@ -22,16 +22,18 @@ const STRETCH: usize = 1 << 20;
 
 /// Splits a fragment into its pieces, in order. Block header lines belong to none.
 pub fn split(bytes: &[u8]) -> Vec<(Range<usize>, Piece)> {
-    split_counting(bytes, |_| {})
+    split_range(bytes, 0..bytes.len(), |_| {})
 }
 
-/// The same; `count` gets the length of each stretch that is done.
-pub(crate) fn split_counting(
+/// Splits a stretch of a fragment, which starts and ends with a line; `count` gets the length of each part of it that is done.
+pub(crate) fn split_range(
     bytes: &[u8],
+    range: Range<usize>,
     mut count: impl FnMut(usize),
 ) -> Vec<(Range<usize>, Piece)> {
+    let bytes = &bytes[..range.end];
     let mut splitter = Splitter::new(bytes);
-    let (mut at, mut told) = (0, 0);
+    let (mut at, mut told) = (range.start, range.start);
     let mut tell = |done: usize| {
         if done - told >= STRETCH || done == bytes.len() {
             count(done - told);
@@ -257,7 +259,7 @@ mod tests {
             b"x\n".to_vec(),
         ] {
             let mut stretches = Vec::new();
-            let pieces = split_counting(&bytes, |stretch| stretches.push(stretch));
+            let pieces = split_range(&bytes, 0..bytes.len(), |stretch| stretches.push(stretch));
             assert_eq!(stretches.iter().sum::<usize>(), bytes.len());
             assert!(stretches.len() <= 1 + bytes.len() / STRETCH);
             let longest = pieces.iter().filter(|(_, piece)| *piece != Piece::Plain);

@@ -2,6 +2,7 @@
 
 mod interrupt;
 
+use crate::arguments::Selection;
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use clap_complete::Shell;
 use interrupt::Interrupts;
@@ -9,15 +10,16 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 use trace_merge::check::{check, check_stream};
-use trace_merge::{Bar, Error, Options, Output, Report, Runs, merge_with, parse_duration};
+use trace_merge::{Bar, Error, Options, Output, Report, Runs, merge_with};
 
 const EXAMPLES: &str = "\
 Examples:
   trace-merge profile_out                        merge the newest run into profile_out/trace.json
   trace-merge -o trace.json.gz profile_out       the same, compressed
   trace-merge --last 30s profile_out             only the last 30 seconds, as of a server that still runs
+  trace-merge --around 12.5s±1s profile_out      what happened at that time; --from and --to for both edges
+  trace-merge --request cmpl-7 profile_out       what was done for one request; see also --process, --name
   trace-merge --previous profile_out             the run before it, as after a supervisor's restart
   trace-merge --report json -q run/ >report.json what was merged, damaged and lost, for scripts
   trace-merge -o - 'run/fragments/trace.*.jsonl' | gzip -9 >trace.json.gz
@@ -54,12 +56,10 @@ struct Arguments {
     /// Merge all runs into one trace
     #[arg(long)]
     all_runs: bool,
-    /// Merge only the last part of the run, such as 30s, 500ms or 2m: what ended before it is left out, a span that reaches into it is
-    /// whole and has `sa_cut` in its args, names and unfinished spans stay
-    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
-    last: Option<Duration>,
+    #[command(flatten)]
+    selection: Selection,
     /// Copy the lines as they stand, as pypto-serving's merge does: times and ids as recorded, nothing added, objects that are no events kept
-    #[arg(long, conflicts_with = "last")]
+    #[arg(long, conflicts_with_all = ["window", "filter"])]
     verbatim: bool,
     /// Write no flows that link the events of a request by its id
     #[arg(long)]
@@ -88,11 +88,20 @@ struct Arguments {
 }
 
 /// What says how to merge.
-const NOT_TO_CHECK: [&str; 8] = [
+const NOT_TO_CHECK: [&str; 17] = [
     "paths",
     "output",
     "runs",
     "last",
+    "from",
+    "to",
+    "around",
+    "reach",
+    "pid",
+    "process",
+    "name",
+    "cat",
+    "request",
     "verbatim",
     "no_settle",
     "strict",
@@ -184,11 +193,11 @@ fn options(
     let mut options = Options {
         threads: arguments.threads,
         settle: !arguments.no_settle,
-        last: arguments.last,
         verbatim: arguments.verbatim,
         link_requests: !arguments.no_link_requests,
         ..Options::new(arguments.paths.clone())
     };
+    arguments.selection.put_into(&mut options);
     if options.paths.is_empty() {
         let (path, output) = from_environment(variable)?;
         options.paths.push(path);

@@ -33,6 +33,8 @@ type Boot = (String, String);
 #[derive(Debug, Default)]
 pub(crate) struct Clocks {
     boots: BTreeMap<Boot, Placement>,
+    /// Wall time at the zero of the reference, as far as an anchor tells.
+    wall_ns: Option<i64>,
 }
 
 /// What the clocks need to know of a recording.
@@ -55,15 +57,6 @@ impl Clocks {
             });
         let readings: Vec<Reading<'_>> = reading.collect();
         Clocks::new(&readings)
-    }
-
-    /// What brings each recording's times to one axis.
-    pub(crate) fn shifts_ns(recordings: &[Recording], indexes: &[Index]) -> Vec<i64> {
-        let clocks = Clocks::of(recordings, indexes);
-        recordings
-            .iter()
-            .map(|recording| clocks.shift_ns(recording.header()))
-            .collect()
     }
 
     /// Places every boot; the reference is the main process's, else the first.
@@ -94,6 +87,7 @@ impl Clocks {
         });
         Clocks {
             boots: boots.collect(),
+            wall_ns: at_reference.map(|(wall_ns, _)| wall_ns),
         }
     }
 
@@ -105,6 +99,11 @@ impl Clocks {
             .get(&boot(header))
             .map_or(0, |placement| placement.shift_ns);
         clamp(placed.saturating_sub(clamp(header.monotonic_offset_ns)))
+    }
+
+    /// What to add to the times of the axis to get wall time, if any anchor of the reference tells.
+    pub(crate) fn wall_ns(&self) -> Option<i64> {
+        self.wall_ns
     }
 
     pub(crate) fn placements(&self) -> Vec<Placement> {
@@ -121,7 +120,7 @@ fn clamp(ns: i64) -> i64 {
 }
 
 /// Wall time at the host's monotonic zero, and its uncertainty.
-fn wall_clock(header: &FragmentHeader, anchor: &Anchor) -> (i64, u64) {
+pub(crate) fn wall_clock(header: &FragmentHeader, anchor: &Anchor) -> (i64, u64) {
     let time = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
     let monotonic = time(anchor.monotonic_ns).saturating_sub(header.monotonic_offset_ns);
     (

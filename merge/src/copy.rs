@@ -17,7 +17,7 @@ use crate::scan::{Found, Part, lines, scan_part};
 use crate::sink::{Scratch, Sink, document_head, document_tail};
 use crate::source::{Chunk, Source, kind};
 use crate::verbatim::{object, write_verbatim};
-use crate::window::{Lies, lies, mark_cut};
+use crate::window::{Lies, mark_cut};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io;
@@ -123,18 +123,17 @@ impl<'a> Job<'a> {
         let mut writer = Writer {
             targets: &self.plan.targets[source.recording],
             shift_ns,
-            edge_ns: chunk.edge_ns,
             recent: [None; 64],
             moved: self.overflow.of_chunk(number)?,
             linker: links.and_then(linker),
             out,
         };
-        if chunk.canonical && chunk.edge_ns.is_none() && writer.moved.is_empty() {
+        if chunk.canonical && chunk.shown.is_all() && writer.moved.is_empty() {
             for part in &chunk.parts {
                 writer.canonical(source.bytes, *part);
             }
         } else {
-            chunk.events(source.bytes, |event| writer.event(&event));
+            chunk.each(source.bytes, |_, lies, event| writer.event(event, lies));
         }
         Ok(())
     }
@@ -197,8 +196,6 @@ impl<'a> Alike<'a> {
 struct Writer<'a, 'l, 'o> {
     targets: &'a HashMap<(i64, i64), Target>,
     shift_ns: i64,
-    /// Where the window begins, in the recording's own time.
-    edge_ns: Option<i64>,
     /// The thread of the last event of each kind of threads: looking it up in the map takes as long as reading the event.
     recent: [Option<((i64, i64), &'a Target)>; 64],
     /// Those of its events that move to another row.
@@ -229,7 +226,7 @@ impl<'a> Writer<'a, '_, '_> {
             if let Some(target) = self.target(&event) {
                 fronts.keep(&event, || Alike::of(&event, target));
             }
-            self.event(&event);
+            self.event(&event, Lies::Inside);
         }
     }
 
@@ -253,20 +250,15 @@ impl<'a> Writer<'a, '_, '_> {
     }
 
     #[inline]
-    fn event(&mut self, event: &Event<'a>) {
+    fn event(&mut self, event: &Event<'a>, lies: Lies) {
+        // Those that are not shown count as well.
         let row = self.moved.next();
-        if is_left_out(event) {
+        if lies == Lies::Outside || is_left_out(event) {
             return;
         }
         let Some(target) = self.target(event) else {
             return;
         };
-        let lies = self
-            .edge_ns
-            .map_or(Lies::Inside, |edge_ns| lies(event, edge_ns));
-        if lies == Lies::Before {
-            return;
-        }
         let target = row.unwrap_or(target);
         self.out.extend_from_slice(b",\n");
         let start = self.out.len();
@@ -302,6 +294,9 @@ fn other_data(report: &Report) -> Value {
         "damage": report.damage_by_kind,
         "window": report.window,
     });
+    if let Some(filter) = &report.filter {
+        data["filter"] = json!(filter);
+    }
     let overlapping = [
         ("overlapping_spans", report.overlapping_spans),
         ("overlapping_spans_left", report.overlapping_spans_left),

@@ -7,6 +7,7 @@
     reason = "mapping a file is the only way to read 1 GB without a copy or heap"
 )]
 
+use crate::blocks::{Piece, split_range};
 use crate::removal::{Removal, removal};
 use crate::ring::{Ring, RingBytes, recover};
 use memmap2::{Mmap, UncheckedAdvice};
@@ -15,6 +16,7 @@ use sa_recorder::format::{
 };
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -53,6 +55,8 @@ pub(crate) struct Fragment {
     pub(crate) header: Option<FragmentHeader>,
     /// What it says of removed segments.
     pub(crate) removal: Option<Removal>,
+    /// Which of its bytes are read, if not all: stretches of whole lines and blocks, in order.
+    pub(crate) extents: Option<Vec<Range<usize>>>,
 }
 
 /// What lay beside a fragment.
@@ -135,7 +139,48 @@ impl Fragment {
             content,
             header,
             removal,
+            extents: None,
         })
+    }
+
+    /// Its size.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.content.bytes().len() as u64
+    }
+
+    /// How much of it is read.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        let extents = self.extents.iter().flatten();
+        let read: usize = extents.map(ExactSizeIterator::len).sum();
+        match self.extents {
+            Some(_) => read as u64,
+            None => self.bytes(),
+        }
+    }
+
+    /// What is not read of it.
+    pub(crate) fn holes(&self) -> Vec<Range<usize>> {
+        let Some(extents) = &self.extents else {
+            return Vec::new();
+        };
+        let (mut holes, mut at) = (Vec::new(), 0);
+        for extent in extents {
+            holes.push(at..extent.start);
+            at = extent.end;
+        }
+        holes.push(at..self.content.bytes().len());
+        holes.retain(|hole| !hole.is_empty());
+        holes
+    }
+
+    /// The pieces of what is read; `count` gets the lengths of what is done.
+    pub(crate) fn pieces(&self, mut count: impl FnMut(usize)) -> Vec<(Range<usize>, Piece)> {
+        let bytes = self.content.bytes();
+        let mut split_one = |extent: Range<usize>| split_range(bytes, extent, &mut count);
+        match &self.extents {
+            Some(extents) => extents.iter().cloned().flat_map(split_one).collect(),
+            None => split_one(0..bytes.len()),
+        }
     }
 }
 

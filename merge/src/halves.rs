@@ -108,11 +108,15 @@ fn unfinished(mark: Mark) -> Mark {
 
 /// Whether an end has the name and category of a begin, or none.
 fn ends(end: &Mark, begin: &Mark) -> bool {
-    let same = |of_end: u32, of_begin: u32| of_end == 0 || of_end == of_begin;
-    let are = |end: At, begin: At| same(end.chunk, begin.chunk) && same(end.nth, begin.nth);
     end.end_at
         .zip(begin.end_at)
-        .is_some_and(|(end, begin)| are(end, begin))
+        .is_some_and(|(end, begin)| are_of_one(end, begin))
+}
+
+/// The same of what name and category are told by.
+pub(crate) fn are_of_one(end: At, begin: At) -> bool {
+    let same = |of_end: u32, of_begin: u32| of_end == 0 || of_end == of_begin;
+    same(end.chunk, begin.chunk) && same(end.nth, begin.nth)
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use crate::assembly::StreamKey;
 use crate::damage::Places;
 use crate::indexer::Indexer;
-use crate::line::Event;
 use crate::link::Gather;
 use crate::nesting::Nesting;
 use crate::scan::{Found, Part, scan_part};
@@ -133,12 +132,6 @@ impl Index {
         });
     }
 
-    /// The begin of its first event; `None` if nothing in it has a time.
-    pub(crate) fn first_ns(&self) -> Option<i64> {
-        let first = self.threads.values().map(|activity| activity.first_ns);
-        first.min().filter(|first_ns| *first_ns != i64::MAX)
-    }
-
     /// The end of its last event; `None` if nothing in it has a time.
     pub(crate) fn last_ns(&self) -> Option<i64> {
         let timed = self
@@ -146,6 +139,19 @@ impl Index {
             .values()
             .filter(|activity| activity.first_ns != i64::MAX);
         timed.map(|activity| activity.last_ns).max()
+    }
+
+    /// The begin of its first event and the end of its last one; `None` if nothing in it has a time.
+    pub(crate) fn range_ns(&self) -> Option<(i64, i64)> {
+        let firsts = self.threads.values().map(|activity| activity.first_ns);
+        let first_ns = firsts.min().filter(|first_ns| *first_ns != i64::MAX)?;
+        Some((first_ns, self.last_ns()?))
+    }
+
+    /// Whether begins or ends of spans are events of their own, other than spans that did not end.
+    pub(crate) fn has_halves(&self) -> bool {
+        let count = |phase: &u8| self.phases.get(phase).copied().unwrap_or(0);
+        count(&b'B') > self.unfinished || b"EbenSFTp".iter().any(|phase| count(phase) > 0)
     }
 
     /// Whether it has events that are shown whatever their time: metadata and unfinished spans.
@@ -191,24 +197,6 @@ pub(crate) fn index_objects(bytes: &[u8], parts: &[Part]) -> Index {
         scan_part(bytes, *part, |at, found| match found {
             Found::Event(event) => indexer.event(&event),
             Found::Damage(kind) if object(bytes, *part, at, kind).is_some() => indexer.object(),
-            Found::Damage(kind) => indexer.damage(at, kind),
-        });
-    }
-    indexer.finish()
-}
-
-/// Indexes those events in parts of a file that `keeps` wants; `gather` looks for the requests of these.
-pub(crate) fn index_kept<'a>(
-    bytes: &'a [u8],
-    parts: &[Part],
-    gather: Option<Gather<'a, '_>>,
-    keeps: impl Fn(&Event<'_>) -> bool,
-) -> Index {
-    let mut indexer = Indexer::new(gather);
-    for part in parts {
-        scan_part(bytes, *part, |at, found| match found {
-            Found::Event(event) if keeps(&event) => indexer.event(&event),
-            Found::Event(_) => {}
             Found::Damage(kind) => indexer.damage(at, kind),
         });
     }

@@ -18,16 +18,21 @@
 //! behind, where the file system has files without a name.
 
 mod alike;
+mod anchors;
 mod assembly;
+mod axis;
 mod bar;
 pub mod blocks;
 mod canonical;
 pub mod check;
+mod chosen;
 mod clock;
 mod copy;
+mod cover;
 mod damage;
 mod death;
 mod duration;
+mod filter;
 mod flow;
 mod fragment;
 mod halves;
@@ -40,15 +45,21 @@ pub mod json;
 pub mod line;
 mod link;
 mod look;
+mod looked;
+mod marker;
 mod marks;
+mod mate;
 mod merge;
+mod moment;
 mod nesting;
 mod number;
 mod open;
 mod order;
 mod output;
 mod overflow;
+mod pairs;
 mod patch;
+mod pattern;
 mod plan;
 mod progress;
 mod pypto;
@@ -60,9 +71,12 @@ mod rows;
 #[cfg(test)]
 mod sample;
 pub mod scan;
+mod search;
+mod seek;
+mod selection;
 mod settle;
+mod shown;
 mod sink;
-mod skip;
 mod snapshot;
 mod sorter;
 mod source;
@@ -70,8 +84,10 @@ mod spread;
 pub mod survey;
 mod suspects;
 mod tally;
+mod unread;
 mod verbatim;
 mod verdict;
+mod walk;
 mod window;
 mod words;
 
@@ -79,8 +95,10 @@ pub use bar::Bar;
 pub use clock::Placement;
 pub use damage::{Damage, Kind};
 pub use duration::parse_duration;
+pub use filter::{Filter, FilterReport};
 pub use link::LinkReport;
 pub use merge::{merge, merge_with};
+pub use moment::{Moment, parse_around, parse_moment};
 pub use output::Unfinished;
 pub use progress::Progress;
 pub use report::{InputReport, LeftOut, ProcessReport, Report};
@@ -132,11 +150,22 @@ pub struct Options {
     pub threads: usize,
     /// Only the last part of the run, up to its newest event.
     pub last: Option<Duration>,
+    /// Only what reaches beyond this moment. Not together with `last`.
+    pub from: Option<Moment>,
+    /// Only what begins up to this moment. Not together with `last`.
+    pub to: Option<Moment>,
+    /// Only so much of both sides of a moment. Not together with `last`, `from` and `to`.
+    pub around: Option<(Moment, Duration)>,
+    /// How far behind a window spans that reach into it are looked for: nothing that was written later is read. By default that is the rest of the
+    /// run, and 10 s in runs of more than 1 GiB.
+    pub reach: Option<Duration>,
+    /// Only some of the events.
+    pub filter: Filter,
     /// Whether fragments of dead processes are settled afterwards (FORMAT.md §4): their ring's contents appended, the ring removed.
     pub settle: bool,
     /// Whether lines are copied as they stand, as pypto-serving's own merge does: in the order of the fragments' names, with the times and ids they have, objects
     /// that are no events included, and nothing added. Only the format's own records are left out, and flow ids are made ones that viewers read.
-    /// Not together with `last`.
+    /// Not together with a window or a filter.
     pub verbatim: bool,
     /// Whether flows link the events of each request, where their recorders wrote none. Not with `verbatim`, which adds nothing.
     pub link_requests: bool,

@@ -6,7 +6,7 @@ use crate::marks::At;
 use crate::progress::Progress;
 use crate::source::{Chunk, Source, ThreadSet};
 use crate::verdict::Question;
-use crate::window::{Lies, lies};
+use crate::window::Lies;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -65,22 +65,19 @@ impl Look<'_> {
         number: usize,
         of_event: &impl Fn(Place, At, &Event<'_>) -> Option<T>,
     ) -> Vec<T> {
-        let (chunk, mut nth, mut made) = (&self.chunks[number], 0, Vec::new());
+        let (chunk, mut made) = (&self.chunks[number], Vec::new());
         let (source, number) = (&self.sources[chunk.source], u32::try_from(number));
         let Ok(number) = number else { return made };
-        chunk.events(source.bytes, |event| {
-            let at = At { chunk: number, nth };
-            nth += 1;
-            let edge_ns = chunk.edge_ns;
-            if edge_ns.is_none_or(|edge_ns| lies(&event, edge_ns) != Lies::Before) {
+        chunk.each(source.bytes, |nth, lies, event| {
+            if lies != Lies::Outside {
                 let place = (source.recording, (event.pid, event.tid));
-                made.extend(of_event(place, at, &event));
+                made.extend(of_event(place, At { chunk: number, nth }, event));
             }
         });
         made
     }
 
-    /// The threads for which a question is answered with yes.
+    /// The threads for which a question is answered with yes. Spans that are not shown answer as well: then a thread is looked at closely in vain.
     pub(crate) fn ask(&self, questions: &[Question]) -> BTreeSet<Place> {
         let mut of_recordings: HashMap<usize, Vec<&Question>> = HashMap::new();
         for question in questions {

@@ -1,5 +1,6 @@
 //! `trace-merge`: fragments of many processes → one Chrome trace.
 
+mod arguments;
 mod cli;
 
 use std::process::ExitCode;

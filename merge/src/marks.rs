@@ -83,7 +83,7 @@ impl Mark {
 }
 
 /// Name and category, 0 for one that is not there.
-fn labels(event: &Event<'_>) -> At {
+pub(crate) fn labels(event: &Event<'_>) -> At {
     // They may stand behind the front, which alone has been read of most lines.
     let fields = scan_object(event.line).unwrap_or(event.fields);
     let hash = |text: &[u8]| match &*unescaped(text) {

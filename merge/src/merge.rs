@@ -1,8 +1,7 @@
 //! The way from paths to a trace.
 
 use crate::assembly::Assembly;
-use crate::blocks::{hold_header, split_counting, unsplit};
-use crate::clock::Clocks;
+use crate::blocks::{hold_header, unsplit};
 use crate::copy::Job;
 use crate::fragment::{FileId, Fragment};
 use crate::history::Histories;
@@ -17,17 +16,18 @@ use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::report::Report;
 use crate::scan::{PART_BYTES, Part};
+use crate::seek::{Extent, Sought, seek};
+use crate::selection::{Asked, Selected, select};
 use crate::settle::settle;
 use crate::sink::{Sink, Target};
-use crate::skip::skip;
 use crate::source::{Chunk, Source, by_recording, chunks, index, sources};
 use crate::tally::tell_sources;
-use crate::window::{self, WindowReport};
+use crate::unread::add_names;
+use crate::window::{Edges, is_asked_for, refuse};
 use crate::{Error, Options, Runs};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Merges fragments into one trace.
 ///
@@ -42,60 +42,81 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
 /// # Errors
 /// As [`merge`].
 pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Error> {
+    refuse(options)?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .build();
+    let pool = pool.map_err(|error| Error::Usage(format!("threads: {error}")))?;
+    let mut extent = Extent::Sought;
+    loop {
+        match merge_read(options, (&pool, progress), &extent)? {
+            Merged::Whole(report) => return Ok(*report),
+            Merged::Beyond(edges) => extent = extent.wider(edges),
+        }
+    }
+}
+
+/// What became of an attempt.
+enum Merged {
+    Whole(Box<Report>),
+    /// The window lies beyond what was read; where it is, in each recording's own time.
+    Beyond(Vec<Edges>),
+}
+
+/// Merges what is read of fragments.
+fn merge_read(
+    options: &Options,
+    (pool, progress): (&ThreadPool, &Progress),
+    extent: &Extent,
+) -> Result<Merged, Error> {
     let inputs = input::find(&options.paths, &options.runs);
     let mut report = Report {
         version: env!("CARGO_PKG_VERSION"),
         ..Report::default()
     };
     let mut recordings = open_all(options, &inputs, &mut report)?;
-    let skipped = options.last.map(|last| skip(&mut recordings, last));
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads)
-        .build();
-    let pool = pool.map_err(|error| Error::Usage(format!("threads: {error}")))?;
+    let mut sought = pool.install(|| seek(&mut recordings, options, extent))?;
     progress.expect(recordings.iter().map(len).sum(), passes(options));
     let assemble = |look| pool.install(|| assemble_all(&recordings, look, progress));
     let (by_looks, after_all);
     by_looks = assemble(Look::WhereBlocksShow);
+    let (folders, by_run) = (folders(options, &inputs), options.runs == Runs::All);
     let mut merge = Merge {
         options,
         progress,
-        pool: &pool,
+        pool,
         recordings: &recordings,
         assemblies: &by_looks,
+        folders: &folders,
     };
-    let (folders, by_run) = (folders(options, &inputs), options.runs == Runs::All);
     let collector = || {
         let links = options.links();
         links.then(|| Collector::new(&recordings, by_run, &folders))
     };
     // Where not everything is shown, only what is counts.
-    let at_once = options.last.is_none();
-    let mut links = collector();
-    let mut first = merge.first_pass(links.as_ref().filter(|_| at_once));
+    let at_once = !is_part(options);
+    let (mut links, unread) = (collector(), sought.bytes);
+    let mut first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once));
     if merge.met_hidden_blocks(&first.0) {
         drop((first, links)); // both at once would be more memory than there may be
         progress.begin_again();
         after_all = assemble(Look::Everywhere);
         merge.assemblies = &after_all;
-        links = collector();
-        first = merge.first_pass(links.as_ref().filter(|_| at_once));
+        (links, sought.bytes) = (collector(), unread);
+        first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once));
     }
     let (mut found, histories) = first;
     let last_ns = found.last_ns();
-    if let Some(last) = options.last {
-        report.window = Some(WindowReport {
-            segments_left_out: skipped.unwrap_or(0),
-            ..merge.narrow(last, &mut found, links.as_ref())
-        });
+    if let Some(edges) = merge.select(&sought, &mut found, links.as_ref(), &mut report)? {
+        return Ok(Merged::Beyond(edges));
     }
-    let decided = merge.decide(&found, (histories, links), &folders, &mut report)?;
+    let decided = merge.decide(&found, (histories, links), &mut report)?;
     let output = Destination::open(&options.output, inputs.run_directory.as_deref())?;
     merge.second_pass(&found, &decided, output, &mut report)?;
     if options.settle {
         settle_all(&recordings, merge.assemblies, &last_ns, &mut report);
     }
-    Ok(report)
+    Ok(Merged::Whole(Box::new(report)))
 }
 
 /// What a merge has in hand from the first pass on.
@@ -105,6 +126,8 @@ struct Merge<'a> {
     pool: &'a ThreadPool,
     recordings: &'a [Recording],
     assemblies: &'a [Assembly],
+    /// Where temporary files may be.
+    folders: &'a [PathBuf],
 }
 
 /// What the second pass does to each line, and which lines go to other rows.
@@ -132,7 +155,11 @@ impl Found<'_> {
 }
 
 impl<'a> Merge<'a> {
-    fn first_pass(&self, links: Option<&Collector<'_>>) -> (Found<'a>, Histories) {
+    fn first_pass(
+        &self,
+        sought: &mut Sought,
+        links: Option<&Collector<'_>>,
+    ) -> (Found<'a>, Histories) {
         let mut sources = sources(self.recordings, self.assemblies);
         let mut chunks = chunks(&sources);
         let rest = bytes_of(&chunks).saturating_mul(passes(self.options) - 1);
@@ -140,6 +167,9 @@ impl<'a> Merge<'a> {
         let objects = self.options.verbatim;
         let pass = || index(&mut sources, &mut chunks, objects, links, self.progress);
         let histories = self.pool.install(pass);
+        let names = || add_names(self.recordings, sought, &mut sources, &mut chunks);
+        let named = self.pool.install(names);
+        sought.bytes = sought.bytes.saturating_sub(named);
         let found = Found {
             indexes: by_recording(self.recordings, &sources),
             sources,
@@ -162,27 +192,36 @@ impl<'a> Merge<'a> {
         self.pool.install(|| odd.any(is_one))
     }
 
-    /// Leaves out what ended before the last part of the run.
-    fn narrow(
+    /// Leaves out what is not asked for; gives the edges of a window that lies beyond what was read.
+    fn select(
         &self,
-        last: Duration,
+        sought: &Sought,
         found: &mut Found<'_>,
         links: Option<&Collector<'_>>,
-    ) -> WindowReport {
-        let shifts_ns = Clocks::shifts_ns(self.recordings, &found.indexes);
-        let of_all = (found.indexes.as_slice(), shifts_ns.as_slice());
+        report: &mut Report,
+    ) -> Result<Option<Vec<Edges>>, Error> {
+        let asked = Asked {
+            options: self.options,
+            sought,
+            folders: self.folders,
+            links,
+            progress: self.progress,
+        };
+        let of_all = (self.recordings, found.indexes.as_slice());
         let (sources, chunks) = (&mut found.sources, &mut found.chunks);
-        let narrow = || window::narrow(last, of_all, sources, chunks, links, self.progress);
-        let report = self.pool.install(narrow);
-        found.indexes = by_recording(self.recordings, &found.sources);
-        report
+        let selected = || select(&asked, of_all, sources, chunks, report);
+        match self.pool.install(selected)? {
+            Selected::Beyond(edges) => return Ok(Some(edges)),
+            Selected::Some => found.indexes = by_recording(self.recordings, &found.sources),
+            Selected::All => {}
+        }
+        Ok(None)
     }
 
     fn decide(
         &self,
         found: &Found<'_>,
         (histories, links): (Histories, Option<Collector<'_>>),
-        folders: &[PathBuf],
         report: &mut Report,
     ) -> Result<Decided, Error> {
         let (sources, indexes) = (&found.sources, &found.indexes);
@@ -191,7 +230,7 @@ impl<'a> Merge<'a> {
         report.links = links.as_ref().map(|links| links.report.clone());
         let view = (sources.as_slice(), found.chunks.as_slice());
         let spans = (indexes.as_slice(), histories);
-        let find = || Overflow::find(view, spans, &mut plan, folders, self.progress);
+        let find = || Overflow::find(view, spans, &mut plan, self.folders, self.progress);
         let overflow = self.pool.install(find);
         overflow.tell(report);
         plan.tell(report);
@@ -250,32 +289,26 @@ fn open_all(
         return Err(Error::NothingUsable(describe(options, inputs)));
     }
     if options.verbatim {
-        refuse_window(options)?;
         recordings.sort_by(|one, other| one.path().cmp(&other.path()));
     }
     report.left_out.clone_from(&inputs.left_out);
     Ok(recordings)
 }
 
-/// How often a merge goes over its inputs: blocks are verified, lines are indexed, a window is found, lines are copied.
+/// How often a merge goes over its inputs: blocks are verified, lines are indexed, a part is found, lines are copied.
 fn passes(options: &Options) -> u64 {
-    if options.last.is_some() { 4 } else { 3 }
+    if is_part(options) { 4 } else { 3 }
+}
+
+/// Whether not everything is shown.
+fn is_part(options: &Options) -> bool {
+    is_asked_for(options) || !options.filter.is_empty()
 }
 
 /// Where temporary files may be: where the system has them, else beside the trace, for which there is room.
 fn folders(options: &Options, inputs: &Inputs) -> Vec<PathBuf> {
     let beside = folder(&options.output, inputs.run_directory.as_deref());
     [std::env::temp_dir()].into_iter().chain(beside).collect()
-}
-
-/// A window is one of times, which lines as they stand need not have.
-fn refuse_window(options: &Options) -> Result<(), Error> {
-    match options.last {
-        Some(_) => Err(Error::Usage(
-            "lines as they stand cannot be narrowed to the last part of a run".to_owned(),
-        )),
-        None => Ok(()),
-    }
 }
 
 fn describe(options: &Options, inputs: &Inputs) -> String {
@@ -317,13 +350,10 @@ fn describe(options: &Options, inputs: &Inputs) -> String {
     words.join("; ")
 }
 
-/// Bytes of its fragments.
+/// Bytes of its fragments that are read.
 fn len(recording: &Recording) -> u64 {
-    let lens = recording
-        .fragments
-        .iter()
-        .map(|fragment| fragment.content.bytes().len());
-    lens.sum::<usize>() as u64
+    let fragments = recording.fragments.iter();
+    fragments.map(Fragment::bytes_read).sum()
 }
 
 fn bytes_of(chunks: &[Chunk]) -> u64 {
@@ -341,11 +371,10 @@ enum Look {
 fn assemble_all(recordings: &[Recording], look: Look, progress: &Progress) -> Vec<Assembly> {
     let count = |len: usize| progress.add(len as u64, 0);
     let split = |fragment: &Fragment| {
-        let bytes = fragment.content.bytes();
         if look == Look::Everywhere || !seems_foreign(fragment) {
-            return split_counting(bytes, count);
+            return fragment.pieces(count);
         }
-        unsplit(bytes)
+        unsplit(fragment.content.bytes())
     };
     let assemble = |recording: &Recording| {
         let pieces: Vec<_> = recording.fragments.par_iter().map(split).collect();
@@ -430,6 +459,7 @@ mod tests {
     use super::*;
     use crate::Output;
     use std::fmt::Write;
+    use std::time::Duration;
 
     /// Spans of 1 µs, one each µs, and `more`.
     fn lines(more: &str) -> String {

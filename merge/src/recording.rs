@@ -4,6 +4,7 @@ use crate::assembly::StreamKey;
 use crate::fragment::{FileId, Fragment, RingFile};
 use crate::ring::Ring;
 use sa_recorder::format::{FragmentHeader, RingKind};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The fragments of one recorder, in the order of their segments, and its ring.
@@ -17,6 +18,10 @@ pub(crate) struct Recording {
     pub(crate) was_dead: bool,
     /// Oldest segments that are not looked at.
     pub(crate) skipped: u64,
+    /// Segment and byte where what a window needs begins, if it is not all.
+    pub(crate) entry: Option<(usize, usize)>,
+    /// Segments and bytes of what is looked at, in which missing positions may be explained behind it, where nothing is.
+    pub(crate) unsure: Option<Range<(usize, usize)>>,
 }
 
 impl Recording {
@@ -48,7 +53,18 @@ impl Recording {
             bad_ring,
             was_dead,
             skipped: 0,
+            entry: None,
+            unsure: None,
         }
+    }
+
+    /// Drops the oldest segments.
+    pub(crate) fn skip(&mut self, segments: usize) {
+        self.fragments.drain(..segments);
+        self.skipped = segments as u64;
+        let now = |(segment, at): (usize, usize)| (segment.saturating_sub(segments), at);
+        self.entry = self.entry.map(now);
+        self.unsure = self.unsure.take().map(|of| now(of.start)..now(of.end));
     }
 
     /// The path of its first fragment.
@@ -62,6 +78,17 @@ impl Recording {
         self.fragments
             .first()
             .and_then(|fragment| fragment.header.as_ref())
+    }
+
+    /// Behind which segment and byte of what is looked at something is not.
+    pub(crate) fn holes(&self) -> Vec<(usize, usize)> {
+        let skipped = (self.skipped > 0).then_some((0, 0));
+        let fragments = self.fragments.iter().enumerate();
+        let within = fragments.flat_map(|(segment, fragment)| {
+            let holes = fragment.holes().into_iter();
+            holes.map(move |hole| (segment, hole.start))
+        });
+        skipped.into_iter().chain(within).collect()
     }
 
     /// Up to which position a stream was in removed segments, as the newest one that tells of any says.

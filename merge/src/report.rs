@@ -2,6 +2,7 @@
 
 use crate::clock::Placement;
 use crate::damage::{Damage, Kind, LISTED, Places, path_text};
+use crate::filter::FilterReport;
 use crate::link::LinkReport;
 use crate::window::WindowReport;
 use serde::{Serialize, Serializer};
@@ -116,6 +117,9 @@ pub struct Report {
     /// The requests that the merge linked, if it was to link any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<LinkReport>,
+    /// The filters, if only some events are shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<FilterReport>,
 }
 
 impl Report {
@@ -207,12 +211,17 @@ impl Report {
         if let Some(window) = &self.window {
             writeln!(
                 text,
-                "left out: {} events and {} whole segments before the last {:?}; {} spans reach into it, marked sa_cut",
+                "left out: {} events and {} whole segments {}; {} spans reach into it, marked sa_cut",
                 window.events_left_out,
                 window.segments_left_out,
-                std::time::Duration::from_nanos(window.last_ns),
+                window.words(),
                 window.spans_cut
             )?;
+            self.write_unread(window, text)?;
+        }
+        if let Some(filter) = &self.filter {
+            let (events, words) = (filter.events_left_out, filter.words());
+            writeln!(text, "left out: {events} events by {}", printable(&words))?;
         }
         if let Some(links) = &self.links {
             write_links(links, text)?;
@@ -262,6 +271,22 @@ impl Report {
             )?;
         }
         self.write_damage(text)
+    }
+
+    fn write_unread(&self, window: &WindowReport, text: &mut String) -> std::fmt::Result {
+        if window.bytes_left_out == 0 {
+            return Ok(());
+        }
+        let megabytes = window.bytes_left_out / 1_000_000;
+        writeln!(text, "not read, checked or counted: {megabytes} MB")?;
+        if let Some(reach_ns) = window.reach_ns {
+            let reach = std::time::Duration::from_nanos(reach_ns);
+            writeln!(
+                text,
+                "warning: spans that reach into the window were looked for up to {reach:?} behind it; see --reach"
+            )?;
+        }
+        Ok(())
     }
 
     fn write_damage(&self, text: &mut String) -> std::fmt::Result {

@@ -9,6 +9,8 @@ use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::ring::Slot;
 use crate::scan::{Found, PART_BYTES, Part, cut, rescan_part, scan_part};
+use crate::shown::Shown;
+use crate::window::{Edges, Lies};
 use rayon::prelude::*;
 use std::path::Path;
 
@@ -70,14 +72,48 @@ pub(crate) struct Chunk {
     /// The threads that have events in it, and perhaps others.
     pub(crate) threads: ThreadSet,
     /// The begin of its first event and the end of its last one, and whether some are shown whatever their time.
-    first_ns: Option<i64>,
-    last_ns: Option<i64>,
+    range_ns: Option<(i64, i64)>,
     timeless: bool,
-    /// Where the window begins, in the recording's own time, if not everything is shown.
-    pub(crate) edge_ns: Option<i64>,
+    /// Whether begins or ends of spans are events of their own.
+    pub(crate) halves: bool,
+    /// Which of its events are shown.
+    pub(crate) shown: Shown,
 }
 
 impl Chunk {
+    fn new(source: usize) -> Chunk {
+        Chunk {
+            source,
+            parts: Vec::new(),
+            events: 0,
+            plain: false,
+            canonical: false,
+            threads: ThreadSet::default(),
+            range_ns: None,
+            timeless: false,
+            halves: false,
+            shown: Shown::default(),
+        }
+    }
+
+    /// Parts of a source and what the first pass found in them.
+    pub(crate) fn of(source: usize, parts: Vec<Part>, index: &Index) -> Chunk {
+        let mut chunk = Chunk::new(source);
+        chunk.parts = parts;
+        chunk.note(index);
+        chunk
+    }
+
+    /// Notes what the first pass found in its parts.
+    fn note(&mut self, index: &Index) {
+        self.events = index.events();
+        self.plain = !index.odd;
+        self.canonical = index.canonical;
+        self.threads = index.threads.keys().copied().collect();
+        (self.range_ns, self.timeless) = (index.range_ns(), index.has_timeless());
+        self.halves = index.has_halves();
+    }
+
     /// Calls `found` with each of its events, those that are left out of the trace included.
     #[inline]
     pub(crate) fn events<'a>(&self, bytes: &'a [u8], mut found: impl FnMut(Event<'a>)) {
@@ -102,13 +138,28 @@ impl Chunk {
 
     /// From when to when it has events, in the recording's own time.
     pub(crate) fn times_ns(&self) -> Option<(i64, i64)> {
-        self.first_ns.zip(self.last_ns)
+        self.range_ns
     }
 
-    /// Narrows it to the window; one that has nothing in it has no parts left.
-    pub(crate) fn narrow(&mut self, edge_ns: i64) {
-        self.edge_ns = Some(edge_ns);
-        if !self.timeless && self.last_ns.is_none_or(|last_ns| last_ns < edge_ns) {
+    /// The same with the number of each event, which counts those that are not shown, and whether it is.
+    #[inline]
+    pub(crate) fn each<'a>(&self, bytes: &'a [u8], mut found: impl FnMut(u32, Lies, &Event<'a>)) {
+        let (mut shown, mut nth) = (self.shown.reader(), 0);
+        self.events(bytes, |event| {
+            let lies = shown.next(&event);
+            found(nth, lies, &event);
+            nth += 1;
+        });
+    }
+
+    /// Narrows it to the window; one that has nothing in it has no parts left, unless the other half of a span in it may be elsewhere.
+    pub(crate) fn narrow(&mut self, edges: Edges) {
+        let is_inside =
+            |(first_ns, last_ns): (i64, i64)| first_ns >= edges.from_ns && last_ns <= edges.to_ns;
+        let is_outside =
+            |(first_ns, last_ns): (i64, i64)| last_ns < edges.from_ns || first_ns > edges.to_ns;
+        self.shown.edges = (!self.range_ns.is_some_and(is_inside)).then_some(edges);
+        if !self.timeless && !self.halves && self.range_ns.is_none_or(is_outside) {
             self.parts.clear();
         }
     }
@@ -176,18 +227,7 @@ pub(crate) fn chunks(sources: &[Source<'_>]) -> Vec<Chunk> {
         let mut filled = usize::MAX;
         for part in parts {
             if filled >= PART_BYTES {
-                chunks.push(Chunk {
-                    source: number,
-                    parts: Vec::new(),
-                    events: 0,
-                    plain: false,
-                    canonical: false,
-                    threads: ThreadSet::default(),
-                    first_ns: None,
-                    last_ns: None,
-                    timeless: false,
-                    edge_ns: None,
-                });
+                chunks.push(Chunk::new(number));
                 filled = 0;
             }
             filled += part.end - part.start;
@@ -228,12 +268,7 @@ pub(crate) fn index(
             chunks.par_iter().map(of_chunk).collect()
         };
         for ((chunk, mut index), place) in chunks.iter_mut().zip(indexes).zip(number * window..) {
-            chunk.events = index.events();
-            chunk.plain = !index.odd;
-            chunk.canonical = index.canonical;
-            (chunk.first_ns, chunk.last_ns) = (index.first_ns(), index.last_ns());
-            chunk.timeless = index.has_timeless();
-            chunk.threads = index.threads.keys().copied().collect();
+            chunk.note(&index);
             let source = &mut sources[chunk.source];
             histories.append(source.recording, place, std::mem::take(&mut index.nestings));
             source.index.append(index);
@@ -243,7 +278,7 @@ pub(crate) fn index(
 }
 
 /// Chunks that are worked on before what they hold is put together: a few for each worker, as far as memory goes.
-fn window_of_chunks() -> usize {
+pub(crate) fn window_of_chunks() -> usize {
     (4 * rayon::current_num_threads()).clamp(16, 64)
 }
 

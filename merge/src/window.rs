@@ -1,125 +1,148 @@
-//! The last part of a run: which lines are in it, after the first pass has seen all of them.
+//! A window of a run: which events are in it, once it is known where the run begins and ends.
 
-use crate::index::{Index, index_kept};
+use crate::axis::ns;
 use crate::line::Event;
-use crate::link::Collector;
-use crate::progress::Progress;
-use crate::scan::{Found, scan_part};
-use crate::source::{Chunk, Source};
-use rayon::prelude::*;
+use crate::{Error, Options};
 use serde::Serialize;
 use std::time::Duration;
 
 /// What a window shows and what it leaves out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WindowReport {
-    /// Its length in ns, up to the newest event of all processes.
-    pub last_ns: u64,
-    /// Segments that cannot reach into it; their events are not counted.
+    /// Its length in ns, if it is the last part of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_ns: Option<u64>,
+    /// Where it begins and ends, in ns from the first event of the run that was read; absent where it has no edge.
+    pub from_ns: Option<i64>,
+    /// Its end.
+    pub to_ns: Option<i64>,
+    /// That first event, in ns of the reference host's monotonic clock, as `base_ns` is.
+    pub start_ns: i64,
+    /// How far behind it spans that reach into it were looked for, in ns; absent if all that follows was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reach_ns: Option<u64>,
+    /// Segments that were not read but for their first lines; their events are not counted.
     pub segments_left_out: u64,
-    /// Events that ended before it.
+    /// Bytes of all segments that were not read.
+    pub bytes_left_out: u64,
+    /// Events that ended before it or began after it.
     pub events_left_out: u64,
-    /// Spans that began before it and are shown whole, with `"sa_cut":true` in their args.
+    /// Spans that cross an edge and are shown whole, with `"sa_cut":true` in their args.
     pub spans_cut: u64,
+}
+
+/// The first and the last ns of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Edges {
+    pub(crate) from_ns: i64,
+    pub(crate) to_ns: i64,
 }
 
 /// Where an event lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lies {
     Inside,
-    /// A span that began before the window and ended in it.
+    /// A span that crosses an edge.
     Across,
-    Before,
+    Outside,
 }
 
-/// Tells where an event lies if the window begins at `edge_ns`, in its recording's own time. What has no time, or no end, is shown in any case.
-pub(crate) fn lies(event: &Event<'_>, edge_ns: i64) -> Lies {
-    if event.is_metadata() || event.ts_ns >= edge_ns || event.is_unfinished() {
-        return Lies::Inside;
-    }
-    match event.ts_ns.saturating_add(event.dur_ns) >= edge_ns {
-        true => Lies::Across,
-        false => Lies::Before,
-    }
-}
-
-/// The begin of the window in each recording's own time: `last` before the newest event of all. `shifts_ns` bring them to one time axis.
-fn edges(indexes: &[Index], shifts_ns: &[i64], last_ns: i64) -> Option<Vec<i64>> {
-    let ends = indexes.iter().zip(shifts_ns).flat_map(|(index, shift_ns)| {
-        let timed = index
-            .threads
-            .values()
-            .filter(|activity| activity.first_ns != i64::MAX);
-        timed.map(|activity| activity.last_ns.saturating_add(*shift_ns))
-    });
-    let edge_ns = ends.max()?.saturating_sub(last_ns);
-    Some(
-        shifts_ns
-            .iter()
-            .map(|shift_ns| edge_ns.saturating_sub(*shift_ns))
-            .collect(),
-    )
-}
-
-/// Narrows sources and chunks to the window; chunks without anything in it are not read again. `links` takes the requests of what is shown.
-pub(crate) fn narrow(
-    last: Duration,
-    (indexes, shifts_ns): (&[Index], &[i64]),
-    sources: &mut [Source<'_>],
-    chunks: &mut [Chunk],
-    links: Option<&Collector<'_>>,
-    progress: &Progress,
-) -> WindowReport {
-    let last_ns = i64::try_from(last.as_nanos()).unwrap_or(i64::MAX);
-    let mut report = WindowReport {
-        last_ns: last_ns.unsigned_abs(),
-        ..WindowReport::default()
+impl Edges {
+    pub(crate) const OPEN: Edges = Edges {
+        from_ns: i64::MIN,
+        to_ns: i64::MAX,
     };
-    let Some(edges) = edges(indexes, shifts_ns, last_ns) else {
-        return report;
-    };
-    let all: u64 = indexes.iter().map(Index::events).sum();
-    let kept: Vec<(Index, u64)> = {
-        let sources = &*sources;
-        let chunk = |chunk: &mut Chunk| {
-            let source = &sources[chunk.source];
-            progress.add(chunk.len(), 0);
-            chunk.narrow(edges[source.recording]);
-            kept(source, chunk, links)
+
+    /// Tells where an event of the same time axis lies. What has no time is shown in any case, what has no end from its begin on.
+    pub(crate) fn lies(self, event: &Event<'_>) -> Lies {
+        let (start, end) = (event.ts_ns, event.ts_ns.saturating_add(event.dur_ns));
+        if event.is_metadata() || start >= self.from_ns && end <= self.to_ns {
+            return Lies::Inside;
+        }
+        if start > self.to_ns {
+            return Lies::Outside;
+        }
+        match end >= self.from_ns {
+            true => Lies::Across,
+            false if event.is_unfinished() => Lies::Inside,
+            false => Lies::Outside,
+        }
+    }
+
+    /// The same in a time that needs `shift_ns` to get to this one.
+    fn unshifted(self, shift_ns: i64) -> Edges {
+        let unshifted = |ns: i64, open: i64| match ns == open {
+            true => open,
+            false => ns.saturating_sub(shift_ns),
         };
-        chunks.par_iter_mut().map(chunk).collect()
-    };
-    sources
-        .iter_mut()
-        .for_each(|source| source.index.forget_events());
-    for (chunk, (index, cut)) in chunks.iter_mut().zip(kept) {
-        chunk.events = index.events();
-        report.spans_cut += cut;
-        sources[chunk.source].index.add_events(index);
+        Edges {
+            from_ns: unshifted(self.from_ns, i64::MIN),
+            to_ns: unshifted(self.to_ns, i64::MAX),
+        }
     }
-    let shown: u64 = sources.iter().map(|source| source.index.events()).sum();
-    report.events_left_out = all - shown;
-    report
 }
 
-/// What a chunk shows, and how many of its spans are cut.
-fn kept(source: &Source<'_>, chunk: &Chunk, links: Option<&Collector<'_>>) -> (Index, u64) {
-    let Some(edge_ns) = chunk.edge_ns else {
-        return (Index::default(), 0);
-    };
-    let mut cut = 0;
-    for part in &chunk.parts {
-        scan_part(source.bytes, *part, |_, found| {
-            if let Found::Event(event) = found {
-                cut += u64::from(lies(&event, edge_ns) == Lies::Across);
-            }
-        });
+/// Whether the options ask for a window.
+pub(crate) fn is_asked_for(options: &Options) -> bool {
+    let edge = options.from.is_some() || options.to.is_some();
+    edge || options.last.is_some() || options.around.is_some()
+}
+
+/// Refuses what contradicts itself: lines as they stand need have no times, and nothing of them is left out; nothing can reach into a window that is not
+/// asked for.
+pub(crate) fn refuse(options: &Options) -> Result<(), Error> {
+    if options.verbatim && (is_asked_for(options) || !options.filter.is_empty()) {
+        return Err(Error::Usage(
+            "lines as they stand cannot be narrowed to a window or a filter".to_owned(),
+        ));
     }
-    let gather = links.map(|links| links.gather(chunk, source));
-    let index = index_kept(source.bytes, &chunk.parts, gather, |event| {
-        lies(event, edge_ns) != Lies::Before
-    });
-    (index, cut)
+    let has_edge = options.from.is_some() || options.to.is_some() || options.around.is_some();
+    if options.reach.is_some() && !has_edge {
+        return Err(Error::Usage(
+            "--reach: expected a window with --from, --to or --around, found none".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// The edges in each recording's own time.
+pub(crate) fn of_recordings(edges: Edges, shifts_ns: &[i64]) -> Vec<Edges> {
+    let unshifted = |shift_ns: &i64| edges.unshifted(*shift_ns);
+    shifts_ns.iter().map(unshifted).collect()
+}
+
+impl WindowReport {
+    /// The window of a run in which nothing has a time.
+    pub(crate) fn of_nothing(options: &Options) -> WindowReport {
+        WindowReport {
+            last_ns: options.last.map(|last| ns(last).unsigned_abs()),
+            ..WindowReport::default()
+        }
+    }
+
+    /// What the window is, in words.
+    pub(crate) fn words(&self) -> String {
+        let seconds = |ns: i64| {
+            let sign = if ns < 0 { "-" } else { "" };
+            format!(
+                "{sign}{}s",
+                Duration::from_nanos(ns.unsigned_abs()).as_secs_f64()
+            )
+        };
+        match (self.last_ns, self.from_ns, self.to_ns) {
+            (Some(last_ns), ..) => format!("before the last {:?}", Duration::from_nanos(last_ns)),
+            (_, Some(from), Some(to)) => {
+                format!(
+                    "outside of {} to {} from the start",
+                    seconds(from),
+                    seconds(to)
+                )
+            }
+            (_, Some(from), None) => format!("before {} from the start", seconds(from)),
+            (_, None, Some(to)) => format!("after {} from the start", seconds(to)),
+            (_, None, None) => "outside of the window, for nothing has a time".to_owned(),
+        }
+    }
 }
 
 /// Marks the line of a cut span, which begins at `start` of `out`, in its args.
@@ -148,32 +171,41 @@ mod tests {
     use super::*;
     use crate::line::parse;
 
+    fn lies(text: &str, from_ns: i64, to_ns: i64) -> Lies {
+        Edges { from_ns, to_ns }.lies(&parse(text.as_bytes()).unwrap())
+    }
+
     #[test]
-    fn events_lie_before_across_or_inside() {
-        let event = |text: &str, edge_ns| lies(&parse(text.as_bytes()).unwrap(), edge_ns);
+    fn events_lie_outside_across_or_inside() {
         let span = r#"{"ph":"X","pid":1,"tid":1,"ts":5.000,"dur":2.000,"name":"a"}"#;
-        let at = [4_999, 5_000, 5_001, 7_000, 7_001].map(|edge_ns| event(span, edge_ns));
-        assert_eq!(
-            at,
-            [
-                Lies::Inside,
-                Lies::Inside,
-                Lies::Across,
-                Lies::Across,
-                Lies::Before
-            ]
-        );
+        for (from_ns, to_ns, expected) in [
+            (4_999, 9_000, Lies::Inside),
+            (5_000, 7_000, Lies::Inside),
+            (5_001, 9_000, Lies::Across),
+            (7_000, 9_000, Lies::Across),
+            (7_001, 9_000, Lies::Outside),
+            (0, 6_999, Lies::Across),
+            (0, 5_000, Lies::Across),
+            (0, 4_999, Lies::Outside),
+            (5_500, 5_600, Lies::Across),
+        ] {
+            assert_eq!(lies(span, from_ns, to_ns), expected, "{from_ns} {to_ns}");
+        }
         let instant = r#"{"ph":"i","pid":1,"tid":1,"ts":5.000,"s":"t","name":"a"}"#;
-        assert_eq!(
-            [5_000, 5_001].map(|edge_ns| event(instant, edge_ns)),
-            [Lies::Inside, Lies::Before]
-        );
+        let at = [(5_000, 5_000), (5_001, 9_000), (0, 4_999)];
+        let expected = [Lies::Inside, Lies::Outside, Lies::Outside];
+        assert_eq!(at.map(|(from, to)| lies(instant, from, to)), expected);
+    }
+
+    #[test]
+    fn what_has_no_end_or_no_time_stays() {
         let open = r#"{"ph":"B","pid":1,"tid":1,"ts":5.000,"name":"a","args":{"unfinished":true}}"#;
         let name = r#"{"ph":"M","pid":1,"tid":1,"name":"process_name","args":{"name":"a"}}"#;
-        assert_eq!(
-            [open, name].map(|line| event(line, i64::MAX)),
-            [Lies::Inside; 2]
-        );
+        for line in [open, name] {
+            assert_eq!(lies(line, i64::MAX, i64::MAX), Lies::Inside);
+        }
+        assert_eq!(lies(open, 0, 4_999), Lies::Outside);
+        assert_eq!(lies(name, 0, 4_999), Lies::Inside);
     }
 
     #[test]

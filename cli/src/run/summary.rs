@@ -130,7 +130,7 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
         writeln!(
             text,
             "shown: the last {:?}; left out before it: {}, {}",
-            Duration::from_nanos(window.last_ns),
+            Duration::from_nanos(window.last_ns.unwrap_or(0)),
             plural(window.events_left_out, "event"),
             plural(window.segments_left_out, "whole segment")
         )?;

@@ -5,6 +5,7 @@
 //! `RESULT merge_<input> <MB_per_s> <ratio_to_cat> <peak_anonymous_MB>`. Times are rebased and ids remapped, as in every merge.
 //! `-- peers` measures what else joins fragments, on 100 MB: `RESULT merge_<input>_by_<peer> <MB_per_s> <times_trace_merge>`.
 //! `-- validators` prints `RESULT validate_<input>_<validator> <MB_per_s> <ns_per_line>`.
+//! `-- window [MB]` measures windows of a long run instead.
 //!
 //! With `--links` it merges in turn with and without links of requests, and prints `RESULT links_<input> <wall_ratio> <CPU_ratio>` of the two too. The
 //! input `served`, requests served in batches of 16, is measured only if it is named.
@@ -17,12 +18,14 @@
 mod foreign;
 mod input;
 mod lines;
+mod long;
 mod measure;
 mod own;
 mod peers;
 mod process;
 mod served;
 mod validators;
+mod window;
 
 use std::process::ExitCode;
 
@@ -32,7 +35,11 @@ fn main() -> ExitCode {
         .filter(|word| word != "--bench")
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match measure::run(&words) {
+    let measured = match words.split_first() {
+        Some((&"window", rest)) => window::run(rest),
+        _ => measure::run(&words),
+    };
+    match measured {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("merge: {error}");

@@ -9,11 +9,11 @@ use serde_json::Value;
 
 const CASES: u64 = 60;
 
-fn base_ns(merged: &Merged) -> i64 {
+pub(crate) fn base_ns(merged: &Merged) -> i64 {
     merged.report.0["base_ns"].as_i64().unwrap()
 }
 
-fn end_ns(event: &Value) -> i64 {
+pub(crate) fn end_ns(event: &Value) -> i64 {
     let dur_ns = if event["ph"] == "X" {
         ns(&event["dur"])
     } else {
@@ -23,9 +23,9 @@ fn end_ns(event: &Value) -> i64 {
 }
 
 /// What of an event tells it from others, on the axis that does not depend on what is shown; and whether it is marked as cut.
-fn comparable(event: &Value, base_ns: i64) -> (String, bool) {
+pub(crate) fn comparable(event: &Value, base_ns: i64) -> (String, bool) {
     let mut event = event.clone();
-    let args = event["args"].as_object_mut();
+    let args = event.get_mut("args").and_then(Value::as_object_mut);
     let cut = args.and_then(|args| args.remove("sa_cut")).is_some();
     if event["args"]
         .as_object()
@@ -53,7 +53,7 @@ fn naive(whole: &Merged, last_ns: i64) -> Vec<(String, bool)> {
 }
 
 /// Writes spans that reach over any edge; those of `write_own` last less than a thousandth of the run.
-fn write_long(rng: &mut Rng, dir: &RunDir) {
+pub(crate) fn write_long(rng: &mut Rng, dir: &RunDir) {
     let process = Process::new(300);
     let (on, mut fragment) = (process.main_thread(), process.fragment());
     let lines: Vec<String> = (0..10)
@@ -107,7 +107,7 @@ fn the_window_is_what_a_naive_filter_keeps() {
 }
 
 /// Two processes, one of which ended long before the other.
-fn run() -> RunDir {
+pub(crate) fn run() -> RunDir {
     let dir = RunDir::new();
     for (pid, second) in [(70, 1_u64), (71, 60)] {
         let process = Process::new(pid);

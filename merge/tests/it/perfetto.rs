@@ -56,6 +56,16 @@ pub(crate) fn number(rows: &[Value]) -> u64 {
     rows[0][0].as_u64().unwrap()
 }
 
+/// Asserts that the trace processor loads a trace without any error.
+pub(crate) fn assert_no_errors(test: &str, trace: &[u8], what: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("trace.json");
+    std::fs::write(&path, trace).unwrap();
+    if let Some(rows) = query(test, &path, &[ERRORS]) {
+        assert!(rows[0].is_empty(), "{what:?}: {:?}", rows[0]);
+    }
+}
+
 fn check_recorded(test: &str, run: &Path) {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("trace.json");

@@ -1,0 +1,184 @@
+//! The events that options ask for: a window and filters, once the first pass has seen everything.
+
+use crate::axis::Axis;
+use crate::clock::Clocks;
+use crate::filter::FilterReport;
+use crate::index::Index;
+use crate::indexer::{Indexer, is_left_out};
+use crate::link::Collector;
+use crate::marker::Marker;
+use crate::plan::Plan;
+use crate::progress::Progress;
+use crate::recording::Recording;
+use crate::report::Report;
+use crate::seek::Sought;
+use crate::source::{Chunk, Source, window_of_chunks};
+use crate::window::{Edges, Lies, WindowReport, is_asked_for, of_recordings};
+use crate::{Error, Options};
+use rayon::prelude::*;
+use std::path::PathBuf;
+
+/// What is asked for.
+pub(crate) struct Asked<'a, 'l> {
+    pub(crate) options: &'a Options,
+    pub(crate) sought: &'a Sought,
+    /// Where temporary files may be.
+    pub(crate) folders: &'a [PathBuf],
+    /// Takes the requests of what is shown.
+    pub(crate) links: Option<&'a Collector<'l>>,
+    pub(crate) progress: &'a Progress,
+}
+
+/// What became of it.
+pub(crate) enum Selected {
+    /// Everything is shown.
+    All,
+    /// Only some events are.
+    Some,
+    /// The window lies beyond what was read; where it is, in each recording's own time.
+    Beyond(Vec<Edges>),
+}
+
+/// Narrows sources and chunks to what the options ask for.
+pub(crate) fn select(
+    asked: &Asked<'_, '_>,
+    (recordings, indexes): (&[Recording], &[Index]),
+    sources: &mut [Source<'_>],
+    chunks: &mut [Chunk],
+    report: &mut Report,
+) -> Result<Selected, Error> {
+    let filter = &asked.options.filter;
+    let is_window = is_asked_for(asked.options);
+    if !is_window && filter.is_empty() {
+        return Ok(Selected::All);
+    }
+    let (mut edges, lens) = (Edges::OPEN, chunks.iter().map(Chunk::len).collect());
+    if is_window {
+        let (window, on_axis, in_recordings) = match place(asked, (recordings, indexes))? {
+            Placed::Here(window, on_axis, in_recordings) => (window, on_axis, in_recordings),
+            Placed::Beyond(edges) => return Ok(Selected::Beyond(edges)),
+        };
+        for chunk in &mut *chunks {
+            chunk.narrow(in_recordings[sources[chunk.source].recording]);
+        }
+        (report.window, edges) = (Some(window), on_axis);
+    }
+    let mut cut = 0;
+    if !filter.is_empty() || chunks.iter().any(|chunk| chunk.halves) {
+        let plan = Plan::new(recordings, indexes);
+        let marker = Marker::new(filter, edges, &plan)?;
+        let folders = asked.folders;
+        cut = marker.mark((sources, asked.progress), chunks, folders)?;
+    }
+    report.filter = (!filter.is_empty()).then(|| FilterReport {
+        filter: filter.clone(),
+        ..FilterReport::default()
+    });
+    let count = recount(sources, chunks, lens, asked);
+    let all: u64 = indexes.iter().map(Index::events).sum();
+    tell(&count, (all, cut), sources, report);
+    Ok(Selected::Some)
+}
+
+/// Where a window lies: on the run's axis and in each recording's own time; or beyond what was read.
+enum Placed {
+    Here(WindowReport, Edges, Vec<Edges>),
+    Beyond(Vec<Edges>),
+}
+
+/// Finds out where the window lies.
+fn place(
+    asked: &Asked<'_, '_>,
+    (recordings, indexes): (&[Recording], &[Index]),
+) -> Result<Placed, Error> {
+    let (options, sought) = (asked.options, asked.sought);
+    let clocks = Clocks::of(recordings, indexes);
+    let shift_ns = |recording: &Recording| clocks.shift_ns(recording.header());
+    let shifts_ns: Vec<i64> = recordings.iter().map(shift_ns).collect();
+    let Some(axis) = Axis::of(indexes, &shifts_ns, &clocks) else {
+        let of_all = vec![Edges::OPEN; recordings.len()];
+        let window = WindowReport::of_nothing(options);
+        return Ok(Placed::Here(window, Edges::OPEN, of_all));
+    };
+    let axis = axis.begun_by(&sought.firsts_ns, &shifts_ns);
+    let own = of_recordings(axis.place_edges(options)?, &shifts_ns);
+    // Where the run ends is known only then.
+    if !sought.holds(&own) {
+        return Ok(Placed::Beyond(own));
+    }
+    let edges = axis.edges(options)?;
+    let window = WindowReport {
+        reach_ns: sought.reach_ns,
+        segments_left_out: sought.segments,
+        bytes_left_out: sought.bytes,
+        ..axis.report(options, edges)
+    };
+    Ok(Placed::Here(window, edges, own))
+}
+
+/// What is shown, and what is not.
+#[derive(Default)]
+struct Count {
+    index: Index,
+    cut: u64,
+    filtered: u64,
+}
+
+/// Counts again what is shown, some chunks after the others; `lens` says how long they were before the window was known.
+fn recount(
+    sources: &mut [Source<'_>],
+    chunks: &mut [Chunk],
+    lens: Vec<u64>,
+    asked: &Asked<'_, '_>,
+) -> Count {
+    let mut all = Count::default();
+    let mut lens = lens.into_iter();
+    for source in sources.iter_mut() {
+        source.index.forget_events();
+    }
+    for chunks in chunks.chunks_mut(window_of_chunks()) {
+        let counts: Vec<Count> = {
+            let sources = &*sources;
+            let count = |chunk: &Chunk| count(&sources[chunk.source], chunk, asked.links);
+            chunks.par_iter().map(count).collect()
+        };
+        for (chunk, count) in chunks.iter_mut().zip(counts) {
+            asked.progress.add(lens.next().unwrap_or(0), 0);
+            chunk.events = count.index.events();
+            all.cut += count.cut;
+            all.filtered += count.filtered;
+            sources[chunk.source].index.add_events(count.index);
+        }
+    }
+    all
+}
+
+/// Spans with an end of their own are counted where they are put together.
+fn count(source: &Source<'_>, chunk: &Chunk, links: Option<&Collector<'_>>) -> Count {
+    let gather = links.map(|links| links.gather(chunk, source));
+    let (mut count, mut indexer) = (Count::default(), Indexer::new(gather));
+    let edges = chunk.shown.edges;
+    chunk.each(source.bytes, |_, lies, event| {
+        count.cut += u64::from(lies == Lies::Across && event.phase == b'X');
+        if lies == Lies::Outside {
+            let in_window = edges.is_none_or(|edges| edges.lies(event) != Lies::Outside);
+            count.filtered += u64::from(in_window && !is_left_out(event));
+        } else {
+            indexer.event(event);
+        }
+    });
+    count.index = indexer.finish();
+    count
+}
+
+/// Tells of what is left out: `all` events were there, and `cut` spans with an end of their own cross an edge.
+fn tell(count: &Count, (all, cut): (u64, u64), sources: &[Source<'_>], report: &mut Report) {
+    let shown: u64 = sources.iter().map(|source| source.index.events()).sum();
+    if let Some(window) = &mut report.window {
+        window.spans_cut = count.cut + cut;
+        window.events_left_out = all - shown - count.filtered;
+    }
+    if let Some(filter) = &mut report.filter {
+        filter.events_left_out = count.filtered;
+    }
+}

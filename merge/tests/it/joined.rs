@@ -1,0 +1,200 @@
+//! Windows, filters and rows beside threads together: what is shown must be what a merge of the shown lines alone shows.
+
+use crate::clashing::{Clashing, ORDERS};
+use crate::invocation::{Merged, RunDir};
+use crate::perfetto::assert_no_errors;
+use crate::random::Rng;
+use crate::trace::Event;
+use crate::writer::Process;
+use crate::writer::line::stream;
+use serde_json::Value;
+
+/// A span, an instant, or the two halves of a span.
+struct Thing {
+    lines: Vec<String>,
+    start: u64,
+    end: u64,
+    kept: bool,
+}
+
+/// Things of one thread, so close that many overlap. Those whose names begin with "keep" are asked for.
+fn things(rng: &mut Rng, tid: u32, count: usize) -> Vec<Thing> {
+    let mut things = Vec::new();
+    for serial in 0..count {
+        let mut thread = Clashing::new(rng, tid, 4_000);
+        let kept = !thread.rng.one_in(3);
+        let name = format!("{} {serial}", if kept { "keep" } else { "hide" });
+        let (start, dur) = (thread.time(), 1 + thread.rng.below(200) as u64);
+        let mut end = start + dur;
+        match thread.rng.below(8) {
+            0 => {
+                thread.put("B", &name, (start, start), "");
+                thread.put("E", &name, (end, end), "");
+            }
+            1 => {
+                thread.put("i", &name, (start, start), r#","s":"t""#);
+                end = start;
+            }
+            _ => thread.span(&name, start, dur),
+        }
+        let lines = thread.lines(ORDERS[0]);
+        things.push(Thing {
+            lines,
+            start,
+            end,
+            kept,
+        });
+    }
+    things
+}
+
+fn write<'a>(dir: &RunDir, things: impl Iterator<Item = &'a Thing>) {
+    let lines: Vec<String> = things.flat_map(|thing| thing.lines.clone()).collect();
+    dir.put("900", &stream(&lines));
+}
+
+/// The events without the marks of those that are cut, sorted; and how many are marked.
+fn unmarked(merged: &Merged) -> (Vec<Event>, u64) {
+    let (mut events, mut marks) = (merged.trace.comparable(), 0);
+    for event in &mut events {
+        let mut content: Value = serde_json::from_str(&event.content).unwrap();
+        let args = content["args"].as_object_mut();
+        if args.is_some_and(|args| args.remove("sa_cut").is_some()) {
+            marks += 1;
+            if content["args"] == serde_json::json!({}) {
+                content.as_object_mut().unwrap().remove("args");
+            }
+            event.content = content.to_string();
+        }
+    }
+    events.sort();
+    (events, marks)
+}
+
+#[test]
+fn rows_are_those_of_what_is_shown() {
+    let (mut moved, mut marked, mut unmoved) = (0, 0, 0);
+    for seed in 0..120 {
+        let mut rng = Rng::new(seed);
+        let mut all = things(&mut rng, 901, 60);
+        all.extend(things(&mut rng, 902, 30));
+        let first = all.iter().map(|thing| thing.start).min().unwrap();
+        let (from, to) = match seed % 3 {
+            0 => (0, u64::MAX),
+            _ => {
+                let from = rng.below(3_000) as u64;
+                (first + from, first + from + 1 + rng.below(1_000) as u64)
+            }
+        };
+        let mut options = vec!["--no-settle".to_owned()];
+        if to < u64::MAX {
+            options.push(format!("--from={}ns", from - first));
+            options.push(format!("--to={}ns", to - first));
+        }
+        let is_filtered = seed % 2 == 0;
+        options.extend(is_filtered.then(|| "--name=keep*".to_owned()));
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let is_shown =
+            |thing: &&Thing| thing.start <= to && thing.end >= from && (thing.kept || !is_filtered);
+        let (dir, alone) = (RunDir::new(), RunDir::new());
+        write(&dir, all.iter());
+        write(&alone, all.iter().filter(is_shown));
+        let found = Merged::of(&options, &[dir.path()]);
+        if !all.iter().any(|thing| is_shown(&thing)) {
+            continue;
+        }
+        let expected = Merged::of(&["--no-settle"], &[alone.path()]);
+        let what = format!("seed {seed} {options:?}");
+        let (events, marks) = unmarked(&found);
+        assert_eq!(events, unmarked(&expected).0, "{what}");
+        let shown = all.iter().filter(is_shown);
+        let crossing = shown.filter(|thing| thing.start < from || thing.end > to);
+        let crossing = crossing.count() as u64;
+        let told = found.report.0["window"]["spans_cut"].as_u64();
+        assert_eq!(told.unwrap_or(0), crossing, "{what}");
+        assert!((crossing..=2 * crossing).contains(&marks), "{what}");
+        let spans = [&found, &expected].map(|merged| merged.report.number("overlapping_spans"));
+        assert_eq!(spans[0], spans[1], "{what}");
+        (moved, marked) = (moved + spans[0], marked + marks);
+        unmoved += dir.merge().report.number("overlapping_spans") - spans[0];
+    }
+    assert!(
+        moved > 300 && marked > 200 && unmoved > 300,
+        "{moved} {marked} {unmoved}"
+    );
+}
+
+#[test]
+fn what_is_hidden_moves_nothing() {
+    let (mut rng, dir) = (Rng::new(1), RunDir::new());
+    let mut thread = Clashing::new(&mut rng, 901, 1);
+    thread.span("shown", 1_000, 100);
+    thread.span("hidden", 1_050, 100);
+    dir.put("900", &stream(&thread.lines(ORDERS[0])));
+    assert_eq!(dir.merge().report.number("overlapping_spans"), 1);
+    let found = Merged::of(&["--name=shown"], &[dir.path()]);
+    assert_eq!(found.report.number("overlapping_spans"), 0);
+    assert_eq!(found.trace.names(), ["shown"]);
+}
+
+/// A fragment of which most is copied without a look at more than times.
+#[test]
+fn lines_that_begin_alike_are_filtered() {
+    let (process, dir) = (Process::new(7), RunDir::new());
+    let (on, mut fragment) = (process.main_thread(), process.fragment());
+    let mut from = 0;
+    for block in 0..40 {
+        let line = |serial: u64| {
+            let name = ["step", "wait"][usize::try_from(serial % 2).unwrap()];
+            let args = format!(r#""serial":{serial},"text":"{}""#, "x".repeat(40));
+            on.span(5_000_000_000 + 1_000 * serial, 900, name, &args)
+        };
+        let lines: Vec<String> = (1_000 * block..1_000 * (block + 1)).map(line).collect();
+        from = fragment.block(1, from, &stream(&lines));
+    }
+    assert!(fragment.bytes.len() > 4 << 20, "several chunks");
+    fragment.write_here(&dir.fragments());
+    let found = Merged::of(&["--name=step", "--no-settle"], &[dir.path()]);
+    assert_eq!(found.report.phase("X"), 20_000);
+    assert!(found.trace.names().iter().all(|name| *name == "step"));
+    let window = ["--from=10ms", "--to=20ms", "--name=step", "--no-settle"];
+    let found = Merged::of(&window, &[dir.path()]);
+    let serials = found
+        .trace
+        .shown()
+        .map(|event| event["args"]["serial"].as_u64());
+    let expected = (10_000..=20_000).filter(|serial| serial % 2 == 0).map(Some);
+    assert_eq!(Vec::from_iter(serials), Vec::from_iter(expected));
+}
+
+#[test]
+fn a_window_filters_rows_and_flows_load_without_errors() {
+    for seed in 0..4 {
+        let (mut rng, dir) = (Rng::new(seed), RunDir::new());
+        let mut all = things(&mut rng, 901, 200);
+        all.extend(things(&mut rng, 902, 200));
+        for id in 0..100 {
+            let (one, other) = (rng.below(4_000), rng.below(4_000));
+            for (phase, at) in [("s", one.min(other)), ("f", one.max(other) + 1)] {
+                let tid = 901 + u32::from(rng.one_in(2));
+                let mut thread = Clashing::new(&mut rng, tid, 1);
+                let time = 1_000_000_000 + at as u64;
+                let more = format!(r#","id":{id},"bp":"e""#);
+                thread.put(phase, "flow", (time, time), &more);
+                all.push(Thing {
+                    lines: thread.lines(ORDERS[0]),
+                    start: time,
+                    end: time,
+                    kept: true,
+                });
+            }
+        }
+        write(&dir, all.iter());
+        let options = ["--from=500ns", "--to=3us", "--name=keep*", "--no-settle"];
+        let found = Merged::of(&options, &[dir.path()]);
+        assert!(found.report.number("overlapping_spans") > 20);
+        assert!(found.report.phase("s") > 5, "seed {seed}");
+        let test = "a_window_filters_rows_and_flows_load_without_errors";
+        assert_no_errors(test, &found.bytes, &options);
+    }
+}

@@ -1,0 +1,265 @@
+//! Runs as recorders write them over time: lines when they end, anchors, flushes of all slots, segments, threads that come and go; ended or killed.
+
+use crate::invocation::RunDir;
+use crate::random::Rng;
+use crate::writer::line::{On, stream};
+use crate::writer::{Fragment, Open, Process, Ring, Slot};
+
+/// When every run begins.
+pub(crate) const START_NS: u64 = 5_000_000_000;
+/// How long every run lasts.
+pub(crate) const RUN_MS: u64 = 120_000;
+/// Anchors are read in the quarter of a second after a multiple of this.
+pub(crate) const ANCHOR_MS: u64 = 5_000;
+const MS: u64 = 1_000_000;
+
+/// How a process went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Clean,
+    /// Killed with lines in its ring and spans open there.
+    Ring,
+    /// Killed without a ring.
+    Lost,
+}
+
+/// How long a process stands still, if it does.
+pub(crate) const PAUSE_MS: u64 = 30_000;
+
+/// How a process goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Course {
+    pub(crate) end: End,
+    /// The length of its longest spans.
+    pub(crate) longest_ms: u64,
+    /// When it stands still: nothing is recorded then, and what was is not written.
+    pub(crate) pause_ms: Option<u64>,
+}
+
+/// A thread's slot while its process records.
+#[derive(Default)]
+struct Recorded {
+    tid: u32,
+    flushed: u64,
+    pending: Vec<u8>,
+}
+
+/// A process while it records.
+struct Recorder<'a> {
+    rng: &'a mut Rng,
+    dir: &'a RunDir,
+    process: Process,
+    segment: u32,
+    segment_bytes: usize,
+    fragment: Fragment,
+    slots: Vec<Recorded>,
+    /// What it is called, and its threads that live.
+    name: String,
+    named: Vec<(u32, String)>,
+    serial: u64,
+}
+
+/// Writes a process that records for two minutes.
+pub(crate) fn write(rng: &mut Rng, dir: &RunDir, pid: u32, course: Course) {
+    let process = match course.end {
+        End::Ring => Process::with_ring(pid),
+        End::Clean | End::Lost => Process::new(pid),
+    };
+    let segment_bytes = [3_000, 30_000, 1 << 30][rng.below(3)];
+    let offset_ns = if rng.one_in(3) { 7_000 } else { 0 };
+    let process = Process {
+        offset_ns,
+        ..process
+    };
+    let mut recorder = Recorder {
+        rng,
+        dir,
+        segment: 0,
+        segment_bytes,
+        fragment: Fragment::foreign(pid),
+        slots: vec![Recorded::default()],
+        name: "first".to_owned(),
+        named: Vec::new(),
+        serial: u64::from(pid) << 20,
+        process,
+    };
+    recorder.front(START_NS);
+    recorder.thread(pid);
+    recorder.record(course);
+    recorder.end(course.end);
+}
+
+impl Recorder<'_> {
+    fn on(&self, tid: u32) -> On {
+        self.process.thread(tid)
+    }
+
+    /// The first lines of a segment.
+    fn front(&mut self, at_ns: u64) {
+        let own = self.process.main_thread();
+        self.fragment = Fragment::foreign(self.process.pid);
+        self.fragment.line(&self.process.header(self.segment));
+        self.fragment.line(&self.process.anchor(at_ns));
+        let name = format!(r#""name":"{}""#, self.name);
+        self.fragment.line(&own.metadata("process_name", &name));
+        for (tid, name) in &self.named {
+            let name = format!(r#""name":"{name}""#);
+            let line = self.process.thread(*tid).metadata("thread_name", &name);
+            self.fragment.line(&line);
+        }
+    }
+
+    /// A new thread names itself.
+    fn thread(&mut self, tid: u32) {
+        let name = format!("thread-{tid}");
+        let line = self
+            .on(tid)
+            .metadata("thread_name", &format!(r#""name":"{name}""#));
+        self.named.push((tid, name));
+        self.slots.push(Recorded {
+            tid,
+            pending: stream(&[line]),
+            ..Recorded::default()
+        });
+    }
+
+    fn record(&mut self, course: Course) {
+        let first = self.on(self.process.pid).instant(START_NS, "first", "");
+        self.slots[1].pending.extend(stream(&[first]));
+        let (mut flush_ms, mut anchor_ms) = (250, ANCHOR_MS);
+        for ms in 1..RUN_MS {
+            let at_ns = START_NS + ms * MS;
+            if let Some(after) = course
+                .pause_ms
+                .and_then(|pause_ms| ms.checked_sub(pause_ms))
+                && after <= PAUSE_MS
+            {
+                self.pause(at_ns, after);
+                continue;
+            }
+            if self.rng.one_in(60) {
+                self.event(at_ns, course.longest_ms);
+            }
+            if self.rng.one_in(30_000) && self.slots.len() < 8 {
+                self.thread(self.process.pid + u32::try_from(self.slots.len()).unwrap());
+            }
+            if self.rng.one_in(60_000) && self.slots.len() > 2 {
+                let last = self.slots.len() - 1;
+                self.flush(last, at_ns);
+                self.named.retain(|(tid, _)| *tid != self.slots[last].tid);
+                self.slots[last].tid += 100;
+                let tid = self.slots[last].tid;
+                let name = format!("thread-{tid}");
+                let line = self
+                    .on(tid)
+                    .metadata("thread_name", &format!(r#""name":"{name}""#));
+                self.named.push((tid, name));
+                self.slots[last].pending.extend(stream(&[line]));
+            }
+            if ms >= flush_ms {
+                (0..self.slots.len()).for_each(|slot| self.flush(slot, at_ns));
+                flush_ms = ms + 50 + self.rng.next() % 200;
+                if ms >= anchor_ms {
+                    let anchor = self.process.anchor(at_ns);
+                    self.slots[0].pending.extend(stream(&[anchor]));
+                    anchor_ms = (ms / ANCHOR_MS + 1) * ANCHOR_MS;
+                }
+            }
+            if self.rng.one_in(30) {
+                // A thread whose ring fills writes for itself.
+                let slot = 1 + self.rng.below(self.slots.len() - 1);
+                self.flush(slot, at_ns);
+            }
+        }
+    }
+
+    /// Stands still with lines that are not written. Then its first thread records before they are, slot after slot.
+    fn pause(&mut self, at_ns: u64, after_ms: u64) {
+        match after_ms {
+            0 => (0..10).for_each(|_| self.event(at_ns, 100)),
+            PAUSE_MS => {
+                let line = self.on(self.process.pid).instant(at_ns, "goes on", "");
+                self.slots[1].pending.extend(stream(&[line]));
+                (0..self.slots.len()).for_each(|slot| self.flush(slot, at_ns));
+            }
+            _ => {}
+        }
+    }
+
+    /// Something that has happened by now.
+    fn event(&mut self, at_ns: u64, longest_ms: u64) {
+        let slot = 1 + self.rng.below(self.slots.len() - 1);
+        let on = self.on(self.slots[slot].tid);
+        self.serial += 1;
+        let args = format!(
+            r#""serial":{},"request_id":"cmpl-{}""#,
+            self.serial,
+            self.serial % 7
+        );
+        let longest_ms = [20, 400, longest_ms][self.rng.below(3)];
+        let dur_ns = self.rng.next() % (longest_ms * MS);
+        let start_ns = at_ns.saturating_sub(dur_ns).max(START_NS);
+        let line = match self.rng.below(8) {
+            0 => on.instant(at_ns, "token", &args),
+            1 => on.counter(at_ns, "requests", r#""running":3"#),
+            2 => on.begin(start_ns, &format!("begun {}", self.serial)),
+            _ => on.span(start_ns, at_ns - start_ns, "step", &args),
+        };
+        self.slots[slot].pending.extend(stream(&[line]));
+    }
+
+    /// Writes what a slot has, in the next segment if it does not fit any more.
+    fn flush(&mut self, number: usize, at_ns: u64) {
+        let lines = std::mem::take(&mut self.slots[number].pending);
+        if lines.is_empty() {
+            return;
+        }
+        if self.fragment.bytes.len() + lines.len() > self.segment_bytes {
+            self.put();
+            self.segment += 1;
+            self.front(at_ns);
+        }
+        let slot = &mut self.slots[number];
+        let number = u32::try_from(number).unwrap();
+        slot.flushed = self.fragment.block(number, slot.flushed, &lines);
+    }
+
+    fn put(&self) {
+        let pid = self.process.pid;
+        let name = match self.segment {
+            0 => pid.to_string(),
+            segment => format!("{pid}.s{segment}"),
+        };
+        self.fragment.write(&self.dir.fragments(), &name);
+    }
+
+    fn end(mut self, end: End) {
+        let at_ns = START_NS + RUN_MS * MS;
+        let open_ns = START_NS + 1_000 * MS * (1 + self.rng.next() % 100);
+        if end == End::Clean {
+            (0..self.slots.len()).for_each(|slot| self.flush(slot, at_ns));
+            let open = self.on(self.process.pid).begin(open_ns, "open");
+            self.slots[1].pending.extend(stream(&[open]));
+            self.slots[0]
+                .pending
+                .extend(stream(&[self.process.end(at_ns)]));
+            [1, 0].into_iter().for_each(|slot| self.flush(slot, at_ns));
+        }
+        if end == End::Ring {
+            self.event(at_ns, 100);
+            let mut ring = Ring::of(&self.process);
+            for slot in &mut self.slots {
+                ring.slots.push(Slot {
+                    tid: slot.tid,
+                    from: slot.flushed,
+                    flushed: slot.flushed,
+                    stream: std::mem::take(&mut slot.pending),
+                    ..Slot::default()
+                });
+            }
+            ring.slots[1].open = vec![Open::named(open_ns, "open")];
+            ring.write_here(&self.dir.fragments());
+        }
+        self.put();
+    }
+}

@@ -1,0 +1,73 @@
+//! Windows that lie elsewhere than the first and the newest anchors say: they are found all the same.
+
+use crate::invocation::{Merged, RunDir};
+use crate::writer::Process;
+use crate::writer::line::stream;
+
+const S: u64 = 1_000_000_000;
+const START_S: u64 = 100;
+/// The wall time at the zero of the clock, before it is set: 2026-11-21T00:00:00Z.
+const WALL_S: u64 = 1_795_219_200;
+
+/// One anchor, whose clock was set forward by some seconds.
+fn anchor(at_s: u64, set_s: u64, uncertainty_ns: u64) -> String {
+    let (monotonic_ns, realtime_ns) = (at_s * S, (WALL_S + at_s + set_s) * S);
+    format!(
+        r#"{{"ph":"M","pid":7,"tid":7,"name":"sa_anchor","args":{{"monotonic_ns":{monotonic_ns},"realtime_ns":{realtime_ns},"uncertainty_ns":{uncertainty_ns}}}}}"#
+    )
+}
+
+/// An instant each second for `busy_s` seconds of 600, and anchors in blocks every five: each with how far the clock was set, and its uncertainty.
+fn run(busy_s: u64, set: impl Fn(u64) -> (u64, u64)) -> RunDir {
+    let (dir, process) = (RunDir::new(), Process::new(7));
+    let (on, mut fragment) = (process.main_thread(), crate::writer::Fragment::foreign(7));
+    fragment.line(&process.header(0));
+    fragment.line(&anchor(START_S, 0, 50));
+    let (mut own, mut other) = (0, 0);
+    for second in 0..600 {
+        if second < busy_s {
+            let at_ns = (START_S + second) * S;
+            let line = on.instant(at_ns, &format!("at {second}"), "");
+            other = fragment.block(1, other, &stream(&[line]));
+        }
+        if second % 5 == 4 {
+            let (set_s, uncertainty_ns) = set(second);
+            let line = anchor(START_S + second, set_s, uncertainty_ns);
+            own = fragment.block(0, own, &stream(&[line]));
+        }
+    }
+    fragment.write_here(&dir.fragments());
+    dir
+}
+
+/// The seconds of the instants that are shown.
+fn seconds(options: &[&str], dir: &RunDir) -> Vec<u64> {
+    let merged = Merged::of(&[options, &["--no-settle"]].concat(), &[dir.path()]);
+    let second = |name: &str| name.strip_prefix("at ").unwrap().parse().unwrap();
+    let mut seconds: Vec<u64> = merged.trace.names().into_iter().map(second).collect();
+    seconds.sort_unstable();
+    seconds
+}
+
+#[test]
+fn a_window_of_wall_times_is_found_though_clocks_were_set() {
+    // The most certain anchor was read while the clock was set forward: who has not read it looks elsewhere, and finds it there.
+    let dir = run(600, |second| match second {
+        299 => (100, 1),
+        _ => (0, 50),
+    });
+    let window = ["--from=2026-11-21T00:06:35Z", "--to=2026-11-21T00:06:45Z"];
+    let expected: Vec<u64> = (195..=205).collect();
+    assert_eq!(seconds(&window, &dir), expected, "read whole");
+    let searched = [&window[..], &["--reach=1s"]].concat();
+    assert_eq!(seconds(&searched, &dir), expected, "searched for");
+}
+
+#[test]
+fn the_last_part_is_found_though_nothing_happened_since() {
+    for busy_s in [3, 100, 300, 590, 600] {
+        let dir = run(busy_s, |_| (0, 50));
+        let expected: Vec<u64> = (busy_s.saturating_sub(11)..busy_s).collect();
+        assert_eq!(seconds(&["--last=10s"], &dir), expected, "{busy_s}");
+    }
+}

@@ -1,0 +1,152 @@
+//! A request across processes: filters and windows with its flows, as Perfetto's trace processor takes them.
+
+use crate::filter::assert_nothing_empty;
+use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::perfetto;
+use crate::writer::Process;
+use crate::writer::line::stream;
+use serde_json::json;
+
+/// A request that goes from an API server to two workers, and another one beside it.
+fn request_run() -> RunDir {
+    let dir = RunDir::new();
+    let at = |ms: u64| 5_000_000_000 + ms * 1_000_000;
+    let ms = 1_000_000;
+    for (pid, name) in [(60, "APIServer"), (61, "Worker-0"), (62, "Worker-1")] {
+        let process = Process::new(pid);
+        let (on, other) = (process.main_thread(), process.thread(pid + 10));
+        let mut fragment = process.fragment();
+        let mut lines = vec![on.metadata("process_name", &format!(r#""name":"{name}""#))];
+        lines.push(other.metadata("thread_name", r#""name":"other""#));
+        for (number, id) in [(0, "cmpl-1"), (1, "cmpl-2")] {
+            let start = at(100 * number + u64::from(pid - 60) * 10);
+            let args = match pid {
+                60 => format!(r#""external_id":"{id}""#),
+                61 => format!(r#""request_ids":["{id}","cmpl-9"]"#),
+                _ => format!(r#""request_id":"{id}""#),
+            };
+            lines.push(on.span(start, 8 * ms, "step", &args));
+            let phase = ["s", "t", "f"][usize::try_from(pid - 60).unwrap()];
+            lines.push(on.flow(phase, start + ms, "global", number + 1));
+            lines.push(other.span(start, ms, "unrelated", ""));
+        }
+        fragment.block(1, 0, &stream(&lines));
+        fragment.write_here(&dir.fragments());
+    }
+    let mut foreign = crate::writer::Fragment::foreign(70);
+    for (ph, name, ts, rest) in [
+        (
+            "B",
+            "outer",
+            5_000_000,
+            r#","cat":"a","args":{"request_id":"cmpl-1"}"#,
+        ),
+        ("B", "inner", 5_001_000, r#","cat":"b""#),
+        ("E", "", 5_002_000, ""),
+        ("E", "", 5_003_000, ""),
+        (
+            "b",
+            "async",
+            5_001_000,
+            r#","cat":"a","id":"0x7","args":{"request_id":"cmpl-1"}"#,
+        ),
+        ("e", "async", 5_004_000, r#","cat":"a","id":"0x7""#),
+        ("b", "async", 5_005_000, r#","cat":"a","id":"0x7""#),
+        ("e", "async", 5_006_000, r#","cat":"a","id":"0x7""#),
+    ] {
+        foreign.line(&format!(
+            r#"{{"name":"{name}","ph":"{ph}","ts":{ts},"pid":70,"tid":71{rest}}}"#
+        ));
+    }
+    foreign.write_here(&dir.fragments());
+    dir
+}
+
+fn phases(merged: &Merged) -> String {
+    let phases = merged
+        .trace
+        .shown()
+        .map(|event| event["ph"].as_str().unwrap());
+    let mut phases: Vec<&str> = phases.collect();
+    phases.sort_unstable();
+    phases.concat()
+}
+
+#[test]
+fn a_request_is_followed_with_its_flows() {
+    let dir = request_run();
+    for (arguments, expected) in [
+        (&["--request=cmpl-1"][..], "BEXXXbefst"),
+        (&["--request=cmpl-2"], "XXXfst"),
+        (&["--request=cmpl-9"], "XX"),
+        (
+            &["--request=cmpl-1", "--request=cmpl-2"],
+            "BEXXXXXXbeffsstt",
+        ),
+        (&["--request=cmpl-2", "--process=Worker*"], "XX"),
+        (
+            &[
+                "--request=cmpl-2",
+                "--process=APIServer",
+                "--process=Worker-1",
+            ],
+            "XXfs",
+        ),
+        (&["--process=API"], "XXXX"),
+        (&["--pid=60", "--pid=61"], "XXXXXXXXsstt"),
+        (&["--name=inner"], "BE"),
+        (&["--cat=a"], "BEbbee"),
+        (&["--name=st?p", "--cat=worker", "--to=50ms"], "XXXfst"),
+        (&["--from=5ms", "--to=105ms"], "XXXXXXXbefst"),
+        (&["--name=nothing"], ""),
+    ] {
+        let merged = Merged::of(arguments, &[dir.path()]);
+        assert_eq!(phases(&merged), expected, "{arguments:?}");
+        if !arguments
+            .iter()
+            .any(|argument| argument.starts_with("--from"))
+        {
+            assert_nothing_empty(&merged, &format!("{arguments:?}")); // a window alone keeps all names
+        }
+        perfetto::assert_no_errors(
+            "a_request_is_followed_with_its_flows",
+            &merged.bytes,
+            arguments,
+        );
+    }
+}
+
+#[test]
+fn the_report_says_what_was_left_out_and_an_unknown_process_is_refused() {
+    let dir = request_run();
+    let ended = Ended::of(
+        trace_merge()
+            .args(["--name=step", "--cat=worker"])
+            .arg(dir.path()),
+    );
+    let said = "left out: 17 events by --name step --cat worker";
+    assert!(
+        ended.code == 0 && ended.stderr.contains(said),
+        "{}",
+        ended.stderr
+    );
+    let merged = Merged::of(&["--pid=60"], &[dir.path()]);
+    let told = &merged.trace.document["otherData"]["filter"];
+    assert_eq!(told["pids"], json!([60]));
+    assert_eq!(*told, merged.report.0["filter"]);
+    let dir = request_run();
+    for arguments in [["--process=Wroker"], ["--pid=99"]] {
+        let ended = Ended::of(trace_merge().args(arguments).arg(dir.path()));
+        let said = "which has APIServer (pid 60), (no name) (pid 70), Worker-0 (pid 61), Worker-1 (pid 62)";
+        assert!(
+            ended.code == 2 && ended.stderr.contains(said),
+            "{}",
+            ended.stderr
+        );
+    }
+    let verbatim = ["--verbatim", "--name=step"];
+    assert_eq!(
+        Ended::of(trace_merge().args(verbatim).arg(dir.path())).code,
+        2
+    );
+}

@@ -1,0 +1,207 @@
+//! `--from`, `--to` and `--around`, held against a naive filter of the whole trace.
+
+use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::last::{base_ns, comparable, end_ns, run, write_long};
+use crate::random::{Rng, write_foreign, write_own};
+use crate::trace::ns;
+use crate::writer::Process;
+use crate::writer::line::stream;
+use serde_json::Value;
+
+const CASES: u64 = 60;
+
+/// What is left of the whole trace, whose times count from the start of the run.
+fn naive(whole: &Merged, from_ns: i64, to_ns: i64) -> Vec<(String, bool)> {
+    let is_kept = |event: &&Value| {
+        let reaches = end_ns(event) >= from_ns || event["args"]["unfinished"] == true;
+        reaches && ns(&event["ts"]) <= to_ns
+    };
+    let mark = |event: &Value| {
+        let (text, _) = comparable(event, base_ns(whole));
+        let is_within = ns(&event["ts"]) >= from_ns && end_ns(event) <= to_ns;
+        (text, event["ph"] == "X" && !is_within)
+    };
+    let mut kept: Vec<_> = whole.trace.shown().filter(is_kept).map(mark).collect();
+    kept.sort_unstable();
+    kept
+}
+
+fn shown(merged: &Merged) -> Vec<(String, bool)> {
+    let shown = merged.trace.shown();
+    let mut shown: Vec<_> = shown
+        .map(|event| comparable(event, base_ns(merged)))
+        .collect();
+    shown.sort_unstable();
+    shown
+}
+
+/// Options for a window of the run, and its edges in ns from the start.
+fn window(rng: &mut Rng, case: u64) -> (Vec<String>, i64, i64) {
+    let us = |rng: &mut Rng| i64::try_from(1 + rng.below(900_000)).unwrap();
+    let (one, other) = (us(rng), us(rng));
+    let (from, to) = (one.min(other), one.max(other));
+    let (from_arg, to_arg) = (format!("--from={from}us"), format!("--to={to}us"));
+    match case % 4 {
+        0 => (vec![from_arg], 1000 * from, i64::MAX),
+        1 => (vec![to_arg], i64::MIN, 1000 * to),
+        2 => (vec![from_arg, to_arg], 1000 * from, 1000 * to),
+        _ => {
+            let side = us(rng) / 10 + 1;
+            let argument = format!("--around={one}us±{side}us");
+            (vec![argument], 1000 * (one - side), 1000 * (one + side))
+        }
+    }
+}
+
+#[test]
+fn any_window_is_what_a_naive_filter_keeps() {
+    let (mut cut, mut left_out) = (0, 0);
+    for seed in 0..CASES {
+        let mut rng = Rng::new(seed);
+        let dir = RunDir::new();
+        for pid in 100..103 {
+            write_own(&mut rng, &dir.fragments(), pid, true);
+        }
+        write_foreign(&mut rng, &dir.fragments(), 200, 40, true);
+        write_long(&mut rng, &dir);
+        let whole = Merged::of(&["--no-settle"], &[dir.path()]);
+        let (arguments, from_ns, to_ns) = window(&mut rng, seed);
+        let what = format!("seed {seed} {arguments:?}");
+        let mut options = vec!["--no-settle"];
+        options.extend(arguments.iter().map(String::as_str));
+        let found = Merged::of(&options, &[dir.path()]);
+        let expected = naive(&whole, from_ns, to_ns);
+        assert_eq!(shown(&found), expected, "{what}");
+        let report = &found.report.0["window"];
+        let marked = expected.iter().filter(|(_, cut)| *cut).count();
+        assert_eq!(report["spans_cut"], marked, "{what}");
+        assert_eq!(report["start_ns"], base_ns(&whole), "{what}");
+        let edge = |ns: i64| (ns.unsigned_abs() < 1 << 62).then_some(ns);
+        let edges = [&report["from_ns"], &report["to_ns"]].map(Value::as_i64);
+        assert_eq!(edges, [edge(from_ns), edge(to_ns)], "{what}");
+        let all = [&whole, &found].map(|merged| merged.report.number("events_total"));
+        assert_eq!(report["events_left_out"], all[0] - all[1], "{what}");
+        assert_eq!(found.trace.document["otherData"]["window"], *report);
+        for threads in ["1", "3"] {
+            let again = [options.as_slice(), &["--threads", threads]].concat();
+            assert_eq!(
+                Merged::of(&again, &[dir.path()]).bytes,
+                found.bytes,
+                "{what}"
+            );
+        }
+        cut += marked;
+        left_out += all[0] - all[1];
+    }
+    assert!(cut > 20 && left_out > 1000, "{cut} {left_out}");
+}
+
+/// Two processes with an event each, on hosts whose monotonic clocks differ by a day, ten seconds apart by their wall clocks.
+fn two_hosts() -> RunDir {
+    let dir = RunDir::new();
+    let day = 86_400_000_000_000;
+    for (pid, host, monotonic_ns, wall_s) in [(50, "a", day, 100), (51, "b", 2 * day, 110)] {
+        let process = Process {
+            main: pid == 50,
+            ..Process::new(pid)
+        };
+        let mut fragment = process.fragment();
+        let header = String::from_utf8(fragment.bytes).unwrap();
+        let header = header.replace("node-3", host).replace("0b1f7a3e", host);
+        fragment.bytes = header.into_bytes();
+        fragment.line(&format!(
+            r#"{{"ph":"M","pid":{pid},"tid":{pid},"name":"sa_anchor","args":{{"monotonic_ns":{monotonic_ns},"realtime_ns":{},"uncertainty_ns":10}}}}"#,
+            wall_s * 1_000_000_000_u64
+        ));
+        let on = process.main_thread();
+        let line = on.instant(monotonic_ns, &format!("on {host}"), "");
+        fragment.block(1, 0, &stream(&[line]));
+        fragment.write_here(&dir.fragments());
+    }
+    dir
+}
+
+#[test]
+fn wall_times_are_placed_by_anchors() {
+    let dir = two_hosts();
+    for (arguments, expected) in [
+        (["--from=1970-01-01T00:01:45Z", "-q"], &["on b"][..]),
+        (["--to=1970-01-01T02:01:45+02:00", "-q"], &["on a"]),
+        (["--to=1970-01-01T00:01:50Z", "-q"], &["on a", "on b"]),
+        (["--around=1970-01-01T00:01:49Z±2s", "-q"], &["on b"]),
+        (["--around=1s", "--threads=1"], &["on a"]),
+        (["--from=0s", "--to=10s"], &["on a", "on b"]),
+    ] {
+        let merged = Merged::of(&arguments, &[dir.path()]);
+        assert_eq!(merged.trace.names(), expected, "{arguments:?}");
+    }
+}
+
+fn refused(arguments: &[&str], dir: &RunDir, said: &[&str]) {
+    let ended = Ended::of(trace_merge().args(arguments).arg(dir.path()));
+    assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stderr);
+    for said in said {
+        let stderr = &ended.stderr;
+        assert!(stderr.contains(said), "{arguments:?}: {said}: {stderr}");
+    }
+    assert!(!dir.path().join("trace.json").exists(), "{arguments:?}");
+}
+
+#[test]
+fn a_window_that_cannot_be_is_refused() {
+    let dir = two_hosts();
+    let lasts = "0s (1970-01-01T00:01:40Z) to 10s (1970-01-01T00:01:50Z)";
+    refused(&["--from=11s"], &dir, &[lasts, "begins at 11s"]);
+    let before = "ends at -1s (1970-01-01T00:01:39Z)";
+    refused(&["--to=1970-01-01T00:01:39Z"], &dir, &[lasts, before]);
+    refused(
+        &["--from=3s", "--to=2.5s"],
+        &dir,
+        &["found 3s (", "to 2.5s ("],
+    );
+    refused(&["--from=noon"], &dir, &["12.5s", "\"noon\""]);
+    refused(&["--around=1s±0s"], &dir, &["\"0s\""]);
+    for pair in [
+        ["--last=1s", "--from=1s"],
+        ["--around=1s", "--to=2s"],
+        ["--verbatim", "--from=1s"],
+    ] {
+        refused(&pair, &dir, &["cannot be used with"]);
+    }
+    let dir = RunDir::new();
+    let mut fragment = crate::writer::Fragment::foreign(9);
+    fragment.line(r#"{"ph":"i","pid":9,"tid":9,"ts":5.0,"s":"t","name":"a"}"#);
+    fragment.write_here(&dir.fragments());
+    let time = ["--from=2026-11-22T07:30:00Z"];
+    refused(
+        &time,
+        &dir,
+        &["--from", "no fragment says what its wall time was"],
+    );
+}
+
+#[test]
+fn the_report_says_which_window_it_was() {
+    let dir = run();
+    for (arguments, said) in [
+        (
+            ["--from=59s"].as_slice(),
+            "left out: 2 events and 0 whole segments before 59s from the start; 0 spans",
+        ),
+        (
+            &["--to=1.5s"],
+            "3 events and 0 whole segments after 1.5s from the start; 1 spans reach into it, marked sa_cut",
+        ),
+        (
+            &["--around=60.5s±1s"],
+            "2 events and 0 whole segments outside of 59.5s to 61.5s from the start; 1 spans",
+        ),
+    ] {
+        let ended = Ended::of(trace_merge().args(arguments).arg(dir.path()));
+        assert!(
+            ended.code == 0 && ended.stderr.contains(said),
+            "{}",
+            ended.stderr
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! A window of a run is found without reading the rest: while its process records, and after it ended.
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test fails where it stands; times fit"
+)]
+
+use e2e::host_support::{Host, scratch};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+use trace_merge::{Moment, Options, Output, Report};
+
+const HOST: &str = env!("CARGO_BIN_EXE_host");
+/// Anchors come every five seconds, so that this run has three.
+const SECONDS: u64 = 17;
+
+/// Thread, number, start and end in ns of the host's clock.
+type Spans = BTreeSet<(String, u64, i64, i64)>;
+
+fn merge(dir: &Path, change: impl FnOnce(&mut Options)) -> (Report, Spans) {
+    let folder = scratch();
+    let trace = folder.path().join("trace.json");
+    let mut options = Options {
+        output: Output::File(trace.clone()),
+        ..Options::new([dir.to_owned()])
+    };
+    change(&mut options);
+    let report = trace_merge::merge(&options).unwrap();
+    let read: Value = serde_json::from_slice(&fs::read(trace).unwrap()).unwrap();
+    let events = read["traceEvents"].as_array().unwrap().iter();
+    let span = |event: &Value| {
+        let ns = |key: &str| (event[key].as_f64().unwrap() * 1000.0).round() as i64;
+        let args = &event["args"];
+        let key = (args["label"].as_str()?.to_owned(), args["index"].as_u64()?);
+        let start_ns = report.base_ns + ns("ts");
+        Some((key.0, key.1, start_ns, start_ns + ns("dur")))
+    };
+    let spans = events
+        .filter(|event| event["ph"] == "X")
+        .filter_map(span)
+        .collect();
+    (report, spans)
+}
+
+/// Merges the part between two seconds of a run.
+fn window(dir: &Path, from_s: u64, to_s: u64) -> (Report, Spans) {
+    let moment = |seconds| Some(Moment::FromStart(Duration::from_secs(seconds)));
+    merge(dir, |options| {
+        (options.from, options.to) = (moment(from_s), moment(to_s));
+        options.reach = Some(Duration::from_secs(1));
+    })
+}
+
+#[test]
+fn a_window_of_a_run_is_found_without_reading_the_rest() {
+    let dir = scratch();
+    let ticks = (10 * SECONDS).to_string();
+    let host = Host::new(HOST).arguments(&["paced", "3", "20", &ticks]);
+    let host = host.deadline(Duration::from_secs(120));
+    let host = host.recorded_in(dir.path()).start();
+    sleep(Duration::from_secs(13));
+    let (live_report, live) = window(dir.path(), 2, 4);
+    assert_eq!(live_report.damage_total, 0, "{live_report:?}");
+    let _outcome = host.end().quiet();
+    let (whole_report, whole) = merge(dir.path(), |_| {});
+    assert_eq!(whole.len() as u64, 3 * 20 * 10 * SECONDS);
+    for (from_s, to_s) in [(2, 4), (7, 8), (0, 1), (15, 16)] {
+        let (report, found) = window(dir.path(), from_s, to_s);
+        let second = |seconds: u64| whole_report.base_ns + seconds as i64 * 1_000_000_000;
+        let mut expected = whole.clone();
+        expected.retain(|span| span.2 <= second(to_s) && span.3 >= second(from_s));
+        assert_eq!(found, expected, "{from_s} s to {to_s} s");
+        assert_eq!(report.damage_total, 0, "{report:?}");
+        let names: Vec<_> = report
+            .processes
+            .iter()
+            .map(|process| &process.name)
+            .collect();
+        assert_eq!(names, [&whole_report.processes[0].name]);
+        if from_s == 2 {
+            assert_eq!(live, expected, "while it recorded");
+            let unread = [live_report.window.as_ref(), report.window.as_ref()];
+            let unread = unread.map(|window| window.unwrap().bytes_left_out);
+            assert!(unread[0] > 100_000 && unread[1] > unread[0], "{unread:?}");
+        }
+    }
+}
