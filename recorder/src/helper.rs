@@ -1,5 +1,6 @@
 //! The helper thread of a process: flushes what the others recorded, so that they rarely write; repeats anchors; tells losses.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ fn run(process: &Process) {
     sys::thread::wake_punctually();
     let mut pace = Pace::new(process);
     let (mut next_anchor, mut next_losses) = (pace.at_ns + ANCHOR_NS, pace.at_ns + LOSSES_NS);
+    // How far each slot was when the last anchor was read.
+    let mut heads = BTreeMap::new();
     let mut crowded_until = 0;
     while !process.is_finished() {
         pace.measure(process);
@@ -42,13 +45,16 @@ fn run(process: &Process) {
         process.fragment.close_removed();
         // While the file takes nothing, slot 0 must not fill up: it would give up its oldest records. Losses wait in their slots, as sums.
         let told = !process.is_refused();
-        if told && pace.at_ns >= next_anchor {
-            process.tell(&anchor_line(process.pid));
-            next_anchor = pace.at_ns + ANCHOR_NS;
-        }
+        // Before an anchor: what explains the gaps in front of it stands in front of the next one.
         if told && pace.at_ns >= next_losses {
             process.tell_losses(pace.at_ns + LOSSES_NS);
             next_losses = pace.at_ns + LOSSES_NS;
+        }
+        if told && pace.at_ns >= next_anchor && has_written(process, &heads) {
+            process.tell(&anchor_line(process.pid));
+            let slots = process.ring.slots();
+            heads = slots.map(|slot| (slot.index, slot.head())).collect();
+            next_anchor = pace.at_ns + ANCHOR_NS;
         }
         let pause_ns = if crowded {
             pace.pause_ns().max(LONG_NS)
@@ -76,6 +82,14 @@ fn flush_all(process: &Process, flushes_itself: impl Fn(usize) -> bool) {
             flush::flush(slot, process);
         }
     }
+}
+
+/// Whether each slot is in the file up to where it was: readers look for a time between two anchors (FORMAT.md §2.2).
+fn has_written(process: &Process, heads: &BTreeMap<u32, u64>) -> bool {
+    process.ring.slots().all(|slot| {
+        let head = heads.get(&slot.index).copied().unwrap_or(0);
+        slot.flushed().load(Ordering::Acquire) >= head
+    })
 }
 
 /// Sleeps; tells whether a thread ended a long sleep.
