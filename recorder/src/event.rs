@@ -112,6 +112,9 @@ fn named_for(
     }
     seat::with(|_, writer| {
         if mask::wants(level) {
+            if let Some(ts_ns) = ts_ns {
+                writer.process.late.note(ts_ns);
+            }
             let mut text = Vec::with_capacity(128);
             write_name(&mut text, category, name);
             writer.pen.event(

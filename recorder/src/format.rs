@@ -130,6 +130,20 @@ pub struct Anchor {
     pub uncertainty_ns: u64,
 }
 
+/// The args of an `sa_anchor` record in a block: the reading, and how far back the lines reach that are recorded later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BlockAnchor {
+    /// The reading.
+    #[serde(flatten)]
+    pub anchor: Anchor,
+    /// The least start, in ns of `CLOCK_MONOTONIC`, of all spans that were open when the anchor was read, or the time of the last anchor if that is less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_ns: Option<u64>,
+    /// The longest time so far between the begin of something that was told only afterwards and its telling, in ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_ns: Option<u64>,
+}
+
 /// The contents of `<dir>/run`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunFile {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::current::Using;
 use crate::flush;
 use crate::pace::{Pace, SHORTEST_NS};
-use crate::preamble::anchor_line;
+use crate::preamble::block_anchor_line;
 use crate::process::Process;
 use crate::{clock, sys};
 
@@ -32,6 +32,7 @@ fn run(process: &Process) {
     let (mut next_anchor, mut next_losses) = (pace.at_ns + ANCHOR_NS, pace.at_ns + LOSSES_NS);
     // How far each slot was when the last anchor was read.
     let mut heads = BTreeMap::new();
+    let mut last_anchor_ns = pace.at_ns;
     let mut crowded_until = 0;
     while !process.is_finished() {
         pace.measure(process);
@@ -51,7 +52,12 @@ fn run(process: &Process) {
             next_losses = pace.at_ns + LOSSES_NS;
         }
         if told && pace.at_ns >= next_anchor && has_written(process, &heads) {
-            process.tell(&anchor_line(process.pid));
+            // In this order: what is open when the anchor is read was open before, or began after the last one was read.
+            let open_ns = process.least_open_ns().min(last_anchor_ns);
+            let late_ns = process.late.longest_ns();
+            let (line, at_ns) = block_anchor_line(process.pid, open_ns, late_ns);
+            process.tell(&line);
+            last_anchor_ns = at_ns;
             let slots = process.ring.slots();
             heads = slots.map(|slot| (slot.index, slot.head())).collect();
             next_anchor = pace.at_ns + ANCHOR_NS;

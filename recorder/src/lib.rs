@@ -63,6 +63,7 @@ mod helper;
 pub mod host;
 mod identity;
 mod lanes;
+mod late;
 mod line;
 mod loss;
 mod macros;

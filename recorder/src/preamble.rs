@@ -3,7 +3,8 @@
 use crate::bound::Removed;
 use crate::clock;
 use crate::format::{
-    ANCHOR_RECORD, FRAGMENT_RECORD, FragmentHeader, Metadata, REMOVED_RECORD, RemovedStreams,
+    ANCHOR_RECORD, BlockAnchor, FRAGMENT_RECORD, FragmentHeader, Metadata, REMOVED_RECORD,
+    RemovedStreams,
 };
 use crate::loss::removed_line;
 use crate::slot::GENERATION;
@@ -18,6 +19,20 @@ pub(crate) fn metadata_line<A: serde::Serialize>(pid: u32, name: &str, args: A) 
 /// Makes an anchor line of now.
 pub(crate) fn anchor_line(pid: u32) -> Vec<u8> {
     metadata_line(pid, ANCHOR_RECORD, clock::anchor())
+}
+
+/// Makes an anchor line of now for a block; `open_ns` is the least start of what may be open.
+pub(crate) fn block_anchor_line(pid: u32, open_ns: u64, late_ns: u64) -> (Vec<u8>, u64) {
+    let anchor = clock::anchor();
+    let record = BlockAnchor {
+        anchor,
+        open_ns: Some(open_ns.min(anchor.monotonic_ns)),
+        late_ns: Some(late_ns),
+    };
+    (
+        metadata_line(pid, ANCHOR_RECORD, record),
+        anchor.monotonic_ns,
+    )
 }
 
 /// The first lines of segment `number`: header, anchor, the names in force, and what went with removed segments. Its last line declares

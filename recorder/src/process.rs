@@ -16,6 +16,7 @@ use crate::format::{FragmentHeader, RingKind, VERSION};
 use crate::fragment::{self, Fragment};
 use crate::identity::{Identity, is_single_threaded};
 use crate::lanes::{Lanes, Named};
+use crate::late::Late;
 use crate::loss::Counters;
 use crate::mask;
 use crate::restart;
@@ -44,6 +45,7 @@ pub(crate) struct Process {
     pub(crate) ring: Ring,
     pub(crate) fragment: Fragment,
     pub(crate) lost: Counters,
+    pub(crate) late: Late,
     pub(crate) lanes: Mutex<Lanes>,
     pub(crate) named_lanes: Named,
     pub(crate) tracks: Tracks,
@@ -184,6 +186,7 @@ impl Process {
             ring,
             fragment,
             lost: Counters::default(),
+            late: Late::default(),
             lanes: Mutex::default(),
             named_lanes: Named::default(),
             tracks: Tracks::default(),

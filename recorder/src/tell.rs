@@ -46,6 +46,7 @@ impl Process {
         for slot in self.ring.slots() {
             let loss = wait::try_lock(&slot.loss).and_then(|mut loss| loss.take());
             if let Some(loss) = loss {
+                self.late.note(loss.first_ns);
                 self.tell_in_turn(loss.line(self.pid, slot.index, GENERATION).as_bytes());
             }
         }

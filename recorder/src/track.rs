@@ -182,6 +182,7 @@ impl Track {
         let line = line(phase, &place, middle, &names, args.text());
         seat::with(|seat, writer| {
             if seat.epoch() == self.epoch {
+                writer.process.late.note(ts_ns);
                 writer.pen.append(&line, None);
             }
         });

@@ -167,6 +167,9 @@ impl Open {
             args
         });
         let args = stopped.as_ref().unwrap_or(&self.args);
+        if entry.is_none() {
+            writer.process.late.note(self.start_ns); // more are open than the ring shows
+        }
         let from = writer.text.len();
         line::push(&mut writer.text, b'X', &place, b"", names, args);
         let line = writer.text.get(from..).unwrap_or_default();
