@@ -5,7 +5,7 @@
 
 use crate::search::first;
 use crate::walk::{Block, Walk};
-use sa_recorder::format::{ANCHOR_RECORD, Anchor, BLOCK_START, Metadata, block_sum};
+use sa_recorder::format::{ANCHOR_RECORD, Anchor, BLOCK_START, BlockAnchor, Metadata, block_sum};
 use std::ops::Range;
 
 /// How far back is looked at first.
@@ -16,9 +16,18 @@ const BACK_BYTES: usize = 1 << 20;
 pub(crate) struct Anchored {
     pub(crate) block: Block,
     /// The last one in it.
-    pub(crate) anchor: Anchor,
+    pub(crate) anchor: BlockAnchor,
     /// When that was read, in the recording's own time.
     pub(crate) at_ns: i64,
+}
+
+impl Anchored {
+    /// Nothing that stands behind the block with the next anchor began earlier, if what was told only afterwards was so at most `late_ns` after its begin.
+    /// `None` if the recorder does not say.
+    pub(crate) fn least_ns(&self, late_ns: i64) -> Option<i64> {
+        let open_ns = i64::try_from(self.anchor.open_ns?).ok()?;
+        Some(open_ns.min(self.at_ns.saturating_sub(late_ns)))
+    }
 }
 
 /// The lines before the first good block of a segment, and that block. All there is, if there is no block.
@@ -37,12 +46,13 @@ pub(crate) fn is_good(bytes: &[u8], block: &Block) -> bool {
 pub(crate) fn first_anchor(bytes: &[u8]) -> Option<Anchor> {
     let lines = bytes.split(|byte| *byte == b'\n');
     let mut before_blocks = lines.take_while(|line| !line.starts_with(BLOCK_START));
-    before_blocks.find_map(anchor)
+    before_blocks.find_map(|line| Some(anchor(line)?.anchor))
 }
 
-fn anchor(line: &[u8]) -> Option<Anchor> {
+fn anchor(line: &[u8]) -> Option<BlockAnchor> {
     let is_candidate = memchr::memmem::find(line, ANCHOR_RECORD.as_bytes()).is_some();
-    let record: Metadata<Anchor> = serde_json::from_slice(is_candidate.then_some(line)?).ok()?;
+    let record: Metadata<BlockAnchor> =
+        serde_json::from_slice(is_candidate.then_some(line)?).ok()?;
     (record.name == ANCHOR_RECORD).then_some(record.args)
 }
 
@@ -53,8 +63,8 @@ pub(crate) fn anchored(bytes: &[u8], stretch: Range<usize>) -> impl Iterator<Ite
     good.filter_map(|block| {
         let lines = bytes[block.body.clone()].split(|byte| *byte == b'\n');
         let anchors = lines.filter_map(anchor);
-        let anchor = anchors.max_by_key(|anchor| anchor.monotonic_ns)?;
-        let at_ns = i64::try_from(anchor.monotonic_ns).ok()?;
+        let anchor = anchors.max_by_key(|one| one.anchor.monotonic_ns)?;
+        let at_ns = i64::try_from(anchor.anchor.monotonic_ns).ok()?;
         Some(Anchored {
             block,
             anchor,
@@ -63,19 +73,23 @@ pub(crate) fn anchored(bytes: &[u8], stretch: Range<usize>) -> impl Iterator<Ite
     })
 }
 
-/// The first block with an anchor that was read at a time or later.
-pub(crate) fn read_since(bytes: &[u8], at_ns: i64) -> Option<Anchored> {
+/// The first block with an anchor that `is_reached`, as all behind it are.
+pub(crate) fn first_anchored(
+    bytes: &[u8],
+    is_reached: impl Fn(&Anchored) -> bool,
+) -> Option<Anchored> {
     let next = |stretch: Range<usize>| {
         let found = anchored(bytes, stretch).next()?;
         Some((found.block.start, found))
     };
-    first(0..bytes.len(), next, |found| found.at_ns >= at_ns)
+    first(0..bytes.len(), next, is_reached)
 }
 
 /// From where on a segment must be read to find all that was recorded at `from_ns` or later: the last block with an anchor, behind which another one was
 /// read before that time.
 pub(crate) fn entry(bytes: &[u8], from_ns: i64) -> usize {
-    let since = read_since(bytes, from_ns).map_or(bytes.len(), |found| found.block.start);
+    let since = first_anchored(bytes, |found| found.at_ns >= from_ns);
+    let since = since.map_or(bytes.len(), |found| found.block.start);
     let newest = last(bytes, since, |_| true);
     let before = newest.and_then(|newest| last(bytes, newest.block.start, |_| true));
     before.map_or(0, |before| before.block.start)
@@ -161,7 +175,7 @@ mod tests {
                 let expected = before.next().map_or(0, |pair| pair[0].0);
                 assert_eq!(entry(&bytes, at_ns), expected, "{anchors} {at_ns}");
                 let mut since = all.iter().copied().filter(|one| one.1 >= at_ns);
-                let found = places(read_since(&bytes, at_ns));
+                let found = places(first_anchored(&bytes, |found| found.at_ns >= at_ns));
                 assert_eq!(found, Vec::from_iter(since.next()), "{anchors} {at_ns}");
             }
             let end = bytes.len();

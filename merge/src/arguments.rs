@@ -30,7 +30,7 @@ struct Window {
     /// Only what happened around this time, such as 12.5s±1s, also written 12.5s+-1s [default: ±5s]
     #[arg(long, value_name = "TIME[±DURATION]", value_parser = parse_around, conflicts_with_all = ["from", "to"])]
     around: Option<(Moment, Duration)>,
-    /// How far behind the window spans that reach into it are looked for [default: to the end; 10s in runs of more than 1 GiB]
+    /// How far behind the window spans that reach into it are looked for [default: as far as any can be; 10s in large runs of older recorders]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with = "last")]
     reach: Option<Duration>,
 }

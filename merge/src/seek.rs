@@ -17,7 +17,7 @@ use crate::recording::Recording;
 use crate::window::{Edges, is_asked_for};
 use crate::{Error, Options};
 use edge::{Stretch, last_stretches, window_stretches};
-use exit::Exit;
+use exit::{Exit, Until};
 use known::Known;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 /// Runs up to this size are read whole, unless it is said how far behind the window to look.
 const SMALL_BYTES: u64 = 1 << 30;
-/// How far behind a window spans that reach into it are looked for, in runs that are not read whole.
+/// How far behind a window spans that reach into it are looked for, where a recorder does not say what was open.
 const REACH: Duration = Duration::from_secs(10);
 
 /// How much of a run is read.
@@ -102,7 +102,7 @@ pub(crate) fn seek(
         (_, Some(last)) => last_stretches(recordings, &known, last),
         _ => window_stretches(recordings, &known, &sought.firsts_ns, options)?,
     };
-    let reach_ns = ns(options.reach.unwrap_or(REACH));
+    let reach_ns = options.reach.map(ns);
     let all = recordings.par_iter_mut().zip(&known);
     let all = all.zip(&sought.stretches);
     let left: Vec<Left> = all
@@ -110,8 +110,9 @@ pub(crate) fn seek(
         .collect();
     sought.segments = left.iter().map(|left| left.segments).sum();
     sought.bytes = left.iter().map(|left| left.bytes).sum();
-    let has_end = left.iter().any(|left| left.has_end);
-    sought.reach_ns = has_end.then_some(reach_ns.unsigned_abs());
+    let may_miss = left.iter().any(|left| left.may_miss);
+    let looked_ns = reach_ns.unwrap_or(ns(REACH)).unsigned_abs();
+    sought.reach_ns = may_miss.then_some(looked_ns);
     Ok(sought)
 }
 
@@ -125,15 +126,23 @@ struct Left {
     /// Segments of which no event is read.
     segments: u64,
     bytes: u64,
-    /// Whether something behind the window is not.
-    has_end: bool,
+    /// Whether something that is not may reach into the window.
+    may_miss: bool,
 }
 
-/// Leaves a part of a recording; spans that were recorded `reach_ns` after it are looked for.
-fn narrow(recording: &mut Recording, known: &Known, (stretch, reach_ns): (Stretch, i64)) -> Left {
+/// Leaves a part of a recording; spans that were recorded `reach_ns` after it are looked for, all if that is not said.
+fn narrow(
+    recording: &mut Recording,
+    known: &Known,
+    (stretch, reach_ns): (Stretch, Option<i64>),
+) -> Left {
     let start = stretch.from_ns.map_or(0, |at_ns| known.segment_at(at_ns));
-    let until_ns = stretch.to_ns.map(|to_ns| to_ns.saturating_add(reach_ns));
-    let exit = until_ns.and_then(|until_ns| Exit::of(recording, known, (start, until_ns)));
+    let until = stretch.to_ns.map(|to_ns| Until {
+        to_ns,
+        reach_ns,
+        blind_ns: ns(REACH),
+    });
+    let exit = until.and_then(|until| Exit::of(recording, known, (start, until)));
     let exit = exit.filter(|exit| !known.is_tail(exit.end));
     recording.unsure = exit.map(|exit| exit.sure..exit.end);
     let last = exit.map_or(recording.fragments.len(), |exit| exit.end.0);
@@ -173,7 +182,7 @@ fn narrow(recording: &mut Recording, known: &Known, (stretch, reach_ns): (Stretc
     Left {
         segments,
         bytes: all.saturating_sub(read),
-        has_end: exit.is_some(),
+        may_miss: exit.is_some_and(|exit| !exit.exact),
     }
 }
 

@@ -18,7 +18,7 @@ pub struct WindowReport {
     pub to_ns: Option<i64>,
     /// That first event, in ns of the reference host's monotonic clock, as `base_ns` is.
     pub start_ns: i64,
-    /// How far behind it spans that reach into it were looked for, in ns; absent if all that follows was read.
+    /// How far behind it spans that reach into it were looked for, in ns; absent if none can have been missed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reach_ns: Option<u64>,
     /// Segments that were not read but for their first lines; their events are not counted.

@@ -56,6 +56,37 @@ fn window(dir: &Path, from_s: u64, to_s: u64) -> (Report, Spans) {
 }
 
 #[test]
+fn spans_that_end_a_minute_behind_a_window_are_found() {
+    let dir = scratch();
+    let host = Host::new(HOST).arguments(&["long", "880", "20", "650"]);
+    let host = host.deadline(Duration::from_secs(160));
+    let host = host.recorded_in(dir.path()).start();
+    let _outcome = host.end().quiet();
+    let (_, whole) = merge(dir.path(), |_| {});
+    let long = |spans: &Spans| {
+        let mut long = spans.clone();
+        long.retain(|span| span.3 - span.2 > 60_000_000_000);
+        long
+    };
+    assert_eq!(long(&whole).len(), 3);
+    let moment = |seconds| Some(Moment::FromStart(Duration::from_secs(seconds)));
+    let reached = |reach_s| {
+        merge(dir.path(), |options| {
+            (options.from, options.to) = (moment(4), moment(5));
+            options.reach = Some(Duration::from_secs(reach_s));
+        })
+    };
+    let (report, found) = reached(3_600);
+    assert_eq!(long(&found), long(&whole));
+    let window = report.window.unwrap();
+    assert_eq!(window.reach_ns, None, "nothing can be missed");
+    assert!(window.bytes_left_out > 10_000, "{window:?}");
+    let (report, found) = reached(10);
+    assert_eq!(long(&found).len(), 0);
+    assert_eq!(report.window.unwrap().reach_ns, Some(10_000_000_000));
+}
+
+#[test]
 fn a_window_of_a_run_is_found_without_reading_the_rest() {
     let dir = scratch();
     let ticks = (10 * SECONDS).to_string();

@@ -21,8 +21,8 @@ pub(super) struct Known {
     pub(super) begins: Vec<Option<Anchor>>,
     /// Where the end of the recording begins that is read in any case.
     pub(super) tail: Place,
-    /// The newest anchor in a block.
-    newest: Option<Anchored>,
+    /// The newest anchor in a block, and its segment.
+    newest: Option<(usize, Anchored)>,
 }
 
 impl Known {
@@ -33,22 +33,35 @@ impl Known {
         };
         let mut begins: Vec<Option<Anchor>> = recording.fragments.iter().map(begin).collect();
         drop_disordered(&mut begins);
-        let newest = recording.fragments.last();
-        let newest = newest.filter(|fragment| fragment.header.is_some());
-        let newest = newest.and_then(|newest| {
-            let bytes = newest.content.bytes();
-            last(bytes, bytes.len(), |_| true)
+        let segments = recording.fragments.iter().enumerate().rev();
+        let mut own = segments.filter(|(_, fragment)| fragment.header.is_some());
+        let newest = own.find_map(|(segment, fragment)| {
+            let bytes = fragment.content.bytes();
+            Some((segment, last(bytes, bytes.len(), |_| true)?))
         });
+        // What is told only afterwards is known of by the next anchor, so that behind the newest one anything may stand.
+        let says = newest
+            .as_ref()
+            .filter(|(_, newest)| newest.anchor.late_ns.is_some());
+        let said = says.map(|(segment, newest)| (*segment, newest.block.start));
+        let tail = Known::find_tail(recording);
         Known {
             begins,
-            tail: Known::find_tail(recording),
+            tail: said.map_or(tail, |said| said.min(tail)),
             newest,
         }
     }
 
+    /// How long after its begin anything was told at most, as far as the recorder says.
+    pub(super) fn late_ns(&self) -> i64 {
+        let newest = self.newest.as_ref();
+        let late_ns = newest.and_then(|(_, newest)| newest.anchor.late_ns);
+        late_ns.map_or(0, |late_ns| i64::try_from(late_ns).unwrap_or(i64::MAX))
+    }
+
     /// The anchors that are known.
     pub(super) fn anchors(&self) -> impl Iterator<Item = &Anchor> {
-        let newest = self.newest.iter().map(|newest| &newest.anchor);
+        let newest = self.newest.iter().map(|(_, newest)| &newest.anchor.anchor);
         self.begins.iter().flatten().chain(newest)
     }
 

@@ -1,6 +1,7 @@
 //! Hosts of very many threads.
 
 use crate::work::record;
+use sa_recorder::{Args, AsyncSpan, Level};
 use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -89,6 +90,42 @@ pub(crate) fn paced(threads: u64, burst: u64, ticks: u64) {
         thread.join().expect("no panic");
     }
     println!("paced {threads} {burst} {ticks}");
+}
+
+/// A paced thread, and spans from one tick to another: on a thread, on a lane, and told only when they are over.
+pub(crate) fn long(ticks: u64, begin: u64, end: u64) {
+    let (from, len) = (tick_time(begin), tick_time(end - begin));
+    let on_thread = start(move || {
+        std::thread::sleep(from);
+        let span = sa_recorder::span!("host", "long", label = "thread", index = 0);
+        std::thread::sleep(len);
+        drop(span);
+    });
+    let elsewhere = start(move || {
+        std::thread::sleep(from);
+        let start_ns = sa_recorder::now_ns();
+        let args = |label: &str| Args::new().with("label", label).with("index", 0);
+        let lane = args("lane");
+        let on_lane = AsyncSpan::open_at(Level::E2e, "host", "long", None, None, &lane);
+        std::thread::sleep(len);
+        drop(on_lane);
+        let dur_ns = i64::try_from(len.as_nanos()).expect("a short time");
+        sa_recorder::duration(
+            Level::E2e,
+            "host",
+            "long",
+            dur_ns,
+            Some(start_ns),
+            &args("told"),
+        );
+    });
+    paced(1, 20, ticks);
+    on_thread.join().expect("no panic");
+    elsewhere.join().expect("no panic");
+}
+
+fn tick_time(ticks: u64) -> Duration {
+    TICK * u32::try_from(ticks).expect("a small count")
 }
 
 fn record_one(label: &str, index: u64) {

@@ -86,6 +86,7 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["paced", threads, burst, ticks] => {
             crowd::paced(number(threads), number(burst), number(ticks));
         }
+        ["long", ticks, begin, end] => crowd::long(number(ticks), number(begin), number(end)),
         ["restart-stress", dir, threads, cycles] => {
             restarts::stress(dir, number(threads), number(cycles));
         }
