@@ -9,6 +9,7 @@ const APPEND = 1;
 const FINALIZE = 2;
 const QUERY = 3;
 const STATUS = 10;
+const RESET = 11;
 
 const CHUNK_BYTES = 16 << 20;
 const START_TRIES = 400; // of 25 ms: the wasm module compiles meanwhile
@@ -54,6 +55,11 @@ export class Engine {
     }
     fs.closeSync(input);
     refuse(this.#call(FINALIZE), 212, 1);
+  }
+
+  /** Forgets the trace, so that another can be loaded. */
+  reset() {
+    this.#call(RESET);
   }
 
   /** Runs one query; returns its column names and its rows. */

@@ -80,7 +80,9 @@ expect 1 'slice_drop_overlapping_complete_event' "$tpq" --check "$work/overlap.j
 expect 1 'trace_sorter_negative_timestamp_dropped' "$tpq" --check "$work/negative.json"
 expect 1 'the trace holds no event' "$tpq" --check "$work/lines.json"
 expect 1 'the trace holds no event' "$tpq" --check "$work/empty.json"
+expect 0 $'false\ntrue' "$tpq" --loads "$work/torn.json" "$work/good.json"
 expect 2 'no trace named' "$tpq"
+expect 2 'do not go together' "$tpq" --check --objects "$work/good.json"
 expect 2 'no query given' "$tpq" "$work/good.json"
 expect 2 'spans=1' "$tpq" --check "$work/good.json" spans=1
 expect 2 'unknown option' "$tpq" --chek "$work/good.json"

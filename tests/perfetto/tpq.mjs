@@ -4,6 +4,7 @@ import { Engine, EngineError } from './engine.mjs';
 
 const USAGE = `usage: tpq [--objects] TRACE SQL...
        tpq --check TRACE [slices=N] [flows=N] [counters=N] [processes=N] [threads=N]
+       tpq --loads TRACE...
        tpq --setup`;
 const COUNTS = {
   slices: 'select count(*) from slice', // instants are slices of duration 0
@@ -45,10 +46,11 @@ function expectations(words) {
 function parse(args) {
   const flags = args.filter((arg) => arg.startsWith('--'));
   const [trace, ...rest] = args.filter((arg) => !arg.startsWith('--'));
-  for (const flag of flags) if (!['--check', '--objects'].includes(flag)) usage(`unknown option ${flag}`);
+  for (const flag of flags) if (!['--check', '--loads', '--objects'].includes(flag)) usage(`unknown option ${flag}`);
+  if (flags.length > 1) usage(`${flags.join(' and ')} do not go together`);
   const checking = flags.includes('--check');
   if (trace === undefined) usage('no trace named');
-  if (checking && flags.includes('--objects')) usage('--objects goes with queries');
+  if (flags.includes('--loads')) return { traces: [trace, ...rest] };
   if (!checking && !rest.length) usage('no query given');
   return { trace, checking, objects: flags.includes('--objects'), queries: rest, expected: checking ? expectations(rest) : [] };
 }
@@ -85,9 +87,28 @@ function run(engine, queries, objects) {
   return code;
 }
 
+/** Prints for each trace whether it loads, one after the other in the same engine; returns the exit code. */
+async function loads(traces) {
+  const engine = new Engine(process.env.WEB_DIST);
+  await engine.ready();
+  for (const trace of traces) {
+    let isLoaded = true;
+    try {
+      engine.load(trace);
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      isLoaded = false;
+    }
+    put(1, JSON.stringify(isLoaded));
+    engine.reset();
+  }
+  return 0;
+}
+
 async function main() {
-  const { trace, checking, objects, queries, expected } = parse(process.argv.slice(2));
+  const { trace, traces, checking, objects, queries, expected } = parse(process.argv.slice(2));
   if (!process.env.WEB_DIST) usage('WEB_DIST is not set (the script tpq sets it)');
+  if (traces) return loads(traces);
   try {
     fs.accessSync(trace, fs.constants.R_OK);
     const engine = new Engine(process.env.WEB_DIST);
