@@ -4,6 +4,8 @@ use crate::Progress;
 use indicatif::{
     HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle,
 };
+use rustix::process::getpgrp;
+use rustix::termios::tcgetpgrp;
 use std::io::{IsTerminal, stderr};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -23,7 +25,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// Prepares a bar; none is shown if `quiet`, where stderr is no terminal, or where no thread is left to draw it.
+    /// Prepares a bar; none is shown if `quiet`, where stderr is no terminal, while the merge is in its background, or where no thread is left to draw it.
     pub fn new(quiet: bool) -> Bar {
         let progress = Arc::new(Progress::default());
         let bar = ProgressBar::hidden().with_style(style());
@@ -48,7 +50,7 @@ impl Bar {
     /// What takes the bar off the terminal.
     pub fn eraser(&self) -> impl FnOnce() + Send + 'static {
         let bar = self.bar.clone();
-        move || bar.finish_and_clear()
+        move || erase(&bar)
     }
 
     /// Takes the bar away for good.
@@ -58,7 +60,7 @@ impl Bar {
             // A thread that panicked has shown why.
             let _ = thread.join();
         }
-        self.bar.finish_and_clear();
+        erase(&self.bar);
     }
 }
 
@@ -69,13 +71,33 @@ fn show(bar: &ProgressBar, progress: &Progress, ended: &Receiver<()>) {
         return;
     }
     draw(bar, progress, start.elapsed());
-    bar.set_draw_target(ProgressDrawTarget::stderr());
+    let mut is_hidden = true;
     loop {
-        draw(bar, progress, start.elapsed());
+        if is_in_foreground() {
+            if is_hidden {
+                bar.set_draw_target(ProgressDrawTarget::stderr());
+                is_hidden = false;
+            }
+            draw(bar, progress, start.elapsed());
+        }
         if ended.recv_timeout(INTERVAL) != Err(RecvTimeoutError::Timeout) {
             return;
         }
     }
+}
+
+/// Whether the terminal is this process's to draw on: a job in the background would write over its user's words, or be stopped. Where there
+/// are no jobs, as on a terminal that does not control this process, it is.
+fn is_in_foreground() -> bool {
+    tcgetpgrp(stderr()).map_or(true, |group| group == getpgrp())
+}
+
+/// Takes the bar away, if the terminal still shows it to this process's user.
+fn erase(bar: &ProgressBar) {
+    if !is_in_foreground() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    bar.finish_and_clear();
 }
 
 /// Plain characters and no colour where the user wants none.

@@ -29,8 +29,10 @@ impl Progress {
         self.events.load(Ordering::Relaxed)
     }
 
-    /// The inputs are so long, and about to be gone over so often.
+    /// A merge begins: the inputs are so long, and about to be gone over so often. What an earlier merge has counted is forgotten.
     pub(crate) fn expect(&self, input_bytes: u64, passes: u64) {
+        self.done.store(0, Ordering::Relaxed);
+        self.events.store(0, Ordering::Relaxed);
         let planned = input_bytes.saturating_mul(passes);
         self.planned.store(planned, Ordering::Relaxed);
         self.input_bytes.store(input_bytes, Ordering::Relaxed);
@@ -87,5 +89,7 @@ mod tests {
         assert_eq!(progress.bytes(), (100, 100));
         progress.add(1, 0);
         assert_eq!(progress.bytes(), (100, 100));
+        progress.expect(10, 2);
+        assert_eq!((progress.bytes(), progress.events()), ((0, 10), 0));
     }
 }

@@ -6,8 +6,9 @@ use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -16,6 +17,16 @@ const SPANS: u64 = 2_000;
 
 /// What a merge into a pipe says on a terminal, if the pipe's reader takes `patience` to begin.
 fn said(patience: Duration, options: &[&str], no_color: bool) -> String {
+    let mut command = trace_merge();
+    command.env("TERM", "xterm").env_remove("NO_COLOR");
+    if no_color {
+        command.env("NO_COLOR", "1");
+    }
+    said_by(command.args(options), patience)
+}
+
+/// The same of any command that merges what it is told to.
+fn said_by(command: &mut Command, patience: Duration) -> String {
     let dir = run(SPANS);
     let pipe = dir.path().join("pipe");
     mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
@@ -23,19 +34,17 @@ fn said(patience: Duration, options: &[&str], no_color: bool) -> String {
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap();
-    let stderr = File::options()
+    let user = File::options()
         .read(true)
         .write(true)
+        .custom_flags(libc::O_NOCTTY)
         .open(Path::new(name.to_str().unwrap()))
         .unwrap();
-    let mut command = trace_merge();
-    command.env("TERM", "xterm").env_remove("NO_COLOR");
-    if no_color {
-        command.env("NO_COLOR", "1");
-    }
-    command.args(options).arg("-o").args([&pipe, dir.path()]);
-    let mut child = command.stderr(Stdio::from(stderr)).spawn().unwrap();
-    drop(command);
+    command.arg("-o").args([&pipe, dir.path()]);
+    command.stdin(user.try_clone().unwrap()).stderr(user);
+    let mut child = command.spawn().unwrap();
+    // The terminal ends with the last one that has it.
+    command.stdin(Stdio::null()).stderr(Stdio::null());
     let reader = std::thread::spawn(move || {
         let mut said = Vec::new();
         // It ends with an error when the last one that has the terminal is gone.
@@ -48,6 +57,29 @@ fn said(patience: Duration, options: &[&str], no_color: bool) -> String {
     assert!(child.wait().unwrap().success());
     assert!(trace.ends_with(b"]}\n"));
     reader.join().unwrap()
+}
+
+/// A job of a shell whose terminal it is.
+fn job(script: &str) -> Command {
+    let mut command = Command::new("setsid");
+    command.args(["--ctty", "--wait", "bash", "-c", script]);
+    command.arg(trace_merge().get_program());
+    command.env("TERM", "xterm");
+    command
+}
+
+#[test]
+fn a_merge_in_the_background_leaves_the_terminal_alone() {
+    if Command::new("setsid").arg("--version").output().is_err() {
+        eprintln!("SKIPPED a_merge_in_the_background_leaves_the_terminal_alone: no setsid");
+        return;
+    }
+    let shown = said_by(&mut job(r#"set -m; "$0" "$@""#), LONG);
+    assert!(shown.contains("MB/s"), "{shown:?}");
+    let hidden = said_by(&mut job(r#"set -m; "$0" "$@" & wait $!"#), LONG);
+    assert!(!hidden.contains("MB/s"), "{hidden:?}");
+    assert!(!hidden.contains('\u{1b}'), "{hidden:?}");
+    assert!(hidden.contains("2000 events"), "{hidden:?}");
 }
 
 const LONG: Duration = Duration::from_millis(1700);
