@@ -4,7 +4,7 @@ use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::output::{names, run};
 use crate::trace::Trace;
 use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::fs::{File, Permissions};
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -20,6 +20,9 @@ const SPANS: u64 = 250_000;
 const BEGUN_BYTES: u64 = 1 << 16;
 /// Merges started before giving up on ending one in the middle.
 const ATTEMPTS: u32 = 5;
+
+/// A user who is not root.
+const NOBODY: u32 = 65534;
 
 /// Waits until a merge has begun to write; false if it has ended before that was seen.
 fn has_begun(child: &mut Child) -> bool {
@@ -197,32 +200,68 @@ fn a_signal_ends_a_merge_whose_words_nobody_reads() {
     }
 }
 
-/// A merge that may have no more than `limit` threads; nothing where that cannot be tried.
-fn with_threads(dir: &RunDir, limit: u32) -> Option<Output> {
-    let script = format!("ulimit -u {limit} && exec \"$0\" \"$@\"");
+/// A merge whose user may have no more than `limit` threads in all; nothing where no other user can be.
+fn with_threads(dir: &RunDir, limit: Option<u64>) -> Option<Output> {
+    let limit = limit.map_or_else(String::new, |limit| format!("ulimit -u {limit} && "));
     let mut merge = Command::new("bash");
-    merge.args(["-c", &script]).arg(trace_merge().get_program());
+    merge.args(["-c", &format!("{limit}exec \"$0\" \"$@\"")]);
+    merge.arg(trace_merge().get_program());
     merge.args(["-q", "--threads", "2", "-o", "-"]);
     merge.arg(dir.path());
-    if rustix::process::geteuid().is_root() {
-        // Root may have any number of threads: merge as nobody.
-        merge.uid(65534).gid(65534);
+    if geteuid().is_root() {
+        // Root may have any number of threads.
+        merge.uid(NOBODY).gid(NOBODY);
     }
     let streams = merge.stdout(Stdio::piped()).stderr(Stdio::piped());
     Some(streams.spawn().ok()?.wait_with_output().unwrap())
+}
+
+/// Threads that the user of such a merge has now: the limit is one of all of them.
+fn threads_of_user() -> u64 {
+    let user = geteuid();
+    let user = if user.is_root() {
+        NOBODY
+    } else {
+        user.as_raw()
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let statuses =
+        processes.filter_map(|entry| std::fs::read_to_string(entry.path().join("status")).ok());
+    let threads = statuses.map(|status| {
+        let word = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key));
+            line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
+        };
+        match word("Uid:") == Some(user.into()) {
+            true => word("Threads:").unwrap_or(0),
+            false => 0,
+        }
+    });
+    threads.sum()
 }
 
 #[test]
 fn a_merge_without_threads_to_spare_does_without_or_says_so() {
     let dir = run(50_000);
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+    let words = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let merged = with_threads(&dir, None);
+    if !merged
+        .as_ref()
+        .is_some_and(|output| output.status.success())
+    {
+        let why = merged
+            .as_ref()
+            .map_or("no other user here".to_owned(), words);
+        eprintln!("SKIPPED a_merge_without_threads_to_spare_does_without_or_says_so: {why}");
+        return;
+    }
+    let now = threads_of_user();
+    let limits = [0].into_iter().chain(now..now + 12).map(Some);
+    let outputs = limits.map(|limit| with_threads(&dir, limit).unwrap());
     let (mut refused, mut merged) = (0, 0);
-    for limit in 0..12 {
-        let Some(output) = with_threads(&dir, limit) else {
-            eprintln!("SKIPPED a_merge_without_threads_to_spare_does_without_or_says_so");
-            return;
-        };
-        let said = String::from_utf8(output.stderr).unwrap();
+    for output in outputs.chain(with_threads(&dir, None)) {
+        let said = words(&output);
         if output.status.success() {
             assert_eq!(Trace::parse(&output.stdout).shown().count(), 50_000);
             assert_eq!(said, "");
