@@ -2,20 +2,25 @@
 //!
 //! In: a trace as an array or an object, compressed or not. Out: what Perfetto would not show, or show wrongly, and where, found by
 //! doing what its importer does with the times, ids and arrows. The text is mapped, not held in memory; what is compressed or comes from
-//! a pipe goes to a temporary file first. Some 100 bytes are held for each event on a thread.
+//! a pipe goes to a temporary file first, and so does what is to be sorted, beyond a few MiB. What grows with a trace in memory are the
+//! numbers of its threads, async ids and arrows.
 
 mod arrow;
 mod counter;
+mod deep;
 mod document;
 mod event;
 mod finding;
 mod id;
+mod item;
 mod loose;
 mod rule;
+mod temporary;
 mod text;
 mod thread;
 mod time;
 mod timeline;
+mod track;
 
 pub use finding::{CheckReport, Finding, Loss, Place};
 pub use rule::Rule;
@@ -23,14 +28,19 @@ pub use rule::Rule;
 use finding::Findings;
 use std::io::{self, Read};
 use std::path::Path;
+use temporary::Folder;
 use text::Text;
 
 /// Tells what viewers would lose of the trace at `path`. Offsets are those of the text, of a compressed trace after it is unpacked.
 ///
+/// A file that is not compressed is mapped, and must not be written meanwhile: should somebody truncate it, as whoever writes it anew in place
+/// does, the process gets a SIGBUS. [`check_stream`] copies the text first.
+///
 /// # Errors
-/// If the file cannot be read or unpacked. A trace that no viewer loads is no error, but a finding.
+/// If the file cannot be read or unpacked, or a temporary file cannot be written. A trace that no viewer loads is no error, but a finding.
 pub fn check(path: &Path) -> io::Result<CheckReport> {
-    Ok(check_text(path, &Text::open(path)?))
+    let folder = Folder::of_system();
+    check_text(path, &Text::open(path, &folder)?, &folder)
 }
 
 /// Does the same with a trace that comes from a pipe, and is called `name` in the report.
@@ -38,22 +48,23 @@ pub fn check(path: &Path) -> io::Result<CheckReport> {
 /// # Errors
 /// As [`check`].
 pub fn check_stream(name: &Path, from: impl Read) -> io::Result<CheckReport> {
-    Ok(check_text(name, &Text::read(from)?))
+    let folder = Folder::of_system();
+    check_text(name, &Text::read(from, &folder)?, &folder)
 }
 
-fn check_text(path: &Path, text: &Text) -> CheckReport {
+fn check_text(path: &Path, text: &Text, folder: &Folder) -> io::Result<CheckReport> {
     let bytes = text.bytes();
     let mut findings = Findings::new();
-    let mut events = event::Events::new(bytes);
+    let mut events = event::Events::new(bytes, folder);
     if text.members > 1 {
         findings.add(Rule::GzipMembers, events.here(0));
     }
-    document::walk(bytes, &mut events, &mut findings);
+    document::walk(bytes, &mut events, &mut findings)?;
     if text.is_cut {
         findings.is_loaded = false;
         findings.add(Rule::CutOff, events.here(bytes.len()));
     }
     let count = events.count();
-    events.finish(&mut findings);
-    findings.report(path, bytes, count)
+    events.finish(&mut findings)?;
+    Ok(findings.report(path, bytes, count))
 }

@@ -1,7 +1,7 @@
 //! A fragment or ring file, opened and read; this library's only unsafe code.
 //!
 //! A fragment is mapped and its length taken once: its writer only appends. Should somebody truncate it while the merge
-//! reads, the process gets a SIGBUS. What cannot be mapped is read into memory.
+//! reads, the process gets a SIGBUS, and so does a check of a trace that is written anew in place. What cannot be mapped is read into memory.
 #![expect(
     unsafe_code,
     reason = "mapping a file is the only way to read 1 GB without a copy or heap"
@@ -94,7 +94,8 @@ impl Content {
     pub(crate) fn open(mut file: File) -> io::Result<Content> {
         let len = file.metadata()?.len();
         if len > 0 {
-            // SAFETY: the mapping is private and read-only; its writer only appends, and the length is taken once (module doc).
+            // SAFETY: the mapping is private and read-only; a fragment's writer only appends, and the length is taken once (module doc). A
+            // trace to be checked may be anybody's: `check` tells its callers not to have it written meanwhile.
             if let Ok(map) = unsafe { Mmap::map(&file) } {
                 return Ok(Content::Mapped(map));
             }

@@ -1,17 +1,28 @@
 //! Text → its events, with the freedoms that viewers take with JSON.
 
+use super::deep::is_json;
 use super::event::Events;
 use super::finding::Findings;
-use super::loose::{Unread, is_json, read, skip};
+use super::loose::{Unread, read, skip};
 use super::rule::Rule;
 use crate::json::{Fields, Scanner};
+use std::io;
 use std::ops::Range;
 
-/// Nothing more can be read.
-struct Stop;
+/// Why nothing more is read.
+enum Stop {
+    /// The text ends, or cannot be read on; that has been told.
+    Told,
+    /// A temporary file cannot be written.
+    Failed(io::Error),
+}
 
 /// Hands each event to `events`; what is wrong between them goes to `findings`.
-pub(super) fn walk<'a>(text: &'a [u8], events: &mut Events<'a>, findings: &mut Findings) {
+pub(super) fn walk<'a>(
+    text: &'a [u8],
+    events: &mut Events<'a, '_>,
+    findings: &mut Findings,
+) -> io::Result<()> {
     let scanner = Scanner::new(text, 0);
     let mut walk = Walk {
         scanner,
@@ -19,14 +30,16 @@ pub(super) fn walk<'a>(text: &'a [u8], events: &mut Events<'a>, findings: &mut F
         findings,
         found_events: false,
     };
-    // What stopped it has been told.
-    let _ = walk.document();
+    match walk.document() {
+        Err(Stop::Failed(error)) => Err(error),
+        Ok(()) | Err(Stop::Told) => Ok(()),
+    }
 }
 
-struct Walk<'a, 'e, 'f> {
+struct Walk<'a, 'f, 'r> {
     scanner: Scanner<'a>,
-    events: &'e mut Events<'a>,
-    findings: &'f mut Findings,
+    events: &'r mut Events<'a, 'f>,
+    findings: &'r mut Findings,
     /// Whether there was an array of events.
     found_events: bool,
 }
@@ -148,10 +161,11 @@ impl Walk<'_, '_, '_> {
             }
         }
         let range = start..self.scanner.at;
-        self.events.add(range, &fields, self.findings);
+        let added = self.events.add(range, &fields, self.findings);
+        added.map_err(Stop::Failed)?;
         // Perfetto waits for the rest of the event, and ends a bare array there.
         match bare && self.findings.is_found(Rule::BadTime) {
-            true => Err(Stop),
+            true => Err(Stop::Told),
             false => Ok(()),
         }
     }
@@ -185,7 +199,7 @@ impl Walk<'_, '_, '_> {
     fn unreadable(&mut self, is_cut: bool, bare: bool) -> Stop {
         self.findings.is_loaded &= bare && is_cut;
         self.tell(if is_cut { Rule::CutOff } else { Rule::NotJson });
-        Stop
+        Stop::Told
     }
 
     fn tell(&mut self, rule: Rule) {

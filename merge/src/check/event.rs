@@ -1,16 +1,21 @@
 //! One event after the other: what is wrong with it alone, and what it does on the timeline.
 
-use super::arrow::{Arrow, Step};
+mod flow;
+
 use super::counter::bad_values;
 use super::finding::{Findings, Place};
-use super::id::{Id, flow_id, flow_key, is_async_id, value_of, word};
+use super::id::{Id, async_key, word};
+use super::item::{Act, Item, Row, Words};
 use super::loose::member;
 use super::rule::Rule;
+use super::temporary::Folder;
 use super::thread::{Thread, Threads};
 use super::time::{Time, has_bad_thread_time};
-use super::timeline::{Act, Item, Timeline, Words};
+use super::timeline::Timeline;
+use super::track::{Key, Keys};
 use crate::json::{Fields, Span};
 use crate::number::unquoted;
+use std::io;
 use std::ops::Range;
 
 /// The name of spans that have none.
@@ -19,11 +24,12 @@ const NO_NAME: &[u8] = b"\"[No name]\"";
 const NO_END: i64 = -1;
 
 /// The events of a trace.
-pub(super) struct Events<'a> {
+pub(super) struct Events<'a, 'f> {
     text: &'a [u8],
     count: u64,
     threads: Threads,
-    timeline: Timeline,
+    keys: Keys,
+    timeline: Timeline<'f>,
 }
 
 /// An event that is being looked at.
@@ -34,13 +40,15 @@ struct Event<'a, 'f> {
     place: Place,
 }
 
-impl<'a> Events<'a> {
-    pub(super) fn new(text: &'a [u8]) -> Events<'a> {
+impl<'a, 'f> Events<'a, 'f> {
+    /// Events of `text`; what is too much for memory goes to files in `folder`.
+    pub(super) fn new(text: &'a [u8], folder: &'f Folder) -> Events<'a, 'f> {
         Events {
             text,
             count: 0,
             threads: Threads::default(),
-            timeline: Timeline::default(),
+            keys: Keys::default(),
+            timeline: Timeline::new(folder),
         }
     }
 
@@ -58,13 +66,18 @@ impl<'a> Events<'a> {
     }
 
     /// What is left when all events are known.
-    pub(super) fn finish(self, findings: &mut Findings) {
+    pub(super) fn finish(self, findings: &mut Findings) -> io::Result<()> {
         self.threads.finish(findings);
-        self.timeline.finish(findings);
+        self.timeline.finish(self.keys.tracks(), findings)
     }
 
     /// Adds the event in `range`.
-    pub(super) fn add(&mut self, range: Range<usize>, fields: &Fields, findings: &mut Findings) {
+    pub(super) fn add(
+        &mut self,
+        range: Range<usize>,
+        fields: &Fields,
+        findings: &mut Findings,
+    ) -> io::Result<()> {
         let event = Event {
             text: self.text,
             place: self.here(range.start),
@@ -73,36 +86,59 @@ impl<'a> Events<'a> {
         };
         self.count += 1;
         let Some(phase) = event.phase() else {
-            return findings.add(Rule::NoPhase, event.place);
+            findings.add(Rule::NoPhase, event.place);
+            return Ok(());
         };
-        let is_span = matches!(phase, b'X' | b'B');
+        let is_span = matches!(phase, b'X' | b'B' | b'b');
         findings.spans += u64::from(is_span);
         let times = event.times(phase, findings);
         if phase == b'M' {
-            return;
+            return Ok(());
         }
+        let act = times.and_then(|(_, dur)| event.act(phase, dur, findings));
+        findings.spans_dropped += u64::from(is_span && act.is_none());
         let Some((ts, dur)) = times else {
-            findings.spans_dropped += u64::from(is_span);
-            return;
+            return Ok(());
         };
-        let acts = [
-            event.act(phase, dur, findings),
-            event.bound(phase, findings),
-        ];
-        let ids = [fields.pid, fields.tid].map(|id| Id::of(id.of(self.text)));
-        // Counters and async events lie on a process, whatever thread they name.
-        let thread = acts[0].map(|_| self.threads.add(ids, event.place, findings));
-        if thread.is_none() && is_of_process(phase) && ids[0] == Id::OutOfRange {
-            findings.add(Rule::IdOutOfRange, event.place);
-        }
-        for act in acts.into_iter().flatten() {
+        let row = self.row(&event, phase, ts, act.is_some(), findings);
+        let acts = [act, event.bound(phase, findings)];
+        for (act, row) in acts
+            .into_iter()
+            .flatten()
+            .filter_map(|act| Some((act, row?)))
+        {
             self.timeline.add(Item {
                 ts,
                 rank: rank(phase, dur),
-                thread,
+                row,
                 act,
                 place: event.place,
-            });
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Where an event is drawn, if it is. Counters and async events lie on a process, whatever thread they name.
+    fn row(
+        &mut self,
+        event: &Event<'_, '_>,
+        phase: u8,
+        ts: i64,
+        is_drawn: bool,
+        findings: &mut Findings,
+    ) -> Option<Row> {
+        let ids = [event.fields.pid, event.fields.tid].map(|id| Id::of(id.of(self.text)));
+        if is_of_process(phase) && ids[0] == Id::OutOfRange {
+            findings.add(Rule::IdOutOfRange, event.place);
+        }
+        match event.async_key(phase) {
+            Some(key) => {
+                let name = word(event.fields.name.of(self.text));
+                let order = (ts, event.place.event);
+                Some(Row::Async(self.keys.add(key, name, order)))
+            }
+            None if is_drawn => Some(Row::Thread(self.threads.add(ids, event.place, findings))),
+            None => None,
         }
     }
 }
@@ -180,12 +216,10 @@ impl Event<'_, '_> {
                 Err(rule) => lost(rule),
             },
             b's' | b't' | b'f' => self.flow(phase).or_else(|| lost(Rule::FlowId)),
-            b'b' | b'n' | b'e' => {
-                if !self.is_async() {
-                    lost(Rule::AsyncWithoutId);
-                }
-                None
-            }
+            b'b' | b'n' | b'e' if self.async_key(phase).is_none() => lost(Rule::AsyncWithoutId),
+            b'b' => Some(Act::Begin(self.words(NO_NAME))),
+            b'e' => Some(Act::End(self.words(b""))),
+            b'n' => Some(Act::Span(0)),
             b'C' => {
                 match bad_values(self.fields.args.of(self.text)) {
                     Some(count) => findings.add_many(Rule::CounterValue, count, &[self.place]),
@@ -199,51 +233,16 @@ impl Event<'_, '_> {
         }
     }
 
-    fn flow(&self, phase: u8) -> Option<Act> {
+    /// What puts an async event on its track; nothing if it is none, or names no id or process.
+    fn async_key(&self, phase: u8) -> Option<Key> {
         let fields = self.fields;
-        let key = flow_key(self.text, fields.id, fields.cat, fields.name)?;
-        let step = match phase {
-            b's' => Step::Start,
-            b'f' if self.member("bp") != b"\"e\"" => Step::EndNext,
-            _ => Step::Reach,
-        };
-        Some(Act::Arrow(step, Arrow::Named(key)))
-    }
-
-    /// The arrow that a span brings with it.
-    fn bound(&self, phase: u8, findings: &mut Findings) -> Option<Act> {
-        let brings = match phase {
-            b'X' | b'B' => true,
-            b'b' | b'n' => self.is_async(),
-            _ => false,
-        };
-        let value = value_of(self.fields.bind_id.of(self.text));
-        if !brings || matches!(value, b"" | b"null") {
-            return None;
-        }
-        let Some(id) = flow_id(value) else {
-            findings.add(Rule::BindId, self.place);
-            return None;
-        };
-        let [is_in, is_out] = ["flow_in", "flow_out"].map(|flag| self.member(flag) == b"true");
-        let step = match (is_in, is_out) {
-            (false, false) => {
-                findings.add(Rule::FlowWithoutDirection, self.place);
-                return None;
+        let pid = Id::of(fields.pid.of(self.text));
+        match phase {
+            b'b' | b'n' | b'e' if pid != Id::Absent => {
+                async_key(self.text, fields.id, fields.id2, fields.cat, pid)
             }
-            (false, true) => Step::Start,
-            (true, _) => Step::Reach,
-        };
-        Some(Act::Arrow(step, Arrow::Bound(id)))
-    }
-
-    /// Whether it names an async track.
-    fn is_async(&self) -> bool {
-        let id2 = value_of(self.fields.id2.of(self.text));
-        let has_id = is_async_id(value_of(self.fields.id.of(self.text)))
-            || is_async_id(member(id2, b"global"))
-            || is_async_id(member(id2, b"local"));
-        has_id && Id::of(self.fields.pid.of(self.text)) != Id::Absent
+            _ => None,
+        }
     }
 
     /// What tells it from other spans; `no_name` is the name of one that has none.

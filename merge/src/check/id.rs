@@ -1,5 +1,7 @@
 //! The ids of processes, threads and arrows as viewers read them.
 
+use super::loose::member;
+use super::track::Key;
 use crate::json::Span;
 use crate::number::unquoted;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -84,10 +86,47 @@ fn hexadecimal(text: &str) -> Option<u64> {
     })
 }
 
-/// Whether a value may be the id of an async event.
-pub(super) fn is_async_id(value: &[u8]) -> bool {
-    value.starts_with(b"\"")
-        || std::str::from_utf8(value).is_ok_and(|text| text.parse::<i64>().is_ok())
+/// What puts async events on one track; `None` if none of the ids is one. `id` and `id2` begin with their keys. An `id` counts before the
+/// `global` one of `id2`, and that before the `local` one, which is the process's.
+pub(super) fn async_key(text: &[u8], id: Span, id2: Span, cat: Span, pid: Id) -> Option<Key> {
+    let id2 = value_of(id2.of(text));
+    let ids = [
+        value_of(id.of(text)),
+        member(id2, b"global"),
+        member(id2, b"local"),
+    ];
+    let ids = (0..).zip(ids.map(async_id));
+    let (place, id) = ids.filter_map(|(place, id)| Some((place, id?))).next()?;
+    let process = (place == 2).then(|| pid.shown());
+    let of_id = match id {
+        AsyncId::Number(number) => [0, number],
+        // A text in `id` is not the same in `id2`.
+        AsyncId::Text(hash) => [1 + place, hash],
+    };
+    let of_process = [u64::from(process.is_some()), process.unwrap_or(0)];
+    let mut hasher = Xxh3::new();
+    hasher.update(&word(cat.of(text)).to_le_bytes());
+    for part in of_id.into_iter().chain(of_process) {
+        hasher.update(&part.to_le_bytes());
+    }
+    let hash = hasher.digest();
+    Some(Key { hash, process })
+}
+
+/// The id of an async event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AsyncId {
+    Number(u64),
+    /// The hash of a text.
+    Text(u64),
+}
+
+fn async_id(value: &[u8]) -> Option<AsyncId> {
+    if value.starts_with(b"\"") {
+        return Some(AsyncId::Text(xxh3_64(value)));
+    }
+    let number = std::str::from_utf8(value).ok()?.parse::<i64>().ok()?;
+    Some(AsyncId::Number(number.cast_unsigned()))
 }
 
 /// The value of a member that begins with its key, which holds no quote.
@@ -96,22 +135,20 @@ pub(super) fn value_of(member: &[u8]) -> &[u8] {
     member[colon..].trim_ascii()
 }
 
-/// A hash of a name or category; 0 if it has none, which is what viewers take an empty one for.
+/// A hash of a name or category as it is written, for viewers compare it so; 0 if it has none, which is what they take an empty one for.
 pub(super) fn word(value: &[u8]) -> u64 {
     let inner = unquoted(value);
     if inner.is_empty() || inner.len() == value.len() {
         return 0;
     }
-    let escaped = memchr::memchr(b'\\', inner).and_then(|_| serde_json::from_slice(value).ok());
-    match escaped {
-        Some(text) => xxh3_64(String::as_bytes(&text)).max(1),
-        None => xxh3_64(inner).max(1),
-    }
+    xxh3_64(inner).max(1)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::loose::read;
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn reads_ids_as_viewers_do() {
@@ -158,8 +195,9 @@ mod tests {
     }
 
     #[test]
-    fn takes_names_for_equal_that_are() {
-        assert_eq!(word(br#""a/b""#), word(br#""a\/b""#));
+    fn takes_names_for_equal_that_are_written_alike() {
+        assert_eq!(word(br#""a\/b""#), word(br#""a\/b""#));
+        assert_ne!(word(br#""a/b""#), word(br#""a\/b""#));
         assert_ne!(word(b"\"a\""), word(b"\"b\""));
         for none in [&b""[..], b"\"\"", b"null", b"7"] {
             assert_eq!(word(none), 0);
@@ -168,7 +206,51 @@ mod tests {
 
     #[test]
     fn async_ids_are_texts_or_integers() {
-        assert!(is_async_id(b"\"x\"") && is_async_id(b"-3"));
-        assert!(!is_async_id(b"1.5") && !is_async_id(b"null") && !is_async_id(b""));
+        assert_eq!(async_id(b"-3"), Some(AsyncId::Number(3_u64.wrapping_neg())));
+        assert!(matches!(async_id(b"\"x\""), Some(AsyncId::Text(_))));
+        for none in ["1.5", "null", "", "9223372036854775808"] {
+            assert_eq!(async_id(none.as_bytes()), None, "{none}");
+        }
+    }
+
+    /// The hash of an event's key; the process is 1, or 2.
+    fn key(event: &[u8], pid: u64) -> Option<u64> {
+        let (fields, _) = read(event, 0).expect("an event");
+        async_key(event, fields.id, fields.id2, fields.cat, Id::Known(pid)).map(|key| key.hash)
+    }
+
+    #[test]
+    fn async_keys_are_those_of_perfetto() {
+        let same = [
+            (r#"{"cat":"c","id":7}"#, r#"{"cat":"c","id2":{"global":7}}"#),
+            (r#"{"cat":"c","id":0}"#, r#"{"cat":"c","id":-0}"#),
+            (r#"{"id":"x","id2":{"global":"y"}}"#, r#"{"id":"x"}"#),
+            (
+                r#"{"id2":{"local":"x","global":""}}"#,
+                r#"{"id2":{"global":""}}"#,
+            ),
+            (
+                r#"{"id":1.5,"id2":{"local":"x"}}"#,
+                r#"{"id2":{"local":"x"}}"#,
+            ),
+        ];
+        for (one, two) in same {
+            let [one_key, two_key] = [one, two].map(|event| key(event.as_bytes(), 1));
+            assert!(one_key.is_some() && one_key == two_key, "{one} {two}");
+        }
+        let keys = [
+            r#"{"cat":"c","id":7}"#,
+            r#"{"cat":"d","id":7}"#,
+            r#"{"cat":"c","id":"7"}"#,
+            r#"{"cat":"c","id":"x"}"#,
+            r#"{"cat":"c","id2":{"global":"x"}}"#,
+            r#"{"cat":"c","id2":{"local":"x"}}"#,
+            r#"{"cat":"c","id2":{"local":7}}"#,
+        ];
+        let hashes: HashSet<_> = keys.iter().map(|event| key(event.as_bytes(), 1)).collect();
+        assert_eq!((hashes.len(), hashes.contains(&None)), (keys.len(), false));
+        let of_two = |event: &str| key(event.as_bytes(), 1) != key(event.as_bytes(), 2);
+        assert!(of_two(keys[5]) && !of_two(keys[4]));
+        assert_eq!(key(br#"{"id":1.5}"#, 1), None);
     }
 }

@@ -1,10 +1,10 @@
 //! The text of a trace: mapped, so that it takes no memory of its own.
 
+use super::temporary::Folder;
 use crate::fragment::Content;
 use flate2::bufread::GzDecoder;
-use std::env::temp_dir;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -22,11 +22,11 @@ pub(super) struct Text {
 
 impl Text {
     /// Opens a trace. Only a file that is not compressed is there already.
-    pub(super) fn open(path: &Path) -> io::Result<Text> {
+    pub(super) fn open(path: &Path, folder: &Folder) -> io::Result<Text> {
         let file = File::open(path)?;
         let mut front = [0; GZIP.len()];
         if !file.metadata()?.is_file() || file.read_at(&mut front, 0)? >= 2 && front == GZIP {
-            return Text::read(file);
+            return Text::read(file, folder);
         }
         Ok(Text {
             content: Content::open(file)?,
@@ -36,21 +36,22 @@ impl Text {
     }
 
     /// Reads a trace into a temporary file without a name, and unpacks it if it is compressed.
-    pub(super) fn read(mut from: impl Read) -> io::Result<Text> {
+    pub(super) fn read(mut from: impl Read, folder: &Folder) -> io::Result<Text> {
         let mut front = Vec::new();
         from.by_ref().take(2).read_to_end(&mut front)?;
         let is_packed = front == GZIP;
         let mut from = BufReader::new(Cursor::new(front).chain(from));
-        let mut file = tempfile::tempfile()?;
+        let mut to = folder.file()?;
         let (is_cut, members) = if is_packed {
-            unpack(&mut from, &mut file)?
+            unpack(&mut from, &mut to)?
         } else {
-            io::copy(&mut from, &mut file).map_err(told)?;
+            io::copy(&mut from, &mut to)?;
             (false, 0)
         };
-        file.rewind()?;
+        let mut file = to.into_file();
+        let content = file.rewind().and_then(|()| Content::open(file));
         Ok(Text {
-            content: Content::open(file)?,
+            content: content.map_err(|error| folder.named(error))?,
             is_cut,
             members,
         })
@@ -62,7 +63,7 @@ impl Text {
 }
 
 /// Unpacks one compressed piece after the other; whether the last ends too early, and how many they are.
-fn unpack(from: &mut impl BufRead, to: &mut File) -> io::Result<(bool, u64)> {
+fn unpack(from: &mut impl BufRead, to: &mut impl Write) -> io::Result<(bool, u64)> {
     let mut members = 0;
     while !from.fill_buf()?.is_empty() {
         members += 1;
@@ -71,21 +72,10 @@ fn unpack(from: &mut impl BufRead, to: &mut File) -> io::Result<(bool, u64)> {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 return Ok((true, members));
             }
-            Err(error) => return Err(told(error)),
+            Err(error) => return Err(error),
         }
     }
     Ok((false, members))
-}
-
-/// A full disk is not the one that the trace lies on.
-fn told(error: io::Error) -> io::Error {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            let words = format!("no room for its text in {}", temp_dir().display());
-            io::Error::new(error.kind(), words)
-        }
-        _ => error,
-    }
 }
 
 #[cfg(test)]
@@ -93,7 +83,6 @@ mod tests {
     use super::*;
     use flate2::Compression;
     use flate2::write::GzEncoder;
-    use std::io::Write;
 
     fn packed(text: &str) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -110,14 +99,15 @@ mod tests {
                 self.0.read(&mut to[..len])
             }
         }
+        let folder = Folder::of_system();
         let mut file = tempfile::NamedTempFile::new()?;
         file.write_all(bytes)?;
         let facts = |text: Text| {
             let words = String::from_utf8_lossy(text.bytes()).into_owned();
             (words, text.is_cut, text.members)
         };
-        let opened = Text::open(file.path()).map(facts);
-        let piped = Text::read(Slow(bytes)).map(facts);
+        let opened = Text::open(file.path(), &folder).map(facts);
+        let piped = Text::read(Slow(bytes), &folder).map(facts);
         assert_eq!(opened.is_ok(), piped.is_ok());
         if let (Ok(opened), Ok(piped)) = (&opened, &piped) {
             assert_eq!(opened, piped);

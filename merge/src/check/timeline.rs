@@ -1,52 +1,20 @@
 //! All events in the order of their times: which spans find room on their thread, and which arrows find both ends.
 //!
-//! This does what Perfetto's importer does with a stack of spans for each thread, its oddities included: an arrow binds to the span
+//! This does what Perfetto's importer does with a stack of spans for each thread and async track, its oddities included: an arrow binds to the span
 //! that began last, even if that has ended, as long as no other event of the thread has taken it off the stack. Spans that clash are
 //! not put on the stack, so that what comes after is compared with what is shown.
 
 use super::arrow::{Arrow, Arrows, Step};
 use super::finding::{Findings, Place};
+use super::item::{Act, Item, Row, Words};
 use super::rule::Rule;
+use super::temporary::Folder;
+use super::track::{Tracks, Turn};
+use crate::sorter::Sorter;
+use std::io;
 
 /// Spans on one stack; further ones do not go on it.
 const DEPTH: usize = 512;
-
-/// What viewers find the begin of a span by; 0 is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Words {
-    pub(super) name: u64,
-    pub(super) cat: u64,
-}
-
-/// What an event does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Act {
-    /// A span of so many ns; an instant is one of none.
-    Span(i64),
-    Begin(Words),
-    End(Words),
-    Arrow(Step, Arrow),
-}
-
-/// An event on the timeline.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Item {
-    pub(super) ts: i64,
-    /// The place among those of the same time: ends come first, then whole spans, the longest first, then all others.
-    pub(super) rank: i64,
-    /// None on a track of its own, on which there is always a span.
-    pub(super) thread: Option<u32>,
-    pub(super) act: Act,
-    pub(super) place: Place,
-}
-
-impl Item {
-    /// A span comes before the arrow that it brings with it.
-    fn order(&self) -> (i64, i64, u64, bool) {
-        let is_arrow = matches!(self.act, Act::Arrow(..));
-        (self.ts, self.rank, self.place.event, is_arrow)
-    }
-}
 
 /// A span on a stack; without an end it is open.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +25,7 @@ struct Open {
     place: Place,
 }
 
-/// What a thread shows at a time.
+/// What a thread or async track shows at a time.
 #[derive(Default)]
 struct Stack {
     spans: Vec<Open>,
@@ -66,38 +34,77 @@ struct Stack {
 }
 
 /// The events, and when all are there what becomes of them.
-#[derive(Default)]
-pub(super) struct Timeline {
-    items: Vec<Item>,
+pub(super) struct Timeline<'f> {
+    items: Sorter<'f, Item>,
+    folder: &'f Folder,
 }
 
-impl Timeline {
-    pub(super) fn add(&mut self, item: Item) {
-        self.items.push(item);
+impl Timeline<'_> {
+    /// What is too much for memory goes to files in `folder`.
+    pub(super) fn new(folder: &Folder) -> Timeline<'_> {
+        Timeline {
+            items: Sorter::new(folder.path()),
+            folder,
+        }
     }
 
-    pub(super) fn finish(mut self, findings: &mut Findings) {
-        self.items.sort_unstable_by_key(Item::order);
-        let threads = self.items.iter().filter_map(|item| item.thread).max();
-        let mut stacks = Vec::new();
-        stacks.resize_with(threads.map_or(0, |last| last as usize + 1), Stack::default);
-        let mut arrows = Arrows::default();
-        for item in &self.items {
-            if let Act::Arrow(_, arrow) = item.act {
-                arrows.number(arrow);
-            }
-            let lost = match (item.thread, item.act) {
-                (Some(thread), _) => stacks[thread as usize].take(item, &mut arrows, findings),
-                (None, Act::Arrow(step, arrow)) => arrows.take(step, arrow),
-                (None, _) => None,
-            };
-            if let Some(rule) = lost {
-                findings.add(rule, item.place);
-            }
-        }
-        for (_, place) in stacks.iter().flat_map(|stack| &stack.pending) {
+    pub(super) fn add(&mut self, item: Item) -> io::Result<()> {
+        let pushed = self.items.push(item);
+        pushed.map_err(|error| self.folder.named(error))
+    }
+
+    pub(super) fn finish(self, tracks: Tracks, findings: &mut Findings) -> io::Result<()> {
+        let mut rows = Rows {
+            tracks,
+            ..Rows::default()
+        };
+        let sorted = self.items.finish();
+        let taken = sorted.and_then(|items| {
+            items.each(|item| {
+                rows.take(&item, findings);
+                Ok(())
+            })
+        });
+        taken.map_err(|error| self.folder.named(error))?;
+        for (_, place) in rows.threads.iter().flat_map(|stack| &stack.pending) {
             findings.add(Rule::FlowWithoutNextSpan, *place);
         }
+        Ok(())
+    }
+}
+
+/// All that is shown at a time.
+#[derive(Default)]
+struct Rows {
+    threads: Vec<Stack>,
+    asyncs: Vec<Stack>,
+    tracks: Tracks,
+    arrows: Arrows,
+}
+
+impl Rows {
+    fn take(&mut self, item: &Item, findings: &mut Findings) {
+        if let Act::Arrow(_, arrow) = item.act {
+            self.arrows.number(arrow);
+        }
+        let (stacks, at) = match item.row {
+            Row::Thread(thread) => (&mut self.threads, thread as usize),
+            Row::Async(key) => (&mut self.asyncs, self.tracks.at(key, turn(item.act))),
+        };
+        if at >= stacks.len() {
+            stacks.resize_with(at + 1, Stack::default);
+        }
+        if let Some(rule) = stacks[at].take(item, &mut self.arrows, findings) {
+            findings.add(rule, item.place);
+        }
+    }
+}
+
+fn turn(act: Act) -> Turn {
+    match act {
+        Act::Begin(_) => Turn::Begin,
+        Act::End(_) => Turn::End,
+        Act::Span(_) | Act::Arrow(..) => Turn::Stay,
     }
 }
 

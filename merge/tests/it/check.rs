@@ -1,11 +1,15 @@
 //! `--check`: what it says is lost is what the trace processor loses.
 
+mod documents;
+mod losses;
+
 use crate::invocation::{Ended, Merged, trace_merge};
 use crate::perfetto::{loads, query};
 use crate::pypto;
 use crate::random::Rng;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use losses::losses;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -130,256 +134,6 @@ fn changed(mut event: Value, changes: Value) -> Value {
     event
 }
 
-/// Events and what is lost of them. All are in process 1 and its thread 1, and their arrows have small ids.
-#[expect(clippy::too_many_lines, reason = "a table")]
-fn losses() -> Vec<(Vec<Value>, Counts)> {
-    let none = || json!({});
-    let other = |event: Value| changed(event, json!({"tid": 2}));
-    let counter = |args: Value| json!({"ph": "C", "pid": 1, "ts": 5, "name": "q", "args": args});
-    vec![
-        (
-            vec![span(none()), span(json!({"ts": -5}))],
-            counts([("negative_ts", 1)]),
-        ),
-        (
-            vec![span(none()), span(json!({"ts": null}))],
-            counts([("no_ts", 1)]),
-        ),
-        (
-            vec![span(none()), span(json!({"dur": null}))],
-            counts([("no_dur", 1)]),
-        ),
-        (
-            vec![span(none()), span(json!({"ph": null}))],
-            counts([("no_phase", 1)]),
-        ),
-        (
-            vec![span(none()), span(json!({"ph": "Q"}))],
-            counts([("unknown_phase", 1)]),
-        ),
-        (
-            vec![
-                span(none()),
-                span(json!({"ts": 50})),
-                span(json!({"ts": 60, "dur": 45})),
-                span(json!({"ts": 120})),
-            ],
-            counts([("overlap", 1)]),
-        ),
-        (
-            vec![
-                span(none()),
-                json!({"ph": "B", "pid": 1, "tid": 1, "ts": 20, "name": "b"}),
-                json!({"ph": "E", "pid": 1, "tid": 1, "ts": 120}),
-                json!({"ph": "E", "pid": 1, "tid": 1, "ts": 130}),
-            ],
-            counts([("misplaced_end", 1), ("end_without_begin", 2)]),
-        ),
-        (
-            vec![
-                span(none()),
-                flow("s", 11, json!(1), none()),
-                flow("s", 12, json!(1), none()),
-                flow("f", 13, json!(1), none()),
-            ],
-            counts([("flow_twice", 1)]),
-        ),
-        (
-            vec![
-                span(none()),
-                flow("f", 13, json!(2), none()),
-                flow("t", 14, json!(3), none()),
-                flow("f", 15, json!(4), json!({"bp": null})),
-                span(json!({"ts": 40, "dur": 5})),
-            ],
-            counts([("flow_without_start", 2), ("flow_from_elsewhere", 1)]),
-        ),
-        (
-            vec![
-                span(none()),
-                flow("s", 12, json!(5), none()),
-                other(flow("f", 13, json!(5), none())),
-            ],
-            counts([("flow_without_span", 1)]),
-        ),
-        (
-            vec![
-                span(none()),
-                flow("s", 12, json!(6), none()),
-                flow("f", 13, json!(6), json!({"bp": null})),
-            ],
-            counts([("flow_without_next_span", 1)]),
-        ),
-        (
-            vec![
-                span(none()),
-                flow("s", 12, json!("zz"), none()),
-                flow("s", 13, json!(1.5), none()),
-                flow("s", 14, Value::Null, json!({"id": null})),
-                flow(
-                    "s",
-                    15,
-                    Value::Null,
-                    json!({"id": null, "id2": {"global": "0x1"}}),
-                ),
-            ],
-            counts([("flow_id", 4)]),
-        ),
-        (
-            vec![
-                span(json!({"bind_id": "0x5"})),
-                span(json!({"ts": 200, "bind_id": 5, "flow_in": "true"})),
-            ],
-            counts([("flow_without_direction", 2)]),
-        ),
-        (
-            vec![
-                span(json!({"bind_id": "zz", "flow_out": true})),
-                span(json!({"ts": 200, "bind_id": 1.5, "flow_out": true})),
-            ],
-            counts([("bind_id", 2)]),
-        ),
-        (
-            vec![
-                span(json!({"bind_id": "0x10000000000", "flow_out": true})),
-                span(json!({"ts": 200, "bind_id": 1_u64 << 40, "flow_in": true, "flow_out": true})),
-                json!({"ph": "b", "pid": 1, "ts": 300, "name": "q", "cat": "c", "id": 4, "bind_id": 1_u64 << 40, "flow_in": true}),
-                json!({"ph": "B", "pid": 1, "tid": 1, "ts": 400, "name": "b", "bind_id": 1_u64 << 40, "flow_in": true}),
-            ],
-            counts([]),
-        ),
-        (
-            vec![
-                span(json!({"bind_id": 1_u64 << 41, "flow_in": true})),
-                span(json!({"ts": 200, "bind_id": 1_u64 << 41, "flow_out": true})),
-                span(json!({"ts": 300, "bind_id": 1_u64 << 41, "flow_out": true})),
-                other(span(json!({"ts": 400, "dur": 10}))),
-                // It is dropped, and its thread has no span left to bind to.
-                other(span(
-                    json!({"ts": 405, "bind_id": 1_u64 << 42, "flow_out": true}),
-                )),
-                other(span(
-                    json!({"ts": 600, "bind_id": 1_u64 << 42, "flow_in": true}),
-                )),
-            ],
-            counts([("flow_without_start", 1), ("flow_twice", 1), ("overlap", 1)]),
-        ),
-        (
-            vec![
-                json!({"ph": "i", "pid": 1, "ts": 5, "name": "q"}),
-                json!({"ph": "i", "tid": 1, "ts": 5, "name": "q", "s": "g"}),
-                json!({"ph": "i", "pid": 1, "tid": null, "ts": 5, "name": "q", "s": "x"}),
-            ],
-            counts([("instant_without_thread", 2)]),
-        ),
-        (
-            (0..514)
-                .map(|depth| span(json!({"dur": 2000 - depth})))
-                .collect(),
-            counts([("too_deep", 2)]),
-        ),
-        (
-            vec![
-                // What ends at a time does so before what begins then.
-                span(json!({"ts": 20, "dur": 5})),
-                json!({"ph": "B", "pid": 1, "tid": 1, "ts": 10, "name": "b"}),
-                json!({"ph": "E", "pid": 1, "tid": 1, "ts": 20, "name": "b"}),
-            ],
-            counts([]),
-        ),
-        (
-            vec![
-                // An end is of the same category, if it has one.
-                json!({"ph": "B", "pid": 1, "tid": 1, "ts": 10, "name": "b", "cat": "x"}),
-                json!({"ph": "E", "pid": 1, "tid": 1, "ts": 20, "name": "b", "cat": "y"}),
-                json!({"ph": "E", "pid": 1, "tid": 1, "ts": 30, "name": "b"}),
-            ],
-            counts([("end_without_begin", 1)]),
-        ),
-        (
-            vec![
-                // Of a span that is open nobody knows that it overlaps.
-                span(none()),
-                json!({"ph": "B", "pid": 1, "tid": 1, "ts": 20, "name": "b"}),
-                span(json!({"ts": 30, "dur": 100})),
-                span(json!({"ts": 140, "dur": 100})),
-            ],
-            counts([("misplaced_end", 1)]),
-        ),
-        (
-            vec![
-                json!({"ph": "b", "pid": 1, "ts": 3, "name": "q", "cat": "c"}),
-                json!({"ph": "e", "pid": 1, "ts": 5, "name": "q", "cat": "c", "id2": {"local": 1}}),
-            ],
-            counts([("async_without_id", 1)]),
-        ),
-        (
-            vec![
-                counter(json!({"a": "x", "b": 3, "c": "4.5", "d": true})),
-                changed(counter(none()), json!({"args": null})),
-            ],
-            counts([("counter_value", 3)]),
-        ),
-        (
-            vec![span(none()), span(json!({"tid": 1_u64 << 47}))],
-            counts([("id_out_of_range", 1)]),
-        ),
-        (
-            vec![span(none()), span(json!({"tid": 0, "ts": 200}))],
-            counts([("tid_zero", 1)]),
-        ),
-        (
-            vec![span(none()), counter(json!({"a": 1, "b": 2.5}))],
-            counts([]),
-        ),
-        (
-            vec![
-                // These lie on their process, whatever thread they name.
-                span(none()),
-                changed(counter(json!({"a": 1})), json!({"tid": 0})),
-                changed(counter(json!({"a": 1})), json!({"tid": 1_u64 << 47})),
-                json!({"ph": "b", "pid": 1, "tid": 0, "ts": 3, "name": "q", "cat": "c", "id": 8}),
-                json!({"ph": "e", "pid": 1, "tid": -1, "ts": 5, "name": "q", "cat": "c", "id": 8}),
-                json!({"ph": "i", "pid": 1, "tid": 0, "ts": 5, "name": "q", "s": "p"}),
-                json!({"ph": "i", "pid": 1, "tid": 0, "ts": 5, "name": "q", "s": "g"}),
-            ],
-            counts([]),
-        ),
-        (
-            vec![
-                // A main thread that shows nothing hides nothing.
-                span(json!({"tid": 0})),
-                counter(json!({"a": 1})),
-            ],
-            counts([]),
-        ),
-        (
-            vec![
-                changed(counter(json!({"a": 1})), json!({"pid": 1_u64 << 40})),
-                json!({"ph": "b", "pid": -1, "ts": 3, "name": "q", "cat": "c", "id": 9}),
-            ],
-            counts([("id_out_of_range", 2)]),
-        ),
-        (
-            vec![
-                span(none()),
-                json!({"ph": "M", "pid": 1, "name": "process_name", "ts": 1_763_689_523_000_050.074_f64, "args": {"name": "n"}}),
-            ],
-            counts([]),
-        ),
-        (vec![span(json!({"ts": 1_000, "dur": 10}))], counts([])),
-        (
-            vec![
-                flow("s", 20, json!("0xff"), none()),
-                span(none()),
-                flow("f", 30, json!("ff"), none()),
-                flow("f", 30, json!(255), none()),
-            ],
-            counts([]),
-        ),
-    ]
-}
-
 #[test]
 fn what_it_finds_is_what_the_trace_processor_loses() {
     let folder = tempfile::tempdir().unwrap();
@@ -415,15 +169,25 @@ fn what_it_finds_is_what_the_trace_processor_loses() {
 
 /// An event of any kind within `length` microseconds. Its bind_id is too large to be taken for another arrow.
 fn any_event(rng: &mut Rng, length: usize) -> Value {
-    let phase = ["X", "X", "X", "B", "E", "i", "s", "t", "f"][rng.below(9)];
+    let phases = [
+        "X", "X", "X", "B", "E", "i", "s", "t", "f", "b", "e", "n", "C",
+    ];
+    let phase = phases[rng.below(phases.len())];
     let (tid, ts) = (1 + rng.below(8), rng.below(length));
     let (name, cat) = (["a", "b", ""][rng.below(3)], ["c", "d", ""][rng.below(3)]);
     let mut event = json!({"ph": phase, "pid": 1, "tid": tid, "ts": ts, "name": name, "cat": cat});
     match phase {
         "X" => event["dur"] = json!(rng.below(100)),
+        // A span gets the args of its end.
+        "E" => event["args"] = json!({"end": 1}),
         "i" => event["name"] = json!("instant"),
         "s" | "t" | "f" => event["id"] = json!(rng.below(1_000)),
+        "b" | "e" | "n" => any_async(rng, &mut event),
+        "C" => event["args"] = [json!({"v": 1}), json!({"v": "x"})][rng.below(2)].clone(),
         _ => {}
+    }
+    if phase == "n" {
+        event["name"] = json!("instant");
     }
     if phase == "X" && rng.below(50) == 0 {
         event["dur"] = json!(-5);
@@ -439,6 +203,24 @@ fn any_event(rng: &mut Rng, length: usize) -> Value {
     event
 }
 
+/// Makes an async event of one of few tracks, or of none.
+fn any_async(rng: &mut Rng, event: &mut Value) {
+    let id = match rng.below(20) {
+        0 => json!("7"),
+        1 if event["ph"] != "e" => json!(1.5),
+        _ => json!(rng.below(8)),
+    };
+    event["pid"] = json!(1 + rng.below(3));
+    if event["ph"] == "e" {
+        event["args"] = json!({"end": 1});
+    }
+    match rng.below(6) {
+        0 => event["id2"] = json!({"global": id}),
+        1 => event["id2"] = json!({"local": id}),
+        _ => event["id"] = id,
+    }
+}
+
 #[test]
 fn any_mixture_of_spans_and_arrows_is_lost_as_the_trace_processor_does() {
     let test = "any_mixture_of_spans_and_arrows_is_lost_as_the_trace_processor_does";
@@ -452,6 +234,9 @@ fn any_mixture_of_spans_and_arrows_is_lost_as_the_trace_processor_does() {
         let lost = lost(&report);
         for rule in [
             "overlap",
+            "end_without_begin",
+            "async_without_id",
+            "counter_value",
             "misplaced_end",
             "flow_twice",
             "flow_without_start",
@@ -463,9 +248,16 @@ fn any_mixture_of_spans_and_arrows_is_lost_as_the_trace_processor_does() {
         };
         assert_eq!(as_stats(&lost), stats, "{length}");
         let shown = report["spans"].as_u64().unwrap() - report["spans_dropped"].as_u64().unwrap();
-        let spans = "select count(*) from slice where name != 'instant'";
-        let rows = query(test, &path, &[spans]).unwrap();
+        let spans = "select count(*) from slice where name is not 'instant'";
+        let ended =
+            "select count(*) from slice join args using (arg_set_id) where key = 'args.end'";
+        let rows = query(test, &path, &[spans, ended]).unwrap();
         assert_eq!(rows[0][0][0], json!(shown), "{length}");
+        let ends = events
+            .iter()
+            .filter(|event| ["E", "e"].contains(&event["ph"].as_str().unwrap()));
+        let found = ends.count() as u64 - lost["end_without_begin"];
+        assert_eq!(rows[1][0][0], json!(found), "{length}");
     }
 }
 
@@ -494,149 +286,6 @@ fn a_small_bind_id_is_taken_for_another_arrow() {
         let ends = "select o.ts, i.ts from flow join slice o on o.id = slice_out join slice i on i.id = slice_in";
         let rows = query(test, &path, &[ends]).unwrap();
         assert_eq!(rows[0], [json!([10_000, 300_000])]);
-    }
-}
-
-/// Text with `@` for an event, what is found, and whether Perfetto loads it.
-const DOCUMENTS: [(&str, &str, bool); 19] = [
-    (r#"{"traceEvents":[@]}"#, "", true),
-    (r#"[@]"#, "", true),
-    (r#"[@"#, "", true),
-    ("[@,", "", true),
-    (r#"[@,]"#, "comma", true),
-    ("[@\n@]", "comma", true),
-    (r#"[@,{"ph":"X","ts":1"#, "cut_off", true),
-    (r#"{"traceEvents":[@"#, "cut_off", false),
-    (r#"{"traceEvents":[@]"#, "cut_off", false),
-    (r#"{"traceEvents":[@,{"ph":"i","ts":"#, "cut_off", false),
-    (r#"{"traceEvents":[@,{"ph":garbage},@]}"#, "not_json", false),
-    (r#"{"traceEvents":[@,3]}"#, "not_json", false),
-    (
-        r#"{"traceEvents":[@,{"ph":"i","pid":1,"ts":null,"name":"n"}]}"#,
-        "bad_time",
-        false,
-    ),
-    (
-        r#"{"traceEvents":[@,{"ph":"i","pid":1,"ts":"abc","name":"n"}]}"#,
-        "bad_time",
-        false,
-    ),
-    (
-        r#"{"traceEvents":[@,{"ph":"X","pid":1,"ts":1,"dur":"x","name":"n"}]}"#,
-        "bad_time",
-        false,
-    ),
-    (
-        r#"{"traceEvents":[@,{"ph":"X","pid":1,"ts":1,"dur":2,"tts":null,"name":"n"}]}"#,
-        "bad_time",
-        false,
-    ),
-    ("@\n@\n", "not_a_trace", true),
-    ("", "not_a_trace", true),
-    ("garbage", "not_json", false),
-];
-
-/// The same of text that is not quite JSON.
-const LOOSE: [(&str, &str, bool); 17] = [
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n","args":{"a":NaN,"b":-Infinity}}]"#,
-        "loose_json",
-        true,
-    ),
-    (
-        "[@,{\"ph\":\"i\",\"pid\":1,\"ts\":1,\"s\":\"p\",\"name\":\"n\tm\u{1}\"}]",
-        "loose_json",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"C:\\dir\\u12"}]"#,
-        "",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"a\qb"}]"#,
-        "loose_json",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n",}]"#,
-        "loose_json",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"\u12g4\u"}]"#,
-        "loose_json",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n","value":NaN}]"#,
-        "not_json",
-        false,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"\ud83d\ude00"}]"#,
-        "",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n","args":{"a":"\ud83d\ude00"}}]"#,
-        "",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"\u00e9"}]"#,
-        "",
-        true,
-    ),
-    (r#"{"traceEvents":[@,,@]}"#, "not_json", false),
-    (r#"{"traceEvents":[,@]}"#, "comma", true),
-    (r#"{"traceEvents":[@],}"#, "comma", true),
-    (
-        r#"{"traceEvents":[@],"otherData":{"a":NaN}}"#,
-        "loose_json",
-        true,
-    ),
-    (r#"{"metadata":NaN,"traceEvents":[@]}"#, "not_json", false),
-    (
-        r#"[@,{"ph":"X","pid":1,"ts":1,"dur":"x","name":"n"},@]"#,
-        "bad_time",
-        true,
-    ),
-    (
-        r#"[@,{"ph":"i","pid":1,"ts":1,"s":"p","name":"n","a":[1e999,}]"#,
-        "cut_off",
-        true,
-    ),
-];
-
-#[test]
-fn a_file_that_does_not_load_is_told_from_one_that_does() {
-    let test = "a_file_that_does_not_load_is_told_from_one_that_does";
-    are_told(test, &DOCUMENTS);
-}
-
-#[test]
-fn text_that_is_not_quite_json_is_shown_or_not() {
-    are_told("text_that_is_not_quite_json_is_shown_or_not", &LOOSE);
-}
-
-fn are_told(test: &str, documents: &[(&str, &str, bool)]) {
-    let folder = tempfile::tempdir().unwrap();
-    let event = span(json!({})).to_string();
-    for (text, rule, is_loaded) in documents {
-        let path = put(&folder, "document.json", text.replace('@', &event));
-        let expected: Vec<&&str> = Some(rule)
-            .filter(|rule| !rule.is_empty())
-            .into_iter()
-            .collect();
-        let report = report(&path);
-        assert_eq!(lost(&report).keys().collect::<Vec<_>>(), expected, "{text}");
-        // Perfetto takes what is no trace for an empty one.
-        let is_shown = *is_loaded && *rule != "not_a_trace";
-        assert_eq!(report["is_loaded"], json!(is_shown), "{text}");
-        if let Some(loads) = loads(test, &path) {
-            assert_eq!(loads, *is_loaded, "{text}");
-        }
     }
 }
 
@@ -725,11 +374,9 @@ fn it_reads_compressed_traces_and_tells_places_in_words() {
     let path = put(&folder, "two.json.gz", two);
     let expected = counts([("gzip_members", 1), ("overlap", 1)]);
     assert_eq!(check(&path), expected);
-    if let Some(loads) = loads(
-        "it_reads_compressed_traces_and_tells_places_in_words",
-        &path,
-    ) {
-        assert!(loads);
+    let test = "it_reads_compressed_traces_and_tells_places_in_words";
+    if let Some(loads) = loads(test, &[path]) {
+        assert_eq!(loads, [true]);
     }
     let path = put(&folder, "cut.json.gz", &bytes[..bytes.len() - 12]);
     assert!(check(&path).contains_key("cut_off"));
@@ -754,6 +401,41 @@ fn what_cannot_be_read_is_no_trace_that_loses_something() {
     }
     let ended = Ended::of(trace_merge().args(["--check", "x", "--threads", "2"]));
     assert_eq!(ended.code, 2);
+}
+
+#[test]
+fn a_folder_that_takes_no_temporary_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let spans: Vec<Value> = (0..100_000).map(|ts| span(json!({"ts": ts}))).collect();
+    let plain = put(&folder, "plain.json", json!(spans).to_string());
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(b"[]").unwrap();
+    let packed = put(&folder, "packed.json.gz", encoder.finish().unwrap());
+    for path in [plain, packed] {
+        let mut command = trace_merge();
+        command.arg("--check").arg(&path);
+        let ended = Ended::of(command.env("TMPDIR", "/no/such/folder"));
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        let words = "temporary file in /no/such/folder: No such file";
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+}
+
+/// Many times what is held in memory, so that it goes through files.
+#[test]
+fn what_is_sorted_in_files_is_found_like_the_rest() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |thread: u64, ts: u64| span(json!({"tid": thread, "ts": ts * 100, "dur": 101}));
+    // Of three spans in a row the second clashes with the first, and the third with none that is shown.
+    let spans = (0..300_000)
+        .rev()
+        .map(|number| at(1 + number % 7, number / 7));
+    let text = json!(spans.collect::<Vec<_>>()).to_string();
+    let report = report(&put(&folder, "many.json", text));
+    assert_eq!(report["spans"], json!(300_000));
+    let per_thread = |thread: u64| (300_000 - thread).div_ceil(7) / 2;
+    let expected = (0..7).map(per_thread).sum();
+    assert_eq!(lost(&report), counts([("overlap", expected)]));
 }
 
 #[test]

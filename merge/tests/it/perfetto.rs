@@ -6,13 +6,15 @@ use crate::random::{Rng, write_foreign};
 use crate::writer::line::stream;
 use crate::writer::{Open, Process, Ring, Slot};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// How the trace processor ended, or nothing (said loudly) where it cannot be set up.
-fn tpq(test: &str, trace: &Path, queries: &[&str]) -> Option<Output> {
+fn tpq(test: &str, traces: &[impl AsRef<Path>], words: &[&str]) -> Option<Output> {
     let tpq = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/perfetto/tpq");
-    let output = match Command::new(&tpq).arg(trace).args(queries).output() {
+    let mut command = Command::new(&tpq);
+    command.args(traces.iter().map(AsRef::as_ref)).args(words);
+    let output = match command.output() {
         Ok(output) => output,
         Err(error) => {
             eprintln!("SKIPPED {test}: {}: {error}", tpq.display());
@@ -27,14 +29,20 @@ fn tpq(test: &str, trace: &Path, queries: &[&str]) -> Option<Output> {
     Some(output)
 }
 
-/// Whether the trace processor loads the trace at all.
-pub(crate) fn loads(test: &str, trace: &Path) -> Option<bool> {
-    Some(tpq(test, trace, &[SLICES])?.status.success())
+/// Whether the trace processor loads each of the traces at all.
+pub(crate) fn loads(test: &str, traces: &[PathBuf]) -> Option<Vec<bool>> {
+    let output = tpq(test, traces, &["--loads"])?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let loads: Vec<bool> = lines.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(loads.len(), traces.len(), "{lines}");
+    Some(loads)
 }
 
 /// The rows of each query, or nothing where the trace processor cannot be set up.
 pub(crate) fn query(test: &str, trace: &Path, queries: &[&str]) -> Option<Vec<Vec<Value>>> {
-    let output = tpq(test, trace, queries)?;
+    let output = tpq(test, &[trace], queries)?;
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
     let lines = String::from_utf8(output.stdout).unwrap();
