@@ -15,6 +15,7 @@ mod id;
 mod item;
 mod loose;
 mod rule;
+mod summary;
 mod temporary;
 mod text;
 mod thread;
@@ -23,7 +24,7 @@ mod timeline;
 mod track;
 
 pub use finding::{CheckReport, Finding, Loss, Place};
-pub use rule::Rule;
+pub use rule::{Kind, Rule};
 
 use finding::Findings;
 use std::io::{self, Read};

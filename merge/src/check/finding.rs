@@ -1,7 +1,7 @@
 //! What was found: how often, where first, and in words.
 
 use super::loose::read;
-use super::rule::Rule;
+use super::rule::{Kind, Rule};
 use crate::json::{Fields, Scanner};
 use crate::report::printable;
 use serde::{Serialize, Serializer};
@@ -41,6 +41,8 @@ pub struct Loss {
 pub struct Finding {
     /// The reason.
     pub rule: Rule,
+    /// What it does to the trace.
+    pub kind: Kind,
     /// What it means.
     pub meaning: &'static str,
     /// How often.
@@ -63,7 +65,7 @@ pub struct CheckReport {
     pub is_loaded: bool,
     /// Events that were looked at.
     pub events: u64,
-    /// Spans (X, B) among them.
+    /// Spans (X, B, b) among them.
     pub spans: u64,
     /// Spans that would not be shown.
     pub spans_dropped: u64,
@@ -147,6 +149,7 @@ impl Findings {
         };
         let finding = |(rule, (count, places)): (Rule, Found)| Finding {
             rule,
+            kind: rule.kind(),
             meaning: rule.meaning(),
             count,
             places: places.into_iter().map(loss).collect(),
@@ -252,24 +255,6 @@ impl CheckReport {
             }
         }
         Ok(())
-    }
-}
-
-impl CheckReport {
-    /// What each viewer shows, in a few words.
-    fn summary(&self) -> String {
-        let (spans, dropped) = (self.spans, self.spans_dropped);
-        let is_refused = |finding: &Finding| finding.rule.is_refused_by_chrome();
-        let shown = match (self.is_loaded, dropped) {
-            (false, _) => "Perfetto loads nothing of it".to_owned(),
-            (true, 0) if self.lost.iter().all(is_refused) => "Perfetto shows them all".to_owned(),
-            (true, 0) => format!("viewers show all {spans} spans, but not all of the rest"),
-            (true, _) => format!("viewers would drop {dropped} of {spans} spans"),
-        };
-        match self.lost.iter().any(is_refused) {
-            true => shown + ", chrome://tracing loads nothing of it",
-            false => shown,
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Rule {
-    /// Text that no viewer reads: nothing is loaded.
+    /// Text that viewers cannot read: nothing is loaded.
     NotJson,
     /// Text that is no JSON, but that Perfetto reads.
     LooseJson,
@@ -76,6 +76,21 @@ pub enum Rule {
     ImpreciseTime,
 }
 
+/// What comes of a broken rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Kind {
+    /// Perfetto loads nothing of the file, or of an array without an object around it only what stands before.
+    NotLoaded,
+    /// Viewers drop it.
+    Lost,
+    /// Viewers show it, but not as it is meant.
+    ShownWrongly,
+    /// Perfetto shows all of it; chrome://tracing loads nothing of the file.
+    RefusedByChrome,
+}
+
 impl Rule {
     /// The name in reports.
     pub fn name(self) -> &'static str {
@@ -87,9 +102,32 @@ impl Rule {
         self.words().1
     }
 
-    /// Whether it makes chrome://tracing refuse what Perfetto shows.
+    /// What it does to the trace.
+    pub fn kind(self) -> Kind {
+        match self {
+            Rule::NotJson
+            | Rule::CutOff
+            | Rule::NotATrace
+            | Rule::BadTime
+            | Rule::CounterEndless => Kind::NotLoaded,
+            Rule::LooseJson | Rule::Comma | Rule::GzipMembers | Rule::AfterEnd => {
+                Kind::RefusedByChrome
+            }
+            Rule::NegativeDur
+            | Rule::MisplacedEnd
+            | Rule::TooDeep
+            | Rule::FlowFromElsewhere
+            | Rule::BindIdClash
+            | Rule::IdOutOfRange
+            | Rule::TidZero
+            | Rule::ImpreciseTime => Kind::ShownWrongly,
+            _ => Kind::Lost,
+        }
+    }
+
+    /// Whether chrome://tracing loads nothing of the file.
     pub(super) fn is_refused_by_chrome(self) -> bool {
-        matches!(self, Rule::Comma | Rule::GzipMembers | Rule::LooseJson)
+        self == Rule::CutOff || self.kind() == Kind::RefusedByChrome
     }
 
     #[expect(clippy::too_many_lines, reason = "a table")]
@@ -97,7 +135,7 @@ impl Rule {
         match self {
             Rule::NotJson => (
                 "not_json",
-                "text that no viewer can read: they load nothing of the file, and what comes after was not checked",
+                "text that viewers cannot read: they load nothing of the file, and what comes after was not checked; a byte order mark (BOM) at its begin is such text, but for chrome://tracing",
             ),
             Rule::LooseJson => (
                 "loose_json",
@@ -105,7 +143,7 @@ impl Rule {
             ),
             Rule::CutOff => (
                 "cut_off",
-                "the end is missing: viewers load nothing, but for an array without its end, of which Perfetto shows the whole events",
+                "the end is missing: viewers load nothing, but for an array without an object around it, of which Perfetto shows the whole events",
             ),
             Rule::NotATrace => (
                 "not_a_trace",
@@ -125,7 +163,7 @@ impl Rule {
             ),
             Rule::AfterEnd => (
                 "after_end",
-                "text after the end of the trace: it is not shown, and if it is long Perfetto loads nothing of the file",
+                "text after the end of the trace: chrome://tracing loads nothing of the file, and if it is long neither does Perfetto",
             ),
             Rule::NoPhase => ("no_phase", "events without a phase (ph) are dropped"),
             Rule::UnknownPhase => (
@@ -135,18 +173,21 @@ impl Rule {
             Rule::NoTs => ("no_ts", "events without a ts are dropped"),
             Rule::NegativeTs => ("negative_ts", "events with a negative ts are dropped"),
             Rule::NoDur => ("no_dur", "complete spans (X) without a dur are dropped"),
-            Rule::NegativeDur => ("negative_dur", "spans with a negative dur cannot be drawn"),
+            Rule::NegativeDur => (
+                "negative_dur",
+                "spans with a negative dur cannot be drawn as they are",
+            ),
             Rule::Overlap => (
                 "overlap",
                 "spans that overlap another of their thread without one holding the other are dropped",
             ),
             Rule::EndWithoutBegin => (
                 "end_without_begin",
-                "ends of spans (E) that no begin (B) of their thread belongs to are dropped",
+                "ends of spans (E, e) that no begin (B, b) belongs to are dropped: one of their thread, or for e of their category and id, and of the same name if they have one",
             ),
             Rule::MisplacedEnd => (
                 "misplaced_end",
-                "spans (B, E) that begin inside another span and end after it are cut short",
+                "spans (B, E, b, e) that begin inside another span and end after it are cut short",
             ),
             Rule::TooDeep => (
                 "too_deep",
