@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trace_merge::check::{check, check_stream};
-use trace_merge::{Bar, Error, Options, Output, Report, Runs, merge_with};
+use trace_merge::{Bar, Error, Offset, Options, Output, Report, Runs, merge_with, parse_offset};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,6 +22,8 @@ Examples:
   trace-merge --request cmpl-7 profile_out       what was done for one request; see also --process, --name
   trace-merge --previous profile_out             the run before it, as after a supervisor's restart
   trace-merge --report json -q run/ >report.json what was merged, damaged and lost, for scripts
+  trace-merge profile_out kineto.json.gz         with the trace of another profiler, placed by its own clock
+  trace-merge profile_out t.json --offset t.json=+1.5s   one without a clock, or whose clock was 1.5 s late
   trace-merge -o - 'run/fragments/trace.*.jsonl' | gzip -9 >trace.json.gz
   trace-merge --check trace.json.gz              what would viewers lose of this trace, whoever wrote it?
   trace-merge --completions bash >~/.local/share/bash-completion/completions/trace-merge
@@ -44,7 +46,7 @@ Of --check: 0 viewers show everything, 1 they would lose something, 2 the file c
 #[command(name = "trace-merge", version, after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 #[command(group = ArgGroup::new("runs").args(["run", "previous", "all_runs"]))]
 struct Arguments {
-    /// Run directory, fragments directory, fragment file or pattern [default: SA_PROFILE_DIR, else SA_PROFILE_OUTPUT]
+    /// Run directory, fragments directory, fragment file, pattern, or another profiler's Chrome trace (.json, .json.gz) [default: SA_PROFILE_DIR, else SA_PROFILE_OUTPUT]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Where the trace goes [default: <run directory>/trace.json]; `.gz` compresses, `-` is stdout
@@ -61,6 +63,9 @@ struct Arguments {
     all_runs: bool,
     #[command(flatten)]
     selection: Selection,
+    /// Add a duration to the times of FILE, another profiler's trace: to correct its clock, or to place it if it has none
+    #[arg(long = "offset", value_name = "FILE=±DURATION", value_parser = parse_offset, conflicts_with = "verbatim")]
+    offsets: Vec<Offset>,
     /// Copy the lines as they stand, as pypto-serving's merge does: times and ids as recorded, nothing added, objects that are no events kept
     #[arg(long, conflicts_with_all = ["window", "filter"])]
     verbatim: bool,
@@ -91,7 +96,7 @@ struct Arguments {
 }
 
 /// What says how to merge.
-const NOT_TO_CHECK: [&str; 17] = [
+const NOT_TO_CHECK: [&str; 18] = [
     "paths",
     "output",
     "runs",
@@ -106,6 +111,7 @@ const NOT_TO_CHECK: [&str; 17] = [
     "cat",
     "request",
     "verbatim",
+    "offsets",
     "no_settle",
     "strict",
     "threads",
@@ -196,6 +202,7 @@ fn options(
     let mut options = Options {
         threads: arguments.threads,
         settle: !arguments.no_settle,
+        offsets: arguments.offsets.clone(),
         verbatim: arguments.verbatim,
         link_requests: !arguments.no_link_requests,
         ..Options::new(arguments.paths.clone())

@@ -9,8 +9,8 @@ use sa_recorder::format::{Anchor, FragmentHeader};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Times beyond this are cut off: no offset may overflow a sum of times.
-const LIMIT_NS: i64 = i64::MAX / 8;
+/// Times beyond this are cut off: no offset may overflow a sum of times. Wall times of today are below it.
+const LIMIT_NS: i64 = i64::MAX / 4;
 
 /// How the times of one boot were placed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,7 +51,7 @@ impl Clocks {
             .zip(indexes)
             .filter_map(|(recording, index)| {
                 Some(Reading {
-                    header: recording.header()?,
+                    header: recording.clock_header()?,
                     anchor: index.anchor,
                 })
             });

@@ -33,6 +33,8 @@ pub enum Kind {
     RingMissing,
     /// The ring that held the tail is not usable.
     BadRing,
+    /// Compressed data that ends early or is none.
+    BadGzip,
     /// The file could not be opened or read.
     Unreadable,
 }
@@ -52,6 +54,7 @@ impl Kind {
             Kind::Gap => "gap",
             Kind::RingMissing => "ring_missing",
             Kind::BadRing => "bad_ring",
+            Kind::BadGzip => "bad_gzip",
             Kind::Unreadable => "unreadable",
         }
     }
@@ -127,6 +130,7 @@ mod tests {
             Kind::Nul,
             Kind::LineTooLong,
             Kind::RingMissing,
+            Kind::BadGzip,
         ] {
             assert_eq!(
                 serde_json::to_string(&kind).unwrap(),

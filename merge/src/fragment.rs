@@ -15,7 +15,7 @@ use sa_recorder::format::{
     FRAGMENT_RECORD, FragmentHeader, Metadata, RING_SUFFIX, VERSION, stem_and_segment,
 };
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -101,6 +101,7 @@ impl Content {
             }
         }
         let mut bytes = Vec::new();
+        file.rewind()?;
         file.read_to_end(&mut bytes)?;
         Ok(Content::Owned(bytes))
     }
@@ -131,17 +132,26 @@ impl Fragment {
         let id = FileId::of(&file.metadata()?);
         let content = Content::open(file)?;
         let header = read_header(content.bytes());
-        let removal = header
-            .as_ref()
-            .and_then(|header| removal(content.bytes(), header));
-        Ok(Fragment {
-            path: path.to_owned(),
+        Ok(Fragment::of(path.to_owned(), id, content, header))
+    }
+
+    /// A fragment of which the header has been read.
+    pub(crate) fn of(
+        path: PathBuf,
+        id: FileId,
+        content: Content,
+        header: Option<FragmentHeader>,
+    ) -> Fragment {
+        let header_of = header.as_ref();
+        let removal = header_of.and_then(|header| removal(content.bytes(), header));
+        Fragment {
+            path,
             id,
             content,
             header,
             removal,
             extents: None,
-        })
+        }
     }
 
     /// Its size.

@@ -1,5 +1,7 @@
 //! Who is who: recordings, pids and tids → processes and threads with ids that are unique in the trace.
 
+use crate::aside::{Aside, step_aside};
+use crate::foreign::Foreign;
 use crate::index::{Activity, Index};
 use crate::patch::Target;
 use sa_recorder::format::{FragmentHeader, LANE_BASE, RingKind};
@@ -32,6 +34,10 @@ pub(crate) struct Thread {
     /// Ids of the rows beside it.
     pub(crate) overflow: Vec<u32>,
     pub(crate) is_main: bool,
+    /// Where its trace wants it among the others, if another profiler wrote that.
+    pub(crate) place: Option<i64>,
+    /// The name that stands in its id's place, if it has no other.
+    pub(crate) text: Option<String>,
 }
 
 impl Thread {
@@ -49,6 +55,25 @@ pub(crate) struct Group {
     sort_index: u32,
 }
 
+/// What another profiler's trace says of a process in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    /// The trace.
+    pub(crate) name: String,
+    pub(crate) labels: Option<String>,
+    /// Which of the traces it is, and where that wants the process among its others.
+    pub(crate) place: (usize, i64),
+}
+
+impl Origin {
+    /// What stands behind the name of a process: a pid that stands for a text says nothing.
+    pub(crate) fn label(&self, pid: i64) -> String {
+        let pid = (pid >= 0).then(|| format!("pid {pid}"));
+        let parts = [self.labels.clone(), pid, Some(self.name.clone())];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// A process.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -60,6 +85,10 @@ pub(crate) struct Process {
     pub(crate) main: bool,
     /// Set for a group of tracks: no process itself.
     pub(crate) tracks: Option<Group>,
+    /// Set if another profiler recorded it.
+    pub(crate) origin: Option<Origin>,
+    /// Set for tracks of a device whose kernels another profiler's trace has.
+    pub(crate) aside: Option<Aside>,
     pub(crate) name: Option<String>,
     pub(crate) fallback_name: Option<String>,
     pub(crate) activity: Activity,
@@ -71,6 +100,8 @@ pub(crate) struct Process {
 /// A recording as far as identity goes.
 pub(crate) struct Member<'a> {
     pub(crate) header: Option<&'a FragmentHeader>,
+    /// What it is if another profiler wrote it.
+    pub(crate) foreign: Option<&'a Foreign>,
     pub(crate) index: &'a Index,
     pub(crate) shift_ns: i64,
 }
@@ -94,6 +125,7 @@ impl Identities {
             gather(recording, member, &mut drafts);
         }
         name_groups(&mut drafts);
+        step_aside(&mut drafts);
         let mut processes: Vec<Process> = drafts.into_values().collect();
         processes.sort_by(|a, b| order(a).cmp(&order(b)));
         give_pids(&mut processes);
@@ -114,9 +146,14 @@ impl Identities {
             let process = &self.processes[*ordinals.get(&key)?];
             // Flow ids of a track are those of the process that recorded it.
             let ordinal = *ordinals.get(key.recorder()).or(ordinals.get(&key))?;
+            // Those of another profiler are its whole trace's: its flows go from process to process.
+            let scope = member
+                .foreign
+                .map(|foreign| foreign.number + self.processes.len());
+            let ordinal = scope.unwrap_or(ordinal);
             let tid = process
                 .threads
-                .get(&thread_key(recording, member.header, thread))?
+                .get(&thread_key(recording, member, thread))?
                 .output_tid;
             Some((
                 thread,
@@ -147,21 +184,25 @@ impl ProcessKey {
     }
 }
 
-/// The header if it names the process of this pid.
-fn naming(header: Option<&FragmentHeader>, pid: i64) -> Option<&FragmentHeader> {
-    header.filter(|header| i64::from(header.pid) == pid)
+impl<'a> Member<'a> {
+    /// The header that names the process of this pid, if one does.
+    fn naming(&self, pid: i64) -> Option<&'a FragmentHeader> {
+        let joined = self.foreign.and_then(|foreign| foreign.joined.get(&pid));
+        let own = self.header.filter(|header| i64::from(header.pid) == pid);
+        own.or(joined)
+    }
 }
 
 fn process_key(recording: usize, member: &Member<'_>, thread: (i64, i64)) -> ProcessKey {
-    let recorder = recorder_key(recording, member.header, thread.0);
+    let recorder = recorder_key(recording, member, thread.0);
     match member.index.tracks.get(&thread) {
         Some(track) => ProcessKey::Tracks(track.process.clone(), Box::new(recorder)),
         None => recorder,
     }
 }
 
-fn recorder_key(recording: usize, header: Option<&FragmentHeader>, pid: i64) -> ProcessKey {
-    match naming(header, pid) {
+fn recorder_key(recording: usize, member: &Member<'_>, pid: i64) -> ProcessKey {
+    match member.naming(pid) {
         Some(h) => ProcessKey::Recorded(
             h.host.clone(),
             h.boot_id.clone(),
@@ -173,15 +214,11 @@ fn recorder_key(recording: usize, header: Option<&FragmentHeader>, pid: i64) -> 
     }
 }
 
-fn thread_key(
-    recording: usize,
-    header: Option<&FragmentHeader>,
-    (pid, tid): (i64, i64),
-) -> ThreadKey {
+fn thread_key(recording: usize, member: &Member<'_>, (pid, tid): (i64, i64)) -> ThreadKey {
     match tid {
         // Recorders without thread ids write 0 for the process itself.
         0 => ThreadKey::Kernel(pid),
-        tid if tid >= MAX_KERNEL_ID && naming(header, pid).is_some() => {
+        tid if tid >= MAX_KERNEL_ID && member.naming(pid).is_some() => {
             ThreadKey::Lane(recording, tid)
         }
         tid => ThreadKey::Kernel(tid),
@@ -196,13 +233,13 @@ fn gather(recording: usize, member: &Member<'_>, drafts: &mut BTreeMap<ProcessKe
         let track = member.index.tracks.get(&(pid, tid));
         let process = drafts
             .entry(key.clone())
-            .or_insert_with(|| draft(key, member.header, pid));
-        if let Some(header) = naming(member.header, pid) {
+            .or_insert_with(|| draft(key, member, pid));
+        if let Some(header) = member.naming(pid) {
             process.main |= header.main;
         }
         let activity = activity.shifted(member.shift_ns);
         process.activity.add(&activity);
-        let thread_key = thread_key(recording, member.header, (pid, tid));
+        let thread_key = thread_key(recording, member, (pid, tid));
         let thread = process.threads.entry(thread_key).or_default();
         thread.activity.add(&activity);
         thread.is_main = thread_key == ThreadKey::Kernel(pid);
@@ -211,6 +248,11 @@ fn gather(recording: usize, member: &Member<'_>, drafts: &mut BTreeMap<ProcessKe
         }
         if let Some(name) = member.index.process_names.get(&pid) {
             process.name = Some(name.clone());
+        }
+        if let Some(foreign) = member.foreign {
+            let place = member.index.hints.thread_order.get(&(pid, tid));
+            thread.place = place.copied().or(thread.place);
+            thread.text = foreign.texts.get(&tid).cloned();
         }
         if let Some(track) = track {
             thread.name = Some(track.thread.clone());
@@ -242,8 +284,8 @@ fn name_groups(drafts: &mut BTreeMap<ProcessKey, Process>) {
     }
 }
 
-fn draft(key: ProcessKey, header: Option<&FragmentHeader>, pid: i64) -> Process {
-    let header = naming(header, pid);
+fn draft(key: ProcessKey, member: &Member<'_>, pid: i64) -> Process {
+    let header = member.naming(pid);
     let start_ns =
         header.and_then(|header| i64::try_from(header.start_time.saturating_mul(TICK_NS)).ok());
     Process {
@@ -253,9 +295,15 @@ fn draft(key: ProcessKey, header: Option<&FragmentHeader>, pid: i64) -> Process 
         ring_in_memory: header.is_some_and(|header| header.ring == RingKind::Heap),
         main: false,
         tracks: None,
+        aside: None,
+        origin: origin(member, pid).filter(|_| header.is_none()),
         name: None,
-        fallback_name: header
-            .map(|header| header.script.clone().unwrap_or_else(|| header.exe.clone())),
+        fallback_name: match header {
+            Some(header) => Some(header.script.clone().unwrap_or_else(|| header.exe.clone())),
+            None => member
+                .foreign
+                .and_then(|foreign| foreign.texts.get(&pid).cloned()),
+        },
         activity: Activity::default(),
         start_ns: start_ns.unwrap_or(i64::MAX),
         output_pid: 0,
@@ -263,10 +311,37 @@ fn draft(key: ProcessKey, header: Option<&FragmentHeader>, pid: i64) -> Process 
     }
 }
 
-/// Main process first, then by start; a process without a header starts with its first event. Tracks come last, those of one device together.
-fn order(process: &Process) -> (Option<(u32, &str)>, bool, i64, i64, &ProcessKey) {
+fn origin(member: &Member<'_>, pid: i64) -> Option<Origin> {
+    let (foreign, hints) = (member.foreign?, &member.index.hints);
+    let place = hints.process_order.get(&pid).copied().unwrap_or(i64::MAX);
+    Some(Origin {
+        name: foreign.name.clone(),
+        labels: hints
+            .labels
+            .get(&pid)
+            .filter(|text| !text.is_empty())
+            .cloned(),
+        place: (foreign.number, place),
+    })
+}
+
+/// Where a process stands: that of another profiler's trace, that among tracks, whether it is none of the main ones, start, pid.
+type Order<'a> = (
+    Option<(usize, i64)>,
+    Option<(u32, &'a str)>,
+    bool,
+    i64,
+    i64,
+    &'a ProcessKey,
+);
+
+/// Main process first, then by start; a process without a header starts with its first event. Tracks come next, those of one device together, and
+/// last other profilers' traces, one after the other and each as it asks for, and behind their rows what steps aside for them.
+fn order(process: &Process) -> Order<'_> {
     let tracks = process.tracks.as_ref();
+    let origin = process.origin.as_ref().map(|origin| origin.place);
     (
+        origin.or(process.aside.as_ref().map(|aside| aside.place)),
         tracks.map(|group| (group.sort_index, group.name.as_str())),
         !process.main,
         process.start_ns.min(process.activity.first_ns),
@@ -349,6 +424,7 @@ mod tests {
     fn member<'a>(header: Option<&'a FragmentHeader>, index: &'a Index) -> Member<'a> {
         Member {
             header,
+            foreign: None,
             index,
             shift_ns: 0,
         }

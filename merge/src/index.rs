@@ -2,6 +2,7 @@
 
 use crate::assembly::StreamKey;
 use crate::damage::Places;
+use crate::hints::Hints;
 use crate::indexer::Indexer;
 use crate::link::Gather;
 use crate::nesting::Nesting;
@@ -78,6 +79,7 @@ pub(crate) struct Index {
     pub(crate) thread_names: HashMap<(i64, i64), String>,
     /// What the tids of tracks stand for.
     pub(crate) tracks: HashMap<(i64, i64), TrackRecord>,
+    pub(crate) hints: Hints,
     pub(crate) explained: Vec<Explained>,
     pub(crate) lost_events: u64,
     pub(crate) unfinished: u64,
@@ -106,6 +108,7 @@ impl Index {
         self.process_names.extend(later.process_names);
         self.thread_names.extend(later.thread_names);
         self.tracks.extend(later.tracks);
+        self.hints.append(later.hints);
         self.explained.extend(later.explained);
         self.lost_events = self.lost_events.saturating_add(later.lost_events);
         self.unfinished += later.unfinished;

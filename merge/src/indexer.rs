@@ -266,7 +266,7 @@ impl<'a, 'f> Indexer<'a, 'f> {
                 .index
                 .thread_names
                 .extend(parse().map(|name| ((event.pid, event.tid), name))),
-            _ => {}
+            _ => self.index.hints.take(event),
         }
     }
 

@@ -86,12 +86,21 @@ fn matches(path: &Path) -> Option<Vec<PathBuf>> {
         .into_iter()
         .flatten()
         .flatten()
-        .filter(|path| (path.is_dir() || is_fragment(path)) && !is_linked(path))
+        .filter(|found| found.is_dir() || is_fragment(found) || names_traces(path))
+        .filter(|found| !is_linked(found))
         .collect();
     (!wanted.is_empty()).then_some(wanted)
 }
 
-fn is_fragment(path: &Path) -> bool {
+/// Whether a pattern asks for files that are called like traces of other profilers, not just for whatever lies there.
+fn names_traces(pattern: &Path) -> bool {
+    let name = pattern.file_name().unwrap_or_default().to_string_lossy();
+    [".json", ".json.gz", ".log"]
+        .into_iter()
+        .any(|ending| name.ends_with(ending))
+}
+
+pub(crate) fn is_fragment(path: &Path) -> bool {
     path.file_name()
         .and_then(|name| name.to_str())
         .is_some_and(is_fragment_name)
@@ -106,7 +115,8 @@ fn one_path(path: &Path, named: bool, runs: &Runs, inputs: &mut Inputs) {
         inputs.run_directory.get_or_insert(directory);
         return;
     }
-    if let Some(directory) = path.parent().filter(|_| path.exists()) {
+    // Beside another profiler's trace nothing is written that was not asked for: its neighbour may be called like ours.
+    if let Some(directory) = path.parent().filter(|_| is_of_a_run(path, named)) {
         inputs
             .run_directory
             .get_or_insert_with(|| run_directory(directory));
@@ -125,6 +135,13 @@ fn one_path(path: &Path, named: bool, runs: &Runs, inputs: &mut Inputs) {
             in_directory: false,
         });
     }
+}
+
+/// Whether a file is a fragment, by its name or by what it begins with.
+fn is_of_a_run(path: &Path, named: bool) -> bool {
+    let begins_like_one =
+        || read_front(path, named).is_ok_and(|front| read_header(&front).is_some());
+    path.exists() && (is_fragment(path) || begins_like_one())
 }
 
 /// The directory itself, or the one above if it is a run's `fragments`.
@@ -423,6 +440,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         write(&dir.path().join("trace.1.jsonl"), None, 0);
         write(&dir.path().join("trace.1.ring"), None, 0);
+        assert_eq!(
+            names(&dir.path().join("*"), &Runs::Newest),
+            ["trace.1.jsonl"]
+        );
+        write(&dir.path().join("kineto.json"), None, 0);
+        assert_eq!(
+            names(&dir.path().join("*.json"), &Runs::Newest),
+            ["kineto.json"]
+        );
         assert_eq!(
             names(&dir.path().join("*"), &Runs::Newest),
             ["trace.1.jsonl"]

@@ -100,6 +100,16 @@ pub fn scan_object(line: &[u8]) -> Option<Fields> {
     (scanner.at == line.len()).then_some(fields)
 }
 
+/// Scans the object at the front of `bytes`, whatever stands behind it: its members and its length, else how far it is well formed.
+pub(crate) fn scan_object_at_front(bytes: &[u8]) -> Result<(Fields, usize), usize> {
+    let mut scanner = Scanner { bytes, at: 0 };
+    let mut fields = Fields::default();
+    match scanner.members(&mut fields) {
+        Some(()) => Ok((fields, scanner.at)),
+        None => Err(scanner.at),
+    }
+}
+
 impl Scanner<'_> {
     /// The top-level object, noting the fields.
     pub(crate) fn members(&mut self, fields: &mut Fields) -> Option<()> {

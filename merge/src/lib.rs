@@ -19,6 +19,7 @@
 
 mod alike;
 mod anchors;
+mod aside;
 mod assembly;
 mod axis;
 mod bar;
@@ -34,8 +35,10 @@ mod death;
 mod duration;
 mod filter;
 mod flow;
+mod foreign;
 mod fragment;
 mod halves;
+mod hints;
 mod history;
 mod identity;
 mod index;
@@ -96,6 +99,7 @@ pub use clock::Placement;
 pub use damage::{Damage, Kind};
 pub use duration::parse_duration;
 pub use filter::{Filter, FilterReport};
+pub use foreign::{ForeignReport, Offset, parse_offset};
 pub use link::LinkReport;
 pub use merge::{merge, merge_with};
 pub use moment::{Moment, parse_around, parse_moment};
@@ -161,6 +165,8 @@ pub struct Options {
     pub reach: Option<Duration>,
     /// Only some of the events.
     pub filter: Filter,
+    /// What to add to the times of traces of other profilers: on top of what places them, else to get the monotonic clock of the host whose main process is merged.
+    pub offsets: Vec<Offset>,
     /// Whether fragments of dead processes are settled afterwards (FORMAT.md §4): their ring's contents appended, the ring removed.
     pub settle: bool,
     /// Whether lines are copied as they stand, as pypto-serving's own merge does: in the order of the fragments' names, with the times and ids they have, objects

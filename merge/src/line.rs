@@ -83,8 +83,9 @@ pub(crate) fn parse_again(line: &[u8]) -> Option<Event<'_>> {
     }
 }
 
+/// The event in an object of which the members are known.
 #[inline]
-fn event(line: &[u8], fields: Fields) -> Option<Event<'_>> {
+pub(crate) fn event(line: &[u8], fields: Fields) -> Option<Event<'_>> {
     let [b'"', phase, b'"'] = *fields.ph.of(line) else {
         return None;
     };
@@ -144,12 +145,16 @@ fn odd_id_number(text: &[u8]) -> Option<i64> {
     let inner = number::unquoted(text);
     let number = std::str::from_utf8(inner).ok()?.parse::<i128>();
     match number {
-        Ok(number) => i64::try_from(number).ok(),
-        Err(_) if text.starts_with(b"\"") && !inner.is_empty() => {
-            Some((xxh3_64(inner) | 1 << 63).cast_signed())
-        }
+        Ok(number) => Some(i64::try_from(number).unwrap_or_else(|_| hashed_id(inner))),
+        // Some profilers leave it empty, and viewers take that for a name like any other.
+        Err(_) if text.starts_with(b"\"") => Some(hashed_id(inner)),
         Err(_) => None,
     }
+}
+
+/// The number that stands for an id that is none, or none of 64 bits.
+pub(crate) fn hashed_id(text: &[u8]) -> i64 {
+    (xxh3_64(text) | 1 << 63).cast_signed()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::assembly::Assembly;
 use crate::blocks::{hold_header, unsplit};
 use crate::copy::Job;
+use crate::foreign;
 use crate::fragment::{FileId, Fragment};
 use crate::history::Histories;
 use crate::index::Index;
@@ -69,18 +70,19 @@ fn merge_read(
     (pool, progress): (&ThreadPool, &Progress),
     extent: &Extent,
 ) -> Result<Merged, Error> {
-    let inputs = input::find(&options.paths, &options.runs);
+    let mut inputs = input::find(&options.paths, &options.runs);
+    let folders = folders(options, &inputs);
     let mut report = Report {
         version: env!("CARGO_PKG_VERSION"),
         ..Report::default()
     };
-    let mut recordings = open_all(options, &inputs, &mut report)?;
+    let mut recordings = open_all(options, &mut inputs, &folders, &mut report)?;
     let mut sought = pool.install(|| seek(&mut recordings, options, extent))?;
     progress.expect(recordings.iter().map(len).sum(), passes(options));
     let assemble = |look| pool.install(|| assemble_all(&recordings, look, progress));
     let (by_looks, after_all);
     by_looks = assemble(Look::WhereBlocksShow);
-    let (folders, by_run) = (folders(options, &inputs), options.runs == Runs::All);
+    let by_run = options.runs == Runs::All;
     let mut merge = Merge {
         options,
         progress,
@@ -238,6 +240,7 @@ impl<'a> Merge<'a> {
             (report.events_added, report.base_ns) = (0, 0);
         }
         tell_sources(self.recordings, self.assemblies, sources, indexes, report);
+        foreign::tell(self.recordings, report);
         if !self.options.allow_empty {
             refuse_nonsense(self.recordings, report)?;
         }
@@ -278,13 +281,21 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// Opens what there is to merge.
+/// Opens what there is to merge, and reads what other profilers wrote; lines that are copied as they stand are nobody's.
 fn open_all(
     options: &Options,
-    inputs: &Inputs,
+    inputs: &mut Inputs,
+    folders: &[PathBuf],
     report: &mut Report,
 ) -> Result<Vec<Recording>, Error> {
-    let mut recordings = open(inputs, report);
+    let found = match options.verbatim {
+        true => foreign::Found::default(),
+        false => foreign::find(inputs, folders)?,
+    };
+    let mut recordings = open(inputs, found.fragments, report);
+    let others = (found.candidates, recordings.as_slice());
+    let others = foreign::read(others, options, folders, report)?;
+    recordings.extend(others);
     if recordings.is_empty() && !options.allow_empty {
         return Err(Error::NothingUsable(describe(options, inputs)));
     }

@@ -17,7 +17,12 @@ const TRIES: u32 = 100;
 
 /// Opens everything: each ring before its fragments, for what is flushed meanwhile is then in the fragment; and before each ring it
 /// asks whether its process is dead, for a process that dies later may have recorded more than the copy of its ring.
-pub(crate) fn open(inputs: &Inputs, report: &mut Report) -> Vec<Recording> {
+/// `unpacked` are fragments that were compressed, and have no ring.
+pub(crate) fn open(
+    inputs: &Inputs,
+    unpacked: Vec<Fragment>,
+    report: &mut Report,
+) -> Vec<Recording> {
     for (path, why) in &inputs.unreadable {
         report.add_damage(path, 0, Kind::Unreadable, Some(why.clone()));
     }
@@ -29,6 +34,7 @@ pub(crate) fn open(inputs: &Inputs, report: &mut Report) -> Vec<Recording> {
         }
         groups.add(opened);
     }
+    groups.add(Opened::unpacked(unpacked));
     groups.recordings()
 }
 
@@ -56,6 +62,17 @@ impl Opened {
             opened = Opened::once(stem, &files);
         }
         opened
+    }
+
+    fn unpacked(fragments: Vec<Fragment>) -> Opened {
+        Opened {
+            fragments,
+            failed: Vec::new(),
+            ring_path: None,
+            ring: None,
+            dead: None,
+            live: None,
+        }
     }
 
     fn once(stem: &Path, files: &[Input]) -> Opened {

@@ -10,7 +10,9 @@ pub(crate) fn shown_names(processes: &[Process]) -> Vec<Option<String>> {
         let own = process.name.as_ref().or(process.fallback_name.as_ref());
         match &process.tracks {
             Some(group) => {
-                Some(own.map_or(group.name.clone(), |own| format!("{} · {own}", group.name)))
+                let sampled = process.aside.as_ref().map_or("", |_| " (sampled)");
+                let name = format!("{}{sampled}", group.name);
+                Some(own.map_or(name.clone(), |own| format!("{name} · {own}")))
             }
             None => own.cloned(),
         }
@@ -46,8 +48,14 @@ pub(crate) fn metadata_lines(processes: &[Process]) -> Vec<String> {
             Some(host) if hosts.len() > 1 => format!("pid {} host {host}", process.pid),
             _ => format!("pid {}", process.pid),
         };
+        if let Some(origin) = &process.origin {
+            label = origin.label(process.pid);
+        }
         if let Some(group) = &process.tracks {
             label = format!("{}, {label}", group.label);
+        }
+        if let Some(aside) = &process.aside {
+            label = format!("{label}, sampled; all kernels in {}", aside.trace);
         }
         if process.ring_in_memory {
             label += ", ring in memory";
@@ -73,7 +81,9 @@ fn thread_lines(process: &Process, lines: &mut Vec<String>) {
     let (pid, mut order) = (process.output_pid, 0_usize..);
     for (_, thread) in sorted_threads(process) {
         let tid = thread.output_tid;
-        if let (Some(_), Some(name)) = (&process.tracks, &thread.name) {
+        let text = thread.text.as_ref().filter(|_| thread.name.is_none());
+        let added = thread.name.as_ref().filter(|_| process.tracks.is_some());
+        if let Some(name) = added.or(text) {
             lines.push(line(pid, tid, "thread_name", &json!({ "name": name })));
         }
         lines.push(sort_line((pid, tid), &mut order));
@@ -102,7 +112,8 @@ fn sorted_threads(process: &Process) -> Vec<(&ThreadKey, &Thread)> {
         let is_main = thread.is_main || thread.name.as_deref() == Some("MainThread");
         let is_lane = matches!(key, ThreadKey::Lane(..));
         let started = if is_lane { 0 } else { thread.activity.first_ns };
-        (!is_main, is_lane, started, **key)
+        let place = thread.place.unwrap_or(i64::MAX);
+        (place, !is_main, is_lane, started, **key)
     });
     threads
 }
@@ -139,6 +150,7 @@ mod tests {
             .zip(&indexes)
             .map(|(header, index)| Member {
                 header: Some(header),
+                foreign: None,
                 index,
                 shift_ns: 0,
             })

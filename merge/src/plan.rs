@@ -22,13 +22,16 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn new(recordings: &[Recording], indexes: &[Index]) -> Plan {
         let clocks = Clocks::of(recordings, indexes);
-        let shift = |recording: &Recording| clocks.shift_ns(recording.header());
-        let member = |(recording, index)| Member {
-            header: Recording::header(recording),
-            index,
-            shift_ns: shift(recording),
-        };
-        let members: Vec<Member<'_>> = recordings.iter().zip(indexes).map(member).collect();
+        let shift = |recording: &Recording| clocks.shift_ns(recording.clock_header());
+        let members = recordings.iter().zip(indexes);
+        let members: Vec<Member<'_>> = members
+            .map(|(recording, index)| Member {
+                header: recording.header(),
+                foreign: recording.foreign.as_deref(),
+                index,
+                shift_ns: shift(recording),
+            })
+            .collect();
         let identities = Identities::new(&members);
         let targets = identities.targets(&members);
         let first = identities
@@ -66,6 +69,7 @@ impl Plan {
                 host: process.host.clone(),
                 main: process.main && process.tracks.is_none(),
                 tracks: process.tracks.is_some(),
+                aside_for: process.aside.as_ref().map(|aside| aside.trace.clone()),
                 threads: process
                     .threads
                     .values()

@@ -1,6 +1,7 @@
 //! What one recorder left behind: its segments and its ring.
 
 use crate::assembly::StreamKey;
+use crate::foreign::Foreign;
 use crate::fragment::{FileId, Fragment, RingFile};
 use crate::ring::Ring;
 use sa_recorder::format::{FragmentHeader, RingKind};
@@ -22,6 +23,8 @@ pub(crate) struct Recording {
     pub(crate) entry: Option<(usize, usize)>,
     /// Segments and bytes of what is looked at, in which missing positions may be explained behind it, where nothing is.
     pub(crate) unsure: Option<Range<(usize, usize)>>,
+    /// What it is if another profiler wrote it.
+    pub(crate) foreign: Option<Box<Foreign>>,
 }
 
 impl Recording {
@@ -55,6 +58,7 @@ impl Recording {
             skipped: 0,
             entry: None,
             unsure: None,
+            foreign: None,
         }
     }
 
@@ -65,6 +69,21 @@ impl Recording {
         let now = |(segment, at): (usize, usize)| (segment.saturating_sub(segments), at);
         self.entry = self.entry.map(now);
         self.unsure = self.unsure.take().map(|of| now(of.start)..now(of.end));
+    }
+
+    /// Another profiler's trace, as lines.
+    pub(crate) fn of_foreign(fragment: Fragment, foreign: Foreign) -> Recording {
+        Recording {
+            foreign: Some(Box::new(foreign)),
+            ..Recording::new(vec![fragment], None, None, false)
+        }
+    }
+
+    /// The header that says whose clock its times are of.
+    pub(crate) fn clock_header(&self) -> Option<&FragmentHeader> {
+        let foreign = self.foreign.as_ref();
+        self.header()
+            .or(foreign.and_then(|foreign| foreign.clock.as_ref()))
     }
 
     /// The path of its first fragment.

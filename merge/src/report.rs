@@ -3,6 +3,7 @@
 use crate::clock::Placement;
 use crate::damage::{Damage, Kind, LISTED, Places, path_text};
 use crate::filter::FilterReport;
+use crate::foreign::ForeignReport;
 use crate::link::LinkReport;
 use crate::window::WindowReport;
 use serde::{Serialize, Serializer};
@@ -56,6 +57,9 @@ pub struct ProcessReport {
     pub main: bool,
     /// Whether it is no process, but a group of tracks that one recorded, such as the streams of a device.
     pub tracks: bool,
+    /// The other profiler's trace that has all kernels of this device: the slices here are sampled, and no sum may count both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aside_for: Option<String>,
     /// Threads and lanes, or tracks.
     pub threads: usize,
     /// Events.
@@ -78,6 +82,8 @@ pub struct Report {
     pub output_bytes: u64,
     /// The fragments.
     pub inputs: Vec<InputReport>,
+    /// Those of them that are traces of other profilers.
+    pub foreign: Vec<ForeignReport>,
     /// Runs that were left out.
     pub left_out: Vec<LeftOut>,
     /// Events that came from the inputs, metadata and unfinished spans included.
@@ -204,8 +210,10 @@ impl Report {
             let rows = if process.tracks { "tracks" } else { "threads" };
             writeln!(
                 text,
-                "  {name}{main}: pid {}, {} events, {} {rows}",
-                process.pid, process.events, process.threads
+                "  {name}{main}: {}{} events, {} {rows}",
+                pid_words(process.pid),
+                process.events,
+                process.threads
             )?;
         }
         if let Some(window) = &self.window {
@@ -253,6 +261,7 @@ impl Report {
                 printable(why)
             )?;
         }
+        self.write_foreign(text)?;
         for clock in self.clocks.iter().filter(|clock| clock.method != "shared") {
             writeln!(
                 text,
@@ -285,6 +294,21 @@ impl Report {
                 text,
                 "warning: spans that reach into the window were looked for up to {reach:?} behind it; see --reach"
             )?;
+        }
+        Ok(())
+    }
+
+    /// What was read of other profilers, and what stands aside for it.
+    fn write_foreign(&self, text: &mut String) -> std::fmt::Result {
+        for foreign in &self.foreign {
+            writeln!(text, "{}", printable(&foreign.words()))?;
+        }
+        for process in &self.processes {
+            let name = process.name.as_deref().unwrap_or_default();
+            if let Some(trace) = &process.aside_for {
+                let (name, trace) = (printable(name), printable(trace));
+                writeln!(text, "{name}: steps aside, for {trace} has all its kernels")?;
+            }
         }
         Ok(())
     }
@@ -340,6 +364,14 @@ fn write_links(links: &LinkReport, text: &mut String) -> std::fmt::Result {
         )?;
     }
     Ok(())
+}
+
+/// A pid before other words; one that stands for a text says nothing.
+fn pid_words(pid: i64) -> String {
+    match pid {
+        0.. => format!("pid {pid}, "),
+        _ => String::new(),
+    }
 }
 
 /// A recorded text for a terminal, which must not take any of it for a command.

@@ -93,7 +93,7 @@ fn place(
 ) -> Result<Placed, Error> {
     let (options, sought) = (asked.options, asked.sought);
     let clocks = Clocks::of(recordings, indexes);
-    let shift_ns = |recording: &Recording| clocks.shift_ns(recording.header());
+    let shift_ns = |recording: &Recording| clocks.shift_ns(recording.clock_header());
     let shifts_ns: Vec<i64> = recordings.iter().map(shift_ns).collect();
     let Some(axis) = Axis::of(indexes, &shifts_ns, &clocks) else {
         let of_all = vec![Edges::OPEN; recordings.len()];

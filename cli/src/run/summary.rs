@@ -191,6 +191,7 @@ mod tests {
             output_pid: 1,
             host: None,
             tracks: false,
+            aside_for: None,
             main: false,
             threads: 1,
             events,

@@ -84,7 +84,7 @@ pub(super) fn window_stretches(
 ) -> Result<Vec<Stretch>, Error> {
     let readings = recordings.iter().zip(known).filter_map(reading);
     let clocks = Clocks::new(&readings.collect::<Vec<_>>());
-    let shift_ns = |recording: &Recording| clocks.shift_ns(recording.header());
+    let shift_ns = |recording: &Recording| clocks.shift_ns(recording.clock_header());
     let shifts_ns: Vec<i64> = recordings.iter().map(shift_ns).collect();
     let Some(axis) = Axis::sought(firsts_ns, &shifts_ns, &clocks) else {
         return Ok(vec![Stretch::default(); recordings.len()]);

@@ -1,0 +1,257 @@
+//! Whose clock the times of another profiler's trace are of.
+//!
+//! A trace that says what its times count from, or has times since 1970, is a host of its own whose monotonic clock is that count: anchors say when
+//! its clock showed what the wall clock showed, and it is placed as other hosts are. Any other is an error that names what would place it.
+
+use super::members::Members;
+use crate::recording::Recording;
+use crate::scan::{Found, Part, scan_part};
+use sa_recorder::format::{ANCHOR_RECORD, Anchor, FragmentHeader, Metadata, RingKind, VERSION};
+
+/// Wall times that are believed, in ns: 2001 to 2043.
+const WALL_NS: std::ops::Range<i64> = 1_000_000_000_000_000_000..2_300_000_000_000_000_000;
+/// What times that were written as microseconds may be off.
+const UNCERTAINTY_NS: u64 = 1_000;
+/// Bytes of a fragment in which its first anchor stands.
+const FRONT_BYTES: usize = 1 << 16;
+
+/// What a trace's times count from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A wall time, in ns, and what says so.
+    Wall(i64, &'static str),
+    /// The monotonic clock of a host whose processes are in the trace.
+    Host(Box<FragmentHeader>),
+    /// Nobody knows; why not, in words.
+    Unknown(String),
+}
+
+impl Origin {
+    /// What the members and times of a document tell.
+    pub(super) fn of(members: &Members, time: Option<(i64, i64)>) -> Origin {
+        let Some((first_ns, last_ns)) = time else {
+            return Origin::Unknown("no event with a time".to_owned());
+        };
+        let is_wall = |base_ns: i64| {
+            let in_range = |ns: i64| {
+                base_ns
+                    .checked_add(ns)
+                    .is_some_and(|ns| WALL_NS.contains(&ns))
+            };
+            in_range(first_ns) && in_range(last_ns)
+        };
+        match members.base_ns {
+            Some(base_ns) if is_wall(base_ns) => Origin::Wall(base_ns, "baseTimeNanoseconds"),
+            _ if is_wall(0) => Origin::Wall(0, "times since 1970"),
+            Some(base_ns) => Origin::Unknown(format!(
+                "baseTimeNanoseconds {base_ns} with times from {}, which is in no year from 2001 to 2043",
+                seconds(first_ns)
+            )),
+            None => Origin::Unknown(format!(
+                "no baseTimeNanoseconds, and times from {} to {}",
+                seconds(first_ns),
+                seconds(last_ns)
+            )),
+        }
+    }
+}
+
+/// What the clocks of a merge are placed by.
+pub(super) struct Axis {
+    /// The clock that the others are brought to.
+    pub(super) reference: Option<FragmentHeader>,
+    /// Whether there are fragments, and none of them says what time it was.
+    pub(super) lacks_wall: bool,
+    /// The least time of that clock, as far as can be seen.
+    pub(super) start_ns: Option<i64>,
+}
+
+impl Axis {
+    /// That of the fragments.
+    pub(super) fn of(recordings: &[Recording]) -> Axis {
+        let headers = || recordings.iter().filter_map(Recording::header);
+        let main = headers().find(|header| header.main);
+        let starts = recordings.iter().filter_map(start_ns);
+        Axis {
+            reference: main.or(headers().next()).cloned(),
+            lacks_wall: !recordings.is_empty()
+                && !recordings
+                    .iter()
+                    .any(|recording| anchor(recording).is_some()),
+            start_ns: starts.min(),
+        }
+    }
+}
+
+fn front(recording: &Recording) -> &[u8] {
+    let bytes = recording
+        .fragments
+        .first()
+        .map(|first| first.content.bytes());
+    let bytes = bytes.unwrap_or_default();
+    &bytes[..bytes.len().min(FRONT_BYTES)]
+}
+
+/// Its first anchor, if it has a header.
+pub(super) fn anchor(recording: &Recording) -> Option<Anchor> {
+    recording.header()?;
+    let lines = front(recording).split(|byte| *byte == b'\n').take(16);
+    let mut anchors =
+        lines.filter_map(|line| serde_json::from_slice::<Metadata<Anchor>>(line).ok());
+    let found = anchors.find(|record| record.name == ANCHOR_RECORD)?;
+    Some(found.args)
+}
+
+/// When its host's monotonic clock showed its beginning: its first anchor, else its first event.
+fn start_ns(recording: &Recording) -> Option<i64> {
+    let ahead_ns = recording
+        .header()
+        .map_or(0, |header| header.monotonic_offset_ns);
+    if let Some(anchor) = anchor(recording) {
+        return Some(
+            i64::try_from(anchor.monotonic_ns)
+                .ok()?
+                .saturating_sub(ahead_ns),
+        );
+    }
+    let (bytes, mut first) = (front(recording), None);
+    let all = Part {
+        start: 0,
+        end: bytes.len(),
+        trusted: false,
+    };
+    scan_part(bytes, all, |_, found| {
+        if let Found::Event(event) = found
+            && !event.is_metadata()
+        {
+            first.get_or_insert(event.ts_ns.saturating_sub(ahead_ns));
+        }
+    });
+    first
+}
+
+/// A clock of its own: a host that is named like the trace.
+pub(super) fn own(name: &str) -> FragmentHeader {
+    FragmentHeader {
+        version: VERSION,
+        nonce: String::new(),
+        segment: 0,
+        run: String::new(),
+        main: false,
+        host: name.to_owned(),
+        boot_id: format!("clock of {name}"),
+        pid_ns: 0,
+        time_ns: 0,
+        monotonic_offset_ns: 0,
+        pid: 0,
+        start_time: 0,
+        exe: String::new(),
+        script: None,
+        ring: RingKind::Heap,
+        page_bytes: 0,
+        levels: None,
+    }
+}
+
+/// The same clock, read by something whose times are short of it by `offset_ns`.
+pub(super) fn behind(clock: &FragmentHeader, offset_ns: i64) -> FragmentHeader {
+    FragmentHeader {
+        monotonic_offset_ns: offset_ns.saturating_neg(),
+        ..clock.clone()
+    }
+}
+
+/// The anchors of a clock that counts from a wall time: one at either end, so that nobody takes it for one that drifts.
+pub(super) fn anchors((first_ns, last_ns): (i64, i64), base_ns: i64) -> Vec<Anchor> {
+    let at = |ns: i64| {
+        Some(Anchor {
+            monotonic_ns: u64::try_from(ns).ok()?,
+            realtime_ns: u64::try_from(ns.checked_add(base_ns)?).ok()?,
+            uncertainty_ns: UNCERTAINTY_NS,
+        })
+    };
+    // Anchors know no times before 0.
+    let first_ns = first_ns.max(0);
+    [first_ns, last_ns.max(first_ns + 1)]
+        .into_iter()
+        .filter_map(at)
+        .collect()
+}
+
+/// Nanoseconds as seconds, with their sign if they have to be added.
+pub(super) fn seconds(ns: i64) -> String {
+    let sign = if ns < 0 { "-" } else { "" };
+    let ns = ns.unsigned_abs();
+    let decimals = format!("{:09}", ns % 1_000_000_000);
+    match decimals.trim_end_matches('0') {
+        "" => format!("{sign}{}s", ns / 1_000_000_000),
+        decimals => format!("{sign}{}.{decimals}s", ns / 1_000_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW_NS: i64 = 1_795_352_704_292_000_846;
+
+    fn origin(base_ns: Option<i64>, first_ns: i64) -> Origin {
+        let members = Members {
+            base_ns,
+            ..Members::default()
+        };
+        Origin::of(&members, Some((first_ns, first_ns + 5)))
+    }
+
+    #[test]
+    fn a_wall_clock_is_one_that_shows_a_year_of_ours() {
+        let base_ns = 1_790_857_026_000_000_000;
+        assert_eq!(
+            origin(Some(base_ns), NOW_NS - base_ns),
+            Origin::Wall(base_ns, "baseTimeNanoseconds")
+        );
+        assert_eq!(origin(None, NOW_NS), Origin::Wall(0, "times since 1970"));
+        // Some versions give both.
+        assert_eq!(
+            origin(Some(base_ns), NOW_NS),
+            Origin::Wall(0, "times since 1970")
+        );
+        assert_eq!(
+            origin(Some(0), NOW_NS),
+            Origin::Wall(0, "baseTimeNanoseconds")
+        );
+        for (base_ns, first_ns) in [
+            (None, 5),
+            (None, -5),
+            (Some(7), 36_000_000_000_000),
+            (Some(i64::MAX), 9),
+        ] {
+            assert!(
+                matches!(origin(base_ns, first_ns), Origin::Unknown(_)),
+                "{first_ns}"
+            );
+        }
+    }
+
+    #[test]
+    fn seconds_are_exact() {
+        for (ns, text) in [
+            (0, "0s"),
+            (1_500_000_000, "1.5s"),
+            (-36_661_206_804_001, "-36661.206804001s"),
+        ] {
+            assert_eq!(seconds(ns), text);
+        }
+    }
+
+    #[test]
+    fn anchors_stand_at_both_ends() {
+        let found = anchors((5, 9), 1_000);
+        let times: Vec<_> = found
+            .iter()
+            .map(|at| (at.monotonic_ns, at.realtime_ns))
+            .collect();
+        assert_eq!(times, [(5, 1_005), (9, 1_009)]);
+        assert_eq!(anchors((-5, -2), 1_000).len(), 2);
+    }
+}

@@ -1,0 +1,307 @@
+//! The forms a document of trace events comes in: an object that has them in `traceEvents`, a list, a list that nobody closed, one event after
+//! the other, and any of these cut off or damaged. Its events go to [`Lines`], its other members to [`Members`].
+
+use super::lines::Lines;
+use super::members::Members;
+use super::resync::{behind, is_at_end, is_first, next_event, next_line};
+use crate::damage::Kind;
+use crate::json::{Scanner, scan_object_at_front};
+use memchr::memmem;
+use std::io;
+
+/// The member that holds the events.
+const EVENTS: &[u8] = b"traceEvents";
+const BOM: &[u8] = b"\xef\xbb\xbf";
+/// How far the events are looked for behind a member that is not well formed.
+const LOOK_AHEAD: usize = 1 << 20;
+
+/// How the events stand in a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// In a member of an object.
+    Object,
+    /// In a list.
+    List,
+    /// One after the other.
+    Lines,
+}
+
+impl Form {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Form::Object => "object",
+            Form::List => "list",
+            Form::Lines => "lines",
+        }
+    }
+}
+
+/// What a document is, apart from its events.
+pub(super) struct Read {
+    pub(super) form: Form,
+    pub(super) members: Members,
+}
+
+/// Reads a whole document; `passed` is told how far it is from time to time.
+pub(super) fn read(bytes: &[u8], lines: &mut Lines, passed: &dyn Fn(usize)) -> io::Result<Read> {
+    let mut reader = Reader {
+        bytes,
+        at: 0,
+        lines,
+        members: Members::default(),
+        form: None,
+        passed,
+    };
+    if bytes.starts_with(BOM) {
+        reader.lines.damage(0, Kind::Bom);
+        reader.at = BOM.len();
+    }
+    while reader.next()? {}
+    Ok(Read {
+        form: reader.form.unwrap_or(Form::Lines),
+        members: reader.members,
+    })
+}
+
+/// How a stretch of a document ended.
+#[derive(PartialEq, Eq)]
+enum End {
+    Closed,
+    /// The document ends.
+    Torn,
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    lines: &'a mut Lines,
+    members: Members,
+    /// That of the first thing in it.
+    form: Option<Form>,
+    passed: &'a dyn Fn(usize),
+}
+
+impl<'a> Reader<'a> {
+    /// Reads what stands at the top; `false` at the end.
+    fn next(&mut self) -> io::Result<bool> {
+        self.skip(b" \t\r\n,");
+        let Some(byte) = self.peek() else {
+            return Ok(false);
+        };
+        match byte {
+            b'[' => {
+                self.form.get_or_insert(Form::List);
+                self.at += 1;
+                self.events()?;
+            }
+            b'{' if self.holds_events() => {
+                self.form.get_or_insert(Form::Object);
+                self.at += 1;
+                self.members()?;
+            }
+            b'{' => {
+                self.form.get_or_insert(Form::Lines);
+                self.element()?;
+            }
+            0 => self.nuls(),
+            _ => {
+                self.lines.damage(self.at, Kind::BadJson);
+                let next = next_line(self.bytes, self.at);
+                self.at = next_event(self.bytes, self.at, next).unwrap_or(next);
+            }
+        }
+        Ok(true)
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn skip(&mut self, any: &[u8]) {
+        let skipped = self.bytes[self.at..].iter();
+        self.at += skipped.take_while(|byte| any.contains(byte)).count();
+    }
+
+    /// A hole in the file.
+    fn nuls(&mut self) {
+        self.lines.damage(self.at, Kind::Nul);
+        self.skip(&[0]);
+    }
+
+    /// Whether the object here has its events in a member, and is none itself.
+    fn holds_events(&self) -> bool {
+        let mut scanner = self.scanner(self.at + 1);
+        loop {
+            scanner.space();
+            let start = scanner.at;
+            if scanner.string().is_none() {
+                return false;
+            }
+            match &self.bytes[start + 1..scanner.at - 1] {
+                b"ph" => return false,
+                EVENTS => return true,
+                _ => {}
+            }
+            scanner.space();
+            let value = scanner.expect(b':').and_then(|()| {
+                scanner.space();
+                scanner.value(1)
+            });
+            scanner.space();
+            if value.is_none() || !matches!(scanner.peek(), b',' | b'}') {
+                // Some profilers write members that are not well formed before their events.
+                let ahead = &self.bytes[start..self.bytes.len().min(start + LOOK_AHEAD)];
+                return is_first(ahead, br#""traceEvents""#, br#""ph""#);
+            }
+            if scanner.expect(b',').is_none() {
+                return false;
+            }
+        }
+    }
+
+    fn scanner(&self, at: usize) -> Scanner<'a> {
+        Scanner {
+            bytes: self.bytes,
+            at,
+        }
+    }
+
+    /// The members of an object that holds events, from behind its bracket on.
+    fn members(&mut self) -> io::Result<()> {
+        let mut has_events = false;
+        loop {
+            self.skip(b" \t\r\n,");
+            match self.peek() {
+                Some(b'}') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                None => {
+                    self.lines.torn(self.at);
+                    return Ok(());
+                }
+                Some(_) => {}
+            }
+            match self.member() {
+                Some(true) => {
+                    has_events = true;
+                    if self.events()? == End::Torn {
+                        self.lines.torn(self.at);
+                    }
+                }
+                Some(false) => {}
+                None if self.broken_member(has_events) => {}
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Reads a member; `true` if the list of the events begins here. `None`, and no step, if it is not well formed.
+    fn member(&mut self) -> Option<bool> {
+        let mut scanner = self.scanner(self.at);
+        let start = scanner.at;
+        scanner.string()?;
+        let key = &self.bytes[start + 1..scanner.at - 1];
+        scanner.space();
+        scanner.expect(b':')?;
+        scanner.space();
+        if key == EVENTS && scanner.expect(b'[').is_some() {
+            self.at = scanner.at;
+            return Some(true);
+        }
+        let value = scanner.at;
+        scanner.value(1)?;
+        self.members.take(key, &self.bytes[value..scanner.at]);
+        self.at = scanner.at;
+        Some(false)
+    }
+
+    /// Goes on behind a member that is not well formed, where the events are still to come; else there is nothing left to look for.
+    fn broken_member(&mut self, has_events: bool) -> bool {
+        let start = self.at;
+        let rest = &self.bytes[start + 1..];
+        let events = memmem::find(rest, br#""traceEvents""#).filter(|_| !has_events);
+        self.at = events.map_or(self.bytes.len(), |hit| start + 1 + hit);
+        if events.is_none() && self.fails_at_end(start) {
+            self.lines.torn(start);
+        } else {
+            self.lines.damage(start, Kind::BadJson);
+        }
+        events.is_some()
+    }
+
+    /// Whether the member at `start` is well formed as far as it is there.
+    fn fails_at_end(&self, start: usize) -> bool {
+        let mut scanner = self.scanner(start);
+        let mut read = || {
+            scanner.string()?;
+            scanner.space();
+            scanner.expect(b':')?;
+            scanner.space();
+            scanner.value(1)
+        };
+        read().is_none() && is_at_end(self.bytes, scanner.at)
+    }
+
+    /// The events of a list, up to its end.
+    fn events(&mut self) -> io::Result<End> {
+        loop {
+            self.skip(b" \t\r\n,");
+            match self.peek() {
+                None => return Ok(End::Torn),
+                Some(b']') => {
+                    self.at += 1;
+                    return Ok(End::Closed);
+                }
+                Some(b'{') => self.element()?,
+                Some(0) => self.nuls(),
+                Some(_) => self.other(),
+            }
+        }
+    }
+
+    /// Something in a list that is no object.
+    fn other(&mut self) {
+        let mut scanner = self.scanner(self.at);
+        if scanner.value(1).is_some() {
+            self.lines.damage(self.at, Kind::BadEvent);
+            self.at = scanner.at;
+            return;
+        }
+        self.lines.damage(self.at, Kind::BadJson);
+        let from = self.at + 1;
+        self.at = next_event(self.bytes, from, self.bytes.len()).unwrap_or(self.bytes.len());
+    }
+
+    /// An object that should be an event.
+    fn element(&mut self) -> io::Result<()> {
+        let rest = &self.bytes[self.at..];
+        match scan_object_at_front(rest) {
+            Ok((fields, len)) => {
+                self.lines.object(&rest[..len], fields, self.at)?;
+                self.at += len;
+            }
+            Err(stop) => self.broken_element(self.at + stop),
+        }
+        (self.passed)(self.at);
+        Ok(())
+    }
+
+    fn broken_element(&mut self, stop: usize) {
+        let next = behind(self.bytes, self.at);
+        let is_torn = next.is_none() && is_at_end(self.bytes, stop);
+        let kind = match is_torn {
+            true => Kind::TornTail,
+            false if self.bytes[self.at..next.unwrap_or(stop)].contains(&0) => Kind::Nul,
+            false => Kind::BadJson,
+        };
+        match kind {
+            Kind::TornTail => self.lines.torn(self.at),
+            kind => self.lines.damage(self.at, kind),
+        }
+        self.at = next.unwrap_or(self.bytes.len());
+    }
+}
+
+#[cfg(test)]
+mod tests;

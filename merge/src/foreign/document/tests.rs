@@ -1,0 +1,199 @@
+//! Every form of a document gives the events that stand in it.
+
+use super::*;
+use std::io::{Read as _, Seek, SeekFrom};
+
+/// Form, lines, and what was wrong where.
+type Outcome = (Form, Vec<String>, Vec<(u64, Kind)>);
+
+fn outcome(text: &[u8]) -> Outcome {
+    let dir = tempfile::tempdir().unwrap();
+    let mut lines = Lines::new(dir.path()).unwrap();
+    let read = read(text, &mut lines, &|_| {}).unwrap();
+    let places = lines.places.listed.clone();
+    let mut file = lines.finish().unwrap();
+    let mut text = String::new();
+    file.seek(SeekFrom::Start(0)).unwrap();
+    file.read_to_string(&mut text).unwrap();
+    (read.form, text.lines().map(str::to_owned).collect(), places)
+}
+
+fn event(ts: u32) -> String {
+    format!(r#"{{"ph":"X","name":"a","pid":1,"tid":2,"ts":{ts},"dur":1,"args":{{"x":[{{}}]}}}}"#)
+}
+
+fn events(count: u32) -> Vec<String> {
+    (0..count).map(event).collect()
+}
+
+#[test]
+fn every_form_gives_the_same_events() {
+    let all = events(3);
+    let listed = all.join(",");
+    let table = [
+        (Form::Object, format!(r#"{{"traceEvents":[{listed}]}}"#)),
+        (
+            Form::Object,
+            format!(
+                "{{\n \"schemaVersion\": 1, \"a\": {{\"ph\": 1}},\n\"traceEvents\" : [\n{},\n]\n,\"b\":2\n}}\n",
+                all.join("\n,\n")
+            ),
+        ),
+        (Form::List, format!("[{listed}]")),
+        (Form::List, format!("[{listed}")),
+        (Form::List, format!("[\n{},\n", all.join(",\n"))),
+        (Form::List, format!("[{}][{},{}]", all[0], all[1], all[2])),
+        (Form::Lines, format!("{}\n", all.join("\n"))),
+        (Form::Lines, all.join("\r\n\r\n")),
+        (Form::Lines, all.join("")),
+    ];
+    for (form, text) in table {
+        let (found, lines, places) = outcome(text.as_bytes());
+        assert_eq!(
+            (found, lines, places),
+            (form, all.clone(), vec![]),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn damage_costs_what_is_damaged() {
+    let (one, two) = (event(1), event(2));
+    let len = one.len() as u64;
+    let table: [(String, Vec<(u64, Kind)>); 9] = [
+        (
+            format!(r#"[{one},{{"ph":"X","name":"a "quote" in it","ts":1}},{two}]"#),
+            vec![(len + 2, Kind::BadJson)],
+        ),
+        (
+            format!(r#"[{one},{{"ph":"X","ts":1}},{two}]"#),
+            vec![(len + 2, Kind::BadEvent)],
+        ),
+        (
+            format!("[{one},null,{two}]"),
+            vec![(len + 2, Kind::BadEvent)],
+        ),
+        (format!("[{one},xx,{two}]"), vec![(len + 2, Kind::BadJson)]),
+        (format!("[{one},\0\0\0{two}]"), vec![(len + 2, Kind::Nul)]),
+        (format!("\u{feff}[{one},{two}]"), vec![(0, Kind::Bom)]),
+        (
+            format!("{one}\ngarbage\n{two}\n"),
+            vec![(len + 1, Kind::BadJson)],
+        ),
+        (
+            format!(r#"{{"bad":"a "quote" here","traceEvents":[{one},{two}]}}"#),
+            vec![(11, Kind::BadJson)],
+        ),
+        (
+            format!(r#"{{"traceEvents":[{one},{two}],"bad":nope,"c":1}}"#),
+            vec![(2 * len + 19, Kind::BadJson)],
+        ),
+    ];
+    for (text, expected) in table {
+        let (_, lines, places) = outcome(text.as_bytes());
+        assert_eq!(lines, [one.clone(), two.clone()], "{text}");
+        assert_eq!(places, expected, "{text}");
+    }
+}
+
+#[test]
+fn bad_utf8_costs_one_event() {
+    let bad = event(1).replace("\"a\"", "\"?\"").into_bytes();
+    let bad: Vec<u8> = bad
+        .iter()
+        .map(|b| if *b == b'?' { 0xff } else { *b })
+        .collect();
+    let text = [b"[", &bad[..], b",", event(2).as_bytes(), b"]"].concat();
+    let (_, lines, places) = outcome(&text);
+    assert_eq!((lines, places), (vec![event(2)], vec![(1, Kind::BadUtf8)]));
+}
+
+#[test]
+fn cut_at_every_byte_a_document_loses_at_most_its_last_event() {
+    let all = events(4);
+    for text in [
+        format!("[{}]", all.join(",")),
+        format!(
+            "{{\"schemaVersion\":1,\"traceEvents\":[\n{}\n],\"x\":{{\"y\":[1]}}}}",
+            all.join(",\n")
+        ),
+        all.join("\n"),
+    ] {
+        let ends: Vec<usize> = all
+            .iter()
+            .map(|event| text.find(event).unwrap() + event.len())
+            .collect();
+        for cut in 0..text.len() {
+            let (_, lines, places) = outcome(&text.as_bytes()[..cut]);
+            let whole = ends.iter().filter(|end| **end <= cut).count();
+            assert_eq!(lines, all[..whole], "cut at {cut}: {text}");
+            assert!(
+                places.iter().all(|(_, kind)| *kind == Kind::TornTail),
+                "{cut}: {places:?}"
+            );
+            assert!(places.len() <= 1, "cut at {cut}: {places:?}");
+        }
+    }
+}
+
+/// Whatever is done to a document, what comes out are lines of whole events, and what is lost is told.
+#[test]
+fn mutated_documents_give_whole_events_and_damage() {
+    let all = events(6);
+    let seeds = [
+        format!("[{}]", all.join(",")),
+        format!(
+            "{{\"a\":{{\"b\":[1]}},\"traceEvents\":[\n{}\n],\"x\":null}}",
+            all.join(",\n")
+        ),
+        all.join("\n"),
+    ];
+    let alphabet = b"{}[]\",:\\eE+-.019tfnu \t\n\x00\x01\xff\xc3";
+    let mut state = 88_172_645_463_325_252_u64;
+    let mut next = |limit: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 16).unwrap() % limit
+    };
+    let (mut kept, mut damaged) = (0, 0);
+    for round in 0..1500 {
+        let mut text = seeds[round % 3].clone().into_bytes();
+        for _ in 0..=next(3) {
+            let at = next(text.len());
+            match next(4) {
+                0 => drop(text.drain(at..(at + next(60)).min(text.len()))),
+                1 => text[at] = alphabet[next(alphabet.len())],
+                2 => text.insert(at, alphabet[next(alphabet.len())]),
+                _ => text.splice(at..at, *b"\0\0\0{\"").for_each(drop),
+            }
+            if text.is_empty() {
+                break;
+            }
+        }
+        let (_, lines, places) = outcome(&text);
+        for line in &lines {
+            assert!(crate::line::parse(line.as_bytes()).is_ok(), "{line}");
+        }
+        let is_whole = lines.len() == all.len();
+        let shown = String::from_utf8_lossy(&text).into_owned();
+        assert!(
+            is_whole || !places.is_empty() || lines.len() > all.len() || is_cut(&text, &all),
+            "{shown}"
+        );
+        assert!(
+            places.iter().all(|(at, _)| *at <= text.len() as u64),
+            "{shown}"
+        );
+        kept += lines.len();
+        damaged += places.len();
+    }
+    assert!(kept > 1500 * 4 && damaged > 500, "{kept} {damaged}");
+}
+
+/// Whether some event is not there at all, without a trace.
+fn is_cut(text: &[u8], all: &[String]) -> bool {
+    let is_there = |event: &&String| memmem::find(text, event.as_bytes()).is_some();
+    all.iter().filter(is_there).count() < all.len()
+}

@@ -1,0 +1,243 @@
+//! One event of another profiler → one line that the passes read.
+//!
+//! The text stays as it is but for what a line cannot hold (newlines between its members), what viewers take for granted (a pid), phases that
+//! newer ones have replaced, and ids whose scope is not the whole document.
+
+use crate::damage::Kind;
+use crate::flow::has_id;
+use crate::indexer::is_left_out;
+use crate::json::{Fields, scan_object_at_front};
+use crate::line::{Event, event};
+use memchr::{memchr2, memmem};
+use sa_recorder::format::MAX_LINE_BYTES;
+use serde_json::{Value, json};
+use std::ops::Range;
+
+/// Texts that stand in the place of others.
+type Edits = Vec<(Range<usize>, Vec<u8>)>;
+
+/// What a line that was written tells.
+pub(super) struct Written {
+    /// From when to when it lies, unless it is metadata.
+    pub(super) time: Option<(i64, i64)>,
+    /// Ids that are texts, and the numbers that stand for them.
+    pub(super) texts: [Option<(i64, String)>; 2],
+}
+
+/// Appends the line of an object, `None` if it is a record that only fragments may hold.
+pub(super) fn write_line(
+    text: &[u8],
+    fields: Fields,
+    out: &mut Vec<u8>,
+) -> Result<Option<Written>, Kind> {
+    if text.len() > MAX_LINE_BYTES {
+        return Err(Kind::LineTooLong);
+    }
+    if simdutf8::basic::from_utf8(text).is_err() {
+        return Err(Kind::BadUtf8);
+    }
+    if fields.ph.is_some() && !fields.pid.is_some() {
+        return write_with_pid(text, out);
+    }
+    let event = event(text, fields).ok_or(Kind::BadEvent)?;
+    if is_left_out(&event) {
+        return Ok(None);
+    }
+    let edits = edits(&event);
+    if !edits.is_empty() {
+        write_compact(&edited(text, &edits), out);
+    } else if memchr2(b'\n', b'\r', text).is_some() {
+        write_compact(text, out);
+    } else {
+        out.extend_from_slice(text);
+    }
+    out.push(b'\n');
+    Ok(Some(Written {
+        time: (!event.is_metadata()).then_some((event.ts_ns, event.ts_ns + event.dur_ns)),
+        texts: [(event.pid, fields.pid), (event.tid, fields.tid)]
+            .map(|(id, span)| text_id(id, span.of(text))),
+    }))
+}
+
+/// Viewers take an event without a pid for one of process 0.
+fn write_with_pid(text: &[u8], out: &mut Vec<u8>) -> Result<Option<Written>, Kind> {
+    let with_pid = [br#"{"pid":0,"#, &text[1..]].concat();
+    let (fields, _) = scan_object_at_front(&with_pid).map_err(|_| Kind::BadJson)?;
+    write_line(&with_pid, fields, out)
+}
+
+fn text_id(id: i64, text: &[u8]) -> Option<(i64, String)> {
+    let name = || serde_json::from_slice(text).ok();
+    (id < 0 && text.starts_with(b"\""))
+        .then(name)
+        .flatten()
+        .map(|name| (id, name))
+}
+
+fn edits(event: &Event<'_>) -> Edits {
+    let mut edits = Edits::new();
+    let phase = modern(event.phase);
+    if phase != event.phase {
+        let start = event.fields.ph.start + 1;
+        edits.push((start..start + 1, vec![phase]));
+    }
+    if has_id(phase) {
+        edits.extend(scoped_id(event));
+    }
+    edits.sort_by_key(|(range, _)| range.start);
+    edits
+}
+
+/// Async events as Chrome wrote them once; Perfetto passes over those without a word.
+fn modern(phase: u8) -> u8 {
+    match phase {
+        b'S' => b'b',
+        b'T' | b'p' => b'n',
+        b'F' => b'e',
+        phase => phase,
+    }
+}
+
+/// The id of an event in the scope of the document: one of a process has its pid in it, one of all processes is one of the document's, and
+/// one with a `scope` has that in it.
+fn scoped_id(event: &Event<'_>) -> Option<(Range<usize>, Vec<u8>)> {
+    let fields = &event.fields;
+    let object = |text: &[u8]| serde_json::from_slice::<Value>(text).ok();
+    let member = |span: crate::json::Span| {
+        let text = span.of(event.line);
+        object(&[b"{", text, b"}"].concat())
+    };
+    if fields.id2.is_some() {
+        let id2 = member(fields.id2)?;
+        let id2 = &id2["id2"];
+        let text = match (id2["global"].as_str(), id2["local"].as_str()) {
+            (Some(global), _) => global.to_owned(),
+            (None, Some(local)) => format!("{}:{local}", event.pid),
+            (None, None) => return None,
+        };
+        let local = format!(r#""id2":{}"#, json!({ "local": text }));
+        return Some((fields.id2.start..fields.id2.end, local.into_bytes()));
+    }
+    if !fields.id.is_some() || memmem::find(event.line, br#""scope""#).is_none() {
+        return None;
+    }
+    let scope = object(event.line)?.get("scope")?.as_str()?.to_owned();
+    let id = member(fields.id)?;
+    let text = match &id["id"] {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let scoped = format!(r#""id":{}"#, json!(format!("{scope}/{text}")));
+    Some((fields.id.start..fields.id.end, scoped.into_bytes()))
+}
+
+fn edited(text: &[u8], edits: &Edits) -> Vec<u8> {
+    let (mut out, mut at) = (Vec::with_capacity(text.len() + 64), 0);
+    for (range, new) in edits {
+        out.extend_from_slice(&text[at..range.start]);
+        out.extend_from_slice(new);
+        at = range.end;
+    }
+    out.extend_from_slice(&text[at..]);
+    out
+}
+
+/// Appends an object without the space between its members.
+fn write_compact(text: &[u8], out: &mut Vec<u8>) {
+    let (mut at, mut copied) = (0, 0);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\n' => {
+                out.extend_from_slice(&text[copied..at]);
+                at += 1;
+                copied = at;
+            }
+            b'"' => at = string_end(text, at),
+            _ => at += 1,
+        }
+    }
+    out.extend_from_slice(&text[copied..]);
+}
+
+/// Where the string that begins at `start` ends.
+pub(super) fn string_end(text: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(hit) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += hit;
+        if text[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Result<String, Kind> {
+        let (fields, _) = scan_object_at_front(text.as_bytes()).map_err(|_| Kind::BadJson)?;
+        let mut out = Vec::new();
+        write_line(text.as_bytes(), fields, &mut out)?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn an_event_becomes_one_line() {
+        let table = [
+            (
+                r#"{"ph":"X", "pid":1,"ts":2,"dur":3}"#,
+                "{\"ph\":\"X\", \"pid\":1,\"ts\":2,\"dur\":3}\n",
+            ),
+            (
+                "{\n  \"ph\": \"i\",\n\"name\":\"a \\\" b\",\r\n\"pid\":1,\"ts\" : 2\n}",
+                "{\"ph\":\"i\",\"name\":\"a \\\" b\",\"pid\":1,\"ts\":2}\n",
+            ),
+            (
+                r#"{"ph":"i","ts":2}"#,
+                "{\"pid\":0,\"ph\":\"i\",\"ts\":2}\n",
+            ),
+            (
+                r#"{"ph":"S","pid":1,"ts":2,"id":5}"#,
+                "{\"ph\":\"b\",\"pid\":1,\"ts\":2,\"id\":5}\n",
+            ),
+            (
+                r#"{"id2":{"local":"0x5"},"ph":"F","pid":1,"ts":2}"#,
+                "{\"id2\":{\"local\":\"1:0x5\"},\"ph\":\"e\",\"pid\":1,\"ts\":2}\n",
+            ),
+            (
+                r#"{"ph":"n","pid":1,"ts":2,"id2":{"global":"0x5"}}"#,
+                "{\"ph\":\"n\",\"pid\":1,\"ts\":2,\"id2\":{\"local\":\"0x5\"}}\n",
+            ),
+            (
+                r#"{"ph":"b","pid":1,"ts":2,"id":7,"scope":"s"}"#,
+                "{\"ph\":\"b\",\"pid\":1,\"ts\":2,\"id\":\"s/7\",\"scope\":\"s\"}\n",
+            ),
+            (
+                r#"{"ph":"M","name":"sa_anchor","pid":1,"args":{"monotonic_ns":1,"realtime_ns":2,"uncertainty_ns":0}}"#,
+                "",
+            ),
+        ];
+        for (text, expected) in table {
+            assert_eq!(line(text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn says_what_is_no_event() {
+        assert_eq!(line("{}"), Err(Kind::BadEvent));
+        assert_eq!(line(r#"{"ph":"X","pid":1,"ts":1}"#), Err(Kind::BadEvent));
+        assert_eq!(line(r#"{"ph":"X","pid":1"#), Err(Kind::BadJson));
+    }
+
+    #[test]
+    fn texts_in_the_place_of_ids_are_told() {
+        let text = br#"{"ph":"X","pid":"Spans","tid":"","ts":1,"dur":1}"#;
+        let (fields, _) = scan_object_at_front(text).unwrap();
+        let written = write_line(text, fields, &mut Vec::new()).unwrap().unwrap();
+        let names = written.texts.map(|text| text.map(|(_, name)| name));
+        assert_eq!(names, [Some("Spans".to_owned()), Some(String::new())]);
+        assert_eq!(written.time, Some((1000, 2000)));
+    }
+}

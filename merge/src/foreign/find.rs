@@ -1,0 +1,105 @@
+//! Which inputs are traces of other profilers, and what the compressed ones hold.
+
+use super::gzip::{is_gzip, unpack};
+use super::in_first;
+use crate::Error;
+use crate::fragment::{Content, FileId, Fragment, open_regular, read_front, read_header};
+use crate::input::{Input, Inputs, is_fragment};
+use std::path::PathBuf;
+
+/// A trace of another profiler, not yet read.
+pub(crate) struct Candidate {
+    pub(super) path: PathBuf,
+    pub(super) id: FileId,
+    /// Length of the file.
+    pub(super) bytes: u64,
+    pub(super) is_packed: bool,
+    /// What it holds, unpacked.
+    pub(super) content: Content,
+    /// Where unpacking had to stop, and why.
+    pub(super) failure: Option<(u64, String)>,
+}
+
+/// What stood among the inputs beside fragments that lie there as they are.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// Fragments that were compressed.
+    pub(crate) fragments: Vec<Fragment>,
+    pub(crate) candidates: Vec<Candidate>,
+}
+
+/// Takes them out of the inputs. What cannot be opened stays there, where that is told.
+///
+/// # Errors
+/// If there is no room to unpack one.
+pub(crate) fn find(inputs: &mut Inputs, folders: &[PathBuf]) -> Result<Found, Error> {
+    let mut found = Found::default();
+    for input in std::mem::take(&mut inputs.files) {
+        if !is_foreign(&input) {
+            inputs.files.push(input);
+            continue;
+        }
+        match candidate(&input, folders)? {
+            None => inputs.files.push(input),
+            Some(candidate) => match fragment(candidate) {
+                Ok(fragment) => found.fragments.push(fragment),
+                Err(candidate) => found.candidates.push(candidate),
+            },
+        }
+    }
+    Ok(found)
+}
+
+/// Whether it is neither called like a fragment nor begins like one.
+fn is_foreign(input: &Input) -> bool {
+    if input.in_directory || is_fragment(&input.path) {
+        return false;
+    }
+    let front = read_front(&input.path, input.named).unwrap_or_default();
+    !front.is_empty() && read_header(&front).is_none()
+}
+
+fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<Candidate>, Error> {
+    let open = || {
+        let file = open_regular(&input.path, input.named).ok()?;
+        let metadata = file.metadata().ok()?;
+        let front = read_front(&input.path, input.named).ok()?;
+        Some((file, metadata, is_gzip(&front)))
+    };
+    let Some((file, metadata, is_packed)) = open() else {
+        return Ok(None);
+    };
+    let (file, failure) = if is_packed {
+        let (_, unpacked) = in_first(folders, |folder| unpack(&file, folder))?;
+        (unpacked.file, unpacked.failure)
+    } else {
+        (file, None)
+    };
+    let Ok(content) = Content::open(file) else {
+        return Ok(None);
+    };
+    Ok(Some(Candidate {
+        path: input.path.clone(),
+        id: FileId::of(&metadata),
+        bytes: metadata.len(),
+        is_packed,
+        content,
+        failure,
+    }))
+}
+
+/// A fragment that was compressed whole; any other trace is given back.
+fn fragment(candidate: Candidate) -> Result<Fragment, Candidate> {
+    if candidate.failure.is_some() {
+        return Err(candidate);
+    }
+    match read_header(candidate.content.bytes()) {
+        Some(header) => Ok(Fragment::of(
+            candidate.path,
+            candidate.id,
+            candidate.content,
+            Some(header),
+        )),
+        None => Err(candidate),
+    }
+}

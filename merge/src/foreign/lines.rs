@@ -1,0 +1,93 @@
+//! The temporary file that the events of another profiler go to, a line each, and what they tell while they go by.
+
+use super::event::write_line;
+use crate::damage::{Kind, Places};
+use crate::json::Fields;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Ids that are texts of which the names are kept; no profiler has so many.
+const MOST_TEXTS: usize = 10_000;
+const BUFFER_BYTES: usize = 1 << 18;
+
+/// Events that have been read.
+pub(super) struct Lines {
+    out: BufWriter<File>,
+    line: Vec<u8>,
+    /// What was wrong, by its offset in the input.
+    pub(super) places: Places,
+    /// From the first event to the end of the last.
+    pub(super) time: Option<(i64, i64)>,
+    pub(super) events: u64,
+    /// Ids that are texts, by the numbers that stand for them.
+    pub(super) texts: BTreeMap<i64, String>,
+}
+
+impl Lines {
+    pub(super) fn new(folder: &Path) -> io::Result<Lines> {
+        Ok(Lines {
+            out: BufWriter::with_capacity(BUFFER_BYTES, tempfile::tempfile_in(folder)?),
+            line: Vec::new(),
+            places: Places::default(),
+            time: None,
+            events: 0,
+            texts: BTreeMap::new(),
+        })
+    }
+
+    /// Takes an object that stood at `at`.
+    pub(super) fn object(&mut self, text: &[u8], fields: Fields, at: usize) -> io::Result<()> {
+        self.line.clear();
+        match write_line(text, fields, &mut self.line) {
+            Ok(Some(written)) => {
+                self.events += 1;
+                self.see(written.time);
+                for (id, text) in written.texts.into_iter().flatten() {
+                    // Perfetto takes no name that is empty.
+                    if !text.is_empty() && self.texts.len() < MOST_TEXTS {
+                        self.texts.entry(id).or_insert(text);
+                    }
+                }
+                self.out.write_all(&self.line)
+            }
+            Ok(None) => Ok(()),
+            Err(kind) => {
+                self.damage(at, kind);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn damage(&mut self, at: usize, kind: Kind) {
+        self.places.add(at as u64, kind);
+    }
+
+    /// The input ends early. That is told once, where it was seen first.
+    pub(super) fn torn(&mut self, at: usize) {
+        if !self.places.totals.contains_key(&Kind::TornTail) {
+            self.damage(at, Kind::TornTail);
+        }
+    }
+
+    /// Takes a line that is made here.
+    pub(super) fn made(&mut self, line: &[u8]) -> io::Result<()> {
+        self.out.write_all(line)?;
+        self.out.write_all(b"\n")
+    }
+
+    /// Notes from when to when an event lies.
+    pub(super) fn see(&mut self, time: Option<(i64, i64)>) {
+        let Some((start, end)) = time else { return };
+        let (first, last) = self.time.unwrap_or((start, end));
+        self.time = Some((first.min(start), last.max(end)));
+    }
+
+    /// The file, as far as it is.
+    pub(super) fn finish(self) -> io::Result<File> {
+        self.out
+            .into_inner()
+            .map_err(io::IntoInnerError::into_error)
+    }
+}

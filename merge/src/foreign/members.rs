@@ -1,0 +1,103 @@
+//! What stands in a document beside its events: whose it is, and what its times count from.
+
+use serde::Deserialize;
+
+/// Names of members that are kept.
+const MOST_NAMES: usize = 64;
+/// Longest member that is looked at.
+const MOST_BYTES: usize = 1 << 16;
+
+/// What the members of a document say.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Members {
+    /// The profiler, if it can be told.
+    pub(super) tool: Option<&'static str>,
+    /// Wall time in ns that times count from.
+    pub(super) base_ns: Option<i64>,
+    /// The names of those that are in no trace that is merged from it.
+    pub(super) left_out: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct VizTracer {
+    #[serde(rename = "baseTimeNanoseconds")]
+    base_ns: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct OtherData {
+    tool: Option<String>,
+}
+
+impl Members {
+    /// Those of something that has none.
+    pub(super) fn of(tool: &'static str) -> Members {
+        Members {
+            tool: Some(tool),
+            ..Members::default()
+        }
+    }
+
+    /// Takes one member; `key` is its name between the quotes.
+    pub(super) fn take(&mut self, key: &[u8], value: &[u8]) {
+        let value = if value.len() <= MOST_BYTES {
+            value
+        } else {
+            b""
+        };
+        match key {
+            b"baseTimeNanoseconds" => {
+                self.base_ns = serde_json::from_slice(value).ok();
+                self.tool.get_or_insert("kineto");
+                return;
+            }
+            // How viewers shall print times; the merged trace leaves it to them.
+            b"displayTimeUnit" => return,
+            b"schemaVersion" => return,
+            b"viztracer_metadata" => {
+                let metadata = serde_json::from_slice::<VizTracer>(value).ok();
+                self.base_ns = metadata.and_then(|metadata| metadata.base_ns);
+                self.tool = Some("viztracer");
+            }
+            b"otherData" => {
+                let data = serde_json::from_slice::<OtherData>(value).ok();
+                if data.and_then(|data| data.tool).as_deref() == Some("trace-merge") {
+                    self.tool = Some("trace-merge");
+                }
+            }
+            _ => {}
+        }
+        if self.left_out.len() < MOST_NAMES {
+            self.left_out
+                .push(String::from_utf8_lossy(key).into_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_base_is_found_in_either_place() {
+        let mut members = Members::default();
+        members.take(b"schemaVersion", b"1");
+        members.take(b"deviceProperties", b"[]");
+        members.take(b"baseTimeNanoseconds", b"1790857026000000000");
+        assert_eq!(members.base_ns, Some(1_790_857_026_000_000_000));
+        assert_eq!(
+            (members.tool, members.left_out),
+            (Some("kineto"), vec!["deviceProperties".to_owned()])
+        );
+        let mut members = Members::default();
+        let metadata = br#"{"version":"1.1.1","overflow":false,"baseTimeNanoseconds":17953}"#;
+        members.take(b"viztracer_metadata", metadata);
+        assert_eq!(
+            (members.tool, members.base_ns),
+            (Some("viztracer"), Some(17953))
+        );
+        let mut members = Members::default();
+        members.take(b"viztracer_metadata", br#"{"version":"0.15"}"#);
+        assert_eq!((members.tool, members.base_ns), (Some("viztracer"), None));
+    }
+}

@@ -1,0 +1,168 @@
+//! Where the times of each trace belong: by what they count from, else by what the user says, else nowhere.
+
+use super::Draft;
+use super::clock::{Axis, Origin, anchors, behind, own, seconds};
+use super::offset::Offset;
+use crate::Error;
+use crate::fragment::FileId;
+use sa_recorder::format::{Anchor, FragmentHeader};
+use std::fs;
+
+/// Where a trace's times belong.
+pub(super) struct Placed {
+    /// Whose clock they are of.
+    pub(super) clock: Option<FragmentHeader>,
+    pub(super) anchors: Vec<Anchor>,
+    /// For machines.
+    pub(super) method: &'static str,
+    /// The same in words.
+    pub(super) words: String,
+    pub(super) offset_ns: i64,
+}
+
+/// Places all traces.
+///
+/// # Errors
+/// If one cannot be, or an offset is of none of them.
+pub(super) fn place(
+    drafts: &[Draft],
+    axis: &Axis,
+    offsets: &[Offset],
+) -> Result<Vec<Placed>, Error> {
+    let of_drafts: Vec<Option<i64>> = drafts.iter().map(|draft| of(draft, offsets)).collect();
+    for offset in offsets {
+        if !drafts.iter().any(|draft| is_of(offset, draft)) {
+            return Err(Error::Usage(format!(
+                "--offset {}: expected a trace of another profiler among the inputs, found none of that name",
+                offset.path.display()
+            )));
+        }
+    }
+    let axis = with_first_wall(axis, drafts);
+    let is_alone = drafts.len() == 1 && axis.start_ns.is_none() && axis.reference.is_none();
+    let placed = drafts.iter().zip(of_drafts);
+    placed
+        .map(|(draft, offset_ns)| one(draft, offset_ns, &axis, is_alone))
+        .collect()
+}
+
+/// Without fragments the first trace that knows the time is what the others are brought to.
+fn with_first_wall(axis: &Axis, drafts: &[Draft]) -> Axis {
+    let is_wall = |draft: &&Draft| matches!(draft.origin, Origin::Wall(..)) && !axis.lacks_wall;
+    let wall = drafts.iter().find(is_wall);
+    let first = wall.or(drafts.first().filter(|_| drafts.len() > 1));
+    Axis {
+        reference: axis
+            .reference
+            .clone()
+            .or(first.map(|draft| own(&draft.name))),
+        lacks_wall: axis.lacks_wall,
+        start_ns: axis
+            .start_ns
+            .or(wall.and_then(|draft| Some(draft.lines.time?.0))),
+    }
+}
+
+fn of(draft: &Draft, offsets: &[Offset]) -> Option<i64> {
+    let mut of_draft = offsets.iter().filter(|offset| is_of(offset, draft));
+    of_draft.next_back().map(|offset| offset.ns)
+}
+
+fn is_of(offset: &Offset, draft: &Draft) -> bool {
+    let is_same_file = || {
+        let metadata = fs::metadata(&offset.path);
+        metadata.is_ok_and(|metadata| FileId::of(&metadata) == draft.id)
+    };
+    offset.path == draft.path || is_same_file()
+}
+
+fn one(
+    draft: &Draft,
+    offset_ns: Option<i64>,
+    axis: &Axis,
+    is_alone: bool,
+) -> Result<Placed, Error> {
+    let added_ns = offset_ns.unwrap_or(0);
+    let Some(time) = draft.lines.time else {
+        return Ok(unplaced("it has no event with a time"));
+    };
+    let placed = |clock, method, words: String| Placed {
+        clock: Some(clock),
+        anchors: Vec::new(),
+        method,
+        words,
+        offset_ns: added_ns,
+    };
+    match (&draft.origin, offset_ns) {
+        (Origin::Wall(base_ns, by), _) if !axis.lacks_wall => Ok(Placed {
+            anchors: anchors(time, base_ns.saturating_add(added_ns)),
+            ..placed(
+                own(&draft.name),
+                "wall_clock",
+                format!("placed by its {by}"),
+            )
+        }),
+        (Origin::Host(header), _) => Ok(placed(
+            behind(header, added_ns.saturating_sub(header.monotonic_offset_ns)),
+            "host_clock",
+            format!("its clock is the monotonic one of {}", header.host),
+        )),
+        (_, Some(offset_ns)) => {
+            let clock = axis.reference.clone().unwrap_or_else(|| own(&draft.name));
+            Ok(placed(
+                behind(&clock, offset_ns),
+                "offset",
+                "placed by --offset alone".to_owned(),
+            ))
+        }
+        _ if is_alone => Ok(unplaced(
+            "it is the only input, so its clock does not matter",
+        )),
+        (origin, None) => Err(refusal(draft, origin, time, axis)),
+    }
+}
+
+fn unplaced(words: &str) -> Placed {
+    Placed {
+        clock: None,
+        anchors: Vec::new(),
+        method: "none",
+        words: words.to_owned(),
+        offset_ns: 0,
+    }
+}
+
+/// Says what was expected and found, and what would place the trace if it began with the others.
+fn refusal(draft: &Draft, origin: &Origin, (first_ns, _): (i64, i64), axis: &Axis) -> Error {
+    let path = draft.path.display();
+    let found = match origin {
+        Origin::Unknown(found) => found.clone(),
+        Origin::Wall(_, by) => format!(
+            "{by}, but no other input says what time it was (fragments without a header have no anchor)"
+        ),
+        Origin::Host(_) => String::new(),
+    };
+    let torn = match draft
+        .lines
+        .places
+        .totals
+        .contains_key(&crate::damage::Kind::TornTail)
+    {
+        true => " (the trace is cut off, and what it counts from may have stood behind)",
+        false => "",
+    };
+    let begin_ns = axis.start_ns.unwrap_or(first_ns);
+    let offset = seconds(begin_ns.saturating_sub(first_ns));
+    let same = match origin {
+        Origin::Unknown(_) => {
+            format!(", and --offset '{path}=0s' says that it has the same monotonic clock")
+        }
+        _ => String::new(),
+    };
+    Error::Usage(format!(
+        "{path}: expected a clock to place it by (baseTimeNanoseconds, or times since 1970), found {found}{torn}. \
+         Say what to add to its times to get those of the other inputs' clock: the others begin at about {}, so \
+         --offset '{path}={offset}' lets it begin with them{same}",
+        seconds(begin_ns)
+    ))
+}

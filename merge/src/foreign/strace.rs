@@ -1,0 +1,189 @@
+//! The log lines of the simpler runtime, `[STRACE]` and `[CLOCK_ANCHOR]`, as a trace: what its processes measured on the host, and on the clock of their chip.
+//!
+//! Lines of several processes may be glued together without a newline, and any other text may stand between them: a record begins with its marker and
+//! ends where the next line or the next prefix begins.
+
+mod chip;
+mod record;
+
+use super::lines::Lines;
+use super::resync::next_line;
+use crate::damage::Kind;
+use crate::number::write_micros;
+use chip::Chips;
+use memchr::memmem;
+use record::{Record, Span};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+const SPAN: &[u8] = b"[STRACE]";
+const ANCHOR: &[u8] = b"[CLOCK_ANCHOR]";
+/// How each line begins.
+const PREFIX: &[u8] = b"[mono_ns=";
+
+/// What a log tells apart from its spans.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Log {
+    /// What the wall clock showed when the monotonic one showed 0, in ns, by process.
+    pub(super) walls_ns: BTreeMap<i64, i64>,
+    /// The processes that have spans.
+    pub(super) pids: BTreeSet<i64>,
+    /// Spans on the clock of a chip that could not be placed.
+    pub(super) unplaced: u64,
+}
+
+/// Whether these bytes are such a log, and no document: none begins with a bracket and a word.
+pub(super) fn is_log(bytes: &[u8]) -> bool {
+    let first = bytes.trim_ascii_start();
+    let is_document = match first.first() {
+        Some(b'{') => true,
+        Some(b'[') => matches!(
+            first[1..].trim_ascii_start().first(),
+            None | Some(b'{' | b']')
+        ),
+        _ => false,
+    };
+    !is_document && (find(bytes, SPAN).is_some() || find(bytes, ANCHOR).is_some())
+}
+
+fn find(bytes: &[u8], marker: &[u8]) -> Option<usize> {
+    memmem::find(bytes, &[marker, b" v="].concat())
+}
+
+/// Reads a whole log.
+pub(super) fn read(bytes: &[u8], lines: &mut Lines, passed: &dyn Fn(usize)) -> io::Result<Log> {
+    let mut reader = Reader {
+        lines,
+        log: Log::default(),
+        chips: Chips::default(),
+    };
+    let mut at = 0;
+    while let Some((start, marker)) = next_marker(bytes, at) {
+        let end = record_end(bytes, start + marker.len());
+        let text = &bytes[start + marker.len()..end];
+        reader.record(marker, text, start, end == bytes.len())?;
+        at = end;
+        passed(at);
+    }
+    reader.finish()
+}
+
+fn next_marker(bytes: &[u8], at: usize) -> Option<(usize, &'static [u8])> {
+    let rest = &bytes[at..];
+    let mut hits = memchr::memchr_iter(b'[', rest);
+    hits.find_map(|hit| {
+        let markers = [SPAN, ANCHOR].into_iter();
+        let mut markers = markers.filter(|marker| rest[hit..].starts_with(marker));
+        Some((at + hit, markers.next()?))
+    })
+}
+
+fn record_end(bytes: &[u8], at: usize) -> usize {
+    let line = next_line(bytes, at);
+    memmem::find(&bytes[at..line], PREFIX).map_or(line, |hit| at + hit)
+}
+
+struct Reader<'a> {
+    lines: &'a mut Lines,
+    log: Log,
+    chips: Chips,
+}
+
+impl Reader<'_> {
+    fn record(&mut self, marker: &[u8], text: &[u8], at: usize, is_last: bool) -> io::Result<()> {
+        let is_whole = !is_last || text.ends_with(b"\n");
+        match Record::parse(marker == ANCHOR, text) {
+            Some(Record::Anchor {
+                pid,
+                mono_ns,
+                wall_ns,
+            }) => {
+                self.log.walls_ns.insert(pid, wall_ns - mono_ns);
+                Ok(())
+            }
+            // A number may be cut off and still be one.
+            Some(Record::Span(span)) if is_whole => self.span(&span),
+            _ if is_whole => {
+                self.lines.damage(at, Kind::BadEvent);
+                Ok(())
+            }
+            _ => {
+                self.lines.torn(at);
+                Ok(())
+            }
+        }
+    }
+
+    fn span(&mut self, span: &Span) -> io::Result<()> {
+        self.log.pids.insert(span.pid);
+        if !span.is_on_chip {
+            write(self.lines, span, span.tid, span.ts_ns, None)?;
+        }
+        for placed in self.chips.take(span) {
+            let uncertainty_ns = Some(placed.uncertainty_ns);
+            write(
+                self.lines,
+                &placed.span,
+                Chips::track(),
+                placed.ts_ns,
+                uncertainty_ns,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<Log> {
+        self.log.unplaced = self.chips.unplaced();
+        for line in self.chips.track_records() {
+            self.lines.made(line.as_bytes())?;
+        }
+        Ok(self.log)
+    }
+}
+
+/// Writes a span as an event; one of a chip says how far off it can be.
+fn write(
+    lines: &mut Lines,
+    span: &Span,
+    tid: i64,
+    ts_ns: i64,
+    uncertainty_ns: Option<i64>,
+) -> io::Result<()> {
+    let mut args = Map::new();
+    args.insert("inv".to_owned(), span.inv.into());
+    args.insert("hid".to_owned(), span.hid.clone().into());
+    args.insert("depth".to_owned(), span.depth.into());
+    if let Some(ns) = uncertainty_ns {
+        args.insert("uncertainty_us".to_owned(), whole_micros(ns).into());
+        args.insert("device_ts_ns".to_owned(), span.ts_ns.into());
+    }
+    for (key, value) in &span.attributes {
+        args.entry(key.clone())
+            .or_insert_with(|| value.clone().into());
+    }
+    let name = Value::from(span.name.as_str());
+    let (ts, dur, args) = (micros(ts_ns), micros(span.dur_ns), Value::Object(args));
+    let line = format!(
+        r#"{{"ph":"X","pid":{},"tid":{tid},"ts":{ts},"dur":{dur},"name":{name},"cat":"strace","args":{args}}}"#,
+        span.pid
+    );
+    lines.events += 1;
+    lines.see(Some((ts_ns, ts_ns + span.dur_ns)));
+    lines.made(line.as_bytes())
+}
+
+/// Nanoseconds as microseconds, rounded up.
+fn whole_micros(ns: i64) -> i64 {
+    ns.div_euclid(1000) + i64::from(ns.rem_euclid(1000) > 0)
+}
+
+/// Nanoseconds as microseconds, exactly.
+fn micros(ns: i64) -> String {
+    let mut text = Vec::new();
+    write_micros(ns.max(0).unsigned_abs(), &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

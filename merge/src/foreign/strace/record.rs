@@ -1,0 +1,135 @@
+//! One record of the log: `key=value` words, names and values percent-encoded.
+
+use std::collections::HashMap;
+
+/// What a record says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Record {
+    /// What both clocks showed at one moment.
+    Anchor {
+        pid: i64,
+        mono_ns: i64,
+        wall_ns: i64,
+    },
+    Span(Span),
+}
+
+/// A span.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) pid: i64,
+    pub(super) tid: i64,
+    /// Which launch of its process.
+    pub(super) inv: i64,
+    /// Hash of what was launched.
+    pub(super) hid: String,
+    pub(super) depth: i64,
+    pub(super) name: String,
+    /// Monotonic, or from the beginning of the launch on the clock of the chip.
+    pub(super) ts_ns: i64,
+    pub(super) dur_ns: i64,
+    pub(super) is_on_chip: bool,
+    pub(super) attributes: Vec<(String, String)>,
+}
+
+/// Largest time taken, as for events.
+const LIMIT_NS: i64 = i64::MAX / 4;
+/// The keys that are no attributes.
+const KNOWN: [&str; 10] = [
+    "v", "pid", "tid", "inv", "hid", "depth", "name", "ts", "dur", "clk",
+];
+
+impl Record {
+    /// Reads what stands behind the marker.
+    pub(super) fn parse(is_anchor: bool, text: &[u8]) -> Option<Record> {
+        let text = std::str::from_utf8(text).ok()?;
+        let words: Vec<(&str, &str)> = text
+            .split_ascii_whitespace()
+            .map(|word| word.split_once('='))
+            .collect::<Option<_>>()?;
+        let values: HashMap<&str, &str> = words.iter().copied().collect();
+        let time = |key: &str| {
+            let ns: i64 = values.get(key)?.parse().ok()?;
+            (0..=LIMIT_NS).contains(&ns).then_some(ns)
+        };
+        let number = |key: &str| values.get(key)?.parse::<i64>().ok();
+        if values.get("v") != Some(&"1") {
+            return None;
+        }
+        if is_anchor {
+            return Some(Record::Anchor {
+                pid: number("pid")?,
+                mono_ns: time("mono_ns")?,
+                wall_ns: time("wall_ns")?,
+            });
+        }
+        let attributes = words.iter().filter(|(key, _)| !KNOWN.contains(key));
+        let (pid, tid) = (number("pid")?, number("tid")?);
+        Some(Record::Span(Span {
+            pid,
+            tid,
+            inv: number("inv")?,
+            hid: decoded(values.get("hid")?),
+            depth: number("depth")?,
+            name: decoded(values.get("name")?),
+            ts_ns: time("ts")?,
+            dur_ns: time("dur")?,
+            is_on_chip: values.get("clk") == Some(&"dev"),
+            attributes: attributes
+                .map(|(key, value)| (decoded(key), decoded(value)))
+                .collect(),
+        }))
+    }
+}
+
+/// A text with its `%xx` as the bytes they stand for.
+fn decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let Some((first, behind)) = rest.split_first() {
+        let digits = behind.get(..2).filter(|_| *first == b'%');
+        let byte = digits
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = byte.map_or(behind, |_| &behind[2..]);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_spans_and_anchors() {
+        let text = b" v=1 pid=7 tid=8 inv=1 hid=9c depth=2 name=a%20b.c ts=5 dur=6 clk=dev role=x%3d%zz \n";
+        let Some(Record::Span(span)) = Record::parse(false, text) else {
+            panic!("no span");
+        };
+        assert_eq!((span.pid, span.tid, span.ts_ns, span.dur_ns), (7, 8, 5, 6));
+        assert_eq!((span.name.as_str(), span.is_on_chip), ("a b.c", true));
+        assert_eq!(span.attributes, [("role".to_owned(), "x=%zz".to_owned())]);
+        assert_eq!(
+            Record::parse(true, b" v=1 pid=7 mono_ns=5 wall_ns=9"),
+            Some(Record::Anchor {
+                pid: 7,
+                mono_ns: 5,
+                wall_ns: 9
+            })
+        );
+    }
+
+    #[test]
+    fn takes_nothing_else() {
+        for text in [
+            &b" v=2 pid=7 tid=8 inv=1 hid=9c depth=2 name=a ts=5 dur=6"[..],
+            b" v=1 pid=7 tid=8 inv=1 hid=9c depth=2 name=a ts=5",
+            b" v=1 pid=7 tid=8 inv=1 hid=9c depth=2 name=a ts=-5 dur=6",
+            b" v=1 pid=7 tid=8 inv=1 hid=9c depth=2 name=a ts=5 dur=6 word",
+            b" v=1 pid=7 tid=8 inv=1 hid=9c depth=2 name=\xff ts=5 dur=6",
+            b"",
+        ] {
+            assert_eq!(Record::parse(false, text), None);
+        }
+    }
+}

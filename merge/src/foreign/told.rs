@@ -1,0 +1,92 @@
+//! What a report says of the traces of other profilers.
+
+use super::Foreign;
+use super::clock::seconds;
+use crate::damage::path_text;
+use crate::recording::Recording;
+use crate::report::Report;
+use serde::Serialize;
+use std::fmt::{self, Write};
+use std::path::PathBuf;
+
+/// A trace of another profiler.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ForeignReport {
+    /// Its path.
+    #[serde(serialize_with = "path_text")]
+    pub path: PathBuf,
+    /// How its events stood in it: `object`, `list` or `lines`; `log` for one of the simpler runtime.
+    pub form: &'static str,
+    /// Whether it was compressed.
+    pub packed: bool,
+    /// Who wrote it, if that can be told.
+    pub tool: Option<&'static str>,
+    /// How its times were placed: `wall_clock`, `host_clock`, `offset`, or `none` if they need not be.
+    pub method: &'static str,
+    /// By what, in words.
+    pub clock: String,
+    /// What the user asked to add to its times, in ns.
+    pub offset_ns: i64,
+    /// Spans on the clock of a chip that lie in no span of its host, and are not in the trace.
+    pub unplaced: u64,
+    /// Members of the document that are not in the trace.
+    pub left_out: Vec<String>,
+}
+
+impl ForeignReport {
+    /// One line of words.
+    pub(crate) fn words(&self) -> String {
+        let mut words = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write(&mut words);
+        words
+    }
+
+    fn write(&self, words: &mut String) -> fmt::Result {
+        let tool = self.tool.unwrap_or("another profiler");
+        let packed = if self.packed { ", compressed" } else { "" };
+        write!(
+            words,
+            "{}: trace of {tool} ({}{packed}), {}",
+            self.path.display(),
+            self.form,
+            self.clock
+        )?;
+        if self.offset_ns != 0 {
+            write!(words, ", moved by {}", seconds(self.offset_ns))?;
+        }
+        if self.unplaced > 0 {
+            write!(
+                words,
+                "; spans of the chip that could not be placed: {}",
+                self.unplaced
+            )?;
+        }
+        if !self.left_out.is_empty() {
+            write!(words, "; left out: {}", self.left_out.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells of the traces what the passes over their lines could not know.
+pub(crate) fn tell(recordings: &[Recording], report: &mut Report) {
+    for recording in recordings {
+        if let (Some(foreign), Some(path)) = (&recording.foreign, recording.path()) {
+            tell_of(foreign, path, report);
+        }
+    }
+}
+
+fn tell_of(foreign: &Foreign, path: &std::path::Path, report: &mut Report) {
+    report.add_places(path, &foreign.places, |at| at);
+    let damage = report.damage.iter().filter(|damage| damage.file == path);
+    let of_gzip = damage
+        .filter(|damage| damage.kind == crate::Kind::BadGzip)
+        .count() as u64;
+    if let Some(input) = report.inputs.iter_mut().find(|input| input.path == path) {
+        input.bytes = foreign.bytes;
+        input.damage += foreign.places.total() + of_gzip;
+    }
+    report.foreign.push(foreign.told.clone());
+}

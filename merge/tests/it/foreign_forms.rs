@@ -1,0 +1,141 @@
+//! The forms in which traces of other profilers come: each gives all its events, however it is packed, laid out, cut off or damaged.
+
+use crate::foreign::{apart, fixture, put, run};
+use crate::invocation::{Merged, RunDir};
+use crate::random::Rng;
+use crate::writer::Process;
+use crate::writer::line::stream;
+use serde_json::Value;
+use std::io::Write;
+
+fn packed(text: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn compressed_traces_are_read_as_far_as_they_go() {
+    let dir = run(7, 5_000_000_000);
+    let text = std::fs::read(fixture("trace_view.json")).unwrap();
+    let whole = packed(&text);
+    let path = put(&dir, "t.json.gz", &whole);
+    let merged = Merged::of(&[], &[dir.path(), &path]);
+    assert_eq!(merged.trace.all_named("MatMulV2").len(), 3);
+    assert_eq!(merged.report.number("damage_total"), 0);
+    let input = &merged.report.0["inputs"][1];
+    assert_eq!(input["bytes"], whole.len());
+    let path = put(&dir, "torn.json.gz", &whole[..whole.len() - 60]);
+    let merged = Merged::of(&[], &[dir.path(), &path]);
+    assert_eq!(merged.report.kind("bad_gzip"), 1);
+    assert_eq!(
+        merged.report.0["inputs"][1]["damage"], 2,
+        "{}",
+        merged.report.0
+    );
+    assert!(merged.trace.all_named("aten::mm").len() > 1);
+}
+
+#[test]
+fn a_fragment_that_was_compressed_is_one_still() {
+    let (dir, process) = (run(7, 5_000_000_000), Process::new(8));
+    let mut fragment = process.fragment();
+    let span = process.main_thread().span(5_000_000_100, 5, "packed", "");
+    fragment.block(1, 0, &stream(&[span]));
+    let path = put(&dir, "worker.gz", &packed(&fragment.bytes));
+    let merged = Merged::of(&[], &[dir.path(), &path]);
+    assert_eq!(apart(&merged.trace, merged.trace.named("packed")), 100);
+    assert_eq!(merged.trace.named("packed")["pid"], 8);
+}
+
+/// A random document of an object, a list or lines gives what its events give as a fragment.
+#[test]
+fn every_form_gives_the_events_of_its_lines() {
+    for seed in 0..60 {
+        let mut rng = Rng::new(seed);
+        let process = Process::new(4711);
+        let lines = crate::random::lines(&mut rng, process.main_thread(), 40);
+        let text = String::from_utf8(lines).unwrap();
+        let plain = RunDir::new();
+        plain.put("4711", text.as_bytes());
+        let expected = Merged::of(&[], &[plain.path()]);
+        let document = document(&mut rng, &text);
+        let dir = RunDir::new();
+        let path = put(&dir, "t.json", &document);
+        let found = Merged::of(&[], &[&path]);
+        let what = format!("{seed}: {}", String::from_utf8_lossy(&document));
+        crate::trace::assert_same(
+            &expected.trace.comparable(),
+            &found.trace.comparable(),
+            &what,
+        );
+        assert_eq!(found.report.number("damage_total"), 0, "{what}");
+    }
+}
+
+/// The events of these lines in a random form.
+fn document(rng: &mut Rng, lines: &str) -> Vec<u8> {
+    let pretty = rng.one_in(2);
+    let events: Vec<String> = lines
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|line| match pretty && rng.one_in(2) {
+            true => {
+                let event: Value = serde_json::from_str(line).unwrap();
+                serde_json::to_string_pretty(&event).unwrap()
+            }
+            false => line.to_owned(),
+        })
+        .collect();
+    let comma = [",", ",\n", "\n,\n  ", "\n"][rng.below(4)];
+    let listed = events.join(comma);
+    let text = match rng.below(5) {
+        0 => format!("{{\"traceEvents\":[{listed}]}}"),
+        1 => format!(
+            "{{\n \"schemaVersion\": 1,\n \"x\": {{\"y\": [1, \"]\"]}}, \"traceEvents\": [\n{listed}\n ], \"z\": null\n}}\n"
+        ),
+        2 => format!("[{listed}]"),
+        3 => format!("[\n{listed}"),
+        _ => events.join("\n") + "\n",
+    };
+    match rng.one_in(3) {
+        true => packed(text.as_bytes()),
+        false => text.into_bytes(),
+    }
+}
+
+/// No damage to a document keeps the others from being merged.
+#[test]
+fn a_damaged_document_costs_nothing_else() {
+    let mut rng = Rng::new(77);
+    let names = [
+        "kineto.json",
+        "viztracer.json",
+        "trace_view.json",
+        "simpler.log",
+    ];
+    for round in 0..40 {
+        let dir = run(7, 5_000_000_000);
+        let mut text = std::fs::read(fixture(names[round % 4])).unwrap();
+        for _ in 0..=rng.below(3) {
+            let at = rng.below(text.len());
+            match rng.below(3) {
+                0 => text[at] = b"{}[]\",:\\0\n\0\xff"[rng.below(12)],
+                1 => text.truncate(at.max(1)),
+                _ => drop(text.drain(at..(at + rng.below(300)).min(text.len()))),
+            }
+            if text.is_empty() {
+                text.push(b'[');
+            }
+        }
+        if rng.one_in(3) {
+            text = packed(&text);
+            text.truncate(text.len() - rng.below(text.len() / 2));
+        }
+        let path = put(&dir, "t", &text);
+        // Where what names the clock is gone, the offset stands in for it.
+        let offset = format!("{}=0s", path.display());
+        let merged = Merged::of(&["--offset", &offset], &[dir.path(), &path]);
+        merged.trace.named("recorded");
+    }
+}
