@@ -24,7 +24,7 @@ Examples:
   trace-merge --report json -q run/ >report.json what was merged, damaged and lost, for scripts
   trace-merge profile_out kineto.json.gz         with the trace of another profiler, placed by its own clock
   trace-merge profile_out t.json --offset t.json=+1.5s   one without a clock, or whose clock was 1.5 s late
-  trace-merge -o - 'run/fragments/trace.*.jsonl' | gzip -9 >trace.json.gz
+  trace-merge -z -o - 'run/fragments/trace.*.jsonl' | ssh me@desk 'cat >trace.json.gz'
   trace-merge --check trace.json.gz              what would viewers lose of this trace, whoever wrote it?
   trace-merge --completions bash >~/.local/share/bash-completion/completions/trace-merge
 
@@ -52,6 +52,9 @@ struct Arguments {
     /// Where the trace goes [default: <run directory>/trace.json]; `.gz` compresses, `-` is stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Compress, also on the standard output and whatever the name [default output: <run directory>/trace.json.gz]
+    #[arg(short = 'z', long)]
+    gzip: bool,
     /// Merge the run with this id
     #[arg(long, value_name = "ID")]
     run: Option<String>,
@@ -96,7 +99,7 @@ struct Arguments {
 }
 
 /// What says how to merge.
-const NOT_TO_CHECK: [&str; 18] = [
+const NOT_TO_CHECK: [&str; 19] = [
     "paths",
     "output",
     "runs",
@@ -201,6 +204,7 @@ fn options(
     }
     let mut options = Options {
         threads: arguments.threads,
+        gzip: arguments.gzip,
         settle: !arguments.no_settle,
         offsets: arguments.offsets.clone(),
         verbatim: arguments.verbatim,

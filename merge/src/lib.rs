@@ -132,7 +132,7 @@ pub enum Runs {
 /// Where the trace goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Output {
-    /// `trace.json` in the run directory.
+    /// `trace.json` in the run directory, `trace.json.gz` if it is to be compressed.
     #[default]
     Default,
     /// A file; compressed if its name ends in `.gz`.
@@ -148,6 +148,8 @@ pub struct Options {
     pub paths: Vec<PathBuf>,
     /// Where the trace goes.
     pub output: Output,
+    /// Whether it is compressed even if its name does not end in `.gz`.
+    pub gzip: bool,
     /// Which runs of the directories.
     pub runs: Runs,
     /// Worker threads, 0 for one per core.

@@ -113,7 +113,11 @@ fn merge_read(
         return Ok(Merged::Beyond(edges));
     }
     let decided = merge.decide(&found, (histories, links), &mut report)?;
-    let output = Destination::open(&options.output, inputs.run_directory.as_deref())?;
+    let output = Destination::open(
+        &options.output,
+        options.gzip,
+        inputs.run_directory.as_deref(),
+    )?;
     merge.second_pass(&found, &decided, output, &mut report)?;
     if options.settle {
         settle_all(&recordings, merge.assemblies, &last_ns, &mut report);

@@ -22,27 +22,23 @@ pub(crate) struct Destination {
     path: Option<PathBuf>,
     /// What takes the name of a file at the end; a device or pipe is written as it is.
     draft: Option<Draft>,
+    gzip: bool,
 }
 
 impl Destination {
-    /// Opens the destination.
+    /// Opens the destination; `gzip` tells whether the trace is compressed whatever its name.
     pub(crate) fn open(
         output: &Output,
+        gzip: bool,
         default_directory: Option<&Path>,
     ) -> Result<(Destination, Target), Error> {
-        let path = match (output, default_directory) {
-            (Output::Stdout, _) => {
-                let destination = Destination {
-                    path: None,
-                    draft: None,
-                };
-                return Ok((destination, Target::Stream(Box::new(io::stdout()))));
-            }
-            (Output::File(path), _) => path.clone(),
-            (Output::Default, Some(directory)) => directory.join(sa_recorder::format::TRACE_FILE),
-            (Output::Default, None) => {
-                return Err(Error::Usage("no output: name one with -o".to_owned()));
-            }
+        let Some(path) = path(output, gzip, default_directory)? else {
+            let destination = Destination {
+                path: None,
+                draft: None,
+                gzip,
+            };
+            return Ok((destination, Target::Stream(Box::new(io::stdout()))));
         };
         let opened = match output {
             Output::File(_) => open_named(&path),
@@ -53,8 +49,9 @@ impl Destination {
             path: path.clone(),
             source,
         })?;
+        let gzip = gzip || path.extension().is_some_and(|extension| extension == "gz");
         let path = Some(path);
-        Ok((Destination { path, draft }, target))
+        Ok((Destination { path, draft, gzip }, target))
     }
 
     /// Gives the trace its name; the path, unless it is the standard output.
@@ -75,8 +72,27 @@ impl Destination {
 
     /// Whether the trace is compressed.
     pub(crate) fn is_gzip(&self) -> bool {
-        self.path()
-            .is_some_and(|path| path.extension().is_some_and(|extension| extension == "gz"))
+        self.gzip
+    }
+}
+
+/// The path that an output means; `None` for the standard output.
+fn path(
+    output: &Output,
+    gzip: bool,
+    default_directory: Option<&Path>,
+) -> Result<Option<PathBuf>, Error> {
+    match (output, default_directory) {
+        (Output::Stdout, _) => Ok(None),
+        (Output::File(path), _) => Ok(Some(path.clone())),
+        (Output::Default, Some(directory)) => {
+            let name = sa_recorder::format::TRACE_FILE;
+            Ok(Some(match gzip {
+                true => directory.join(format!("{name}.gz")),
+                false => directory.join(name),
+            }))
+        }
+        (Output::Default, None) => Err(Error::Usage("no output: name one with -o".to_owned())),
     }
 }
 

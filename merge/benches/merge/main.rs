@@ -5,7 +5,7 @@
 //! `RESULT merge_<input> <MB_per_s> <ratio_to_cat> <peak_anonymous_MB>`. Times are rebased and ids remapped, as in every merge.
 //! `-- peers` measures what else joins fragments, on 100 MB: `RESULT merge_<input>_by_<peer> <MB_per_s> <times_trace_merge>`.
 //! `-- validators` prints `RESULT validate_<input>_<validator> <MB_per_s> <ns_per_line>`.
-//! `-- window [MB]` measures windows of a long run instead.
+//! `-- window [MB]` measures windows of a long run instead, `-- gzip [MB]` compressed traces.
 //!
 //! With `--links` it merges in turn with and without links of requests, and prints `RESULT links_<input> <wall_ratio> <CPU_ratio>` of the two too. The
 //! input `served`, requests served in batches of 16, is measured only if it is named.
@@ -16,6 +16,7 @@
 )]
 
 mod foreign;
+mod gzip;
 mod input;
 mod lines;
 mod long;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let measured = match words.split_first() {
         Some((&"window", rest)) => window::run(rest),
+        Some((&"gzip", rest)) => gzip::run(rest),
         _ => measure::run(&words),
     };
     match measured {

@@ -283,7 +283,7 @@ fn median(times: &[Duration]) -> f64 {
         .unwrap_or(f64::NAN)
 }
 
-fn load_average() -> String {
+pub(crate) fn load_average() -> String {
     std::fs::read_to_string("/proc/loadavg")
         .map_or_else(|error| error.to_string(), |text| text.trim_end().to_owned())
 }

@@ -2,8 +2,8 @@
 
 use flate2::{Compress, Compression, Crc, FlushCompress};
 
-/// Level 1 is 3 times as fast as 6 and the trace is read once.
-const LEVEL: u32 = 1;
+/// Of our traces: level 1 packs 463 MB/s a core to a ratio of 4.8, 2 268 to 6.5, 3 195 to 7.1, 6 72 to 7.9. `gzip -1` gets 6.0.
+const LEVEL: u32 = 2;
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255];
 /// An empty final block.
 const FINAL_BLOCK: [u8; 2] = [3, 0];

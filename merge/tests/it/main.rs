@@ -54,6 +54,7 @@ mod seek;
 mod segments;
 mod settle;
 mod shown_rows;
+mod streams;
 mod times;
 mod usage;
 mod verbatim;
