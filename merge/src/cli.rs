@@ -11,12 +11,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use trace_merge::check::{check, check_stream};
-use trace_merge::{Bar, Error, Offset, Options, Output, Report, Runs, merge_with, parse_offset};
+use trace_merge::{
+    Bar, Error, Offset, Options, Output, Report, Runs, merge_with, parse_offset, parse_size,
+};
 
 const EXAMPLES: &str = "\
 Examples:
   trace-merge profile_out                        merge the newest run into profile_out/trace.json
   trace-merge -o trace.json.gz profile_out       the same, compressed
+  trace-merge --split 900MB profile_out          trace.1.json, trace.2.json, …, each small enough for a browser
   trace-merge --last 30s profile_out             only the last 30 seconds, as of a server that still runs
   trace-merge --around 12.5s±1s profile_out      what happened at that time; --from and --to for both edges
   trace-merge --request cmpl-7 profile_out       what was done for one request; see also --process, --name
@@ -55,6 +58,10 @@ struct Arguments {
     /// Compress, also on the standard output and whatever the name [default output: <run directory>/trace.json.gz]
     #[arg(short = 'z', long)]
     gzip: bool,
+    /// Write parts of at most so much text, such as 900MB, each of which a viewer loads alone: <output>.1.json, .2.json and so on. A span that
+    /// crosses a cut is whole in each part that it reaches into, with `sa_cut` in its args
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "verbatim")]
+    split: Option<u64>,
     /// Merge the run with this id
     #[arg(long, value_name = "ID")]
     run: Option<String>,
@@ -99,9 +106,11 @@ struct Arguments {
 }
 
 /// What says how to merge.
-const NOT_TO_CHECK: [&str; 19] = [
+const NOT_TO_CHECK: [&str; 20] = [
     "paths",
     "output",
+    "gzip",
+    "split",
     "runs",
     "last",
     "from",
@@ -205,6 +214,7 @@ fn options(
     let mut options = Options {
         threads: arguments.threads,
         gzip: arguments.gzip,
+        split: arguments.split,
         settle: !arguments.no_settle,
         offsets: arguments.offsets.clone(),
         verbatim: arguments.verbatim,

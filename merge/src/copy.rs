@@ -16,6 +16,7 @@ use crate::report::Report;
 use crate::scan::{Found, Part, lines, scan_part};
 use crate::sink::{Scratch, Sink, document_head, document_tail};
 use crate::source::{Chunk, Source, kind};
+use crate::split::Portion;
 use crate::verbatim::{object, write_verbatim};
 use crate::window::{Lies, mark_cut};
 use serde_json::{Value, json};
@@ -25,6 +26,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::Builder;
 
 /// The second pass.
+#[derive(Clone, Copy)]
 pub(crate) struct Job<'a> {
     pub(crate) recordings: &'a [Recording],
     pub(crate) sources: &'a [Source<'a>],
@@ -33,25 +35,56 @@ pub(crate) struct Job<'a> {
     pub(crate) overflow: &'a Overflow,
     /// The requests to link, if any shall be.
     pub(crate) links: Option<&'a Links>,
-    pub(crate) sink: &'a Sink,
     pub(crate) progress: &'a Progress,
     /// Whether the lines are copied as they stand.
     pub(crate) verbatim: bool,
+    /// The part of the trace that is written, if it is split.
+    pub(crate) portion: Option<&'a Portion<'a>>,
+}
+
+/// A line of the trace.
+pub(crate) struct Written {
+    /// Its begin, and its end if it has one, in ns from the trace's base; `None` for metadata.
+    pub(crate) range_ns: Option<(i64, Option<i64>)>,
+    /// Its length, with what stands between it and the one before.
+    pub(crate) bytes: usize,
+}
+
+/// The chunks to copy, and where they go.
+struct Work<'a> {
+    wanted: &'a [usize],
+    /// The one with the first event, which follows no other.
+    first: Option<usize>,
+    next: AtomicUsize,
+    sink: &'a Sink,
 }
 
 impl<'a> Job<'a> {
-    /// Hands the whole trace to the sink, which keeps the first error. Gives the number of flow events that link requests.
-    pub(crate) fn run(&self, threads: usize, report: &Report) -> u64 {
+    /// Hands the whole trace, or its part, to the sink, which keeps the first error. Gives the number of flow events that link requests.
+    pub(crate) fn run(&self, sink: &Sink, threads: usize, report: &Report) -> u64 {
         let mut scratch = Scratch::default();
-        scratch.text = document_head(&other_data(report));
-        if !self.sink.put(0, &mut scratch, false) {
+        scratch.text = self.head(report);
+        if !sink.put(0, &mut scratch, false) {
             return 0;
         }
-        let (next, linked) = (AtomicUsize::new(0), AtomicU64::new(0));
-        let first = self.chunks.iter().position(|chunk| chunk.events > 0);
+        let wanted = self.wanted();
+        let first = match self.first(&wanted) {
+            Ok(first) => first,
+            Err(failure) => {
+                sink.fail(failure);
+                return 0;
+            }
+        };
+        let work = Work {
+            wanted: &wanted,
+            first,
+            next: AtomicUsize::new(0),
+            sink,
+        };
+        let linked = AtomicU64::new(0);
         std::thread::scope(|scope| {
-            for _ in 0..threads.min(self.chunks.len()) {
-                let work = || linked.fetch_add(self.work(&next, first), Ordering::Relaxed);
+            for _ in 0..threads.min(wanted.len()) {
+                let work = || linked.fetch_add(self.work(&work), Ordering::Relaxed);
                 if Builder::new().spawn_scoped(scope, work).is_err() {
                     // No thread is left: this one and those that there are do all.
                     work();
@@ -59,50 +92,89 @@ impl<'a> Job<'a> {
                 }
             }
         });
-        scratch.text.clear();
-        let added = (!self.verbatim).then(|| metadata_lines(&self.plan.identities.processes));
-        for line in added.unwrap_or_default() {
-            scratch.text.extend_from_slice(b",\n");
-            scratch.text.extend_from_slice(line.as_bytes());
-        }
-        scratch.text.extend_from_slice(document_tail());
-        self.sink.put(self.chunks.len() + 1, &mut scratch, true);
+        scratch.text = self.tail();
+        sink.put(wanted.len() + 1, &mut scratch, true);
         linked.into_inner()
     }
 
+    /// What stands before the events.
+    pub(crate) fn head(&self, report: &Report) -> Vec<u8> {
+        let mut data = other_data(report);
+        if let Some(portion) = self.portion {
+            data["part"] = portion.other_data();
+        }
+        document_head(&data)
+    }
+
+    /// What stands behind them.
+    pub(crate) fn tail(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        let added = (!self.verbatim).then(|| metadata_lines(&self.plan.identities.processes));
+        for line in added.unwrap_or_default() {
+            text.extend_from_slice(b",\n");
+            text.extend_from_slice(line.as_bytes());
+        }
+        text.extend_from_slice(document_tail());
+        text
+    }
+
+    /// The numbers of the chunks that may have anything to show.
+    pub(crate) fn wanted(&self) -> Vec<usize> {
+        let is_wanted = |number: &usize| {
+            let chunk = &self.chunks[*number];
+            let recording = self.sources[chunk.source].recording;
+            let reaches = |portion: &Portion<'_>| portion.view(recording, *number).reaches(chunk);
+            self.portion.is_none_or(reaches)
+        };
+        (0..self.chunks.len()).filter(is_wanted).collect()
+    }
+
+    /// The first chunk that shows anything.
+    fn first(&self, wanted: &[usize]) -> io::Result<Option<usize>> {
+        let mut text = Vec::new();
+        for number in wanted {
+            let shows_any = match self.portion {
+                Some(_) => {
+                    self.copy(*number, None, &mut text)?;
+                    !text.is_empty()
+                }
+                None => self.chunks[*number].events > 0,
+            };
+            if shows_any {
+                return Ok(Some(*number));
+            }
+        }
+        Ok(None)
+    }
+
     /// Takes chunks until there are none left, or the trace cannot be written. Gives the number of flow events that link requests.
-    fn work(&self, next: &AtomicUsize, first: Option<usize>) -> u64 {
+    fn work(&self, work: &Work<'_>) -> u64 {
         let mut lookup = self.links.and_then(Links::lookup);
-        self.take_chunks(next, first, lookup.as_mut());
+        self.take_chunks(work, lookup.as_mut());
         lookup.map_or(0, |lookup| lookup.written)
     }
 
-    fn take_chunks(
-        &self,
-        next: &AtomicUsize,
-        first: Option<usize>,
-        mut lookup: Option<&mut Lookup<'a>>,
-    ) {
+    fn take_chunks(&self, work: &Work<'_>, mut lookup: Option<&mut Lookup<'a>>) {
         let mut scratch = Scratch::default();
         loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(chunk) = self.chunks.get(number) else {
+            let turn = work.next.fetch_add(1, Ordering::Relaxed);
+            let Some(number) = work.wanted.get(turn).copied() else {
                 return;
             };
+            let chunk = &self.chunks[number];
             scratch.text.clear();
             if self.verbatim {
                 self.copy_verbatim(chunk, &mut scratch.text);
-            } else if let Err(failure) =
-                self.copy(number, chunk, lookup.as_deref_mut(), &mut scratch.text)
+            } else if let Err(failure) = self.copy(number, lookup.as_deref_mut(), &mut scratch.text)
             {
-                self.sink.fail(failure);
+                work.sink.fail(failure);
                 return;
             }
             self.release(chunk);
-            if first == Some(number) {
+            if work.first == Some(number) {
                 scratch.text.remove(0);
             }
-            if !self.sink.put(number + 1, &mut scratch, false) {
+            if !work.sink.put(turn + 1, &mut scratch, false) {
                 return;
             }
             self.progress.add(chunk.len(), 0);
@@ -112,23 +184,21 @@ impl<'a> Job<'a> {
     fn copy(
         &self,
         number: usize,
-        chunk: &'a Chunk,
         lookup: Option<&mut Lookup<'a>>,
         out: &mut Vec<u8>,
     ) -> io::Result<()> {
+        let chunk = &self.chunks[number];
         let source = &self.sources[chunk.source];
-        let shift_ns = self.plan.shifts_ns[source.recording];
-        let links = self.links.zip(lookup);
-        let linker = |(links, lookup): (&Links, _)| links.linker(lookup, (chunk, shift_ns), source);
-        let mut writer = Writer {
-            targets: &self.plan.targets[source.recording],
-            shift_ns,
-            recent: [None; 64],
-            moved: self.overflow.of_chunk(number)?,
-            linker: links.and_then(linker),
-            out,
-        };
-        if chunk.canonical && chunk.shown.is_all() && writer.moved.is_empty() {
+        let mut writer = self.writer(number, lookup, out)?;
+        let view = self
+            .portion
+            .map(|portion| portion.view(source.recording, number));
+        let partial = view.and_then(|mut view| (!view.holds(chunk)).then_some(view));
+        if let Some(mut view) = partial {
+            chunk.each(source.bytes, |nth, lies, event| {
+                writer.event(event, view.lies(nth, lies, event));
+            });
+        } else if chunk.canonical && chunk.shown.is_all() && writer.moved.is_empty() {
             for part in &chunk.parts {
                 writer.canonical(source.bytes, *part);
             }
@@ -136,6 +206,62 @@ impl<'a> Job<'a> {
             chunk.each(source.bytes, |_, lies, event| writer.event(event, lies));
         }
         Ok(())
+    }
+
+    /// Writes the lines of a chunk to `out`, and tells `note` of each.
+    pub(crate) fn measure(
+        &self,
+        number: usize,
+        out: &mut Vec<u8>,
+        mut note: impl FnMut(Written),
+    ) -> io::Result<()> {
+        let chunk = &self.chunks[number];
+        let source = &self.sources[chunk.source];
+        let mut lookup = self.links.and_then(Links::lookup);
+        let mut writer = self.writer(number, lookup.as_mut(), out)?;
+        chunk.each(source.bytes, |_, lies, event| {
+            let start = writer.out.len();
+            writer.event(event, lies);
+            let bytes = writer.out.len() - start;
+            if bytes > 0 {
+                note(Written::of(event, writer.shift_ns, bytes));
+            }
+        });
+        Ok(())
+    }
+
+    fn writer<'l, 'o>(
+        &self,
+        number: usize,
+        lookup: Option<&'l mut Lookup<'a>>,
+        out: &'o mut Vec<u8>,
+    ) -> io::Result<Writer<'a, 'l, 'o>> {
+        let chunk: &'a Chunk = &self.chunks[number];
+        let source = &self.sources[chunk.source];
+        let shift_ns = self.plan.shifts_ns[source.recording];
+        let links = self.links.zip(lookup);
+        let linker = |(links, lookup): (&Links, _)| links.linker(lookup, (chunk, shift_ns), source);
+        Ok(Writer {
+            targets: &self.plan.targets[source.recording],
+            shift_ns,
+            recent: [None; 64],
+            moved: self.overflow.of_chunk(number)?,
+            linker: links.and_then(linker),
+            out,
+        })
+    }
+
+    /// Times of the events of each chunk that is read, in ns from the trace's base.
+    pub(crate) fn ranges_ns(&self) -> Vec<(i64, i64)> {
+        let range = |chunk: &Chunk| {
+            let shift_ns = self.plan.shifts_ns[self.sources[chunk.source].recording];
+            let (first, last) = chunk.range_ns()?;
+            Some((
+                first.saturating_add(shift_ns),
+                last.saturating_add(shift_ns),
+            ))
+        };
+        self.chunks.iter().filter_map(range).collect()
     }
 
     fn copy_verbatim(&self, chunk: &Chunk, out: &mut Vec<u8>) {
@@ -171,6 +297,18 @@ impl<'a> Job<'a> {
         self.recordings[source.recording].fragments[segment]
             .content
             .release(start.start, end.end);
+    }
+}
+
+impl Written {
+    fn of(event: &Event<'_>, shift_ns: i64, bytes: usize) -> Written {
+        let begin_ns = event.ts_ns.saturating_add(shift_ns);
+        let end_ns = begin_ns.saturating_add(event.dur_ns);
+        let end_ns = (!event.is_unfinished()).then_some(end_ns);
+        Written {
+            range_ns: (!event.is_metadata()).then_some((begin_ns, end_ns)),
+            bytes,
+        }
     }
 }
 

@@ -80,9 +80,11 @@ mod selection;
 mod settle;
 mod shown;
 mod sink;
+mod size;
 mod snapshot;
 mod sorter;
 mod source;
+mod split;
 mod spread;
 pub mod survey;
 mod suspects;
@@ -106,7 +108,9 @@ pub use moment::{Moment, parse_around, parse_moment};
 pub use output::Unfinished;
 pub use progress::Progress;
 pub use report::{InputReport, LeftOut, ProcessReport, Report};
+pub use size::parse_size;
 pub use snapshot::{SnapshotReport, snapshot};
+pub use split::PartReport;
 pub use window::WindowReport;
 
 use std::io;
@@ -150,6 +154,9 @@ pub struct Options {
     pub output: Output,
     /// Whether it is compressed even if its name does not end in `.gz`.
     pub gzip: bool,
+    /// Writes the trace in parts that are cut in time, each of at most so many bytes of text, if its events allow: `trace.1.json` and so on, numbered in
+    /// front of the output's suffix. Not to the standard output, and not together with `verbatim`.
+    pub split: Option<u64>,
     /// Which runs of the directories.
     pub runs: Runs,
     /// Worker threads, 0 for one per core.

@@ -19,7 +19,7 @@ pub(crate) enum Role {
 }
 
 /// What belongs together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Whole {
     /// Spans of a thread.
     Thread(Row),

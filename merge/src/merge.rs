@@ -20,8 +20,9 @@ use crate::scan::{PART_BYTES, Part};
 use crate::seek::{Extent, Sought, seek};
 use crate::selection::{Asked, Selected, select};
 use crate::settle::settle;
-use crate::sink::{Sink, Target};
+use crate::sink::Sink;
 use crate::source::{Chunk, Source, by_recording, chunks, index, sources};
+use crate::split::{refuse_split, write_parts};
 use crate::tally::tell_sources;
 use crate::unread::add_names;
 use crate::window::{Edges, is_asked_for, refuse};
@@ -44,6 +45,7 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
 /// As [`merge`].
 pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Error> {
     refuse(options)?;
+    refuse_split(options)?;
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.threads)
         .build();
@@ -113,12 +115,8 @@ fn merge_read(
         return Ok(Merged::Beyond(edges));
     }
     let decided = merge.decide(&found, (histories, links), &mut report)?;
-    let output = Destination::open(
-        &options.output,
-        options.gzip,
-        inputs.run_directory.as_deref(),
-    )?;
-    merge.second_pass(&found, &decided, output, &mut report)?;
+    let directory = inputs.run_directory.as_deref();
+    merge.second_pass(&found, &decided, directory, &mut report)?;
     if options.settle {
         settle_all(&recordings, merge.assemblies, &last_ns, &mut report);
     }
@@ -259,12 +257,9 @@ impl<'a> Merge<'a> {
         &self,
         found: &Found<'_>,
         decided: &Decided,
-        (destination, target): (Destination, Target),
+        default_directory: Option<&Path>,
         report: &mut Report,
     ) -> Result<(), Error> {
-        refuse_inputs(&destination, self.recordings)?;
-        self.progress.expect_rest(bytes_of(&found.chunks));
-        let sink = Sink::new(target, destination.is_gzip());
         let job = Job {
             recordings: self.recordings,
             sources: &found.sources,
@@ -272,14 +267,24 @@ impl<'a> Merge<'a> {
             plan: &decided.plan,
             overflow: &decided.overflow,
             links: decided.links.as_ref(),
-            sink: &sink,
             progress: self.progress,
             verbatim: self.options.verbatim,
+            portion: None,
         };
-        report.add_links(job.run(self.pool.current_num_threads(), report));
+        let asked = (self.options, default_directory);
+        if let Some(limit) = self.options.split {
+            return write_parts(&job, limit, asked, self.pool, report);
+        }
+        let (destination, target) =
+            Destination::open(&self.options.output, self.options.gzip, default_directory)?;
+        refuse_inputs(&destination, self.recordings)?;
+        self.progress.expect_rest(bytes_of(&found.chunks));
+        let sink = Sink::new(target, destination.is_gzip());
+        report.add_links(job.run(&sink, self.pool.current_num_threads(), report));
         let path = destination.path().map(Path::to_owned).unwrap_or_default();
         let finished = sink.finish();
-        report.output_bytes = finished.map_err(|source| Error::of_write(&path, source))?;
+        let length = finished.map_err(|source| Error::of_write(&path, source))?;
+        report.output_bytes = length.bytes;
         report.output = destination.finish()?;
         Ok(())
     }
@@ -429,7 +434,10 @@ fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Result<(), Erro
     )))
 }
 
-fn refuse_inputs(destination: &Destination, recordings: &[Recording]) -> Result<(), Error> {
+pub(crate) fn refuse_inputs(
+    destination: &Destination,
+    recordings: &[Recording],
+) -> Result<(), Error> {
     let Some(path) = destination.path() else {
         return Ok(());
     };

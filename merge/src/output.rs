@@ -1,8 +1,10 @@
 //! The file the trace goes to: one that takes its name at the end, so that nobody sees half a trace.
 
 mod draft;
+mod parts;
 mod unfinished;
 
+pub(crate) use parts::part_paths;
 pub use unfinished::Unfinished;
 
 use crate::sink::Target;
@@ -45,13 +47,7 @@ impl Destination {
             // In a run directory anything may have been planted: it is replaced like any old trace.
             _ => replace(&path, fs::symlink_metadata(&path).ok().as_ref()),
         };
-        let (target, draft) = opened.map_err(|source| Error::Write {
-            path: path.clone(),
-            source,
-        })?;
-        let gzip = gzip || path.extension().is_some_and(|extension| extension == "gz");
-        let path = Some(path);
-        Ok((Destination { path, draft, gzip }, target))
+        Destination::new(&path, gzip, opened)
     }
 
     /// Gives the trace its name; the path, unless it is the standard output.
@@ -63,6 +59,43 @@ impl Destination {
                 .map_err(|source| Error::Write { path, source })?;
         }
         Ok(self.path)
+    }
+
+    /// Opens the file of a part of a trace.
+    pub(crate) fn part(path: &Path, gzip: bool) -> Result<(Destination, Target), Error> {
+        let opened = replace(path, fs::symlink_metadata(path).ok().as_ref());
+        Destination::new(path, gzip, opened)
+    }
+
+    fn new(
+        path: &Path,
+        gzip: bool,
+        opened: io::Result<Opened>,
+    ) -> Result<(Destination, Target), Error> {
+        let (target, draft) = opened.map_err(|source| Error::of_write(path, source))?;
+        let destination = Destination {
+            path: Some(path.to_owned()),
+            draft,
+            gzip: gzip || path.extension().is_some_and(|extension| extension == "gz"),
+        };
+        Ok((destination, target))
+    }
+
+    /// Gives all of them their names, or none.
+    pub(crate) fn finish_all(destinations: Vec<Destination>) -> Result<(), Error> {
+        let mut named = Vec::new();
+        for destination in destinations {
+            match destination.finish() {
+                Ok(path) => named.extend(path),
+                Err(error) => {
+                    for path in named {
+                        let _ = fs::remove_file(path); // the first error is the one to tell
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The path that will be written.

@@ -5,6 +5,7 @@ use crate::damage::{Damage, Kind, LISTED, Places, path_text};
 use crate::filter::FilterReport;
 use crate::foreign::ForeignReport;
 use crate::link::LinkReport;
+use crate::split::{PartReport, file_name};
 use crate::window::WindowReport;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -78,8 +79,17 @@ pub struct Report {
     /// Where the trace is; absent for the standard output.
     #[serde(serialize_with = "path_text_if_some")]
     pub output: Option<PathBuf>,
-    /// Its length in bytes.
+    /// Its length in bytes, of all parts together.
     pub output_bytes: u64,
+    /// Its parts, if it was split; `output` is the first one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartReport>,
+    /// The most bytes of text that each should have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_bytes: Option<u64>,
+    /// Names of files beside them that are called like parts and are none of this trace.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_parts: Vec<String>,
     /// The fragments.
     pub inputs: Vec<InputReport>,
     /// Those of them that are traces of other profilers.
@@ -138,7 +148,7 @@ impl Report {
     pub(crate) fn add_links(&mut self, events: u64) {
         self.events_added += events;
         if let Some(links) = &mut self.links {
-            links.events = events;
+            links.events += events;
         }
     }
 
@@ -194,28 +204,7 @@ impl Report {
     }
 
     fn write_text(&self, text: &mut String) -> std::fmt::Result {
-        let output = self
-            .output
-            .as_ref()
-            .map_or("standard output".into(), |path| path.display().to_string());
-        let (events, fragments, processes) =
-            (self.events_total, self.inputs.len(), self.process_count());
-        writeln!(
-            text,
-            "{output}: {events} events of {processes} processes from {fragments} fragments"
-        )?;
-        for process in &self.processes {
-            let name = printable(process.name.as_deref().unwrap_or("(no name)"));
-            let main = if process.main { " (main)" } else { "" };
-            let rows = if process.tracks { "tracks" } else { "threads" };
-            writeln!(
-                text,
-                "  {name}{main}: {}{} events, {} {rows}",
-                pid_words(process.pid),
-                process.events,
-                process.threads
-            )?;
-        }
+        self.write_head(text)?;
         if let Some(window) = &self.window {
             writeln!(
                 text,
@@ -280,6 +269,50 @@ impl Report {
             )?;
         }
         self.write_damage(text)
+    }
+
+    /// Where the trace is, and whose events it has.
+    fn write_head(&self, text: &mut String) -> std::fmt::Result {
+        let output = self
+            .output
+            .as_ref()
+            .map_or("standard output".into(), |path| path.display().to_string());
+        let output = match self.parts.as_slice() {
+            [_, .., last] => format!("{output} to {}", file_name(&last.path)),
+            _ => output,
+        };
+        let (events, fragments, processes) =
+            (self.events_total, self.inputs.len(), self.process_count());
+        writeln!(
+            text,
+            "{output}: {events} events of {processes} processes from {fragments} fragments"
+        )?;
+        self.write_parts(text)?;
+        for process in &self.processes {
+            let name = printable(process.name.as_deref().unwrap_or("(no name)"));
+            let main = if process.main { " (main)" } else { "" };
+            let rows = if process.tracks { "tracks" } else { "threads" };
+            writeln!(
+                text,
+                "  {name}{main}: {}{} events, {} {rows}",
+                pid_words(process.pid),
+                process.events,
+                process.threads
+            )?;
+        }
+        Ok(())
+    }
+
+    fn write_parts(&self, text: &mut String) -> std::fmt::Result {
+        for part in &self.parts {
+            let words = part.words(self.split_bytes.unwrap_or(u64::MAX));
+            writeln!(text, "  {}", printable(&words))?;
+        }
+        if !self.other_parts.is_empty() {
+            let others = printable(&self.other_parts.join(", "));
+            writeln!(text, "not parts of this trace: {others}")?;
+        }
+        Ok(())
     }
 
     fn write_unread(&self, window: &WindowReport, text: &mut String) -> std::fmt::Result {

@@ -27,10 +27,17 @@ pub(crate) struct Sink {
     next: Condvar,
 }
 
+/// How long a trace is, as text and as it was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Length {
+    pub(crate) text_bytes: u64,
+    pub(crate) bytes: u64,
+}
+
 struct Turn {
     /// Number of the chunk that may place itself now.
     index: usize,
-    offset: u64,
+    length: Length,
     /// The first error: those who only wait for their turn have none of their own.
     failure: Option<io::Error>,
     crc: flate2::Crc,
@@ -52,7 +59,7 @@ impl Sink {
         };
         let turn = Turn {
             index: 0,
-            offset: 0,
+            length: Length::default(),
             failure: None,
             crc: flate2::Crc::new(),
             stream,
@@ -87,8 +94,9 @@ impl Sink {
         } else {
             &scratch.text
         };
-        let offset = turn.offset;
-        turn.offset += bytes.len() as u64;
+        let offset = turn.length.bytes;
+        turn.length.bytes += bytes.len() as u64;
+        turn.length.text_bytes += scratch.text.len() as u64;
         if let Some(stream) = &mut turn.stream {
             turn.failure = stream.write_all(bytes).err();
         }
@@ -111,8 +119,8 @@ impl Sink {
         false
     }
 
-    /// Ends the trace; gives its length in bytes, or the first error.
-    pub(crate) fn finish(self) -> io::Result<u64> {
+    /// Ends the trace; gives its length, or the first error.
+    pub(crate) fn finish(self) -> io::Result<Length> {
         let mut turn = self
             .turn
             .into_inner()
@@ -123,7 +131,7 @@ impl Sink {
         if let Some(stream) = &mut turn.stream {
             stream.flush()?;
         }
-        Ok(turn.offset)
+        Ok(turn.length)
     }
 }
 

@@ -154,14 +154,31 @@ impl Chunk {
 
     /// Narrows it to the window; one that has nothing in it has no parts left, unless the other half of a span in it may be elsewhere.
     pub(crate) fn narrow(&mut self, edges: Edges) {
-        let is_inside =
-            |(first_ns, last_ns): (i64, i64)| first_ns >= edges.from_ns && last_ns <= edges.to_ns;
         let is_outside =
             |(first_ns, last_ns): (i64, i64)| last_ns < edges.from_ns || first_ns > edges.to_ns;
-        self.shown.edges = (!self.range_ns.is_some_and(is_inside)).then_some(edges);
+        self.shown.edges = (!(self.range_ns.is_some() && self.is_within(edges))).then_some(edges);
         if !self.timeless && !self.halves && self.range_ns.is_none_or(is_outside) {
             self.parts.clear();
         }
+    }
+
+    /// Whether any of its events may be within these edges.
+    pub(crate) fn reaches(&self, edges: Edges) -> bool {
+        let is_within =
+            |(first_ns, last_ns): (i64, i64)| last_ns >= edges.from_ns && first_ns <= edges.to_ns;
+        !self.parts.is_empty() && (self.timeless || self.range_ns.is_some_and(is_within))
+    }
+
+    /// Whether all of its events are within these edges.
+    pub(crate) fn is_within(&self, edges: Edges) -> bool {
+        let is_within =
+            |(first_ns, last_ns): (i64, i64)| first_ns >= edges.from_ns && last_ns <= edges.to_ns;
+        self.range_ns.is_none_or(is_within)
+    }
+
+    /// The begin of its first event and the end of its last one, in the recording's own time; `None` if nothing is read of it or nothing has a time.
+    pub(crate) fn range_ns(&self) -> Option<(i64, i64)> {
+        self.range_ns.filter(|_| !self.parts.is_empty())
     }
 }
 

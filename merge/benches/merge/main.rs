@@ -5,7 +5,7 @@
 //! `RESULT merge_<input> <MB_per_s> <ratio_to_cat> <peak_anonymous_MB>`. Times are rebased and ids remapped, as in every merge.
 //! `-- peers` measures what else joins fragments, on 100 MB: `RESULT merge_<input>_by_<peer> <MB_per_s> <times_trace_merge>`.
 //! `-- validators` prints `RESULT validate_<input>_<validator> <MB_per_s> <ns_per_line>`.
-//! `-- window [MB]` measures windows of a long run instead, `-- gzip [MB]` compressed traces.
+//! `-- window [MB]` measures windows of a long run instead, `-- gzip [MB]` compressed traces, `-- split [MB]` traces in parts.
 //!
 //! With `--links` it merges in turn with and without links of requests, and prints `RESULT links_<input> <wall_ratio> <CPU_ratio>` of the two too. The
 //! input `served`, requests served in batches of 16, is measured only if it is named.
@@ -25,6 +25,7 @@ mod own;
 mod peers;
 mod process;
 mod served;
+mod split;
 mod validators;
 mod window;
 
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     let measured = match words.split_first() {
         Some((&"window", rest)) => window::run(rest),
         Some((&"gzip", rest)) => gzip::run(rest),
+        Some((&"split", rest)) => split::run(rest),
         _ => measure::run(&words),
     };
     match measured {

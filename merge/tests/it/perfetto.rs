@@ -56,7 +56,7 @@ pub(crate) fn query(test: &str, trace: &Path, queries: &[&str]) -> Option<Vec<Ve
 
 pub(crate) const ERRORS: &str = "select name, value from stats where value > 0 and severity in ('error', 'data_loss') order by name";
 pub(crate) const SLICES: &str = "select count(*) from slice";
-const FLOWS: &str = "select count(*) from flow";
+pub(crate) const FLOWS: &str = "select count(*) from flow";
 const COUNTERS: &str = "select count(*) from counter";
 const PROCESSES: &str = "select count(*) from process where name is not null";
 

@@ -1,0 +1,77 @@
+//! Sizes as people write them: `900MB`, `1.5GB`, `512MiB`, `900M`.
+
+/// The units, in lower case, and their bytes: decimal with a `B`, binary without one or with `iB`, as `split` and `dd` have them.
+const UNITS: [(&str, u64); 9] = [
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("k", 1 << 10),
+    ("m", 1 << 20),
+    ("g", 1 << 30),
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+];
+
+/// Reads a number and its unit.
+///
+/// # Errors
+/// What was expected, if it is anything else, nothing, or more than a few exabytes.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    let bytes = size_bytes(text.trim()).filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(|| format!("expected a size such as 900MB or 1.5GiB, found {text:?}"))
+}
+
+fn size_bytes(text: &str) -> Option<u64> {
+    let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let (number, unit) = text.split_at(text.bytes().take_while(is_number).count());
+    let unit = unit.to_ascii_lowercase();
+    let (_, unit_bytes) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let whole_bytes = whole.parse::<u64>().ok()?.checked_mul(*unit_bytes)?;
+    let scale = 10_u128.checked_pow(u32::try_from(fraction.len()).ok()?)?;
+    let part = fraction
+        .parse::<u128>()
+        .ok()?
+        .checked_mul((*unit_bytes).into())?
+        / scale;
+    let bytes = whole_bytes.checked_add(u64::try_from(part).ok()?)?;
+    (bytes <= u64::MAX / 4).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_a_unit() {
+        for (text, bytes) in [
+            ("900MB", 900_000_000),
+            ("1.5GB", 1_500_000_000),
+            (" 512MiB", 512 << 20),
+            ("900M", 900 << 20),
+            ("64k", 64 << 10),
+            ("10kb", 10_000),
+            ("0.5g", 1 << 29),
+        ] {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in [
+            "",
+            "MB",
+            "900",
+            "900 MB",
+            "-1MB",
+            "1.MB",
+            ".5GB",
+            "0MB",
+            "0.0001kb",
+            "9TB",
+            "1e3MB",
+            "99999999999999999999GB",
+            "9999999999GB",
+        ] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The parts, one after the other, and all their files at the end.
+
+use super::cut::cut;
+use super::{Portion, Stretch};
+use crate::copy::Job;
+use crate::merge::refuse_inputs;
+use crate::output::{Destination, part_paths};
+use crate::report::Report;
+use crate::sink::Sink;
+use crate::{Error, Options, Output};
+use rayon::ThreadPool;
+use std::path::Path;
+
+/// How much longer the head of a part may be than that of the whole trace.
+const HEAD_BYTES: usize = 200;
+
+/// Parts cannot be had everywhere.
+pub(crate) fn refuse_split(options: &Options) -> Result<(), Error> {
+    let why = match (options.split, &options.output) {
+        (None, _) => return Ok(()),
+        (_, Output::Stdout) => "parts need names, which the standard output cannot give",
+        _ if options.verbatim => "lines as they stand need have no times to be cut by",
+        _ => return Ok(()),
+    };
+    Err(Error::Usage(format!("--split: {why}")))
+}
+
+/// Writes the parts of a trace, each of at most `limit` bytes of text if that can be; all of them get their names, or none.
+pub(crate) fn write_parts(
+    job: &Job<'_>,
+    limit: u64,
+    (options, default_directory): (&Options, Option<&Path>),
+    pool: &ThreadPool,
+    report: &mut Report,
+) -> Result<(), Error> {
+    let frame_bytes = job.head(report).len() + HEAD_BYTES + job.tail().len();
+    let (stretches, crossing) = pool.install(|| cut(job, frame_bytes as u64, limit))?;
+    let shifts_ns = &job.plan.shifts_ns;
+    let portion = |(number, stretch): (usize, &Stretch)| {
+        Portion::new(stretch, (number, stretches.len()), shifts_ns, &crossing)
+    };
+    let portions: Vec<Portion<'_>> = stretches.iter().enumerate().map(portion).collect();
+    job.progress.expect_rest(rest(job, &portions));
+    let paths = part_paths(options, default_directory, stretches.len())?;
+    let mut destinations = Vec::new();
+    for (portion, path) in portions.iter().zip(&paths.own) {
+        let (destination, target) = Destination::part(path, options.gzip)?;
+        refuse_inputs(&destination, job.recordings)?;
+        let sink = Sink::new(target, destination.is_gzip());
+        let part = Job {
+            portion: Some(portion),
+            ..*job
+        };
+        let linked = part.run(&sink, pool.current_num_threads(), report);
+        report.add_links(linked);
+        let length = sink
+            .finish()
+            .map_err(|source| Error::of_write(path, source))?;
+        report.output_bytes += length.bytes;
+        report.parts.push(portion.report(path, &length));
+        destinations.push(destination);
+    }
+    report.split_bytes = Some(limit);
+    report.other_parts = paths.others;
+    report.output = paths.own.into_iter().next();
+    Destination::finish_all(destinations)
+}
+
+/// Bytes of the inputs that are read for all parts.
+fn rest(job: &Job<'_>, portions: &[Portion<'_>]) -> u64 {
+    let of_part = |portion| {
+        let part = Job {
+            portion: Some(portion),
+            ..*job
+        };
+        let wanted = part.wanted().into_iter();
+        wanted.map(|number| job.chunks[number].len()).sum::<u64>()
+    };
+    portions.iter().map(of_part).sum()
+}
