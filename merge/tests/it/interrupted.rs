@@ -109,6 +109,33 @@ fn a_terminated_merge_leaves_nothing() {
 }
 
 #[test]
+fn a_killed_merge_leaves_no_part() {
+    let dir = run(SPANS);
+    if !has_files_without_a_name(dir.path()) {
+        eprintln!("SKIPPED a_killed_merge_leaves_no_part: no files without a name");
+        return;
+    }
+    let killed = (0..ATTEMPTS).any(|_| {
+        let folder = tempfile::tempdir().unwrap();
+        let mut merge = trace_merge();
+        merge.args(["-q", "--split=4MB", "--threads", "1", "-o"]);
+        merge.args([&folder.path().join("out.json.gz"), dir.path()]);
+        let mut child = merge.spawn().unwrap();
+        // Six parts, of some 400 kB each.
+        let is_in_the_second =
+            |child: &Child| written_bytes(child.id()).is_some_and(|bytes| bytes > 500_000);
+        while child.try_wait().unwrap().is_none() && !is_in_the_second(&child) {
+            sleep(Duration::from_millis(1));
+        }
+        let _ = child.kill(); // perhaps it has ended
+        let was_killed = child.wait().unwrap().signal() == Some(Signal::KILL.as_raw());
+        assert!(!was_killed || names(folder.path()).is_empty());
+        was_killed
+    });
+    assert!(killed, "every merge was over before it was killed");
+}
+
+#[test]
 fn a_merge_without_proc_goes_through_a_temporary_name() {
     let dir = run(10);
     let hidden = "mount -t tmpfs none /proc";
