@@ -2,6 +2,7 @@
 
 use crate::json::scan_object;
 use crate::line::Event;
+use crate::link::known;
 use crate::pattern::Pattern;
 use memchr::memmem;
 use serde::Serialize;
@@ -31,20 +32,6 @@ pub struct FilterReport {
     /// Events that it left out; with a window, of those in it.
     pub events_left_out: u64,
 }
-
-/// The args that name requests: an id, or a list of ids.
-const REQUEST_KEYS: [&str; 10] = [
-    "request_id",
-    "request_ids",
-    "external_id",
-    "external_ids",
-    "external_req_id",
-    "external_req_ids",
-    "internal_id",
-    "internal_ids",
-    "internal_req_id",
-    "internal_req_ids",
-];
 
 impl Filter {
     /// Whether it shows everything.
@@ -152,9 +139,8 @@ impl Wanted<'_> {
             Value::Array(ids) => ids.iter().any(is_wanted),
             id => is_wanted(id),
         };
-        REQUEST_KEYS
-            .iter()
-            .any(|key| args.get(*key).is_some_and(names_one))
+        args.iter()
+            .any(|(key, value)| known(key.as_bytes()).is_some() && names_one(value))
     }
 }
 

@@ -22,6 +22,7 @@ mod write;
 
 pub(crate) use collector::Collector;
 pub(crate) use gather::Gather;
+pub(crate) use names::known;
 pub(crate) use table::Lookup;
 pub(crate) use write::Linker;
 

@@ -220,6 +220,18 @@ fn random_requests_are_linked_as_the_naive_reader_links_them() {
             &Merged::of(&options, &[dir.path()]),
             &format!("seed {seed}, last {last}"),
         );
+        // What a window or a filter leaves out is linked to nothing.
+        let [from, to] = [rng.below(200), 200 + rng.below(200)].map(|us| format!("{us}us"));
+        let window = ["--no-settle", "--from", &from, "--to", &to];
+        linked += check(
+            &Merged::of(&window, &[dir.path()]),
+            &format!("seed {seed}, from {from} to {to}"),
+        );
+        let filter = ["--no-settle", "--pid", "200", "--pid", "100"];
+        linked += check(
+            &Merged::of(&filter, &[dir.path()]),
+            &format!("seed {seed}, filtered"),
+        );
     }
     assert!(linked > 1000, "{linked} requests linked");
 }
