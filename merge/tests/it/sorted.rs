@@ -1,0 +1,134 @@
+//! `--sort`: the same lines as without it, in the order of their times.
+
+use crate::clashing::{Clashing, Order};
+use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::many_spans::many;
+use crate::random::{Rng, write_foreign, write_own};
+use crate::trace::ns;
+use crate::writer::line::stream;
+use serde_json::Value;
+use std::path::Path;
+
+const CASES: u64 = 60;
+
+/// The lines of a trace that are events, without what separates them.
+fn lines(merged: &Merged) -> Vec<&str> {
+    let text = std::str::from_utf8(&merged.bytes).unwrap();
+    let lines = text.lines().map(|line| line.trim_end_matches(','));
+    lines
+        .filter(|line| line.starts_with('{') && line.contains(r#""ph":"#))
+        .collect()
+}
+
+/// Lines of an unsorted trace, sorted: what the merge adds stays at the end.
+fn naive(whole: &Merged) -> Vec<&str> {
+    let mut lines = lines(whole);
+    let added = usize::try_from(whole.report.number("events_added")).unwrap();
+    let recorded = lines.len() - added;
+    lines[..recorded].sort_by_cached_key(|line| {
+        let event: Value = serde_json::from_str(line).unwrap();
+        match event["ph"] == "M" {
+            true => i64::MIN,
+            false => ns(&event["ts"]),
+        }
+    });
+    lines
+}
+
+/// Merges with and without `--sort`; gives how many lines came to another place.
+fn check(options: &[&str], dir: &RunDir, what: &str) -> usize {
+    let options = [&["--no-settle"], options].concat();
+    let whole = Merged::of(&options, &[dir.path()]);
+    let sorted = Merged::of(&[&options[..], &["--sort"]].concat(), &[dir.path()]);
+    let (expected, found) = (naive(&whole), lines(&sorted));
+    assert!(
+        found == expected,
+        "{what}: first at {:?}",
+        apart(&found, &expected)
+    );
+    assert_eq!(whole.bytes.len(), sorted.bytes.len(), "{what}");
+    let moved = lines(&whole).into_iter().zip(found);
+    moved.filter(|(before, after)| before != after).count()
+}
+
+fn apart<'a>(found: &[&'a str], expected: &[&'a str]) -> Option<(&'a str, &'a str)> {
+    let mut pairs = found.iter().copied().zip(expected.iter().copied());
+    pairs.find(|(one, other)| one != other)
+}
+
+#[test]
+fn random_runs_are_sorted() {
+    let mut moved = 0;
+    for seed in 0..CASES {
+        let (mut rng, dir) = (Rng::new(seed), RunDir::new());
+        for pid in 100..103 {
+            let whole = rng.one_in(2);
+            write_own(&mut rng, &dir.fragments(), pid, whole);
+        }
+        let whole = rng.one_in(2);
+        write_foreign(&mut rng, &dir.fragments(), 200, 40, whole);
+        let mut thread = Clashing::new(&mut rng, 901, 1 << 20);
+        (0..100).for_each(|serial| thread.any(serial, 1 << 16));
+        dir.put("900", &stream(&thread.lines(Order::None)));
+        moved += check(&[], &dir, &format!("seed {seed}"));
+        let last = format!("{}us", 1 + rng.below(1_000_000));
+        moved += check(&["--last", &last], &dir, &format!("seed {seed}, {last}"));
+        moved += check(
+            &["--threads", "1"],
+            &dir,
+            &format!("seed {seed}, one thread"),
+        );
+    }
+    assert!(moved > 10_000, "{moved}");
+}
+
+#[test]
+fn more_events_than_memory_holds_are_sorted() {
+    let (dir, count) = many();
+    assert!(check(&[], &dir, "in memory") > count / 2);
+    let sorted = |memory: &str| Merged::of(&["--sort", "--memory", memory], &[dir.path()]).bytes;
+    assert!(sorted("64MiB") == sorted("10KiB"));
+}
+
+#[test]
+fn without_a_folder_for_temporary_files_there_is_no_sorted_trace() {
+    let (dir, _) = many();
+    let mut command = trace_merge();
+    command.args(["--sort", "--memory", "10KiB", "-o", "-"]);
+    let ended = Ended::of(command.env("TMPDIR", "/nowhere").arg(dir.path()));
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let told = "trace-merge: temporary file in /nowhere: No such file";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    let output = dir.path().join("out.json");
+    let mut command = trace_merge();
+    command.args(["--sort", "--memory", "10KiB", "-o"]);
+    let ended = Ended::of(
+        command
+            .arg(&output)
+            .env("TMPDIR", "/nowhere")
+            .arg(dir.path()),
+    );
+    assert_eq!(ended.code, 0, "beside the trace: {}", ended.stderr);
+    assert!(Path::new(&output).exists());
+}
+
+#[test]
+fn a_run_without_events_is_sorted() {
+    let dir = RunDir::new();
+    dir.put(
+        "900",
+        br#"{"name":"process_name","ph":"M","pid":900,"tid":0,"args":{"name":"a"}}"#,
+    );
+    check(&[], &dir, "metadata alone");
+}
+
+#[test]
+fn lines_as_they_stand_are_not_sorted() {
+    let dir = RunDir::new();
+    let ended = Ended::of(trace_merge().args(["--sort", "--verbatim"]).arg(dir.path()));
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("--verbatim"), "{}", ended.stderr);
+    let ended = Ended::of(trace_merge().args(["--memory", "1GB"]).arg(dir.path()));
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("--sort"), "{}", ended.stderr);
+}
