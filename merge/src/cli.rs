@@ -76,6 +76,12 @@ struct Arguments {
     /// Add a duration to the times of FILE, another profiler's trace: to correct its clock, or to place it if it has none
     #[arg(long = "offset", value_name = "FILE=±DURATION", value_parser = parse_offset, conflicts_with = "verbatim")]
     offsets: Vec<Offset>,
+    /// Write all events in the order of their times, metadata first. Viewers do not need it, programs that read a trace as a stream may
+    #[arg(long, conflicts_with_all = ["verbatim", "split"])]
+    sort: bool,
+    /// Memory to sort in; what is too much for it goes to files in TMPDIR: 33 bytes for each event
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "512MiB", requires = "sort")]
+    memory: u64,
     /// Copy the lines as they stand, as pypto-serving's merge does: times and ids as recorded, nothing added, objects that are no events kept
     #[arg(long, conflicts_with_all = ["window", "filter"])]
     verbatim: bool,
@@ -106,7 +112,7 @@ struct Arguments {
 }
 
 /// What says how to merge.
-const NOT_TO_CHECK: [&str; 20] = [
+const NOT_TO_CHECK: [&str; 21] = [
     "paths",
     "output",
     "gzip",
@@ -123,6 +129,7 @@ const NOT_TO_CHECK: [&str; 20] = [
     "cat",
     "request",
     "verbatim",
+    "sort",
     "offsets",
     "no_settle",
     "strict",
@@ -215,6 +222,7 @@ fn options(
         threads: arguments.threads,
         gzip: arguments.gzip,
         split: arguments.split,
+        sort: arguments.sort.then_some(arguments.memory),
         settle: !arguments.no_settle,
         offsets: arguments.offsets.clone(),
         verbatim: arguments.verbatim,

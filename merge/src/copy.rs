@@ -17,6 +17,7 @@ use crate::scan::{Found, Part, lines, scan_part};
 use crate::sink::{Scratch, Sink, document_head, document_tail};
 use crate::source::{Chunk, Source, kind};
 use crate::split::Portion;
+use crate::timeline::Timeline;
 use crate::verbatim::{object, write_verbatim};
 use crate::window::{Lies, mark_cut};
 use serde_json::{Value, json};
@@ -38,6 +39,8 @@ pub(crate) struct Job<'a> {
     pub(crate) progress: &'a Progress,
     /// Whether the lines are copied as they stand.
     pub(crate) verbatim: bool,
+    /// The order of the events, if they are sorted by time.
+    pub(crate) timeline: Option<&'a Timeline<'a>>,
     /// The part of the trace that is written, if it is split.
     pub(crate) portion: Option<&'a Portion<'a>>,
 }
@@ -50,7 +53,7 @@ pub(crate) struct Written {
     pub(crate) bytes: usize,
 }
 
-/// The chunks to copy, and where they go.
+/// The chunks to copy, or the pieces of all events in the order of time, and where they go.
 struct Work<'a> {
     wanted: &'a [usize],
     /// The one with the first event, which follows no other.
@@ -118,7 +121,7 @@ impl<'a> Job<'a> {
         text
     }
 
-    /// The numbers of the chunks that may have anything to show.
+    /// The numbers of the chunks that may have anything to show, or of the pieces of the sorted events.
     pub(crate) fn wanted(&self) -> Vec<usize> {
         let is_wanted = |number: &usize| {
             let chunk = &self.chunks[*number];
@@ -126,11 +129,17 @@ impl<'a> Job<'a> {
             let reaches = |portion: &Portion<'_>| portion.view(recording, *number).reaches(chunk);
             self.portion.is_none_or(reaches)
         };
-        (0..self.chunks.len()).filter(is_wanted).collect()
+        match self.timeline {
+            Some(timeline) => (0..timeline.pieces()).collect(),
+            None => (0..self.chunks.len()).filter(is_wanted).collect(),
+        }
     }
 
     /// The first chunk that shows anything.
     fn first(&self, wanted: &[usize]) -> io::Result<Option<usize>> {
+        if self.timeline.is_some() {
+            return Ok(wanted.first().copied());
+        }
         let mut text = Vec::new();
         for number in wanted {
             let shows_any = match self.portion {
@@ -161,24 +170,66 @@ impl<'a> Job<'a> {
             let Some(number) = work.wanted.get(turn).copied() else {
                 return;
             };
-            let chunk = &self.chunks[number];
             scratch.text.clear();
-            if self.verbatim {
-                self.copy_verbatim(chunk, &mut scratch.text);
-            } else if let Err(failure) = self.copy(number, lookup.as_deref_mut(), &mut scratch.text)
-            {
-                work.sink.fail(failure);
-                return;
-            }
-            self.release(chunk);
+            let done = match self.copy_one(number, lookup.as_deref_mut(), &mut scratch.text) {
+                Ok(done) => done,
+                Err(failure) => {
+                    work.sink.fail(failure);
+                    return;
+                }
+            };
             if work.first == Some(number) {
                 scratch.text.remove(0);
             }
             if !work.sink.put(turn + 1, &mut scratch, false) {
                 return;
             }
-            self.progress.add(chunk.len(), 0);
+            self.progress.add(done, 0);
         }
+    }
+
+    /// Writes what is wanted to `out`; gives how many bytes of the inputs that was.
+    fn copy_one(
+        &self,
+        number: usize,
+        lookup: Option<&mut Lookup<'a>>,
+        out: &mut Vec<u8>,
+    ) -> io::Result<u64> {
+        if let Some(timeline) = self.timeline {
+            return self.copy_sorted(timeline, number, lookup, out);
+        }
+        let chunk = &self.chunks[number];
+        if self.verbatim {
+            self.copy_verbatim(chunk, out);
+        } else {
+            self.copy(number, lookup, out)?;
+        }
+        self.release(chunk);
+        Ok(chunk.len())
+    }
+
+    fn copy_sorted(
+        &self,
+        timeline: &Timeline<'a>,
+        piece: usize,
+        mut lookup: Option<&mut Lookup<'a>>,
+        out: &mut Vec<u8>,
+    ) -> io::Result<u64> {
+        let mut bytes = 0;
+        for entry in timeline.piece(piece)? {
+            let Some(shown) = timeline.shown(self, &entry) else {
+                continue;
+            };
+            let source = &self.sources[shown.source];
+            let shift_ns = self.plan.shifts_ns[source.recording];
+            write(&shown.event, shown.target, shift_ns, shown.is_cut, out);
+            if let (Some(links), Some(lookup)) = (self.links, lookup.as_deref_mut()) {
+                let (event, from) = (&shown.event, (shown.source, source));
+                links.link(lookup, from, (event, shift_ns), shown.target, out);
+            }
+            bytes += shown.event.line.len() as u64;
+        }
+        Ok(bytes)
     }
 
     fn copy(
@@ -196,7 +247,9 @@ impl<'a> Job<'a> {
         let partial = view.and_then(|mut view| (!view.holds(chunk)).then_some(view));
         if let Some(mut view) = partial {
             chunk.each(source.bytes, |nth, lies, event| {
-                writer.event(event, view.lies(nth, lies, event));
+                // A span may be in several parts; the flow events at its begin are in one, as all flow events are.
+                let links = view.has_begin(event);
+                writer.event_with(event, view.lies(nth, lies, event), links);
             });
         } else if chunk.canonical && chunk.shown.is_all() && writer.moved.is_empty() {
             for part in &chunk.parts {
@@ -389,6 +442,12 @@ impl<'a> Writer<'a, '_, '_> {
 
     #[inline]
     fn event(&mut self, event: &Event<'a>, lies: Lies) {
+        self.event_with(event, lies, true);
+    }
+
+    /// The same with the flows of its requests, or without them.
+    #[inline]
+    fn event_with(&mut self, event: &Event<'a>, lies: Lies, links: bool) {
         // Those that are not shown count as well.
         let row = self.moved.next();
         if lies == Lies::Outside || is_left_out(event) {
@@ -398,13 +457,8 @@ impl<'a> Writer<'a, '_, '_> {
             return;
         };
         let target = row.unwrap_or(target);
-        self.out.extend_from_slice(b",\n");
-        let start = self.out.len();
-        write_line(event, target, self.shift_ns, self.out);
-        if lies == Lies::Across {
-            mark_cut(self.out, start);
-        }
-        if let Some(linker) = &mut self.linker {
+        write(event, target, self.shift_ns, lies == Lies::Across, self.out);
+        if let Some(linker) = self.linker.as_mut().filter(|_| links) {
             linker.event(event, target, self.out);
         }
     }
@@ -417,6 +471,17 @@ impl<'a> Writer<'a, '_, '_> {
             *recent = self.targets.get(&thread).map(|target| (thread, target));
         }
         recent.map(|(_, target)| target)
+    }
+}
+
+/// Writes an event and what stands before each.
+#[inline(always)]
+fn write(event: &Event<'_>, target: &Target, shift_ns: i64, is_cut: bool, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\n");
+    let start = out.len();
+    write_line(event, target, shift_ns, out);
+    if is_cut {
+        mark_cut(out, start);
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) use names::known;
 pub(crate) use table::Lookup;
 pub(crate) use write::Linker;
 
+use crate::line::Event;
+use crate::patch::Target;
 use crate::source::{Chunk, Source};
 use hits::Hits;
 use resolve::Resolved;
@@ -93,6 +95,22 @@ impl Links {
     /// A worker's view; `None` if there is nothing to link.
     pub(crate) fn lookup(&self) -> Option<Lookup<'_>> {
         (!self.tables.is_empty()).then(|| Lookup::new(&self.tables))
+    }
+
+    /// Appends the flow events of one event of a source, whose time is moved by `shift_ns`, by itself; it was written for `target`.
+    pub(crate) fn link<'a>(
+        &self,
+        lookup: &mut Lookup<'a>,
+        (number, source): (usize, &Source<'a>),
+        (event, shift_ns): (&Event<'a>, i64),
+        target: &Target,
+        out: &mut Vec<u8>,
+    ) {
+        if let Some(hits) = Hits::of_line(source.bytes, event.line) {
+            let (scope, _) = self.origins[source.recording];
+            let origin = (number, scope, shift_ns);
+            Linker::new(lookup, origin, source.bytes, hits).event(event, target, out);
+        }
     }
 
     /// Begins to write the flows of a chunk of a source, whose times are moved by `shift_ns`; `None` if no request was served in its time.

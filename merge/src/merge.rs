@@ -24,6 +24,7 @@ use crate::sink::Sink;
 use crate::source::{Chunk, Source, by_recording, chunks, index, sources};
 use crate::split::{refuse_split, write_parts};
 use crate::tally::tell_sources;
+use crate::timeline::Timeline;
 use crate::unread::add_names;
 use crate::window::{Edges, is_asked_for, refuse};
 use crate::{Error, Options, Runs};
@@ -253,6 +254,22 @@ impl<'a> Merge<'a> {
         })
     }
 
+    /// The order of the events by time, if that is asked for: without it there is no trace then.
+    fn timeline<'j>(&self, job: &Job<'j>) -> Result<Option<Timeline<'j>>, Error> {
+        let Some(memory) = self.options.sort else {
+            return Ok(None);
+        };
+        let memory = usize::try_from(memory).unwrap_or(usize::MAX);
+        let mut failure = None;
+        for folder in self.folders {
+            match self.pool.install(|| Timeline::of(job, memory, folder)) {
+                Ok(timeline) => return Ok(Some(timeline)),
+                Err(error) => failure = Some(Error::of_temporary(folder, error)),
+            }
+        }
+        Err(failure.unwrap_or_else(|| Error::Usage("no folder for temporary files".to_owned())))
+    }
+
     fn second_pass(
         &self,
         found: &Found<'_>,
@@ -269,7 +286,13 @@ impl<'a> Merge<'a> {
             links: decided.links.as_ref(),
             progress: self.progress,
             verbatim: self.options.verbatim,
+            timeline: None,
             portion: None,
+        };
+        let timeline = self.timeline(&job)?;
+        let job = Job {
+            timeline: timeline.as_ref(),
+            ..job
         };
         let asked = (self.options, default_directory);
         if let Some(limit) = self.options.split {

@@ -103,6 +103,11 @@ impl Overflow {
         Ok((overflow, spread.added))
     }
 
+    /// All rows, by their number.
+    pub(crate) fn rows(&self) -> &[Target] {
+        &self.rows
+    }
+
     pub(crate) fn tell(&self, report: &mut Report) {
         report.overlapping_spans = self.spans;
         report.overlapping_spans_left = self.left;
@@ -142,10 +147,17 @@ impl<'a> Moved<'a> {
     /// Where the next event goes, if it moves.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<&'a Target> {
+        let row = self.next_row()?;
+        self.rows.get(usize::try_from(row).ok()?)
+    }
+
+    /// The same by the row's number.
+    #[inline]
+    pub(crate) fn next_row(&mut self) -> Option<u32> {
         let nth = self.nth;
         self.nth += 1;
         let found = self.left.next_if(|next| next.at.nth == nth)?;
-        self.rows.get(usize::try_from(found.row).ok()?)
+        Some(found.row)
     }
 }
 

@@ -57,6 +57,11 @@ impl<'f, R: Record> Sorter<'f, R> {
         Sorter::with_capacity(folders, (bytes / R::BYTES).max(2))
     }
 
+    /// One that keeps `bytes` of them in memory.
+    pub(crate) fn within(folder: &'f Path, bytes: usize) -> Sorter<'f, R> {
+        Sorter::with_capacity(vec![folder], (bytes / size_of::<R>()).max(BATCH))
+    }
+
     fn with_capacity(folders: Vec<&'f Path>, capacity: usize) -> Sorter<'f, R> {
         Sorter {
             folders,

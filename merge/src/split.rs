@@ -66,6 +66,12 @@ impl View {
         chunk.is_within(self.edges) && self.kept.peek().is_none()
     }
 
+    /// Whether it shows what happens when an event begins.
+    #[inline]
+    pub(crate) fn has_begin(&self, event: &Event<'_>) -> bool {
+        (self.edges.from_ns..=self.edges.to_ns).contains(&event.ts_ns)
+    }
+
     /// Where the `nth` event lies, of which it is known how it lies in the whole trace.
     #[inline]
     pub(crate) fn lies(&mut self, nth: u32, lies: Lies, event: &Event<'_>) -> Lies {

@@ -91,6 +91,11 @@ pub(crate) fn is_asked_for(options: &Options) -> bool {
 /// Refuses what contradicts itself: lines as they stand need have no times, and nothing of them is left out; nothing can reach into a window that is not
 /// asked for.
 pub(crate) fn refuse(options: &Options) -> Result<(), Error> {
+    if options.sort.is_some() && (options.verbatim || options.split.is_some()) {
+        return Err(Error::Usage(
+            "lines as they stand and parts of a trace cannot be sorted by time".to_owned(),
+        ));
+    }
     if options.verbatim && (is_asked_for(options) || !options.filter.is_empty()) {
         return Err(Error::Usage(
             "lines as they stand cannot be narrowed to a window or a filter".to_owned(),

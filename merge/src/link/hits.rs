@@ -1,5 +1,6 @@
 //! Where ids of requests may stand in a chunk.
 
+use super::gather::offset;
 use super::names::{BEFORE, NEEDLE};
 use crate::scan::Part;
 use memchr::memmem::Finder;
@@ -28,6 +29,18 @@ impl<'a> Hits<'a> {
             end: 0,
             next: usize::MAX,
         }
+    }
+
+    /// Looks at one line of the bytes; `None` if none stands in it.
+    pub(super) fn of_line(bytes: &'a [u8], line: &'a [u8]) -> Option<Self> {
+        let start = offset(bytes, line);
+        let mut hits = Hits::new(bytes, &[]);
+        hits.enter(Part {
+            start,
+            end: start + line.len(),
+            trusted: false,
+        });
+        (hits.next != usize::MAX).then_some(hits)
     }
 
     /// Begins at a part of the bytes.

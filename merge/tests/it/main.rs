@@ -10,6 +10,7 @@ mod clashing;
 mod invocation;
 mod oracle;
 mod random;
+mod sorted;
 mod trace;
 mod writer;
 

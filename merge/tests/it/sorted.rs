@@ -24,6 +24,8 @@ fn lines(merged: &Merged) -> Vec<&str> {
 fn naive(whole: &Merged) -> Vec<&str> {
     let mut lines = lines(whole);
     let added = usize::try_from(whole.report.number("events_added")).unwrap();
+    // Flows that link requests stand behind the events they are of.
+    let added = added - whole.trace.links().count();
     let recorded = lines.len() - added;
     lines[..recorded].sort_by_cached_key(|line| {
         let event: Value = serde_json::from_str(line).unwrap();

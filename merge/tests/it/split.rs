@@ -126,7 +126,7 @@ fn sorted(mut events: Vec<(String, bool)>) -> Vec<(String, bool)> {
 /// Compares parts with the whole trace; the number of events that are in more than one.
 pub(crate) fn check(whole: &Merged, parts: &[Part], what: &str) -> usize {
     let known = known(whole);
-    let (mut next_ns, mut shown) = (0, 0);
+    let (mut next_ns, mut shown, mut linked) = (0, 0, 0);
     for (number, part) in parts.iter().enumerate() {
         let what = format!("{what} part {number}");
         let (from_ns, to_ns) = part.edges();
@@ -142,8 +142,11 @@ pub(crate) fn check(whole: &Merged, parts: &[Part], what: &str) -> usize {
         let found = sorted(part.trace.shown().map(comparable).collect());
         assert_eq!(found, sorted(expected.collect()), "{what}");
         let told = part.data()["events"].as_u64().unwrap();
-        let added = whole.report.number("events_added");
-        assert_eq!(part.trace.events.len() as u64, told + added, "{what}");
+        let links = part.trace.links().count();
+        linked += links;
+        let added = whole.report.number("events_added") - whole.trace.links().count() as u64;
+        let all = part.trace.events.len() - links;
+        assert_eq!(all as u64, told + added, "{what}");
         assert_eq!(
             part.trace.process_names(),
             whole.trace.process_names(),
@@ -159,6 +162,7 @@ pub(crate) fn check(whole: &Merged, parts: &[Part], what: &str) -> usize {
         shown += found.len();
     }
     assert_eq!(parts.last().unwrap().edges().1, i64::MAX, "{what}");
+    assert_eq!(linked, whole.trace.links().count(), "{what}");
     shown - known.len()
 }
 
