@@ -22,7 +22,7 @@ Examples:
   trace-merge --split 900MB profile_out          trace.1.json, trace.2.json, …, each small enough for a browser
   trace-merge --last 30s profile_out             only the last 30 seconds, as of a server that still runs
   trace-merge --around 12.5s±1s profile_out      what happened at that time; --from and --to for both edges
-  trace-merge --request cmpl-7 profile_out       what was done for one request; see also --process, --name
+  trace-merge --request cmpl-7 profile_out       what carries exactly this id; see also --process, --name
   trace-merge --previous profile_out             the run before it, as after a supervisor's restart
   trace-merge --report json -q run/ >report.json what was merged, damaged and lost, for scripts
   trace-merge profile_out kineto.json.gz         with the trace of another profiler, placed by its own clock
@@ -76,7 +76,7 @@ struct Arguments {
     /// Add a duration to the times of FILE, another profiler's trace: to correct its clock, or to place it if it has none
     #[arg(long = "offset", value_name = "FILE=±DURATION", value_parser = parse_offset, conflicts_with = "verbatim")]
     offsets: Vec<Offset>,
-    /// Write all events in the order of their times, metadata first. Viewers do not need it, programs that read a trace as a stream may
+    /// Write all events in the order of their times, recorded metadata first and what the merge adds last. Viewers do not need it, programs that read a trace as a stream may
     #[arg(long, conflicts_with_all = ["verbatim", "split"])]
     sort: bool,
     /// Memory to sort in; what is too much for it goes to files in TMPDIR: 33 bytes for each event
@@ -112,7 +112,7 @@ struct Arguments {
 }
 
 /// What says how to merge.
-const NOT_TO_CHECK: [&str; 21] = [
+const NOT_TO_CHECK: [&str; 22] = [
     "paths",
     "output",
     "gzip",
@@ -130,6 +130,7 @@ const NOT_TO_CHECK: [&str; 21] = [
     "request",
     "verbatim",
     "sort",
+    "no_link_requests",
     "offsets",
     "no_settle",
     "strict",

@@ -185,7 +185,7 @@ pub struct Options {
     pub verbatim: bool,
     /// Whether flows link the events of each request, where their recorders wrote none. Not with `verbatim`, which adds nothing.
     pub link_requests: bool,
-    /// Whether all events stand in the order of their times, and in how many bytes of memory they are sorted: metadata first, events of one time
+    /// Whether all events stand in the order of their times, and in how many bytes of memory they are sorted: recorded metadata first, what the merge adds last, events of one time
     /// as they stand without this. Without it each process's events stand as it wrote them. Not together with `verbatim` or `split`.
     pub sort: Option<u64>,
     /// Whether inputs without an event give a trace without events, instead of [`Error::NothingUsable`].

@@ -88,7 +88,7 @@ pub(crate) fn is_asked_for(options: &Options) -> bool {
     edge || options.last.is_some() || options.around.is_some()
 }
 
-/// Refuses what contradicts itself: lines as they stand need have no times, and nothing of them is left out; nothing can reach into a window that is not
+/// Refuses what contradicts itself: lines as they stand need not have times, and nothing of them is left out; nothing can reach into a window that is not
 /// asked for.
 pub(crate) fn refuse(options: &Options) -> Result<(), Error> {
     if options.sort.is_some() && (options.verbatim || options.split.is_some()) {

@@ -5,7 +5,7 @@
     reason = "a test fails where it stands; times fit"
 )]
 
-use e2e::host_support::{Host, scratch};
+use e2e::host_support::{Host, full, scratch, skip};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -57,6 +57,10 @@ fn window(dir: &Path, from_s: u64, to_s: u64) -> (Report, Spans) {
 
 #[test]
 fn spans_that_end_a_minute_behind_a_window_are_found() {
+    if !full() {
+        let test = "spans_that_end_a_minute_behind_a_window_are_found";
+        return skip(test, "takes a minute and a half; SA_PROFILE_FULL=1 runs it");
+    }
     let dir = scratch();
     let host = Host::new(HOST).arguments(&["long", "880", "20", "650"]);
     let host = host.deadline(Duration::from_secs(160));
@@ -94,12 +98,13 @@ fn a_window_of_a_run_is_found_without_reading_the_rest() {
     let host = host.deadline(Duration::from_secs(120));
     let host = host.recorded_in(dir.path()).start();
     sleep(Duration::from_secs(13));
-    let (live_report, live) = window(dir.path(), 2, 4);
+    // Two anchors at least a second behind it are there.
+    let (live_report, live) = window(dir.path(), 2, 3);
     assert_eq!(live_report.damage_total, 0, "{live_report:?}");
     let _outcome = host.end().quiet();
     let (whole_report, whole) = merge(dir.path(), |_| {});
     assert_eq!(whole.len() as u64, 3 * 20 * 10 * SECONDS);
-    for (from_s, to_s) in [(2, 4), (7, 8), (0, 1), (15, 16)] {
+    for (from_s, to_s) in [(2, 3), (7, 8), (0, 1), (15, 16)] {
         let (report, found) = window(dir.path(), from_s, to_s);
         let second = |seconds: u64| whole_report.base_ns + seconds as i64 * 1_000_000_000;
         let mut expected = whole.clone();

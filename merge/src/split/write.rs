@@ -19,7 +19,7 @@ pub(crate) fn refuse_split(options: &Options) -> Result<(), Error> {
     let why = match (options.split, &options.output) {
         (None, _) => return Ok(()),
         (_, Output::Stdout) => "parts need names, which the standard output cannot give",
-        _ if options.verbatim => "lines as they stand need have no times to be cut by",
+        _ if options.verbatim => "lines as they stand need not have times to be cut by",
         _ => return Ok(()),
     };
     Err(Error::Usage(format!("--split: {why}")))
