@@ -58,8 +58,10 @@ fn privileged_the_rings_take_as_much_of_the_limit_as_is_documented() {
     let dir = scratch();
     let live = host_in(&group, dir.path(), &["steady", &THREADS.to_string()]).start();
     let start = Instant::now();
-    // So much that every thread has been round its ring.
-    while fragment_bytes(dir.path()) < 64 << 20 {
+    // docs/containers.md: 260 KiB for each of 32 threads, 68 KiB for others, 200 KiB for the process.
+    let documented = (32 * 260 + (THREADS - 32) * 68 + 200) << 10;
+    // So much that every thread has been round its ring; space that is reserved ahead counts as well.
+    while fragment_bytes(dir.path()) < 64 << 20 || group.mapped_bytes() <= documented / 2 {
         assert!(start.elapsed() < DEADLINE, "{THREADS} threads record");
         thread::sleep(Duration::from_millis(20));
     }
@@ -70,15 +72,9 @@ fn privileged_the_rings_take_as_much_of_the_limit_as_is_documented() {
         .len();
     let _outcome = live.end();
     println!("MEMORY threads={THREADS} mapped_bytes={mapped} ring_bytes={ring}");
-    // docs/containers.md: 260 KiB for each of 32 threads, 68 KiB for others, 200 KiB for the process.
-    let documented = (32 * 260 + (THREADS - 32) * 68 + 200) << 10;
     assert!(ring <= documented, "{ring} bytes, documented {documented}");
     assert!(
         mapped <= documented * 5 / 4,
         "{mapped} bytes, documented {documented}"
-    );
-    assert!(
-        mapped > documented / 2,
-        "{mapped} bytes: the rings are in use"
     );
 }
