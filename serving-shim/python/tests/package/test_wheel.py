@@ -48,8 +48,8 @@ def test_every_program_is_small_and_for_this_machine(installed):
     for path in programs.values():
         machine = {"x86_64": 62, "aarch64": 183}[platform.machine()]
         assert int.from_bytes(path.read_bytes()[18:20], "little") == machine, path
-    # 11 MiB; with debug information 60.
-    assert sum(path.stat().st_size for path in programs.values()) < 16 << 20
+    # 18 MiB, three of them with the whole merge; with debug information several times that.
+    assert sum(path.stat().st_size for path in programs.values()) < 24 << 20
 
 
 def exported(path):
