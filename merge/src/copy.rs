@@ -1,27 +1,22 @@
 //! The second pass: copies every line and replaces only its times and ids.
 
-use crate::alike::{Fronts, Timed};
-use crate::flow;
 use crate::indexer::is_left_out;
-use crate::line::{Event, parse_canonical};
-use crate::link::{Linker, Links, Lookup};
-use crate::number::write_micros;
+use crate::line::Event;
+use crate::link::{Links, Lookup};
 use crate::order::metadata_lines;
-use crate::overflow::{Moved, Overflow};
-use crate::patch::{Target, front, shifted, write_line};
+use crate::overflow::Overflow;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::report::Report;
-use crate::scan::{Found, Part, lines, scan_part};
+use crate::scan::{Found, scan_part};
 use crate::sink::{Scratch, Sink, document_head, document_tail};
-use crate::source::{Chunk, Source, kind};
+use crate::source::{Chunk, Source};
 use crate::split::Portion;
 use crate::timeline::Timeline;
 use crate::verbatim::{object, write_verbatim};
-use crate::window::{Lies, mark_cut};
+use crate::writer::{Writer, write};
 use serde_json::{Value, json};
-use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread::Builder;
@@ -362,126 +357,6 @@ impl Written {
             range_ns: (!event.is_metadata()).then_some((begin_ns, end_ns)),
             bytes,
         }
-    }
-}
-
-/// What events have in common that begin alike.
-struct Alike<'a> {
-    phase: u8,
-    target: &'a Target,
-    /// What stands before their time in the trace.
-    front: Vec<u8>,
-}
-
-impl<'a> Alike<'a> {
-    fn of(event: &Event<'_>, target: &'a Target) -> Alike<'a> {
-        Alike {
-            phase: event.phase,
-            target,
-            front: front(event, target),
-        }
-    }
-}
-
-/// Writes the events of one recording.
-struct Writer<'a, 'l, 'o> {
-    targets: &'a HashMap<(i64, i64), Target>,
-    shift_ns: i64,
-    /// The thread of the last event of each kind of threads: looking it up in the map takes as long as reading the event.
-    recent: [Option<((i64, i64), &'a Target)>; 64],
-    /// Those of its events that move to another row.
-    moved: Moved<'a>,
-    /// Writes the flows of requests that are served in its events.
-    linker: Option<Linker<'a, 'l>>,
-    out: &'o mut Vec<u8>,
-}
-
-impl<'a> Writer<'a, '_, '_> {
-    /// The lines of a part that has nothing but canonical ones, of which none moves. Nearly all begin like one before, and only their time
-    /// is looked at.
-    fn canonical(&mut self, bytes: &'a [u8], part: Part) {
-        let mut fronts: Fronts<'_, Alike<'a>> = Fronts::default();
-        for (line, at) in lines(bytes, part) {
-            if let Some((front, timed)) = fronts.find(line)
-                && self.write_alike(&front.known, &timed).is_some()
-            {
-                if let Some(linker) = &mut self.linker {
-                    let Alike { phase, target, .. } = front.known;
-                    linker.alike((phase, timed), (line, at), target, self.out);
-                }
-                continue;
-            }
-            let Some(event) = parse_canonical(line) else {
-                continue;
-            };
-            if let Some(target) = self.target(&event) {
-                fronts.keep(&event, || Alike::of(&event, target));
-            }
-            self.event(&event, Lies::Inside);
-        }
-    }
-
-    /// Writes an event that begins like an earlier one; `None`, and nothing, if it needs a closer look.
-    #[inline(always)]
-    fn write_alike(&mut self, known: &Alike<'_>, timed: &Timed<'_>) -> Option<()> {
-        let mut flow = None;
-        if flow::has_id(known.phase) {
-            let (id, rest) = timed.flow_id()?;
-            flow = Some((flow::of_id2(id, known.target.ordinal)?, rest));
-        }
-        self.out.extend_from_slice(&known.front);
-        write_micros(shifted(timed.ts_ns, self.shift_ns), self.out);
-        if let Some((id, _)) = flow {
-            self.out.push(b',');
-            flow::write_id("id", id, self.out);
-        }
-        let rest = flow.map_or(timed.rest, |(_, rest)| rest);
-        self.out.extend_from_slice(rest);
-        Some(())
-    }
-
-    #[inline]
-    fn event(&mut self, event: &Event<'a>, lies: Lies) {
-        self.event_with(event, lies, true);
-    }
-
-    /// The same with the flows of its requests, or without them.
-    #[inline]
-    fn event_with(&mut self, event: &Event<'a>, lies: Lies, links: bool) {
-        // Those that are not shown count as well.
-        let row = self.moved.next();
-        if lies == Lies::Outside || is_left_out(event) {
-            return;
-        }
-        let Some(target) = self.target(event) else {
-            return;
-        };
-        let target = row.unwrap_or(target);
-        write(event, target, self.shift_ns, lies == Lies::Across, self.out);
-        if let Some(linker) = self.linker.as_mut().filter(|_| links) {
-            linker.event(event, target, self.out);
-        }
-    }
-
-    #[inline]
-    fn target(&mut self, event: &Event<'_>) -> Option<&'a Target> {
-        let thread = (event.pid, event.tid);
-        let recent = &mut self.recent[kind(thread)];
-        if recent.is_none_or(|(last, _)| last != thread) {
-            *recent = self.targets.get(&thread).map(|target| (thread, target));
-        }
-        recent.map(|(_, target)| target)
-    }
-}
-
-/// Writes an event and what stands before each.
-#[inline(always)]
-fn write(event: &Event<'_>, target: &Target, shift_ns: i64, is_cut: bool, out: &mut Vec<u8>) {
-    out.extend_from_slice(b",\n");
-    let start = out.len();
-    write_line(event, target, shift_ns, out);
-    if is_cut {
-        mark_cut(out, start);
     }
 }
 

@@ -20,6 +20,7 @@
 mod alike;
 mod anchors;
 mod aside;
+mod assemble;
 mod assembly;
 mod axis;
 mod bar;
@@ -67,6 +68,7 @@ mod plan;
 mod progress;
 mod pypto;
 mod recording;
+mod refuse;
 mod removal;
 mod report;
 pub mod ring;
@@ -96,6 +98,7 @@ mod verdict;
 mod walk;
 mod window;
 mod words;
+mod writer;
 
 pub use bar::Bar;
 pub use clock::Placement;

@@ -1,10 +1,10 @@
 //! The way from paths to a trace.
 
+use crate::assemble::{Look, assemble_all, met_hidden_blocks};
 use crate::assembly::Assembly;
-use crate::blocks::{hold_header, unsplit};
 use crate::copy::Job;
 use crate::foreign;
-use crate::fragment::{FileId, Fragment};
+use crate::fragment::Fragment;
 use crate::history::Histories;
 use crate::index::Index;
 use crate::input::{self, Inputs};
@@ -15,8 +15,8 @@ use crate::overflow::Overflow;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::recording::Recording;
+use crate::refuse::{describe, refuse_inputs, refuse_nonsense};
 use crate::report::Report;
-use crate::scan::{PART_BYTES, Part};
 use crate::seek::{Extent, Sought, seek};
 use crate::selection::{Asked, Selected, select};
 use crate::settle::settle;
@@ -29,7 +29,6 @@ use crate::unread::add_names;
 use crate::window::{Edges, is_asked_for, refuse};
 use crate::{Error, Options, Runs};
 use rayon::ThreadPool;
-use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
 /// Merges fragments into one trace.
@@ -102,7 +101,7 @@ fn merge_read(
     let at_once = !is_part(options);
     let (mut links, unread) = (collector(), sought.bytes);
     let mut first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once));
-    if merge.met_hidden_blocks(&first.0) {
+    if pool.install(|| met_hidden_blocks(&recordings, &first.0.sources, &first.0.chunks)) {
         drop((first, links)); // both at once would be more memory than there may be
         progress.begin_again();
         after_all = assemble(Look::Everywhere);
@@ -181,20 +180,6 @@ impl<'a> Merge<'a> {
             chunks,
         };
         (found, histories)
-    }
-
-    /// Whether the first pass met a block in a fragment that seems foreign: one of ours whose first lines are damaged. A line that starts
-    /// like a block header is one, or damage, or repeats a key, so it stands in no plain chunk.
-    fn met_hidden_blocks(&self, found: &Found<'_>) -> bool {
-        let is_one = |chunk: &Chunk| {
-            let source = &found.sources[chunk.source];
-            let fragments = &self.recordings[source.recording].fragments;
-            let fragment = source.segment.map(|segment| &fragments[segment]);
-            let has_header = |part: &Part| hold_header(&source.bytes[part.start..part.end]);
-            fragment.is_some_and(seems_foreign) && chunk.parts.iter().any(has_header)
-        };
-        let odd = found.chunks.par_iter().filter(|chunk| !chunk.plain);
-        self.pool.install(|| odd.any(is_one))
     }
 
     /// Leaves out what is not asked for; gives the edges of a window that lies beyond what was read.
@@ -354,45 +339,6 @@ fn folders(options: &Options, inputs: &Inputs) -> Vec<PathBuf> {
     [std::env::temp_dir()].into_iter().chain(beside).collect()
 }
 
-fn describe(options: &Options, inputs: &Inputs) -> String {
-    let mut words: Vec<String> = inputs
-        .unreadable
-        .iter()
-        .map(|(path, why)| format!("{}: {why}", path.display()))
-        .collect();
-    words.extend(
-        inputs
-            .files
-            .iter()
-            .map(|file| format!("{}: cannot be read", file.path.display())),
-    );
-    if words.is_empty() {
-        let paths: Vec<_> = options
-            .paths
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        let run = match &options.runs {
-            Runs::Named(run) => format!(" of run {run}"),
-            Runs::Previous => " of a previous run".to_owned(),
-            Runs::Newest | Runs::All | Runs::InPlace => String::new(),
-        };
-        words.push(format!("no fragments{run} found in {}", paths.join(", ")));
-    }
-    if !inputs.left_out.is_empty() {
-        let runs: Vec<_> = inputs
-            .left_out
-            .iter()
-            .map(|left| left.run.as_str())
-            .collect();
-        words.push(format!(
-            "there are other runs ({}); see --run, --previous, --all-runs",
-            runs.join(", ")
-        ));
-    }
-    words.join("; ")
-}
-
 /// Bytes of its fragments that are read.
 fn len(recording: &Recording) -> u64 {
     let fragments = recording.fragments.iter();
@@ -401,84 +347,6 @@ fn len(recording: &Recording) -> u64 {
 
 fn bytes_of(chunks: &[Chunk]) -> u64 {
     chunks.iter().map(Chunk::len).sum()
-}
-
-/// Where to look for blocks.
-#[derive(Clone, Copy, PartialEq)]
-enum Look {
-    /// In all fragments that do not seem foreign.
-    WhereBlocksShow,
-    Everywhere,
-}
-
-fn assemble_all(recordings: &[Recording], look: Look, progress: &Progress) -> Vec<Assembly> {
-    let count = |len: usize| progress.add(len as u64, 0);
-    let split = |fragment: &Fragment| {
-        if look == Look::Everywhere || !seems_foreign(fragment) {
-            return fragment.pieces(count);
-        }
-        unsplit(fragment.content.bytes())
-    };
-    let assemble = |recording: &Recording| {
-        let pieces: Vec<_> = recording.fragments.par_iter().map(split).collect();
-        recording.assemble(&pieces)
-    };
-    recordings.par_iter().map(assemble).collect()
-}
-
-/// Whether a fragment shows no sign of our recorder. Looking for blocks in all of it would cost a tenth of the merge: the first pass, which
-/// looks at each line anyway, tells whether there are some.
-fn seems_foreign(fragment: &Fragment) -> bool {
-    let bytes = fragment.content.bytes();
-    fragment.header.is_none() && !hold_header(&bytes[..bytes.len().min(PART_BYTES)])
-}
-
-/// Inputs without one event, header or name are no trace at all.
-fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Result<(), Error> {
-    let known = recordings
-        .iter()
-        .any(|recording| recording.header().is_some());
-    if known || report.events_total > 0 || report.damage_total == 0 {
-        return Ok(());
-    }
-    let inputs = report.inputs.iter().filter(|input| input.damage > 0);
-    let paths: Vec<_> = inputs
-        .map(|input| input.path.display().to_string())
-        .collect();
-    let kinds: Vec<_> = report
-        .damage_by_kind
-        .keys()
-        .map(ToString::to_string)
-        .collect();
-    Err(Error::NothingUsable(format!(
-        "no event in {} ({})",
-        paths.join(", "),
-        kinds.join(", ")
-    )))
-}
-
-pub(crate) fn refuse_inputs(
-    destination: &Destination,
-    recordings: &[Recording],
-) -> Result<(), Error> {
-    let Some(path) = destination.path() else {
-        return Ok(());
-    };
-    let Ok(metadata) = std::fs::metadata(path) else {
-        return Ok(());
-    };
-    let id = FileId::of(&metadata);
-    let of_recording = |recording: &Recording| {
-        let ring = recording.ring.iter().any(|(_, ring)| *ring == id);
-        ring || recording.fragments.iter().any(|fragment| fragment.id == id)
-    };
-    if recordings.iter().any(of_recording) {
-        return Err(Error::Usage(format!(
-            "{}: the output is one of the inputs",
-            path.display()
-        )));
-    }
-    Ok(())
 }
 
 fn settle_all(

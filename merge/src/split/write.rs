@@ -3,8 +3,8 @@
 use super::cut::cut;
 use super::{Portion, Stretch};
 use crate::copy::Job;
-use crate::merge::refuse_inputs;
 use crate::output::{Destination, part_paths};
+use crate::refuse::refuse_inputs;
 use crate::report::Report;
 use crate::sink::Sink;
 use crate::{Error, Options, Output};

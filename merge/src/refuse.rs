@@ -1,0 +1,97 @@
+//! What is no merge: inputs without anything to show, or a trace over one of them.
+
+use crate::fragment::FileId;
+use crate::input::Inputs;
+use crate::output::Destination;
+use crate::recording::Recording;
+use crate::report::Report;
+use crate::{Error, Options, Runs};
+
+/// Why there is nothing to merge.
+pub(crate) fn describe(options: &Options, inputs: &Inputs) -> String {
+    let mut words: Vec<String> = inputs
+        .unreadable
+        .iter()
+        .map(|(path, why)| format!("{}: {why}", path.display()))
+        .collect();
+    words.extend(
+        inputs
+            .files
+            .iter()
+            .map(|file| format!("{}: cannot be read", file.path.display())),
+    );
+    if words.is_empty() {
+        let paths: Vec<_> = options
+            .paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let run = match &options.runs {
+            Runs::Named(run) => format!(" of run {run}"),
+            Runs::Previous => " of a previous run".to_owned(),
+            Runs::Newest | Runs::All | Runs::InPlace => String::new(),
+        };
+        words.push(format!("no fragments{run} found in {}", paths.join(", ")));
+    }
+    if !inputs.left_out.is_empty() {
+        let runs: Vec<_> = inputs
+            .left_out
+            .iter()
+            .map(|left| left.run.as_str())
+            .collect();
+        words.push(format!(
+            "there are other runs ({}); see --run, --previous, --all-runs",
+            runs.join(", ")
+        ));
+    }
+    words.join("; ")
+}
+
+/// Inputs without one event, header or name are no trace at all.
+pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Result<(), Error> {
+    let known = recordings
+        .iter()
+        .any(|recording| recording.header().is_some());
+    if known || report.events_total > 0 || report.damage_total == 0 {
+        return Ok(());
+    }
+    let inputs = report.inputs.iter().filter(|input| input.damage > 0);
+    let paths: Vec<_> = inputs
+        .map(|input| input.path.display().to_string())
+        .collect();
+    let kinds: Vec<_> = report
+        .damage_by_kind
+        .keys()
+        .map(ToString::to_string)
+        .collect();
+    Err(Error::NothingUsable(format!(
+        "no event in {} ({})",
+        paths.join(", "),
+        kinds.join(", ")
+    )))
+}
+
+/// The trace may not be written over what it is made of.
+pub(crate) fn refuse_inputs(
+    destination: &Destination,
+    recordings: &[Recording],
+) -> Result<(), Error> {
+    let Some(path) = destination.path() else {
+        return Ok(());
+    };
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return Ok(());
+    };
+    let id = FileId::of(&metadata);
+    let of_recording = |recording: &Recording| {
+        let ring = recording.ring.iter().any(|(_, ring)| *ring == id);
+        ring || recording.fragments.iter().any(|fragment| fragment.id == id)
+    };
+    if recordings.iter().any(of_recording) {
+        return Err(Error::Usage(format!(
+            "{}: the output is one of the inputs",
+            path.display()
+        )));
+    }
+    Ok(())
+}
