@@ -141,20 +141,33 @@ pub(crate) fn counter(level: Level, name: &str, series: &Args) {
 
 /// Records one event of a flow on the calling thread; it binds to the span that encloses it there. Flows of one id share name and category.
 pub fn flow(phase: FlowPhase, category: &str, name: &str, id: FlowId) {
-    if !mask::wants(Level::E2e) {
-        return;
-    }
-    flow_at(Level::E2e, phase, category, name, id, now_ns());
+    flow_now(Level::E2e, phase, category, name, id);
+}
+
+/// The same at a level of one's own.
+pub fn flow_now(level: Level, phase: FlowPhase, category: &str, name: &str, id: FlowId) {
+    write_flow(level, phase, None, category, name, id);
 }
 
 /// Records one event of a flow on the calling thread; it binds to the span that `ts_ns` (as [`now_ns`] counts) falls into there.
 pub fn flow_at(level: Level, phase: FlowPhase, category: &str, name: &str, id: FlowId, ts_ns: u64) {
+    write_flow(level, phase, Some(ts_ns), category, name, id);
+}
+
+fn write_flow(
+    level: Level,
+    phase: FlowPhase,
+    ts_ns: Option<u64>,
+    category: &str,
+    name: &str,
+    id: FlowId,
+) {
     if !mask::wants(level) {
         return;
     }
     let (letter, middle) = flow_middle(phase, id);
     let (middle, none) = (middle.as_bytes(), Args::new());
-    named(level, letter, Some(ts_ns), category, name, middle, &none);
+    named(level, letter, ts_ns, category, name, middle, &none);
 }
 
 /// The phase's letter, and what stands between time and name.

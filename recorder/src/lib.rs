@@ -99,7 +99,7 @@ mod writer;
 pub use async_span::{AsyncSpan, AsyncSpanId};
 pub use clock::now_ns;
 pub use config::{Config, Keep, Level, Levels, RunPaths};
-pub use event::{FlowId, FlowPhase, duration, flow, flow_at};
+pub use event::{FlowId, FlowPhase, duration, flow, flow_at, flow_now};
 #[doc(hidden)]
 pub use event::{site_counter, site_instant};
 pub use fragment::holds_rings;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use sa_recorder::{FlowId, FlowPhase, Recorder, flow_at, now_ns};
+use sa_recorder::{FlowId, FlowPhase, Recorder, flow_now};
 
 use crate::arg::{self, Arg};
 use crate::call::guarded;
@@ -118,7 +118,7 @@ unsafe fn flow(
         let category = unsafe { text::name(category) };
         // SAFETY: the caller's.
         let name = unsafe { text::name(name) };
-        flow_at(level, phase, &category, &name, id, now_ns());
+        flow_now(level, phase, &category, &name, id);
     });
 }
 

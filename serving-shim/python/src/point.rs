@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use sa_recorder::{Args, FlowId, FlowPhase, Level, flow_at, now_ns};
+use sa_recorder::{Args, FlowId, FlowPhase, Level, flow_at, flow_now, now_ns};
 
 use crate::call::{self, Call};
 use crate::event::Event;
@@ -88,10 +88,13 @@ fn flow(
     let id = flow_id(id, global_)?;
     if sa_recorder::__wants(level) {
         start::prepare_thread(py);
-        let ts_ns = ts_ns.unwrap_or_else(now_ns);
-        match lane::task_row(py, NOW) {
-            Some(row) => row.flow(level, phase, cat, name, id, ts_ns),
-            None => flow_at(level, phase, cat, name, id, ts_ns),
+        match (lane::task_row(py, NOW), ts_ns) {
+            (Some(row), ts_ns) => {
+                let ts_ns = ts_ns.unwrap_or_else(now_ns);
+                row.flow(level, phase, cat, name, id, ts_ns);
+            }
+            (None, Some(ts_ns)) => flow_at(level, phase, cat, name, id, ts_ns),
+            (None, None) => flow_now(level, phase, cat, name, id),
         }
     }
     Ok(())
