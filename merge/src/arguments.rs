@@ -53,8 +53,8 @@ struct Filters {
     /// Only events of this category
     #[arg(long, value_name = "NAME")]
     cat: Vec<String>,
-    /// Only events of this request: with its id in `request_id`, `request_ids` or external and internal ids of their args, and the flows
-    /// between them
+    /// Only events of this request: with its id, or what an engine makes of it, in `request_id`, `request_ids` or external and internal
+    /// ids of their args, and the flows between them
     #[arg(long, value_name = "ID")]
     request: Vec<String>,
 }

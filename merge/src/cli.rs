@@ -22,7 +22,7 @@ Examples:
   trace-merge --split 900MB profile_out          trace.1.json, trace.2.json, …, each small enough for a browser
   trace-merge --last 30s profile_out             only the last 30 seconds, as of a server that still runs
   trace-merge --around 12.5s±1s profile_out      what happened at that time; --from and --to for both edges
-  trace-merge --request cmpl-7 profile_out       what carries exactly this id; see also --process, --name
+  trace-merge --request cmpl-7 profile_out       what carries this id or a longer form of it; see also --process, --name
   trace-merge --previous profile_out             the run before it, as after a supervisor's restart
   trace-merge --report json -q run/ >report.json what was merged, damaged and lost, for scripts
   trace-merge profile_out kineto.json.gz         with the trace of another profiler, placed by its own clock

@@ -210,11 +210,8 @@ impl<'a> Job<'a> {
         mut lookup: Option<&mut Lookup<'a>>,
         out: &mut Vec<u8>,
     ) -> io::Result<u64> {
-        let mut bytes = 0;
         for entry in timeline.piece(piece)? {
-            let Some(shown) = timeline.shown(self, &entry) else {
-                continue;
-            };
+            let shown = timeline.shown(self, &entry)?;
             let source = &self.sources[shown.source];
             let shift_ns = self.plan.shifts_ns[source.recording];
             write(&shown.event, shown.target, shift_ns, shown.is_cut, out);
@@ -222,9 +219,8 @@ impl<'a> Job<'a> {
                 let (event, from) = (&shown.event, (shown.source, source));
                 links.link(lookup, from, (event, shift_ns), shown.target, out);
             }
-            bytes += shown.event.line.len() as u64;
         }
-        Ok(bytes)
+        Ok(timeline.bytes_of_piece(piece))
     }
 
     fn copy(

@@ -2,7 +2,7 @@
 
 use crate::marks::At;
 use crate::mate::{Mate, Role, Row, Whole};
-use crate::sorter::{Record, Sorted, Sorter};
+use crate::sorter::{Record, Sorted, Sorter, long_at, word_at};
 use std::io;
 
 /// A span that is shown or a flow event, on its row. Its order is that of the fields: a span before what happens when it begins.
@@ -101,31 +101,23 @@ impl Record for Spot {
     }
 
     fn load(bytes: &[u8]) -> Self {
-        let word = |at: usize| {
-            let word = bytes[at..].first_chunk().copied();
-            word.map_or(0, u64::from_le_bytes)
-        };
-        let half = |at: usize| {
-            let half = bytes[at..].first_chunk().copied();
-            half.map_or(0, u32::from_le_bytes)
-        };
         let what = match bytes[36] {
             0 => What::Span {
-                end_ns: word(8).cast_signed(),
+                end_ns: long_at(bytes, 8).cast_signed(),
             },
             kind => What::Flow {
                 at: At {
-                    chunk: half(28),
-                    nth: half(32),
+                    chunk: word_at(bytes, 28),
+                    nth: word_at(bytes, 32),
                 },
-                id: word(8),
-                key: word(16),
+                id: long_at(bytes, 8),
+                key: long_at(bytes, 16),
                 is_start: kind == 2,
             },
         };
         Spot {
-            row: half(24),
-            at_ns: word(0).cast_signed(),
+            row: word_at(bytes, 24),
+            at_ns: long_at(bytes, 0).cast_signed(),
             what,
         }
     }

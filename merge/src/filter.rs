@@ -2,7 +2,7 @@
 
 use crate::json::scan_object;
 use crate::line::Event;
-use crate::link::known;
+use crate::link::{has_form, known};
 use crate::pattern::Pattern;
 use memchr::memmem;
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub struct Filter {
     pub names: Vec<String>,
     /// Categories, of which an event may have several.
     pub categories: Vec<String>,
-    /// Request ids, of which an event may have several in its args.
+    /// Request ids, of which an event may have several in its args; what engines add to one does not matter.
     pub requests: Vec<String>,
 }
 
@@ -144,10 +144,10 @@ impl Wanted<'_> {
     }
 }
 
-/// Whether the value is the id: a text, or a number as it is written.
+/// Whether the value is the id or a longer form of it: a text, or a number as it is written.
 fn is_id(value: &Value, id: &str) -> bool {
     match value {
-        Value::String(text) => text == id,
+        Value::String(text) => has_form(text.as_bytes(), id.as_bytes()),
         Value::Number(number) => number.to_string() == id,
         _ => false,
     }
@@ -203,6 +203,9 @@ mod tests {
             (r#"{"request_ids":["cmpl-10","cmpl-1"]}"#, true),
             (r#"{"external_id":"cmpl-1","request_id":"x"}"#, true),
             (r#"{"request_id":7}"#, true),
+            (r#"{"request_id":"cmpl-1-0-1a2b3c4d"}"#, true),
+            (r#"{"request_id":"1_cmpl-1"}"#, true),
+            (r#"{"request_id":"1"}"#, false),
             (r#"{"request_id":"cmpl-10"}"#, false),
             (r#"{"request_ids":["cmpl-10"],"text":"cmpl-1"}"#, false),
             (r#"{"inner":{"request_id":"cmpl-1"}}"#, false),

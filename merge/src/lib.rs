@@ -238,17 +238,28 @@ pub enum Error {
         /// What happened.
         source: io::Error,
     },
+    /// A line is not what it was when it was read first.
+    #[error("{}: expected the event that stood at byte {offset} before, found something else: the file was changed while it was merged", path.display())]
+    Changed {
+        /// The input.
+        path: PathBuf,
+        /// Where the line begins.
+        offset: u64,
+    },
     /// The reader of the standard output went away.
     #[error("standard output was closed")]
     BrokenPipe,
 }
 
 impl Error {
+    /// What went wrong with a temporary file in `folder`, unless it is an error with a place of its own.
     fn of_temporary(folder: &Path, source: io::Error) -> Error {
-        Error::Temporary {
-            folder: folder.to_owned(),
-            source,
-        }
+        source
+            .downcast::<Error>()
+            .unwrap_or_else(|source| Error::Temporary {
+                folder: folder.to_owned(),
+                source,
+            })
     }
 
     /// What kept the trace from being written, which may be an error with a place of its own.

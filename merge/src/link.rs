@@ -21,6 +21,7 @@ mod times;
 mod write;
 
 pub(crate) use collector::Collector;
+pub(crate) use form::has_form;
 pub(crate) use gather::Gather;
 pub(crate) use names::known;
 pub(crate) use table::Lookup;

@@ -8,7 +8,7 @@ use crate::line::Event;
 use crate::look::Look;
 use crate::number::unquoted;
 use crate::rows::UNFINISHED;
-use crate::sorter::{Record, Sorted, Sorter};
+use crate::sorter::{Record, Sorted, Sorter, long_at, word_at};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
@@ -157,28 +157,16 @@ impl Record for Mark {
 
     fn load(bytes: &[u8]) -> Self {
         let (words, tail) = bytes.split_at(44);
-        let word = |at: usize| {
-            words[at..]
-                .first_chunk()
-                .copied()
-                .map_or(0, u32::from_le_bytes)
-        };
-        let time = |at: usize| {
-            words[at..]
-                .first_chunk()
-                .copied()
-                .map_or(0, i64::from_le_bytes)
-        };
         let at = |at: usize| At {
-            chunk: word(at),
-            nth: word(at + 4),
+            chunk: word_at(words, at),
+            nth: word_at(words, at + 4),
         };
         let kinds = [Kind::End, Kind::Complete, Kind::Begin, Kind::Next];
         Mark {
-            row: word(0),
-            start: time(4),
-            longest: time(12),
-            end: time(20),
+            row: word_at(words, 0),
+            start: long_at(words, 4).cast_signed(),
+            longest: long_at(words, 12).cast_signed(),
+            end: long_at(words, 20).cast_signed(),
             at: at(28),
             end_at: (tail[1] == 1).then(|| at(36)),
             kind: kinds

@@ -1,7 +1,7 @@
 //! An event that means something only together with others.
 
 use crate::marks::At;
-use crate::sorter::Record;
+use crate::sorter::{Record, long_at, word_at};
 
 /// A thread of a recording, by its number among all that have events: there are many mates.
 pub(crate) type Row = u32;
@@ -66,29 +66,21 @@ impl Record for Mate {
     }
 
     fn load(bytes: &[u8]) -> Self {
-        let word = |at: usize| {
-            let word = bytes[at..].first_chunk().copied();
-            word.map_or(0, u64::from_le_bytes)
-        };
-        let half = |at: usize| {
-            let half = bytes[at..].first_chunk().copied();
-            half.map_or(0, u32::from_le_bytes)
-        };
         let roles = [Role::Begin, Role::Within, Role::End, Role::Start];
         let at = |at: usize| At {
-            chunk: half(at),
-            nth: half(at + 4),
+            chunk: word_at(bytes, at),
+            nth: word_at(bytes, at + 4),
         };
         Mate {
             whole: match bytes[44] {
-                0 => Whole::Thread(half(0)),
-                1 => Whole::Async(word(0), word(8)),
-                _ => Whole::Flow(word(0), word(8)),
+                0 => Whole::Thread(word_at(bytes, 0)),
+                1 => Whole::Async(long_at(bytes, 0), long_at(bytes, 8)),
+                _ => Whole::Flow(long_at(bytes, 0), long_at(bytes, 8)),
             },
-            at_ns: word(16).cast_signed(),
+            at_ns: long_at(bytes, 16).cast_signed(),
             at: at(24),
             labels: at(32),
-            row: half(40),
+            row: word_at(bytes, 40),
             role: roles
                 .get(usize::from(bytes[45]))
                 .copied()

@@ -388,22 +388,22 @@ mod tests {
     }
 
     /// Bytes that a merge of `lines` goes over, as a part of their length, and events; all is done at the end.
-    fn passed(lines: &str, last: Option<Duration>, verbatim: bool) -> (f64, u64) {
+    /// Bytes that a merge of `lines` goes over, as a part of their length, and events; all is done at the end.
+    fn passed(lines: &str, change: impl FnOnce(&mut Options)) -> (f64, u64) {
         let folder = tempfile::tempdir().unwrap();
         let fragment = folder.path().join("trace.7.jsonl");
         std::fs::write(&fragment, lines).unwrap();
         let progress = Progress::default();
-        let options = Options {
-            last,
-            verbatim,
+        let mut options = Options {
             output: Output::File(folder.path().join("out.json")),
             ..Options::new([fragment])
         };
+        change(&mut options);
         let report = merge_with(&options, &progress).unwrap();
         let len = lines.len() as u64;
         assert_eq!(progress.bytes(), (len, len));
         let (done, planned) = progress.passed();
-        assert_eq!(done, planned, "{last:?} {verbatim}");
+        assert_eq!(done, planned, "{options:?}");
         #[expect(clippy::cast_precision_loss, reason = "some megabytes")]
         let passes = done as f64 / len as f64;
         (passes, report.events_total)
@@ -413,17 +413,22 @@ mod tests {
     fn all_passes_are_counted() {
         let plain = lines("");
         // Nobody looks for blocks in lines that seem foreign.
-        assert_eq!(passed(&plain, None, false), (2.0, 60_000));
-        assert_eq!(passed(&plain, None, true), (2.0, 60_000));
-        let all = Some(Duration::from_secs(1));
-        assert_eq!(passed(&plain, all, false), (3.0, 60_000));
+        assert_eq!(passed(&plain, |_| ()), (2.0, 60_000));
+        let verbatim = |options: &mut Options| options.verbatim = true;
+        assert_eq!(passed(&plain, verbatim), (2.0, 60_000));
+        let last = |last| move |options: &mut Options| options.last = Some(last);
+        let all = last(Duration::from_secs(1));
+        assert_eq!(passed(&plain, all), (3.0, 60_000));
+        // Once more to find their order.
+        let sort = |options: &mut Options| options.sort = Some(1 << 20);
+        assert_eq!(passed(&plain, sort), (3.0, 60_000));
         // Of a window only the chunks that reach into it are copied.
-        let (passes, events) = passed(&plain, Some(Duration::from_millis(1)), false);
+        let (passes, events) = passed(&plain, last(Duration::from_millis(1)));
         assert!(2.0 < passes && passes < 2.9, "{passes}");
         assert!(events < 2_000, "{events}");
         // Threads with spans that overlap are looked at in between.
         let clash = r#"{"ph":"X","pid":7,"tid":7,"ts":9.5,"dur":1,"name":"n","cat":"c"}"#;
         let clashing = lines(&format!("{clash}\n"));
-        assert_eq!(passed(&clashing, None, false), (3.0, 60_001));
+        assert_eq!(passed(&clashing, |_| ()), (3.0, 60_001));
     }
 }

@@ -10,7 +10,7 @@ use crate::patch::Target;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::sorter::{Record, Sorted};
+use crate::sorter::{Record, Sorted, word_at};
 use crate::source::{Chunk, Source};
 use crate::spread::{Spread, targets};
 use crate::suspects::{Suspect, suspects};
@@ -185,18 +185,12 @@ impl Record for Move {
     }
 
     fn load(bytes: &[u8]) -> Self {
-        let word = |at: usize| {
-            bytes[at..]
-                .first_chunk()
-                .copied()
-                .map_or(0, u32::from_le_bytes)
-        };
         Move {
             at: At {
-                chunk: word(0),
-                nth: word(4),
+                chunk: word_at(bytes, 0),
+                nth: word_at(bytes, 4),
             },
-            row: word(8),
+            row: word_at(bytes, 8),
         }
     }
 }

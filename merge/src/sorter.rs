@@ -36,6 +36,18 @@ pub(crate) trait Record: Ord + Copy + Send {
     }
 }
 
+/// The number of eight bytes at `at` in a stored record.
+pub(crate) fn long_at(bytes: &[u8], at: usize) -> u64 {
+    let long = bytes[at..].first_chunk().copied();
+    long.map_or(0, u64::from_le_bytes)
+}
+
+/// The number of four bytes at `at` in a stored record.
+pub(crate) fn word_at(bytes: &[u8], at: usize) -> u32 {
+    let word = bytes[at..].first_chunk().copied();
+    word.map_or(0, u32::from_le_bytes)
+}
+
 /// Takes records in any order.
 pub(crate) struct Sorter<'f, R> {
     /// Where its files are: in the first of these that takes one.

@@ -7,7 +7,7 @@ use crate::indexer::is_left_out;
 use crate::line::{Event, parse, parse_again, parse_canonical};
 use crate::marks::At;
 use crate::patch::Target;
-use crate::sorter::{Record, Sorted, Sorter};
+use crate::sorter::{Record, Sorted, Sorter, long_at, word_at};
 use crate::source::Chunk;
 use crate::window::Lies;
 use rayon::prelude::*;
@@ -42,6 +42,8 @@ pub(crate) struct Timeline<'a> {
     targets: Targets<'a>,
     /// Where the temporary files are.
     folder: PathBuf,
+    /// Length of the chunks that they are in.
+    bytes: u64,
 }
 
 /// An event, and what to write of it.
@@ -57,6 +59,8 @@ impl<'a> Timeline<'a> {
     /// Sorts in `memory` bytes; what is too much for them goes to files in `folder`.
     pub(crate) fn of(job: &Job<'a>, memory: usize, folder: &Path) -> io::Result<Timeline<'a>> {
         let targets = Targets::of(job);
+        let bytes: u64 = job.chunks.iter().map(Chunk::len).sum();
+        job.progress.expect_rest(bytes.saturating_mul(2));
         let mut sorter = Sorter::within(folder, memory);
         let chunks: Vec<(u32, &Chunk)> = (0..).zip(job.chunks).collect();
         for some in chunks.chunks((2 * rayon::current_num_threads()).min(AT_ONCE)) {
@@ -67,17 +71,27 @@ impl<'a> Timeline<'a> {
                     .into_iter()
                     .try_for_each(|entry| sorter.push(entry))?;
             }
+            let done = some.iter().map(|(_, chunk)| chunk.len()).sum();
+            job.progress.add(done, 0);
         }
         Ok(Timeline {
             entries: sorter.finish()?,
             targets,
             folder: folder.to_owned(),
+            bytes,
         })
     }
 
     /// How many pieces of them there are, of which a worker takes one at a time.
     pub(crate) fn pieces(&self) -> usize {
         usize::try_from(self.entries.len().div_ceil(PIECE)).unwrap_or(usize::MAX)
+    }
+
+    /// A piece's share of the chunks; all of them together have their whole length.
+    pub(crate) fn bytes_of_piece(&self, number: usize) -> u64 {
+        let (pieces, bytes) = (self.pieces() as u128, u128::from(self.bytes));
+        let until = |piece: usize| bytes * piece as u128 / pieces.max(1);
+        u64::try_from(until(number + 1) - until(number)).unwrap_or(0)
     }
 
     /// The events of one piece. An error says in itself where the file is.
@@ -91,14 +105,29 @@ impl<'a> Timeline<'a> {
     }
 
     /// Reads the line of an event again.
-    pub(crate) fn shown(&self, job: &Job<'a>, entry: &Entry) -> Option<Shown<'a>> {
-        let chunk = job.chunks.get(usize::try_from(entry.at.chunk).ok()?)?;
+    ///
+    /// # Errors
+    /// If it is not there any more.
+    pub(crate) fn shown(&self, job: &Job<'a>, entry: &Entry) -> io::Result<Shown<'a>> {
+        let changed = || {
+            let chunk = job.chunks.get(index(entry.at.chunk));
+            let source = chunk.map(|chunk| &job.sources[chunk.source]);
+            let path = source.map(|source| source.path.to_owned());
+            let offset = source.map_or(0, |source| source.file_offset(entry.start));
+            let path = path.unwrap_or_default();
+            io::Error::other(Error::Changed { path, offset })
+        };
+        self.again(job, entry).ok_or_else(changed)
+    }
+
+    fn again(&self, job: &Job<'a>, entry: &Entry) -> Option<Shown<'a>> {
+        let chunk = job.chunks.get(index(entry.at.chunk))?;
         let source = &job.sources[chunk.source];
         let start = usize::try_from(entry.start).ok()?;
-        let len = usize::try_from(entry.len).ok()?;
+        let line = source.bytes.get(start..start + index(entry.len))?;
         Some(Shown {
-            event: again(chunk, source.bytes.get(start..start + len)?, start)?,
-            target: self.targets.list.get(usize::try_from(entry.target).ok()?)?,
+            event: again(chunk, line, start)?,
+            target: self.targets.list.get(index(entry.target))?,
             source: chunk.source,
             is_cut: entry.is_cut,
         })
@@ -125,7 +154,7 @@ fn entries(
     let source = &job.sources[chunk.source];
     let shift_ns = job.plan.shifts_ns[source.recording];
     let of_threads = &targets.of_threads[source.recording];
-    let mut moved = job.overflow.of_chunk(chunk_index(number))?;
+    let mut moved = job.overflow.of_chunk(index(number))?;
     let mut found = Vec::new();
     chunk.each(source.bytes, |nth, lies, event| {
         let at = At { chunk: number, nth };
@@ -150,7 +179,7 @@ fn entries(
     Ok(found)
 }
 
-fn chunk_index(number: u32) -> usize {
+fn index(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
@@ -202,27 +231,15 @@ impl Record for Entry {
     }
 
     fn load(bytes: &[u8]) -> Self {
-        let long = |at: usize| {
-            bytes[at..]
-                .first_chunk()
-                .copied()
-                .map_or(0, u64::from_le_bytes)
-        };
-        let word = |at: usize| {
-            bytes[at..]
-                .first_chunk()
-                .copied()
-                .map_or(0, u32::from_le_bytes)
-        };
         Entry {
-            ts_ns: long(0).cast_signed(),
-            start: long(8),
+            ts_ns: long_at(bytes, 0).cast_signed(),
+            start: long_at(bytes, 8),
             at: At {
-                chunk: word(16),
-                nth: word(20),
+                chunk: word_at(bytes, 16),
+                nth: word_at(bytes, 20),
             },
-            len: word(24),
-            target: word(28),
+            len: word_at(bytes, 24),
+            target: word_at(bytes, 28),
             is_cut: bytes[32] == 1,
         }
     }

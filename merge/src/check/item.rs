@@ -2,7 +2,7 @@
 
 use super::arrow::{Arrow, Step};
 use super::finding::Place;
-use crate::sorter::Record;
+use crate::sorter::{Record, long_at, word_at};
 use std::cmp::Ordering;
 
 /// What viewers find the begin of a span by; 0 is none.
@@ -129,12 +129,8 @@ impl Record for Item {
     }
 
     fn load(bytes: &[u8]) -> Item {
-        let word = |at: usize| {
-            let eight = bytes[8 * at..].first_chunk().copied();
-            eight.map_or(0, u64::from_le_bytes)
-        };
-        let row = bytes[48..].first_chunk().copied();
-        let row = row.map_or(0, u32::from_le_bytes);
+        let word = |at: usize| long_at(bytes, 8 * at);
+        let row = word_at(bytes, 48);
         Item {
             ts: word(0).cast_signed(),
             rank: word(1).cast_signed(),

@@ -1,18 +1,10 @@
 //! What the user adds to the times of a trace: `FILE=±DURATION`.
 
+use crate::duration::duration_ns;
 use std::path::PathBuf;
 
-/// The units and their ns.
-const UNITS: [(&str, i128); 6] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("m", 60_000_000_000),
-    ("h", 3_600_000_000_000),
-];
 /// Longest offset: beyond it sums of times could overflow.
-const LIMIT_NS: i128 = (i64::MAX / 4) as i128;
+const LIMIT_NS: u64 = i64::MAX.cast_unsigned() / 4;
 
 /// What to add to the times of one input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,20 +41,8 @@ fn signed_ns(text: &str) -> Option<i64> {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    let len = text
-        .bytes()
-        .take_while(|byte| byte.is_ascii_digit() || *byte == b'.')
-        .count();
-    let (number, unit) = text.split_at(len);
-    let (_, unit_ns) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
-    if whole.is_empty() || decimals.is_empty() || whole.len() > 18 || decimals.len() > 9 {
-        return None;
-    }
-    let scale = 10_i128.pow(u32::try_from(decimals.len()).ok()?);
-    let (whole, decimals): (i128, i128) = (whole.parse().ok()?, decimals.parse().ok()?);
-    let ns = whole * unit_ns + decimals * unit_ns / scale;
-    let ns = i64::try_from(ns).ok().filter(|_| ns <= LIMIT_NS)?;
+    let ns = duration_ns(text).filter(|ns| *ns <= LIMIT_NS)?;
+    let ns = i64::try_from(ns).ok()?;
     Some(if negative { -ns } else { ns })
 }
 

@@ -23,6 +23,13 @@ pub(super) fn forms(id: &[u8], mut found: impl FnMut(&[u8])) {
     }
 }
 
+/// Whether `form` is the id itself or a shorter form of it.
+pub(crate) fn has_form(id: &[u8], form: &[u8]) -> bool {
+    let mut has = id == form;
+    forms(id, |shorter| has |= shorter == form);
+    has
+}
+
 /// Where the id begins as it is, without the number of a sample, and without the prefix too.
 fn starts(id: &[u8]) -> [usize; 3] {
     let digits = digits_of(id.iter());
@@ -97,6 +104,9 @@ mod tests {
         ];
         for (id, forms) in table {
             assert_eq!(all(id), forms, "{id}");
+            let has = |form: &&str| has_form(id.as_bytes(), form.as_bytes());
+            assert!(forms.iter().all(has) && has(&id), "{id}");
+            assert!(!has(&"abcd") && !has(&"cmpl-xyz"), "{id}");
         }
     }
 }

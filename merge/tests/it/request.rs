@@ -150,3 +150,33 @@ fn the_report_says_what_was_left_out_and_an_unknown_process_is_refused() {
         2
     );
 }
+
+#[test]
+fn what_an_engine_adds_to_the_id_does_not_matter() {
+    let dir = RunDir::new();
+    let process = Process::new(60);
+    let thread = process.main_thread();
+    let ids = ["cmpl-1", "cmpl-1-0-1a2b3c4d", "cmpl-10", "cmpl-2-0"];
+    let line = |(number, id): (u64, &str)| {
+        let at = 5_000_000_000 + number * 1_000_000;
+        thread.span(at, 1_000, id, &format!(r#""request_id":"{id}""#))
+    };
+    let lines: Vec<String> = (0..).zip(ids).map(line).collect();
+    let mut fragment = process.fragment();
+    fragment.block(1, 0, &stream(&lines));
+    fragment.write_here(&dir.fragments());
+    for (asked, expected) in [
+        ("cmpl-1", &ids[..2]),
+        ("1", &ids[..2]),
+        ("cmpl-1-0", &ids[1..2]),
+        ("cmpl-2", &ids[3..]),
+        ("cmpl-2-0", &ids[3..]),
+        ("cmpl-3", &[]),
+    ] {
+        let argument = format!("--request={asked}");
+        let merged = Merged::of(&[&argument, "--no-link-requests"], &[dir.path()]);
+        let shown = merged.trace.shown();
+        let names: Vec<&str> = shown.filter_map(|event| event["name"].as_str()).collect();
+        assert_eq!(names, expected, "{asked}");
+    }
+}
