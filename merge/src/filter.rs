@@ -29,6 +29,9 @@ pub struct FilterReport {
     /// The filter.
     #[serde(flatten)]
     pub filter: Filter,
+    /// Other ids of the requests: those that the engine has for a client's id.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub request_aliases: Vec<String>,
     /// Events that it left out; with a window, of those in it.
     pub events_left_out: u64,
 }

@@ -17,6 +17,7 @@
 //! grow with the trace; what has to be sorted beyond a few MiB goes through temporary files. A trace appears under its name only when it is whole; a merge that is killed leaves nothing
 //! behind, where the file system has files without a name.
 
+mod aliases;
 mod alike;
 mod anchors;
 mod aside;

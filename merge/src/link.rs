@@ -23,7 +23,7 @@ mod write;
 pub(crate) use collector::Collector;
 pub(crate) use form::has_form;
 pub(crate) use gather::Gather;
-pub(crate) use names::known;
+pub(crate) use names::{Known, known};
 pub(crate) use table::Lookup;
 pub(crate) use write::Linker;
 

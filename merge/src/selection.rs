@@ -1,8 +1,9 @@
 //! The events that options ask for: a window and filters, once the first pass has seen everything.
 
+use crate::aliases::aliases;
 use crate::axis::Axis;
 use crate::clock::Clocks;
-use crate::filter::FilterReport;
+use crate::filter::{Filter, FilterReport};
 use crate::index::Index;
 use crate::indexer::{Indexer, is_left_out};
 use crate::link::Collector;
@@ -63,21 +64,31 @@ pub(crate) fn select(
         }
         (report.window, edges) = (Some(window), on_axis);
     }
+    let request_aliases = aliases(&filter.requests, sources, chunks);
     let mut cut = 0;
     if !filter.is_empty() || chunks.iter().any(|chunk| chunk.halves) {
         let plan = Plan::new(recordings, indexes);
-        let marker = Marker::new(filter, edges, &plan)?;
+        let filter = with_aliases(filter, &request_aliases);
+        let marker = Marker::new(&filter, edges, &plan)?;
         let folders = asked.folders;
         cut = marker.mark((sources, asked.progress), chunks, folders)?;
     }
     report.filter = (!filter.is_empty()).then(|| FilterReport {
         filter: filter.clone(),
+        request_aliases,
         ..FilterReport::default()
     });
     let count = recount(sources, chunks, lens, asked);
     let all: u64 = indexes.iter().map(Index::events).sum();
     tell(&count, (all, cut), sources, report);
     Ok(Selected::Some)
+}
+
+/// The same filter by more ids of requests.
+fn with_aliases(filter: &Filter, aliases: &[String]) -> Filter {
+    let mut filter = filter.clone();
+    filter.requests.extend_from_slice(aliases);
+    filter
 }
 
 /// Where a window lies: on the run's axis and in each recording's own time; or beyond what was read.

@@ -157,20 +157,37 @@ fn what_an_engine_adds_to_the_id_does_not_matter() {
     let process = Process::new(60);
     let thread = process.main_thread();
     let ids = ["cmpl-1", "cmpl-1-0-1a2b3c4d", "cmpl-10", "cmpl-2-0"];
+    let known = [(10, "client-1", "cmpl-1"), (11, "client-2", "cmpl-2")];
     let line = |(number, id): (u64, &str)| {
         let at = 5_000_000_000 + number * 1_000_000;
         thread.span(at, 1_000, id, &format!(r#""request_id":"{id}""#))
     };
-    let lines: Vec<String> = (0..).zip(ids).map(line).collect();
+    let mut lines: Vec<String> = (0..).zip(ids).map(line).collect();
+    lines.extend(known.map(|(number, client, engine)| {
+        let at = 5_000_000_000 + number * 1_000_000;
+        let args = format!(r#""external_id":"{client}","request_id":"{engine}""#);
+        thread.span(at, 1_000, client, &args)
+    }));
     let mut fragment = process.fragment();
     fragment.block(1, 0, &stream(&lines));
     fragment.write_here(&dir.fragments());
     for (asked, expected) in [
-        ("cmpl-1", &ids[..2]),
-        ("1", &ids[..2]),
-        ("cmpl-1-0", &ids[1..2]),
-        ("cmpl-2", &ids[3..]),
-        ("cmpl-2-0", &ids[3..]),
+        ("cmpl-1", &["cmpl-1", "cmpl-1-0-1a2b3c4d", "client-1"][..]),
+        ("1", &["cmpl-1", "cmpl-1-0-1a2b3c4d", "client-1"]),
+        ("cmpl-1-0", &["cmpl-1-0-1a2b3c4d"]),
+        ("client-1", &["cmpl-1", "cmpl-1-0-1a2b3c4d", "client-1"]),
+        ("cmpl-2", &["cmpl-2-0", "client-2"]),
+        ("cmpl-2-0", &["cmpl-2-0"]),
+        (
+            "client",
+            &[
+                "cmpl-1",
+                "cmpl-1-0-1a2b3c4d",
+                "cmpl-2-0",
+                "client-1",
+                "client-2",
+            ],
+        ),
         ("cmpl-3", &[]),
     ] {
         let argument = format!("--request={asked}");
@@ -179,4 +196,7 @@ fn what_an_engine_adds_to_the_id_does_not_matter() {
         let names: Vec<&str> = shown.filter_map(|event| event["name"].as_str()).collect();
         assert_eq!(names, expected, "{asked}");
     }
+    let merged = Merged::of(&["--request=client-2"], &[dir.path()]);
+    let told = &merged.report.0["filter"];
+    assert_eq!(told["request_aliases"], json!(["cmpl-2"]));
 }

@@ -1,0 +1,127 @@
+//! The ids that the engine uses for requests that are asked for by the client's id.
+
+use crate::json::scan_object;
+use crate::link::{Known, has_form, known};
+use crate::scan::Part;
+use crate::source::{Chunk, Source};
+use memchr::{memchr, memmem, memrchr};
+use rayon::prelude::*;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// What every name of a client's id begins with.
+const NEEDLE: &[u8] = b"\"external_";
+/// How often an engine's id may be the client's id of another engine.
+const ROUNDS: usize = 8;
+/// Most ids that are found.
+const MOST: usize = 10_000;
+
+/// Finds the ids of the engine that stand on an event beside one client's id that is asked for, or has such a form; and those that stand beside
+/// these in turn.
+pub(crate) fn aliases(asked: &[String], sources: &[Source<'_>], chunks: &[Chunk]) -> Vec<String> {
+    let (mut all, mut new) = (BTreeSet::new(), BTreeSet::from_iter(asked.to_vec()));
+    if asked.is_empty() {
+        return Vec::new();
+    }
+    for _ in 0..ROUNDS {
+        let of_chunk = |chunk: &Chunk| {
+            let mut found = BTreeSet::new();
+            let bytes = sources[chunk.source].bytes;
+            for part in &chunk.parts {
+                find(bytes, *part, &new, &mut found);
+            }
+            found
+        };
+        let found = chunks.par_iter().map(of_chunk);
+        let found = found.reduce(BTreeSet::new, |mut one, mut other| {
+            one.append(&mut other);
+            one
+        });
+        let is_new = |id: &String| !all.contains(id) && !asked.contains(id);
+        new = found.into_iter().filter(is_new).collect();
+        let room = MOST - all.len();
+        all.extend(new.iter().take(room).cloned());
+        if new.is_empty() || all.len() == MOST {
+            break;
+        }
+    }
+    all.into_iter().collect()
+}
+
+/// Looks at the lines of a part that have a client's id.
+fn find(bytes: &[u8], part: Part, asked: &BTreeSet<String>, found: &mut BTreeSet<String>) {
+    let bytes = &bytes[part.start..part.end];
+    let mut from = 0;
+    while let Some(at) = memmem::find(&bytes[from..], NEEDLE) {
+        let start = memrchr(b'\n', &bytes[..from + at]).map_or(0, |end| end + 1);
+        let end = memchr(b'\n', &bytes[from + at..]).map_or(bytes.len(), |len| from + at + len);
+        find_in_line(&bytes[start..end], asked, found);
+        from = end;
+    }
+}
+
+fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut BTreeSet<String>) {
+    let args = scan_object(line).map(|fields| fields.args.of(line));
+    let args = args.and_then(|args| serde_json::from_slice::<Map<String, Value>>(args).ok());
+    let (mut inside, mut outside) = (Vec::new(), BTreeSet::new());
+    for (key, value) in args.iter().flatten() {
+        match known(key.as_bytes()) {
+            Some(Known::Inside) => inside.extend(ids(value)),
+            Some(Known::Outside) => outside.extend(ids(value)),
+            None => {}
+        }
+    }
+    // Of several nobody can tell which id belongs to which.
+    let Some(client) = outside.first().filter(|_| outside.len() == 1) else {
+        return;
+    };
+    let is_asked = |id: &String| has_form(client.as_bytes(), id.as_bytes());
+    if asked.iter().any(is_asked) {
+        found.extend(inside);
+    }
+}
+
+/// An id or a list of ids; a number as it is written.
+fn ids(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(id) => vec![id.clone()],
+        Value::Number(id) => vec![id.to_string()],
+        Value::Array(values) => values.iter().flat_map(ids).collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(lines: &[&str], asked: &[&str]) -> Vec<String> {
+        let text = lines.join("\n") + "\n";
+        let part = Part {
+            start: 0,
+            end: text.len(),
+            trusted: false,
+        };
+        let asked = asked.iter().map(ToString::to_string).collect();
+        let mut found = BTreeSet::new();
+        find(text.as_bytes(), part, &asked, &mut found);
+        found.into_iter().collect()
+    }
+
+    #[test]
+    fn ids_of_the_engine_belong_to_one_of_the_client() {
+        let lines = [
+            r#"{"args":{"request_id":"e1","external_id":"c1"}}"#,
+            r#"{"args":{"external_request_id":"cmpl-c1-0","internal_id":7}}"#,
+            r#"{"args":{"request_id":"e2","external_id":"c2"}}"#,
+            r#"{"args":{"request_ids":["e3","e4"],"external_id":"c1"}}"#,
+            r#"{"args":{"request_id":"e5","external_ids":["c1","c3"]}}"#,
+            r#"{"request_id":"e6","external_id":"c1"}"#,
+            r#"{"args":{"external_id":"c1"}}"#,
+            r#"{"args":{"request_id":"e7","external_id":"c1""#,
+        ];
+        assert_eq!(found(&lines, &["c1"]), ["7", "e1", "e3", "e4"]);
+        assert_eq!(found(&lines, &["c2", "c3"]), ["e2"]);
+        assert_eq!(found(&lines, &["e1"]), [""; 0]);
+    }
+}
