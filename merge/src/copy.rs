@@ -13,6 +13,7 @@ use crate::scan::{Found, scan_part};
 use crate::sink::{Scratch, Sink, document_head, document_tail};
 use crate::source::{Chunk, Source};
 use crate::split::Portion;
+use crate::stamp::Stamp;
 use crate::timeline::Timeline;
 use crate::verbatim::{object, write_verbatim};
 use crate::writer::{Writer, write};
@@ -210,11 +211,13 @@ impl<'a> Job<'a> {
         mut lookup: Option<&mut Lookup<'a>>,
         out: &mut Vec<u8>,
     ) -> io::Result<u64> {
+        let mut stamp = Stamp::default();
         for entry in timeline.piece(piece)? {
             let shown = timeline.shown(self, &entry)?;
             let source = &self.sources[shown.source];
             let shift_ns = self.plan.shifts_ns[source.recording];
-            write(&shown.event, shown.target, shift_ns, shown.is_cut, out);
+            let time = (shift_ns, &mut stamp);
+            write(&shown.event, shown.target, time, shown.is_cut, out);
             if let (Some(links), Some(lookup)) = (self.links, lookup.as_deref_mut()) {
                 let (event, from) = (&shown.event, (shown.source, source));
                 links.link(lookup, from, (event, shift_ns), shown.target, out);
@@ -289,6 +292,7 @@ impl<'a> Job<'a> {
             targets: &self.plan.targets[source.recording],
             shift_ns,
             recent: [None; 64],
+            stamp: Stamp::default(),
             moved: self.overflow.of_chunk(number)?,
             linker: links.and_then(linker),
             out,

@@ -89,6 +89,7 @@ mod sorter;
 mod source;
 mod split;
 mod spread;
+mod stamp;
 pub mod survey;
 mod suspects;
 mod tally;

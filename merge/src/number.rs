@@ -1,6 +1,7 @@
 //! Microsecond texts as exact integers; doubles never come near a time.
 
 use crate::words;
+use std::ops::Range;
 
 /// Largest time accepted, in ns: beyond today's epoch times, with room to shift and add without overflow.
 const LIMIT_NS: i128 = (i64::MAX / 4) as i128;
@@ -163,6 +164,15 @@ pub(crate) fn put_front<const N: usize>(text: &[u8; N], len: usize, out: &mut Ve
     let end = out.len() + len;
     out.extend_from_slice(text);
     out.truncate(end);
+}
+
+/// Appends a range of a line that is short in nearly all of them.
+#[inline(always)]
+pub(crate) fn put_short(line: &[u8], range: Range<usize>, out: &mut Vec<u8>) {
+    match line.get(range.start..).and_then(<[u8]>::first_chunk::<32>) {
+        Some(text) if range.len() <= text.len() => put_front(text, range.len(), out),
+        _ => out.extend_from_slice(&line[range]),
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use crate::flow;
 use crate::json::Fields;
 use crate::line::Event;
-use crate::number::{put_front, write_micros};
-use std::ops::{Deref, Range};
+use crate::number::{put_front, put_short, write_micros};
+use crate::stamp::Stamp;
+use std::ops::Deref;
 
 /// Where a thread's events go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,9 +78,15 @@ impl Edits {
 
 /// Appends the line with its ids taken from `target` and its time moved by `shift_ns`, which brings it to 0 or later.
 #[inline]
-pub(crate) fn write_line(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
+pub(crate) fn write_line(
+    event: &Event<'_>,
+    target: &Target,
+    (shift_ns, stamp): (i64, &mut Stamp),
+    out: &mut Vec<u8>,
+) {
     if takes_three_edits(event) {
-        return write_in_order(event, target, shift_ns, out);
+        let ts_ns = shifted(event.ts_ns, shift_ns);
+        return write_in_order(event, target, (ts_ns, stamp), out);
     }
     write_edits(event, target, shift_ns, out);
 }
@@ -138,13 +145,17 @@ fn takes_three_edits(event: &Event<'_>) -> bool {
 
 /// Writes such a line without a list of edits, which would cost as much as all the copying.
 #[inline(always)]
-fn write_in_order(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
+fn write_in_order(
+    event: &Event<'_>,
+    target: &Target,
+    (ts_ns, stamp): (u64, &mut Stamp),
+    out: &mut Vec<u8>,
+) {
     let (line, Fields { ts, pid, tid, .. }) = (event.line, event.fields);
-    let ts_ns = shifted(event.ts_ns, shift_ns);
     let time_first = ts.start < pid.start;
     if time_first {
         out.extend_from_slice(&line[..ts.start]);
-        write_micros(ts_ns, out);
+        stamp.write(ts_ns, out);
         put_short(line, ts.end..pid.start, out);
     } else {
         put_short(line, 0..pid.start, out);
@@ -155,19 +166,10 @@ fn write_in_order(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut V
     let mut copied = tid.end;
     if !time_first {
         put_short(line, tid.end..ts.start, out);
-        write_micros(ts_ns, out);
+        stamp.write(ts_ns, out);
         copied = ts.end;
     }
     out.extend_from_slice(&line[copied..]);
-}
-
-/// Appends a range of the line that is short in nearly all of them.
-#[inline(always)]
-fn put_short(line: &[u8], range: Range<usize>, out: &mut Vec<u8>) {
-    match line.get(range.start..).and_then(<[u8]>::first_chunk::<32>) {
-        Some(text) if range.len() <= text.len() => put_front(text, range.len(), out),
-        _ => out.extend_from_slice(&line[range]),
-    }
 }
 
 #[inline(always)]
@@ -222,12 +224,13 @@ mod tests {
         };
         let event = parse(line.as_bytes()).expect("an event");
         let (mut out, mut with_edits) = (Vec::new(), Vec::new());
-        write_line(&event, &target, -1_000, &mut out);
+        let stamp = &mut Stamp::default();
+        write_line(&event, &target, (-1_000, stamp), &mut out);
         write_edits(&event, &target, -1_000, &mut with_edits);
         assert_eq!(with_edits, out, "with a list of edits or without");
         if let Some(event) = parse_canonical(line.as_bytes()) {
             let mut fast = Vec::new();
-            write_line(&event, &target, -1_000, &mut fast);
+            write_line(&event, &target, (-1_000, stamp), &mut fast);
             assert_eq!(fast, out, "both ways give the same bytes");
         }
         String::from_utf8(out).expect("UTF-8")

@@ -69,7 +69,18 @@ fn value(word: u64, len: usize) -> u64 {
     // The first digit is the lowest byte: what is shifted in from below are leading zeros.
     // In two steps, for 64 bits at once are no shift.
     let half = 32 - 4 * len;
-    let digits = (word ^ (ONES * 0x30)) << half << half;
+    sum((word ^ (ONES * 0x30)) << half << half)
+}
+
+/// The value of eight digits.
+#[inline(always)]
+pub(crate) fn eight_value(word: u64) -> u64 {
+    sum(word ^ (ONES * 0x30))
+}
+
+/// The number that eight values of digits make.
+#[inline(always)]
+fn sum(digits: u64) -> u64 {
     let pairs = (digits.wrapping_mul(1 + (10 << 8)) >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(1 + (100 << 16)) >> 16) & 0x0000_ffff_0000_ffff;
     fours.wrapping_mul(1 + (10_000 << 32)) >> 32
@@ -106,7 +117,7 @@ pub(crate) fn text(number: u64) -> Option<([u8; 16], usize)> {
 
 /// The values of the eight digits of a number, the first one lowest.
 #[inline(always)]
-fn eight_digits(number: u64) -> u64 {
+pub(crate) fn eight_digits(number: u64) -> u64 {
     let fours = (number / 10_000) | ((number % 10_000) << 32);
     // Multiplied and shifted: divided by 100, then by 10, each part by itself.
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;

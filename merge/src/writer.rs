@@ -5,11 +5,11 @@ use crate::flow;
 use crate::indexer::is_left_out;
 use crate::line::{Event, parse_canonical};
 use crate::link::Linker;
-use crate::number::write_micros;
 use crate::overflow::Moved;
 use crate::patch::{Target, front, shifted, write_line};
 use crate::scan::{Part, lines};
 use crate::source::kind;
+use crate::stamp::Stamp;
 use crate::window::{Lies, mark_cut};
 use std::collections::HashMap;
 
@@ -37,6 +37,7 @@ pub(crate) struct Writer<'a, 'l, 'o> {
     pub(crate) shift_ns: i64,
     /// The thread of the last event of each kind of threads: looking it up in the map takes as long as reading the event.
     pub(crate) recent: [Option<((i64, i64), &'a Target)>; 64],
+    pub(crate) stamp: Stamp,
     /// Those of its events that move to another row.
     pub(crate) moved: Moved<'a>,
     /// Writes the flows of requests that are served in its events.
@@ -78,7 +79,8 @@ impl<'a> Writer<'a, '_, '_> {
             flow = Some((flow::of_id2(id, known.target.ordinal)?, rest));
         }
         self.out.extend_from_slice(&known.front);
-        write_micros(shifted(timed.ts_ns, self.shift_ns), self.out);
+        let ts_ns = shifted(timed.ts_ns, self.shift_ns);
+        self.stamp.write(ts_ns, self.out);
         if let Some((id, _)) = flow {
             self.out.push(b',');
             flow::write_id("id", id, self.out);
@@ -105,7 +107,8 @@ impl<'a> Writer<'a, '_, '_> {
             return;
         };
         let target = row.unwrap_or(target);
-        write(event, target, self.shift_ns, lies == Lies::Across, self.out);
+        let time = (self.shift_ns, &mut self.stamp);
+        write(event, target, time, lies == Lies::Across, self.out);
         if let Some(linker) = self.linker.as_mut().filter(|_| links) {
             linker.event(event, target, self.out);
         }
@@ -127,13 +130,13 @@ impl<'a> Writer<'a, '_, '_> {
 pub(crate) fn write(
     event: &Event<'_>,
     target: &Target,
-    shift_ns: i64,
+    time: (i64, &mut Stamp),
     is_cut: bool,
     out: &mut Vec<u8>,
 ) {
     out.extend_from_slice(b",\n");
     let start = out.len();
-    write_line(event, target, shift_ns, out);
+    write_line(event, target, time, out);
     if is_cut {
         mark_cut(out, start);
     }
