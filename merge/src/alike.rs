@@ -45,15 +45,27 @@ const PHASES: [u8; 6] = *b"XiCstf";
 /// Where the phase stands in a canonical line.
 const PHASE: usize = br#"{"ph":""#.len();
 
-fn place(phase: u8) -> Option<usize> {
-    PHASES.iter().position(|one| *one == phase)
+/// The place of each phase among them, or a number that is none.
+const PLACES: [u8; 256] = {
+    let mut places = [u8::MAX; 256];
+    let mut place = 0_u8;
+    while (place as usize) < PHASES.len() {
+        places[PHASES[place as usize] as usize] = place;
+        place += 1;
+    }
+    places
+};
+
+#[inline(always)]
+fn place(phase: u8) -> usize {
+    usize::from(PLACES[usize::from(phase)])
 }
 
 impl<'a, T> Fronts<'a, T> {
     /// The front that this line has too, and its time.
     #[inline(always)]
     pub(crate) fn find(&mut self, line: &'a [u8]) -> Option<(&Front<'a, T>, Timed<'a>)> {
-        let [one, other] = &self.fronts[place(*line.get(PHASE)?)?];
+        let [one, other] = self.fronts.get(place(*line.get(PHASE)?))?;
         let begins = |front: &&Front<'a, T>| line.starts_with(front.text);
         let front = one.as_ref().filter(begins);
         let front = front.or_else(|| other.as_ref().filter(begins))?;
@@ -65,19 +77,20 @@ impl<'a, T> Fronts<'a, T> {
 
     /// Keeps the front of an event of a canonical line, and what is known of its like, unless it is kept already.
     pub(crate) fn keep(&mut self, event: &Event<'a>, known: impl FnOnce() -> T) {
-        if let Some(place) = place(event.phase) {
-            let text = &event.line[..event.fields.ts.start];
-            let mut fronts = self.fronts[place].iter().flatten();
-            if fronts.any(|front| front.text == text) {
-                return;
-            }
-            let older = &mut self.older[place];
-            self.fronts[place][*older] = Some(Front {
-                text,
-                known: known(),
-            });
-            *older ^= 1;
+        let place = place(event.phase);
+        let Some(fronts) = self.fronts.get_mut(place) else {
+            return;
+        };
+        let text = &event.line[..event.fields.ts.start];
+        if fronts.iter().flatten().any(|front| front.text == text) {
+            return;
         }
+        let older = &mut self.older[place];
+        fronts[*older] = Some(Front {
+            text,
+            known: known(),
+        });
+        *older ^= 1;
     }
 }
 

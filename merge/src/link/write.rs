@@ -11,8 +11,8 @@ use super::table::Lookup;
 use crate::alike::Timed;
 use crate::json::Span;
 use crate::line::Event;
-use crate::number::write_micros;
 use crate::patch::Target;
+use crate::stamp::Stamp;
 use std::collections::HashSet;
 
 /// What a flow event begins with; the phase is put in.
@@ -36,6 +36,7 @@ pub(crate) struct Linker<'a, 'l> {
     lists: Lists<'a, Vec<Link>>,
     links: Vec<Link>,
     seen: HashSet<u64>,
+    stamp: Stamp,
     /// What all flow events of one event have up to the id.
     front: Vec<u8>,
 }
@@ -64,6 +65,7 @@ impl<'a, 'l> Linker<'a, 'l> {
             lists: Lists::default(),
             links: Vec::new(),
             seen: HashSet::default(),
+            stamp: Stamp::default(),
             front: Vec::new(),
         }
     }
@@ -176,7 +178,7 @@ impl<'a, 'l> Linker<'a, 'l> {
         front.extend_from_slice(br#","tid":"#);
         front.extend_from_slice(&target.tid);
         front.extend_from_slice(br#","ts":"#);
-        write_micros(ts_ns, front);
+        self.stamp.write(ts_ns, front);
         front.extend_from_slice(br#","id":"#);
     }
 }
