@@ -37,5 +37,8 @@ fn is_trace(json: &Value) -> bool {
 /// serde_json keeps only the last ones.
 fn repeats_events(text: &[u8]) -> bool {
     let key = b"\"traceEvents\"";
-    text.windows(key.len()).filter(|window| window == key).count() > 1
+    text.windows(key.len())
+        .filter(|window| window == key)
+        .count()
+        > 1
 }

@@ -1,0 +1,105 @@
+//! What serde_json reads of a trace, before and after it is merged.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// Phases of events with a time, without those whose names the merge writes itself.
+const PHASES: [&str; 12] = ["X", "B", "E", "i", "I", "C", "s", "t", "f", "b", "n", "e"];
+/// Beyond this times are not exact in a double.
+const MOST_US: f64 = 1e15;
+
+/// Events that must come out of a trace.
+pub(crate) struct Expected {
+    pub(crate) names: Vec<String>,
+    /// Whether there is nothing else in it.
+    pub(crate) is_all: bool,
+}
+
+impl Expected {
+    /// `None` if this is no trace, or one that says things twice or in words that only a reader of all of JSON knows.
+    pub(crate) fn of(text: &[u8]) -> Option<Expected> {
+        let holds = |words: &[u8]| {
+            text.windows(words.len())
+                .filter(|window| *window == words)
+                .count()
+        };
+        if holds(b"\\") > 0 || holds(b"sa_") > 0 || holds(b"traceEvents") > 1 {
+            return None;
+        }
+        let document: Value = serde_json::from_slice(text).ok()?;
+        let all = match &document {
+            Value::Object(members) if members.contains_key("ph") => return None,
+            Value::Object(members) => members.get("traceEvents")?.as_array()?,
+            Value::Array(events) => events,
+            _ => return None,
+        };
+        // Whatever begins otherwise is lines of text.
+        if document.is_array() && !all.first()?.is_object() {
+            return None;
+        }
+        let good: Vec<&Map<String, Value>> = all.iter().filter_map(good).collect();
+        let name = |event: &&Map<String, Value>| event["name"].as_str().unwrap_or("").to_owned();
+        Some(Expected {
+            is_all: good.len() == all.len(),
+            names: good.iter().map(name).collect(),
+        })
+    }
+}
+
+/// The event in a value that has all that an event needs.
+fn good(value: &Value) -> Option<&Map<String, Value>> {
+    let event = value.as_object()?;
+    let phase = event.get("ph")?.as_str()?;
+    let is_time = |time: f64| time.abs() < MOST_US;
+    let has_time = |key: &str| event.get(key).and_then(Value::as_f64).is_some_and(is_time);
+    let is_id = |key: &str| {
+        event
+            .get(key)
+            .is_none_or(|id| id.as_u64().is_some_and(|id| id < 1 << 31))
+    };
+    let has_length = phase != "X"
+        || has_time("dur") && event["dur"].as_f64()? >= 0.0 && event["dur"].to_string() != "-0.0";
+    let is_good = PHASES.contains(&phase)
+        && event.get("name")?.is_string()
+        && has_time("ts")
+        && has_length
+        && is_id("pid")
+        && is_id("tid");
+    is_good.then_some(event)
+}
+
+/// What is in a merged trace.
+pub(crate) struct Shown {
+    pub(crate) events: u64,
+    /// The names of its events, sorted.
+    names: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Document<'a> {
+    #[serde(borrow, rename = "traceEvents")]
+    events: Vec<&'a RawValue>,
+}
+
+impl Shown {
+    pub(crate) fn read(text: &[u8]) -> Shown {
+        let document: Document<'_> = serde_json::from_slice(text).expect("the trace is JSON");
+        let named = document.events.iter().filter_map(|event| {
+            let event: Value = serde_json::from_str(event.get()).ok()?;
+            Some(event["name"].as_str()?.to_owned())
+        });
+        let mut names: Vec<String> = named.collect();
+        names.sort();
+        Shown {
+            events: document.events.len() as u64,
+            names,
+        }
+    }
+
+    /// Whether each of the names is there, as often as it stands in this sorted list.
+    pub(crate) fn has_all(&self, names: &[String]) -> bool {
+        let mut shown = self.names.iter();
+        names.iter().all(|name| shown.any(|other| other == name))
+    }
+}

@@ -1,0 +1,104 @@
+//! Any bytes as the trace of another profiler: never a panic, and what serde_json reads as a trace comes out with all its events.
+#![no_main]
+
+mod document;
+
+use document::{Expected, Shown};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use libfuzzer_sys::fuzz_target;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use trace_merge::{Error, Offset, Options, Output, Report, merge};
+
+/// A fragment that the trace lies beside.
+const RECORDED: &str = r#"{"ph":"M","pid":100,"tid":100,"name":"sa_fragment","args":{"version":1,"nonce":"9f86d08100000064","segment":0,"run":"run-a","main":true,"host":"node-3","boot_id":"0b1f7a3e-6c1d-4c55-9a37-1f7f4f9d2c11","pid_ns":4026,"time_ns":4027,"monotonic_offset_ns":0,"pid":100,"start_time":1000,"exe":"python3.11","script":"serve.py","ring":"heap","page_bytes":4096}}
+{"ph":"M","pid":100,"tid":100,"name":"sa_anchor","args":{"monotonic_ns":5000000000,"realtime_ns":1795248907000000000,"uncertainty_ns":41}}
+{"ph":"X","pid":100,"tid":100,"ts":5000000.000,"dur":9.000,"name":"recorded","cat":"c","args":{}}
+"#;
+
+static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+
+fuzz_target!(
+    init: {
+        let shared = PathBuf::from("/dev/shm");
+        let parent = if shared.is_dir() { shared } else { std::env::temp_dir() };
+        let folder = parent.join(format!("trace-merge-fuzz.{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::write(folder.join("trace.100.jsonl"), RECORDED).expect("room");
+        // SAFETY: nothing else runs yet.
+        unsafe { std::env::set_var("TMPDIR", &folder) };
+        FOLDER.set(folder).expect("set once");
+    },
+    |data: &[u8]| {
+        // By the length, so that files of profilers are inputs as they are.
+        let (is_beside, is_packed) = (data.len() & 1 == 1, data.len() & 6 == 6);
+        let folder = FOLDER.get().expect("made before");
+        let path = folder.join("other.json");
+        let written = if is_packed { packed(data) } else { data.to_owned() };
+        std::fs::write(&path, written).expect("room");
+        let merged = merge(&options(folder, &path, is_beside));
+        let expected = Expected::of(data);
+        match merged {
+            Ok(report) => check(expected, &report, is_beside),
+            Err(error) => check_error(expected, &error, is_beside),
+        }
+    }
+);
+
+fn packed(data: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(data).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+fn options(folder: &Path, path: &Path, is_beside: bool) -> Options {
+    let mut options = Options {
+        output: Output::File(folder.join("out.json")),
+        settle: false,
+        threads: 1,
+        ..Options::new([path.to_owned()])
+    };
+    if is_beside {
+        options.paths.push(folder.join("trace.100.jsonl"));
+        options.offsets.push(Offset {
+            path: path.to_owned(),
+            ns: 0,
+        });
+    }
+    options
+}
+
+/// Only what holds no event at all may be refused, or called no trace of another profiler.
+fn check_error(expected: Option<Expected>, error: &Error, is_beside: bool) {
+    let is_refusal = matches!(error, Error::NothingUsable(_) | Error::Usage(_));
+    assert!(is_refusal, "{error}");
+    let is_trace = expected.is_some_and(|expected| !expected.names.is_empty());
+    assert!(
+        !is_trace,
+        "a good trace was refused (beside others: {is_beside}): {error}"
+    );
+}
+
+fn check(expected: Option<Expected>, report: &Report, is_beside: bool) {
+    let path = report.output.as_ref().expect("it has a name");
+    let text = std::fs::read(path).expect("the trace is there");
+    std::fs::remove_file(path).expect("it was there");
+    let shown = Shown::read(&text);
+    let told = report.events_total + report.events_added;
+    assert_eq!(shown.events, told, "events in the trace and in the report");
+    let Some(mut expected) = expected else { return };
+    if is_beside {
+        expected.names.push("recorded".to_owned());
+    }
+    expected.names.sort();
+    assert!(shown.has_all(&expected.names), "an event was lost");
+    if expected.is_all {
+        assert_eq!(
+            report.damage_total, 0,
+            "damage in a good trace: {:?}",
+            report.damage
+        );
+    }
+}
