@@ -7,7 +7,7 @@ usage() {
   cat << 'TEXT'
 usage: ./check.sh [--full]
 
-Formats, lints, builds, tests and documents the workspace, then runs the README's demo and loads its trace into Perfetto's trace processor.
+Formats, lints, builds, tests and documents the workspace, then runs the README's demo and loads its trace into Perfetto's trace processor and chrome://tracing's importer.
 Stops at the first step that fails. Needs cargo with nextest; the tests of the Python package Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
 That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium.
 
@@ -39,11 +39,13 @@ export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
 root=$PWD
 tpq=$root/tests/perfetto/tpq
+catapult=$root/tests/catapult/catapult
 ui=$root/tests/perfetto/ui
 demo='cargo run --release -p serving-demo' # README.md's first command
 scratch=$(mktemp -d)
 current=''
 perfetto=''
+chrome=''
 steps=0
 skipped=()
 
@@ -89,6 +91,14 @@ setup_perfetto() {
   skip 'perfetto selftest and the demo traces in Perfetto' 'tpq cannot be set up; the tests that need it are named after they ran'
 }
 
+setup_catapult() {
+  if "$catapult" --setup; then
+    chrome=1
+    return
+  fi
+  skip 'catapult selftest and the demo traces in chrome://tracing' 'catapult cannot be set up; the tests that need it are named after they ran'
+}
+
 setup_chromium() {
   "$ui" --setup || skip 'the Perfetto UI in Chromium' 'ui cannot be set up; the tests that need it are named after they ran'
 }
@@ -119,6 +129,9 @@ demo_trace() {
   [ -s "$folder/profile_out/trace.json" ] || { echo 'check.sh: the demo left no profile_out/trace.json' >&2; return 1; }
   if [ -n "$perfetto" ]; then
     "$tpq" --check "$folder/profile_out/trace.json"
+  fi
+  if [ -n "$chrome" ]; then
+    "$catapult" "$folder/profile_out/trace.json" > /dev/null
   fi
 }
 
@@ -197,12 +210,16 @@ step 'format' cargo fmt --all --check
 step 'lints' cargo clippy --workspace --all-targets -- -D warnings
 step 'build' cargo build --workspace
 step 'perfetto setup' setup_perfetto
+step 'catapult setup' setup_catapult
 step 'chromium setup' setup_chromium
 step 'tests' tests default
 step 'doc tests' cargo test --workspace --doc
 step 'docs' doc
 if [ -n "$perfetto" ]; then
   step 'perfetto selftest' tests/perfetto/selftest.sh
+fi
+if [ -n "$chrome" ]; then
+  step 'catapult selftest' tests/catapult/selftest.sh
 fi
 step 'python tests' python_tests
 step 'release build' cargo build --release -p serving-demo -p trace-merge

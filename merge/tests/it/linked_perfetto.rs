@@ -82,7 +82,7 @@ fn perfetto_shows_the_chain_of_every_recorded_request() {
 }
 
 /// Requests that come in one process and are served in two others, each step several of them; spans in spans and instants between.
-fn write_serving(rng: &mut Rng, folder: &Path) {
+pub(crate) fn write_serving(rng: &mut Rng, folder: &Path) {
     let (api, engine) = (Process::new(10), Process::new(20));
     let (on, far) = (api.main_thread(), engine.main_thread());
     let [mut from_api, mut from_engine, mut from_worker] = [const { Vec::<String>::new() }; 3];

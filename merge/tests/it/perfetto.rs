@@ -110,7 +110,7 @@ fn all_recorded_runs_load_whole() {
 }
 
 /// Two processes with flows between them, counters, lanes, an unfinished span, and every kind of damage of a line.
-fn hostile_run() -> RunDir {
+pub(crate) fn hostile_run() -> RunDir {
     let dir = RunDir::new();
     for pid in [10, 20] {
         let process = Process {

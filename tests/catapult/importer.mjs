@@ -1,0 +1,87 @@
+// catapult's importer, the code behind chrome://tracing: the viewer's bundle of the Perfetto UI without its views, run headless in a context of its own. No browser,
+// no network.
+import crypto from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import vm from 'node:vm';
+import zlib from 'node:zlib';
+
+const BUNDLE = 'catapult_trace_viewer.js';
+/** Where the polyfills for the views end and catapult begins. */
+const BEGIN = 'const global=this.window||this.global;this.tr=(function()';
+/** Each of its modules begins so. */
+const MODULE = "'use strict';";
+/** What is of a view, or of the library that they draw with, asks for a document and may fail. */
+const VIEW = /\btr\.ui\b|\bwindow\.d3\b/;
+
+/** What is wrong with the bundle, not with a trace. */
+export class BundleError extends Error {}
+
+/** The text of the bundle below a `web_dist` folder, if it is the one with this sum. */
+export function bundle(webDist, sha256) {
+  const version = fs.readdirSync(webDist).find((name) => /^v\d/.test(name));
+  const file = path.join(webDist, version ?? '', 'assets', BUNDLE);
+  if (!fs.existsSync(file)) throw new BundleError(`${file}: not there`);
+  const bytes = fs.readFileSync(file);
+  const found = crypto.createHash('sha256').update(bytes).digest('hex');
+  if (found !== sha256) throw new BundleError(`${file}: expected sha256 ${sha256}, found ${found}`);
+  return bytes.toString();
+}
+
+/** catapult's `tr`, with all that its importer needs. */
+export function catapult(text) {
+  const begin = text.indexOf(BEGIN);
+  if (begin < 0) throw new BundleError('catapult does not begin where it should');
+  // What its authors call vinn is a JavaScript engine without a document.
+  const world = { isVinn: true, console: { log() {}, warn() {}, error() {} }, performance, setTimeout, clearTimeout, TextDecoder, TextEncoder, Polymer() {} };
+  world.global = world;
+  const context = vm.createContext(world);
+  for (const module of text.slice(begin).split(MODULE)) {
+    try {
+      vm.runInContext(MODULE + module, context, { filename: BUNDLE });
+    } catch (error) {
+      if (!VIEW.test(module)) throw new BundleError(`${module.slice(0, 60)}…: ${error.message}`);
+    }
+  }
+  return { tr: world.tr, context };
+}
+
+/** Imports one trace as the viewer does; counts what it would show, and what it warns of. */
+export function counts({ tr, context }, file) {
+  let bytes = fs.readFileSync(file);
+  if (bytes[0] === 0x1f) bytes = zlib.gunzipSync(bytes);
+  const model = new tr.Model();
+  context.trace = bytes.toString();
+  // Its importers ask what a text is by the constructors of their own world.
+  const text = vm.runInContext('String(trace)', context);
+  delete context.trace;
+  new tr.importer.Import(model, new tr.importer.ImportOptions()).importTraces([text]);
+  const [threads, processes] = [model.getAllThreads(), model.getAllProcesses()];
+  const sum = (list, of) => list.reduce((total, one) => total + of(one), 0);
+  const samples = (process) => sum(Object.values(process.counters), (counter) => sum(counter.series, (series) => series.samples.length));
+  return {
+    slices: sum(threads, (thread) => thread.sliceGroup.length),
+    instants: sum(processes, (process) => process.instantEvents.length) + model.instantEvents.length,
+    async: sum(threads, (thread) => slices(thread.asyncSliceGroup)),
+    flows: model.flowEvents.length,
+    counters: sum(processes, samples),
+    processes: processes.filter((process) => process.name).length,
+    threads: threads.length,
+    rows: threads.filter((thread) => thread.sliceGroup.length).map(row),
+    warnings: model.importWarnings.map(({ type, message }) => `${type}: ${message}`),
+  };
+}
+
+/** What a thread shows: the name of its process and its own, slices, and the ns of those that ended. */
+function row(thread) {
+  const ns = ({ duration, didNotFinish }) => (didNotFinish ? 0 : Math.round(duration * 1e6));
+  const { slices } = thread.sliceGroup;
+  return [thread.parent.name ?? '', thread.name ?? '', slices.length, slices.reduce((sum, slice) => sum + ns(slice), 0)];
+}
+
+/** Async slices with those that lie in them. */
+function slices(group) {
+  let count = 0;
+  for (const _ of group.childEvents()) count += 1;
+  return count;
+}
