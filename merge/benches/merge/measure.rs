@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::input::{self, Form, Input};
-use crate::{peers, process, validators};
+use crate::{peers, process, sort, validators};
 
 /// How much to measure.
 struct Effort {
@@ -34,12 +34,13 @@ struct Unlinked {
 }
 
 /// What the command line may say.
-const WORDS: [&str; 7] = [
+const WORDS: [&str; 8] = [
     "--quick",
     "--links",
     "own",
     "foreign",
     "served",
+    "sort",
     "peers",
     "validators",
 ];
@@ -78,8 +79,13 @@ pub(crate) fn run(words: &[&str]) -> Result<(), String> {
             input::open(form, effort.megabytes).map_err(|error| format!("generating: {error}"))?;
         figures.push(measure(&input, &effort)?);
     }
+    if !figures.is_empty() {
+        print(&figures);
+    }
+    if all || words.contains(&"sort") {
+        sort::measure(effort.megabytes, effort.rounds)?;
+    }
     println!("load average after:  {}", load_average());
-    print(&figures);
     Ok(())
 }
 
@@ -87,7 +93,7 @@ fn measure(input: &Input, effort: &Effort) -> Result<Figures, String> {
     let rounds = effort.rounds;
     let merged = Scratch(input.directory.with_extension("merged.json"));
     let joined = Scratch(input.directory.with_extension("joined"));
-    check(input, &merged.0)?;
+    check(input, merge_command(input, &merged.0, "json"))?;
     let (mut merge, mut cat, mut unlinked) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..rounds {
         eprintln!("{} {}/{rounds}", input.form.name(), round + 1);
@@ -136,8 +142,7 @@ fn cpu_to_null(mut command: Command) -> Result<f64, String> {
 }
 
 /// Merges once and compares the report with what was generated: a fast merge that loses events is none.
-fn check(input: &Input, output: &Path) -> Result<(), String> {
-    let mut command = merge_command(input, output, "json");
+pub(crate) fn check(input: &Input, mut command: Command) -> Result<(), String> {
     let done = command
         .output()
         .map_err(|error| format!("{command:?}: {error}"))?;
@@ -186,7 +191,7 @@ fn unlinked_command(input: &Input, output: &Path) -> Command {
     command
 }
 
-fn cat_command(input: &Input, output: &Path) -> Result<Command, String> {
+pub(crate) fn cat_command(input: &Input, output: &Path) -> Result<Command, String> {
     let file = File::create(output).map_err(|error| format!("{}: {error}", output.display()))?;
     let mut command = Command::new("cat");
     command.args(&input.files).stdin(Stdio::null()).stdout(file);
@@ -276,7 +281,7 @@ pub(crate) fn best(times: &[Duration]) -> f64 {
     sorted_s(times).first().copied().unwrap_or(f64::NAN)
 }
 
-fn median(times: &[Duration]) -> f64 {
+pub(crate) fn median(times: &[Duration]) -> f64 {
     sorted_s(times)
         .get(times.len() / 2)
         .copied()
