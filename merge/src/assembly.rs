@@ -335,6 +335,7 @@ impl<'a> Work<'a> {
         for parts in &mut self.result.segments {
             parts.sort_by_key(|part| part.start);
             join(parts);
+            parts.shrink_to_fit();
         }
         for stream in self.streams.values_mut() {
             for claimed in std::mem::take(&mut stream.claimed) {

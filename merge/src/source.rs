@@ -12,6 +12,7 @@ use crate::scan::{Found, PART_BYTES, Part, cut, rescan_part, scan_part};
 use crate::shown::Shown;
 use crate::window::{Edges, Lies};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// Bytes that may be merged: of a fragment, a ring slot, or the spans that were open.
@@ -23,7 +24,8 @@ pub(crate) struct Source<'a> {
     pub(crate) slot: Option<&'a Slot>,
     pub(crate) path: &'a Path,
     pub(crate) bytes: &'a [u8],
-    pub(crate) parts: Vec<Part>,
+    /// Those of a long run are many: a block each.
+    parts: Cow<'a, [Part]>,
     pub(crate) index: Index,
 }
 
@@ -191,14 +193,14 @@ pub(crate) fn sources<'a>(
         for (segment, (fragment, parts)) in of.fragments.iter().zip(&assembly.segments).enumerate()
         {
             let (path, bytes) = (fragment.path.as_path(), fragment.content.bytes());
-            sources.push(source(recording, Some(segment), path, bytes, parts.clone()));
+            sources.push(source(recording, Some(segment), path, bytes, parts));
         }
         let (Some((ring, _)), Some(path)) = (&of.ring, &of.ring_path) else {
             continue;
         };
         for (slot, parts) in &assembly.tail {
             let slot = &ring.slots[*slot];
-            let tail = source(recording, None, path, &slot.bytes, parts.clone());
+            let tail = source(recording, None, path, &slot.bytes, parts);
             sources.push(Source {
                 slot: Some(slot),
                 ..tail
@@ -220,7 +222,7 @@ fn source<'a>(
     segment: Option<usize>,
     path: &'a Path,
     bytes: &'a [u8],
-    parts: Vec<Part>,
+    parts: impl Into<Cow<'a, [Part]>>,
 ) -> Source<'a> {
     Source {
         recording,
@@ -228,32 +230,40 @@ fn source<'a>(
         slot: None,
         path,
         bytes,
-        parts,
+        parts: parts.into(),
         index: Index::default(),
     }
 }
 
 /// Shares the parts out in portions of about [`PART_BYTES`].
 pub(crate) fn chunks(sources: &[Source<'_>]) -> Vec<Chunk> {
-    let mut chunks = Vec::new();
+    let (mut chunks, mut parts): (Vec<Chunk>, Vec<Part>) = (Vec::new(), Vec::new());
     for (number, source) in sources.iter().enumerate() {
-        let mut parts = Vec::new();
-        for part in &source.parts {
-            cut(source.bytes, *part, PART_BYTES, &mut parts);
-        }
         let mut filled = usize::MAX;
-        for part in parts {
-            if filled >= PART_BYTES {
-                chunks.push(Chunk::new(number));
-                filled = 0;
-            }
-            filled += part.end - part.start;
-            if let Some(chunk) = chunks.last_mut() {
-                chunk.parts.push(part);
+        for part in source.parts.iter() {
+            cut(source.bytes, *part, PART_BYTES, &mut parts);
+            for part in parts.drain(..) {
+                if filled >= PART_BYTES {
+                    close(&mut chunks);
+                    chunks.push(Chunk::new(number));
+                    filled = 0;
+                }
+                filled += part.end - part.start;
+                if let Some(chunk) = chunks.last_mut() {
+                    chunk.parts.push(part);
+                }
             }
         }
     }
+    close(&mut chunks);
     chunks
+}
+
+/// Gives back what the last one reserved for parts that did not come.
+fn close(chunks: &mut [Chunk]) {
+    if let Some(last) = chunks.last_mut() {
+        last.parts.shrink_to_fit();
+    }
 }
 
 /// The first pass; `objects` tells whether those that are no events count as well, and then nobody asks whether spans nest. `links` takes the
