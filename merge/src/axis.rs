@@ -1,6 +1,7 @@
 //! A run's time axis, and where the windows that are asked for lie on it.
 
-use crate::clock::Clocks;
+use crate::align::Curve;
+use crate::clock::{Clocks, Map};
 use crate::index::Index;
 use crate::moment::{Moment, wall_text};
 use crate::window::{Edges, WindowReport};
@@ -11,52 +12,48 @@ use std::time::Duration;
 pub(crate) struct Axis {
     first_ns: i64,
     last_ns: i64,
-    /// What to add to get wall time.
-    wall_ns: Option<i64>,
+    /// To wall time.
+    wall: Option<Curve>,
 }
 
 impl Axis {
-    /// The axis of all recordings; `None` if nothing has a time.
-    pub(crate) fn of(indexes: &[Index], shifts_ns: &[i64], clocks: &Clocks) -> Option<Axis> {
-        let of_threads = |(index, shift_ns): (&'_ Index, &i64)| {
+    /// The axis of all recordings, of which the times are warped where they are; `None` if nothing has a time.
+    pub(crate) fn of(indexes: &[Index], maps: &[Map], clocks: &Clocks) -> Option<Axis> {
+        let of_threads = |(index, map): (&'_ Index, &Map)| {
             let timed = index.threads.values();
             let timed = timed.filter(|activity| activity.first_ns != i64::MAX);
-            let shifted = timed.map(|activity| activity.shifted(*shift_ns));
+            let shifted = timed.map(|activity| activity.shifted(map.shift_ns));
             shifted.collect::<Vec<_>>()
         };
-        let all: Vec<_> = indexes.iter().zip(shifts_ns).flat_map(of_threads).collect();
+        let all: Vec<_> = indexes.iter().zip(maps).flat_map(of_threads).collect();
         Some(Axis {
             first_ns: all.iter().map(|activity| activity.first_ns).min()?,
             last_ns: all.iter().map(|activity| activity.last_ns).max()?,
-            wall_ns: clocks.wall_ns(),
+            wall: clocks.wall().cloned(),
         })
     }
 
     /// The axis as far as it is known before anything is read: where it begins, and its wall time.
-    pub(crate) fn sought(
-        firsts_ns: &[Option<i64>],
-        shifts_ns: &[i64],
-        clocks: &Clocks,
-    ) -> Option<Axis> {
+    pub(crate) fn sought(firsts_ns: &[Option<i64>], maps: &[Map], clocks: &Clocks) -> Option<Axis> {
         Some(Axis {
-            first_ns: least_ns(firsts_ns, shifts_ns)?,
+            first_ns: least_ns(firsts_ns, maps)?,
             last_ns: i64::MAX,
-            wall_ns: clocks.wall_ns(),
+            wall: clocks.wall().cloned(),
         })
     }
 
     /// The same axis, from the first of these events on: not everything is read.
-    pub(crate) fn begun_by(self, firsts_ns: &[Option<i64>], shifts_ns: &[i64]) -> Axis {
+    pub(crate) fn begun_by(self, firsts_ns: &[Option<i64>], maps: &[Map]) -> Axis {
         Axis {
-            first_ns: least_ns(firsts_ns, shifts_ns).unwrap_or(self.first_ns),
+            first_ns: least_ns(firsts_ns, maps).unwrap_or(self.first_ns),
             ..self
         }
     }
 
     fn place(&self, option: &str, moment: Moment) -> Result<i64, Error> {
-        match (moment, self.wall_ns) {
+        match (moment, &self.wall) {
             (Moment::FromStart(after), _) => Ok(self.first_ns.saturating_add(ns(after))),
-            (Moment::Wall(at), Some(wall_ns)) => Ok(at.saturating_sub(wall_ns)),
+            (Moment::Wall(at), Some(wall)) => Ok(wall.back(at)),
             (Moment::Wall(_), None) => Err(Error::Usage(format!(
                 "{option}: expected a time from the start such as 12.5s: no fragment says what its wall time was"
             ))),
@@ -68,9 +65,8 @@ impl Axis {
         let after = at_ns.saturating_sub(self.first_ns);
         let sign = if after < 0 { "-" } else { "" };
         let after = Duration::from_nanos(after.unsigned_abs());
-        let wall = self
-            .wall_ns
-            .and_then(|wall_ns| wall_text(at_ns.checked_add(wall_ns)?));
+        let wall = self.wall.as_ref();
+        let wall = wall.and_then(|wall| wall_text(wall.at(at_ns)));
         let wall = wall.map_or(String::new(), |wall| format!(" ({wall})"));
         format!("{sign}{}s{wall}", after.as_secs_f64())
     }
@@ -146,11 +142,10 @@ impl Axis {
     }
 }
 
-/// The first of the events that are known of each recording.
-fn least_ns(firsts_ns: &[Option<i64>], shifts_ns: &[i64]) -> Option<i64> {
-    let shifted =
-        |(first, shift_ns): (&Option<i64>, &i64)| Some((*first)?.saturating_add(*shift_ns));
-    firsts_ns.iter().zip(shifts_ns).filter_map(shifted).min()
+/// The first of the events that are known of each recording, by its own time.
+fn least_ns(firsts_ns: &[Option<i64>], maps: &[Map]) -> Option<i64> {
+    let placed = |(first, map): (&Option<i64>, &Map)| Some(map.at((*first)?));
+    firsts_ns.iter().zip(maps).filter_map(placed).min()
 }
 
 pub(crate) fn ns(duration: Duration) -> i64 {

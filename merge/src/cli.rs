@@ -10,9 +10,11 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use trace_merge::check::{check, check_stream};
 use trace_merge::{
-    Bar, Error, Offset, Options, Output, Report, Runs, merge_with, parse_offset, parse_size,
+    Bar, ClockBy, Error, Offset, Options, Output, Report, Runs, merge_with, parse_error,
+    parse_offset, parse_size,
 };
 
 const EXAMPLES: &str = "\
@@ -27,6 +29,7 @@ Examples:
   trace-merge --report json -q run/ >report.json what was merged, damaged and lost, for scripts
   trace-merge profile_out kineto.json.gz         with the trace of another profiler, placed by its own clock
   trace-merge profile_out t.json --offset t.json=+1.5s   one without a clock, or whose clock was 1.5 s late
+  trace-merge --clock anchors host-a host-b      hosts placed by their wall clocks alone, whatever flows say
   trace-merge -z -o - 'run/fragments/trace.*.jsonl' | ssh me@desk 'cat >trace.json.gz'
   trace-merge --check trace.json.gz              what would viewers lose of this trace, whoever wrote it?
   trace-merge --completions bash >~/.local/share/bash-completion/completions/trace-merge
@@ -76,6 +79,12 @@ struct Arguments {
     /// Add a duration to the times of FILE, another profiler's trace: to correct its clock, or to place it if it has none
     #[arg(long = "offset", value_name = "FILE=±DURATION", value_parser = parse_offset, conflicts_with = "verbatim")]
     offsets: Vec<Offset>,
+    /// Bring the clocks of several hosts together by what their wall clocks showed and the flows between them, by wall clocks alone, or not at all
+    #[arg(long, value_enum, default_value_t = Clock::Flows, value_name = "BY", conflicts_with = "verbatim")]
+    clock: Clock,
+    /// What the wall clock of a host may be off, such as 50ms: it is part of every uncertainty, and flows move no host further
+    #[arg(long, value_name = "DURATION", value_parser = parse_error, default_value = "10ms", conflicts_with = "verbatim")]
+    wall_error: Duration,
     /// Write all events in the order of their times, recorded metadata first and what the merge adds last. Viewers do not need it, programs that read a trace as a stream may
     #[arg(long, conflicts_with_all = ["verbatim", "split"])]
     sort: bool,
@@ -112,7 +121,7 @@ struct Arguments {
 }
 
 /// What says how to merge.
-const NOT_TO_CHECK: [&str; 22] = [
+const NOT_TO_CHECK: [&str; 24] = [
     "paths",
     "output",
     "gzip",
@@ -132,10 +141,20 @@ const NOT_TO_CHECK: [&str; 22] = [
     "sort",
     "no_link_requests",
     "offsets",
+    "clock",
+    "wall_error",
     "no_settle",
     "strict",
     "threads",
 ];
+
+/// By what clocks are brought together, as it is said.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Clock {
+    Flows,
+    Anchors,
+    None,
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ReportForm {
@@ -228,6 +247,12 @@ fn options(
         offsets: arguments.offsets.clone(),
         verbatim: arguments.verbatim,
         link_requests: !arguments.no_link_requests,
+        clock: match arguments.clock {
+            Clock::Flows => ClockBy::Flows,
+            Clock::Anchors => ClockBy::Anchors,
+            Clock::None => ClockBy::None,
+        },
+        wall_error: Some(arguments.wall_error),
         ..Options::new(arguments.paths.clone())
     };
     arguments.selection.put_into(&mut options);

@@ -1,113 +1,270 @@
-//! One time axis: what to add to a recording's times to get the reference host's monotonic clock.
+//! One time axis: what brings a recording's times to the reference host's monotonic clock.
 //!
-//! Recordings of one boot share the clock but for the offset of their time namespace. Other boots and hosts are placed by the
-//! wall clock of their best anchor, which is as good as their clocks were set; the report says so.
+//! Recordings of one boot share the clock but for the offset of their time namespace. Other boots and hosts are placed by [`crate::align`].
 
+use crate::Options;
+use crate::align::{By, Curve, Host, Hosts, Place, Reading, Wall, clamp, collect};
 use crate::index::Index;
+use crate::placement::Placement;
 use crate::recording::Recording;
+use crate::source::{Chunk, Source};
 use sa_recorder::format::{Anchor, FragmentHeader};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
-/// Times beyond this are cut off: no offset may overflow a sum of times. Wall times of today are below it.
-const LIMIT_NS: i64 = i64::MAX / 4;
+/// What wall clocks may be off if nothing else is said: NTP keeps them within some ms over the Internet, and within less on a local network.
+const WALL_ERROR: Duration = Duration::from_millis(10);
 
-/// How the times of one boot were placed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Placement {
-    /// Host name.
-    pub host: String,
-    /// Kernel boot id.
-    pub boot_id: String,
-    /// Nanoseconds added to its monotonic clock.
-    pub shift_ns: i64,
-    /// `shared`: it is the reference; `wall_clock`: by its anchors; `none`: it has no anchor and was left where it is.
-    pub method: &'static str,
-    /// Uncertainty of the readings in ns, not of the clocks' setting.
-    pub uncertainty_ns: u64,
+/// By what the clocks of several hosts are brought together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockBy {
+    /// What their wall clocks showed, and the flows between them: nothing arrives before it was sent.
+    #[default]
+    Flows,
+    /// What their wall clocks showed.
+    Anchors,
+    /// Nothing: the times of each boot are left as they were recorded.
+    None,
 }
 
 type Boot = (String, String);
 
-/// The shifts of all recordings.
+/// How the times of all recordings become those of the axis.
 #[derive(Debug, Default)]
 pub(crate) struct Clocks {
-    boots: BTreeMap<Boot, Placement>,
-    /// Wall time at the zero of the reference, as far as an anchor tells.
-    wall_ns: Option<i64>,
+    boots: BTreeMap<Boot, (Placement, Curve)>,
+    /// From the axis to wall time, as far as anchors tell.
+    wall: Option<Curve>,
+    /// Why no flows were looked at.
+    pub(crate) failed: Option<String>,
+}
+
+/// How the own times of one recording become those of the axis.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Map {
+    /// Where it is not always the same.
+    pub(crate) warp: Option<Arc<Curve>>,
+    /// What is added then.
+    pub(crate) shift_ns: i64,
+}
+
+impl Map {
+    pub(crate) fn shift(shift_ns: i64) -> Map {
+        let warp = None;
+        Map { warp, shift_ns }
+    }
+
+    pub(crate) fn at(&self, own_ns: i64) -> i64 {
+        let warped = self.warp.as_ref().map_or(own_ns, |warp| warp.at(own_ns));
+        warped.saturating_add(self.shift_ns)
+    }
+
+    /// Which own time it is, to a ns.
+    pub(crate) fn back(&self, axis_ns: i64) -> i64 {
+        let warped = axis_ns.saturating_sub(self.shift_ns);
+        self.warp.as_ref().map_or(warped, |warp| warp.back(warped))
+    }
 }
 
 /// What the clocks need to know of a recording.
-pub(crate) struct Reading<'a> {
+pub(crate) struct Known<'a> {
     pub(crate) header: &'a FragmentHeader,
-    pub(crate) anchor: Option<Anchor>,
+    pub(crate) anchors: &'a [Anchor],
+    /// Its first and its last event, in its own time.
+    pub(crate) events_ns: Option<(i64, i64)>,
+}
+
+/// What may tell of clocks besides anchors.
+pub(crate) struct Flows<'a> {
+    pub(crate) recordings: &'a [Recording],
+    pub(crate) sources: &'a [Source<'a>],
+    pub(crate) chunks: &'a [Chunk],
+    /// Where temporary files may be.
+    pub(crate) folders: &'a [PathBuf],
 }
 
 impl Clocks {
-    /// Places the boots of all recordings.
-    pub(crate) fn of(recordings: &[Recording], indexes: &[Index]) -> Clocks {
-        let reading = recordings
+    /// Places the boots of all recordings by all that is known of them.
+    pub(crate) fn of(flows: &Flows<'_>, indexes: &[Index], options: &Options) -> Clocks {
+        let recordings = flows.recordings;
+        let known = recordings
             .iter()
             .zip(indexes)
             .filter_map(|(recording, index)| {
-                Some(Reading {
+                Some(Known {
                     header: recording.clock_header()?,
-                    anchor: index.anchor,
+                    anchors: &index.anchors,
+                    events_ns: index.range_ns(),
                 })
             });
-        let readings: Vec<Reading<'_>> = reading.collect();
-        Clocks::new(&readings)
+        let known: Vec<Known<'_>> = known.collect();
+        Clocks::new(&known, options, Some(flows))
     }
 
-    /// Places every boot; the reference is the main process's, else the first.
-    pub(crate) fn new(readings: &[Reading<'_>]) -> Clocks {
-        let mut walls: BTreeMap<Boot, Option<(i64, u64)>> = BTreeMap::new();
-        for reading in readings {
-            let wall = walls.entry(boot(reading.header)).or_default();
-            let new = reading
-                .anchor
-                .map(|anchor| wall_clock(reading.header, &anchor));
-            *wall = match (*wall, new) {
-                (Some(old), Some(new)) if new.1 < old.1 => Some(new),
-                (None, new) => new,
-                (old, _) => old,
-            };
+    /// Places every boot; the reference is the main process's, else the first, of those that know the time if there is one.
+    pub(crate) fn new(known: &[Known<'_>], options: &Options, flows: Option<&Flows<'_>>) -> Clocks {
+        let boots: BTreeSet<Boot> = known.iter().map(|known| boot(known.header)).collect();
+        let boots: Vec<Boot> = boots.into_iter().collect();
+        let mut drafts: Vec<Draft> = Vec::new();
+        drafts.resize_with(boots.len(), Draft::default);
+        for known in known {
+            if let Ok(number) = boots.binary_search(&boot(known.header)) {
+                drafts[number].add(known);
+            }
         }
-        let main = readings
-            .iter()
-            .find(|reading| reading.header.main)
-            .or(readings.first());
-        let Some(reference) = main.map(|reading| boot(reading.header)) else {
+        let list: Vec<Host> = drafts.into_iter().map(Draft::host).collect();
+        let knows = |known: &&Known<'_>| {
+            let number = boots.binary_search(&boot(known.header));
+            number.is_ok_and(|number| list[number].wall.is_some())
+        };
+        let main = || known.iter().filter(|known| known.header.main);
+        let reference = main().find(knows).or_else(|| known.iter().find(knows));
+        let reference = reference.or_else(|| main().next()).or(known.first());
+        let number = reference.and_then(|known| boots.binary_search(&boot(known.header)).ok());
+        let Some(number) = number else {
             return Clocks::default();
         };
-        let at_reference = walls.get(&reference).copied().flatten();
-        let boots = walls.into_iter().map(|(boot, wall)| {
-            let placement = place(&boot, wall, at_reference, boot == reference);
-            (boot, placement)
-        });
+        let wall_error = options.wall_error.unwrap_or(WALL_ERROR);
+        let wall_error_ns = i64::try_from(wall_error.as_nanos()).map_or(i64::MAX, clamp);
+        let hosts = Hosts::new(list, number, wall_error_ns);
+        Clocks::placed(&boots, &hosts, options.clock, flows)
+    }
+
+    fn placed(boots: &[Boot], hosts: &Hosts, by: ClockBy, flows: Option<&Flows<'_>>) -> Clocks {
+        let mut failed = None;
+        let places = match (by, flows) {
+            (ClockBy::None, _) => boots.iter().map(|_| Place::unknown()).collect(),
+            (ClockBy::Flows, Some(flows)) if boots.len() > 1 => {
+                let ends = flows.collect(boots);
+                let places = ends.and_then(|ends| hosts.place_by_flows(&ends));
+                places.unwrap_or_else(|error| {
+                    failed = Some(error.to_string());
+                    hosts.place()
+                })
+            }
+            _ => hosts.place(),
+        };
+        let placed = boots
+            .iter()
+            .zip(places)
+            .enumerate()
+            .map(|(number, (boot, place))| {
+                let is_reference = number == hosts.reference;
+                let placement = Placement::new(boot, &hosts.list[number], &place, is_reference);
+                (boot.clone(), (placement, place.curve))
+            });
+        let reference = hosts.list.get(hosts.reference);
+        let wall = reference.and_then(|host| host.wall.as_ref());
         Clocks {
-            boots: boots.collect(),
-            wall_ns: at_reference.map(|(wall_ns, _)| wall_ns),
+            boots: placed.collect(),
+            wall: wall.map(|wall| wall.curve.clone()),
+            failed,
         }
     }
 
-    /// What to add to the times of a recording with this header.
-    pub(crate) fn shift_ns(&self, header: Option<&FragmentHeader>) -> i64 {
-        let Some(header) = header else { return 0 };
-        let placed = self
-            .boots
-            .get(&boot(header))
-            .map_or(0, |placement| placement.shift_ns);
-        clamp(placed.saturating_sub(clamp(header.monotonic_offset_ns)))
+    /// What to do to the times of a recording with this header.
+    pub(crate) fn map(&self, header: Option<&FragmentHeader>) -> Map {
+        let Some(header) = header else {
+            return Map::default();
+        };
+        let offset_ns = clamp(header.monotonic_offset_ns);
+        let Some((_, curve)) = self.boots.get(&boot(header)) else {
+            return Map::shift(clamp(offset_ns.saturating_neg()));
+        };
+        match curve.as_shift() {
+            Some(shift_ns) => Map::shift(clamp(shift_ns.saturating_sub(offset_ns))),
+            None => Map {
+                warp: Some(Arc::new(curve.of_ahead(offset_ns))),
+                shift_ns: 0,
+            },
+        }
     }
 
-    /// What to add to the times of the axis to get wall time, if any anchor of the reference tells.
-    pub(crate) fn wall_ns(&self) -> Option<i64> {
-        self.wall_ns
+    /// The same of each recording.
+    pub(crate) fn maps(&self, recordings: &[Recording]) -> Vec<Map> {
+        let headers = recordings.iter().map(Recording::clock_header);
+        headers.map(|header| self.map(header)).collect()
+    }
+
+    /// From the axis to wall time, if any anchor of the reference tells.
+    pub(crate) fn wall(&self) -> Option<&Curve> {
+        self.wall.as_ref()
+    }
+
+    /// Whether anything tells where the times of a recording are.
+    pub(crate) fn is_placed(&self, header: &FragmentHeader) -> bool {
+        let of_boot = self.boots.get(&boot(header));
+        of_boot.is_some_and(|(placement, _)| placement.method != "none")
     }
 
     pub(crate) fn placements(&self) -> Vec<Placement> {
-        self.boots.values().cloned().collect()
+        let placements = self.boots.values().map(|(placement, _)| placement);
+        placements.cloned().collect()
+    }
+}
+
+impl Flows<'_> {
+    fn collect(&self, boots: &[Boot]) -> std::io::Result<crate::sorter::Sorted<crate::align::End>> {
+        let number = |recording: &Recording| {
+            let number = boots.binary_search(&boot(recording.clock_header()?)).ok()?;
+            u32::try_from(number).ok()
+        };
+        let numbers: Vec<Option<u32>> = self.recordings.iter().map(number).collect();
+        collect(
+            self.recordings,
+            &numbers,
+            (self.sources, self.chunks),
+            self.folders,
+        )
+    }
+}
+
+/// A host while its recordings are looked at.
+#[derive(Default)]
+struct Draft {
+    readings: Vec<Reading>,
+    events_ns: Option<(i64, i64)>,
+}
+
+impl Draft {
+    fn add(&mut self, known: &Known<'_>) {
+        let offset_ns = known.header.monotonic_offset_ns;
+        let readings = known
+            .anchors
+            .iter()
+            .map(|anchor| Reading::of(anchor, offset_ns));
+        self.readings.extend(readings);
+        let own = |ns: i64| clamp(ns.saturating_sub(offset_ns));
+        let events = known.events_ns.map(|(first, last)| (own(first), own(last)));
+        self.events_ns = match (self.events_ns, events) {
+            (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+            (one, other) => one.or(other),
+        };
+    }
+
+    fn host(self) -> Host {
+        Host {
+            wall: Wall::of(self.readings),
+            events_ns: self.events_ns,
+        }
+    }
+}
+
+impl Place {
+    /// That of a host whose times are left alone.
+    fn unknown() -> Place {
+        Place {
+            curve: Curve::shift(0),
+            uncertainty_ns: None,
+            by: By::Nothing,
+            flows: 0,
+            contradicting: 0,
+            wall_off_ns: None,
+        }
     }
 }
 
@@ -115,42 +272,9 @@ fn boot(header: &FragmentHeader) -> Boot {
     (header.host.clone(), header.boot_id.clone())
 }
 
-fn clamp(ns: i64) -> i64 {
-    ns.clamp(-LIMIT_NS, LIMIT_NS)
-}
-
-/// Wall time at the host's monotonic zero, and its uncertainty.
-pub(crate) fn wall_clock(header: &FragmentHeader, anchor: &Anchor) -> (i64, u64) {
-    let time = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-    let monotonic = time(anchor.monotonic_ns).saturating_sub(header.monotonic_offset_ns);
-    (
-        time(anchor.realtime_ns).saturating_sub(monotonic),
-        anchor.uncertainty_ns,
-    )
-}
-
-fn place(
-    boot: &Boot,
-    wall: Option<(i64, u64)>,
-    reference: Option<(i64, u64)>,
-    is_reference: bool,
-) -> Placement {
-    let (shift_ns, method, uncertainty_ns) = match (wall, reference) {
-        _ if is_reference => (0, "shared", 0),
-        (Some(wall), Some(reference)) => (
-            clamp(wall.0.saturating_sub(reference.0)),
-            "wall_clock",
-            wall.1.saturating_add(reference.1),
-        ),
-        _ => (0, "none", 0),
-    };
-    Placement {
-        host: boot.0.clone(),
-        boot_id: boot.1.clone(),
-        shift_ns,
-        method,
-        uncertainty_ns,
-    }
+/// Wall time at the host's monotonic zero.
+pub(crate) fn wall_clock(header: &FragmentHeader, anchor: &Anchor) -> i64 {
+    Reading::of(anchor, header.monotonic_offset_ns).ahead_ns
 }
 
 #[cfg(test)]
@@ -158,12 +282,24 @@ mod tests {
     use super::*;
     use crate::sample::header;
 
-    fn anchor(monotonic_ns: u64, realtime_ns: u64) -> Option<Anchor> {
-        Some(Anchor {
+    fn anchor(monotonic_ns: u64, realtime_ns: u64) -> [Anchor; 1] {
+        [Anchor {
             monotonic_ns,
             realtime_ns,
             uncertainty_ns: 40,
-        })
+        }]
+    }
+
+    fn known<'a>(header: &'a FragmentHeader, anchors: &'a [Anchor]) -> Known<'a> {
+        Known {
+            header,
+            anchors,
+            events_ns: Some((500, 900)),
+        }
+    }
+
+    fn clocks(known: &[Known<'_>]) -> Clocks {
+        Clocks::new(known, &Options::default(), None)
     }
 
     #[test]
@@ -172,24 +308,9 @@ mod tests {
             monotonic_offset_ns: 5_000,
             ..header(2)
         };
-        let readings = [
-            Reading {
-                header: &header(1),
-                anchor: None,
-            },
-            Reading {
-                header: &inside,
-                anchor: None,
-            },
-        ];
-        let clocks = Clocks::new(&readings);
-        assert_eq!(
-            (
-                clocks.shift_ns(Some(&header(1))),
-                clocks.shift_ns(Some(&inside))
-            ),
-            (0, -5_000)
-        );
+        let clocks = clocks(&[known(&header(1), &[]), known(&inside, &[])]);
+        let maps = [&header(1), &inside].map(|header| clocks.map(Some(header)));
+        assert_eq!(maps, [Map::shift(0), Map::shift(-5_000)]);
     }
 
     #[test]
@@ -203,21 +324,30 @@ mod tests {
             boot_id: "b".into(),
             ..header(2)
         };
-        let readings = [
-            Reading {
-                header: &other,
-                anchor: anchor(10, 1_000_010),
-            },
-            Reading {
-                header: &main,
-                anchor: anchor(500, 900_500),
-            },
-        ];
-        let clocks = Clocks::new(&readings);
-        assert_eq!(
-            (clocks.shift_ns(Some(&main)), clocks.shift_ns(Some(&other))),
-            (0, 100_000)
-        );
-        assert_eq!(clocks.placements()[0].method, "wall_clock");
+        let (of_other, of_main) = (anchor(10, 1_000_010), anchor(500, 900_500));
+        let clocks = clocks(&[known(&other, &of_other), known(&main, &of_main)]);
+        let maps = [&main, &other].map(|header| clocks.map(Some(header)));
+        assert_eq!(maps, [Map::shift(0), Map::shift(100_000)]);
+        let far = &clocks.placements()[0];
+        let off_ns = far.uncertainty_ns.unwrap();
+        assert_eq!((far.method, far.drift_ppm), ("wall_clock", 0.0));
+        assert!((20_000_080..20_200_000).contains(&off_ns), "{off_ns}");
+    }
+
+    #[test]
+    fn who_knows_no_time_is_no_reference() {
+        let main = FragmentHeader {
+            main: true,
+            ..header(1)
+        };
+        let other = FragmentHeader {
+            host: "far".into(),
+            ..header(2)
+        };
+        let of_other = anchor(10, 1_000_010);
+        let clocks = clocks(&[known(&main, &[]), known(&other, &of_other)]);
+        let methods: Vec<_> = clocks.placements().iter().map(|one| one.method).collect();
+        assert_eq!(methods, ["shared", "none"]);
+        assert!(!clocks.is_placed(&main) && clocks.is_placed(&other));
     }
 }

@@ -245,7 +245,7 @@ impl<'a> Job<'a> {
                 let links = view.has_begin(event);
                 writer.event_with(event, view.lies(nth, lies, event), links);
             });
-        } else if chunk.canonical && chunk.shown.is_all() && writer.moved.is_empty() {
+        } else if chunk.is_copied_alike() && writer.moved.is_empty() {
             for part in &chunk.parts {
                 writer.canonical(source.bytes, *part);
             }
@@ -372,6 +372,9 @@ fn other_data(report: &Report) -> Value {
         "damage": report.damage_by_kind,
         "window": report.window,
     });
+    if report.clocks.len() > 1 {
+        data["clocks"] = json!(report.clocks);
+    }
     if let Some(filter) = &report.filter {
         data["filter"] = json!(filter);
     }

@@ -23,6 +23,16 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     ns.map(Duration::from_nanos).ok_or_else(expected)
 }
 
+/// The same of a duration that may be none at all.
+///
+/// # Errors
+/// As [`parse_duration`].
+pub fn parse_error(text: &str) -> Result<Duration, String> {
+    let ns = duration_ns(text.trim());
+    let expected = || format!("expected a duration such as 50ms, 200us or 0s, found {text:?}");
+    ns.map(Duration::from_nanos).ok_or_else(expected)
+}
+
 /// The ns of a duration, which may be none at all.
 pub(crate) fn duration_ns(text: &str) -> Option<u64> {
     let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';

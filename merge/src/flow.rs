@@ -55,6 +55,14 @@ pub(crate) fn trace_bind_id(event: &Event<'_>, ordinal: u64) -> u64 {
     of_id(member_value(event.fields.bind_id.of(event.line)), ordinal)
 }
 
+/// The id in the trace of an event whose flow is the same in every process.
+pub(crate) fn global_id(event: &Event<'_>) -> Option<u64> {
+    let id2 = event.fields.id2;
+    let value = id2.is_some().then(|| member_value(id2.of(event.line)))?;
+    memchr::memmem::find(value, br#""global""#)?;
+    of_id2(value, 0)
+}
+
 /// The number of a flow that is the same in every process, as it was recorded.
 pub(crate) fn global_number(event: &Event<'_>) -> Option<u64> {
     let id2 = event.fields.id2;

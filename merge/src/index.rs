@@ -1,5 +1,6 @@
 //! The first pass: what the parts hold, as far as the second pass and the report need it before the first byte is written.
 
+use crate::align::Curve;
 use crate::assembly::StreamKey;
 use crate::damage::Places;
 use crate::hints::Hints;
@@ -11,6 +12,9 @@ use crate::verbatim::object;
 use sa_recorder::format::{Anchor, TrackRecord};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+
+/// Most anchors that are kept of a recording: those of half a day.
+const MOST_ANCHORS: usize = 8192;
 
 /// Events and time range of a thread, times in ns as its lines say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +87,8 @@ pub(crate) struct Index {
     pub(crate) explained: Vec<Explained>,
     pub(crate) lost_events: u64,
     pub(crate) unfinished: u64,
-    pub(crate) anchor: Option<Anchor>,
+    /// What both clocks showed, in the order of the lines; the most certain ones of many.
+    pub(crate) anchors: Vec<Anchor>,
     pub(crate) ended: bool,
     /// The recorder has stopped keeping events.
     pub(crate) stopped: bool,
@@ -112,10 +117,23 @@ impl Index {
         self.explained.extend(later.explained);
         self.lost_events = self.lost_events.saturating_add(later.lost_events);
         self.unfinished += later.unfinished;
-        self.anchor = better(self.anchor, later.anchor);
+        self.anchors.extend(later.anchors);
+        thin(&mut self.anchors);
         self.ended |= later.ended;
         self.stopped |= later.stopped;
         self.places.append(&later.places);
+    }
+
+    /// Moves all its times.
+    pub(crate) fn warp(&mut self, warp: &Curve) {
+        for activity in self
+            .threads
+            .values_mut()
+            .filter(|one| one.first_ns != i64::MAX)
+        {
+            activity.first_ns = warp.at(activity.first_ns);
+            activity.last_ns = warp.at(activity.last_ns);
+        }
     }
 
     /// Forgets the events, but not what it knows by them.
@@ -163,12 +181,11 @@ impl Index {
     }
 }
 
-/// The anchor that is more certain, the earlier one if they are the same.
-pub(crate) fn better(one: Option<Anchor>, other: Option<Anchor>) -> Option<Anchor> {
-    match (one, other) {
-        (Some(one), Some(other)) if other.uncertainty_ns < one.uncertainty_ns => Some(other),
-        (None, other) => other,
-        (one, _) => one,
+/// Keeps the more certain one of each two anchors, if there are many.
+fn thin(anchors: &mut Vec<Anchor>) {
+    while anchors.len() > MOST_ANCHORS {
+        let best = |two: &[Anchor]| two.iter().min_by_key(|one| one.uncertainty_ns).copied();
+        *anchors = anchors.chunks(2).filter_map(best).collect();
     }
 }
 

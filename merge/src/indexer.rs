@@ -2,7 +2,7 @@
 
 use crate::alike::{Fronts, Timed};
 use crate::damage::Kind;
-use crate::index::{Activity, Index, better};
+use crate::index::{Activity, Index};
 use crate::line::{Event, parse_canonical};
 use crate::link::Gather;
 use crate::nesting::Nesting;
@@ -222,7 +222,7 @@ impl<'a, 'f> Indexer<'a, 'f> {
             }
             Some(ANCHOR_RECORD) => {
                 let anchor = serde_json::from_slice::<Metadata<Anchor>>(event.line).ok();
-                self.index.anchor = better(self.index.anchor, anchor.map(|record| record.args));
+                self.index.anchors.extend(anchor.map(|record| record.args));
             }
             Some(_) => {}
             None => {

@@ -18,6 +18,7 @@
 //! behind, where the file system has files without a name.
 
 mod aliases;
+mod align;
 mod alike;
 mod anchors;
 mod aside;
@@ -65,6 +66,7 @@ mod overflow;
 mod pairs;
 mod patch;
 mod pattern;
+mod placement;
 mod plan;
 mod progress;
 mod pypto;
@@ -103,15 +105,16 @@ mod words;
 mod writer;
 
 pub use bar::Bar;
-pub use clock::Placement;
+pub use clock::ClockBy;
 pub use damage::{Damage, Kind};
-pub use duration::parse_duration;
+pub use duration::{parse_duration, parse_error};
 pub use filter::{Filter, FilterReport};
 pub use foreign::{ForeignReport, Offset, parse_offset};
 pub use link::LinkReport;
 pub use merge::{merge, merge_with};
 pub use moment::{Moment, parse_around, parse_moment};
 pub use output::Unfinished;
+pub use placement::Placement;
 pub use progress::Progress;
 pub use report::{InputReport, LeftOut, ProcessReport, Report};
 pub use size::parse_size;
@@ -182,6 +185,11 @@ pub struct Options {
     pub filter: Filter,
     /// What to add to the times of traces of other profilers: on top of what places them, else to get the monotonic clock of the host whose main process is merged.
     pub offsets: Vec<Offset>,
+    /// By what the clocks of several hosts are brought together.
+    pub clock: ClockBy,
+    /// How far the wall clock of a host may be from the truth after it was last set; 10 ms if that is not said. It is part of every uncertainty that
+    /// is stated, and bounds how far flows may move a host.
+    pub wall_error: Option<Duration>,
     /// Whether fragments of dead processes are settled afterwards (FORMAT.md §4): their ring's contents appended, the ring removed.
     pub settle: bool,
     /// Whether lines are copied as they stand, as pypto-serving's own merge does: in the order of the fragments' names, with the times and ids they have, objects

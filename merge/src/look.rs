@@ -118,7 +118,8 @@ impl Look<'_> {
             questions.sort_by_key(|question| question.start());
         }
         let source = &self.sources[chunk.source];
-        chunk.events(source.bytes, |event| {
+        // Spans nest or not by their own times, by which the questions were asked.
+        chunk.recorded(source.bytes, |event| {
             let thread = (event.pid, event.tid);
             let span = (event.ts_ns, event.ts_ns + event.dur_ns);
             if event.phase == b'X'

@@ -2,6 +2,7 @@
 
 use crate::assemble::{Look, assemble_all, met_hidden_blocks};
 use crate::assembly::Assembly;
+use crate::clock::{Clocks, Flows, Map};
 use crate::copy::Job;
 use crate::foreign;
 use crate::fragment::Fragment;
@@ -111,10 +112,12 @@ fn merge_read(
     }
     let (mut found, histories) = first;
     let last_ns = found.last_ns();
-    if let Some(edges) = merge.select(&sought, &mut found, links.as_ref(), &mut report)? {
+    let aligned = merge.align(&mut found);
+    let asked = (&sought, &aligned, links.as_ref());
+    if let Some(edges) = merge.select(asked, &mut found, &mut report)? {
         return Ok(Merged::Beyond(edges));
     }
-    let decided = merge.decide(&found, (histories, links), &mut report)?;
+    let decided = merge.decide((&found, &aligned), (histories, links), &mut report)?;
     let directory = inputs.run_directory.as_deref();
     merge.second_pass(&found, &decided, directory, &mut report)?;
     if options.settle {
@@ -142,6 +145,13 @@ struct Decided {
     links: Option<Links>,
 }
 
+/// What brings all times to one axis.
+struct Aligned {
+    clocks: Clocks,
+    /// Of each recording.
+    maps: Vec<Map>,
+}
+
 /// What the first pass found.
 struct Found<'a> {
     sources: Vec<Source<'a>>,
@@ -155,6 +165,26 @@ impl Found<'_> {
     fn last_ns(&self) -> Vec<i64> {
         let ends = self.indexes.iter().map(Index::last_ns);
         ends.map(Option::unwrap_or_default).collect()
+    }
+
+    /// Moves the times of recordings that no shift brings to the axis.
+    fn warp(&mut self, maps: &[Map]) {
+        let warp = |recording: usize| maps[recording].warp.as_ref();
+        for chunk in &mut self.chunks {
+            if let Some(warp) = warp(self.sources[chunk.source].recording) {
+                chunk.warp(warp);
+            }
+        }
+        for source in &mut self.sources {
+            if let Some(warp) = warp(source.recording) {
+                source.index.warp(warp);
+            }
+        }
+        for (recording, index) in self.indexes.iter_mut().enumerate() {
+            if let Some(warp) = warp(recording) {
+                index.warp(warp);
+            }
+        }
     }
 }
 
@@ -182,17 +212,35 @@ impl<'a> Merge<'a> {
         (found, histories)
     }
 
+    /// Brings all clocks together. Lines that are copied as they stand keep their times.
+    fn align(&self, found: &mut Found<'_>) -> Aligned {
+        let flows = Flows {
+            recordings: self.recordings,
+            sources: &found.sources,
+            chunks: &found.chunks,
+            folders: self.folders,
+        };
+        let clocks = || Clocks::of(&flows, &found.indexes, self.options);
+        let clocks = self.pool.install(clocks);
+        let maps = clocks.maps(self.recordings);
+        if !self.options.verbatim {
+            found.warp(&maps);
+        }
+        Aligned { clocks, maps }
+    }
+
     /// Leaves out what is not asked for; gives the edges of a window that lies beyond what was read.
     fn select(
         &self,
-        sought: &Sought,
+        (sought, aligned, links): (&Sought, &Aligned, Option<&Collector<'_>>),
         found: &mut Found<'_>,
-        links: Option<&Collector<'_>>,
         report: &mut Report,
     ) -> Result<Option<Vec<Edges>>, Error> {
         let asked = Asked {
             options: self.options,
             sought,
+            clocks: &aligned.clocks,
+            maps: &aligned.maps,
             folders: self.folders,
             links,
             progress: self.progress,
@@ -210,20 +258,20 @@ impl<'a> Merge<'a> {
 
     fn decide(
         &self,
-        found: &Found<'_>,
+        (found, aligned): (&Found<'_>, &Aligned),
         (histories, links): (Histories, Option<Collector<'_>>),
         report: &mut Report,
     ) -> Result<Decided, Error> {
         let (sources, indexes) = (&found.sources, &found.indexes);
-        let mut plan = Plan::new(self.recordings, indexes);
-        let links = links.map(|links| links.finish(&plan.shifts_ns));
+        let mut plan = Plan::new(self.recordings, indexes, &aligned.maps);
+        let links = links.map(|links| links.finish(&self.maps_of_links(&plan, aligned)));
         report.links = links.as_ref().map(|links| links.report.clone());
         let view = (sources.as_slice(), found.chunks.as_slice());
         let spans = (indexes.as_slice(), histories);
         let find = || Overflow::find(view, spans, &mut plan, self.folders, self.progress);
         let overflow = self.pool.install(find);
         overflow.tell(report);
-        plan.tell(report);
+        plan.tell(&aligned.clocks, report);
         if self.options.verbatim {
             (report.events_added, report.base_ns) = (0, 0);
         }
@@ -237,6 +285,18 @@ impl<'a> Merge<'a> {
             overflow,
             links,
         })
+    }
+
+    /// What brings the times that were gathered of requests to the trace's: where only a part is shown, they were warped by then.
+    fn maps_of_links(&self, plan: &Plan, aligned: &Aligned) -> Vec<Map> {
+        let warp = |map: &Map| map.warp.clone().filter(|_| !is_part(self.options));
+        let warps = aligned.maps.iter().map(warp);
+        let both = warps.zip(&plan.shifts_ns);
+        both.map(|(warp, shift_ns)| Map {
+            warp,
+            shift_ns: *shift_ns,
+        })
+        .collect()
     }
 
     /// The order of the events by time, if that is asked for: without it there is no trace then.

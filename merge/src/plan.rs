@@ -1,6 +1,6 @@
 //! What the second pass does to each recording's lines: output ids and the shift of its clock.
 
-use crate::clock::Clocks;
+use crate::clock::{Clocks, Map};
 use crate::identity::{Identities, Member};
 use crate::index::Index;
 use crate::order::{metadata_lines, shown_names};
@@ -13,23 +13,21 @@ use std::collections::HashMap;
 pub(crate) struct Plan {
     pub(crate) identities: Identities,
     pub(crate) targets: Vec<HashMap<(i64, i64), Target>>,
-    /// What to add to each recording's times to get the trace's.
+    /// What to add to each recording's times, warped ones where they are, to get the trace's.
     pub(crate) shifts_ns: Vec<i64>,
     pub(crate) base_ns: i64,
-    pub(crate) clocks: Clocks,
 }
 
 impl Plan {
-    pub(crate) fn new(recordings: &[Recording], indexes: &[Index]) -> Plan {
-        let clocks = Clocks::of(recordings, indexes);
-        let shift = |recording: &Recording| clocks.shift_ns(recording.clock_header());
-        let members = recordings.iter().zip(indexes);
+    /// `maps` bring the times of recordings to the axis.
+    pub(crate) fn new(recordings: &[Recording], indexes: &[Index], maps: &[Map]) -> Plan {
+        let members = recordings.iter().zip(indexes).zip(maps);
         let members: Vec<Member<'_>> = members
-            .map(|(recording, index)| Member {
+            .map(|((recording, index), map)| Member {
                 header: recording.header(),
                 foreign: recording.foreign.as_deref(),
                 index,
-                shift_ns: shift(recording),
+                shift_ns: map.shift_ns,
             })
             .collect();
         let identities = Identities::new(&members);
@@ -49,11 +47,10 @@ impl Plan {
             targets,
             shifts_ns,
             base_ns,
-            clocks,
         }
     }
 
-    pub(crate) fn tell(&self, report: &mut Report) {
+    pub(crate) fn tell(&self, clocks: &Clocks, report: &mut Report) {
         let from_base =
             |ns: i64| (ns.unsigned_abs() <= u64::MAX / 4).then(|| ns.saturating_sub(self.base_ns));
         let names = shown_names(&self.identities.processes);
@@ -81,7 +78,8 @@ impl Plan {
             });
         report.processes = processes.collect();
         report.base_ns = self.base_ns;
-        report.clocks = self.clocks.placements();
+        report.clocks = clocks.placements();
+        report.clocks_failed.clone_from(&clocks.failed);
         report.events_added = metadata_lines(&self.identities.processes).len() as u64;
     }
 }

@@ -1,10 +1,10 @@
 //! What a merge did, for people and for machines.
 
-use crate::clock::Placement;
 use crate::damage::{Damage, Kind, LISTED, Places, path_text};
 use crate::filter::FilterReport;
 use crate::foreign::ForeignReport;
 use crate::link::LinkReport;
+use crate::placement::Placement;
 use crate::split::{PartReport, file_name};
 use crate::window::WindowReport;
 use serde::{Serialize, Serializer};
@@ -127,6 +127,9 @@ pub struct Report {
     pub base_ns: i64,
     /// How each boot's clock was placed.
     pub clocks: Vec<Placement>,
+    /// Why flows between hosts did not tell of their clocks: there was no room for temporary files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clocks_failed: Option<String>,
     /// The window, if only the last part of the run is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<WindowReport>,
@@ -252,13 +255,11 @@ impl Report {
         }
         self.write_foreign(text)?;
         for clock in self.clocks.iter().filter(|clock| clock.method != "shared") {
-            writeln!(
-                text,
-                "clock of {}: placed by {}, shifted by {} ns",
-                printable(&clock.host),
-                clock.method,
-                clock.shift_ns
-            )?;
+            writeln!(text, "{}", printable(&clock.words()))?;
+        }
+        if let Some(why) = &self.clocks_failed {
+            let why = printable(why);
+            writeln!(text, "flows tell nothing of the clocks: {why}")?;
         }
         for left in &self.left_out {
             writeln!(

@@ -2,7 +2,7 @@
 
 use crate::aliases::aliases;
 use crate::axis::Axis;
-use crate::clock::Clocks;
+use crate::clock::{Clocks, Map};
 use crate::filter::{Filter, FilterReport};
 use crate::index::Index;
 use crate::indexer::{Indexer, is_left_out};
@@ -14,7 +14,7 @@ use crate::recording::Recording;
 use crate::report::Report;
 use crate::seek::Sought;
 use crate::source::{Chunk, Source, window_of_chunks};
-use crate::window::{Edges, Lies, WindowReport, is_asked_for, of_recordings};
+use crate::window::{Edges, Lies, WindowReport, in_own_times, is_asked_for, of_recordings};
 use crate::{Error, Options};
 use rayon::prelude::*;
 use std::path::PathBuf;
@@ -23,6 +23,9 @@ use std::path::PathBuf;
 pub(crate) struct Asked<'a, 'l> {
     pub(crate) options: &'a Options,
     pub(crate) sought: &'a Sought,
+    pub(crate) clocks: &'a Clocks,
+    /// What brings the times of each recording to the axis.
+    pub(crate) maps: &'a [Map],
     /// Where temporary files may be.
     pub(crate) folders: &'a [PathBuf],
     /// Takes the requests of what is shown.
@@ -55,7 +58,7 @@ pub(crate) fn select(
     }
     let (mut edges, lens) = (Edges::OPEN, chunks.iter().map(Chunk::len).collect());
     if is_window {
-        let (window, on_axis, in_recordings) = match place(asked, (recordings, indexes))? {
+        let (window, on_axis, in_recordings) = match place(asked, indexes)? {
             Placed::Here(window, on_axis, in_recordings) => (window, on_axis, in_recordings),
             Placed::Beyond(edges) => return Ok(Selected::Beyond(edges)),
         };
@@ -67,7 +70,7 @@ pub(crate) fn select(
     let request_aliases = aliases(&filter.requests, sources, chunks);
     let mut cut = 0;
     if !filter.is_empty() || chunks.iter().any(|chunk| chunk.halves) {
-        let plan = Plan::new(recordings, indexes);
+        let plan = Plan::new(recordings, indexes, asked.maps);
         let filter = with_aliases(filter, &request_aliases);
         let marker = Marker::new(&filter, edges, &plan)?;
         let folders = asked.folders;
@@ -91,28 +94,22 @@ fn with_aliases(filter: &Filter, aliases: &[String]) -> Filter {
     filter
 }
 
-/// Where a window lies: on the run's axis and in each recording's own time; or beyond what was read.
+/// Where a window lies: on the run's axis and in each recording's times, warped where they are; or beyond what was read.
 enum Placed {
     Here(WindowReport, Edges, Vec<Edges>),
     Beyond(Vec<Edges>),
 }
 
 /// Finds out where the window lies.
-fn place(
-    asked: &Asked<'_, '_>,
-    (recordings, indexes): (&[Recording], &[Index]),
-) -> Result<Placed, Error> {
-    let (options, sought) = (asked.options, asked.sought);
-    let clocks = Clocks::of(recordings, indexes);
-    let shift_ns = |recording: &Recording| clocks.shift_ns(recording.clock_header());
-    let shifts_ns: Vec<i64> = recordings.iter().map(shift_ns).collect();
-    let Some(axis) = Axis::of(indexes, &shifts_ns, &clocks) else {
-        let of_all = vec![Edges::OPEN; recordings.len()];
+fn place(asked: &Asked<'_, '_>, indexes: &[Index]) -> Result<Placed, Error> {
+    let (options, sought, maps) = (asked.options, asked.sought, asked.maps);
+    let Some(axis) = Axis::of(indexes, maps, asked.clocks) else {
+        let of_all = vec![Edges::OPEN; maps.len()];
         let window = WindowReport::of_nothing(options);
         return Ok(Placed::Here(window, Edges::OPEN, of_all));
     };
-    let axis = axis.begun_by(&sought.firsts_ns, &shifts_ns);
-    let own = of_recordings(axis.place_edges(options)?, &shifts_ns);
+    let axis = axis.begun_by(&sought.firsts_ns, maps);
+    let own = in_own_times(axis.place_edges(options)?, maps);
     // Where the run ends is known only then.
     if !sought.holds(&own) {
         return Ok(Placed::Beyond(own));
@@ -124,7 +121,12 @@ fn place(
         bytes_left_out: sought.bytes,
         ..axis.report(options, edges)
     };
-    Ok(Placed::Here(window, edges, own))
+    let shifts_ns: Vec<i64> = maps.iter().map(|map| map.shift_ns).collect();
+    Ok(Placed::Here(
+        window,
+        edges,
+        of_recordings(edges, &shifts_ns),
+    ))
 }
 
 /// What is shown, and what is not.

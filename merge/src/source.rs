@@ -1,5 +1,6 @@
 //! What may be merged, shared out in chunks, and the first pass over them.
 
+use crate::align::Curve;
 use crate::assembly::Assembly;
 use crate::history::Histories;
 use crate::index::{Index, index_objects, index_parts};
@@ -14,6 +15,7 @@ use crate::window::{Edges, Lies};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Bytes that may be merged: of a fragment, a ring slot, or the spans that were open.
 pub(crate) struct Source<'a> {
@@ -80,6 +82,8 @@ pub(crate) struct Chunk {
     pub(crate) halves: bool,
     /// Which of its events are shown.
     pub(crate) shown: Shown,
+    /// What brings its times to the axis, if no shift does.
+    warp: Option<Arc<Curve>>,
 }
 
 impl Chunk {
@@ -95,6 +99,7 @@ impl Chunk {
             timeless: false,
             halves: false,
             shown: Shown::default(),
+            warp: None,
         }
     }
 
@@ -116,9 +121,30 @@ impl Chunk {
         self.halves = index.has_halves();
     }
 
-    /// Calls `found` with each of its events, those that are left out of the trace included.
+    /// Moves its times, and those of its events from now on.
+    pub(crate) fn warp(&mut self, warp: &Arc<Curve>) {
+        let range = self.range_ns;
+        self.range_ns = range.map(|(first, last)| (warp.at(first), warp.at(last)));
+        self.warp = Some(Arc::clone(warp));
+    }
+
+    /// Whether all its lines are in canonical order, are shown, and keep their times but for a shift.
+    pub(crate) fn is_copied_alike(&self) -> bool {
+        self.canonical && self.shown.is_all() && self.warp.is_none()
+    }
+
+    /// One of its events with the times it has now.
     #[inline]
-    pub(crate) fn events<'a>(&self, bytes: &'a [u8], mut found: impl FnMut(Event<'a>)) {
+    pub(crate) fn warped<'a>(&self, event: Event<'a>) -> Event<'a> {
+        match &self.warp {
+            Some(warp) if !event.is_metadata() => warped(event, warp),
+            _ => event,
+        }
+    }
+
+    /// Calls `found` with each of its events as it was recorded, those that are left out of the trace included.
+    #[inline]
+    pub(crate) fn recorded<'a>(&self, bytes: &'a [u8], mut found: impl FnMut(Event<'a>)) {
         for part in &self.parts {
             if self.plain && !part.trusted {
                 rescan_part(bytes, *part, &mut found);
@@ -138,16 +164,17 @@ impl Chunk {
         lens.sum::<usize>() as u64
     }
 
-    /// From when to when it has events, in the recording's own time.
+    /// From when to when it has events, in the recording's own time, or on the axis if they are warped.
     pub(crate) fn times_ns(&self) -> Option<(i64, i64)> {
         self.range_ns
     }
 
-    /// The same with the number of each event, which counts those that are not shown, and whether it is.
+    /// Calls `found` with each of its events, and the number of each, which counts those that are not shown, and whether it is.
     #[inline]
     pub(crate) fn each<'a>(&self, bytes: &'a [u8], mut found: impl FnMut(u32, Lies, &Event<'a>)) {
         let (mut shown, mut nth) = (self.shown.reader(), 0);
-        self.events(bytes, |event| {
+        self.recorded(bytes, |event| {
+            let event = self.warped(event);
             let lies = shown.next(&event);
             found(nth, lies, &event);
             nth += 1;
@@ -181,6 +208,18 @@ impl Chunk {
     /// The begin of its first event and the end of its last one, in the recording's own time; `None` if nothing is read of it or nothing has a time.
     pub(crate) fn range_ns(&self) -> Option<(i64, i64)> {
         self.range_ns.filter(|_| !self.parts.is_empty())
+    }
+}
+
+/// An event whose times, and so its duration, are other ones than its line says.
+fn warped<'a>(event: Event<'a>, warp: &Curve) -> Event<'a> {
+    let ts_ns = warp.at(event.ts_ns);
+    let end_ns = warp.at(event.ts_ns.saturating_add(event.dur_ns));
+    Event {
+        ts_ns,
+        dur_ns: end_ns.saturating_sub(ts_ns),
+        rounds_dur: event.rounds_dur || event.phase == b'X' && event.fields.dur.is_some(),
+        ..event
     }
 }
 

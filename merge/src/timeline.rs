@@ -126,7 +126,7 @@ impl<'a> Timeline<'a> {
         let start = usize::try_from(entry.start).ok()?;
         let line = source.bytes.get(start..start + index(entry.len))?;
         Some(Shown {
-            event: again(chunk, line, start)?,
+            event: chunk.warped(again(chunk, line, start)?),
             target: self.targets.list.get(index(entry.target))?,
             source: chunk.source,
             is_cut: entry.is_cut,

@@ -1,6 +1,7 @@
 //! A window of a run: which events are in it, once it is known where the run begins and ends.
 
 use crate::axis::ns;
+use crate::clock::Map;
 use crate::line::Event;
 use crate::{Error, Options};
 use serde::Serialize;
@@ -71,13 +72,15 @@ impl Edges {
 
     /// The same in a time that needs `shift_ns` to get to this one.
     fn unshifted(self, shift_ns: i64) -> Edges {
-        let unshifted = |ns: i64, open: i64| match ns == open {
-            true => open,
-            false => ns.saturating_sub(shift_ns),
-        };
+        self.moved(|ns| ns.saturating_sub(shift_ns))
+    }
+
+    /// The same in another time; where there is no edge there is none.
+    pub(crate) fn moved(self, time: impl Fn(i64) -> i64) -> Edges {
+        let moved = |ns: i64, open: i64| if ns == open { open } else { time(ns) };
         Edges {
-            from_ns: unshifted(self.from_ns, i64::MIN),
-            to_ns: unshifted(self.to_ns, i64::MAX),
+            from_ns: moved(self.from_ns, i64::MIN),
+            to_ns: moved(self.to_ns, i64::MAX),
         }
     }
 }
@@ -111,6 +114,12 @@ pub(crate) fn refuse(options: &Options) -> Result<(), Error> {
 }
 
 /// The edges in each recording's own time.
+pub(crate) fn in_own_times(edges: Edges, maps: &[Map]) -> Vec<Edges> {
+    let own = |map: &Map| edges.moved(|ns| map.back(ns));
+    maps.iter().map(own).collect()
+}
+
+/// The edges in each recording's time, if it is only shifted.
 pub(crate) fn of_recordings(edges: Edges, shifts_ns: &[i64]) -> Vec<Edges> {
     let unshifted = |shift_ns: &i64| edges.unshifted(*shift_ns);
     shifts_ns.iter().map(unshifted).collect()

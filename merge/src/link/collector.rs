@@ -6,6 +6,7 @@ use super::gather::{Gather, Origin};
 use super::known::KnownKeys;
 use super::resolve::{Found, resolve};
 use super::row::{Alias, Key, Request};
+use crate::clock::Map;
 use crate::recording::Recording;
 use crate::sorter::{Log, Record, Sorter, run};
 use crate::source::{Chunk, Source};
@@ -127,11 +128,11 @@ impl<'f> Collector<'f> {
         self.cut.fetch_add(events, Ordering::Relaxed);
     }
 
-    /// Ends the first pass. `shifts_ns` are those of the recordings.
-    pub(crate) fn finish(self, shifts_ns: &[i64]) -> Links {
+    /// Ends the first pass. `maps` bring the times that were gathered of the recordings to one axis.
+    pub(crate) fn finish(self, maps: &[Map]) -> Links {
         let (folders, origins) = (self.folders, self.origins.clone());
         let cut = self.cut.load(Ordering::Relaxed);
-        let found = self.found(shifts_ns).and_then(resolve);
+        let found = self.found(maps).and_then(resolve);
         let mut links = match found.and_then(|resolved| Links::new(origins, resolved)) {
             Ok(links) => links,
             Err(error) => Links::none(&failure(folders, &error)),
@@ -140,19 +141,19 @@ impl<'f> Collector<'f> {
         links
     }
 
-    fn found(self, shifts_ns: &[i64]) -> io::Result<Found<'f>> {
+    fn found(self, maps: &[Map]) -> io::Result<Found<'f>> {
         let pools = self
             .pools
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         pools.failure.map_or(Ok(()), Err)?;
-        let shift = |recording: &usize| shifts_ns.get(*recording).copied().unwrap_or(0);
+        let map = |recording: &usize| maps.get(*recording).cloned().unwrap_or_default();
         Ok(Found {
             requests: pools.requests.finish()?,
             linked: pools.linked.finish()?,
             aliases: pools.aliases.finish()?,
             known: self.known,
-            shifts_ns: self.clocks.iter().map(shift).collect(),
+            maps: self.clocks.iter().map(map).collect(),
             folders: self.folders,
         })
     }

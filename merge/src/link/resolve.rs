@@ -5,6 +5,7 @@
 use super::known::KnownKeys;
 use super::row::{Alias, Key, Keyed, Link, Member, Reach, Request, Root};
 use super::times::Times;
+use crate::clock::Map;
 use crate::sorter::{Log, Reader, Sorted, Sorter};
 use std::io;
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ pub(super) struct Found<'f> {
     pub(super) aliases: Sorted<Alias>,
     pub(super) known: KnownKeys,
     /// What brings the times of each clock to the trace's.
-    pub(super) shifts_ns: Vec<i64>,
+    pub(super) maps: Vec<Map>,
     pub(super) folders: &'f [PathBuf],
 }
 
@@ -120,10 +121,10 @@ impl<'f> Found<'f> {
 
     fn placed(&self, request: Request) -> Request {
         let clock = usize::try_from(request.clock).ok();
-        let shift_ns = clock.and_then(|clock| self.shifts_ns.get(clock));
+        let map = clock.and_then(|clock| self.maps.get(clock));
         Request {
             clock: 0,
-            reach: request.reach.shifted(shift_ns.copied().unwrap_or(0)),
+            reach: map.map_or(request.reach, |map| request.reach.placed(map)),
             ..request
         }
     }

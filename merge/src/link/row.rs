@@ -2,6 +2,7 @@
 
 mod record;
 
+use crate::clock::Map;
 use crate::sorter::Record;
 
 const UNFINISHED: u64 = 1;
@@ -62,14 +63,14 @@ impl Reach {
     }
 
     /// The same on another time axis.
-    pub(super) fn shifted(self, shift_ns: i64) -> Reach {
+    pub(super) fn placed(self, map: &Map) -> Reach {
         if self == Reach::NONE {
             return self;
         }
-        let shifted = |(ts_ns, place): (i64, Place)| (ts_ns.saturating_add(shift_ns), place);
+        let placed = |(ts_ns, place): (i64, Place)| (map.at(ts_ns), place);
         Reach {
-            first: shifted(self.first),
-            last: shifted(self.last),
+            first: placed(self.first),
+            last: placed(self.last),
         }
     }
 
@@ -190,7 +191,7 @@ mod tests {
         assert_eq!(both.reach.last, (9, Place::new(1, 50, false)));
         assert!(both.reach.is_chain() && !Reach::NONE.is_chain());
         assert!(!Reach::of(1, Place(2)).is_chain());
-        assert_eq!(Reach::NONE.shifted(9), Reach::NONE);
+        assert_eq!(Reach::NONE.placed(&Map::shift(9)), Reach::NONE);
         let mut bytes = Vec::new();
         both.store(&mut bytes);
         assert_eq!((bytes.len(), Request::load(&bytes)), (Request::BYTES, both));

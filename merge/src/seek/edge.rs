@@ -2,11 +2,11 @@
 
 use super::known::Known;
 use crate::axis::{Axis, ns};
-use crate::clock::{Clocks, Reading, wall_clock};
+use crate::clock::{Clocks, Known as KnownClock, Map, wall_clock};
 use crate::recording::Recording;
 use crate::window::Edges;
-use crate::{Error, Moment, Options};
-use sa_recorder::format::FragmentHeader;
+use crate::{ClockBy, Error, Moment, Options};
+use sa_recorder::format::{Anchor, FragmentHeader};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -82,34 +82,52 @@ pub(super) fn window_stretches(
     firsts_ns: &[Option<i64>],
     options: &Options,
 ) -> Result<Vec<Stretch>, Error> {
-    let readings = recordings.iter().zip(known).filter_map(reading);
-    let clocks = Clocks::new(&readings.collect::<Vec<_>>());
-    let shift_ns = |recording: &Recording| clocks.shift_ns(recording.clock_header());
-    let shifts_ns: Vec<i64> = recordings.iter().map(shift_ns).collect();
-    let Some(axis) = Axis::sought(firsts_ns, &shifts_ns, &clocks) else {
+    let anchors: Vec<Vec<Anchor>> = known
+        .iter()
+        .map(|known| known.anchors().copied().collect())
+        .collect();
+    let of_clocks = recordings.iter().zip(&anchors).zip(firsts_ns);
+    let of_clocks: Vec<KnownClock<'_>> = of_clocks.filter_map(known_clock).collect();
+    let clocks = Clocks::new(&of_clocks, options, None);
+    let maps = clocks.maps(recordings);
+    let Some(axis) = Axis::sought(firsts_ns, &maps, &clocks) else {
         return Ok(vec![Stretch::default(); recordings.len()]);
     };
     let edges = axis.place_edges(options)?;
     let pad_ns = pad_ns(recordings, known, options);
-    let stretch = |shift_ns: &i64| {
-        let (low_ns, high_ns) = (pad_ns.saturating_add(*shift_ns), pad_ns - *shift_ns);
-        let (from_ns, to_ns) = (edges.from_ns, edges.to_ns);
-        Stretch {
-            from_ns: (from_ns != i64::MIN).then(|| from_ns.saturating_sub(low_ns)),
-            to_ns: (to_ns != i64::MAX).then(|| to_ns.saturating_add(high_ns)),
+    // Of a host that flows alone place nobody knows yet where it is.
+    let is_lost = |recording: &Recording| {
+        let header = recording.clock_header();
+        pad_ns > 0
+            && options.clock == ClockBy::Flows
+            && header.is_some_and(|header| !clocks.is_placed(header))
+    };
+    let pad = |ns: i64, open: i64, by_ns: i64| match ns == open {
+        true => open,
+        false => ns.saturating_add(by_ns),
+    };
+    let stretch = |(recording, map): (&Recording, &Map)| {
+        let own = edges.moved(|ns| map.back(ns));
+        let padded = Edges {
+            from_ns: pad(own.from_ns, i64::MIN, -pad_ns),
+            to_ns: pad(own.to_ns, i64::MAX, pad_ns),
+        };
+        match is_lost(recording) {
+            true => Stretch::default(),
+            false => Stretch::of(&padded),
         }
     };
-    Ok(shifts_ns.iter().map(stretch).collect())
+    Ok(recordings.iter().zip(&maps).map(stretch).collect())
 }
 
-/// The most certain anchor that is known.
-fn reading<'a>((recording, known): (&'a Recording, &Known)) -> Option<Reading<'a>> {
-    Some(Reading {
+/// What is known of a recording's clock.
+fn known_clock<'a>(
+    ((recording, anchors), first_ns): ((&'a Recording, &'a Vec<Anchor>), &Option<i64>),
+) -> Option<KnownClock<'a>> {
+    Some(KnownClock {
         header: recording.header()?,
-        anchor: known
-            .anchors()
-            .copied()
-            .min_by_key(|anchor| anchor.uncertainty_ns),
+        anchors,
+        events_ns: first_ns.map(|first_ns| (first_ns, first_ns)),
     })
 }
 
@@ -122,7 +140,7 @@ fn pad_ns(recordings: &[Recording], known: &[Known], options: &Options) -> i64 {
             continue;
         };
         for anchor in known.anchors() {
-            let (wall_ns, _) = wall_clock(header, anchor);
+            let wall_ns = wall_clock(header, anchor);
             let range = walls.entry(boot(header)).or_insert((wall_ns, wall_ns));
             *range = (range.0.min(wall_ns), range.1.max(wall_ns));
         }

@@ -1,0 +1,228 @@
+//! How much room the tightest arrows between each two hosts leave, over time. However many arrows there are, so much is kept of them and no more.
+
+use super::ends::Arrow;
+use super::solve::OPEN_NS;
+use super::wall::drift_ns;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+/// Times at which the room between any two hosts is known, all together.
+const ROOMS: usize = 1 << 19;
+/// Most times, and fewest.
+const TIMES: std::ops::RangeInclusive<usize> = 8..=1024;
+/// No two times are closer.
+const WIDTH_NS: i64 = 10_000_000;
+/// Most pairs of hosts.
+const PAIRS: usize = 1 << 16;
+
+/// Times that are all as far apart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    start_ns: i64,
+    pub(super) width_ns: i64,
+    pub(super) times: usize,
+}
+
+impl Grid {
+    /// Times from the first to the last ns, for so many hosts.
+    pub(super) fn over((first_ns, last_ns): (i64, i64), hosts: usize) -> Grid {
+        let most = (ROOMS / (hosts * hosts).max(1)).clamp(*TIMES.start(), *TIMES.end());
+        let len_ns = last_ns.saturating_sub(first_ns).max(0);
+        let most_ns = i64::try_from(most - 1).unwrap_or(1);
+        let width_ns = (len_ns / most_ns + 1).max(WIDTH_NS);
+        Grid {
+            start_ns: first_ns,
+            width_ns,
+            times: usize::try_from(len_ns / width_ns).map_or(most, |full| full + 2),
+        }
+    }
+
+    pub(super) fn at_ns(&self, time: usize) -> i64 {
+        let steps = i64::try_from(time).unwrap_or(0);
+        self.start_ns
+            .saturating_add(steps.saturating_mul(self.width_ns))
+    }
+
+    /// The time that is next to this one.
+    pub(super) fn find(&self, at_ns: i64) -> usize {
+        let after = at_ns.saturating_sub(self.start_ns).max(0);
+        let time = usize::try_from((after + self.width_ns / 2) / self.width_ns);
+        time.map_or(0, |time| time.min(self.times - 1))
+    }
+}
+
+/// How much the error of a host, relative to another one, may change in so much time.
+pub(super) fn change_ns(ns: i64) -> i64 {
+    2 * drift_ns(ns)
+}
+
+/// The arrows from one host to another.
+#[derive(Clone, Debug)]
+pub(super) struct Pair {
+    pub(super) arrows: u64,
+    /// Those that cannot be, if the anchors keep what they promise. They leave no room.
+    pub(super) against: u64,
+    /// The least time that an arrow takes, about each time.
+    pub(super) at: Vec<i64>,
+}
+
+impl Pair {
+    /// Whether any arrow says anything.
+    pub(super) fn has_room(&self) -> bool {
+        self.arrows > self.against
+    }
+}
+
+/// The arrows between all hosts.
+#[derive(Debug)]
+pub(super) struct Slacks {
+    pub(super) grid: Grid,
+    pub(super) pairs: BTreeMap<(usize, usize), Pair>,
+}
+
+impl Slacks {
+    pub(super) fn new(grid: Grid) -> Slacks {
+        Slacks {
+            grid,
+            pairs: BTreeMap::new(),
+        }
+    }
+
+    /// Adds an arrow, by times on the axis. It cannot go back by more than `allowed_ns`.
+    pub(super) fn add(&mut self, (pair, times): ((usize, usize), (i64, i64)), allowed_ns: i64) {
+        let (from_ns, to_ns) = times;
+        let is_full = self.pairs.len() >= PAIRS;
+        let pair = match self.pairs.entry(pair) {
+            Entry::Occupied(pair) => pair.into_mut(),
+            Entry::Vacant(_) if is_full => return,
+            Entry::Vacant(place) => place.insert(Pair {
+                arrows: 0,
+                against: 0,
+                at: vec![OPEN_NS; self.grid.times],
+            }),
+        };
+        pair.arrows += 1;
+        let takes_ns = to_ns.saturating_sub(from_ns);
+        if takes_ns < allowed_ns.saturating_neg() {
+            pair.against += 1;
+            return;
+        }
+        let time = self.grid.find(to_ns);
+        let at_ns = self.grid.at_ns(time);
+        let apart = |ns: i64| change_ns(ns.saturating_sub(at_ns).saturating_abs());
+        let room_ns = takes_ns
+            .saturating_add(apart(from_ns))
+            .saturating_add(apart(to_ns));
+        pair.at[time] = pair.at[time].min(room_ns);
+    }
+}
+
+/// The least time that an arrow takes from each host to each other one, by clocks that need not go together.
+#[derive(Debug, Default)]
+pub(super) struct Extremes(pub(super) BTreeMap<(usize, usize), i64>);
+
+impl Extremes {
+    pub(super) fn add(&mut self, pair: (usize, usize), takes_ns: i64) {
+        if self.0.len() < PAIRS || self.0.contains_key(&pair) {
+            let least = self.0.entry(pair).or_insert(takes_ns);
+            *least = takes_ns.min(*least);
+        }
+    }
+
+    /// What to add to the times of hosts that have none yet, roughly. `shifts` has what is known.
+    pub(super) fn guess(&self, shifts: &mut [Option<i64>]) {
+        while let Some((host, shift_ns)) = self.next(shifts) {
+            shifts[host] = Some(shift_ns);
+        }
+    }
+
+    /// A host that arrows lead to and from, else one with arrows one way.
+    fn next(&self, shifts: &[Option<i64>]) -> Option<(usize, i64)> {
+        let open = (0..shifts.len()).filter(|host| shifts[*host].is_none());
+        let ranges: Vec<_> = open.map(|host| (host, self.range(host, shifts))).collect();
+        let both = |(host, range): &(usize, _)| match range {
+            (Some(low), Some(high)) => Some((*host, low + (high - low) / 2)),
+            _ => None,
+        };
+        let one = |(host, range): &(usize, (Option<i64>, Option<i64>))| {
+            Some((*host, range.0.or(range.1)?))
+        };
+        let found = ranges.iter().find_map(both);
+        found.or_else(|| ranges.iter().find_map(one))
+    }
+
+    fn range(&self, host: usize, shifts: &[Option<i64>]) -> (Option<i64>, Option<i64>) {
+        let (mut low, mut high) = (None, None);
+        for ((from, to), takes_ns) in &self.0 {
+            if *to == host
+                && let Some(shift_ns) = shifts[*from]
+            {
+                low = low.max(Some(shift_ns.saturating_sub(*takes_ns)));
+            }
+            if *from == host
+                && let Some(shift_ns) = shifts[*to]
+            {
+                let most = takes_ns.saturating_add(shift_ns);
+                high = Some(high.map_or(most, |high: i64| high.min(most)));
+            }
+        }
+        (low, high)
+    }
+}
+
+/// The hosts of an arrow.
+pub(super) fn hosts(arrow: &Arrow) -> (usize, usize) {
+    let host = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    (host(arrow.from.0), host(arrow.to.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_covers_all_its_time() {
+        for (last_ns, hosts) in [
+            (0, 2),
+            (5, 2),
+            (1_000_000_000, 2),
+            (86_400_000_000_000, 9),
+            (77, 5_000),
+        ] {
+            let grid = Grid::over((-3, last_ns), hosts);
+            assert!(grid.at_ns(grid.times - 1) >= last_ns, "{grid:?}");
+            assert!((2..=1026).contains(&grid.times), "{grid:?}");
+            for at_ns in [-3, last_ns / 3, last_ns] {
+                let near = grid.at_ns(grid.find(at_ns));
+                assert!(near.abs_diff(at_ns) <= grid.width_ns.unsigned_abs() / 2 + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_host_is_guessed_through_another() {
+        let mut extremes = Extremes::default();
+        for (pair, takes_ns) in [
+            ((0, 1), -90),
+            ((0, 1), -100),
+            ((1, 0), 120),
+            ((2, 1), 45),
+            ((1, 2), 0),
+        ] {
+            extremes.add(pair, takes_ns);
+        }
+        let mut shifts = [Some(0), None, None, None];
+        extremes.guess(&mut shifts);
+        assert_eq!(shifts, [Some(0), Some(110), Some(132), None]);
+    }
+
+    #[test]
+    fn arrows_that_cannot_be_leave_no_room() {
+        let mut slacks = Slacks::new(Grid::over((0, 100), 2));
+        for (times, allowed_ns) in [((0, 50), 10), ((60, 50), 10), ((61, 50), 10)] {
+            slacks.add(((0, 1), times), allowed_ns);
+        }
+        let pair = &slacks.pairs[&(0, 1)];
+        assert_eq!((pair.arrows, pair.against, pair.at[0] < 0), (3, 1, true));
+    }
+}

@@ -1,0 +1,171 @@
+//! What no-arrow-goes-back says of how far each host's place is wrong, at many times.
+//!
+//! The error of a host is what must be taken off its times. Three things bound it: what its anchors promise, each arrow between two hosts, and that it
+//! changes no faster than clocks drift. These are differences, so the bounds that follow from all of them together are shortest paths.
+
+/// No bound.
+pub(crate) const OPEN_NS: i64 = i64::MAX / 4;
+
+/// What is known of the errors of hosts, at times that are all as far apart.
+pub(crate) struct Known {
+    /// How much an error can change from one time to the next.
+    pub(crate) change_ns: i64,
+    /// Of each host, of each time: the least and the greatest that its error can be. All zero for the host that the others are brought to.
+    pub(crate) hosts: Vec<Vec<Range>>,
+    /// From one host to another: the error of the second one is larger by at most so much, at each time.
+    pub(crate) arrows: Vec<(usize, usize, Vec<i64>)>,
+}
+
+/// The least and the greatest value.
+pub(crate) type Range = (i64, i64);
+
+/// Nothing is known.
+pub(crate) const UNKNOWN: Range = (-OPEN_NS, OPEN_NS);
+
+impl Known {
+    /// All that follows; `None` if it contradicts itself.
+    ///
+    /// All greatest errors together are possible, and all least ones, and so is what lies in the middle.
+    pub(crate) fn solve(&self) -> Option<Vec<Vec<Range>>> {
+        let most = |host: &Vec<Range>| host.iter().map(|range| range.1).collect();
+        let least = |host: &Vec<Range>| host.iter().map(|range| -range.0).collect();
+        let (mut high, mut low): (Vec<Vec<i64>>, Vec<Vec<i64>>) = (
+            self.hosts.iter().map(most).collect(),
+            self.hosts.iter().map(least).collect(),
+        );
+        self.tighten(&mut high, |(from, to)| (from, to))?;
+        self.tighten(&mut low, |(from, to)| (to, from))?;
+        let hosts = low.into_iter().zip(high);
+        let range =
+            |(low, high): (i64, i64)| (low <= OPEN_NS && -low <= high).then_some((-low, high));
+        let ranges = hosts.map(|(low, high)| low.into_iter().zip(high).map(range).collect());
+        ranges.collect()
+    }
+
+    /// Lowers bounds until nothing lowers them any more; `None` if that never ends.
+    fn tighten(
+        &self,
+        bounds: &mut [Vec<i64>],
+        direction: impl Fn((usize, usize)) -> (usize, usize),
+    ) -> Option<()> {
+        let times = bounds.first().map_or(0, Vec::len);
+        for _ in 0..2 * (times + bounds.len()) + 2 {
+            let mut changed = false;
+            for bounds in &mut *bounds {
+                changed |= self.spread(bounds);
+            }
+            for (from, to, most) in &self.arrows {
+                let (from, to) = direction((*from, *to));
+                for (time, most) in most.iter().enumerate().filter(|(_, most)| **most < OPEN_NS) {
+                    let bound = bounds[from][time];
+                    if bound < OPEN_NS && bound.saturating_add(*most) < bounds[to][time] {
+                        bounds[to][time] = bound.saturating_add(*most);
+                        changed = true;
+                    }
+                }
+            }
+            if bounds.iter().flatten().any(|bound| *bound < -OPEN_NS) {
+                return None;
+            }
+            if !changed {
+                return Some(());
+            }
+        }
+        None
+    }
+
+    /// What holds at one time holds at the next, and at the one before, but for what may have changed.
+    fn spread(&self, bounds: &mut [i64]) -> bool {
+        let mut changed = false;
+        let mut lower = |bound: &mut i64, by: i64| {
+            let bounded = by < OPEN_NS && by.saturating_add(self.change_ns) < *bound;
+            if bounded {
+                *bound = by.saturating_add(self.change_ns);
+            }
+            changed |= bounded;
+        };
+        for time in 1..bounds.len() {
+            let by = bounds[time - 1];
+            lower(&mut bounds[time], by);
+        }
+        for time in (1..bounds.len()).rev() {
+            let by = bounds[time];
+            lower(&mut bounds[time - 1], by);
+        }
+        changed
+    }
+}
+
+/// A value in the range: the middle where both ends are known, else the one that is.
+pub(crate) fn middle((low, high): Range) -> i64 {
+    match (low > -OPEN_NS, high < OPEN_NS) {
+        (true, true) => low + (high - low) / 2,
+        (true, false) => low,
+        (false, true) => high,
+        (false, false) => 0,
+    }
+}
+
+/// Whether both ends are known.
+pub(crate) fn is_closed((low, high): Range) -> bool {
+    low > -OPEN_NS && high < OPEN_NS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(hosts: &[Range], arrows: &[(usize, usize, i64)]) -> Known {
+        let arrow = |(from, to, most): &(usize, usize, i64)| (*from, *to, vec![*most]);
+        Known {
+            change_ns: 0,
+            hosts: hosts.iter().map(|range| vec![*range]).collect(),
+            arrows: arrows.iter().map(arrow).collect(),
+        }
+    }
+
+    #[test]
+    fn arrows_both_ways_bound_a_host_that_nothing_else_is_known_of() {
+        let found = known(&[(0, 0), UNKNOWN], &[(0, 1, 900), (1, 0, -400)]);
+        assert_eq!(found.solve().unwrap()[1], [(400, 900)]);
+    }
+
+    #[test]
+    fn one_way_bounds_one_side() {
+        let found = known(&[(0, 0), UNKNOWN], &[(0, 1, 900)]).solve().unwrap();
+        assert_eq!((found[1][0], middle(found[1][0])), ((-OPEN_NS, 900), 900));
+        assert!(!is_closed(found[1][0]));
+    }
+
+    #[test]
+    fn a_host_is_bounded_through_another() {
+        let arrows = [(0, 1, 10), (1, 0, 10), (1, 2, 5), (2, 1, 5)];
+        let found = known(&[(0, 0), (-100, 100), UNKNOWN], &arrows)
+            .solve()
+            .unwrap();
+        assert_eq!((found[1][0], found[2][0]), ((-10, 10), (-15, 15)));
+    }
+
+    #[test]
+    fn what_contradicts_itself_has_no_solution() {
+        assert!(
+            known(&[(0, 0), UNKNOWN], &[(0, 1, 5), (1, 0, -6)])
+                .solve()
+                .is_none()
+        );
+        assert!(known(&[(0, 0), (10, 20)], &[(0, 1, 5)]).solve().is_none());
+        let cycle = [(1, 2, -5), (2, 1, 4), (0, 1, 9), (1, 0, 9)];
+        assert!(known(&[(0, 0), UNKNOWN, UNKNOWN], &cycle).solve().is_none());
+    }
+
+    #[test]
+    fn what_is_known_at_one_time_holds_at_others_but_for_the_drift() {
+        let none = OPEN_NS;
+        let known = Known {
+            change_ns: 7,
+            hosts: vec![vec![(0, 0); 3], vec![UNKNOWN; 3]],
+            arrows: vec![(0, 1, vec![100, none, none]), (1, 0, vec![none, none, -50])],
+        };
+        assert_eq!(known.solve().unwrap()[1], [(36, 100), (43, 107), (50, 114)]);
+    }
+}
