@@ -114,6 +114,60 @@ fn two_time_namespaces_share_one_time_axis() {
     );
 }
 
+/// Makes what a process in a time namespace recorded that of another host, of which nothing is known but what its clocks showed.
+fn move_to_another_host(dir: &Path) {
+    const AHEAD: &str = r#""monotonic_offset_ns":100000000000000"#;
+    let mut moved = 0;
+    for fragment in std::fs::read_dir(dir.join("fragments")).expect("a folder") {
+        let path = fragment.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let Some((header, rest)) = text.split_once('\n') else {
+            continue;
+        };
+        if header.contains(AHEAD) {
+            let header = header.replace(AHEAD, r#""monotonic_offset_ns":0"#);
+            let header = header.replace(r#""host":""#, r#""host":"another-"#);
+            std::fs::write(&path, format!("{header}\n{rest}")).expect("room on the disk");
+            moved += 1;
+        }
+    }
+    assert_eq!(moved, 1);
+}
+
+#[test]
+fn a_host_with_another_monotonic_clock_is_placed_by_its_anchors() {
+    let test = "a_host_with_another_monotonic_clock_is_placed_by_its_anchors";
+    let wrapper = [
+        "unshare",
+        "--time",
+        "--monotonic=100000",
+        "--boottime=200000",
+        "--fork",
+    ];
+    if !namespaces(test, &wrapper[1..]) {
+        return;
+    }
+    let dir = scratch();
+    let mut outer = script(dir.path());
+    let mut shifted = Host::below(&wrapper, HOST)
+        .arguments(&["script"])
+        .recorded_in(dir.path())
+        .start();
+    for round in 0..20 {
+        outer.ask(&format!("spans outer-{round} 1"));
+        shifted.ask(&format!("spans shifted-{round} 1"));
+    }
+    let (_outer, _shifted) = (outer.end().quiet(), shifted.end().quiet());
+    move_to_another_host(dir.path());
+    let merged = Merged::newest(dir.path());
+    assert_eq!((merged.spans(), merged.processes()), (40, 2));
+    let times = (0..20).flat_map(|round| [format!("outer-{round}"), format!("shifted-{round}")]);
+    let times: Vec<f64> = times.map(|label| merged.start_us(&label)).collect();
+    // They took turns; both read the same wall clock, each to some µs.
+    let is_next = |two: &[f64]| two[1] > two[0] - 1_000.0;
+    assert!(times.windows(2).all(is_next), "{times:?}");
+}
+
 #[test]
 fn a_live_worker_in_a_shifted_time_namespace_is_not_taken_for_dead() {
     let test = "a_live_worker_in_a_shifted_time_namespace_is_not_taken_for_dead";

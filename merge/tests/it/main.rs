@@ -7,6 +7,7 @@
 )]
 
 mod clashing;
+mod hosts;
 mod invocation;
 mod oracle;
 mod random;
@@ -17,6 +18,7 @@ mod writer;
 mod begun_spans;
 mod catapult;
 mod check;
+mod clocks;
 mod crossing;
 mod cuts;
 mod damaged_blocks;
