@@ -209,11 +209,15 @@ impl Clocks {
 
 impl Flows<'_> {
     fn collect(&self, boots: &[Boot]) -> std::io::Result<crate::sorter::Sorted<crate::align::End>> {
+        // Flows of other profilers' traces lead to no other input.
         let number = |recording: &Recording| {
-            let number = boots.binary_search(&boot(recording.clock_header()?)).ok()?;
+            let number = boots.binary_search(&boot(recording.header()?)).ok()?;
             u32::try_from(number).ok()
         };
-        let numbers: Vec<Option<u32>> = self.recordings.iter().map(number).collect();
+        let mut numbers: Vec<Option<u32>> = self.recordings.iter().map(number).collect();
+        if numbers.iter().flatten().collect::<BTreeSet<_>>().len() < 2 {
+            numbers.fill(None);
+        }
         collect(
             self.recordings,
             &numbers,
