@@ -182,7 +182,7 @@ fn flows_that_contradict_each_other_are_counted_and_left_out() {
         .map(|hours| Host::new(hours * HOUR_NS, 5 * hours, 1_000_000))
         .collect();
     let mut simulation = Simulation::new(hosts, LENGTH_NS, 5);
-    simulation.messages(&[0, 1, 2], 100, 80_000);
+    simulation.messages(&[0, 1, 2], 400, 80_000);
     // A few that share their ids with older ones.
     for number in 0..3 {
         simulation.message(
