@@ -90,7 +90,8 @@ impl Ours {
     pub(crate) fn bad_block(&mut self, slot: u8, text: &[u8]) {
         let body = [text, b"\n"].concat();
         let mut header = self.header(usize::from(slot) % SLOTS, &body);
-        let cut = usize::from(text.first().copied().unwrap_or(0)) % body.len();
+        // With all of the text and the newline behind it, it would be whole.
+        let cut = usize::from(text.first().copied().unwrap_or(0)) % text.len().max(1);
         match text.len() % 3 {
             0 => header.sum ^= 1,
             1 => header.len += u64::from(slot) << 7,
