@@ -28,7 +28,7 @@ use crate::tally::tell_sources;
 use crate::timeline::Timeline;
 use crate::unread::add_names;
 use crate::window::{Edges, is_asked_for, refuse};
-use crate::{Error, Options, Runs};
+use crate::{ClockBy, Error, Options, Runs};
 use rayon::ThreadPool;
 use std::path::{Path, PathBuf};
 
@@ -220,7 +220,13 @@ impl<'a> Merge<'a> {
             chunks: &found.chunks,
             folders: self.folders,
         };
-        let clocks = || Clocks::of(&flows, &found.indexes, self.options);
+        // No flow says anything of times that are left alone.
+        let verbatim = self.options.verbatim.then(|| Options {
+            clock: ClockBy::Anchors,
+            ..self.options.clone()
+        });
+        let options = verbatim.as_ref().unwrap_or(self.options);
+        let clocks = || Clocks::of(&flows, &found.indexes, options);
         let clocks = self.pool.install(clocks);
         let maps = clocks.maps(self.recordings);
         if !self.options.verbatim {

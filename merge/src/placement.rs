@@ -69,7 +69,7 @@ impl Placement {
             "wall_clock" => "by its wall clock",
             "wall_clock_and_flows" => "by its wall clock and by flows",
             "flows" => "by flows alone",
-            _ => "by nothing, for it has no anchor and no flows",
+            _ => "as it was recorded",
         };
         let off = match self.uncertainty_ns {
             Some(ns) => format!("±{}", duration(ns)),

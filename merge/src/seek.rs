@@ -16,7 +16,7 @@ use crate::line::parse_canonical;
 use crate::recording::Recording;
 use crate::window::{Edges, is_asked_for};
 use crate::{Error, Options};
-use edge::{Stretch, last_stretches, window_stretches};
+use edge::{Stretch, found_stretches, last_stretches, window_stretches};
 use exit::{Exit, Until};
 use known::Known;
 use rayon::prelude::*;
@@ -97,7 +97,7 @@ pub(crate) fn seek(
     }
     sought.stretches = match (extent, options.last) {
         (Extent::Within(edges), _) if edges.len() == recordings.len() => {
-            edges.iter().map(Stretch::of).collect()
+            found_stretches(recordings, edges)
         }
         (_, Some(last)) => last_stretches(recordings, &known, last),
         _ => window_stretches(recordings, &known, &sought.firsts_ns, options)?,

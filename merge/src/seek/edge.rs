@@ -98,26 +98,44 @@ pub(super) fn window_stretches(
     // Of a host that flows alone place nobody knows yet where it is.
     let is_lost = |recording: &Recording| {
         let header = recording.clock_header();
-        pad_ns > 0
-            && options.clock == ClockBy::Flows
+        options.clock == ClockBy::Flows
+            && are_several(recordings)
             && header.is_some_and(|header| !clocks.is_placed(header))
     };
+    let stretch = |(recording, map): (&Recording, &Map)| match is_lost(recording) {
+        true => Stretch::default(),
+        false => Stretch::of(&padded(edges.moved(|ns| map.back(ns)), pad_ns)),
+    };
+    Ok(recordings.iter().zip(&maps).map(stretch).collect())
+}
+
+/// The stretches in which a window was found to lie, in each recording's own time. What is read there may place the clocks of several hosts a little elsewhere.
+pub(super) fn found_stretches(recordings: &[Recording], found: &[Edges]) -> Vec<Stretch> {
+    let pad_ns = match are_several(recordings) {
+        true => WALL_PAD_NS,
+        false => 0,
+    };
+    let stretch = |edges: &Edges| Stretch::of(&padded(*edges, pad_ns));
+    found.iter().map(stretch).collect()
+}
+
+/// Whether there are several hosts.
+fn are_several(recordings: &[Recording]) -> bool {
+    let mut boots = recordings.iter().filter_map(|of| of.header().map(boot));
+    let first = boots.next();
+    boots.any(|boot| Some(boot) != first)
+}
+
+/// Wider by `pad_ns` on both sides.
+fn padded(edges: Edges, pad_ns: i64) -> Edges {
     let pad = |ns: i64, open: i64, by_ns: i64| match ns == open {
         true => open,
         false => ns.saturating_add(by_ns),
     };
-    let stretch = |(recording, map): (&Recording, &Map)| {
-        let own = edges.moved(|ns| map.back(ns));
-        let padded = Edges {
-            from_ns: pad(own.from_ns, i64::MIN, -pad_ns),
-            to_ns: pad(own.to_ns, i64::MAX, pad_ns),
-        };
-        match is_lost(recording) {
-            true => Stretch::default(),
-            false => Stretch::of(&padded),
-        }
-    };
-    Ok(recordings.iter().zip(&maps).map(stretch).collect())
+    Edges {
+        from_ns: pad(edges.from_ns, i64::MIN, -pad_ns),
+        to_ns: pad(edges.to_ns, i64::MAX, pad_ns),
+    }
 }
 
 /// What is known of a recording's clock.
@@ -147,7 +165,7 @@ fn pad_ns(recordings: &[Recording], known: &[Known], options: &Options) -> i64 {
     }
     let moments = [options.from, options.to, options.around.map(|(at, _)| at)];
     let is_wall = |moment: &Moment| matches!(moment, Moment::Wall(_));
-    if walls.len() < 2 && !moments.iter().flatten().any(is_wall) {
+    if !are_several(recordings) && !moments.iter().flatten().any(is_wall) {
         return 0;
     }
     let widths = walls

@@ -44,7 +44,9 @@ fn run(busy_s: u64, set: impl Fn(u64) -> (u64, u64)) -> RunDir {
 fn seconds(options: &[&str], dir: &RunDir) -> Vec<u64> {
     let merged = Merged::of(&[options, &["--no-settle"]].concat(), &[dir.path()]);
     let second = |name: &str| name.strip_prefix("at ").unwrap().parse().unwrap();
-    let mut seconds: Vec<u64> = merged.trace.names().into_iter().map(second).collect();
+    let instants = merged.trace.phase("i").into_iter();
+    let names = instants.filter_map(|event| event["name"].as_str());
+    let mut seconds: Vec<u64> = names.map(second).collect();
     seconds.sort_unstable();
     seconds
 }
@@ -61,6 +63,71 @@ fn a_window_of_wall_times_is_found_though_clocks_were_set() {
     assert_eq!(seconds(&window, &dir), expected, "read whole");
     let searched = [&window[..], &["--reach=1s"]].concat();
     assert_eq!(seconds(&searched, &dir), expected, "searched for");
+}
+
+/// How far the monotonic clock of the other host is ahead.
+const AHEAD_S: u64 = 50_000;
+
+/// Two hosts that send each other a message each second of 600. The wall clock of the other one is ahead by so many seconds; it may have no anchors at all.
+fn two_hosts(wrong_s: Option<u64>) -> RunDir {
+    let dir = RunDir::new();
+    for (pid, ahead_s, name, set_s) in [(7, 0, "node-3", Some(0)), (8, AHEAD_S, "other", wrong_s)] {
+        let process = Process {
+            main: pid == 7,
+            ..Process::new(pid)
+        };
+        let (on, mut fragment) = (process.main_thread(), crate::writer::Fragment::foreign(pid));
+        let header = process.header(0);
+        fragment.line(&header.replace("node-3", name).replace("0b1f7a3e", name));
+        let anchor = |second: u64| {
+            let (monotonic_s, wall_s) = (START_S + ahead_s + second, START_S + second);
+            set_s.map(|set_s| {
+                format!(
+                    r#"{{"ph":"M","pid":{pid},"tid":{pid},"name":"sa_anchor","args":{{"monotonic_ns":{},"realtime_ns":{},"uncertainty_ns":50}}}}"#,
+                    monotonic_s * S,
+                    (WALL_S + wall_s + set_s) * S
+                )
+            })
+        };
+        if let Some(line) = anchor(0) {
+            fragment.line(&line);
+        }
+        let (mut own, mut other) = (0, 0);
+        for second in 0..600 {
+            let at_ns = (START_S + ahead_s + second) * S;
+            let (first, second_phase) = if pid == 7 { ("s", "f") } else { ("f", "s") };
+            let late_ns = if pid == 7 { 0 } else { 1_000_000 };
+            let lines = [
+                on.instant(at_ns, &format!("at {second}"), ""),
+                on.flow(first, at_ns + late_ns, "global", 2 * second),
+                on.flow(
+                    second_phase,
+                    at_ns + 3_000_000 - late_ns,
+                    "global",
+                    2 * second + 1,
+                ),
+            ];
+            other = fragment.block(1, other, &stream(&lines));
+            if let Some(line) = anchor(second).filter(|_| second % 5 == 4) {
+                own = fragment.block(0, own, &stream(&[line]));
+            }
+        }
+        fragment.write_here(&dir.fragments());
+    }
+    dir
+}
+
+#[test]
+fn a_window_is_found_on_a_host_that_flows_alone_place() {
+    for wrong_s in [None, Some(0), Some(3_600)] {
+        let dir = two_hosts(wrong_s);
+        let window = ["--from=200s", "--to=210.5s", "--no-link-requests"];
+        let whole = seconds(&window, &dir);
+        let both: Vec<u64> = (200..=210).flat_map(|second| [second, second]).collect();
+        assert_eq!(whole, both, "read whole, {wrong_s:?}");
+        let searched = [&window[..], &["--reach=1s"]].concat();
+        assert_eq!(seconds(&searched, &dir), both, "searched for, {wrong_s:?}");
+    }
 }
 
 #[test]
