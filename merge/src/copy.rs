@@ -14,9 +14,9 @@ use crate::sink::{Scratch, Sink, document_head, document_tail};
 use crate::source::{Chunk, Source};
 use crate::split::Portion;
 use crate::stamp::Stamp;
-use crate::timeline::Timeline;
+use crate::timeline::{Scribe, Timeline};
 use crate::verbatim::{object, write_verbatim};
-use crate::writer::{Writer, write};
+use crate::writer::Writer;
 use serde_json::{Value, json};
 use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -155,11 +155,23 @@ impl<'a> Job<'a> {
     /// Takes chunks until there are none left, or the trace cannot be written. Gives the number of flow events that link requests.
     fn work(&self, work: &Work<'_>) -> u64 {
         let mut lookup = self.links.and_then(Links::lookup);
-        self.take_chunks(work, lookup.as_mut());
+        if let Some(timeline) = self.timeline {
+            let mut scribe = Scribe::new(self, timeline, lookup.as_mut());
+            self.take_chunks(work, |piece, out| scribe.piece(piece, out));
+        } else {
+            self.take_chunks(work, |chunk, out| {
+                self.copy_one(chunk, lookup.as_mut(), out)
+            });
+        }
         lookup.map_or(0, |lookup| lookup.written)
     }
 
-    fn take_chunks(&self, work: &Work<'_>, mut lookup: Option<&mut Lookup<'a>>) {
+    /// Takes chunks, or pieces, of which `copy` writes each and gives how many bytes of the inputs that was.
+    fn take_chunks(
+        &self,
+        work: &Work<'_>,
+        mut copy: impl FnMut(usize, &mut Vec<u8>) -> io::Result<u64>,
+    ) {
         let mut scratch = Scratch::default();
         loop {
             let turn = work.next.fetch_add(1, Ordering::Relaxed);
@@ -167,7 +179,7 @@ impl<'a> Job<'a> {
                 return;
             };
             scratch.text.clear();
-            let done = match self.copy_one(number, lookup.as_deref_mut(), &mut scratch.text) {
+            let done = match copy(number, &mut scratch.text) {
                 Ok(done) => done,
                 Err(failure) => {
                     work.sink.fail(failure);
@@ -191,9 +203,6 @@ impl<'a> Job<'a> {
         lookup: Option<&mut Lookup<'a>>,
         out: &mut Vec<u8>,
     ) -> io::Result<u64> {
-        if let Some(timeline) = self.timeline {
-            return self.copy_sorted(timeline, number, lookup, out);
-        }
         let chunk = &self.chunks[number];
         if self.verbatim {
             self.copy_verbatim(chunk, out);
@@ -202,28 +211,6 @@ impl<'a> Job<'a> {
         }
         self.release(chunk);
         Ok(chunk.len())
-    }
-
-    fn copy_sorted(
-        &self,
-        timeline: &Timeline<'a>,
-        piece: usize,
-        mut lookup: Option<&mut Lookup<'a>>,
-        out: &mut Vec<u8>,
-    ) -> io::Result<u64> {
-        let mut stamp = Stamp::default();
-        for entry in timeline.piece(piece)? {
-            let shown = timeline.shown(self, &entry)?;
-            let source = &self.sources[shown.source];
-            let shift_ns = self.plan.shifts_ns[source.recording];
-            let time = (shift_ns, &mut stamp);
-            write(&shown.event, shown.target, time, shown.is_cut, out);
-            if let (Some(links), Some(lookup)) = (self.links, lookup.as_deref_mut()) {
-                let (event, from) = (&shown.event, (shown.source, source));
-                links.link(lookup, from, (event, shift_ns), shown.target, out);
-            }
-        }
-        Ok(timeline.bytes_of_piece(piece))
     }
 
     fn copy(

@@ -27,8 +27,6 @@ pub(crate) use names::{Known, known};
 pub(crate) use table::Lookup;
 pub(crate) use write::Linker;
 
-use crate::line::Event;
-use crate::patch::Target;
 use crate::source::{Chunk, Source};
 use hits::Hits;
 use resolve::Resolved;
@@ -98,20 +96,20 @@ impl Links {
         (!self.tables.is_empty()).then(|| Lookup::new(&self.tables))
     }
 
-    /// Appends the flow events of one event of a source, whose time is moved by `shift_ns`, by itself; it was written for `target`.
-    pub(crate) fn link<'a>(
+    /// Points a linker at one line of a source, whose times are moved by `shift_ns`; tells whether ids may stand in it.
+    #[inline(always)]
+    pub(crate) fn aim<'a>(
         &self,
-        lookup: &mut Lookup<'a>,
-        (number, source): (usize, &Source<'a>),
-        (event, shift_ns): (&Event<'a>, i64),
-        target: &Target,
-        out: &mut Vec<u8>,
-    ) {
-        if let Some(hits) = Hits::of_line(source.bytes, event.line) {
-            let (scope, _) = self.origins[source.recording];
-            let origin = (number, scope, shift_ns);
-            Linker::new(lookup, origin, source.bytes, hits).event(event, target, out);
-        }
+        linker: &mut Linker<'a, '_>,
+        (number, source, shift_ns): (usize, &Source<'a>, i64),
+        line: &'a [u8],
+    ) -> bool {
+        let Some(hits) = Hits::of_line(source.bytes, line) else {
+            return false;
+        };
+        let (scope, _) = self.origins[source.recording];
+        linker.aim((number, scope, shift_ns), source.bytes, hits);
+        true
     }
 
     /// Begins to write the flows of a chunk of a source, whose times are moved by `shift_ns`; `None` if no request was served in its time.

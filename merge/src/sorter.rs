@@ -3,9 +3,11 @@
 
 mod log;
 mod reader;
+mod strips;
 
 pub(crate) use log::Log;
 pub(crate) use reader::Reader;
+pub(crate) use strips::{Pieces, Strips};
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -69,11 +71,6 @@ impl<'f, R: Record> Sorter<'f, R> {
         Sorter::with_capacity(folders, (bytes / R::BYTES).max(2))
     }
 
-    /// One that keeps `bytes` of them in memory.
-    pub(crate) fn within(folder: &'f Path, bytes: usize) -> Sorter<'f, R> {
-        Sorter::with_capacity(vec![folder], (bytes / size_of::<R>()).max(BATCH))
-    }
-
     fn with_capacity(folders: Vec<&'f Path>, capacity: usize) -> Sorter<'f, R> {
         Sorter {
             folders,
@@ -102,6 +99,11 @@ impl<'f, R: Record> Sorter<'f, R> {
     pub(crate) fn make_room(&mut self, more: usize) -> Option<Vec<R>> {
         let is_full = !self.buffer.is_empty() && self.buffer.len() + more > self.capacity;
         is_full.then(|| std::mem::take(&mut self.buffer))
+    }
+
+    /// Whether nothing was taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buffer.is_empty() && self.runs.is_empty()
     }
 
     /// Adds a run.

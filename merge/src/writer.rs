@@ -14,20 +14,44 @@ use crate::window::{Lies, mark_cut};
 use std::collections::HashMap;
 
 /// What events have in common that begin alike.
-struct Alike<'a> {
-    phase: u8,
-    target: &'a Target,
+pub(crate) struct Alike<'a> {
+    pub(crate) phase: u8,
+    pub(crate) target: &'a Target,
     /// What stands before their time in the trace.
     front: Vec<u8>,
 }
 
 impl<'a> Alike<'a> {
-    fn of(event: &Event<'_>, target: &'a Target) -> Alike<'a> {
+    pub(crate) fn of(event: &Event<'_>, target: &'a Target) -> Alike<'a> {
         Alike {
             phase: event.phase,
             target,
             front: front(event, target),
         }
+    }
+
+    /// Writes an event that begins like these; `None`, and nothing, if it needs a closer look.
+    #[inline(always)]
+    pub(crate) fn write(
+        &self,
+        timed: &Timed<'_>,
+        (shift_ns, stamp): (i64, &mut Stamp),
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        let mut flow = None;
+        if flow::has_id(self.phase) {
+            let (id, rest) = timed.flow_id()?;
+            flow = Some((flow::of_id2(id, self.target.ordinal)?, rest));
+        }
+        out.extend_from_slice(&self.front);
+        stamp.write(shifted(timed.ts_ns, shift_ns), out);
+        if let Some((id, _)) = flow {
+            out.push(b',');
+            flow::write_id("id", id, out);
+        }
+        let rest = flow.map_or(timed.rest, |(_, rest)| rest);
+        out.extend_from_slice(rest);
+        Some(())
     }
 }
 
@@ -52,7 +76,8 @@ impl<'a> Writer<'a, '_, '_> {
         let mut fronts: Fronts<'_, Alike<'a>> = Fronts::default();
         for (line, at) in lines(bytes, part) {
             if let Some((front, timed)) = fronts.find(line)
-                && self.write_alike(&front.known, &timed).is_some()
+                && let time = (self.shift_ns, &mut self.stamp)
+                && front.known.write(&timed, time, self.out).is_some()
             {
                 if let Some(linker) = &mut self.linker {
                     let Alike { phase, target, .. } = front.known;
@@ -68,26 +93,6 @@ impl<'a> Writer<'a, '_, '_> {
             }
             self.event(&event, Lies::Inside);
         }
-    }
-
-    /// Writes an event that begins like an earlier one; `None`, and nothing, if it needs a closer look.
-    #[inline(always)]
-    fn write_alike(&mut self, known: &Alike<'_>, timed: &Timed<'_>) -> Option<()> {
-        let mut flow = None;
-        if flow::has_id(known.phase) {
-            let (id, rest) = timed.flow_id()?;
-            flow = Some((flow::of_id2(id, known.target.ordinal)?, rest));
-        }
-        self.out.extend_from_slice(&known.front);
-        let ts_ns = shifted(timed.ts_ns, self.shift_ns);
-        self.stamp.write(ts_ns, self.out);
-        if let Some((id, _)) = flow {
-            self.out.push(b',');
-            flow::write_id("id", id, self.out);
-        }
-        let rest = flow.map_or(timed.rest, |(_, rest)| rest);
-        self.out.extend_from_slice(rest);
-        Some(())
     }
 
     #[inline]

@@ -85,6 +85,11 @@ impl Default for Ids<'_> {
 }
 
 impl<'a> Ids<'a> {
+    /// Counts anew those of a chunk.
+    pub(super) fn begin(&mut self) {
+        self.left_of_chunk = MOST_OF_CHUNK;
+    }
+
     /// Reads those of an event, which take the place of what was there. If they are one of the known lists, only tells which.
     #[inline]
     pub(super) fn read<T>(

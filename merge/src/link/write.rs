@@ -70,6 +70,26 @@ impl<'a, 'l> Linker<'a, 'l> {
         }
     }
 
+    /// One that stands nowhere until it is pointed somewhere.
+    pub(crate) fn nowhere(lookup: &'l mut Lookup<'a>) -> Self {
+        Linker::new(lookup, (0, 0, 0), &[], Hits::new(&[], &[]))
+    }
+
+    /// Points it at the hits of another line, which may be of another source.
+    pub(super) fn aim(
+        &mut self,
+        (source, scope, shift_ns): (usize, u64, i64),
+        bytes: &'a [u8],
+        hits: Hits<'a>,
+    ) {
+        if self.scope != scope {
+            self.lists = Lists::default(); // the same ids mean other requests there
+        }
+        (self.source, self.scope, self.shift_ns) = (source, scope, shift_ns);
+        (self.bytes, self.hits) = (bytes, hits);
+        self.ids.begin();
+    }
+
     /// Appends the flow events of an event that was written for `target`.
     #[inline(always)]
     pub(crate) fn event(&mut self, event: &Event<'a>, target: &Target, out: &mut Vec<u8>) {
