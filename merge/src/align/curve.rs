@@ -3,7 +3,7 @@
 /// Times beyond this are cut off: no sum of two of them may overflow. Wall times of today are below it.
 pub(crate) const LIMIT_NS: i64 = i64::MAX / 4;
 /// How far beyond the last knot the slope of what is put together is looked for.
-const BEYOND_NS: i64 = 1_000_000_000_000;
+pub(super) const BEYOND_NS: i64 = 1_000_000_000_000;
 
 /// Straight lines between knots; beyond them the first and the last line go on. One knot alone has slope 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +122,20 @@ pub(crate) fn clamp(ns: i64) -> i64 {
 }
 
 /// The line through two points at `x`. It is rounded down, so that it never falls and meets both points.
-fn line(x: i64, (x0, y0): (i64, i64), (x1, y1): (i64, i64)) -> i64 {
+fn line(x: i64, from: (i64, i64), to: (i64, i64)) -> i64 {
+    near_line(x, from, to).unwrap_or_else(|| any_line(x, from, to))
+}
+
+/// The same where nothing is too large for it: lines are almost as steep as clocks are fast, so that by how much they are not is little.
+fn near_line(x: i64, (x0, y0): (i64, i64), (x1, y1): (i64, i64)) -> Option<i64> {
+    let (run, rise) = (x1.checked_sub(x0)?, y1.checked_sub(y0)?);
+    let beyond = x.checked_sub(x0)?;
+    let bent = beyond.checked_mul(rise.checked_sub(run)?)?;
+    let bent = bent.checked_div_euclid(run)?;
+    y0.checked_add(beyond)?.checked_add(bent)
+}
+
+fn any_line(x: i64, (x0, y0): (i64, i64), (x1, y1): (i64, i64)) -> i64 {
     let (run, rise) = (
         i128::from(x1) - i128::from(x0),
         i128::from(y1) - i128::from(y0),
@@ -154,6 +167,19 @@ mod tests {
             [0, 1_000_000, 2_000_000].map(|x| curve.at(x)),
             [100, 1_000_050, 2_000_300]
         );
+    }
+
+    #[test]
+    fn small_numbers_are_no_less_exact() {
+        let ends = [(0, 5), (7, 13), (-90, 70), (1_000_000_007, 1_000_090_011)];
+        for (from, to) in ends.windows(2).map(|two| (two[0], two[1])) {
+            let (from, to) = (from.min(to), from.max(to));
+            for x in (-3_000_000..3_000_000).step_by(997) {
+                assert_eq!(near_line(x, from, to), Some(any_line(x, from, to)), "{x}");
+            }
+        }
+        assert_eq!(near_line(i64::MIN, (0, 0), (7, 13)), None);
+        assert_eq!(near_line(i64::MAX / 2, (0, 0), (1 << 40, 1 << 41)), None);
     }
 
     #[test]
