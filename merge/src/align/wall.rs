@@ -3,42 +3,15 @@
 //! The kernel disciplines both clocks together, so what lies between them changes little but where somebody sets the wall clock. That is a step: the wall clock
 //! jumps and the monotonic one does not. What a host's wall clock showed last is believed, so what it showed before a step is moved by it.
 
-use super::curve::{Curve, LIMIT_NS, clamp};
-use sa_recorder::format::Anchor;
+use super::curve::{BEYOND_NS, Curve, clamp};
+use super::readings::{Reading, SLACK_NS, pieces};
 
-/// How fast a clock may gain or lose on true time, in parts per million.
-pub(crate) const DRIFT_PPM: i64 = 100;
-/// How fast the two clocks of a host may drift apart without anybody having set one, in parts per million.
-const APART_PPM: i64 = 2 * DRIFT_PPM;
-/// What readings are off at least.
-const SLACK_NS: i64 = 1_000;
+pub(crate) use super::readings::drift_ns;
+
 /// The anchors of so much time are one: the most certain of them.
-const WINDOW_NS: i64 = 10_000_000_000;
+const WINDOW_NS: i64 = 5_000_000_000;
 /// Most of such stretches.
 const WINDOWS: i64 = 1024;
-
-/// A reading of both clocks in ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reading {
-    /// Of the monotonic clock of the host.
-    pub(crate) at_ns: i64,
-    /// How far the wall clock is ahead of it.
-    pub(crate) ahead_ns: i64,
-    pub(crate) uncertainty_ns: i64,
-}
-
-impl Reading {
-    /// An anchor of a process whose monotonic clock is ahead of its host's.
-    pub(crate) fn of(anchor: &Anchor, offset_ns: i64) -> Reading {
-        let time = |ns: u64| i64::try_from(ns).map_or(LIMIT_NS, clamp);
-        let at_ns = clamp(time(anchor.monotonic_ns).saturating_sub(clamp(offset_ns)));
-        Reading {
-            at_ns,
-            ahead_ns: time(anchor.realtime_ns).saturating_sub(at_ns),
-            uncertainty_ns: time(anchor.uncertainty_ns),
-        }
-    }
-}
 
 /// The wall clock of a boot.
 #[derive(Clone, Debug)]
@@ -59,36 +32,28 @@ impl Wall {
     /// `None` if nobody ever read it.
     pub(crate) fn of(mut readings: Vec<Reading>) -> Option<Wall> {
         readings.sort_by_key(|reading| (reading.at_ns, reading.uncertainty_ns, reading.ahead_ns));
-        let readings = thin(&readings);
-        let read_ns = (readings.first()?.at_ns, readings.last()?.at_ns);
-        let pieces: Vec<Piece> = readings.chunk_by(is_unset).map(Piece::of).collect();
-        let mut later = pieces.last()?.clone();
-        let (mut points, mut moved_ns, mut open_ns) = (later.points.clone(), 0_i64, 0_i64);
+        let pieces: Vec<Piece> = pieces(&readings).filter_map(Piece::of).collect();
+        let (first, last) = (pieces.first()?, pieces.last()?);
+        let read_ns = (first.begin().0, last.end().0);
+        let (mut later, mut points) = (last, last.points.clone());
+        let (mut moved_ns, mut open_ns) = (0_i64, 0_i64);
         for piece in pieces.iter().rev().skip(1) {
-            let (end, begin) = (piece.end_ns(), later.begin_ns());
-            let middle_ns = end + (begin - end) / 2;
-            let step_ns = later
-                .ahead(middle_ns)
-                .saturating_sub(piece.ahead(middle_ns));
-            moved_ns = clamp(step_ns.saturating_add(moved_ns));
+            // Nobody knows when it was set in between, and by then both have gone on as they were.
+            let (end, begin) = (piece.end(), later.begin());
+            moved_ns = clamp(begin.1.saturating_sub(end.1).saturating_add(moved_ns));
             let read_ns = piece.reading_ns.saturating_add(later.reading_ns);
-            open_ns = clamp(read_ns.saturating_add(drift_ns(begin - end) + open_ns));
+            open_ns = clamp(read_ns.saturating_add(drift_ns(begin.0 - end.0) + open_ns));
             let ahead_ns = |ahead: i64| clamp(ahead.saturating_add(moved_ns));
-            let moved = piece
-                .points
-                .iter()
-                .map(|(at, ahead)| (*at, ahead_ns(*ahead)));
-            points.splice(0..0, moved);
-            later = piece.clone();
+            let moved = piece.points.iter();
+            points.splice(0..0, moved.map(|(at, ahead)| (*at, ahead_ns(*ahead))));
+            later = piece;
         }
-        let wall = |(at_ns, ahead_ns): (i64, i64)| (at_ns, at_ns.saturating_add(ahead_ns));
-        let of_last = pieces.last().map(Piece::begin_ns);
         Some(Wall {
-            curve: Curve::through(points.into_iter().map(wall)),
+            curve: curve(&points),
             steps: pieces.len() - 1,
             reading_ns: pieces.iter().map(|piece| piece.reading_ns).max()?,
             read_ns,
-            set: of_last.filter(|_| pieces.len() > 1).map(|at| (at, open_ns)),
+            set: (pieces.len() > 1).then_some((last.begin().0, open_ns)),
         })
     }
 
@@ -112,12 +77,19 @@ impl Wall {
     }
 }
 
-/// How far a clock may drift in so much time.
-pub(crate) fn drift_ns(ns: i64) -> i64 {
-    ns / (1_000_000 / DRIFT_PPM) + 1
+/// The clock that was so far ahead when. Where nobody read it, it goes on as fast as the monotonic one.
+fn curve(points: &[(i64, i64)]) -> Curve {
+    let before = points
+        .first()
+        .map(|(at, ahead)| (at.saturating_sub(BEYOND_NS), *ahead));
+    let behind = points
+        .last()
+        .map(|(at, ahead)| (at.saturating_add(BEYOND_NS), *ahead));
+    let all = before.iter().chain(points).chain(&behind);
+    Curve::through(all.map(|(at, ahead)| (*at, at.saturating_add(*ahead))))
 }
 
-/// The most certain reading of each stretch, the first and the last one.
+/// The most certain reading of each stretch, the first and the last one, but for those of which others tell as much.
 fn thin(readings: &[Reading]) -> Vec<Reading> {
     let (Some(first), Some(last)) = (readings.first(), readings.last()) else {
         return Vec::new();
@@ -126,84 +98,69 @@ fn thin(readings: &[Reading]) -> Vec<Reading> {
     let window = |reading: &Reading| (reading.at_ns - first.at_ns) / window_ns;
     let best = |some: &[Reading]| some.iter().min_by_key(|one| one.uncertainty_ns).copied();
     let stretches = readings.chunk_by(|one, next| window(one) == window(next));
-    let mut kept: Vec<Reading> = stretches.filter_map(best).collect();
-    // Beyond the ends nothing is known.
-    if kept.first() != Some(first) {
-        kept.insert(0, *first);
-    }
-    if kept.last() != Some(last) {
-        kept.push(*last);
+    let mut kept = vec![*first];
+    kept.extend(stretches.filter_map(best));
+    kept.push(*last);
+    kept.dedup();
+    for _ in 0..2 {
+        let mut told: Vec<Reading> = Vec::with_capacity(kept.len());
+        for reading in kept.into_iter().rev() {
+            if told.last().is_none_or(|other| !reading.is_told_by(other)) {
+                told.push(reading);
+            }
+        }
+        kept = told; // in the other direction
     }
     kept
-}
-
-/// Whether nobody set the wall clock between two readings.
-fn is_unset(one: &Reading, next: &Reading) -> bool {
-    let may_drift = (next.at_ns - one.at_ns) / (1_000_000 / APART_PPM);
-    let uncertain = one.uncertainty_ns.saturating_add(next.uncertainty_ns);
-    let apart = next.ahead_ns.saturating_sub(one.ahead_ns);
-    apart.saturating_abs() <= uncertain.saturating_add(may_drift + SLACK_NS)
 }
 
 /// The time between two steps.
 #[derive(Clone, Debug)]
 struct Piece {
-    /// How far the wall clock was ahead when.
+    /// How far the wall clock was ahead when; never empty.
     points: Vec<(i64, i64)>,
     reading_ns: i64,
 }
 
 impl Piece {
-    fn of(readings: &[Reading]) -> Piece {
-        let lows = readings.iter().map(|one| one.ahead_ns - one.uncertainty_ns);
-        let highs = readings.iter().map(|one| one.ahead_ns + one.uncertainty_ns);
-        let is_constant = lows.max() <= highs.min();
-        let best = readings.iter().min_by_key(|one| one.uncertainty_ns);
-        if let Some(best) = best.filter(|_| is_constant) {
-            let ends = [readings.first(), readings.last()].into_iter().flatten();
-            return Piece {
-                points: ends.map(|end| (end.at_ns, best.ahead_ns)).collect(),
-                reading_ns: best.uncertainty_ns,
-            };
+    /// `None` of no readings.
+    fn of(readings: &[Reading]) -> Option<Piece> {
+        let lows = readings.iter().map(|one| one.range().0);
+        let highs = readings.iter().map(|one| one.range().1);
+        if lows.max()? > highs.min()? {
+            return Piece::bent(&thin(readings));
         }
-        let mut points = Vec::new();
-        points.extend(readings.first().map(Reading::point));
+        // The kernel disciplines both clocks together: what lies between them stays what it is until somebody sets one, whether it is read or not.
+        let best = readings.iter().min_by_key(|one| one.uncertainty_ns)?;
+        let ends = [readings.first()?, readings.last()?];
+        Some(Piece {
+            points: ends.map(|end| (end.at_ns, best.ahead_ns)).to_vec(),
+            reading_ns: best.uncertainty_ns,
+        })
+    }
+
+    /// Of clocks that drift apart. Between two readings they may do so at any speed that a clock may have.
+    fn bent(readings: &[Reading]) -> Option<Piece> {
+        let mut points = vec![readings.first()?.point()];
         simplify(readings, &mut points);
-        let piece = Piece {
-            points,
-            reading_ns: 0,
-        };
+        let line = curve(&points);
         let off = |one: &Reading| {
-            piece
-                .ahead(one.at_ns)
-                .abs_diff(one.ahead_ns)
-                .cast_signed()
-                .saturating_add(one.uncertainty_ns)
+            let on_line = line.at(one.at_ns) - one.at_ns;
+            let off = on_line.abs_diff(one.ahead_ns).cast_signed();
+            off.saturating_add(one.uncertainty_ns)
         };
-        let reading_ns = readings.iter().map(off).max().unwrap_or(0);
-        Piece {
-            reading_ns,
-            ..piece
-        }
+        let gaps = readings.windows(2).map(|two| two[1].at_ns - two[0].at_ns);
+        let between_ns = drift_ns(gaps.max().unwrap_or(0) / 2);
+        let reading_ns = readings.iter().map(off).max()?.saturating_add(between_ns);
+        Some(Piece { points, reading_ns })
     }
 
-    fn begin_ns(&self) -> i64 {
-        self.points.first().map_or(0, |point| point.0)
+    fn begin(&self) -> (i64, i64) {
+        self.points[0]
     }
 
-    fn end_ns(&self) -> i64 {
-        self.points.last().map_or(0, |point| point.0)
-    }
-
-    fn ahead(&self, at_ns: i64) -> i64 {
-        let wall = self.points.iter().map(|(at, ahead)| (*at, at + ahead));
-        Curve::through(wall).at(at_ns) - at_ns
-    }
-}
-
-impl Reading {
-    fn point(&self) -> (i64, i64) {
-        (self.at_ns, self.ahead_ns)
+    fn end(&self) -> (i64, i64) {
+        self.points[self.points.len() - 1]
     }
 }
 
@@ -269,10 +226,7 @@ mod tests {
                 .abs_diff(at_ns + ahead(at))
                 .cast_signed();
             assert!(off <= 450_000, "{at}: {off}"); // a window may hold the bend
-            assert!(
-                at > 480 && at < 520 || off <= wall.doubt_ns(at_ns),
-                "{at}: {off}"
-            );
+            assert!(off <= wall.doubt_ns(at_ns), "{at}: {off}");
         }
     }
 
@@ -287,6 +241,49 @@ mod tests {
             "{doubts:?}"
         );
         assert_eq!(doubts[3], 101, "{doubts:?}");
+    }
+
+    /// The slope of two close readings is that of their errors.
+    #[test]
+    fn nothing_is_concluded_beyond_what_was_read() {
+        let uncertain = |at_ns: i64, ahead_ns: i64| Reading {
+            at_ns,
+            ahead_ns,
+            uncertainty_ns: 200_000,
+        };
+        let drifting = |at: i64| read(at, at * 50_000);
+        let end_ns = 100_000_000_000;
+        let mut readings: Vec<Reading> = (0..=100).step_by(5).map(drifting).collect();
+        readings.insert(0, uncertain(-1_000_000, 190_000));
+        readings.push(uncertain(end_ns + 1_000_000, 5_190_000));
+        let wall = Wall::of(readings).unwrap();
+        assert_eq!(wall.steps, 0);
+        for out_ns in [0, 1_000_000, 5_000_000_000, 3_600_000_000_000] {
+            for at_ns in [-out_ns, end_ns + out_ns] {
+                let ahead = i64::try_from(i128::from(at_ns) * 50_000 / 1_000_000_000).unwrap();
+                let off = wall.curve.at(at_ns).abs_diff(at_ns + ahead).cast_signed();
+                let doubt = wall.doubt_ns(at_ns);
+                assert!(off <= doubt, "{at_ns}: {off} {doubt}");
+                assert!(doubt < 400_000 + drift_ns(out_ns), "{at_ns}: {doubt}");
+            }
+        }
+    }
+
+    /// Whoever was preempted just before a step says nothing of by how much it was.
+    #[test]
+    fn a_step_is_as_large_as_what_lies_around_it() {
+        let ahead = |at: i64| at * 30_000 + if at < 300 { -2_000_000_000 } else { 0 };
+        let mut readings: Vec<Reading> = (0..600).map(|at| read(at, ahead(at))).collect();
+        readings.push(Reading {
+            at_ns: 299_001_000_000,
+            ahead_ns: ahead(299) + 190_000,
+            uncertainty_ns: 200_000,
+        });
+        let wall = Wall::of(readings).unwrap();
+        assert_eq!(wall.steps, 1);
+        let off = wall.curve.at(0).abs_diff(0);
+        assert!(off < 1_000_000, "{off}");
+        assert!(off.cast_signed() <= wall.doubt_ns(0));
     }
 
     #[test]
