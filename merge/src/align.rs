@@ -1,7 +1,8 @@
 //! Brings the clocks of several hosts together: by what their wall clocks showed, and by the flows between them.
 //!
 //! In: all anchors of all recordings, and the flow events of which the id is the same in every process. Out: for each boot a [`Curve`] from its monotonic clock to
-//! that of the reference host, with what it may be off. [`wall`] follows the wall clock of one boot by its [`readings`], [`ends`] finds the arrows between hosts, [`slack`] keeps the
+//! that of the reference host, with what it may be off. [`wall`] follows the wall clock of one boot by its [`readings`], of which [`keep`] leaves out what
+//! is too much or cannot be, [`ends`] finds the arrows between hosts, [`slack`] keeps the
 //! tightest ones, [`solve`] draws the conclusions from them, and [`tighten`] decides what is believed where they contradict.
 //!
 //! Only this module knows what is assumed: a wall clock is at most `wall_error` from the truth after it was last set, a clock gains or loses at most
@@ -10,6 +11,7 @@
 mod bounds;
 mod curve;
 mod ends;
+mod keep;
 mod readings;
 mod slack;
 mod solve;
@@ -17,6 +19,7 @@ mod tighten;
 mod wall;
 
 pub(crate) use curve::{Curve, clamp};
+pub(crate) use keep::{drop_disordered, drop_odd, take_lone, thin};
 pub(crate) use readings::Reading;
 pub(crate) use wall::Wall;
 

@@ -2,12 +2,15 @@
 //!
 //! Recordings of one boot share the clock but for the offset of their time namespace. Other boots and hosts are placed by [`crate::align`].
 
+mod draft;
+
 use crate::Options;
-use crate::align::{By, Curve, Host, Hosts, Place, Reading, Wall, clamp, collect};
+use crate::align::{By, Curve, Hosts, Place, Reading, clamp, collect};
 use crate::index::Index;
 use crate::placement::Placement;
 use crate::recording::Recording;
 use crate::source::{Chunk, Source};
+use draft::hosts;
 use sa_recorder::format::{Anchor, FragmentHeader};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,14 +112,7 @@ impl Clocks {
     pub(crate) fn new(known: &[Known<'_>], options: &Options, flows: Option<&Flows<'_>>) -> Clocks {
         let boots: BTreeSet<Boot> = known.iter().map(|known| boot(known.header)).collect();
         let boots: Vec<Boot> = boots.into_iter().collect();
-        let mut drafts: Vec<Draft> = Vec::new();
-        drafts.resize_with(boots.len(), Draft::default);
-        for known in known {
-            if let Ok(number) = boots.binary_search(&boot(known.header)) {
-                drafts[number].add(known);
-            }
-        }
-        let list: Vec<Host> = drafts.into_iter().map(Draft::host).collect();
+        let list = hosts(&boots, known, flows.is_some());
         let knows = |known: &&Known<'_>| {
             let number = boots.binary_search(&boot(known.header));
             number.is_ok_and(|number| list[number].wall.is_some())
@@ -184,10 +180,16 @@ impl Clocks {
         }
     }
 
-    /// The same of each recording.
+    /// The same of each recording. Those of the same clock share what they are warped by.
     pub(crate) fn maps(&self, recordings: &[Recording]) -> Vec<Map> {
+        let mut made = BTreeMap::new();
         let headers = recordings.iter().map(Recording::clock_header);
-        headers.map(|header| self.map(header)).collect()
+        let mut map = |header: Option<&FragmentHeader>| {
+            let clock = header.map(|header| (boot(header), header.monotonic_offset_ns));
+            let map = made.entry(clock).or_insert_with(|| self.map(header));
+            map.clone()
+        };
+        headers.map(&mut map).collect()
     }
 
     /// From the axis to wall time, if any anchor of the reference tells.
@@ -224,37 +226,6 @@ impl Flows<'_> {
             (self.sources, self.chunks),
             self.folders,
         )
-    }
-}
-
-/// A host while its recordings are looked at.
-#[derive(Default)]
-struct Draft {
-    readings: Vec<Reading>,
-    events_ns: Option<(i64, i64)>,
-}
-
-impl Draft {
-    fn add(&mut self, known: &Known<'_>) {
-        let offset_ns = known.header.monotonic_offset_ns;
-        let readings = known
-            .anchors
-            .iter()
-            .map(|anchor| Reading::of(anchor, offset_ns));
-        self.readings.extend(readings);
-        let own = |ns: i64| clamp(ns.saturating_sub(offset_ns));
-        let events = known.events_ns.map(|(first, last)| (own(first), own(last)));
-        self.events_ns = match (self.events_ns, events) {
-            (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
-            (one, other) => one.or(other),
-        };
-    }
-
-    fn host(self) -> Host {
-        Host {
-            wall: Wall::of(self.readings),
-            events_ns: self.events_ns,
-        }
     }
 }
 

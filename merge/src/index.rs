@@ -1,6 +1,6 @@
 //! The first pass: what the parts hold, as far as the second pass and the report need it before the first byte is written.
 
-use crate::align::Curve;
+use crate::align::{self, Curve, Reading, drop_disordered};
 use crate::assembly::StreamKey;
 use crate::damage::Places;
 use crate::hints::Hints;
@@ -13,8 +13,8 @@ use sa_recorder::format::{Anchor, TrackRecord};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-/// Most anchors that are kept of a recording: those of half a day.
-const MOST_ANCHORS: usize = 8192;
+/// Most anchors that are kept of a recording: all those of 40 minutes.
+const MOST_ANCHORS: usize = 512;
 
 /// Events and time range of a thread, times in ns as its lines say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,11 +181,12 @@ impl Index {
     }
 }
 
-/// Keeps the more certain one of each two anchors, if there are many.
+/// Keeps the most certain ones of many, all the time as dense.
 fn thin(anchors: &mut Vec<Anchor>) {
-    while anchors.len() > MOST_ANCHORS {
-        let best = |two: &[Anchor]| two.iter().min_by_key(|one| one.uncertainty_ns).copied();
-        *anchors = anchors.chunks(2).filter_map(best).collect();
+    if anchors.len() > MOST_ANCHORS {
+        let own = |anchor: &Anchor| Reading::of(anchor, 0);
+        drop_disordered(anchors, |anchor| own(anchor).at_ns);
+        align::thin(anchors, MOST_ANCHORS, own);
     }
 }
 

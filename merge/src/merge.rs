@@ -205,7 +205,7 @@ impl<'a> Merge<'a> {
         let named = self.pool.install(names);
         sought.bytes = sought.bytes.saturating_sub(named);
         let found = Found {
-            indexes: by_recording(self.recordings, &sources),
+            indexes: by_recording(self.recordings, &mut sources),
             sources,
             chunks,
         };
@@ -256,7 +256,7 @@ impl<'a> Merge<'a> {
         let selected = || select(&asked, of_all, sources, chunks, report);
         match self.pool.install(selected)? {
             Selected::Beyond(edges) => return Ok(Some(edges)),
-            Selected::Some => found.indexes = by_recording(self.recordings, &found.sources),
+            Selected::Some => found.indexes = by_recording(self.recordings, &mut found.sources),
             Selected::All => {}
         }
         Ok(None)

@@ -348,10 +348,16 @@ pub(crate) fn window_of_chunks() -> usize {
     (4 * rayon::current_num_threads()).clamp(16, 64)
 }
 
-pub(crate) fn by_recording(recordings: &[Recording], sources: &[Source<'_>]) -> Vec<Index> {
+/// What all sources of each recording hold. Their anchors are moved there: nobody asks a source for them.
+pub(crate) fn by_recording(recordings: &[Recording], sources: &mut [Source<'_>]) -> Vec<Index> {
     let mut indexes = vec![Index::default(); recordings.len()];
     for source in sources {
-        indexes[source.recording].append(source.index.clone());
+        let anchors = std::mem::take(&mut source.index.anchors);
+        let index = Index {
+            anchors,
+            ..source.index.clone()
+        };
+        indexes[source.recording].append(index);
     }
     indexes
 }

@@ -1,0 +1,126 @@
+//! What all recordings of a host say of its clocks.
+
+use super::{Boot, Known, boot};
+use crate::align::{Host, Reading, Wall, clamp, drop_disordered, drop_odd, take_lone, thin};
+
+/// Most readings of the clocks of a host that are kept.
+const MOST_READINGS: usize = 4096;
+
+/// What the recordings of each boot say; `is_all` if their events are known, and not only the first ones.
+pub(super) fn hosts(boots: &[Boot], known: &[Known<'_>], is_all: bool) -> Vec<Host> {
+    let mut drafts: Vec<Draft> = Vec::new();
+    drafts.resize_with(boots.len(), Draft::default);
+    let mut each = |add: &dyn Fn(&mut Draft, &Known<'_>)| {
+        for known in known {
+            if let Ok(number) = boots.binary_search(&boot(known.header)) {
+                add(&mut drafts[number], known);
+            }
+        }
+    };
+    each(&Draft::add_events);
+    each(&|draft, known| draft.add_readings(known, is_all));
+    drafts.into_iter().map(Draft::host).collect()
+}
+
+/// A host while its recordings are looked at.
+#[derive(Default)]
+struct Draft {
+    readings: Vec<Reading>,
+    /// Those that are believed only if there are no others.
+    lone: Vec<Reading>,
+    events_ns: Option<(i64, i64)>,
+}
+
+impl Draft {
+    fn add_events(&mut self, known: &Known<'_>) {
+        let own = |ns: i64| clamp(ns.saturating_sub(known.header.monotonic_offset_ns));
+        let events = known.events_ns.map(|(first, last)| (own(first), own(last)));
+        self.events_ns = match (self.events_ns, events) {
+            (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+            (one, other) => one.or(other),
+        };
+    }
+
+    fn add_readings(&mut self, known: &Known<'_>, is_all: bool) {
+        let offset_ns = known.header.monotonic_offset_ns;
+        let readings = known.anchors.iter();
+        let mut readings: Vec<Reading> = readings
+            .map(|anchor| Reading::of(anchor, offset_ns))
+            .collect();
+        drop_disordered(&mut readings, |reading| reading.at_ns);
+        if let Some(events_ns) = self.events_ns.filter(|_| is_all) {
+            add(&mut self.lone, take_lone(&mut readings, events_ns));
+        }
+        drop_odd(&mut readings);
+        add(&mut self.readings, readings);
+    }
+
+    fn host(self) -> Host {
+        let readings = match self.readings.is_empty() {
+            true => self.lone,
+            false => self.readings,
+        };
+        Host {
+            wall: Wall::of(readings),
+            events_ns: self.events_ns,
+        }
+    }
+}
+
+/// Adds readings of another recording, and keeps not too many.
+fn add(all: &mut Vec<Reading>, readings: Vec<Reading>) {
+    all.extend(readings);
+    if all.len() > 2 * MOST_READINGS {
+        all.sort_by_key(|reading| (reading.at_ns, reading.uncertainty_ns, reading.ahead_ns));
+        thin(all, MOST_READINGS, |reading| *reading);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::header;
+    use sa_recorder::format::Anchor;
+
+    fn anchor(monotonic_ns: u64, realtime_ns: u64) -> Anchor {
+        Anchor {
+            monotonic_ns,
+            realtime_ns,
+            uncertainty_ns: 40,
+        }
+    }
+
+    /// No checksum vouches for the front of a segment.
+    #[test]
+    fn damaged_anchors_move_no_host() {
+        let header = header(1);
+        let good: Vec<Anchor> = (0..40)
+            .map(|n| anchor(n * 5_000_000_000, 1_000 + n * 5_000_000_000))
+            .collect();
+        let place = |anchors: &[Anchor]| {
+            let known = Known {
+                events_ns: Some((5_000_000_000, 190_000_000_000)),
+                header: &header,
+                anchors,
+            };
+            let hosts = hosts(&[boot(&header)], &[known], true);
+            let wall = hosts.into_iter().next().and_then(|host| host.wall).unwrap();
+            (wall.curve.as_shift(), wall.steps)
+        };
+        assert_eq!(place(&good), (Some(1_000), 0));
+        for at in [0, 1, 17, 39] {
+            for monotonic_ns in [0, 7, 590_000_000_000, 5_900_000_000_000, u64::MAX] {
+                let mut anchors = good.clone();
+                anchors[at].monotonic_ns = monotonic_ns;
+                let is_so = at == 0 && monotonic_ns == 0;
+                assert!(is_so || anchors != good);
+                assert_eq!(place(&anchors), (Some(1_000), 0), "{at} {monotonic_ns}");
+            }
+        }
+        // If there is no other one, it is believed.
+        assert_eq!(
+            place(&[anchor(5_900_000_000_000, 5_900_000_000_500)]).0,
+            Some(500)
+        );
+    }
+}
