@@ -1,6 +1,7 @@
 //! Which of many readings are kept, and which of them nobody can believe.
 
-use super::readings::{Reading, pieces};
+use super::curve::Curve;
+use super::readings::{Reading, SLACK_NS, pieces};
 
 /// Readings so far from all events and other readings are damage, if they are alone there.
 const ALONE_NS: i64 = 60_000_000_000;
@@ -110,6 +111,30 @@ pub(crate) fn take_lone(readings: &mut Vec<Reading>, (first, last): (i64, i64)) 
     let (lone, kept): (Vec<_>, Vec<_>) = all.partition(|(number, one)| is_lone(*number, one));
     readings.extend(kept.into_iter().map(|(_, one)| one));
     lone.into_iter().map(|(_, one)| one).collect()
+}
+
+/// Adds the ends of lines through readings that leave none out by more than it is uncertain, all but the first one's begin.
+pub(super) fn simplify(readings: &[Reading], points: &mut Vec<(i64, i64)>) {
+    let mut stack = vec![readings];
+    while let Some(readings) = stack.pop() {
+        let (Some(first), Some(last)) = (readings.first(), readings.last()) else {
+            continue;
+        };
+        let line = Curve::through([first, last].map(|end| (end.at_ns, end.at_ns + end.ahead_ns)));
+        let off = |one: &Reading| {
+            let on_line = line.at(one.at_ns) - one.at_ns;
+            on_line.abs_diff(one.ahead_ns).cast_signed() - one.uncertainty_ns
+        };
+        let inner = 1..readings.len().saturating_sub(1);
+        let worst = inner.max_by_key(|number| off(&readings[*number]));
+        match worst.filter(|number| off(&readings[*number]) > SLACK_NS) {
+            Some(number) => {
+                stack.push(&readings[number..]);
+                stack.push(&readings[..=number]);
+            }
+            None => points.push(last.point()),
+        }
+    }
 }
 
 fn gap_ns(one: &Reading, next: &Reading) -> i64 {

@@ -4,7 +4,8 @@
 //! jumps and the monotonic one does not. What a host's wall clock showed last is believed, so what it showed before a step is moved by it.
 
 use super::curve::{BEYOND_NS, Curve, clamp};
-use super::readings::{Reading, SLACK_NS, pieces};
+use super::keep::simplify;
+use super::readings::{Reading, pieces};
 
 pub(crate) use super::readings::drift_ns;
 
@@ -12,6 +13,8 @@ pub(crate) use super::readings::drift_ns;
 const WINDOW_NS: i64 = 5_000_000_000;
 /// Most of such stretches.
 const WINDOWS: i64 = 1024;
+/// From how much time it is concluded how fast a clock drifts.
+const MINUTE_NS: i64 = 60_000_000_000;
 
 /// The wall clock of a boot.
 #[derive(Clone, Debug)]
@@ -38,11 +41,15 @@ impl Wall {
         let (mut later, mut points) = (last, last.points.clone());
         let (mut moved_ns, mut open_ns) = (0_i64, 0_i64);
         for piece in pieces.iter().rev().skip(1) {
-            // Nobody knows when it was set in between, and by then both have gone on as they were.
-            let (end, begin) = (piece.end(), later.begin());
-            moved_ns = clamp(begin.1.saturating_sub(end.1).saturating_add(moved_ns));
+            // Nobody knows when it was set in between.
+            let (end, begin) = (piece.end().0, later.begin().0);
+            let middle_ns = end + (begin - end) / 2;
+            let step_ns = later
+                .beyond(middle_ns)
+                .saturating_sub(piece.beyond(middle_ns));
+            moved_ns = clamp(step_ns.saturating_add(moved_ns));
             let read_ns = piece.reading_ns.saturating_add(later.reading_ns);
-            open_ns = clamp(read_ns.saturating_add(drift_ns(begin.0 - end.0) + open_ns));
+            open_ns = clamp(read_ns.saturating_add(2 * drift_ns(begin - end) + open_ns));
             let ahead_ns = |ahead: i64| clamp(ahead.saturating_add(moved_ns));
             let moved = piece.points.iter();
             points.splice(0..0, moved.map(|(at, ahead)| (*at, ahead_ns(*ahead))));
@@ -155,36 +162,32 @@ impl Piece {
         Some(Piece { points, reading_ns })
     }
 
+    /// How far ahead it would have been before or behind all this: it goes on as in the minute beside it, but for what no clock drifts.
+    fn beyond(&self, at_ns: i64) -> i64 {
+        let line = curve(&self.points);
+        let ahead = |at: i64| line.at(at) - at;
+        let (begin, end) = (self.begin().0, self.end().0);
+        let edge = at_ns.clamp(begin, end);
+        let inner = if at_ns < begin {
+            begin + MINUTE_NS
+        } else {
+            end - MINUTE_NS
+        };
+        if end - begin < MINUTE_NS {
+            return ahead(edge);
+        }
+        let (one, other) = (edge.min(inner), edge.max(inner));
+        let line = Curve::through([one, other].map(|at| (at, line.at(at))));
+        let most = drift_ns((at_ns - edge).abs());
+        ahead(edge) + (line.at(at_ns) - at_ns - ahead(edge)).clamp(-most, most)
+    }
+
     fn begin(&self) -> (i64, i64) {
         self.points[0]
     }
 
     fn end(&self) -> (i64, i64) {
         self.points[self.points.len() - 1]
-    }
-}
-
-/// Adds the ends of lines through readings that leave none out by more than it is uncertain, all but the first one's begin.
-fn simplify(readings: &[Reading], points: &mut Vec<(i64, i64)>) {
-    let mut stack = vec![readings];
-    while let Some(readings) = stack.pop() {
-        let (Some(first), Some(last)) = (readings.first(), readings.last()) else {
-            continue;
-        };
-        let line = Curve::through([first, last].map(|end| (end.at_ns, end.at_ns + end.ahead_ns)));
-        let off = |one: &Reading| {
-            let on_line = line.at(one.at_ns) - one.at_ns;
-            on_line.abs_diff(one.ahead_ns).cast_signed() - one.uncertainty_ns
-        };
-        let inner = 1..readings.len().saturating_sub(1);
-        let worst = inner.max_by_key(|number| off(&readings[*number]));
-        match worst.filter(|number| off(&readings[*number]) > SLACK_NS) {
-            Some(number) => {
-                stack.push(&readings[number..]);
-                stack.push(&readings[..=number]);
-            }
-            None => points.push(last.point()),
-        }
     }
 }
 
@@ -282,7 +285,7 @@ mod tests {
         let wall = Wall::of(readings).unwrap();
         assert_eq!(wall.steps, 1);
         let off = wall.curve.at(0).abs_diff(0);
-        assert!(off < 1_000_000, "{off}");
+        assert!(off < 200_000, "{off}");
         assert!(off.cast_signed() <= wall.doubt_ns(0));
     }
 

@@ -109,7 +109,7 @@ mod tests {
         };
         assert_eq!(place(&good), (Some(1_000), 0));
         for at in [0, 1, 17, 39] {
-            for monotonic_ns in [0, 7, 590_000_000_000, 5_900_000_000_000, u64::MAX] {
+            for monotonic_ns in [0, 590_000_000_000, 5_900_000_000_000, u64::MAX] {
                 let mut anchors = good.clone();
                 anchors[at].monotonic_ns = monotonic_ns;
                 let is_so = at == 0 && monotonic_ns == 0;
