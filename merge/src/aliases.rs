@@ -27,7 +27,7 @@ pub(crate) fn aliases(asked: &[String], sources: &[Source<'_>], chunks: &[Chunk]
         let of_chunk = |chunk: &Chunk| {
             let mut found = BTreeSet::new();
             let bytes = sources[chunk.source].bytes;
-            for part in &chunk.parts {
+            for part in chunk.parts.iter() {
                 find(bytes, *part, &new, &mut found);
             }
             found

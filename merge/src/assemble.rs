@@ -1,13 +1,17 @@
 //! Where blocks are looked for in fragments, before their lines are read.
 
 use crate::assembly::Assembly;
-use crate::blocks::{hold_header, unsplit};
+use crate::blocks::{Piece, Stretch, hold_header};
 use crate::fragment::Fragment;
 use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::scan::{PART_BYTES, Part};
 use crate::source::{Chunk, Source};
+use crate::spill::{List, Spill, Spilled, Writer};
 use rayon::prelude::*;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Where to look for blocks.
 #[derive(Clone, Copy, PartialEq)]
@@ -17,24 +21,50 @@ pub(crate) enum Look {
     Everywhere,
 }
 
-/// The lines of each recording, in the order in which they were written.
+/// The lines of each recording, in the order in which they were written. What is noted of blocks goes to one of the `folders` if it is much.
 pub(crate) fn assemble_all(
     recordings: &[Recording],
     look: Look,
+    folders: &[PathBuf],
     progress: &Progress,
-) -> Vec<Assembly> {
-    let count = |len: usize| progress.add(len as u64, 0);
+) -> io::Result<Vec<Assembly>> {
+    let (lists, pieces) = split_all(recordings, look, folders, progress)?;
+    let parts = Spill::new(folders);
+    let assemble = |(recording, lists): (&Recording, &Vec<List>)| {
+        let of = |segment: usize| pieces.list(&lists[segment]).map(Piece::of_stretch);
+        recording.assemble_to(&parts, lists.len(), of)
+    };
+    let assembled = recordings.par_iter().zip(&lists).map(assemble);
+    let mut assemblies: Vec<Assembly> = assembled.collect();
+    let parts = Arc::new(parts.finish()?);
+    for assembly in &mut assemblies {
+        assembly.parts = Some(Arc::clone(&parts));
+    }
+    Ok(assemblies)
+}
+
+/// The pieces of all fragments, and which are those of each fragment of each recording.
+fn split_all(
+    recordings: &[Recording],
+    look: Look,
+    folders: &[PathBuf],
+    progress: &Progress,
+) -> io::Result<(Vec<Vec<List>>, Spilled<Stretch>)> {
+    let pieces = Spill::new(folders);
     let split = |fragment: &Fragment| {
+        let mut writer = Writer::new(&pieces);
         if look == Look::Everywhere || !seems_foreign(fragment) {
-            return fragment.pieces(count);
+            let count = |len: usize| progress.add(len as u64, 0);
+            fragment.pieces(count, |range, piece| writer.push(piece.stretch(&range)));
+        } else if fragment.bytes() > 0 {
+            let all = 0..fragment.content.bytes().len();
+            writer.push(Piece::Plain.stretch(&all));
         }
-        unsplit(fragment.content.bytes())
+        writer.end()
     };
-    let assemble = |recording: &Recording| {
-        let pieces: Vec<_> = recording.fragments.par_iter().map(split).collect();
-        recording.assemble(&pieces)
-    };
-    recordings.par_iter().map(assemble).collect()
+    let of_recording = |recording: &Recording| recording.fragments.par_iter().map(split).collect();
+    let lists = recordings.par_iter().map(of_recording).collect();
+    Ok((lists, pieces.finish()?))
 }
 
 /// Whether a fragment shows no sign of our recorder. Looking for blocks in all of it would cost a tenth of the merge: the first pass, which

@@ -5,9 +5,11 @@ use crate::line::{parse, parse_canonical};
 use crate::recording::Recording;
 use crate::ring::{OpenSpan, rows};
 use crate::scan::{Part, line_start};
+use crate::spill::{List, Spill, Spilled, Writer};
 use sa_recorder::format::{BLOCK_START, BlockHeader, LANE_BASE, TRACK_BASE};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A slot's stream: slot and generation.
 pub(crate) type StreamKey = (u32, u32);
@@ -24,8 +26,10 @@ pub(crate) struct Gap {
 /// Which parts of a recording count.
 #[derive(Default)]
 pub(crate) struct Assembly {
-    /// For each segment the parts that count, in order.
-    pub(crate) segments: Vec<Vec<Part>>,
+    /// What counts of each segment.
+    segments: Vec<Kept>,
+    /// Where the parts of the segments are.
+    pub(crate) parts: Option<Arc<Spilled<Part>>>,
     /// Ring slots: index into the ring's slots, and the parts of their bytes that count.
     pub(crate) tail: Vec<(usize, Vec<Part>)>,
     /// The spans that were open, as `B` lines.
@@ -37,29 +41,128 @@ pub(crate) struct Assembly {
     pub(crate) beyond_ring: bool,
 }
 
+/// The parts of a segment that count.
+#[derive(Default)]
+struct Kept {
+    /// Of lines and complete blocks, in order.
+    whole: List,
+    /// Of broken blocks.
+    broken: Vec<Part>,
+}
+
+impl Assembly {
+    /// The parts of a segment that count, in order. Untrusted ones that touch are one, so that no line is cut where two pieces meet.
+    pub(crate) fn parts(&self, segment: usize) -> impl Iterator<Item = Part> + '_ {
+        let kept = self.segments.get(segment).zip(self.parts.as_deref());
+        let whole = kept.map(|(kept, parts)| parts.list(&kept.whole));
+        let broken = kept.map(|(kept, _)| kept.broken.iter().copied());
+        let mut whole = whole.into_iter().flatten().peekable();
+        let mut broken = broken.into_iter().flatten().peekable();
+        let in_order = std::iter::from_fn(move || {
+            let next = broken.peek().copied();
+            let is_before = |part: &Part| next.is_none_or(|next| part.start <= next.start);
+            whole.next_if(is_before).or_else(|| broken.next())
+        });
+        let mut in_order = in_order.peekable();
+        std::iter::from_fn(move || {
+            let mut part = in_order.next()?;
+            let trusted = part.trusted;
+            while let Some(next) =
+                in_order.next_if(|next| !trusted && !next.trusted && next.start == part.end)
+            {
+                part.end = next.end;
+            }
+            Some(part)
+        })
+    }
+}
+
 impl Recording {
-    /// Decides what counts. `pieces` are those of each segment.
+    /// Decides what counts, in memory. `pieces` are those of each segment.
     pub(crate) fn assemble(&self, pieces: &[Vec<(Range<usize>, Piece)>]) -> Assembly {
-        let mut work = Work::new(self, pieces.len());
-        for (segment, pieces) in pieces.iter().enumerate() {
-            for (range, piece) in pieces {
+        let parts = Spill::new(&[]);
+        let of = |segment: usize| pieces[segment].iter().cloned();
+        let mut assembly = self.assemble_to(&parts, pieces.len(), of);
+        // Without a folder there is no file that could fail.
+        assembly.parts = parts.finish().ok().map(Arc::new);
+        assembly
+    }
+
+    /// Decides what counts; `pieces` gives those of each of the `segments`. The caller says where the `parts` are once these are written.
+    pub(crate) fn assemble_to<I: Iterator<Item = (Range<usize>, Piece)>>(
+        &self,
+        parts: &Spill<'_, Part>,
+        segments: usize,
+        pieces: impl Fn(usize) -> I,
+    ) -> Assembly {
+        let mut work = Work::new(self, parts);
+        for segment in 0..segments {
+            for (range, piece) in pieces(segment) {
                 match piece {
-                    Piece::Plain => work.outside(segment, range.clone()),
-                    Piece::Complete(header) => work.complete(segment, range.clone(), header),
-                    Piece::Broken(header) => work.begins(segment, range.start, header),
+                    Piece::Plain => work.outside(segment, range),
+                    Piece::Complete(header) => work.complete(segment, range, &header),
+                    Piece::Broken(header) => work.begins(segment, range.start, &header),
                 }
             }
+            work.end_segment();
         }
         work.explain_holes();
         work.ring();
-        for (segment, pieces) in pieces.iter().enumerate() {
-            for (range, piece) in pieces {
+        for segment in 0..segments {
+            for (range, piece) in pieces(segment) {
                 if let Piece::Broken(header) = piece {
-                    work.broken(segment, range.clone(), header);
+                    work.broken(segment, range, &header);
                 }
             }
         }
-        work.finish()
+        let mut missing = work.missing();
+        if !missing.is_empty() {
+            for segment in 0..segments {
+                for (range, piece) in pieces(segment) {
+                    if let Piece::Complete(header) = piece {
+                        missing.note(&header, (segment, range.start));
+                    }
+                }
+            }
+        }
+        work.finish(missing)
+    }
+}
+
+/// Positions that nothing covers, and the first block behind each: segment and offset of its body.
+#[derive(Default)]
+struct Missing(BTreeMap<StreamKey, Vec<Hole>>);
+
+type Hole = (Range<u64>, Option<(u64, usize, usize)>);
+
+impl Missing {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Notes a block at the last hole before it.
+    fn note(&mut self, header: &BlockHeader, (segment, at): (usize, usize)) {
+        let holes = self.0.get_mut(&(header.slot, header.generation));
+        let before = holes.and_then(|holes| {
+            let number = holes.partition_point(|(range, _)| range.end <= header.from);
+            holes.get_mut(number.checked_sub(1)?)
+        });
+        if let Some((_, after)) = before {
+            let place = (header.from, segment, at);
+            *after = Some(after.map_or(place, |after| after.min(place)));
+        }
+    }
+
+    /// Each hole, and the first block behind it, be it behind a later one as well.
+    fn into_holes(self) -> impl Iterator<Item = (StreamKey, Hole)> {
+        self.0.into_iter().flat_map(|(key, mut holes)| {
+            let mut behind = None;
+            for (_, after) in holes.iter_mut().rev() {
+                *after = after.or(behind);
+                behind = *after;
+            }
+            holes.into_iter().map(move |hole| (key, hole))
+        })
     }
 }
 
@@ -72,8 +175,6 @@ struct Stream {
     claimed: Vec<Range<u64>>,
     /// Positions that should be covered, from what complete blocks and the ring say.
     expected: u64,
-    /// Where blocks stand: first position, segment, offset of the body.
-    places: Vec<(u64, usize, usize)>,
     /// First and last position of its blocks between two holes, by the number of holes before them.
     reaches: BTreeMap<usize, Range<u64>>,
 }
@@ -112,8 +213,10 @@ impl Stream {
     }
 }
 
-struct Work<'a> {
+struct Work<'a, 's, 'f> {
     recording: &'a Recording,
+    /// Parts of the segment that is looked at.
+    whole: Writer<'s, 'f, Part>,
     streams: BTreeMap<StreamKey, Stream>,
     heads: BTreeMap<StreamKey, u64>,
     /// Where something is not looked at.
@@ -123,23 +226,20 @@ struct Work<'a> {
     result: Assembly,
 }
 
-impl<'a> Work<'a> {
-    fn new(recording: &'a Recording, segments: usize) -> Work<'a> {
+impl<'a, 's, 'f> Work<'a, 's, 'f> {
+    fn new(recording: &'a Recording, parts: &'s Spill<'f, Part>) -> Work<'a, 's, 'f> {
         let slots = recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
         let heads = slots
             .map(|slot| ((slot.slot, slot.generation), slot.head))
             .collect();
-        let result = Assembly {
-            segments: vec![Vec::new(); segments],
-            ..Assembly::default()
-        };
         Work {
             recording,
+            whole: Writer::new(parts),
             streams: BTreeMap::new(),
             heads,
             holes: recording.holes(),
             ended: HashSet::new(),
-            result,
+            result: Assembly::default(),
         }
     }
 
@@ -147,14 +247,22 @@ impl<'a> Work<'a> {
         self.recording.fragments[segment].content.bytes()
     }
 
-    fn keep(&mut self, segment: usize, range: Range<usize>, trusted: bool) {
+    fn keep(&mut self, range: Range<usize>, trusted: bool) {
         if range.start < range.end {
-            self.result.segments[segment].push(Part {
+            self.whole.push(Part {
                 start: range.start,
                 end: range.end,
                 trusted,
             });
         }
+    }
+
+    /// The next parts are of the next segment.
+    fn end_segment(&mut self) {
+        self.result.segments.push(Kept {
+            whole: self.whole.end(),
+            broken: Vec::new(),
+        });
     }
 
     /// Lines outside of blocks, but for what a newer segment tells better: of several records of removed segments the newest has them all.
@@ -169,7 +277,7 @@ impl<'a> Work<'a> {
             .any(|newer| newer.removal.is_some());
         match told.filter(|line| newer && range.start <= line.start && line.end <= range.end) {
             Some(line) => {
-                self.keep(segment, range.start..line.start, false);
+                self.keep(range.start..line.start, false);
                 self.plain(segment, line.end..range.end);
             }
             None => self.plain(segment, range),
@@ -189,7 +297,7 @@ impl<'a> Work<'a> {
                 || tail.starts_with(BLOCK_START)
                 || newest && range.start == 0 && !tail.ends_with(b"\n"));
         let end = if under_way { last } else { range.end };
-        self.keep(segment, range.start..end, false);
+        self.keep(range.start..end, false);
     }
 
     fn complete(&mut self, segment: usize, body: Range<usize>, header: &BlockHeader) {
@@ -204,10 +312,9 @@ impl<'a> Work<'a> {
         }
         let stream = self.streams.entry(key).or_default();
         stream.expected = stream.expected.max(end);
-        stream.places.push((header.from, segment, body.start));
         for fresh in stream.covered.add(header.from..end) {
             let range = within(self.bytes(segment), &body, header.from, &fresh);
-            self.keep(segment, range, true);
+            self.keep(range, true);
         }
     }
 
@@ -320,9 +427,13 @@ impl<'a> Work<'a> {
         }
         stream.claimed.push(claimed.clone());
         let kept = stream.save(bytes, &body, &claimed, bound);
-        for range in kept {
-            self.keep(segment, range, false);
-        }
+        let part = |range: Range<usize>| Part {
+            start: range.start,
+            end: range.end,
+            trusted: false,
+        };
+        let broken = &mut self.result.segments[segment].broken;
+        broken.extend(kept.into_iter().map(part));
         let place = (segment, line_start(bytes, body.start - 1, 0) as u64);
         self.result.bad_blocks.push(Gap {
             stream: key,
@@ -331,40 +442,41 @@ impl<'a> Work<'a> {
         });
     }
 
-    fn finish(mut self) -> Assembly {
-        for parts in &mut self.result.segments {
-            parts.sort_by_key(|part| part.start);
-            join(parts);
-            parts.shrink_to_fit();
-        }
-        for stream in self.streams.values_mut() {
+    /// What nothing covers, and no incomplete block claims.
+    fn missing(&mut self) -> Missing {
+        let mut missing = Missing::default();
+        for (key, stream) in &mut self.streams {
             for claimed in std::mem::take(&mut stream.claimed) {
                 stream.covered.add(claimed);
             }
-        }
-        for (key, stream) in &self.streams {
-            for range in stream.covered.missing(0..stream.expected) {
-                let after = stream
-                    .places
-                    .iter()
-                    .filter(|place| place.0 >= range.end)
-                    .min();
-                let last = self.recording.fragments.len().saturating_sub(1);
-                let place = after.map_or((last, self.bytes(last).len() as u64), |at| {
-                    (at.1, at.2 as u64)
-                });
-                // A loss is told after the block behind it was written, and that may stand where nothing is looked at.
-                let unsure = self.recording.unsure.as_ref();
-                let at = after.map(|after| (after.1, after.2));
-                if at.is_some_and(|at| unsure.is_some_and(|unsure| unsure.contains(&at))) {
-                    continue;
-                }
-                self.result.gaps.push(Gap {
-                    stream: *key,
-                    range,
-                    place,
-                });
+            let holes = stream.covered.missing(0..stream.expected);
+            if !holes.is_empty() {
+                let holes = holes.into_iter().map(|range| (range, None));
+                missing.0.insert(*key, holes.collect());
             }
+        }
+        missing
+    }
+
+    fn finish(mut self, missing: Missing) -> Assembly {
+        for kept in &mut self.result.segments {
+            kept.broken.sort_by_key(|part| part.start);
+            kept.broken.shrink_to_fit();
+        }
+        let last = self.recording.fragments.len().saturating_sub(1);
+        for (stream, (range, after)) in missing.into_holes() {
+            let at = after.map(|(_, segment, at)| (segment, at));
+            // A loss is told after the block behind it was written, and that may stand where nothing is looked at.
+            let unsure = self.recording.unsure.as_ref();
+            if at.is_some_and(|at| unsure.is_some_and(|unsure| unsure.contains(&at))) {
+                continue;
+            }
+            let place = at.unwrap_or_else(|| (last, self.bytes(last).len()));
+            self.result.gaps.push(Gap {
+                stream,
+                range,
+                place: (place.0, place.1 as u64),
+            });
         }
         self.result
     }
@@ -393,17 +505,6 @@ fn within(bytes: &[u8], body: &Range<usize>, from: u64, wanted: &Range<u64>) -> 
         end = line_start(bytes, end, body.start);
     }
     start..end.max(start)
-}
-
-/// Joins untrusted parts that touch, so that no line is cut where two pieces meet.
-fn join(parts: &mut Vec<Part>) {
-    parts.dedup_by(|next, previous| {
-        let touch = !next.trusted && !previous.trusted && previous.end == next.start;
-        if touch {
-            previous.end = next.end;
-        }
-        touch
-    });
 }
 
 /// Open spans as canonical lines of unfinished spans.
@@ -492,8 +593,8 @@ mod tests {
         let recording = recording(bytes, ring);
         let bytes = recording.fragments[0].content.bytes();
         let assembly = recording.assemble(&[split(bytes)]);
-        let mut text: Vec<u8> = assembly.segments[0]
-            .iter()
+        let mut text: Vec<u8> = assembly
+            .parts(0)
             .flat_map(|part| &bytes[part.start..part.end])
             .copied()
             .collect();
@@ -533,7 +634,8 @@ mod tests {
     #[test]
     fn a_span_that_ended_beyond_the_snapshot_is_not_open() {
         let recording = recording(block(0..2), Some(2..3));
-        let mut work = Work::new(&recording, 1);
+        let parts = Spill::new(&[]);
+        let mut work = Work::new(&recording, &parts);
         work.note_ended(b"{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1.500,\"dur\":1.000,\"name\":\"n\",\"cat\":\"c\"}\n");
         assert!(work.ended.contains(&(2, 1500)));
     }

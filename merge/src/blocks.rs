@@ -17,20 +17,72 @@ pub enum Piece {
     Broken(BlockHeader),
 }
 
+/// A piece and where it is, in numbers that all fit into a file: start and end, and of a block its kind, slot, generation, position, length and sum.
+pub(crate) type Stretch = [u64; 7];
+
+impl Piece {
+    /// How it is noted in a file.
+    pub(crate) fn stretch(self, range: &Range<usize>) -> Stretch {
+        let (kind, header) = match self {
+            Piece::Plain => return [range.start as u64, range.end as u64, 0, 0, 0, 0, 0],
+            Piece::Complete(header) => (1, header),
+            Piece::Broken(header) => (2, header),
+        };
+        let stream = u64::from(header.slot) << 32 | u64::from(header.generation);
+        let (start, end) = (range.start as u64, range.end as u64);
+        [
+            start,
+            end,
+            kind,
+            stream,
+            header.from,
+            header.len,
+            header.sum,
+        ]
+    }
+
+    /// What was noted.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the offsets are of mapped bytes, and two numbers of 32 bits are in one"
+    )]
+    pub(crate) fn of_stretch(stretch: Stretch) -> (Range<usize>, Piece) {
+        let [start, end, kind, stream, from, len, sum] = stretch;
+        let header = BlockHeader {
+            slot: (stream >> 32) as u32,
+            generation: stream as u32,
+            from,
+            len,
+            sum,
+        };
+        let piece = match kind {
+            0 => Piece::Plain,
+            1 => Piece::Complete(header),
+            _ => Piece::Broken(header),
+        };
+        (start as usize..end as usize, piece)
+    }
+}
+
 /// Bytes after which it is told how far the splitting is.
 const STRETCH: usize = 1 << 20;
 
 /// Splits a fragment into its pieces, in order. Block header lines belong to none.
 pub fn split(bytes: &[u8]) -> Vec<(Range<usize>, Piece)> {
-    split_range(bytes, 0..bytes.len(), |_| {})
+    let mut pieces = Vec::new();
+    let found = |range, piece| pieces.push((range, piece));
+    split_range(bytes, 0..bytes.len(), |_| {}, found);
+    pieces
 }
 
-/// Splits a stretch of a fragment, which starts and ends with a line; `count` gets the length of each part of it that is done.
+/// Splits a stretch of a fragment, which starts and ends with a line: `found` gets its pieces, in order, and `count` the length of each part of it
+/// that is done.
 pub(crate) fn split_range(
     bytes: &[u8],
     range: Range<usize>,
     mut count: impl FnMut(usize),
-) -> Vec<(Range<usize>, Piece)> {
+    mut found: impl FnMut(Range<usize>, Piece),
+) {
     let bytes = &bytes[..range.end];
     let mut splitter = Splitter::new(bytes);
     let (mut at, mut told) = (range.start, range.start);
@@ -43,17 +95,14 @@ pub(crate) fn split_range(
     while at < bytes.len() {
         let block = splitter.next_header_counting(at, &mut tell);
         splitter.plain(at..block.unwrap_or(bytes.len()), block.is_some());
-        let Some(start) = block else { break };
-        at = splitter.one_block(start);
-        tell(at);
+        at = block.map_or(bytes.len(), |start| splitter.one_block(start));
+        for (range, piece) in splitter.pieces.drain(..) {
+            found(range, piece);
+        }
+        if block.is_some() {
+            tell(at);
+        }
     }
-    splitter.pieces
-}
-
-/// What [`split`] gives for a fragment in which no line starts like a block header.
-pub(crate) fn unsplit(bytes: &[u8]) -> Vec<(Range<usize>, Piece)> {
-    let all = (!bytes.is_empty()).then_some((0..bytes.len(), Piece::Plain));
-    all.into_iter().collect()
 }
 
 /// Whether one of some lines starts like a block header.
@@ -67,6 +116,7 @@ struct Splitter<'a> {
     /// Where the blocks that did not match claim to end: below it a block is hashed only if no header stands in it. So no byte is hashed
     /// more than twice, however headers are nested.
     suspect_end: usize,
+    /// Those that were found since they were last taken.
     pieces: Vec<(Range<usize>, Piece)>,
 }
 
@@ -259,7 +309,14 @@ mod tests {
             b"x\n".to_vec(),
         ] {
             let mut stretches = Vec::new();
-            let pieces = split_range(&bytes, 0..bytes.len(), |stretch| stretches.push(stretch));
+            let mut pieces = Vec::new();
+            let count = |stretch| stretches.push(stretch);
+            split_range(&bytes, 0..bytes.len(), count, |range, piece| {
+                pieces.push((range, piece));
+            });
+            assert!(pieces.iter().all(|(range, piece)| {
+                Piece::of_stretch(piece.stretch(range)) == (range.clone(), *piece)
+            }));
             assert_eq!(stretches.iter().sum::<usize>(), bytes.len());
             assert!(stretches.len() <= 1 + bytes.len() / STRETCH);
             let longest = pieces.iter().filter(|(_, piece)| *piece != Piece::Plain);

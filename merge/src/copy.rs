@@ -233,7 +233,7 @@ impl<'a> Job<'a> {
                 writer.event_with(event, view.lies(nth, lies, event), links);
             });
         } else if chunk.is_copied_alike() && writer.moved.is_empty() {
-            for part in &chunk.parts {
+            for part in chunk.parts.iter() {
                 writer.canonical(source.bytes, *part);
             }
         } else {
@@ -303,7 +303,7 @@ impl<'a> Job<'a> {
         let source = &self.sources[chunk.source];
         let is_ours = self.recordings[source.recording].header().is_some();
         let targets = &self.plan.targets[source.recording];
-        for part in &chunk.parts {
+        for part in chunk.parts.iter() {
             scan_part(source.bytes, *part, |at, found| match found {
                 Found::Event(event) if is_left_out(&event) => {}
                 Found::Event(event) => {

@@ -1,4 +1,4 @@
-//! A fragment or ring file, opened and read; this library's only unsafe code.
+//! A fragment or ring file, opened and read.
 //!
 //! A fragment is mapped and its length taken once: its writer only appends. Should somebody truncate it while the merge
 //! reads, the process gets a SIGBUS, and so does a check of a trace that is written anew in place. What cannot be mapped is read into memory.
@@ -184,12 +184,17 @@ impl Fragment {
         holes
     }
 
-    /// The pieces of what is read; `count` gets the lengths of what is done.
-    pub(crate) fn pieces(&self, mut count: impl FnMut(usize)) -> Vec<(Range<usize>, Piece)> {
+    /// Calls `found` with the pieces of what is read, in order; `count` gets the lengths of what is done.
+    pub(crate) fn pieces(
+        &self,
+        mut count: impl FnMut(usize),
+        mut found: impl FnMut(Range<usize>, Piece),
+    ) {
         let bytes = self.content.bytes();
-        let mut split_one = |extent: Range<usize>| split_range(bytes, extent, &mut count);
+        let mut split_one =
+            |extent: Range<usize>| split_range(bytes, extent, &mut count, &mut found);
         match &self.extents {
-            Some(extents) => extents.iter().cloned().flat_map(split_one).collect(),
+            Some(extents) => extents.iter().cloned().for_each(split_one),
             None => split_one(0..bytes.len()),
         }
     }

@@ -13,8 +13,8 @@
 //! and ids. Behind the lines that carry the id of a request it writes flows that link them, where their recorder wrote none.
 //!
 //! What it guarantees: every line that is an event is in the trace, once, in the same order whatever the number of threads; every
-//! line that is not is counted, by kind and place ([`Report`]). Lines are never held in memory as events, only where
-//! each block of a recorder lies (20 MiB of heap for 1 GB of trace, 62 for 8); what has to be sorted beyond a few MiB goes through temporary files. A trace appears under its name only when it is whole; a merge that is killed leaves nothing
+//! line that is not is counted, by kind and place ([`Report`]). Lines are never held in memory as events (20 MiB of heap for 1 GB of trace, 30 for 4); where
+//! the blocks of the recorders lie, and what has to be sorted, goes through temporary files beyond a few MiB. A trace appears under its name only when it is whole; a merge that is killed leaves nothing
 //! behind, where the file system has files without a name.
 
 mod aliases;
@@ -89,6 +89,7 @@ mod size;
 mod snapshot;
 mod sorter;
 mod source;
+mod spill;
 mod split;
 mod spread;
 mod stamp;

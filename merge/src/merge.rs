@@ -30,6 +30,7 @@ use crate::unread::add_names;
 use crate::window::{Edges, is_asked_for, refuse};
 use crate::{ClockBy, Error, Options, Runs};
 use rayon::ThreadPool;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Merges fragments into one trace.
@@ -82,9 +83,12 @@ fn merge_read(
     let mut recordings = open_all(options, &mut inputs, &folders, &mut report)?;
     let mut sought = pool.install(|| seek(&mut recordings, options, extent))?;
     progress.expect(recordings.iter().map(len).sum(), passes(options));
-    let assemble = |look| pool.install(|| assemble_all(&recordings, look, progress));
+    let assemble = |look| {
+        let assembled = pool.install(|| assemble_all(&recordings, look, &folders, progress));
+        assembled.map_err(|error| of_spilled(&folders, error))
+    };
     let (by_looks, after_all);
-    by_looks = assemble(Look::WhereBlocksShow);
+    by_looks = assemble(Look::WhereBlocksShow)?;
     let by_run = options.runs == Runs::All;
     let mut merge = Merge {
         options,
@@ -101,14 +105,14 @@ fn merge_read(
     // Where not everything is shown, only what is counts.
     let at_once = !is_part(options);
     let (mut links, unread) = (collector(), sought.bytes);
-    let mut first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once));
+    let mut first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once))?;
     if pool.install(|| met_hidden_blocks(&recordings, &first.0.sources, &first.0.chunks)) {
         drop((first, links)); // both at once would be more memory than there may be
         progress.begin_again();
-        after_all = assemble(Look::Everywhere);
+        after_all = assemble(Look::Everywhere)?;
         merge.assemblies = &after_all;
         (links, sought.bytes) = (collector(), unread);
-        first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once));
+        first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once))?;
     }
     let (mut found, histories) = first;
     let last_ns = found.last_ns();
@@ -193,9 +197,10 @@ impl<'a> Merge<'a> {
         &self,
         sought: &mut Sought,
         links: Option<&Collector<'_>>,
-    ) -> (Found<'a>, Histories) {
+    ) -> Result<(Found<'a>, Histories), Error> {
         let mut sources = sources(self.recordings, self.assemblies);
-        let mut chunks = chunks(&sources);
+        let shared_out = chunks(&sources, self.folders);
+        let mut chunks = shared_out.map_err(|error| of_spilled(self.folders, error))?;
         let rest = bytes_of(&chunks).saturating_mul(passes(self.options) - 1);
         self.progress.expect_rest(rest);
         let objects = self.options.verbatim;
@@ -209,7 +214,7 @@ impl<'a> Merge<'a> {
             sources,
             chunks,
         };
-        (found, histories)
+        Ok((found, histories))
     }
 
     /// Brings all clocks together. Lines that are copied as they stand keep their times.
@@ -403,6 +408,12 @@ fn is_part(options: &Options) -> bool {
 fn folders(options: &Options, inputs: &Inputs) -> Vec<PathBuf> {
     let beside = folder(&options.output, inputs.run_directory.as_deref());
     [std::env::temp_dir()].into_iter().chain(beside).collect()
+}
+
+/// What went wrong with what is noted of blocks.
+fn of_spilled(folders: &[PathBuf], error: io::Error) -> Error {
+    let folder = folders.first().map(PathBuf::as_path);
+    Error::of_temporary(folder.unwrap_or(Path::new("")), error)
 }
 
 /// Bytes of its fragments that are read.

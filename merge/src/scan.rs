@@ -14,6 +14,7 @@ pub(crate) const PART_BYTES: usize = 1 << 20;
 
 /// A range of a file cut at newlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Part {
     /// First byte.
     pub start: usize,

@@ -10,7 +10,7 @@ use crate::index::index_parts;
 use crate::input::Input;
 use crate::open::{Opened, by_stem, list, list_stems};
 use crate::recording::Recording;
-use crate::scan::line_start;
+use crate::scan::{Part, line_start};
 use crate::settle::blocks;
 use sa_recorder::format::{FRAGMENTS_DIR, NEXT_RUN_FILE, RUN_FILE};
 use serde::Serialize;
@@ -224,8 +224,8 @@ fn tail_of(recording: &Recording) -> (Vec<u8>, bool) {
         return (Vec::new(), false);
     };
     let assembly = recording.assemble(&pieces);
-    let parts = assembly.segments.last().map_or(&[][..], Vec::as_slice);
-    let last_ns = index_parts(last.content.bytes(), parts, None)
+    let parts: Vec<Part> = assembly.parts(recording.fragments.len() - 1).collect();
+    let last_ns = index_parts(last.content.bytes(), &parts, None)
         .last_ns()
         .unwrap_or(0);
     let tail = blocks(header, ring, &assembly, last_ns).unwrap_or_default();

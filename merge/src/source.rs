@@ -11,10 +11,13 @@ use crate::recording::Recording;
 use crate::ring::Slot;
 use crate::scan::{Found, PART_BYTES, Part, cut, rescan_part, scan_part};
 use crate::shown::Shown;
+use crate::spill::{Spill, Together};
 use crate::window::{Edges, Lies};
 use rayon::prelude::*;
 use std::borrow::Cow;
-use std::path::Path;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Bytes that may be merged: of a fragment, a ring slot, or the spans that were open.
@@ -26,9 +29,15 @@ pub(crate) struct Source<'a> {
     pub(crate) slot: Option<&'a Slot>,
     pub(crate) path: &'a Path,
     pub(crate) bytes: &'a [u8],
-    /// Those of a long run are many: a block each.
-    parts: Cow<'a, [Part]>,
+    parts: Parts<'a>,
     pub(crate) index: Index,
+}
+
+/// Which parts of a source count.
+enum Parts<'a> {
+    /// Those of a segment, which are many in a long run: a block each.
+    Segment(&'a Assembly, usize),
+    Few(Cow<'a, [Part]>),
 }
 
 impl Source<'_> {
@@ -67,7 +76,7 @@ pub(crate) fn kind((pid, tid): (i64, i64)) -> usize {
 /// A few parts of one source: what a worker takes at a time.
 pub(crate) struct Chunk {
     pub(crate) source: usize,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Together<Part>,
     pub(crate) events: u64,
     /// Whether the first pass found nothing but plain events, and no block header.
     pub(crate) plain: bool,
@@ -87,10 +96,10 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    fn new(source: usize) -> Chunk {
+    fn new(source: usize, parts: Together<Part>) -> Chunk {
         Chunk {
             source,
-            parts: Vec::new(),
+            parts,
             events: 0,
             plain: false,
             canonical: false,
@@ -105,8 +114,7 @@ impl Chunk {
 
     /// Parts of a source and what the first pass found in them.
     pub(crate) fn of(source: usize, parts: Vec<Part>, index: &Index) -> Chunk {
-        let mut chunk = Chunk::new(source);
-        chunk.parts = parts;
+        let mut chunk = Chunk::new(source, parts.into());
         chunk.note(index);
         chunk
     }
@@ -145,7 +153,7 @@ impl Chunk {
     /// Calls `found` with each of its events as it was recorded, those that are left out of the trace included.
     #[inline]
     pub(crate) fn recorded<'a>(&self, bytes: &'a [u8], mut found: impl FnMut(Event<'a>)) {
-        for part in &self.parts {
+        for part in self.parts.iter() {
             if self.plain && !part.trusted {
                 rescan_part(bytes, *part, &mut found);
                 continue;
@@ -229,9 +237,9 @@ pub(crate) fn sources<'a>(
 ) -> Vec<Source<'a>> {
     let mut sources = Vec::new();
     for (recording, (of, assembly)) in recordings.iter().zip(assemblies).enumerate() {
-        for (segment, (fragment, parts)) in of.fragments.iter().zip(&assembly.segments).enumerate()
-        {
+        for (segment, fragment) in of.fragments.iter().enumerate() {
             let (path, bytes) = (fragment.path.as_path(), fragment.content.bytes());
+            let parts = Parts::Segment(assembly, segment);
             sources.push(source(recording, Some(segment), path, bytes, parts));
         }
         let (Some((ring, _)), Some(path)) = (&of.ring, &of.ring_path) else {
@@ -239,6 +247,7 @@ pub(crate) fn sources<'a>(
         };
         for (slot, parts) in &assembly.tail {
             let slot = &ring.slots[*slot];
+            let parts = Parts::Few(parts.into());
             let tail = source(recording, None, path, &slot.bytes, parts);
             sources.push(Source {
                 slot: Some(slot),
@@ -251,7 +260,8 @@ pub(crate) fn sources<'a>(
             end: open.len(),
             trusted: false,
         };
-        sources.push(source(recording, None, path, open, vec![all]));
+        let all = Parts::Few(vec![all].into());
+        sources.push(source(recording, None, path, open, all));
     }
     sources
 }
@@ -261,7 +271,7 @@ fn source<'a>(
     segment: Option<usize>,
     path: &'a Path,
     bytes: &'a [u8],
-    parts: impl Into<Cow<'a, [Part]>>,
+    parts: Parts<'a>,
 ) -> Source<'a> {
     Source {
         recording,
@@ -269,39 +279,63 @@ fn source<'a>(
         slot: None,
         path,
         bytes,
-        parts: parts.into(),
+        parts,
         index: Index::default(),
     }
 }
 
-/// Shares the parts out in portions of about [`PART_BYTES`].
-pub(crate) fn chunks(sources: &[Source<'_>]) -> Vec<Chunk> {
-    let (mut chunks, mut parts): (Vec<Chunk>, Vec<Part>) = (Vec::new(), Vec::new());
+/// Shares the parts out in portions of about [`PART_BYTES`]. Where they are goes to one of the `folders` if it is much.
+pub(crate) fn chunks(sources: &[Source<'_>], folders: &[PathBuf]) -> io::Result<Vec<Chunk>> {
+    let mut shares = Shares {
+        spill: Spill::new(folders),
+        done: Vec::new(),
+        parts: Vec::new(),
+    };
     for (number, source) in sources.iter().enumerate() {
-        let mut filled = usize::MAX;
-        for part in source.parts.iter() {
-            cut(source.bytes, *part, PART_BYTES, &mut parts);
-            for part in parts.drain(..) {
+        match &source.parts {
+            Parts::Segment(assembly, segment) => {
+                shares.add(number, source.bytes, assembly.parts(*segment));
+            }
+            Parts::Few(parts) => shares.add(number, source.bytes, parts.iter().copied()),
+        }
+    }
+    let parts = Arc::new(shares.spill.finish()?);
+    let chunk = |(source, numbers)| Chunk::new(source, Together::new(&parts, numbers));
+    Ok(shares.done.into_iter().map(chunk).collect())
+}
+
+/// What is shared out.
+struct Shares<'f> {
+    spill: Spill<'f, Part>,
+    /// Source and parts of each chunk.
+    done: Vec<(usize, Range<usize>)>,
+    /// Those of the next one.
+    parts: Vec<Part>,
+}
+
+impl Shares<'_> {
+    fn add(&mut self, source: usize, bytes: &[u8], parts: impl Iterator<Item = Part>) {
+        let (mut filled, mut few) = (0, Vec::new());
+        for part in parts {
+            cut(bytes, part, PART_BYTES, &mut few);
+            for part in few.drain(..) {
                 if filled >= PART_BYTES {
-                    close(&mut chunks);
-                    chunks.push(Chunk::new(number));
+                    self.close(source);
                     filled = 0;
                 }
                 filled += part.end - part.start;
-                if let Some(chunk) = chunks.last_mut() {
-                    chunk.parts.push(part);
-                }
+                self.parts.push(part);
             }
         }
+        self.close(source);
     }
-    close(&mut chunks);
-    chunks
-}
 
-/// Gives back what the last one reserved for parts that did not come.
-fn close(chunks: &mut [Chunk]) {
-    if let Some(last) = chunks.last_mut() {
-        last.parts.shrink_to_fit();
+    fn close(&mut self, source: usize) {
+        if !self.parts.is_empty() {
+            let numbers = self.spill.append(&self.parts);
+            self.done.push((source, numbers));
+            self.parts.clear();
+        }
     }
 }
 

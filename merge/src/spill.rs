@@ -1,0 +1,312 @@
+//! What is noted of all blocks: in memory while it is little, else in a temporary file that is mapped once it is whole.
+//!
+//! The file has no name and is written before it is mapped, so nobody changes or truncates it. Where no folder takes it, or the disk is full,
+//! what is left stays in memory.
+#![expect(
+    unsafe_code,
+    reason = "records of a mapped file are read where they are, as those in memory"
+)]
+
+use crate::blocks::Stretch;
+use crate::scan::Part;
+use memmap2::Mmap;
+use std::fs::File;
+use std::io;
+use std::mem::{offset_of, size_of, take};
+use std::ops::{Deref, Range};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of records that are in memory before they go to the file.
+const MEMORY_BYTES: usize = 1 << 20;
+/// Bytes of records that a [`Writer`] holds.
+const WRITER_BYTES: usize = 1 << 14;
+
+/// A record that can be read where it lies in a file.
+///
+/// # Safety
+/// [`Flat::store`] must append exactly the bytes that the record has in memory; those of its padding may be any.
+pub(crate) unsafe trait Flat: Copy {
+    /// Appends its bytes.
+    fn store(&self, bytes: &mut Vec<u8>);
+}
+
+// SAFETY: `start`, `end` and `trusted` in this order without gaps, as asserted below, and then padding; `true` is one byte that is 1.
+unsafe impl Flat for Part {
+    fn store(&self, bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(&self.start.to_ne_bytes());
+        bytes.extend_from_slice(&self.end.to_ne_bytes());
+        bytes.push(u8::from(self.trusted));
+        bytes.resize(bytes.len() + size_of::<usize>() - 1, 0);
+    }
+}
+
+const _: () = assert!(
+    offset_of!(Part, start) == 0
+        && offset_of!(Part, end) == size_of::<usize>()
+        && offset_of!(Part, trusted) == 2 * size_of::<usize>()
+        && size_of::<Part>() == 3 * size_of::<usize>()
+);
+
+// SAFETY: an array of numbers, one after the other.
+unsafe impl Flat for Stretch {
+    fn store(&self, bytes: &mut Vec<u8>) {
+        let words = self.iter().flat_map(|word| word.to_ne_bytes());
+        bytes.extend(words);
+    }
+}
+
+/// Takes records of several threads.
+pub(crate) struct Spill<'f, T> {
+    /// Where its file is: in the first of these that takes it.
+    folders: &'f [PathBuf],
+    taken: Mutex<Taken<T>>,
+}
+
+struct Taken<T> {
+    file: Option<File>,
+    /// Records in the file; the others follow them.
+    filed: usize,
+    memory: Vec<T>,
+    /// Whether the file takes no more.
+    full: bool,
+}
+
+impl<'f, T: Flat> Spill<'f, T> {
+    pub(crate) fn new(folders: &'f [PathBuf]) -> Spill<'f, T> {
+        let taken = Taken {
+            file: None,
+            filed: 0,
+            memory: Vec::new(),
+            full: false,
+        };
+        Spill {
+            folders,
+            taken: Mutex::new(taken),
+        }
+    }
+
+    /// Adds records one after the other; gives their numbers.
+    pub(crate) fn append(&self, records: &[T]) -> Range<usize> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = taken.filed + taken.memory.len();
+        taken.memory.extend_from_slice(records);
+        if taken.memory.len() * size_of::<T>() >= MEMORY_BYTES && !taken.full {
+            taken.full = taken.write(self.folders).is_err();
+        }
+        start..start + records.len()
+    }
+
+    /// All records, to be read.
+    pub(crate) fn finish(self) -> io::Result<Spilled<T>> {
+        let taken = self.taken.into_inner();
+        let mut taken = taken.unwrap_or_else(PoisonError::into_inner);
+        taken.memory.shrink_to_fit();
+        // SAFETY: the file has no name, and nobody writes it any more (module doc).
+        let map = |file: &File| unsafe { Mmap::map(file) };
+        Ok(Spilled {
+            map: taken.file.as_ref().map(map).transpose()?,
+            filed: taken.filed,
+            memory: taken.memory,
+        })
+    }
+}
+
+impl<T: Flat> Taken<T> {
+    /// Brings what is in memory to the file.
+    fn write(&mut self, folders: &[PathBuf]) -> io::Result<()> {
+        let mut bytes = Vec::with_capacity(self.memory.len() * size_of::<T>());
+        self.memory
+            .iter()
+            .for_each(|record| record.store(&mut bytes));
+        let at = (self.filed * size_of::<T>()) as u64;
+        if let Some(file) = &self.file {
+            file.write_all_at(&bytes, at)?;
+        } else {
+            self.file = Some(begun(folders, &bytes)?);
+        }
+        self.filed += self.memory.len();
+        self.memory.clear();
+        Ok(())
+    }
+}
+
+/// A file with these bytes in the first folder that takes them.
+fn begun(folders: &[PathBuf], bytes: &[u8]) -> io::Result<File> {
+    let mut failure = io::Error::from(io::ErrorKind::NotFound);
+    for folder in folders {
+        let begun = tempfile::tempfile_in(folder)
+            .and_then(|file| file.write_all_at(bytes, 0).map(|()| file));
+        match begun {
+            Ok(file) => return Ok(file),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// Takes the records of one list in portions.
+pub(crate) struct Writer<'s, 'f, T> {
+    spill: &'s Spill<'f, T>,
+    records: Vec<T>,
+    list: List,
+}
+
+/// Where the records of a list are, in order.
+pub(crate) type List = Vec<Range<usize>>;
+
+impl<'s, 'f, T: Flat> Writer<'s, 'f, T> {
+    pub(crate) fn new(spill: &'s Spill<'f, T>) -> Writer<'s, 'f, T> {
+        Writer {
+            spill,
+            records: Vec::new(),
+            list: List::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, record: T) {
+        self.records.push(record);
+        if self.records.len() * size_of::<T>() >= WRITER_BYTES {
+            self.flush();
+        }
+    }
+
+    /// What was pushed since the last call.
+    pub(crate) fn end(&mut self) -> List {
+        self.flush();
+        self.list.shrink_to_fit();
+        take(&mut self.list)
+    }
+
+    fn flush(&mut self) {
+        if self.records.is_empty() {
+            return;
+        }
+        let added = self.spill.append(&self.records);
+        self.records.clear();
+        match self.list.last_mut() {
+            Some(last) if last.end == added.start => last.end = added.end,
+            _ => self.list.push(added),
+        }
+    }
+}
+
+/// Records that were taken.
+pub(crate) struct Spilled<T> {
+    map: Option<Mmap>,
+    /// Records in the file; the others follow them.
+    filed: usize,
+    memory: Vec<T>,
+}
+
+impl<T: Flat> Spilled<T> {
+    /// Some of them that were added together or one after the other by nobody else.
+    fn get(&self, numbers: Range<usize>) -> &[T] {
+        if numbers.start >= self.filed {
+            return &self.memory[numbers.start - self.filed..numbers.end - self.filed];
+        }
+        let map = self.map.as_deref().unwrap_or_default();
+        let bytes = &map[numbers.start * size_of::<T>()..numbers.end * size_of::<T>()];
+        // SAFETY: the bytes are those of records (`Flat`), which were written one behind the other from the start of the file, and a mapping
+        // starts at a page.
+        let (_, records, _) = unsafe { bytes.align_to::<T>() };
+        records
+    }
+
+    /// The records of a list.
+    pub(crate) fn list<'a>(&'a self, list: &'a List) -> impl Iterator<Item = T> + 'a {
+        list.iter().flat_map(|range| self.range(range.clone()))
+    }
+
+    fn range(&self, range: Range<usize>) -> impl Iterator<Item = T> + '_ {
+        let middle = self.filed.clamp(range.start, range.end);
+        let (filed, rest) = (self.get(range.start..middle), self.get(middle..range.end));
+        filed.iter().chain(rest).copied()
+    }
+}
+
+/// Records that were added together.
+#[derive(Clone)]
+pub(crate) struct Together<T> {
+    of: Arc<Spilled<T>>,
+    numbers: Range<usize>,
+}
+
+impl<T> Together<T> {
+    pub(crate) fn new(of: &Arc<Spilled<T>>, numbers: Range<usize>) -> Together<T> {
+        Together {
+            of: Arc::clone(of),
+            numbers,
+        }
+    }
+
+    /// Leaves nothing of them.
+    pub(crate) fn clear(&mut self) {
+        self.numbers = 0..0;
+    }
+}
+
+impl<T> From<Vec<T>> for Together<T> {
+    fn from(memory: Vec<T>) -> Together<T> {
+        let numbers = 0..memory.len();
+        let of = Spilled {
+            map: None,
+            filed: 0,
+            memory,
+        };
+        Together {
+            of: Arc::new(of),
+            numbers,
+        }
+    }
+}
+
+impl<T: Flat> Deref for Together<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.of.get(self.numbers.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(number: usize) -> Part {
+        Part {
+            start: number,
+            end: 2 * number,
+            trusted: number.is_multiple_of(3),
+        }
+    }
+
+    #[test]
+    fn records_come_out_as_they_went_in() {
+        let nowhere = PathBuf::from("/nowhere");
+        let folders = [nowhere, std::env::temp_dir()];
+        let most = MEMORY_BYTES / size_of::<Part>();
+        for count in [0, 1, 1000, most, most + 1, 3 * most + 5] {
+            for (folders, filed) in [(&folders[..], count > most), (&folders[..1], false)] {
+                let spill = Spill::new(folders);
+                let mut writers = [Writer::new(&spill), Writer::new(&spill)];
+                for number in 0..count {
+                    writers[number % 7 % 2].push(part(number));
+                }
+                let lists = writers.map(|mut writer| writer.end());
+                let some = [part(1), part(3)];
+                let together = spill.append(&some);
+                let spilled = Arc::new(spill.finish().unwrap());
+                assert_eq!(spilled.map.is_some(), filed, "{count}");
+                for (of, list) in lists.iter().enumerate() {
+                    let numbers = (0..count).filter(|number| number % 7 % 2 == of);
+                    assert!(spilled.list(list).eq(numbers.map(part)), "{count}");
+                }
+                assert_eq!(*Together::new(&spilled, together), some);
+            }
+        }
+        let few = Together::from(vec![part(3)]);
+        assert_eq!(*few, [part(3)]);
+    }
+}
