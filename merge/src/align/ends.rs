@@ -3,18 +3,22 @@
 //! A flow is an arrow from its start to each step and each end: what it starts is never before it. Two steps say nothing of each other, and a flow with two starts is
 //! two flows of one id, of which nobody knows what belongs together.
 
+use super::curve::clamp;
 use crate::flow;
 use crate::line::Event;
 use crate::marks::labels;
 use crate::recording::Recording;
 use crate::sorter::{Record, Sorted, Sorter};
-use crate::source::{Chunk, Source, window_of_chunks};
+use crate::source::{Chunk, Source};
 use rayon::prelude::*;
 use std::io;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 /// Most bytes of them in memory.
 const BYTES: usize = 8 << 20;
+/// Most that one thread holds of them.
+const BATCH: usize = 1024;
 /// Most steps of one flow that are looked at.
 const STEPS: usize = 64;
 
@@ -32,7 +36,7 @@ pub(crate) struct End {
     flow: u64,
     role: Role,
     boot: u32,
-    /// By the monotonic clock of its host.
+    /// By the monotonic clock of its host, within what [`clamp`] leaves.
     at_ns: i64,
 }
 
@@ -50,28 +54,34 @@ pub(crate) fn collect(
     (sources, chunks): (&[Source<'_>], &[Chunk]),
     folders: &[PathBuf],
 ) -> io::Result<Sorted<End>> {
-    let mut sorter = Sorter::in_any(folders, BYTES);
+    let sorter = Mutex::new(Sorter::in_any(folders, BYTES));
+    let push = |ends: &mut Vec<End>| {
+        let mut sorter = sorter.lock().unwrap_or_else(PoisonError::into_inner);
+        ends.drain(..).try_for_each(|end| sorter.push(end))
+    };
     let has_ends = |source: &Source<'_>| {
         let has = |phase: u8| source.index.phases.contains_key(&phase);
         boots[source.recording].is_some() && (has(b's') || has(b't') || has(b'f'))
     };
     let may_have = |chunk: &&Chunk| has_ends(&sources[chunk.source]);
     let chunks: Vec<&Chunk> = chunks.iter().filter(may_have).collect();
-    for chunks in chunks.chunks(window_of_chunks()) {
-        let of_chunk = |chunk: &&Chunk| {
-            let source = &sources[chunk.source];
-            let header = recordings[source.recording].clock_header();
-            let offset_ns = header.map_or(0, |header| header.monotonic_offset_ns);
-            let mut ends = Vec::new();
-            chunk.recorded(source.bytes, |event| {
-                ends.extend(End::of(&event, boots[source.recording], offset_ns));
-            });
-            ends
-        };
-        let found: Vec<Vec<End>> = chunks.par_iter().map(of_chunk).collect();
-        let mut ends = found.into_iter().flatten();
-        ends.try_for_each(|end| sorter.push(end))?;
-    }
+    chunks.par_iter().try_for_each(|chunk| {
+        let source = &sources[chunk.source];
+        let header = recordings[source.recording].clock_header();
+        let offset_ns = header.map_or(0, |header| header.monotonic_offset_ns);
+        let (mut ends, mut pushed) = (Vec::with_capacity(BATCH), Ok(()));
+        chunk.recorded(source.bytes, |event| {
+            ends.extend(End::of(&event, boots[source.recording], offset_ns));
+            if ends.len() >= BATCH && pushed.is_ok() {
+                pushed = push(&mut ends);
+            }
+            if pushed.is_err() {
+                ends.clear();
+            }
+        });
+        pushed.and_then(|()| push(&mut ends))
+    })?;
+    let sorter = sorter.into_inner().unwrap_or_else(PoisonError::into_inner);
     sorter.finish()
 }
 
@@ -90,7 +100,7 @@ impl End {
             flow: id ^ labels.rotate_left(7),
             role,
             boot: boot?,
-            at_ns: event.ts_ns.saturating_sub(offset_ns),
+            at_ns: clamp(event.ts_ns.saturating_sub(clamp(offset_ns))),
         })
     }
 
