@@ -9,12 +9,16 @@
 //! [`readings::DRIFT_PPM`], and a flow's steps and ends are never before its start.
 
 mod bounds;
+mod contradiction;
 mod curve;
 mod ends;
+mod guess;
 mod keep;
 mod readings;
+mod seen;
 mod slack;
 mod solve;
+mod suspects;
 mod tighten;
 mod wall;
 
@@ -112,6 +116,27 @@ impl Hosts {
         at(first_ns).max(at(last_ns))
     }
 
+    /// Whether where anchors put a host follows the noise of their readings.
+    fn bends(&self, host: usize) -> bool {
+        let curve = self.by_anchors[host].as_ref();
+        curve.is_some_and(|curve| curve.as_shift().is_none())
+    }
+
+    /// By how much that noise may move a host whose place follows it.
+    fn bent_ns(&self, host: usize) -> i64 {
+        if !self.bends(host) {
+            return 0;
+        }
+        let (first_ns, last_ns) = self.list[host].events_ns.unwrap_or_default();
+        let read = |ns: i64| {
+            let at_ns = self.by_anchors[host].as_ref()?.at(ns);
+            let promise_ns = self.promise_ns(host, at_ns)?;
+            Some(promise_ns.saturating_sub(self.wall_error_ns.saturating_mul(2)))
+        };
+        let (first, last) = (read(first_ns), read(last_ns));
+        first.min(last).unwrap_or(0).max(0)
+    }
+
     /// Where the anchors put each host.
     pub(crate) fn place(&self) -> Vec<Place> {
         let place = |(number, curve): (usize, &Option<Curve>)| Place {
@@ -134,11 +159,10 @@ impl Hosts {
     /// If a temporary file cannot be read.
     pub(crate) fn place_by_flows(&self, ends: &Sorted<End>) -> io::Result<Vec<Place>> {
         let mut places = self.place();
-        if let Some(tight) = Tightening::new(self, ends).run()? {
-            for (number, tight) in tight.into_iter().enumerate() {
-                if number != self.reference && tight.has_flows {
-                    places[number] = self.tightened(number, tight);
-                }
+        let tight = Tightening::new(self, ends)?.run()?;
+        for (number, tight) in tight.into_iter().enumerate() {
+            if number != self.reference && tight.has_flows {
+                places[number] = self.tightened(number, tight);
             }
         }
         count(&mut places, ends)?;

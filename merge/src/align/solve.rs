@@ -3,6 +3,11 @@
 //! The error of a host is what must be taken off its times. Three things bound it: what its anchors promise, each arrow between two hosts, and that it
 //! changes no faster than clocks drift. These are differences, so the bounds that follow from all of them together are shortest paths.
 
+mod search;
+
+use search::Search;
+use std::collections::HashSet;
+
 /// No bound.
 pub(crate) const OPEN_NS: i64 = i64::MAX / 4;
 
@@ -19,80 +24,49 @@ pub(crate) struct Known {
 /// The least and the greatest value.
 pub(crate) type Range = (i64, i64);
 
+/// Arrows that cannot all be: which one, and at which time.
+pub(crate) type Ring = Vec<(usize, usize)>;
+
 /// Nothing is known.
 pub(crate) const UNKNOWN: Range = (-OPEN_NS, OPEN_NS);
 
 impl Known {
-    /// All that follows; `None` if it contradicts itself.
+    /// All that follows; if it contradicts itself, rings of arrows that do.
     ///
     /// All greatest errors together are possible, and all least ones, and so is what lies in the middle.
-    pub(crate) fn solve(&self) -> Option<Vec<Vec<Range>>> {
-        let most = |host: &Vec<Range>| host.iter().map(|range| range.1).collect();
-        let least = |host: &Vec<Range>| host.iter().map(|range| -range.0).collect();
-        let (mut high, mut low): (Vec<Vec<i64>>, Vec<Vec<i64>>) = (
-            self.hosts.iter().map(most).collect(),
-            self.hosts.iter().map(least).collect(),
-        );
-        self.tighten(&mut high, |(from, to)| (from, to))?;
-        self.tighten(&mut low, |(from, to)| (to, from))?;
-        let hosts = low.into_iter().zip(high);
-        let range =
-            |(low, high): (i64, i64)| (low <= OPEN_NS && -low <= high).then_some((-low, high));
-        let ranges = hosts.map(|(low, high)| low.into_iter().zip(high).map(range).collect());
-        ranges.collect()
+    pub(crate) fn solve(&self) -> Result<Vec<Vec<Range>>, Vec<Ring>> {
+        let high = Search::new(self, false).run()?;
+        let low = Search::new(self, true).run()?;
+        let rings = self.broken(&low, &high);
+        if !rings.is_empty() {
+            return Err(rings);
+        }
+        let hosts = low.bounds.into_iter().zip(high.bounds);
+        let range = |(low, high): (i64, i64)| (-low, high);
+        Ok(hosts
+            .map(|(low, high)| low.into_iter().zip(high).map(range).collect())
+            .collect())
     }
 
-    /// Lowers bounds until nothing lowers them any more; `None` if that never ends.
-    fn tighten(
-        &self,
-        bounds: &mut [Vec<i64>],
-        direction: impl Fn((usize, usize)) -> (usize, usize),
-    ) -> Option<()> {
-        let times = bounds.first().map_or(0, Vec::len);
-        for _ in 0..2 * (times + bounds.len()) + 2 {
-            let mut changed = false;
-            for bounds in &mut *bounds {
-                changed |= self.spread(bounds);
-            }
-            for (from, to, most) in &self.arrows {
-                let (from, to) = direction((*from, *to));
-                for (time, most) in most.iter().enumerate().filter(|(_, most)| **most < OPEN_NS) {
-                    let bound = bounds[from][time];
-                    if bound < OPEN_NS && bound.saturating_add(*most) < bounds[to][time] {
-                        bounds[to][time] = bound.saturating_add(*most);
-                        changed = true;
-                    }
-                }
-            }
-            if bounds.iter().flatten().any(|bound| *bound < -OPEN_NS) {
-                return None;
-            }
-            if !changed {
-                return Some(());
+    /// What leads to ranges that are empty: the emptiest one of each host, of those that have nothing in common.
+    fn broken(&self, low: &Search<'_>, high: &Search<'_>) -> Vec<Ring> {
+        let hosts = low.bounds.iter().zip(&high.bounds).enumerate();
+        let worst = hosts.filter_map(|(host, (low, high))| {
+            let sums = low.iter().zip(high).enumerate();
+            let sums = sums.map(|(time, (low, high))| (low.saturating_add(*high), host, time));
+            sums.min().filter(|worst| worst.0 < 0)
+        });
+        let mut worst: Vec<_> = worst.collect();
+        worst.sort_unstable();
+        let (mut rings, mut seen): (Vec<Ring>, HashSet<(usize, usize)>) = Default::default();
+        for (_, host, time) in worst {
+            let ring = [low.way((host, time)), high.way((host, time))].concat();
+            if !ring.is_empty() && ring.iter().all(|arrow| !seen.contains(arrow)) {
+                seen.extend(&ring);
+                rings.push(ring);
             }
         }
-        None
-    }
-
-    /// What holds at one time holds at the next, and at the one before, but for what may have changed.
-    fn spread(&self, bounds: &mut [i64]) -> bool {
-        let mut changed = false;
-        let mut lower = |bound: &mut i64, by: i64| {
-            let bounded = by < OPEN_NS && by.saturating_add(self.change_ns) < *bound;
-            if bounded {
-                *bound = by.saturating_add(self.change_ns);
-            }
-            changed |= bounded;
-        };
-        for time in 1..bounds.len() {
-            let by = bounds[time - 1];
-            lower(&mut bounds[time], by);
-        }
-        for time in (1..bounds.len()).rev() {
-            let by = bounds[time];
-            lower(&mut bounds[time - 1], by);
-        }
-        changed
+        rings
     }
 }
 
@@ -151,11 +125,11 @@ mod tests {
         assert!(
             known(&[(0, 0), UNKNOWN], &[(0, 1, 5), (1, 0, -6)])
                 .solve()
-                .is_none()
+                .is_err()
         );
-        assert!(known(&[(0, 0), (10, 20)], &[(0, 1, 5)]).solve().is_none());
+        assert!(known(&[(0, 0), (10, 20)], &[(0, 1, 5)]).solve().is_err());
         let cycle = [(1, 2, -5), (2, 1, 4), (0, 1, 9), (1, 0, 9)];
-        assert!(known(&[(0, 0), UNKNOWN, UNKNOWN], &cycle).solve().is_none());
+        assert!(known(&[(0, 0), UNKNOWN, UNKNOWN], &cycle).solve().is_err());
     }
 
     #[test]

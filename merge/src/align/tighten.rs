@@ -1,21 +1,20 @@
 //! What flows between hosts say of their clocks, on top of what their anchors promise.
 //!
 //! Where most arrows from one host to another cannot be if the anchors keep their promise, a wall clock was set wrong: then the flows alone place the host, if they
-//! bound it on both sides, else its anchors do and its flows contradict them. Where single arrows cannot be, they are left out. Flows that contradict each other
-//! are left out, too.
+//! bound it on both sides, else its anchors do and its flows contradict them. Where single arrows cannot be, or contradict others, they are left out.
 
 use super::Hosts;
 use super::bounds::{Bounds, Trend};
+use super::contradiction::LeftOut;
 use super::curve::Curve;
 use super::ends::{End, each_arrow};
-use super::slack::{Extremes, Grid, Slacks, change_ns, hosts as hosts_of};
+use super::guess::Extremes;
+use super::seen::Seen;
+use super::slack::{Grid, Slacks, hosts as hosts_of};
 use super::solve::{Known, Range, UNKNOWN, is_closed};
+use super::suspects::suspects;
 use crate::sorter::Sorted;
-use std::collections::BTreeSet;
 use std::io;
-
-/// Hosts of which it is found out, one after the other, that their wall clocks are wrong.
-const ROUNDS: usize = 64;
 
 /// Where flows put a host.
 #[derive(Clone, Debug)]
@@ -44,53 +43,70 @@ pub(super) struct Tightening<'a> {
     hosts: &'a Hosts,
     ends: &'a Sorted<End>,
     trust: Vec<Trust>,
-    /// Hosts whose flows contradict each other, in their order.
-    dropped: BTreeSet<(usize, usize)>,
+    seen: Seen,
 }
 
 impl<'a> Tightening<'a> {
-    pub(super) fn new(hosts: &'a Hosts, ends: &'a Sorted<End>) -> Self {
+    pub(super) fn new(hosts: &'a Hosts, ends: &'a Sorted<End>) -> io::Result<Self> {
         let trust = |number: usize| match hosts.by_anchors[number] {
             Some(_) => Trust::Anchors,
             None => Trust::Flows,
         };
-        Tightening {
+        Ok(Tightening {
+            seen: Seen::of(ends, hosts.list.len())?,
             hosts,
             ends,
             trust: (0..hosts.list.len()).map(trust).collect(),
-            dropped: BTreeSet::new(),
-        }
+        })
     }
 
-    /// Where each host is; `None` if the flows say nothing that can be.
-    pub(super) fn run(mut self) -> io::Result<Option<Vec<Tight>>> {
-        for _ in 0..ROUNDS {
+    /// Where each host is. Whether its anchors are trusted changes twice at most: they are, they are not, they are in any case.
+    pub(super) fn run(mut self) -> io::Result<Vec<Tight>> {
+        loop {
             let drafts = self.drafts()?;
-            let slacks = self.slacks(&drafts)?;
-            if let Some(host) = self.suspect(&slacks) {
-                self.trust[host] = Trust::Flows;
-                continue;
-            }
-            let known = self.known(&slacks, &drafts);
-            let Some(errors) = known.solve() else {
-                if !self.drop_contradictory(&known) {
-                    break;
+            let mut slacks = self.slacks(&drafts)?;
+            let may_be = |host: usize| self.trust[host] == Trust::Anchors;
+            let hosts = (self.trust.len(), self.hosts.reference);
+            let wrong = suspects(&slacks, hosts, may_be);
+            if !wrong.is_empty() {
+                for host in wrong {
+                    self.trust[host] = Trust::Flows;
                 }
                 continue;
-            };
-            if let Some(host) = self.unbounded(&errors) {
-                self.trust[host] = Trust::AnchorsInAnyCase;
+            }
+            let errors = self.solve(&mut slacks);
+            let open = self.unbounded(&errors, &slacks);
+            if !open.is_empty() {
+                for host in open {
+                    self.trust[host] = Trust::AnchorsInAnyCase;
+                }
                 continue;
             }
+            let anchored = self.trust.iter().map(|trust| *trust != Trust::Flows);
             let bounds = Bounds {
                 hosts: self.hosts,
+                anchored: anchored.collect(),
                 drafts,
                 grid: slacks.grid,
                 errors,
             };
-            return self.place(&bounds, &slacks).map(Some);
+            return self.place(&bounds, &slacks);
         }
-        Ok(None)
+    }
+
+    /// Between what the errors of all hosts are, after what contradicts itself is left out.
+    fn solve(&self, slacks: &mut Slacks) -> Vec<Vec<Range>> {
+        let mut known = self.known(slacks);
+        let mut left_out = LeftOut::default();
+        loop {
+            match known.solve() {
+                Ok(errors) => return errors,
+                Err(rings) => {
+                    let is_trusted = |host: usize| self.trust[host] != Trust::AnchorsInAnyCase;
+                    left_out.leave_out(&rings, (&mut known, slacks), is_trusted);
+                }
+            }
+        }
     }
 
     /// Where each host is before flows tighten it: where its anchors put it, else roughly.
@@ -122,21 +138,20 @@ impl<'a> Tightening<'a> {
     }
 
     fn slacks(&self, drafts: &[Curve]) -> io::Result<Slacks> {
-        let ranges = self
-            .hosts
-            .list
-            .iter()
-            .zip(drafts)
-            .filter_map(|(host, draft)| {
-                let (first_ns, last_ns) = host.events_ns?;
-                Some((draft.at(first_ns), draft.at(last_ns)))
-            });
-        let over = ranges.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
-        let mut slacks = Slacks::new(Grid::over(over.unwrap_or_default(), drafts.len()));
+        let over = self.seen.over_ns(drafts).unwrap_or_default();
+        let hosts = (0..drafts.len()).filter(|host| self.seen.has_arrows(*host));
+        let rows = hosts.count().max(self.seen.pairs.len());
+        let mut slacks = Slacks::new(Grid::over(over, rows, self.drifts()));
         self.each_placed(drafts, |pair, times, allowed_ns| {
             slacks.add((pair, times), allowed_ns);
         })?;
         Ok(slacks)
+    }
+
+    /// How many clocks' drifts are in the error of one host relative to another one: a draft that bends, as the readings of wall clocks do, adds its own.
+    fn drifts(&self) -> i64 {
+        let bends = |host: usize| self.trust[host] != Trust::Flows && self.hosts.bends(host);
+        2 + i64::from((0..self.trust.len()).any(bends))
     }
 
     /// Calls `found` with the hosts of each arrow that counts, when it begins and ends on the axis, and by how much it may go back.
@@ -147,9 +162,6 @@ impl<'a> Tightening<'a> {
     ) -> io::Result<()> {
         each_arrow(self.ends, |arrow| {
             let pair = hosts_of(&arrow);
-            if self.dropped.contains(&in_order(pair)) {
-                return;
-            }
             let times = (
                 drafts[pair.0].at(arrow.from.1),
                 drafts[pair.1].at(arrow.to.1),
@@ -168,27 +180,7 @@ impl<'a> Tightening<'a> {
         }
     }
 
-    /// The host whose wall clock is the least likely: most other hosts have arrows from or to it of which most cannot be.
-    fn suspect(&self, slacks: &Slacks) -> Option<usize> {
-        let mut scores = vec![(0_u64, 0_u64); self.trust.len()];
-        for ((from, to), pair) in &slacks.pairs {
-            if pair.against * 2 > pair.arrows {
-                for host in [*from, *to] {
-                    scores[host].0 += 1;
-                    scores[host].1 += pair.against;
-                }
-            }
-        }
-        let may_be = |host: &usize| {
-            let is_trusted = self.trust[*host] == Trust::Anchors;
-            is_trusted && *host != self.hosts.reference && scores[*host].0 > 0
-        };
-        (0..scores.len())
-            .filter(may_be)
-            .max_by_key(|host| scores[*host])
-    }
-
-    fn known(&self, slacks: &Slacks, drafts: &[Curve]) -> Known {
+    fn known(&self, slacks: &Slacks) -> Known {
         let range = |host: usize, time: usize| match host == self.hosts.reference {
             true => (0, 0),
             false => match self.promise_ns(host, slacks.grid.at_ns(time)) {
@@ -196,82 +188,86 @@ impl<'a> Tightening<'a> {
                 promised => (-promised, promised),
             },
         };
-        let of_host = |host: usize| {
-            (0..slacks.grid.times)
+        let of_host = |host: usize| match self.seen.has_arrows(host) {
+            true => (0..slacks.grid.times)
                 .map(|time| range(host, time))
-                .collect()
+                .collect(),
+            false => Vec::new(),
         };
         let arrows = slacks.pairs.iter();
         Known {
-            change_ns: change_ns(slacks.grid.width_ns),
-            hosts: (0..drafts.len()).map(of_host).collect(),
+            change_ns: slacks.grid.change_ns(slacks.grid.width_ns),
+            hosts: (0..self.trust.len()).map(of_host).collect(),
             arrows: arrows
                 .map(|((from, to), pair)| (*from, *to, pair.at.clone()))
                 .collect(),
         }
     }
 
-    /// Drops the flows between hosts that contradict each other without any others; tells whether there are any.
-    fn drop_contradictory(&mut self, known: &Known) -> bool {
-        let pairs: BTreeSet<_> = known
-            .arrows
-            .iter()
-            .map(|(from, to, _)| in_order((*from, *to)))
-            .collect();
-        let contradicts = |pair: &(usize, usize)| {
-            let between = known
-                .arrows
-                .iter()
-                .filter(|(from, to, _)| in_order((*from, *to)) == *pair);
-            let times = known.hosts.first().map_or(0, Vec::len);
-            let alone = Known {
-                change_ns: 2 * known.change_ns,
-                hosts: vec![vec![(0, 0); times], vec![UNKNOWN; times]],
-                arrows: between
-                    .map(|(from, to, at)| {
-                        (
-                            usize::from(*from == pair.1),
-                            usize::from(*to == pair.1),
-                            at.clone(),
-                        )
-                    })
-                    .collect(),
-            };
-            alone.solve().is_none()
-        };
-        let before = self.dropped.len();
-        self.dropped.extend(pairs.into_iter().filter(contradicts));
-        self.dropped.len() > before
-    }
-
-    /// A host that has anchors and flows that do not bound it without them.
-    fn unbounded(&self, errors: &[Vec<Range>]) -> Option<usize> {
-        let is_one = |host: &usize| {
+    /// Hosts that have anchors and flows that do not bound them without these: all with flows one way, which never do, else one.
+    fn unbounded(&self, errors: &[Vec<Range>], slacks: &Slacks) -> Vec<usize> {
+        let is_open = |host: &usize| {
             let has_anchors = self.hosts.by_anchors[*host].is_some();
-            let lacks = || errors[*host].iter().any(|range| !is_closed(*range));
+            let lacks = || {
+                let mut ranges = errors[*host].iter();
+                errors[*host].is_empty() || ranges.any(|range| !is_closed(*range))
+            };
             self.trust[*host] == Trust::Flows && has_anchors && lacks()
         };
-        (0..errors.len()).find(is_one)
+        let open: Vec<usize> = (0..errors.len()).filter(is_open).collect();
+        let mut ways = vec![(false, false); errors.len()];
+        for (pair, _) in slacks.pairs.iter().filter(|(_, pair)| pair.has_room()) {
+            ways[pair.0].0 = true;
+            ways[pair.1].1 = true;
+        }
+        let one_way = |host: &usize| ways[*host] != (true, true);
+        let mut sure: Vec<usize> = open.iter().copied().filter(one_way).collect();
+        if sure.is_empty() {
+            sure.extend(open.first());
+        }
+        sure
+    }
+
+    /// Hosts from which arrows that say anything lead to the reference or to one whose anchors count, over others or not.
+    fn tied(&self, slacks: &Slacks) -> Vec<bool> {
+        let mut near = vec![Vec::new(); self.trust.len()];
+        for ((from, to), _) in slacks.pairs.iter().filter(|(_, pair)| pair.has_room()) {
+            near[*from].push(*to);
+            near[*to].push(*from);
+        }
+        let is_known = |host: &usize| self.trust[*host] != Trust::Flows && !near[*host].is_empty();
+        let mut next: Vec<usize> = (0..near.len()).filter(is_known).collect();
+        let mut tied = vec![false; near.len()];
+        while let Some(host) = next.pop() {
+            if !std::mem::replace(&mut tied[host], true) {
+                next.extend(&near[host]);
+            }
+        }
+        tied
     }
 
     /// Where each host is. One shift for each, on top of its drift, lets no arrow go back, and is good if it is nearly as certain as what follows the bounds.
     fn place(&self, bounds: &Bounds<'_>, slacks: &Slacks) -> io::Result<Vec<Tight>> {
         let numbers = 0..bounds.drafts.len();
-        let trends: Vec<Trend> = numbers.clone().map(|host| bounds.trend(host)).collect();
+        let tied = self.tied(slacks);
+        let trend = |host: usize| match tied[host] {
+            true => bounds.trend(host),
+            false => Trend::shift(0),
+        };
+        let trends: Vec<Trend> = numbers.clone().map(trend).collect();
         let mut least = Extremes::default();
         self.each_placed(&bounds.drafts, |(from, to), times, allowed_ns| {
             let takes_ns = times.1.saturating_sub(times.0);
-            if takes_ns >= allowed_ns.saturating_neg() {
+            let can_be = takes_ns >= allowed_ns.saturating_neg();
+            if can_be && slacks.counts((from, to), times.1) {
                 let (from_ns, to_ns) = (trends[from].at(times.0), trends[to].at(times.1));
                 let takes_ns = takes_ns.saturating_add(from_ns).saturating_sub(to_ns);
                 least.add((from, to), takes_ns);
             }
         })?;
-        let shifted = bounds.shifted(&trends, least);
+        let shifted = bounds.shifted(&trends, &least);
         let tight = |host: usize| {
-            let room = |pair: &(usize, usize)| slacks.pairs[pair].has_room();
-            let of_host = |pair: &&(usize, usize)| pair.0 == host || pair.1 == host;
-            let has_flows = slacks.pairs.keys().filter(of_host).any(room);
+            let has_flows = tied[host];
             let (curve, uncertainty_ns) = match &shifted {
                 _ if host == self.hosts.reference || !has_flows => {
                     (Curve::shift(0), self.hosts.uncertainty_ns(host))
@@ -288,8 +284,4 @@ impl<'a> Tightening<'a> {
         };
         Ok(numbers.map(tight).collect())
     }
-}
-
-fn in_order(pair: (usize, usize)) -> (usize, usize) {
-    (pair.0.min(pair.1), pair.0.max(pair.1))
 }

@@ -19,6 +19,7 @@ mod begun_spans;
 mod catapult;
 mod check;
 mod clocks;
+mod clocks_apart;
 mod crossing;
 mod cuts;
 mod damaged_blocks;

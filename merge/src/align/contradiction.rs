@@ -1,0 +1,102 @@
+//! Which arrows are left out where arrows contradict each other, be it in two hosts or in a ring of many.
+
+use super::slack::{Pair, Slacks};
+use super::solve::{Known, OPEN_NS, Ring};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many times before and behind one it is held against.
+const NEAR: usize = 8;
+/// After so many times of one pair are left out, twice as many go at once.
+const AT_ONCE: usize = 8;
+
+type Hosts = (usize, usize);
+
+/// How often times of each pair had to be left out, and how many had room before.
+#[derive(Debug, Default)]
+pub(super) struct LeftOut(BTreeMap<Hosts, (usize, usize)>);
+
+impl LeftOut {
+    /// Leaves out an arrow of each ring: one of a host that is not `trusted`, else the one that is the least like those before and behind it.
+    pub(super) fn leave_out(
+        &mut self,
+        rings: &[Ring],
+        (known, slacks): (&mut Known, &mut Slacks),
+        is_trusted: impl Fn(usize) -> bool,
+    ) {
+        let worst: BTreeSet<(usize, usize)> = rings
+            .iter()
+            .filter_map(|ring| {
+                let arrows = ring.iter().copied();
+                arrows.max_by_key(|(arrow, time)| {
+                    let (from, to, rooms) = &known.arrows[*arrow];
+                    let doubt = !is_trusted(*from) || !is_trusted(*to);
+                    (doubt, excess(rooms, *time), -rooms[*time])
+                })
+            })
+            .collect();
+        for (arrow, time) in worst {
+            self.take(arrow, time, known, slacks);
+        }
+    }
+
+    /// Takes the room at one time, and more if the pair has often contradicted; all of the two hosts if most of it is gone.
+    fn take(&mut self, arrow: usize, time: usize, known: &mut Known, slacks: &mut Slacks) {
+        let (from, to, rooms) = &known.arrows[arrow];
+        let (from, to) = (*from, *to);
+        let filled = rooms.iter().filter(|room| **room < OPEN_NS).count();
+        let (often, before) = self.0.entry((from, to)).or_insert((0, filled));
+        *often += 1;
+        let many = 1 << (*often / AT_ONCE).min(16);
+        let is_lost = filled > 1 && (filled - 1) * 2 < *before && *before > 2 * NEAR;
+        let mut times = vec![time];
+        if many > 1 {
+            let open = (0..rooms.len()).filter(|time| rooms[*time] < OPEN_NS);
+            let mut worst: Vec<_> = open.map(|time| (excess(rooms, time), time)).collect();
+            worst.sort_unstable();
+            times.extend(worst.iter().rev().take(many - 1).map(|(_, time)| *time));
+        }
+        for (one, other, rooms) in &mut known.arrows {
+            let is_same = (*one, *other) == (from, to);
+            if !is_same && (!is_lost || (*one, *other) != (to, from)) {
+                continue;
+            }
+            match is_lost {
+                true => rooms.fill(OPEN_NS),
+                false => times.iter().for_each(|time| rooms[*time] = OPEN_NS),
+            }
+            if let Some(pair) = slacks.pairs.get_mut(&(*one, *other)) {
+                Pair::leave(pair, rooms);
+            }
+        }
+    }
+}
+
+/// By how much less it takes than those before and behind it do.
+fn excess(rooms: &[i64], time: usize) -> i64 {
+    let has_room = |room: &&i64| **room < OPEN_NS;
+    let before = rooms[..time].iter().rev().filter(has_room).take(NEAR);
+    let behind = rooms[time + 1..].iter().filter(has_room).take(NEAR);
+    let mut near: Vec<i64> = before.chain(behind).copied().collect();
+    near.sort_unstable();
+    let usual = near.get(near.len() / 4);
+    usual.map_or(OPEN_NS, |usual| usual.saturating_sub(rooms[time]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unlike_its_neighbours_goes_first() {
+        let mut rooms = vec![OPEN_NS; 100];
+        for time in (0..100).step_by(3) {
+            rooms[time] = 50 + i64::try_from(time).unwrap();
+        }
+        rooms[30] = -500;
+        let worst = (0..100).filter(|time| rooms[*time] < OPEN_NS);
+        assert_eq!(worst.max_by_key(|time| excess(&rooms, *time)), Some(30));
+        rooms.fill(OPEN_NS);
+        rooms[3] = 5;
+        assert_eq!(excess(&rooms, 3), OPEN_NS);
+    }
+}

@@ -1,0 +1,96 @@
+//! Whose wall clock was wrong, going by which hosts have arrows between them that cannot be.
+
+use super::slack::Slacks;
+
+/// What speaks against the wall clock of a host.
+#[derive(Clone, Debug, Default)]
+struct Score {
+    neighbours: usize,
+    /// Hosts with which most arrows of a direction cannot be.
+    bad: Vec<usize>,
+    against: u64,
+}
+
+/// The hosts whose wall clocks are the least likely. `may_be` tells of a host whether its wall clock counts.
+///
+/// It is the one with the most neighbours that it cannot be with; all at once that only the reference speaks against, and if that is most of its neighbours, its
+/// own wall clock was wrong and no other one says where its host is.
+pub(super) fn suspects(
+    slacks: &Slacks,
+    (hosts, reference): (usize, usize),
+    may_be: impl Fn(usize) -> bool,
+) -> Vec<usize> {
+    let scores = scores(slacks, hosts);
+    let others = || (0..hosts).filter(|host| *host != reference && may_be(*host));
+    let worst = others()
+        .filter(|host| !scores[*host].bad.is_empty())
+        .max_by_key(|host| (scores[*host].bad.len(), scores[*host].against));
+    let Some(worst) = worst else {
+        return Vec::new();
+    };
+    let of_reference = &scores[reference];
+    let by_reference = |host: &usize| scores[*host].bad == [reference];
+    if scores[worst].bad.len() > 1 {
+        return vec![worst];
+    }
+    if of_reference.bad.len() > 1 && of_reference.bad.len() * 2 > of_reference.neighbours {
+        return others()
+            .filter(|host| scores[*host].neighbours > 0)
+            .collect();
+    }
+    let only: Vec<usize> = others().filter(by_reference).collect();
+    if only.is_empty() { vec![worst] } else { only }
+}
+
+fn scores(slacks: &Slacks, hosts: usize) -> Vec<Score> {
+    let mut scores = vec![Score::default(); hosts];
+    for ((from, to), pair) in &slacks.pairs {
+        let is_bad = pair.against * 2 > pair.arrows;
+        for (host, other) in [(*from, *to), (*to, *from)] {
+            let back = slacks.pairs.contains_key(&(*to, *from));
+            let is_first = from < to || !back;
+            let score = &mut scores[host];
+            score.neighbours += usize::from(is_first);
+            if is_bad {
+                score.against += pair.against;
+                if !score.bad.contains(&other) {
+                    score.bad.push(other);
+                }
+            }
+        }
+    }
+    scores
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::slack::Grid;
+    use super::*;
+
+    /// Good arrows between all hosts but some pairs.
+    fn slacks(hosts: usize, bad: &[(usize, usize)]) -> Slacks {
+        let mut slacks = Slacks::new(Grid::over((0, 100), 2, 2));
+        for from in 0..hosts {
+            for to in (0..hosts).filter(|to| *to != from) {
+                let is_bad = bad.contains(&(from, to));
+                slacks.add(((from, to), (if is_bad { 90 } else { 10 }, 20)), 5);
+            }
+        }
+        slacks
+    }
+
+    #[test]
+    fn the_host_with_the_most_that_cannot_be_is_wrong() {
+        let found = suspects(&slacks(5, &[(1, 3), (3, 2), (0, 3)]), (5, 0), |_| true);
+        assert_eq!(found, [3]);
+    }
+
+    #[test]
+    fn if_it_is_the_reference_no_wall_clock_counts() {
+        let found = suspects(&slacks(4, &[(0, 1), (0, 2), (3, 0)]), (4, 0), |_| true);
+        assert_eq!(found, [1, 2, 3]);
+        let found = suspects(&slacks(4, &[(0, 1)]), (4, 0), |_| true);
+        assert_eq!(found, [1]);
+        assert!(suspects(&slacks(4, &[(0, 1)]), (4, 0), |_| false).is_empty());
+    }
+}
