@@ -288,7 +288,9 @@ mod tests {
         let folders = [nowhere, std::env::temp_dir()];
         let most = MEMORY_BYTES / size_of::<Part>();
         for count in [0, 1, 1000, most, most + 1, 3 * most + 5] {
-            for (folders, filed) in [(&folders[..], count > most), (&folders[..1], false)] {
+            // Two more are added below.
+            let is_too_much = count + 2 > most;
+            for (folders, filed) in [(&folders[..], is_too_much), (&folders[..1], false)] {
                 let spill = Spill::new(folders);
                 let mut writers = [Writer::new(&spill), Writer::new(&spill)];
                 for number in 0..count {

@@ -32,7 +32,7 @@ fn uncertainty_ns(simulation: &Simulation, merged: &Merged, host: usize) -> u64 
 }
 
 #[test]
-fn a_long_run_is_as_certain_as_its_messages_are_near() {
+fn a_host_of_which_nothing_is_known_takes_nothing_from_a_long_run() {
     let length_ns = 12 * HOUR_NS;
     let mut hosts = hosts(4);
     // Nothing is known of it, and it was booted months ago.
@@ -43,13 +43,13 @@ fn a_long_run_is_as_certain_as_its_messages_are_near() {
     talk(&mut simulation, (4, 2_000), length_ns);
     simulation.span(4, (SECOND_NS, 2 * SECOND_NS), "stray", "");
     let merged = Merged::of(&["--no-link-requests"], &[simulation.write().path()]);
+    simulation.assert_within(&merged);
     for host in 1..4 {
         let clock = simulation.clock(&merged, host);
         assert_eq!(clock["method"], "wall_clock_and_flows", "{clock}");
-        assert!(
-            uncertainty_ns(&simulation, &merged, host) < 12_000_000,
-            "{clock}"
-        );
+        // Two messages are 22 s apart, in which wall clocks that drift against the monotonic ones may go apart by ms.
+        let off_ns = uncertainty_ns(&simulation, &merged, host);
+        assert!(off_ns < 40_000_000, "{clock}");
     }
     assert_eq!(simulation.clock(&merged, 4)["method"], "none");
 }
