@@ -1,7 +1,7 @@
 //! The ids that the engine uses for requests that are asked for by the client's id.
 
 use crate::json::scan_object;
-use crate::link::{Known, has_form, known};
+use crate::link::{Known, any_form, known};
 use crate::scan::Part;
 use crate::source::{Chunk, Source};
 use memchr::{memchr, memmem, memrchr};
@@ -75,8 +75,7 @@ fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut BTreeSet<Stri
     let Some(client) = outside.first().filter(|_| outside.len() == 1) else {
         return;
     };
-    let is_asked = |id: &String| has_form(client.as_bytes(), id.as_bytes());
-    if asked.iter().any(is_asked) {
+    if any_form(client, |form| asked.contains(form)) {
         found.extend(inside);
     }
 }

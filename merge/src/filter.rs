@@ -2,11 +2,15 @@
 
 use crate::json::scan_object;
 use crate::line::Event;
-use crate::link::{has_form, known};
+use crate::link::{any_form, known};
 use crate::pattern::Pattern;
 use memchr::memmem;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+/// Most ids of requests that are searched for in a line before it is read.
+const SEARCHED: usize = 8;
 
 /// Which events are shown: those that match one of each kind that is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -77,17 +81,21 @@ impl FilterReport {
 pub(crate) struct Wanted<'a> {
     names: Vec<Pattern>,
     categories: &'a [String],
-    requests: Vec<(&'a str, memmem::Finder<'a>)>,
+    requests: HashSet<&'a str>,
+    /// Finds each of them, unless they are so many that a closer look at every line costs less.
+    finders: Vec<memmem::Finder<'a>>,
 }
 
 impl Wanted<'_> {
     pub(crate) fn new(filter: &Filter) -> Wanted<'_> {
-        let finder = |id: &'_ String| memmem::Finder::new(id.as_bytes()).into_owned();
-        let requests = filter.requests.iter();
+        let requests: HashSet<&str> = filter.requests.iter().map(String::as_str).collect();
+        let searched = requests.iter().filter(|_| requests.len() <= SEARCHED);
+        let finders = searched.map(|id| memmem::Finder::new(id.as_bytes()).into_owned());
         Wanted {
+            finders: finders.collect(),
             names: filter.names.iter().map(|name| Pattern::new(name)).collect(),
             categories: &filter.categories,
-            requests: requests.map(|id| (id.as_str(), finder(id))).collect(),
+            requests,
         }
     }
 
@@ -110,8 +118,8 @@ impl Wanted<'_> {
 
     /// A quick look: no id can stand in a line that neither has its bytes nor any escape.
     fn may_be_of_request(&self, line: &[u8]) -> bool {
-        self.requests.is_empty()
-            || self.requests.iter().any(|(_, id)| id.find(line).is_some())
+        self.finders.is_empty()
+            || self.finders.iter().any(|id| id.find(line).is_some())
             || memchr::memchr(b'\\', line).is_some()
     }
 
@@ -137,7 +145,7 @@ impl Wanted<'_> {
         let Ok(args) = serde_json::from_slice::<Map<String, Value>>(args) else {
             return false;
         };
-        let is_wanted = |id: &Value| self.requests.iter().any(|(wanted, _)| is_id(id, wanted));
+        let is_wanted = |id: &Value| is_id(id, &self.requests);
         let names_one = |value: &Value| match value {
             Value::Array(ids) => ids.iter().any(is_wanted),
             id => is_wanted(id),
@@ -147,11 +155,11 @@ impl Wanted<'_> {
     }
 }
 
-/// Whether the value is the id or a longer form of it: a text, or a number as it is written.
-fn is_id(value: &Value, id: &str) -> bool {
+/// Whether the value is one of the ids or a longer form of one: a text, or a number as it is written.
+fn is_id(value: &Value, ids: &HashSet<&str>) -> bool {
     match value {
-        Value::String(text) => has_form(text.as_bytes(), id.as_bytes()),
-        Value::Number(number) => number.to_string() == id,
+        Value::String(text) => any_form(text, |form| ids.contains(form)),
+        Value::Number(number) => ids.contains(number.to_string().as_str()),
         _ => false,
     }
 }
@@ -196,10 +204,13 @@ mod tests {
 
     #[test]
     fn requests_are_named_in_args() {
-        let filter = Filter {
+        let few = Filter {
             requests: values(&["cmpl-1", "7"]),
             ..Filter::default()
         };
+        let mut many = few.clone();
+        let others = (100..120).map(|number| format!("cmpl-{number}"));
+        many.requests.extend(others);
         for (args, expected) in [
             (r#"{"request_id":"cmpl-1"}"#, true),
             (r#"{"request_id":"cmpl-\u0031"}"#, true),
@@ -214,12 +225,11 @@ mod tests {
             (r#"{"inner":{"request_id":"cmpl-1"}}"#, false),
             (r#"["request_id","cmpl-1"]"#, false),
         ] {
-            assert_eq!(
-                has(&filter, &format!(r#""args":{args}"#)),
-                expected,
-                "{args}"
-            );
+            for filter in [&few, &many] {
+                let rest = format!(r#""args":{args}"#);
+                assert_eq!(has(filter, &rest), expected, "{args}");
+            }
         }
-        assert!(!has(&filter, r#""name":"cmpl-1""#));
+        assert!(!has(&few, r#""name":"cmpl-1""#) && !has(&many, r#""name":"cmpl-1""#));
     }
 }

@@ -21,7 +21,7 @@ mod times;
 mod write;
 
 pub(crate) use collector::Collector;
-pub(crate) use form::has_form;
+pub(crate) use form::any_form;
 pub(crate) use gather::Gather;
 pub(crate) use names::{Known, known};
 pub(crate) use table::Lookup;
