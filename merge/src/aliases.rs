@@ -2,9 +2,10 @@
 
 use crate::json::scan_object;
 use crate::link::{Known, any_form, known};
-use crate::scan::Part;
+use crate::progress::Progress;
+use crate::scan::{Part, line_start};
 use crate::source::{Chunk, Source};
-use memchr::{memchr, memmem, memrchr};
+use memchr::{memchr, memmem};
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -18,49 +19,73 @@ const MOST: usize = 10_000;
 
 /// Finds the ids of the engine that stand on an event beside one client's id that is asked for, or has such a form; and those that stand beside
 /// these in turn.
-pub(crate) fn aliases(asked: &[String], sources: &[Source<'_>], chunks: &[Chunk]) -> Vec<String> {
-    let (mut all, mut new) = (BTreeSet::new(), BTreeSet::from_iter(asked.to_vec()));
-    if asked.is_empty() {
-        return Vec::new();
-    }
+pub(crate) fn aliases(
+    asked: &[String],
+    sources: &[Source<'_>],
+    chunks: &[Chunk],
+    progress: &Progress,
+) -> Vec<String> {
+    let mut new = BTreeSet::from_iter(asked.iter().cloned());
+    let mut all = new.clone();
     for _ in 0..ROUNDS {
+        if new.is_empty() {
+            break;
+        }
+        progress.expect_more(chunks.iter().map(Chunk::len).sum());
         let of_chunk = |chunk: &Chunk| {
-            let mut found = BTreeSet::new();
+            let mut found = Found(BTreeSet::new(), &all);
             let bytes = sources[chunk.source].bytes;
             for part in chunk.parts.iter() {
                 find(bytes, *part, &new, &mut found);
             }
-            found
+            progress.add(chunk.len(), 0);
+            found.0
         };
         let found = chunks.par_iter().map(of_chunk);
-        let found = found.reduce(BTreeSet::new, |mut one, mut other| {
+        new = found.reduce(BTreeSet::new, |mut one, mut other| {
             one.append(&mut other);
+            limit(&mut one);
             one
         });
-        let is_new = |id: &String| !all.contains(id) && !asked.contains(id);
-        new = found.into_iter().filter(is_new).collect();
-        let room = MOST - all.len();
-        all.extend(new.iter().take(room).cloned());
-        if new.is_empty() || all.len() == MOST {
-            break;
-        }
+        all.extend(new.iter().cloned());
     }
+    all.retain(|id| !asked.contains(id));
+    limit(&mut all);
     all.into_iter().collect()
 }
 
+/// New ids, and those that are known.
+struct Found<'a>(BTreeSet<String>, &'a BTreeSet<String>);
+
+impl Found<'_> {
+    fn add(&mut self, id: String) {
+        if !self.1.contains(&id) {
+            self.0.insert(id);
+            limit(&mut self.0);
+        }
+    }
+}
+
+/// Leaves the first ones in their order, so that it is the same ones however the work is shared out.
+fn limit(ids: &mut BTreeSet<String>) {
+    while ids.len() > MOST {
+        ids.pop_last();
+    }
+}
+
 /// Looks at the lines of a part that have a client's id.
-fn find(bytes: &[u8], part: Part, asked: &BTreeSet<String>, found: &mut BTreeSet<String>) {
+fn find(bytes: &[u8], part: Part, asked: &BTreeSet<String>, found: &mut Found<'_>) {
     let bytes = &bytes[part.start..part.end];
     let mut from = 0;
     while let Some(at) = memmem::find(&bytes[from..], NEEDLE) {
-        let start = memrchr(b'\n', &bytes[..from + at]).map_or(0, |end| end + 1);
+        let start = line_start(bytes, from + at, from);
         let end = memchr(b'\n', &bytes[from + at..]).map_or(bytes.len(), |len| from + at + len);
         find_in_line(&bytes[start..end], asked, found);
         from = end;
     }
 }
 
-fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut BTreeSet<String>) {
+fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut Found<'_>) {
     let args = scan_object(line).map(|fields| fields.args.of(line));
     let args = args.and_then(|args| serde_json::from_slice::<Map<String, Value>>(args).ok());
     let (mut inside, mut outside) = (Vec::new(), BTreeSet::new());
@@ -76,17 +101,20 @@ fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut BTreeSet<Stri
         return;
     };
     if any_form(client, |form| asked.contains(form)) {
-        found.extend(inside);
+        inside.into_iter().for_each(|id| found.add(id));
     }
 }
 
 /// An id or a list of ids; a number as it is written.
 fn ids(value: &Value) -> Vec<String> {
+    let id = |value: &Value| match value {
+        Value::String(id) => Some(id.clone()),
+        Value::Number(id) => Some(id.to_string()),
+        _ => None,
+    };
     match value {
-        Value::String(id) => vec![id.clone()],
-        Value::Number(id) => vec![id.to_string()],
-        Value::Array(values) => values.iter().flat_map(ids).collect(),
-        _ => Vec::new(),
+        Value::Array(values) => values.iter().filter_map(id).collect(),
+        value => Vec::from_iter(id(value)),
     }
 }
 
@@ -102,9 +130,10 @@ mod tests {
             trusted: false,
         };
         let asked = asked.iter().map(ToString::to_string).collect();
-        let mut found = BTreeSet::new();
+        let none = BTreeSet::new();
+        let mut found = Found(BTreeSet::new(), &none);
         find(text.as_bytes(), part, &asked, &mut found);
-        found.into_iter().collect()
+        found.0.into_iter().collect()
     }
 
     #[test]

@@ -56,7 +56,7 @@ fn split_all(
         if look == Look::Everywhere || !seems_foreign(fragment) {
             let count = |len: usize| progress.add(len as u64, 0);
             fragment.pieces(count, |range, piece| writer.push(piece.stretch(&range)));
-        } else if fragment.bytes() > 0 {
+        } else {
             let all = 0..fragment.content.bytes().len();
             writer.push(Piece::Plain.stretch(&all));
         }

@@ -202,7 +202,7 @@ impl Stream {
             let positions = position(start).min(claimed.end)..position(end).min(claimed.end);
             // What stands behind the claimed bytes has no position of its own.
             if positions.is_empty() || !self.holds(&positions) {
-                kept.push(start..end);
+                keep(&mut kept, start..end);
                 if parse(bytes[start..end].trim_ascii()).is_ok() {
                     self.saved.add(positions);
                 }
@@ -210,6 +210,14 @@ impl Stream {
             start = end;
         }
         kept
+    }
+}
+
+/// Adds lines that nobody vouches for to those before, of which there may be very many.
+fn keep(kept: &mut Vec<Range<usize>>, lines: Range<usize>) {
+    match kept.last_mut() {
+        Some(last) if last.end == lines.start => last.end = lines.end,
+        _ => kept.push(lines),
     }
 }
 
@@ -460,7 +468,6 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
 
     fn finish(mut self, missing: Missing) -> Assembly {
         for kept in &mut self.result.segments {
-            kept.broken.sort_by_key(|part| part.start);
             kept.broken.shrink_to_fit();
         }
         let last = self.recording.fragments.len().saturating_sub(1);

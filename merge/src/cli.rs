@@ -88,7 +88,7 @@ struct Arguments {
     /// Write all events in the order of their times, recorded metadata first and what the merge adds last. Viewers do not need it, programs that read a trace as a stream may
     #[arg(long, conflicts_with_all = ["verbatim", "split"])]
     sort: bool,
-    /// Memory to sort in; what is too much for it goes to files in TMPDIR: 32 bytes for each event
+    /// Memory to sort in; what is too much for it goes to files in TMPDIR: up to 64 bytes for each event
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "512MiB", requires = "sort")]
     memory: u64,
     /// Copy the lines as they stand, as pypto-serving's merge does: times and ids as recorded, nothing added, objects that are no events kept

@@ -94,7 +94,7 @@ impl Content {
     pub(crate) fn open(mut file: File) -> io::Result<Content> {
         let len = file.metadata()?.len();
         if len > 0 {
-            // SAFETY: the mapping is private and read-only; a fragment's writer only appends, and the length is taken once (module doc). A
+            // SAFETY: the mapping is read-only; a fragment's writer only appends, and the length is taken once (module doc). A
             // trace to be checked may be anybody's: `check` tells its callers not to have it written meanwhile.
             if let Ok(map) = unsafe { Mmap::map(&file) } {
                 return Ok(Content::Mapped(map));
@@ -119,7 +119,7 @@ impl Content {
             && start < end.min(map.len())
         {
             let len = end.min(map.len()) - start;
-            // SAFETY: a private mapping that nobody wrote to; the pages read the same from the file again.
+            // SAFETY: a read-only mapping of a file; the pages read the same from the file again.
             let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, len) };
         }
     }

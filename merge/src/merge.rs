@@ -85,7 +85,7 @@ fn merge_read(
     progress.expect(recordings.iter().map(len).sum(), passes(options));
     let assemble = |look| {
         let assembled = pool.install(|| assemble_all(&recordings, look, &folders, progress));
-        assembled.map_err(|error| of_spilled(&folders, error))
+        assembled.map_err(of_spill)
     };
     let (by_looks, after_all);
     by_looks = assemble(Look::WhereBlocksShow)?;
@@ -200,7 +200,7 @@ impl<'a> Merge<'a> {
     ) -> Result<(Found<'a>, Histories), Error> {
         let mut sources = sources(self.recordings, self.assemblies);
         let shared_out = chunks(&sources, self.folders);
-        let mut chunks = shared_out.map_err(|error| of_spilled(self.folders, error))?;
+        let mut chunks = shared_out.map_err(of_spill)?;
         let rest = bytes_of(&chunks).saturating_mul(passes(self.options) - 1);
         self.progress.expect_rest(rest);
         let objects = self.options.verbatim;
@@ -410,10 +410,9 @@ fn folders(options: &Options, inputs: &Inputs) -> Vec<PathBuf> {
     [std::env::temp_dir()].into_iter().chain(beside).collect()
 }
 
-/// What went wrong with what is noted of blocks.
-fn of_spilled(folders: &[PathBuf], error: io::Error) -> Error {
-    let folder = folders.first().map(PathBuf::as_path);
-    Error::of_temporary(folder.unwrap_or(Path::new("")), error)
+/// What went wrong with what is noted of blocks, which says itself where that is.
+fn of_spill(error: io::Error) -> Error {
+    Error::of_temporary(Path::new(""), error)
 }
 
 /// Bytes of its fragments that are read.
@@ -464,7 +463,6 @@ mod tests {
         lines + more
     }
 
-    /// Bytes that a merge of `lines` goes over, as a part of their length, and events; all is done at the end.
     /// Bytes that a merge of `lines` goes over, as a part of their length, and events; all is done at the end.
     fn passed(lines: &str, change: impl FnOnce(&mut Options)) -> (f64, u64) {
         let folder = tempfile::tempdir().unwrap();

@@ -15,7 +15,7 @@ use crate::report::Report;
 use crate::seek::Sought;
 use crate::source::{Chunk, Source, window_of_chunks};
 use crate::window::{Edges, Lies, WindowReport, in_own_times, is_asked_for, of_recordings};
-use crate::{Error, Options};
+use crate::{Error, Options, Runs};
 use rayon::prelude::*;
 use std::path::PathBuf;
 
@@ -56,6 +56,11 @@ pub(crate) fn select(
     if !is_window && filter.is_empty() {
         return Ok(Selected::All);
     }
+    // An id may be told before the window.
+    let request_aliases = match asked.options.runs {
+        Runs::All => Vec::new(),
+        _ => aliases(&filter.requests, sources, chunks, asked.progress),
+    };
     let (mut edges, lens) = (Edges::OPEN, chunks.iter().map(Chunk::len).collect());
     if is_window {
         let (window, on_axis, in_recordings) = match place(asked, indexes)? {
@@ -67,7 +72,6 @@ pub(crate) fn select(
         }
         (report.window, edges) = (Some(window), on_axis);
     }
-    let request_aliases = aliases(&filter.requests, sources, chunks);
     let mut cut = 0;
     if !filter.is_empty() || chunks.iter().any(|chunk| chunk.halves) {
         let plan = Plan::new(recordings, indexes, asked.maps);

@@ -152,7 +152,7 @@ fn sort<R: Record>(records: &mut Vec<R>) {
 }
 
 /// Does it in the first of the folders in which it can be done.
-fn in_first<T>(
+pub(crate) fn in_first<T>(
     folders: &[impl AsRef<Path>],
     make: impl Fn(&Path) -> io::Result<T>,
 ) -> io::Result<T> {

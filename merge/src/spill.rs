@@ -7,15 +7,17 @@
     reason = "records of a mapped file are read where they are, as those in memory"
 )]
 
+use crate::Error;
 use crate::blocks::Stretch;
 use crate::scan::Part;
+use crate::sorter::in_first;
 use memmap2::Mmap;
 use std::fs::File;
 use std::io;
 use std::mem::{offset_of, size_of, take};
 use std::ops::{Deref, Range};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of records that are in memory before they go to the file.
@@ -30,6 +32,8 @@ const WRITER_BYTES: usize = 1 << 14;
 pub(crate) unsafe trait Flat: Copy {
     /// Appends its bytes.
     fn store(&self, bytes: &mut Vec<u8>);
+    /// Reads what was stored.
+    fn load(bytes: &[u8]) -> Self;
 }
 
 // SAFETY: `start`, `end` and `trusted` in this order without gaps, as asserted below, and then padding; `true` is one byte that is 1.
@@ -39,6 +43,18 @@ unsafe impl Flat for Part {
         bytes.extend_from_slice(&self.end.to_ne_bytes());
         bytes.push(u8::from(self.trusted));
         bytes.resize(bytes.len() + size_of::<usize>() - 1, 0);
+    }
+
+    fn load(bytes: &[u8]) -> Part {
+        let word = |nth: usize| {
+            let word = bytes[nth * size_of::<usize>()..].first_chunk().copied();
+            word.map_or(0, usize::from_ne_bytes)
+        };
+        Part {
+            start: word(0),
+            end: word(1),
+            trusted: bytes[2 * size_of::<usize>()] == 1,
+        }
     }
 }
 
@@ -55,6 +71,13 @@ unsafe impl Flat for Stretch {
         let words = self.iter().flat_map(|word| word.to_ne_bytes());
         bytes.extend(words);
     }
+
+    fn load(bytes: &[u8]) -> Stretch {
+        std::array::from_fn(|nth| {
+            let word = bytes[nth * size_of::<u64>()..].first_chunk().copied();
+            word.map_or(0, u64::from_ne_bytes)
+        })
+    }
 }
 
 /// Takes records of several threads.
@@ -65,7 +88,8 @@ pub(crate) struct Spill<'f, T> {
 }
 
 struct Taken<T> {
-    file: Option<File>,
+    /// The file, and the folder that it is in.
+    file: Option<(File, PathBuf)>,
     /// Records in the file; the others follow them.
     filed: usize,
     memory: Vec<T>,
@@ -102,11 +126,10 @@ impl<'f, T: Flat> Spill<'f, T> {
     pub(crate) fn finish(self) -> io::Result<Spilled<T>> {
         let taken = self.taken.into_inner();
         let mut taken = taken.unwrap_or_else(PoisonError::into_inner);
+        let map = taken.map()?;
         taken.memory.shrink_to_fit();
-        // SAFETY: the file has no name, and nobody writes it any more (module doc).
-        let map = |file: &File| unsafe { Mmap::map(file) };
         Ok(Spilled {
-            map: taken.file.as_ref().map(map).transpose()?,
+            map,
             filed: taken.filed,
             memory: taken.memory,
         })
@@ -114,17 +137,41 @@ impl<'f, T: Flat> Spill<'f, T> {
 }
 
 impl<T: Flat> Taken<T> {
+    /// Maps the file, if there is one; what cannot be mapped is read into memory.
+    fn map(&mut self) -> io::Result<Option<Mmap>> {
+        let Some((file, folder)) = self.file.take() else {
+            return Ok(None);
+        };
+        // SAFETY: the file has no name, and nobody writes it any more (module doc).
+        if let Ok(map) = unsafe { Mmap::map(&file) } {
+            return Ok(Some(map));
+        }
+        let read = self.read_back(&file);
+        read.map_err(|error| io::Error::other(Error::of_temporary(&folder, error)))?;
+        Ok(None)
+    }
+
+    /// Brings all that is in the file back to memory.
+    fn read_back(&mut self, file: &File) -> io::Result<()> {
+        let mut bytes = vec![0; self.filed * size_of::<T>()];
+        file.read_exact_at(&mut bytes, 0)?;
+        let filed = bytes.chunks_exact(size_of::<T>()).map(T::load);
+        self.memory = filed.chain(self.memory.drain(..)).collect();
+        self.filed = 0;
+        Ok(())
+    }
+
     /// Brings what is in memory to the file.
     fn write(&mut self, folders: &[PathBuf]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(self.memory.len() * size_of::<T>());
         self.memory
             .iter()
             .for_each(|record| record.store(&mut bytes));
-        let at = (self.filed * size_of::<T>()) as u64;
-        if let Some(file) = &self.file {
+        let at = self.filed as u64 * size_of::<T>() as u64;
+        if let Some((file, _)) = &self.file {
             file.write_all_at(&bytes, at)?;
         } else {
-            self.file = Some(begun(folders, &bytes)?);
+            self.file = Some(in_first(folders, |folder| begun(folder, &bytes))?);
         }
         self.filed += self.memory.len();
         self.memory.clear();
@@ -132,18 +179,11 @@ impl<T: Flat> Taken<T> {
     }
 }
 
-/// A file with these bytes in the first folder that takes them.
-fn begun(folders: &[PathBuf], bytes: &[u8]) -> io::Result<File> {
-    let mut failure = io::Error::from(io::ErrorKind::NotFound);
-    for folder in folders {
-        let begun = tempfile::tempfile_in(folder)
-            .and_then(|file| file.write_all_at(bytes, 0).map(|()| file));
-        match begun {
-            Ok(file) => return Ok(file),
-            Err(error) => failure = error,
-        }
-    }
-    Err(failure)
+/// A file with these bytes.
+fn begun(folder: &Path, bytes: &[u8]) -> io::Result<(File, PathBuf)> {
+    let file = tempfile::tempfile_in(folder)?;
+    file.write_all_at(bytes, 0)?;
+    Ok((file, folder.to_owned()))
 }
 
 /// Takes the records of one list in portions.
@@ -310,5 +350,53 @@ mod tests {
         }
         let few = Together::from(vec![part(3)]);
         assert_eq!(*few, [part(3)]);
+    }
+
+    #[test]
+    fn what_the_file_does_not_take_stays_in_memory() {
+        let parts: Vec<Part> = (0..MEMORY_BYTES / size_of::<Part>() + 1)
+            .map(part)
+            .collect();
+        let folders = [std::env::temp_dir()];
+        let spill = Spill::new(&folders);
+        let filed = spill.append(&parts);
+        {
+            let mut taken = spill.taken.lock().unwrap();
+            assert_eq!((taken.filed, taken.memory.len()), (parts.len(), 0));
+            // Nothing can be written to it any more.
+            let (file, folder) = taken.file.take().unwrap();
+            let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+            taken.file = Some((File::open(path).unwrap(), folder));
+        }
+        let rest = spill.append(&parts);
+        let more = spill.append(&parts[..7]);
+        assert!(spill.taken.lock().unwrap().full);
+        let spilled = Arc::new(spill.finish().unwrap());
+        assert!(spilled.map.is_some() && spilled.filed == parts.len());
+        for (numbers, expected) in [(filed, &parts[..]), (rest, &parts), (more, &parts[..7])] {
+            assert_eq!(*Together::new(&spilled, numbers), *expected);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_mapped_is_read() {
+        let parts: Vec<Part> = (0..100).map(part).collect();
+        let (filed, memory) = parts.split_at(60);
+        let mut bytes = Vec::new();
+        filed.iter().for_each(|part| part.store(&mut bytes));
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&bytes, 0).unwrap();
+        let mut taken = Taken {
+            file: None,
+            filed: filed.len(),
+            memory: memory.to_vec(),
+            full: true,
+        };
+        taken.read_back(&file).unwrap();
+        assert!(taken.filed == 0 && taken.memory == parts);
+        let stretch: Stretch = [1, 2, 3, u64::MAX, 5, 6, 7];
+        let mut bytes = Vec::new();
+        stretch.store(&mut bytes);
+        assert_eq!(Stretch::load(&bytes), stretch);
     }
 }

@@ -77,8 +77,8 @@ impl Glance {
     fn turn(&mut self, text: &[u8]) -> Option<(i64, usize)> {
         let (ns, end) = three_decimals(text)?;
         let len = end.saturating_sub(LEN);
-        if (1..8).contains(&len) {
-            let mask = (1 << (8 * len)) - 1;
+        if (1..=8).contains(&len) {
+            let mask = u64::MAX >> (64 - 8 * len);
             let high = ns - ns % TURN_NS.cast_signed();
             *self = Glance {
                 text: eight(text, 0) & mask,
@@ -105,7 +105,7 @@ fn low_digits(text: &[u8], at: usize) -> Option<i64> {
 mod tests {
     use super::*;
 
-    const AROUND: [u64; 14] = [
+    const AROUND: [u64; 17] = [
         0,
         1,
         999,
@@ -117,6 +117,9 @@ mod tests {
         123_456_789_013,
         123_556_789_013,
         9_999_999_999,
+        999_999_999_999_999,
+        1_000_000_000_000_000,
+        1_000_000_100_000_000,
         999_999_999_999_999_999,
         1_795_248_902_123_456_789,
         u64::MAX / 4,

@@ -32,6 +32,8 @@ impl Interrupts {
             .filter(|signal| !is_ignored(*signal) && !held_back.contains(*signal));
         let signals = SigSet::from_iter(ending);
         let _ = signals.thread_block(); // fails for no set of signals
+        // A file that is too long for its limit (`ulimit -f`) is an error then, which says so, and no end in the middle of it.
+        let _ = SigSet::from(Signal::SIGXFSZ).thread_block();
         Interrupts(signals)
     }
 
