@@ -33,13 +33,8 @@ impl Trend {
         Trend { points, shift_ns }
     }
 
-    /// The error at a time of the axis.
-    pub(super) fn at(&self, at_ns: i64) -> i64 {
-        at_ns - self.curve().at(at_ns)
-    }
-
     /// What takes it off.
-    fn curve(&self) -> Curve {
+    pub(super) fn curve(&self) -> Curve {
         if self.points.is_empty() {
             return Curve::shift(-self.shift_ns);
         }
@@ -48,6 +43,11 @@ impl Trend {
             points.map(|(at, error)| (*at, at.saturating_sub(error.saturating_add(self.shift_ns)))),
         )
     }
+}
+
+/// The error that a curve takes off at a time of the axis.
+pub(super) fn error_ns(taken: &Curve, at_ns: i64) -> i64 {
+    at_ns.saturating_sub(taken.at(at_ns))
 }
 
 impl Bounds<'_> {
@@ -60,9 +60,10 @@ impl Bounds<'_> {
             return Trend::shift(0);
         }
         let line = self.line(host);
+        let taken = line.curve();
         let is_possible = |time: usize| {
             let (low, high) = self.errors[host][time];
-            (low..=high).contains(&line.at(self.grid.at_ns(time)))
+            (low..=high).contains(&error_ns(&taken, self.grid.at_ns(time)))
         };
         match self.times(host).all(is_possible) {
             true => line,
@@ -137,8 +138,9 @@ impl Bounds<'_> {
                 return Some(vec![UNKNOWN]);
             }
             let errors = self.errors[host].iter().enumerate();
+            let taken = trend.curve();
             let left = errors.map(|(time, range)| {
-                let error_ns = trend.at(self.grid.at_ns(time));
+                let error_ns = error_ns(&taken, self.grid.at_ns(time));
                 match is_closed(*range) {
                     true => (
                         range.0.saturating_sub(error_ns),
@@ -204,7 +206,8 @@ impl Bounds<'_> {
         let promised = self.hosts.uncertainty_ns(host);
         let promised = promised.filter(|_| self.anchored[host]).map(|ns| {
             let at = self.times(host).map(|time| self.grid.at_ns(time));
-            let errors = at.chain(self.ends_ns(host)).map(|at_ns| trend.at(at_ns));
+            let times = at.chain(self.ends_ns(host));
+            let errors = times.map(|at_ns| error_ns(&curve, at_ns));
             let most = errors.map(i64::saturating_abs).max().unwrap_or(0);
             ns.saturating_add(most)
         });
@@ -215,7 +218,7 @@ impl Bounds<'_> {
     fn off_ns(&self, host: usize, trend: &Trend) -> i64 {
         let curve = trend.curve();
         let off = |at_ns: i64, (low, high): Range| {
-            let error_ns = at_ns.saturating_sub(curve.at(at_ns));
+            let error_ns = error_ns(&curve, at_ns);
             let above = high.saturating_sub(error_ns);
             above.max(error_ns.saturating_sub(low))
         };

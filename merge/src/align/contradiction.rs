@@ -1,6 +1,6 @@
 //! Which arrows are left out where arrows contradict each other, be it in two hosts or in a ring of many.
 
-use super::slack::{Pair, Slacks};
+use super::slack::Slacks;
 use super::solve::{Known, OPEN_NS, Ring};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +11,15 @@ const AT_ONCE: usize = 8;
 
 type Hosts = (usize, usize);
 
-/// How often times of each pair had to be left out, and how many had room before.
+/// After so many searches for contradictions, too.
+const SEARCHES: usize = 64;
+
 #[derive(Debug, Default)]
-pub(super) struct LeftOut(BTreeMap<Hosts, (usize, usize)>);
+pub(super) struct LeftOut {
+    /// How often times of each pair had to be left out, and how many had room before.
+    pairs: BTreeMap<Hosts, (usize, usize)>,
+    searches: usize,
+}
 
 impl LeftOut {
     /// Leaves out an arrow of each ring: one of a host that is not `trusted`, else the one that is the least like those before and behind it.
@@ -23,14 +29,20 @@ impl LeftOut {
         (known, slacks): (&mut Known, &mut Slacks),
         is_trusted: impl Fn(usize) -> bool,
     ) {
+        self.searches += 1;
         let worst: BTreeSet<(usize, usize)> = rings
             .iter()
             .filter_map(|ring| {
+                let room = |(arrow, time): &(usize, usize)| known.arrows[*arrow].2[*time];
+                let lack_ns = ring.iter().map(room).fold(0, i64::saturating_sub);
                 let arrows = ring.iter().copied();
                 arrows.max_by_key(|(arrow, time)| {
                     let (from, to, rooms) = &known.arrows[*arrow];
                     let doubt = !is_trusted(*from) || !is_trusted(*to);
-                    (doubt, excess(rooms, *time), -rooms[*time])
+                    let excess_ns = excess(rooms, *time);
+                    // One that is alone may be right, if another one by itself explains what is wrong.
+                    let explains = excess_ns < OPEN_NS && excess_ns >= lack_ns;
+                    (doubt, explains, excess_ns, -rooms[*time])
                 })
             })
             .collect();
@@ -44,9 +56,10 @@ impl LeftOut {
         let (from, to, rooms) = &known.arrows[arrow];
         let (from, to) = (*from, *to);
         let filled = rooms.iter().filter(|room| **room < OPEN_NS).count();
-        let (often, before) = self.0.entry((from, to)).or_insert((0, filled));
+        let of_search = self.searches / SEARCHES;
+        let (often, before) = self.pairs.entry((from, to)).or_insert((0, filled));
         *often += 1;
-        let many = 1 << (*often / AT_ONCE).min(16);
+        let many = 1 << (*often / AT_ONCE).max(of_search).min(16);
         let is_lost = filled > 1 && (filled - 1) * 2 < *before && *before > 2 * NEAR;
         let mut times = vec![time];
         if many > 1 {
@@ -65,7 +78,7 @@ impl LeftOut {
                 false => times.iter().for_each(|time| rooms[*time] = OPEN_NS),
             }
             if let Some(pair) = slacks.pairs.get_mut(&(*one, *other)) {
-                Pair::leave(pair, rooms);
+                pair.at.copy_from_slice(rooms);
             }
         }
     }
@@ -84,6 +97,7 @@ fn excess(rooms: &[i64], time: usize) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::slack::Grid;
     use super::*;
 
     #[test]
@@ -98,5 +112,22 @@ mod tests {
         rooms.fill(OPEN_NS);
         rooms[3] = 5;
         assert_eq!(excess(&rooms, 3), OPEN_NS);
+    }
+
+    #[test]
+    fn one_that_is_alone_stays_if_another_explains_what_is_wrong() {
+        let (mut dense, mut lone) = (vec![100; 60], vec![OPEN_NS; 60]);
+        (dense[30], lone[30]) = (-15_000, 100);
+        let mut slacks = Slacks::new(Grid::over((0, 60), 2, 2));
+        let mut known = Known {
+            change_ns: 1,
+            hosts: Vec::new(),
+            arrows: vec![(0, 1, dense), (1, 0, lone)],
+        };
+        let ring: Ring = vec![(0, 30), (1, 30)];
+        let mut left_out = LeftOut::default();
+        left_out.leave_out(&[ring], (&mut known, &mut slacks), |_| true);
+        let rooms = [0, 1].map(|arrow: usize| known.arrows[arrow].2[30]);
+        assert_eq!(rooms, [OPEN_NS, 100]);
     }
 }

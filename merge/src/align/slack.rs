@@ -84,11 +84,6 @@ impl Pair {
     pub(super) fn has_room(&self) -> bool {
         self.at.iter().any(|room| *room < OPEN_NS)
     }
-
-    /// Leaves out the arrows at times that have no room any more.
-    pub(super) fn leave(&mut self, rooms: &[i64]) {
-        self.at.copy_from_slice(rooms);
-    }
 }
 
 /// The arrows between all hosts.
@@ -132,12 +127,10 @@ impl Slacks {
         let room_ns = takes_ns
             .saturating_add(apart(from_ns))
             .saturating_add(apart(to_ns))
-            .min(OPEN_NS - 1);
+            .clamp(-OPEN_NS / 1024, OPEN_NS - 1);
         pair.at[time] = pair.at[time].min(room_ns);
     }
-}
 
-impl Slacks {
     /// Whether an arrow that comes at that time of the axis says anything.
     pub(super) fn counts(&self, pair: (usize, usize), to_ns: i64) -> bool {
         let time = self.grid.find(to_ns);

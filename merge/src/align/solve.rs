@@ -42,7 +42,7 @@ impl Known {
             return Err(rings);
         }
         let hosts = low.bounds.into_iter().zip(high.bounds);
-        let range = |(low, high): (i64, i64)| (-low, high);
+        let range = |(low, high): (i64, i64)| (low.saturating_neg(), high);
         Ok(hosts
             .map(|(low, high)| low.into_iter().zip(high).map(range).collect())
             .collect())
@@ -141,5 +141,33 @@ mod tests {
             arrows: vec![(0, 1, vec![100, none, none]), (1, 0, vec![none, none, -50])],
         };
         assert_eq!(known.solve().unwrap()[1], [(36, 100), (43, 107), (50, 114)]);
+    }
+
+    #[test]
+    fn the_search_ends_whatever_arrows_say() {
+        for most in [
+            -OPEN_NS / 1024,
+            -OPEN_NS,
+            -i64::MAX / 2,
+            -i64::MAX,
+            i64::MIN,
+        ] {
+            for hosts in 2..12 {
+                let mut arrows = Vec::new();
+                for from in 0..hosts {
+                    arrows.extend(
+                        (0..hosts)
+                            .filter(|to| *to != from)
+                            .map(|to| (from, to, most)),
+                    );
+                }
+                let mut ranges = vec![UNKNOWN; hosts];
+                ranges[0] = (0, 0);
+                assert!(known(&ranges, &arrows).solve().is_err(), "{hosts} {most}");
+                // One way there is no ring.
+                arrows.retain(|(from, to, _)| from < to);
+                let _ = known(&ranges, &arrows).solve();
+            }
+        }
     }
 }

@@ -1,35 +1,39 @@
 //! Whose wall clock was wrong, going by which hosts have arrows between them that cannot be.
 
 use super::slack::Slacks;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// What speaks against the wall clock of a host.
 #[derive(Clone, Debug, Default)]
 struct Score {
     neighbours: usize,
     /// Hosts with which most arrows of a direction cannot be.
-    bad: Vec<usize>,
+    bad: BTreeSet<usize>,
     against: u64,
 }
 
-/// The hosts whose wall clocks are the least likely. `may_be` tells of a host whether its wall clock counts.
+/// The hosts whose wall clocks are the least likely. `may_be` tells of a host whether its wall clock counts, and `speaks` whether what it cannot be with is
+/// not known to be its own fault.
 ///
-/// It is the one with the most neighbours that it cannot be with; all at once that only the reference speaks against, and if that is most of its neighbours, its
+/// It is the one with the most neighbours that it cannot be with, and the fewest others; all at once that only the reference speaks against, and if that is most of its neighbours, its
 /// own wall clock was wrong and no other one says where its host is.
 pub(super) fn suspects(
     slacks: &Slacks,
     (hosts, reference): (usize, usize),
     may_be: impl Fn(usize) -> bool,
+    speaks: impl Fn(usize) -> bool,
 ) -> Vec<usize> {
-    let scores = scores(slacks, hosts);
+    let scores = scores(slacks, hosts, speaks);
     let others = || (0..hosts).filter(|host| *host != reference && may_be(*host));
     let worst = others()
         .filter(|host| !scores[*host].bad.is_empty())
-        .max_by_key(|host| (scores[*host].bad.len(), scores[*host].against));
+        .max_by_key(|host| scores[*host].doubt());
     let Some(worst) = worst else {
         return Vec::new();
     };
     let of_reference = &scores[reference];
-    let by_reference = |host: &usize| scores[*host].bad == [reference];
+    let by_reference = |host: &usize| scores[*host].bad.iter().eq([&reference]);
     if scores[worst].bad.len() > 1 {
         return vec![worst];
     }
@@ -42,10 +46,18 @@ pub(super) fn suspects(
     if only.is_empty() { vec![worst] } else { only }
 }
 
-fn scores(slacks: &Slacks, hosts: usize) -> Vec<Score> {
+impl Score {
+    /// The more, the less likely it is.
+    fn doubt(&self) -> (usize, Reverse<usize>, u64) {
+        let bad = self.bad.len();
+        (bad, Reverse(self.neighbours - bad), self.against)
+    }
+}
+
+fn scores(slacks: &Slacks, hosts: usize, speaks: impl Fn(usize) -> bool) -> Vec<Score> {
     let mut scores = vec![Score::default(); hosts];
     for ((from, to), pair) in &slacks.pairs {
-        let is_bad = pair.against * 2 > pair.arrows;
+        let is_bad = pair.against * 2 > pair.arrows && speaks(*from) && speaks(*to);
         for (host, other) in [(*from, *to), (*to, *from)] {
             let back = slacks.pairs.contains_key(&(*to, *from));
             let is_first = from < to || !back;
@@ -53,9 +65,7 @@ fn scores(slacks: &Slacks, hosts: usize) -> Vec<Score> {
             score.neighbours += usize::from(is_first);
             if is_bad {
                 score.against += pair.against;
-                if !score.bad.contains(&other) {
-                    score.bad.push(other);
-                }
+                score.bad.insert(other);
             }
         }
     }
@@ -81,16 +91,56 @@ mod tests {
 
     #[test]
     fn the_host_with_the_most_that_cannot_be_is_wrong() {
-        let found = suspects(&slacks(5, &[(1, 3), (3, 2), (0, 3)]), (5, 0), |_| true);
+        let found = suspects(
+            &slacks(5, &[(1, 3), (3, 2), (0, 3)]),
+            (5, 0),
+            |_| true,
+            |_| true,
+        );
         assert_eq!(found, [3]);
     }
 
     #[test]
     fn if_it_is_the_reference_no_wall_clock_counts() {
-        let found = suspects(&slacks(4, &[(0, 1), (0, 2), (3, 0)]), (4, 0), |_| true);
+        let found = suspects(
+            &slacks(4, &[(0, 1), (0, 2), (3, 0)]),
+            (4, 0),
+            |_| true,
+            |_| true,
+        );
         assert_eq!(found, [1, 2, 3]);
-        let found = suspects(&slacks(4, &[(0, 1)]), (4, 0), |_| true);
+        let found = suspects(&slacks(4, &[(0, 1)]), (4, 0), |_| true, |_| true);
         assert_eq!(found, [1]);
-        assert!(suspects(&slacks(4, &[(0, 1)]), (4, 0), |_| false).is_empty());
+        assert!(suspects(&slacks(4, &[(0, 1)]), (4, 0), |_| false, |_| true).is_empty());
+    }
+
+    /// Arrows between pairs of four hosts, good ones and one that cannot be.
+    fn some(good: &[(usize, usize)], bad: &[(usize, usize)]) -> Slacks {
+        let mut slacks = Slacks::new(Grid::over((0, 100), 2, 2));
+        for (pairs, begin) in [(good, 10), (bad, 90)] {
+            for pair in pairs {
+                slacks.add((*pair, (begin, 20)), 5);
+            }
+        }
+        slacks
+    }
+
+    #[test]
+    fn who_agrees_with_others_is_more_likely() {
+        for (wrong, right) in [(1, 2), (2, 1)] {
+            let slacks = some(&[(0, right), (right, 0)], &[(wrong, right)]);
+            assert_eq!(suspects(&slacks, (4, 0), |_| true, |_| true), [wrong]);
+        }
+    }
+
+    #[test]
+    fn who_is_known_to_be_wrong_accuses_nobody() {
+        for wrong in [1, 3] {
+            let others = [1, 2, 3].into_iter().filter(|host| *host != wrong);
+            let bad: Vec<(usize, usize)> = others.map(|other| (wrong, other)).collect();
+            let slacks = some(&[(0, 1), (0, 2), (0, 3)], &bad);
+            let is_other = |host: usize| host != wrong;
+            assert!(suspects(&slacks, (4, 0), is_other, is_other).is_empty());
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! bound it on both sides, else its anchors do and its flows contradict them. Where single arrows cannot be, or contradict others, they are left out.
 
 use super::Hosts;
-use super::bounds::{Bounds, Trend};
+use super::bounds::{Bounds, Trend, error_ns};
 use super::contradiction::LeftOut;
 use super::curve::Curve;
 use super::ends::{End, each_arrow};
@@ -66,8 +66,9 @@ impl<'a> Tightening<'a> {
             let drafts = self.drafts()?;
             let mut slacks = self.slacks(&drafts)?;
             let may_be = |host: usize| self.trust[host] == Trust::Anchors;
+            let speaks = |host: usize| self.trust[host] != Trust::AnchorsInAnyCase;
             let hosts = (self.trust.len(), self.hosts.reference);
-            let wrong = suspects(&slacks, hosts, may_be);
+            let wrong = suspects(&slacks, hosts, may_be, speaks);
             if !wrong.is_empty() {
                 for host in wrong {
                     self.trust[host] = Trust::Flows;
@@ -255,12 +256,14 @@ impl<'a> Tightening<'a> {
             false => Trend::shift(0),
         };
         let trends: Vec<Trend> = numbers.clone().map(trend).collect();
+        let taken: Vec<Curve> = trends.iter().map(Trend::curve).collect();
         let mut least = Extremes::default();
         self.each_placed(&bounds.drafts, |(from, to), times, allowed_ns| {
             let takes_ns = times.1.saturating_sub(times.0);
             let can_be = takes_ns >= allowed_ns.saturating_neg();
             if can_be && slacks.counts((from, to), times.1) {
-                let (from_ns, to_ns) = (trends[from].at(times.0), trends[to].at(times.1));
+                let from_ns = error_ns(&taken[from], times.0);
+                let to_ns = error_ns(&taken[to], times.1);
                 let takes_ns = takes_ns.saturating_add(from_ns).saturating_sub(to_ns);
                 least.add((from, to), takes_ns);
             }

@@ -56,10 +56,13 @@ impl Draft {
     }
 
     fn host(self) -> Host {
-        let readings = match self.readings.is_empty() {
+        let mut readings = match self.readings.is_empty() {
             true => self.lone,
             false => self.readings,
         };
+        // The first and the last one of a recording have neighbours in others.
+        readings.sort_by_key(|reading| (reading.at_ns, reading.uncertainty_ns, reading.ahead_ns));
+        drop_odd(&mut readings);
         Host {
             wall: Wall::of(readings),
             events_ns: self.events_ns,

@@ -49,14 +49,15 @@ impl<'a> Search<'a> {
             for number in 0..self.known.arrows.len() {
                 changed |= self.follow(number);
             }
-            if !changed {
-                break;
-            }
-            if round.is_multiple_of(ROUNDS) {
+            // Bounds that have fallen as far as numbers go fall no more, and lower themselves all the same.
+            if !changed || round.is_multiple_of(ROUNDS) {
                 let rings = self.rings();
                 if !rings.is_empty() {
                     return Err(rings);
                 }
+            }
+            if !changed {
+                break;
             }
         }
         Ok(self)
