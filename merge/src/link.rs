@@ -4,8 +4,11 @@
 //! events they bind to. The first pass ([`gather`]) notes of each id where its first and its last event stand; between the passes ([`resolve`]) ids that differ
 //! only by what an engine adds ([`form`]) become one; the second pass ([`write`]) looks its ids up ([`table`]).
 
+mod ahead;
 mod batch;
+mod buckets;
 mod collector;
+mod cursor;
 mod form;
 mod gather;
 mod hits;
@@ -13,9 +16,11 @@ mod ids;
 mod known;
 mod lists;
 mod names;
+mod number;
 mod quick;
 mod resolve;
 mod row;
+mod share;
 mod table;
 mod times;
 mod write;
@@ -31,7 +36,7 @@ use crate::source::{Chunk, Source};
 use hits::Hits;
 use resolve::Resolved;
 use serde::Serialize;
-use table::Table;
+use table::Tables;
 use times::Times;
 
 /// The requests that the merge has linked.
@@ -57,19 +62,17 @@ fn is_zero(number: &u64) -> bool {
 /// What the second pass needs to know.
 pub(crate) struct Links {
     origins: Vec<(u64, u32)>,
-    tables: Vec<Table>,
+    tables: Option<Tables>,
     times: Times,
     pub(crate) report: LinkReport,
 }
 
 impl Links {
     fn new(origins: Vec<(u64, u32)>, resolved: Resolved) -> std::io::Result<Links> {
-        let tables = resolved.links.into_iter().map(Table::new);
-        let mut tables = tables.collect::<Result<Vec<_>, _>>()?;
-        tables.retain(|table| !table.is_empty());
+        let tables = Tables::new(resolved.single, resolved.grouped)?;
         Ok(Links {
             origins,
-            tables,
+            tables: Some(tables).filter(|tables| !tables.is_empty()),
             times: resolved.times,
             report: LinkReport {
                 requests: resolved.requests,
@@ -82,7 +85,7 @@ impl Links {
     fn none(failed: &str) -> Links {
         Links {
             origins: Vec::new(),
-            tables: Vec::new(),
+            tables: None,
             times: Times::default(),
             report: LinkReport {
                 failed: Some(failed.to_owned()),
@@ -93,7 +96,7 @@ impl Links {
 
     /// A worker's view; `None` if there is nothing to link.
     pub(crate) fn lookup(&self) -> Option<Lookup<'_>> {
-        (!self.tables.is_empty()).then(|| Lookup::new(&self.tables))
+        self.tables.as_ref().map(Lookup::new)
     }
 
     /// Points a linker at one line of a source, whose times are moved by `shift_ns`; tells whether ids may stand in it.

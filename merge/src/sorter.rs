@@ -3,15 +3,14 @@
 
 mod log;
 mod reader;
+mod runs;
 mod strips;
 
 pub(crate) use log::Log;
 pub(crate) use reader::Reader;
+pub(crate) use runs::{Merged, Runs};
 pub(crate) use strips::{Pieces, Strips};
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
@@ -55,6 +54,8 @@ pub(crate) struct Sorter<'f, R> {
     /// Where its files are: in the first of these that takes one.
     folders: Vec<&'f Path>,
     buffer: Vec<R>,
+    /// Memory that was used before and is empty: new memory costs as much as sorting what it takes.
+    spare: Vec<R>,
     capacity: usize,
     /// Sorted runs, each with how often its records were merged: the largest first.
     runs: Vec<(u32, Sorted<R>)>,
@@ -75,6 +76,7 @@ impl<'f, R: Record> Sorter<'f, R> {
         Sorter {
             folders,
             buffer: Vec::new(),
+            spare: Vec::new(),
             capacity,
             runs: Vec::new(),
         }
@@ -90,15 +92,22 @@ impl<'f, R: Record> Sorter<'f, R> {
 
     /// Writes what is in memory as a run.
     fn spill(&mut self) -> io::Result<()> {
-        let records = std::mem::take(&mut self.buffer);
-        let run = run(records, &self.folders)?;
+        let run = run(&mut self.buffer, &self.folders)?;
         self.add(run)
     }
 
     /// Takes all records out of memory if it has no room for so many more, to be sorted elsewhere and given back as a run.
     pub(crate) fn make_room(&mut self, more: usize) -> Option<Vec<R>> {
         let is_full = !self.buffer.is_empty() && self.buffer.len() + more > self.capacity;
-        is_full.then(|| std::mem::take(&mut self.buffer))
+        is_full.then(|| std::mem::replace(&mut self.buffer, std::mem::take(&mut self.spare)))
+    }
+
+    /// Takes back the memory of records that were put aside.
+    pub(crate) fn take_back(&mut self, memory: Vec<R>) {
+        if self.spare.capacity() < memory.capacity() {
+            self.spare = memory;
+            self.spare.clear();
+        }
     }
 
     /// Whether nothing was taken.
@@ -124,26 +133,41 @@ impl<'f, R: Record> Sorter<'f, R> {
     /// All records in their order.
     pub(crate) fn finish(mut self) -> io::Result<Sorted<R>> {
         if self.runs.is_empty() {
-            sort(&mut self.buffer);
-            self.buffer.shrink_to_fit();
-            return Ok(Sorted::Memory(self.buffer));
+            return Ok(Sorted::Memory(self.rest()));
         }
         if !self.buffer.is_empty() {
             self.spill()?;
         }
-        self.buffer = Vec::new();
+        (self.buffer, self.spare) = (Vec::new(), Vec::new());
         let runs: Vec<Sorted<R>> = self.runs.into_iter().map(|(_, run)| run).collect();
         in_first(&self.folders, |folder| merge(&runs, folder))
     }
+
+    /// The same, to be put in order while they are read: they are written once less, and each reader takes longer. What is in memory stays there.
+    pub(crate) fn runs(mut self) -> Runs<R> {
+        let rest = Sorted::Memory(self.rest());
+        let runs = self.runs.into_iter().map(|(_, run)| run);
+        Runs(runs.chain([rest]).collect())
+    }
+
+    /// Takes what is in memory, in its order.
+    fn rest(&mut self) -> Vec<R> {
+        let mut rest = std::mem::take(&mut self.buffer);
+        sort(&mut rest);
+        rest.shrink_to_fit();
+        rest
+    }
 }
 
-/// Makes a run of records, in the first of the folders that takes it.
+/// Makes a run of records, in the first of the folders that takes it, and leaves none in memory.
 pub(crate) fn run<R: Record>(
-    mut records: Vec<R>,
+    records: &mut Vec<R>,
     folders: &[impl AsRef<Path>],
 ) -> io::Result<Sorted<R>> {
-    sort(&mut records);
-    in_first(folders, |folder| write(&records, folder))
+    sort(records);
+    let run = in_first(folders, |folder| write(records, folder));
+    records.clear();
+    run
 }
 
 fn sort<R: Record>(records: &mut Vec<R>) {
@@ -203,13 +227,22 @@ impl<R: Record> Sorted<R> {
         Ok(())
     }
 
-    /// Calls `found` with each of them.
-    pub(crate) fn each(&self, mut found: impl FnMut(R) -> io::Result<()>) -> io::Result<()> {
-        let mut reader = Reader::new(self);
+    /// Calls `found` with some of them.
+    pub(crate) fn each_in(
+        &self,
+        range: Range<u64>,
+        mut found: impl FnMut(R) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut reader = Reader::of(self, range);
         while let Some(record) = reader.next()? {
             found(record)?;
         }
         Ok(())
+    }
+
+    /// Calls `found` with each of them.
+    pub(crate) fn each(&self, found: impl FnMut(R) -> io::Result<()>) -> io::Result<()> {
+        self.each_in(0..self.len(), found)
     }
 }
 
@@ -267,27 +300,11 @@ fn write<R: Record>(records: &[R], folder: &Path) -> io::Result<Sorted<R>> {
 
 /// Makes one run of several.
 fn merge<R: Record>(runs: &[Sorted<R>], folder: &Path) -> io::Result<Sorted<R>> {
-    let mut readers: Vec<Reader<'_, R>> = runs.iter().map(Reader::new).collect();
-    let mut heads = BinaryHeap::new();
-    for (number, reader) in readers.iter_mut().enumerate() {
-        heads.extend(reader.next()?.map(|record| Reverse((record, number))));
-    }
+    let mut records = Merged::new(runs)?;
     let mut writer = RunWriter::new(folder)?;
-    let mut last: Option<R> = None;
-    while let Some(mut head) = heads.peek_mut() {
-        let Reverse((record, number)) = *head;
-        match readers[number].next()? {
-            Some(next) => head.0.0 = next,
-            None => drop(PeekMut::pop(head)),
-        }
-        if last.as_mut().is_some_and(|last| last.join(&record)) {
-            continue;
-        }
-        if let Some(whole) = last.replace(record) {
-            writer.push(&whole)?;
-        }
+    while let Some(record) = records.next()? {
+        writer.push(&record)?;
     }
-    last.map_or(Ok(()), |whole| writer.push(&whole))?;
     writer.finish()
 }
 

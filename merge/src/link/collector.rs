@@ -111,10 +111,12 @@ impl<'f> Collector<'f> {
         records: Option<Vec<R>>,
         sorter: impl for<'p> FnOnce(&'p mut Pools<'f>) -> &'p mut Sorter<'f, R>,
     ) {
-        if let Some(records) = records {
-            let run = run(records, self.folders);
+        if let Some(mut records) = records {
+            let run = run(&mut records, self.folders);
             let mut pools = self.pools();
-            let added = run.and_then(|run| sorter(&mut pools).add(run));
+            let sorter = sorter(&mut pools);
+            sorter.take_back(records);
+            let added = run.and_then(|run| sorter.add(run));
             pools.note(added);
         }
     }
@@ -149,8 +151,8 @@ impl<'f> Collector<'f> {
         pools.failure.map_or(Ok(()), Err)?;
         let map = |recording: &usize| maps.get(*recording).cloned().unwrap_or_default();
         Ok(Found {
-            requests: pools.requests.finish()?,
-            linked: pools.linked.finish()?,
+            requests: pools.requests.runs(),
+            linked: pools.linked.runs(),
             aliases: pools.aliases.finish()?,
             known: self.known,
             maps: self.clocks.iter().map(map).collect(),

@@ -105,6 +105,23 @@ pub(super) fn read<'a>(
     }
 }
 
+/// Calls `found` with the first few ids of such a value.
+#[inline]
+pub(super) fn read_few<'a>(line: &'a [u8], at: usize, mut found: impl FnMut(&'a [u8])) {
+    const FEW: usize = 4;
+    let mut next = at + usize::from(line.get(at) == Some(&b'['));
+    for _ in 0..FEW {
+        let Some((text, end)) = one(line, next) else {
+            return;
+        };
+        found(text);
+        if line.get(end..end + 2) != Some(b",\"") || line[at] != b'[' {
+            return;
+        }
+        next = end + 1;
+    }
+}
+
 /// A string or digits, and where they end; anything else is left to the scanner.
 #[inline(always)]
 fn one(line: &[u8], at: usize) -> Option<(&[u8], usize)> {

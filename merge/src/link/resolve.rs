@@ -1,12 +1,19 @@
 //! Between the passes: ids that stand for one request become one, and of each request it is known where its flow begins and ends.
 //!
-//! Everything is done by sorting and by reading sorted records side by side, so that no number of requests needs more than a fixed part of memory.
+//! Everything is done by sorting and by reading sorted records side by side, so that no number of requests needs more than a fixed part of memory. Ids are
+//! shared out by their keys, and each worker reads its share.
 
+use super::buckets::Buckets;
+use super::cursor::Cursor;
 use super::known::KnownKeys;
+use super::number::Numbers;
 use super::row::{Alias, Key, Keyed, Link, Member, Reach, Request, Root};
+use super::share::{Share, shares};
+use super::table::Ordered;
 use super::times::Times;
 use crate::clock::Map;
-use crate::sorter::{Log, Reader, Sorted, Sorter};
+use crate::sorter::{Log, Record, Runs, Sorted, Sorter};
+use rayon::prelude::*;
 use std::io;
 use std::path::PathBuf;
 
@@ -18,9 +25,9 @@ const ROUNDS: u32 = 3;
 
 /// What the first pass has found.
 pub(super) struct Found<'f> {
-    pub(super) requests: Sorted<Request>,
+    pub(super) requests: Runs<Request>,
     /// Ids that a flow of their recorder stands for.
-    pub(super) linked: Sorted<Key>,
+    pub(super) linked: Runs<Key>,
     /// In no order.
     pub(super) aliases: Sorted<Alias>,
     pub(super) known: KnownKeys,
@@ -30,13 +37,26 @@ pub(super) struct Found<'f> {
 }
 
 /// The links of all requests that have any.
+#[derive(Default)]
 pub(super) struct Resolved {
-    /// Those of ids that stand for themselves alone, and the others.
-    pub(super) links: [Sorted<Link>; 2],
+    /// Those of the ids of each share that stand for themselves alone.
+    pub(super) single: Vec<Ordered>,
+    /// The others.
+    pub(super) grouped: Ordered,
     /// How many requests are linked.
     pub(super) requests: u64,
     /// When they were.
     pub(super) times: Times,
+}
+
+/// What one share of the ids is.
+struct Part {
+    numbers: Numbers,
+    single: Sorted<Link>,
+    buckets: Buckets,
+    /// Ids that stand for a request with others: which request, and what they know of it.
+    members: Runs<Member>,
+    groups: Runs<Request>,
 }
 
 pub(super) fn resolve(mut found: Found<'_>) -> io::Result<Resolved> {
@@ -47,44 +67,54 @@ pub(super) fn resolve(mut found: Found<'_>) -> io::Result<Resolved> {
         }
         roots = found.shorter(&roots)?;
     }
-    let links = Links {
-        single: Log::new(found.folders, LINK_BYTES),
-        grouped: Sorter::in_any(found.folders, BYTES),
-        requests: 0,
-        times: Times::default(),
-    };
-    match roots.len() {
-        0 => found.single_links(links),
-        _ => found.links(&roots, links),
-    }
+    let heads = found.heads(&roots)?;
+    let leads = (roots.len() > 0).then_some((&roots, &heads));
+    let shares = shares(rayon::current_num_threads());
+    let part = |share: &Share| found.part(*share, shares.len(), leads);
+    let parts = shares.par_iter().map(part);
+    let parts = parts.collect::<io::Result<Vec<_>>>()?;
+    found.join(parts)
 }
 
 impl<'f> Found<'f> {
-    fn sorter<R: Keyed>(&self) -> Sorter<'f, R> {
+    fn sorter<R: Record>(&self) -> Sorter<'f, R> {
         Sorter::in_any(self.folders, BYTES)
     }
 
     /// For each id that stands for another the one it stands for: of those that there are the best. Forgets the aliases.
     fn roots(&mut self) -> io::Result<Sorted<Root>> {
         let all = std::mem::take(&mut self.aliases);
-        let mut aliases = self.sorter();
-        all.each(|alias| match self.known.may_have(alias.other) {
-            true if alias.id != alias.other => aliases.push(alias),
-            _ => Ok(()),
-        })?;
-        drop(all);
-        let mut requests = Cursor::new(&self.requests)?;
-        let mut linked = Cursor::new(&self.linked)?;
+        let mut requests = Cursor::new(self.requests.read_from(|_| false)?)?;
+        let mut linked = Cursor::new(self.linked.read_from(|_| false)?)?;
         let mut roots = self.sorter();
-        aliases.finish()?.each(|Alias { other, id, reason }| {
+        let aliases = self.of_known(&all)?;
+        let mut aliases = aliases.read_from(|_| false)?;
+        while let Some(Alias { other, id, reason }) = aliases.next()? {
             let is_there = requests.at(other)?.is_some() || linked.at(other)?.is_some();
             let root = other;
-            match is_there {
-                true => roots.push(Root { id, reason, root }),
-                false => Ok(()),
+            if is_there {
+                roots.push(Root { id, reason, root })?;
             }
-        })?;
+        }
         roots.finish()
+    }
+
+    /// The aliases that may lead to an id that is there.
+    fn of_known(&self, all: &Sorted<Alias>) -> io::Result<Runs<Alias>> {
+        let workers = rayon::current_num_threads() as u64;
+        let share = |nth: u64| all.len() * nth / workers;
+        let known = |nth: u64| {
+            let mut known = self.sorter();
+            all.each_in(share(nth)..share(nth + 1), |alias| {
+                match self.known.may_have(alias.other) {
+                    true if alias.id != alias.other => known.push(alias),
+                    _ => Ok(()),
+                }
+            })?;
+            Ok(known.runs())
+        };
+        let known = (0..workers).into_par_iter().map(known);
+        known.collect::<io::Result<Vec<_>>>().map(Runs::of)
     }
 
     /// Where an id leads to another that leads on, lets it lead there.
@@ -92,7 +122,7 @@ impl<'f> Found<'f> {
         let mut by_root = self.sorter();
         roots.each(|Root { id, root, .. }| by_root.push(Member { root, id }))?;
         let mut shorter = self.sorter();
-        let mut by_id = Cursor::new(roots)?;
+        let mut by_id = Cursor::new(roots.read_from(|_| false)?)?;
         by_root.finish()?.each(|Member { root, id }| {
             let next = by_id.at(root)?.map_or(root, |next| next.root);
             // Two that stand for each other lead nowhere.
@@ -103,19 +133,28 @@ impl<'f> Found<'f> {
         shorter.finish()
     }
 
-    /// Calls `found` with each id of the requests, on one time axis.
-    fn each_request(&self, mut found: impl FnMut(Request) -> io::Result<()>) -> io::Result<()> {
+    /// The ids that others stand for.
+    fn heads(&self, roots: &Sorted<Root>) -> io::Result<Sorted<Key>> {
+        let mut heads = self.sorter();
+        roots.each(|root| heads.push(Key(root.root)))?;
+        heads.finish()
+    }
+
+    /// Calls `found` with each id of a share of the requests, on one time axis.
+    fn each_request(
+        &self,
+        share: Share,
+        mut found: impl FnMut(Request) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut whole: Option<Request> = None;
-        self.requests.each(|part| {
+        let mut requests = self.requests.read_from(|one| one.key < share.first())?;
+        while let Some(part) = requests.next()?.filter(|part| share.has(part.key)) {
             let part = self.placed(part);
             match &mut whole {
-                Some(whole) if whole.key == part.key => {
-                    whole.add(&part);
-                    Ok(())
-                }
-                _ => whole.replace(part).map_or(Ok(()), &mut found),
+                Some(whole) if whole.key == part.key => whole.add(&part),
+                _ => whole.replace(part).map_or(Ok(()), &mut found)?,
             }
-        })?;
+        }
         whole.map_or(Ok(()), found)
     }
 
@@ -129,152 +168,136 @@ impl<'f> Found<'f> {
         }
     }
 
-    /// The links where each id stands for itself alone.
-    fn single_links(&self, mut links: Links<'_>) -> io::Result<Resolved> {
-        let mut linked = Cursor::new(&self.linked)?;
-        self.each_request(|mut request| {
+    /// Looks at one of several shares of the ids.
+    fn part(&self, share: Share, shares: usize, leads: Option<Roots<'_>>) -> io::Result<Part> {
+        let mut numbers = Numbers::default();
+        let mut buckets = Buckets::new(self.requests.len() / shares as u64, share.bits());
+        let mut single = Log::new(self.folders, LINK_BYTES / shares);
+        let mut members = Sorter::in_any(self.folders, BYTES / shares);
+        let mut groups = Sorter::in_any(self.folders, BYTES / shares);
+        let mut linked = Cursor::new(self.linked.read_from(|one| one.0 < share.first())?)?;
+        let mut lead = Leads::new(leads, share)?;
+        self.each_request(share, |mut request| {
             request.linked |= linked.at(request.key)?.is_some();
-            links.add_single(&request)
-        })?;
-        links.finish()
-    }
-
-    /// The links: at once for ids that stand for themselves alone, for the others by the sum of all that stand for the same request.
-    fn links(&self, roots: &Sorted<Root>, mut links: Links<'_>) -> io::Result<Resolved> {
-        let (mut groups, mut members) = (self.sorter(), self.sorter());
-        let heads = self.heads(roots)?;
-        let mut leads = Leads::new(roots, &heads)?;
-        let mut linked = Cursor::new(&self.linked)?;
-        self.each_request(|mut request| {
-            request.linked |= linked.at(request.key)?.is_some();
-            let Some(root) = leads.of(request.key)? else {
-                return links.add_single(&request);
+            let Some(root) = lead.of(request.key)? else {
+                let Some(link) = numbers.link(&request) else {
+                    return Ok(());
+                };
+                buckets.count(link.key);
+                return single.push(link);
             };
             let (id, key) = (request.key, root);
             members.push(Member { root, id })?;
             groups.push(Request { key, ..request })
         })?;
-        // A recorder may link a request by an id that none of the events shows, or only events that need not be known.
-        let mut leads = Leads::new(roots, &heads)?;
-        self.linked.each(|Key(key)| {
+        if leads.is_some() {
+            self.linked_groups(share, Leads::new(leads, share)?, &mut groups)?;
+        }
+        buckets.finish();
+        Ok(Part {
+            numbers,
+            buckets,
+            single: single.finish()?,
+            members: members.runs(),
+            groups: groups.runs(),
+        })
+    }
+
+    /// A recorder may link a request by an id that none of the events shows, or only events that need not be known.
+    fn linked_groups(
+        &self,
+        share: Share,
+        mut leads: Leads<'_>,
+        groups: &mut Sorter<'_, Request>,
+    ) -> io::Result<()> {
+        let mut linked = self.linked.read_from(|one| one.0 < share.first())?;
+        while let Some(Key(key)) = linked.next()?.filter(|one| share.has(one.0)) {
             let group = leads.of(key)?.map(|root| Request {
                 key: root,
                 clock: 0,
                 linked: true,
                 reach: Reach::NONE,
             });
-            group.map_or(Ok(()), |group| groups.push(group))
-        })?;
-        let (groups, members) = (groups.finish()?, members.finish()?);
-        let mut members = Cursor::new(&members)?;
-        groups.each(|group| links.add_group(&group, &mut members))?;
-        links.finish()
-    }
-
-    /// The ids that others stand for.
-    fn heads(&self, roots: &Sorted<Root>) -> io::Result<Sorted<Key>> {
-        let mut heads = self.sorter();
-        roots.each(|root| heads.push(Key(root.root)))?;
-        heads.finish()
-    }
-}
-
-/// Links while they are made.
-struct Links<'f> {
-    /// Those of ids that stand for themselves alone, which come in their order.
-    single: Log<'f, Link>,
-    grouped: Sorter<'f, Link>,
-    requests: u64,
-    times: Times,
-}
-
-impl Links<'_> {
-    /// The link of a request if it is shown. Flows are numbered: short ids make short lines.
-    ///
-    /// An arrow needs two events, and a request that its recorder links has its arrows.
-    fn link(&mut self, request: &Request) -> Option<Link> {
-        let Reach { first, last } = request.reach;
-        if request.linked || !request.reach.is_chain() {
-            return None;
-        }
-        self.requests += 1;
-        self.times.add((first.0, last.0));
-        Some(Link {
-            key: request.key,
-            flow: self.requests,
-            first: first.1,
-            last: last.1,
-        })
-    }
-
-    fn add_single(&mut self, request: &Request) -> io::Result<()> {
-        let link = self.link(request);
-        link.map_or(Ok(()), |link| self.single.push(link))
-    }
-
-    fn add_group(&mut self, group: &Request, members: &mut Cursor<'_, Member>) -> io::Result<()> {
-        let link = self.link(group);
-        while let Some(member) = members.at(group.key)? {
-            members.step()?;
-            if let Some(link) = link {
-                let key = member.id;
-                self.grouped.push(Link { key, ..link })?;
-            }
+            group.map_or(Ok(()), |group| groups.push(group))?;
         }
         Ok(())
     }
 
-    fn finish(self) -> io::Result<Resolved> {
-        Ok(Resolved {
-            links: [self.single.finish()?, self.grouped.finish()?],
-            requests: self.requests,
-            times: self.times,
-        })
+    /// Brings the shares together: those of a request may be in different ones.
+    fn join(&self, parts: Vec<Part>) -> io::Result<Resolved> {
+        let mut resolved = Resolved::default();
+        let (mut members, mut groups) = (Vec::new(), Vec::new());
+        for part in parts {
+            resolved.single.push(Ordered {
+                links: part.single,
+                buckets: part.buckets,
+                before: resolved.requests,
+            });
+            resolved.count(part.numbers);
+            members.push(part.members);
+            groups.push(part.groups);
+        }
+        let members = Runs::of(members);
+        let mut members = Cursor::new(members.read_from(|_| false)?)?;
+        let (mut links, mut numbers) = (self.sorter(), Numbers::default());
+        let groups = Runs::of(groups);
+        let mut groups = groups.read_from(|_| false)?;
+        while let Some(group) = groups.next()? {
+            let link = numbers.link(&group);
+            while let Some(Member { id, .. }) = members.at(group.key)? {
+                members.step()?;
+                link.map_or(Ok(()), |link| links.push(Link { key: id, ..link }))?;
+            }
+        }
+        let links = links.finish()?;
+        let mut buckets = Buckets::new(links.len(), 0);
+        links.each(|link| {
+            buckets.count(link.key);
+            Ok(())
+        })?;
+        buckets.finish();
+        let before = resolved.requests;
+        resolved.grouped = Ordered {
+            links,
+            buckets,
+            before,
+        };
+        resolved.count(numbers);
+        Ok(resolved)
     }
 }
 
-/// The request that an id stands for with others, asked for in the order of ids.
-struct Leads<'a> {
-    by_id: Cursor<'a, Root>,
-    heads: Cursor<'a, Key>,
+impl Resolved {
+    fn count(&mut self, numbers: Numbers) {
+        self.requests += numbers.requests;
+        self.times.add_all(numbers.times);
+    }
 }
 
+/// Ids that stand for another, and those that others stand for.
+type Roots<'a> = (&'a Sorted<Root>, &'a Sorted<Key>);
+
+/// The request that an id stands for with others, asked for in the order of ids.
+struct Leads<'a>(Option<(Cursor<'a, Root>, Cursor<'a, Key>)>);
+
 impl<'a> Leads<'a> {
-    fn new(roots: &'a Sorted<Root>, heads: &'a Sorted<Key>) -> io::Result<Self> {
-        let (by_id, heads) = (Cursor::new(roots)?, Cursor::new(heads)?);
-        Ok(Leads { by_id, heads })
+    /// Those of a share of the ids.
+    fn new(roots: Option<Roots<'a>>, share: Share) -> io::Result<Self> {
+        let Some((roots, heads)) = roots else {
+            return Ok(Leads(None));
+        };
+        let by_id = Cursor::new(roots.read_from(|one| one.id < share.first())?)?;
+        let heads = Cursor::new(heads.read_from(|one| one.0 < share.first())?)?;
+        Ok(Leads(Some((by_id, heads))))
     }
 
     fn of(&mut self, key: u64) -> io::Result<Option<u64>> {
-        if let Some(root) = self.by_id.at(key)? {
+        let Some((by_id, heads)) = &mut self.0 else {
+            return Ok(None);
+        };
+        if let Some(root) = by_id.at(key)? {
             return Ok(Some(root.root));
         }
-        Ok(self.heads.at(key)?.map(|head| head.key()))
-    }
-}
-
-/// Finds records by their key, asked for in order.
-struct Cursor<'a, R> {
-    reader: Reader<'a, R>,
-    next: Option<R>,
-}
-
-impl<'a, R: Keyed> Cursor<'a, R> {
-    fn new(records: &'a Sorted<R>) -> io::Result<Self> {
-        let mut reader = Reader::new(records);
-        let next = reader.next()?;
-        Ok(Cursor { reader, next })
-    }
-
-    fn at(&mut self, key: u64) -> io::Result<Option<R>> {
-        while self.next.is_some_and(|next| next.key() < key) {
-            self.step()?;
-        }
-        Ok(self.next.filter(|next| next.key() == key))
-    }
-
-    fn step(&mut self) -> io::Result<()> {
-        self.next = self.reader.next()?;
-        Ok(())
+        Ok(heads.at(key)?.map(|head| head.key()))
     }
 }

@@ -1,26 +1,38 @@
-//! The links of all requests, to be looked up by id in the second pass: in memory if they are few, else in a mapped temporary file.
+//! The links of all requests, to be looked up by id in the second pass: in memory if they are few, else in mapped temporary files.
 
+use super::ahead::{self, LINE};
+use super::buckets::Buckets;
 use super::row::Link;
+use super::share::Share;
 use crate::fragment::Content;
 use crate::sorter::{Record, Sorted};
+use std::cmp::Ordering;
 use std::io;
 
 /// Looked up again and again are the few requests that are served at a time.
 const CACHED: usize = 1 << 10;
 
-/// Links of a bucket, and most bits of a key that tell its bucket. Few links lie in one or two lines of the processor's cache, which is what a search waits for.
-const BUCKET_LINKS: usize = 2;
-const BUCKET_BITS: u32 = 18;
-/// Of so few links each is looked at.
-const FEW: usize = 8;
+/// Links in the order of their keys, and where to look for them.
+#[derive(Default)]
+pub(super) struct Ordered {
+    pub(super) links: Sorted<Link>,
+    pub(super) buckets: Buckets,
+    /// How many requests are numbered before the first of them.
+    pub(super) before: u64,
+}
 
-/// Links in the order of their keys.
-pub(super) struct Table {
+/// The links of all ids.
+pub(super) struct Tables {
+    /// Those of ids that stand for themselves alone, share by share.
+    single: Vec<Table>,
+    /// The others.
+    grouped: Table,
+}
+
+struct Table {
     links: Links,
-    /// Where the links of each bucket begin; a bucket has the keys with the same first bits. Last, where all of them end.
-    starts: Vec<usize>,
-    /// How many bits of a key are not among those.
-    shift: u32,
+    buckets: Buckets,
+    before: u64,
 }
 
 enum Links {
@@ -28,57 +40,83 @@ enum Links {
     Mapped(Content),
 }
 
-impl Table {
-    pub(super) fn new(links: Sorted<Link>) -> io::Result<Table> {
-        let links = match links {
-            Sorted::Memory(links) => Links::Memory(links),
-            Sorted::File { file, .. } => Links::Mapped(Content::open(file)?),
-        };
-        let len = links.len();
-        let bits = (len / BUCKET_LINKS).checked_ilog2().unwrap_or(0);
-        // At least one bit: a shift by all 64 is none.
-        let bits = bits.clamp(1, BUCKET_BITS);
-        let shift = u64::BITS - bits;
-        let mut starts = vec![0; (1 << bits) + 1];
-        for at in 0..len {
-            starts[bucket(links.get(at).key, shift) + 1] = at + 1;
-        }
-        for bucket in 1..starts.len() {
-            starts[bucket] = starts[bucket].max(starts[bucket - 1]);
-        }
-        Ok(Table {
-            links,
-            starts,
-            shift,
+impl Tables {
+    pub(super) fn new(single: Vec<Ordered>, grouped: Ordered) -> io::Result<Tables> {
+        Ok(Tables {
+            single: single
+                .into_iter()
+                .map(Table::new)
+                .collect::<Result<_, _>>()?,
+            grouped: Table::new(grouped)?,
         })
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.links.len() == 0
+        self.grouped.links.len() == 0 && self.single.iter().all(|one| one.links.len() == 0)
     }
 
     fn find(&self, key: u64) -> Option<Link> {
-        let bucket = bucket(key, self.shift);
-        let (mut low, end) = (self.starts[bucket], self.starts[bucket + 1]);
-        let mut high = end;
-        while high - low > FEW {
-            let middle = low + (high - low) / 2;
-            if self.links.get(middle).key < key {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        (low..end.min(high + 1))
-            .map(|at| self.links.get(at))
-            .find(|link| link.key == key)
+        let share = Share::of(key, self.single.len());
+        let single = self.single.get(share).and_then(|table| table.find(key));
+        single.or_else(|| self.grouped.find(key))
     }
 }
 
-/// The bucket of a key: keys are spread evenly, so buckets are of about the same size.
-#[inline]
-fn bucket(key: u64, shift: u32) -> usize {
-    usize::try_from(key >> shift).unwrap_or(0)
+impl Tables {
+    /// Asks for what a search for a key will look at first.
+    #[inline]
+    fn ask_for(&self, key: u64) {
+        let share = Share::of(key, self.single.len());
+        if let Some(table) = self.single.get(share) {
+            table.ask_for(key);
+        }
+        if self.grouped.links.len() > 0 {
+            self.grouped.ask_for(key);
+        }
+    }
+}
+
+impl Table {
+    fn new(ordered: Ordered) -> io::Result<Table> {
+        let links = match ordered.links {
+            Sorted::Memory(links) => Links::Memory(links),
+            Sorted::File { file, .. } => Links::Mapped(Content::open(file)?),
+        };
+        Ok(Table {
+            links,
+            buckets: ordered.buckets,
+            before: ordered.before,
+        })
+    }
+
+    #[inline]
+    fn ask_for(&self, key: u64) {
+        const BESIDE: usize = LINE / Link::BYTES;
+        if let Some((range, guess)) = self.buckets.place(key) {
+            let (first, last) = (guess.saturating_sub(BESIDE), guess + BESIDE);
+            self.links.ask_for(first.max(range.start));
+            self.links.ask_for(guess);
+            self.links.ask_for(last.min(range.end - 1));
+        }
+    }
+
+    fn find(&self, key: u64) -> Option<Link> {
+        let (range, guess) = self.buckets.place(key)?;
+        let forward = self.links.get(guess).key <= key;
+        let mut at = guess;
+        loop {
+            let link = self.links.get(at);
+            match link.key.cmp(&key) {
+                Ordering::Equal => {
+                    let flow = self.before + link.flow;
+                    return Some(Link { flow, ..link });
+                }
+                Ordering::Less if forward && at + 1 < range.end => at += 1,
+                Ordering::Greater if !forward && at > range.start => at -= 1,
+                _ => return None,
+            }
+        }
+    }
 }
 
 impl Links {
@@ -86,6 +124,14 @@ impl Links {
         match self {
             Links::Memory(links) => links.len(),
             Links::Mapped(content) => content.bytes().len() / Link::BYTES,
+        }
+    }
+
+    #[inline]
+    fn ask_for(&self, at: usize) {
+        match self {
+            Links::Memory(links) => ahead::ask_for(&links[at]),
+            Links::Mapped(content) => ahead::ask_for(&content.bytes()[at * Link::BYTES]),
         }
     }
 
@@ -100,14 +146,14 @@ impl Links {
 
 /// A worker's view of the tables.
 pub(crate) struct Lookup<'a> {
-    tables: &'a [Table],
+    tables: &'a Tables,
     cached: Vec<(u64, Option<Link>)>,
     /// Flow events written with it.
     pub(crate) written: u64,
 }
 
 impl<'a> Lookup<'a> {
-    pub(super) fn new(tables: &'a [Table]) -> Self {
+    pub(super) fn new(tables: &'a Tables) -> Self {
         // No place of the cache may hold a wrong answer: 1 belongs to another place than 0.
         let mut cached = vec![(0, None); CACHED];
         cached[0] = (1, None);
@@ -118,18 +164,32 @@ impl<'a> Lookup<'a> {
         }
     }
 
+    /// Asks for what is needed to find out how an id is linked.
+    #[inline]
+    pub(super) fn ask_for(&self, key: u64) {
+        if self.cached[place(key)].0 != key {
+            self.tables.ask_for(key);
+        }
+    }
+
     /// How an id is linked, if it is.
     #[inline]
     pub(super) fn find(&mut self, key: u64) -> Option<Link> {
-        let place = usize::try_from(key % CACHED as u64).unwrap_or(0);
+        let place = place(key);
         let (known, link) = self.cached[place];
         if known == key {
             return link;
         }
-        let link = self.tables.iter().find_map(|table| table.find(key));
+        let link = self.tables.find(key);
         self.cached[place] = (key, link);
         link
     }
+}
+
+/// Where a key is in the cache.
+#[inline]
+fn place(key: u64) -> usize {
+    usize::try_from(key % CACHED as u64).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -139,37 +199,60 @@ mod tests {
     use crate::sorter::Sorter;
     use xxhash_rust::xxh3::xxh3_64;
 
+    fn key(number: u64) -> u64 {
+        match number {
+            0 => 0,
+            1 => u64::MAX,
+            number => xxh3_64(&number.to_le_bytes()),
+        }
+    }
+
+    /// Links of keys with the same first bits, and whether they have to lie in a file.
+    fn ordered(keys: impl Iterator<Item = u64>, in_file: bool, skipped: u32) -> Ordered {
+        let folders = [std::env::temp_dir()];
+        let mut sorter = Sorter::in_any(&folders, if in_file { 256 } else { 1 << 20 });
+        let mut buckets = Buckets::new(1000, skipped);
+        for key in keys {
+            buckets.count(key);
+            let (first, last) = (Place(1), Place(2));
+            let flow = key >> 1;
+            sorter
+                .push(Link {
+                    key,
+                    flow,
+                    first,
+                    last,
+                })
+                .unwrap();
+        }
+        buckets.finish();
+        Ordered {
+            links: sorter.finish().unwrap(),
+            buckets,
+            before: 7,
+        }
+    }
+
     #[test]
     fn every_key_is_found_in_memory_and_in_a_file() {
-        let folders = [std::env::temp_dir()];
-        for (bytes, len) in [(1 << 20, 0), (1 << 20, 3), (1 << 20, 3000), (256, 3000)] {
-            let mut sorter = Sorter::in_any(&folders, bytes);
-            let key = |number: u64| match number {
-                0 => 0,
-                1 => u64::MAX,
-                number => xxh3_64(&number.to_le_bytes()),
-            };
-            for flow in 0..len {
-                let (first, last) = (Place(1), Place(2));
-                let key = key(flow);
-                sorter
-                    .push(Link {
-                        key,
-                        flow,
-                        first,
-                        last,
-                    })
-                    .unwrap();
-            }
-            let table = Table::new(sorter.finish().unwrap()).unwrap();
-            assert_eq!(matches!(table.links, Links::Mapped(_)), bytes == 256);
-            assert_eq!(table.is_empty(), len == 0);
-            let tables = [Table::new(Sorted::default()).unwrap(), table];
+        for (in_file, len) in [(false, 0), (false, 3), (false, 3000), (true, 3000)] {
+            let keys = (0..len).map(key);
+            let (halves, grouped) = ([0, 1], (len..len + 500).map(key));
+            let single = halves.map(|half| {
+                let keys = keys.clone().filter(|key| key >> 63 == half);
+                ordered(keys, in_file, 1)
+            });
+            let grouped = ordered(grouped, in_file, 0);
+            let tables = Tables::new(single.into(), grouped).unwrap();
+            assert!(!tables.is_empty());
             let mut lookup = Lookup::new(&tables);
             for number in (0..len + 1000).chain(0..10) {
                 let found = lookup.find(key(number)).map(|link| link.flow);
-                assert_eq!(found, (number < len).then_some(number), "{number}");
+                let expected = (number < len + 500).then_some((key(number) >> 1) + 7);
+                assert_eq!(found, expected, "{number}");
             }
         }
+        let nothing = Tables::new(Vec::new(), Ordered::default()).unwrap();
+        assert!(nothing.is_empty() && nothing.find(5).is_none());
     }
 }

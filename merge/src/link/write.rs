@@ -6,18 +6,25 @@ use super::gather::{binds, offset};
 use super::hits::Hits;
 use super::ids::{Ids, Line};
 use super::lists::Lists;
+use super::quick::{key_at, read_few};
 use super::row::{Link, Place};
 use super::table::Lookup;
 use crate::alike::Timed;
 use crate::json::Span;
 use crate::line::Event;
-use crate::patch::Target;
+use crate::number::put_front;
+use crate::patch::{Id, Target};
 use crate::stamp::Stamp;
+use crate::words::text;
 use std::collections::HashSet;
+use std::io::Write;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// What a flow event begins with; the phase is put in.
 const BEFORE_TARGET: &[u8] = b",\n{\"ph\":\"t\",\"pid\":";
 const PHASE: usize = b",\n{\"ph\":\"".len();
+/// The longest front: `BEFORE_TARGET`, two ids of 16 digits, and what stands between and behind them.
+const FRONT: usize = 64;
 /// Name and category of the flows that the merge writes: a viewer tells flows apart by both, and by their id.
 const BEHIND_ID: &[u8] = br#","name":"request","cat":"sa_link"}"#;
 const BEHIND_LAST_ID: &[u8] = br#","bp":"e","name":"request","cat":"sa_link"}"#;
@@ -37,8 +44,14 @@ pub(crate) struct Linker<'a, 'l> {
     links: Vec<Link>,
     seen: HashSet<u64>,
     stamp: Stamp,
-    /// What all flow events of one event have up to the id.
-    front: Vec<u8>,
+    front: Front,
+}
+
+/// What the flow events of a thread have up to their time.
+struct Front {
+    of: (Id, Id),
+    text: [u8; FRONT],
+    len: usize,
 }
 
 /// An event that links begin at or lead to.
@@ -66,7 +79,7 @@ impl<'a, 'l> Linker<'a, 'l> {
             links: Vec::new(),
             seen: HashSet::default(),
             stamp: Stamp::default(),
-            front: Vec::new(),
+            front: Front::new((0.into(), 0.into())),
         }
     }
 
@@ -146,7 +159,18 @@ impl<'a, 'l> Linker<'a, 'l> {
                 self.lists.keep(text, len, self.links.clone());
             }
         }
+        self.look_ahead();
         self.write(mention, target, out);
+    }
+
+    /// Asks for the links of the next event that has ids.
+    fn look_ahead(&self) {
+        let hit = self.hits.next();
+        if let Some((_, value)) = hit.and_then(|hit| key_at(self.bytes, hit)?) {
+            read_few(self.bytes, value, |text| {
+                self.lookup.ask_for(xxh3_64(text) ^ self.scope);
+            });
+        }
     }
 
     /// The links of an event, each request once.
@@ -174,13 +198,20 @@ impl<'a, 'l> Linker<'a, 'l> {
             return;
         }
         let ts_ns = crate::patch::shifted(mention.ts_ns, self.shift_ns);
-        self.set_front(target, ts_ns);
+        let mut shared = 0..0;
         for link in &self.links {
-            let phase = phase(link, mention.place);
             let start = out.len();
-            out.extend_from_slice(&self.front);
+            if shared.is_empty() {
+                self.front.put((target.pid, target.tid), out);
+                self.stamp.write(ts_ns, out);
+                out.extend_from_slice(br#","id":"#);
+                shared = start..out.len();
+            } else {
+                out.extend_from_within(shared.clone());
+            }
+            let phase = phase(link, mention.place);
             out[start + PHASE] = phase;
-            out.extend_from_slice(itoa::Buffer::new().format(link.flow).as_bytes());
+            put_number(link.flow, out);
             out.extend_from_slice(if phase == b'f' {
                 BEHIND_LAST_ID
             } else {
@@ -189,17 +220,34 @@ impl<'a, 'l> Linker<'a, 'l> {
         }
         self.lookup.written += self.links.len() as u64;
     }
+}
 
-    fn set_front(&mut self, target: &Target, ts_ns: u64) {
-        let front = &mut self.front;
-        front.clear();
-        front.extend_from_slice(BEFORE_TARGET);
-        front.extend_from_slice(&target.pid);
-        front.extend_from_slice(br#","tid":"#);
-        front.extend_from_slice(&target.tid);
-        front.extend_from_slice(br#","ts":"#);
-        self.stamp.write(ts_ns, front);
-        front.extend_from_slice(br#","id":"#);
+impl Front {
+    fn new(of: (Id, Id)) -> Front {
+        let mut text = [0; FRONT];
+        let mut left = text.as_mut_slice();
+        let parts = [BEFORE_TARGET, &of.0, br#","tid":"#, &of.1, br#","ts":"#];
+        // Writing to bytes fails only where they are too few, and there is room for the longest ids.
+        let written = parts.iter().try_for_each(|part| left.write_all(part));
+        debug_assert!(written.is_ok());
+        let len = FRONT - left.len();
+        Front { of, text, len }
+    }
+
+    #[inline(always)]
+    fn put(&mut self, of: (Id, Id), out: &mut Vec<u8>) {
+        if self.of != of {
+            *self = Front::new(of);
+        }
+        put_front(&self.text, self.len, out);
+    }
+}
+
+#[inline(always)]
+fn put_number(number: u64, out: &mut Vec<u8>) {
+    match text(number) {
+        Some((digits, len)) => put_front(&digits, len, out),
+        None => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
     }
 }
 

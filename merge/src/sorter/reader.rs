@@ -2,34 +2,61 @@
 
 use super::{BATCH, Record, Sorted};
 use std::io;
+use std::ops::Range;
 
-/// Reads a run from its begin, a batch at a time.
+/// Reads a run, or a stretch of it, a batch at a time.
 pub(crate) struct Reader<'a, R> {
     run: &'a Sorted<R>,
     batch: Vec<R>,
     at: usize,
-    read: u64,
+    /// What is not read yet.
+    left: Range<u64>,
 }
 
 impl<'a, R: Record> Reader<'a, R> {
     pub(crate) fn new(run: &'a Sorted<R>) -> Reader<'a, R> {
+        Reader::of(run, 0..run.len())
+    }
+
+    /// Reads a stretch of a run.
+    pub(super) fn of(run: &'a Sorted<R>, left: Range<u64>) -> Reader<'a, R> {
         Reader {
             run,
             batch: Vec::new(),
             at: 0,
-            read: 0,
+            left,
         }
+    }
+
+    /// Reads a run from the first record on of which `is_before` is not true.
+    pub(super) fn from(
+        run: &'a Sorted<R>,
+        is_before: impl Fn(&R) -> bool,
+    ) -> io::Result<Reader<'a, R>> {
+        let (mut low, mut high) = (0, run.len());
+        let mut one = Vec::new();
+        while low < high {
+            let middle = low.midpoint(high);
+            one.clear();
+            run.read(middle..middle + 1, &mut one)?;
+            if one.first().is_some_and(&is_before) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Ok(Reader::of(run, low..run.len()))
     }
 
     pub(crate) fn next(&mut self) -> io::Result<Option<R>> {
         if self.at == self.batch.len() {
-            let end = self.run.len().min(self.read + BATCH as u64);
+            let end = self.left.end.min(self.left.start + BATCH as u64);
             self.batch.clear();
-            self.run.read(self.read..end, &mut self.batch)?;
-            (self.at, self.read) = (0, end);
+            self.run.read(self.left.start..end, &mut self.batch)?;
+            (self.at, self.left.start) = (0, end);
         }
         let record = self.batch.get(self.at).copied();
-        self.at += 1;
+        self.at += usize::from(record.is_some());
         Ok(record)
     }
 }

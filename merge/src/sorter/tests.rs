@@ -86,9 +86,10 @@ fn records_that_join_are_one_whatever_memory_holds() {
             let (key, value) = (number.wrapping_mul(2_654_435_761) % 700, number % 100);
             *expected.entry(key).or_insert(0) += value;
             if number.is_multiple_of(3)
-                && let Some(full) = sorter.make_room(1)
+                && let Some(mut full) = sorter.make_room(1)
             {
-                sorter.add(run(full, &folders).unwrap()).unwrap();
+                sorter.add(run(&mut full, &folders).unwrap()).unwrap();
+                sorter.take_back(full);
             }
             sorter.push(Sum(key, value)).unwrap();
         }
@@ -102,5 +103,33 @@ fn records_that_join_are_one_whatever_memory_holds() {
             })
             .unwrap();
         assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+    }
+}
+
+/// Reads runs from any record on, which may be in files and in memory, and of which some are one.
+#[test]
+fn runs_are_read_as_one_from_anywhere() {
+    let folders = [std::env::temp_dir()];
+    for bytes in [0, 1000, 1 << 20] {
+        let (mut first, mut second) = (
+            Sorter::in_any(&folders, bytes),
+            Sorter::in_any(&folders, bytes),
+        );
+        let mut expected = std::collections::BTreeMap::new();
+        for number in 0..3000_u32 {
+            let (key, value) = (number.wrapping_mul(2_654_435_761) % 700, number % 100);
+            *expected.entry(key).or_insert(0) += value;
+            let sorter = if value < 30 { &mut first } else { &mut second };
+            sorter.push(Sum(key, value)).unwrap();
+        }
+        let runs = Runs::of(vec![first.runs(), second.runs(), Runs::of(Vec::new())]);
+        assert!(runs.len() >= expected.len() as u64);
+        for from in [0, 1, 350, 699, 700] {
+            let mut records = runs.read_from(|sum| sum.0 < from).unwrap();
+            for (key, sum) in expected.range(from..) {
+                assert_eq!(records.next().unwrap(), Some(Sum(*key, *sum)));
+            }
+            assert_eq!(records.next().unwrap(), None);
+        }
     }
 }

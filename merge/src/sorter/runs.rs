@@ -1,0 +1,84 @@
+//! Sorted runs that are read as one, without being written as one.
+
+use super::{Reader, Record, Sorted};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::io;
+
+/// Sorted runs of the same kind of records.
+pub(crate) struct Runs<R>(pub(super) Vec<Sorted<R>>);
+
+impl<R: Record> Runs<R> {
+    /// Those of several.
+    pub(crate) fn of(several: Vec<Runs<R>>) -> Runs<R> {
+        Runs(several.into_iter().flat_map(|runs| runs.0).collect())
+    }
+
+    /// How many records they have, those that are one counted by themselves.
+    pub(crate) fn len(&self) -> u64 {
+        self.0.iter().map(Sorted::len).sum()
+    }
+
+    /// All records in their order, from the first one on of which `is_before` is not true; it has to be true of those before that, and of no others.
+    pub(crate) fn read_from(&self, is_before: impl Fn(&R) -> bool) -> io::Result<Merged<'_, R>> {
+        let from = |run| Reader::from(run, &is_before);
+        let readers = self.0.iter().map(from).collect::<io::Result<_>>()?;
+        Merged::of(readers)
+    }
+}
+
+impl<R: Record> Sorted<R> {
+    /// The same of one run.
+    pub(crate) fn read_from(&self, is_before: impl Fn(&R) -> bool) -> io::Result<Merged<'_, R>> {
+        Merged::of(vec![Reader::from(self, is_before)?])
+    }
+}
+
+/// Records of several runs in their order.
+pub(crate) struct Merged<'a, R> {
+    readers: Vec<Reader<'a, R>>,
+    /// The first record of each run that has any left.
+    heads: BinaryHeap<Reverse<(R, usize)>>,
+}
+
+impl<'a, R: Record> Merged<'a, R> {
+    pub(super) fn new(runs: &'a [Sorted<R>]) -> io::Result<Merged<'a, R>> {
+        Merged::of(runs.iter().map(Reader::new).collect())
+    }
+
+    fn of(mut readers: Vec<Reader<'a, R>>) -> io::Result<Merged<'a, R>> {
+        let mut heads = BinaryHeap::new();
+        for (number, reader) in readers.iter_mut().enumerate() {
+            heads.extend(reader.next()?.map(|record| Reverse((record, number))));
+        }
+        Ok(Merged { readers, heads })
+    }
+
+    /// The next record, with all that are one with it.
+    pub(crate) fn next(&mut self) -> io::Result<Option<R>> {
+        let Some(mut whole) = self.step()? else {
+            return Ok(None);
+        };
+        while let Some(Reverse((next, _))) = self.heads.peek() {
+            if !whole.join(next) {
+                break;
+            }
+            self.step()?;
+        }
+        Ok(Some(whole))
+    }
+
+    /// The next record of any run.
+    fn step(&mut self) -> io::Result<Option<R>> {
+        let Some(mut head) = self.heads.peek_mut() else {
+            return Ok(None);
+        };
+        let Reverse((record, number)) = *head;
+        match self.readers[number].next()? {
+            Some(next) => head.0.0 = next,
+            None => drop(PeekMut::pop(head)),
+        }
+        Ok(Some(record))
+    }
+}
