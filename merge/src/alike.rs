@@ -7,6 +7,7 @@ use crate::flow;
 use crate::line::Event;
 use crate::number::three_decimals;
 use crate::stamp::Glance;
+use crate::words::begins_with;
 
 /// The front of a line, up to its time, and what is known of all that begin so.
 pub(crate) struct Front<'a, T> {
@@ -66,7 +67,7 @@ impl<'a, T> Fronts<'a, T> {
     #[inline(always)]
     pub(crate) fn find(&mut self, line: &'a [u8]) -> Option<(&Front<'a, T>, Timed<'a>)> {
         let [one, other] = self.fronts.get(place(*line.get(PHASE)?))?;
-        let begins = |front: &&Front<'a, T>| line.starts_with(front.text);
+        let begins = |front: &&Front<'a, T>| begins_with(line, front.text);
         let front = one.as_ref().filter(begins);
         let front = front.or_else(|| other.as_ref().filter(begins))?;
         let after = &line[front.text.len()..];

@@ -1,4 +1,10 @@
-//! Text and digits eight bytes at a time, in one word: as fast as vector code on the short strings of event lines, on every machine.
+//! Text and digits eight or sixteen bytes at a time.
+
+#[cfg(target_arch = "x86_64")]
+mod vector;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use vector::plain_len;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
@@ -32,7 +38,49 @@ pub(crate) fn sixteen(bytes: &[u8], at: usize) -> [u64; 2] {
     [eight(bytes, at), eight(bytes, at + 8)]
 }
 
+/// Whether the bytes begin with a text. Most texts are short: to call a comparison that fits all lengths would take longer than to compare.
+#[inline(always)]
+pub(crate) fn begins_with(bytes: &[u8], text: &[u8]) -> bool {
+    let (chunks, _) = text.as_chunks::<16>();
+    let Some((begin, last)) = bytes.get(..text.len()).zip(text.last_chunk::<16>()) else {
+        return bytes.starts_with(text);
+    };
+    let (others, _) = begin.as_chunks::<16>();
+    let mut pairs = chunks.iter().zip(others);
+    pairs.all(|(one, other)| one == other) && begin.last_chunk() == Some(last)
+}
+
+/// How many bytes two texts have in common at their begin.
+#[inline(always)]
+pub(crate) fn same_len(one: &[u8], other: &[u8]) -> usize {
+    let most = one.len().min(other.len());
+    let (chunks, others) = (one.as_chunks::<16>().0, other.as_chunks::<16>().0);
+    let mut at = 0;
+    for (chunk, other) in chunks.iter().zip(others) {
+        let differ = u128::from_le_bytes(*chunk) ^ u128::from_le_bytes(*other);
+        if differ != 0 {
+            return at + (differ.trailing_zeros() / 8) as usize;
+        }
+        at += 16;
+    }
+    let pairs = one[at..most].iter().zip(&other[at..most]);
+    at + pairs.take_while(|(one, other)| one == other).count()
+}
+
+/// How many bytes stand before the first quote, backslash or control character; 16 if there is none.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+pub(crate) fn plain_len([first, second]: [u64; 2]) -> usize {
+    let (first, second) = (marks(first), marks(second));
+    let (word, before) = match first {
+        0 => (second, 8),
+        _ => (first, 0),
+    };
+    before + (word.trailing_zeros() / 8) as usize
+}
+
 /// Marks quotes, backslashes and control characters in their highest bits; behind the first one others may be marked too.
+#[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn marks(word: u64) -> u64 {
     let quote = word ^ (ONES * 0x22);
@@ -42,17 +90,6 @@ fn marks(word: u64) -> u64 {
         | (word.wrapping_sub(ONES * 0x20) & !word);
     // A borrow or carry can only make a byte after the first one look found.
     found & HIGHS
-}
-
-/// How many bytes stand before the first quote, backslash or control character; 16 if there is none.
-#[inline(always)]
-pub(crate) fn plain_len([first, second]: [u64; 2]) -> usize {
-    let (first, second) = (marks(first), marks(second));
-    let (word, before) = match first {
-        0 => (second, 8),
-        _ => (first, 0),
-    };
-    before + (word.trailing_zeros() / 8) as usize
 }
 
 /// How many bytes are digits before the first that is none; 8 if all are.
@@ -156,6 +193,24 @@ mod tests {
             for at in 0..len + 3 {
                 let expected = len.saturating_sub(at).min(16);
                 assert_eq!(plain_len(sixteen(&text, at)), expected, "{at} of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_are_compared_at_every_length() {
+        let text: Vec<u8> = (0..70).collect();
+        for len in 0..70 {
+            assert!(begins_with(&text, &text[..len]));
+            assert!(!begins_with(&text[..len], &text[..=len]));
+            assert_eq!(same_len(&text, &text[..len]), len);
+            assert_eq!(same_len(&text[..len], &text), len);
+            for at in 0..len {
+                let mut other = text.clone();
+                other[at] = 99;
+                assert!(!begins_with(&other, &text[..len]), "{at} of {len}");
+                assert_eq!(same_len(&text[..len], &other), at);
+                assert_eq!(same_len(&other, &text[..len]), at);
             }
         }
     }

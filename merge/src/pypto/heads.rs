@@ -3,10 +3,11 @@
 //!
 //! What is kept of a text follows from its bytes alone, so the lines that came before make no difference to what is read.
 
-use super::{ARGS, parse_behind, parse_end, parse_head};
-use crate::json::{Scanner, Span};
+use super::end::End;
+use super::{parse_behind, parse_head};
+use crate::json::Span;
 use crate::line::Event;
-use crate::words::eight;
+use crate::words::{begins_with, eight};
 use sa_recorder::format::MAX_LINE_BYTES;
 
 /// What stands before the time in a line.
@@ -19,8 +20,8 @@ pub(super) struct Head<'a> {
     pub(super) cat: Span,
     /// What came after the times in the last line with this head.
     pub(super) ids: Ids<'a>,
-    /// What came after them, with its newline; empty before there was one.
-    pub(super) end: &'a [u8],
+    /// What came after them.
+    pub(super) end: End<'a>,
 }
 
 /// The ids of a line.
@@ -37,30 +38,13 @@ pub(super) struct Ids<'a> {
 pub(crate) fn parse_first<'a>(lines: &'a [u8], heads: &mut Heads<'a>) -> Option<Event<'a>> {
     let head = heads.of(lines)?;
     let (mut event, at) = parse_behind(lines, head)?;
-    let end = if lines[at..].starts_with(head.end) && !head.end.is_empty() {
-        event.fields.args = args(head.end, at);
-        at + head.end.len()
-    } else {
-        let mut scanner = Scanner::compact(lines, at);
-        parse_end(&mut scanner, &mut event)?;
-        scanner.literal(b"\n")?;
-        head.end = &lines[at..scanner.at];
-        scanner.at
-    };
+    if !begins_with(&lines[at..], head.end.text) || head.end.text.is_empty() {
+        head.end.read(&lines[at..])?;
+    }
+    let end = at + head.end.text.len();
+    event.fields.args = head.end.args(at);
     event.line = &lines[..end - 1];
     (event.line.len() <= MAX_LINE_BYTES).then_some(event)
-}
-
-/// Where the args are in an end that starts `at`.
-#[inline(always)]
-fn args(end: &[u8], at: usize) -> Span {
-    if end.len() <= ARGS.len() {
-        return Span::default();
-    }
-    Span {
-        start: at + ARGS.len(),
-        end: at + end.len() - "}\n".len(),
-    }
 }
 
 /// Parses the front of the first of some lines, as [`parse_front`] does; whoever calls knows where the line ends.
@@ -87,8 +71,10 @@ impl<'a> Heads<'a> {
     #[inline(always)]
     pub(super) fn of(&mut self, lines: &'a [u8]) -> Option<&mut Head<'a>> {
         let number = bucket(lines)?;
-        let begins =
-            |head: &Option<Head<'_>>| head.is_some_and(|head| lines.starts_with(head.text));
+        let begins = |head: &Option<Head<'_>>| {
+            let text = head.as_ref().map(|head| head.text);
+            text.is_some_and(|text| begins_with(lines, text))
+        };
         let bucket = self.0.get(number);
         match bucket.and_then(|bucket| bucket.iter().position(begins)) {
             Some(way) => self.0[number][way].as_mut(),

@@ -1,0 +1,76 @@
+//! What stands behind the ids of a line. Where args differ from line to line, the first of them often do not.
+
+use super::{ARGS, parse_end};
+use crate::json::{Scanner, Span};
+use crate::words::same_len;
+
+/// Args of which it is known where they begin.
+const MARKS: usize = 8;
+
+/// The end of a line, from behind its `tid` to its newline.
+#[derive(Clone, Copy, Default)]
+pub(super) struct End<'a> {
+    /// Empty before there was one.
+    pub(super) text: &'a [u8],
+    /// Where args begin that others stand before.
+    marks: [u32; MARKS],
+    marked: usize,
+}
+
+impl<'a> End<'a> {
+    /// Reads the first of some ends in place of this one. What both have in common is not read again.
+    #[inline]
+    pub(super) fn read(&mut self, ends: &'a [u8]) -> Option<()> {
+        let same = same_len(self.text, ends);
+        let is_same = |mark: &&u32| **mark as usize <= same;
+        let marked = self.marks[..self.marked].iter().take_while(is_same).count();
+        let mut end = End { marked, ..*self };
+        let mut scanner = Scanner::compact(ends, 0);
+        if let Some(last) = marked.checked_sub(1) {
+            scanner.at = self.marks[last] as usize;
+            end.members(&mut scanner)?;
+        } else if let Some([b'{', b'"']) = ends.get(ARGS.len()..ARGS.len() + 2)
+            && ends.starts_with(ARGS)
+        {
+            scanner.at = ARGS.len() + 1;
+            end.members(&mut scanner)?;
+        } else {
+            parse_end(&mut scanner)?;
+        }
+        scanner.literal(b"\n")?;
+        end.text = &ends[..scanner.at];
+        *self = end;
+        Some(())
+    }
+
+    /// Reads members of the args up to the end of the line.
+    #[inline(always)]
+    fn members(&mut self, scanner: &mut Scanner<'a, false>) -> Option<()> {
+        loop {
+            scanner.string()?;
+            scanner.expect(b':')?;
+            scanner.value(2)?;
+            if scanner.expect(b',').is_none() {
+                return scanner.literal(b"}}");
+            }
+            if let Ok(mark) = u32::try_from(scanner.at)
+                && self.marked < MARKS
+            {
+                self.marks[self.marked] = mark;
+                self.marked += 1;
+            }
+        }
+    }
+
+    /// Where its args are if it begins at `at`.
+    #[inline(always)]
+    pub(super) fn args(&self, at: usize) -> Span {
+        if self.text.len() <= ARGS.len() {
+            return Span::default();
+        }
+        Span {
+            start: at + ARGS.len(),
+            end: at + self.text.len() - "}\n".len(),
+        }
+    }
+}
