@@ -14,6 +14,7 @@ mod gather;
 mod hits;
 mod ids;
 mod known;
+mod leads;
 mod lists;
 mod names;
 mod number;

@@ -275,8 +275,10 @@ impl<'a> Merge<'a> {
     ) -> Result<Decided, Error> {
         let (sources, indexes) = (&found.sources, &found.indexes);
         let mut plan = Plan::new(self.recordings, indexes, &aligned.maps);
-        let maps = self.maps_of_links(&plan, aligned);
-        let links = links.map(|links| self.pool.install(|| links.finish(&maps)));
+        let links = links.map(|links| {
+            let maps = self.maps_of_links(&plan, aligned);
+            self.pool.install(|| links.finish(&maps))
+        });
         report.links = links.as_ref().map(|links| links.report.clone());
         let view = (sources.as_slice(), found.chunks.as_slice());
         let spans = (indexes.as_slice(), histories);

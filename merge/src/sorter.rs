@@ -8,7 +8,7 @@ mod strips;
 
 pub(crate) use log::Log;
 pub(crate) use reader::Reader;
-pub(crate) use runs::{Merged, Runs};
+pub(crate) use runs::{Ascending, Runs};
 pub(crate) use strips::{Pieces, Strips};
 
 use std::fs::File;
@@ -102,11 +102,10 @@ impl<'f, R: Record> Sorter<'f, R> {
         is_full.then(|| std::mem::replace(&mut self.buffer, std::mem::take(&mut self.spare)))
     }
 
-    /// Takes back the memory of records that were put aside.
+    /// Takes back the memory of records that were put aside; there are none left in it.
     pub(crate) fn take_back(&mut self, memory: Vec<R>) {
         if self.spare.capacity() < memory.capacity() {
             self.spare = memory;
-            self.spare.clear();
         }
     }
 
@@ -300,7 +299,7 @@ fn write<R: Record>(records: &[R], folder: &Path) -> io::Result<Sorted<R>> {
 
 /// Makes one run of several.
 fn merge<R: Record>(runs: &[Sorted<R>], folder: &Path) -> io::Result<Sorted<R>> {
-    let mut records = Merged::new(runs)?;
+    let mut records = Ascending::new(runs)?;
     let mut writer = RunWriter::new(folder)?;
     while let Some(record) = records.next()? {
         writer.push(&record)?;

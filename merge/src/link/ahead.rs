@@ -1,5 +1,8 @@
 //! Memory that is needed soon, asked for ahead: a processor waits for it as long as it takes to write a line.
-#![expect(unsafe_code, reason = "no safe way to ask for memory ahead")]
+#![cfg_attr(
+    all(not(miri), any(target_arch = "x86_64", target_arch = "aarch64")),
+    expect(unsafe_code, reason = "no safe way to ask for memory ahead")
+)]
 
 /// Bytes that come at once.
 pub(super) const LINE: usize = 64;

@@ -4,12 +4,15 @@ use super::row::{Alias, Reach};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Most ids before they are handed over: a chunk that mentions more says of some of them twice.
+/// Most ids before they are handed over: a chunk that mentions more says of some of them twice. All workers together have no more than so many, as far as
+/// each has a few.
 const MOST: usize = 1 << 14;
+const LEAST: usize = 1 << 10;
+const MOST_OF_ALL: usize = 1 << 16;
 
 /// The requests of a chunk.
-#[derive(Default)]
 pub(super) struct Batch {
+    most: usize,
     pub(super) requests: HashMap<u64, Reach, BuildHasherDefault<KeyHasher>>,
     /// Ids that a flow of their recorder stands for.
     pub(super) linked: Vec<u64>,
@@ -17,8 +20,18 @@ pub(super) struct Batch {
 }
 
 impl Batch {
+    /// That of one of so many workers.
+    pub(super) fn new(workers: usize) -> Batch {
+        Batch {
+            most: (MOST_OF_ALL / workers.max(1)).clamp(LEAST, MOST),
+            requests: HashMap::default(),
+            linked: Vec::new(),
+            aliases: Vec::new(),
+        }
+    }
+
     pub(super) fn is_full(&self) -> bool {
-        self.requests.len() >= MOST || self.linked.len() >= 4 * MOST
+        self.requests.len() >= self.most || self.linked.len() >= 4 * self.most
     }
 
     /// Forgets where requests are seen that their recorder links: nobody asks.

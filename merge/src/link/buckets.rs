@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-/// Keys of a bucket, and most bits of a key that tell its bucket: few enough for where they begin to stay in a processor's cache.
+/// Keys of a bucket, and most bits of a key that tell its bucket, those that are the same in all included: where buckets begin has to stay in a processor's
+/// cache.
 const KEYS: u64 = 16;
-const MOST_BITS: u32 = 16;
+const MOST_BITS: u32 = 17;
 
 /// Where the keys of each bucket begin: of those that are the same in the bits that tell it.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ impl Buckets {
     pub(super) fn new(keys: u64, skipped: u32) -> Buckets {
         let bits = (keys / KEYS).checked_ilog2().unwrap_or(0);
         // At least one bit: a shift by all 64 is none.
-        let bits = bits.clamp(1, MOST_BITS);
+        let bits = bits.clamp(1, MOST_BITS.saturating_sub(skipped).max(1));
         Buckets {
             starts: vec![0; (1 << bits) + 1],
             skipped,
@@ -68,6 +69,42 @@ impl Buckets {
     }
 }
 
+/// So many places beside the guess are looked at one by one: nearly always it is near, and a binary search of all would wait for memory at each step.
+const NEAR: usize = 32;
+
+/// The first place in a range of which `is_before` is not true, as it is of none behind it; the range's end if there is none.
+#[inline]
+pub(super) fn first_behind(
+    range: Range<usize>,
+    guess: usize,
+    is_before: impl Fn(usize) -> bool,
+) -> usize {
+    let near = guess.saturating_sub(NEAR).max(range.start)..(guess + NEAR).min(range.end);
+    let mut at = guess;
+    while at < near.end && is_before(at) {
+        at += 1;
+    }
+    while at > near.start && !is_before(at - 1) {
+        at -= 1;
+    }
+    let is_far = at == near.end && at < range.end || at == near.start && at > range.start;
+    if is_far { far(range, is_before) } else { at }
+}
+
+/// The same for keys that are not spread evenly, as somebody may have chosen them.
+#[cold]
+fn far(mut range: Range<usize>, is_before: impl Fn(usize) -> bool) -> usize {
+    while !range.is_empty() {
+        let middle = range.start.midpoint(range.end);
+        if is_before(middle) {
+            range.start = middle + 1;
+        } else {
+            range.end = middle;
+        }
+    }
+    range.start
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,8 +126,24 @@ mod tests {
                     "{at} of {count}"
                 );
                 assert!(guess.abs_diff(at) < 20, "{at} of {count}: {guess}");
+                assert_eq!(first_behind(range, guess, |at| keys[at] < *key), at);
             }
         }
         assert_eq!(Buckets::default().place(7), None);
+    }
+
+    #[test]
+    fn a_place_is_found_wherever_the_guess_is() {
+        for (start, end) in [(0, 0), (0_usize, 1), (5, 9), (3, 500)] {
+            for first in [start, start + 1, start.midpoint(end), end].map(|first| first.min(end)) {
+                for guess in start..end.max(start + 1) {
+                    let found = first_behind(start..end, guess, |at| {
+                        assert!((start..end).contains(&at), "{at} of {start}..{end}");
+                        at < first
+                    });
+                    assert_eq!(found, first, "{start}..{end} from {guess}");
+                }
+            }
+        }
     }
 }

@@ -1,17 +1,17 @@
 //! Records looked up by their key, asked for in order.
 
 use super::row::Keyed;
-use crate::sorter::Merged;
+use crate::sorter::Ascending;
 use std::io;
 
 /// Finds records by their key, asked for in order.
 pub(super) struct Cursor<'a, R> {
-    records: Merged<'a, R>,
+    records: Ascending<'a, R>,
     next: Option<R>,
 }
 
 impl<'a, R: Keyed> Cursor<'a, R> {
-    pub(super) fn new(mut records: Merged<'a, R>) -> io::Result<Self> {
+    pub(super) fn new(mut records: Ascending<'a, R>) -> io::Result<Self> {
         let next = records.next()?;
         Ok(Cursor { records, next })
     }

@@ -54,7 +54,7 @@ impl<'a, 'f> Gather<'a, 'f> {
             hits: Hits::new(bytes, parts),
             ids: Ids::default(),
             lists: Lists::default(),
-            batch: Batch::default(),
+            batch: Batch::new(rayon::current_num_threads()),
         }
     }
 

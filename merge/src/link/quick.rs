@@ -151,3 +151,33 @@ fn string_len(bytes: &[u8]) -> Option<usize> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_few_ids_are_those_that_all_begin_with() {
+        for (value, expected) in [
+            (r#""a","x":1}"#, vec!["a"]),
+            (r#"17}"#, vec!["17"]),
+            (r#"["a"]}"#, vec!["a"]),
+            (r#"["a","b","c","d","e"]}"#, vec!["a", "b", "c", "d"]),
+            (r#"["a",5]}"#, vec!["a"]),
+            (r#""a","b","c"}"#, vec!["a"]),
+            (r#"[]}"#, vec![]),
+            (r#"[["a"]]}"#, vec![]),
+            (r#""a"#, vec![]),
+            (r#"["a","#, vec!["a"]),
+            ("[", vec![]),
+            ("", vec![]),
+        ] {
+            let line = format!(r#"{{"request_id":{value}"#);
+            let mut found = Vec::new();
+            let at = line.len() - value.len();
+            read_few(line.as_bytes(), at, |id| found.push(id.to_vec()));
+            let expected: Vec<Vec<u8>> = expected.into_iter().map(Vec::from).collect();
+            assert_eq!(found, expected, "{value}");
+        }
+    }
+}

@@ -6,8 +6,9 @@
 use super::buckets::Buckets;
 use super::cursor::Cursor;
 use super::known::KnownKeys;
+use super::leads::{Leads, Roots};
 use super::number::Numbers;
-use super::row::{Alias, Key, Keyed, Link, Member, Reach, Request, Root};
+use super::row::{Alias, Key, Link, Member, Reach, Request, Root};
 use super::share::{Share, shares};
 use super::table::Ordered;
 use super::times::Times;
@@ -55,8 +56,8 @@ struct Part {
     single: Sorted<Link>,
     buckets: Buckets,
     /// Ids that stand for a request with others: which request, and what they know of it.
-    members: Runs<Member>,
-    groups: Runs<Request>,
+    members: Sorted<Member>,
+    groups: Sorted<Request>,
 }
 
 pub(super) fn resolve(mut found: Found<'_>) -> io::Result<Resolved> {
@@ -88,6 +89,7 @@ impl<'f> Found<'f> {
         let mut linked = Cursor::new(self.linked.read_from(|_| false)?)?;
         let mut roots = self.sorter();
         let aliases = self.of_known(&all)?;
+        drop(all);
         let mut aliases = aliases.read_from(|_| false)?;
         while let Some(Alias { other, id, reason }) = aliases.next()? {
             let is_there = requests.at(other)?.is_some() || linked.at(other)?.is_some();
@@ -101,10 +103,10 @@ impl<'f> Found<'f> {
 
     /// The aliases that may lead to an id that is there.
     fn of_known(&self, all: &Sorted<Alias>) -> io::Result<Runs<Alias>> {
-        let workers = rayon::current_num_threads() as u64;
-        let share = |nth: u64| all.len() * nth / workers;
+        let workers = shares(rayon::current_num_threads()).len();
+        let share = |nth: u64| all.len() * nth / workers as u64;
         let known = |nth: u64| {
-            let mut known = self.sorter();
+            let mut known = Sorter::in_any(self.folders, BYTES / workers);
             all.each_in(share(nth)..share(nth + 1), |alias| {
                 match self.known.may_have(alias.other) {
                     true if alias.id != alias.other => known.push(alias),
@@ -113,7 +115,7 @@ impl<'f> Found<'f> {
             })?;
             Ok(known.runs())
         };
-        let known = (0..workers).into_par_iter().map(known);
+        let known = (0..workers as u64).into_par_iter().map(known);
         known.collect::<io::Result<Vec<_>>>().map(Runs::of)
     }
 
@@ -198,8 +200,8 @@ impl<'f> Found<'f> {
             numbers,
             buckets,
             single: single.finish()?,
-            members: members.runs(),
-            groups: groups.runs(),
+            members: members.finish()?,
+            groups: groups.finish()?,
         })
     }
 
@@ -237,10 +239,10 @@ impl<'f> Found<'f> {
             members.push(part.members);
             groups.push(part.groups);
         }
-        let members = Runs::of(members);
+        let members = Runs::of_sorted(members);
         let mut members = Cursor::new(members.read_from(|_| false)?)?;
         let (mut links, mut numbers) = (self.sorter(), Numbers::default());
-        let groups = Runs::of(groups);
+        let groups = Runs::of_sorted(groups);
         let mut groups = groups.read_from(|_| false)?;
         while let Some(group) = groups.next()? {
             let link = numbers.link(&group);
@@ -271,33 +273,5 @@ impl Resolved {
     fn count(&mut self, numbers: Numbers) {
         self.requests += numbers.requests;
         self.times.add_all(numbers.times);
-    }
-}
-
-/// Ids that stand for another, and those that others stand for.
-type Roots<'a> = (&'a Sorted<Root>, &'a Sorted<Key>);
-
-/// The request that an id stands for with others, asked for in the order of ids.
-struct Leads<'a>(Option<(Cursor<'a, Root>, Cursor<'a, Key>)>);
-
-impl<'a> Leads<'a> {
-    /// Those of a share of the ids.
-    fn new(roots: Option<Roots<'a>>, share: Share) -> io::Result<Self> {
-        let Some((roots, heads)) = roots else {
-            return Ok(Leads(None));
-        };
-        let by_id = Cursor::new(roots.read_from(|one| one.id < share.first())?)?;
-        let heads = Cursor::new(heads.read_from(|one| one.0 < share.first())?)?;
-        Ok(Leads(Some((by_id, heads))))
-    }
-
-    fn of(&mut self, key: u64) -> io::Result<Option<u64>> {
-        let Some((by_id, heads)) = &mut self.0 else {
-            return Ok(None);
-        };
-        if let Some(root) = by_id.at(key)? {
-            return Ok(Some(root.root));
-        }
-        Ok(heads.at(key)?.map(|head| head.key()))
     }
 }

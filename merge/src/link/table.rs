@@ -1,12 +1,11 @@
 //! The links of all requests, to be looked up by id in the second pass: in memory if they are few, else in mapped temporary files.
 
 use super::ahead::{self, LINE};
-use super::buckets::Buckets;
+use super::buckets::{Buckets, first_behind};
 use super::row::Link;
 use super::share::Share;
 use crate::fragment::Content;
 use crate::sorter::{Record, Sorted};
-use std::cmp::Ordering;
 use std::io;
 
 /// Looked up again and again are the few requests that are served at a time.
@@ -60,9 +59,7 @@ impl Tables {
         let single = self.single.get(share).and_then(|table| table.find(key));
         single.or_else(|| self.grouped.find(key))
     }
-}
 
-impl Tables {
     /// Asks for what a search for a key will look at first.
     #[inline]
     fn ask_for(&self, key: u64) {
@@ -102,20 +99,12 @@ impl Table {
 
     fn find(&self, key: u64) -> Option<Link> {
         let (range, guess) = self.buckets.place(key)?;
-        let forward = self.links.get(guess).key <= key;
-        let mut at = guess;
-        loop {
-            let link = self.links.get(at);
-            match link.key.cmp(&key) {
-                Ordering::Equal => {
-                    let flow = self.before + link.flow;
-                    return Some(Link { flow, ..link });
-                }
-                Ordering::Less if forward && at + 1 < range.end => at += 1,
-                Ordering::Greater if !forward && at > range.start => at -= 1,
-                _ => return None,
-            }
-        }
+        let at = first_behind(range.clone(), guess, |at| self.links.get(at).key < key);
+        let link = range.contains(&at).then(|| self.links.get(at))?;
+        (link.key == key).then(|| Link {
+            flow: self.before + link.flow,
+            ..link
+        })
     }
 }
 
@@ -245,8 +234,12 @@ mod tests {
             let grouped = ordered(grouped, in_file, 0);
             let tables = Tables::new(single.into(), grouped).unwrap();
             assert!(!tables.is_empty());
+            let is_mapped = |table: &Table| matches!(table.links, Links::Mapped(_));
+            assert_eq!(tables.single.iter().all(is_mapped), in_file);
+            assert_eq!(is_mapped(&tables.grouped), in_file);
             let mut lookup = Lookup::new(&tables);
             for number in (0..len + 1000).chain(0..10) {
+                lookup.ask_for(key(number));
                 let found = lookup.find(key(number)).map(|link| link.flow);
                 let expected = (number < len + 500).then_some((key(number) >> 1) + 7);
                 assert_eq!(found, expected, "{number}");

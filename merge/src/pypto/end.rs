@@ -74,3 +74,61 @@ impl<'a> End<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::mutate;
+
+    const ENDS: [&[u8]; 6] = [
+        br#","args":{"a":1,"b":"x","c":[1,2],"d":{"e":-1.5},"f":null,"g":true,"h":"","i":7,"j":8,"k":9,"l":"m","n":1e3}}"#,
+        br#","args":{"a":1,"b":"x","c":[1,3],"d":{}}}"#,
+        br#","args":{"a":2}}"#,
+        br#","args":{}}"#,
+        br#","args":7}"#,
+        b"}",
+    ];
+
+    /// What is read of an end by itself.
+    fn alone(end: &[u8]) -> Option<(usize, Span)> {
+        let mut scanner = Scanner::compact(end, 0);
+        let args = parse_end(&mut scanner)?;
+        scanner.literal(b"\n")?;
+        Some((scanner.at, args))
+    }
+
+    /// Mutated ends behind one another, good ones and others, have begins in common, and any number of args.
+    #[test]
+    fn each_end_is_read_as_if_it_were_the_only_one() {
+        let (mut ends, mut good) = (Vec::new(), 0);
+        mutate(&ENDS, 100_000, |end| ends.push([end, b"\n"].concat()));
+        let mut last = End::default();
+        for (number, end) in ends.iter().enumerate() {
+            let expected = alone(end);
+            let text = String::from_utf8_lossy(end);
+            if number % 3 == 0 {
+                let _ = last.read(&ends[number % 1000]);
+            }
+            assert_eq!(last.read(end).is_some(), expected.is_some(), "{text}");
+            if let Some((len, args)) = expected {
+                let args_found = last.args(0);
+                assert_eq!((last.text.len(), args_found), (len, args), "{text}");
+                good += 1;
+            }
+        }
+        assert!(good > 5_000, "{good} good ones");
+    }
+
+    #[test]
+    fn the_begins_of_args_are_kept() {
+        let lines = ENDS.map(|end| [end, b"\n"].concat());
+        let mut end = End::default();
+        let marked = lines.each_ref().map(|line| {
+            end.read(line).unwrap();
+            end.marked
+        });
+        assert_eq!(marked, [MARKS, 3, 0, 0, 0, 0]);
+        assert_eq!(end.read(b",\"args\":{}} "), None);
+        assert_eq!(end.text, b"}\n");
+    }
+}

@@ -7,6 +7,8 @@ use std::ops::Range;
 /// Reads a run, or a stretch of it, a batch at a time.
 pub(crate) struct Reader<'a, R> {
     run: &'a Sorted<R>,
+    /// Most records that are read at once.
+    most: u64,
     batch: Vec<R>,
     at: usize,
     /// What is not read yet.
@@ -22,6 +24,7 @@ impl<'a, R: Record> Reader<'a, R> {
     pub(super) fn of(run: &'a Sorted<R>, left: Range<u64>) -> Reader<'a, R> {
         Reader {
             run,
+            most: BATCH as u64,
             batch: Vec::new(),
             at: 0,
             left,
@@ -48,9 +51,14 @@ impl<'a, R: Record> Reader<'a, R> {
         Ok(Reader::of(run, low..run.len()))
     }
 
+    /// Reads so many records at once, if it otherwise would read more.
+    pub(super) fn read_at_once(&mut self, records: usize) {
+        self.most = self.most.min(records as u64);
+    }
+
     pub(crate) fn next(&mut self) -> io::Result<Option<R>> {
         if self.at == self.batch.len() {
-            let end = self.left.end.min(self.left.start + BATCH as u64);
+            let end = self.left.end.min(self.left.start + self.most);
             self.batch.clear();
             self.run.read(self.left.start..end, &mut self.batch)?;
             (self.at, self.left.start) = (0, end);

@@ -6,6 +6,10 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::io;
 
+/// Most bytes of records that are read ahead of all runs that are read as one, as far as a few of each are not more.
+const BYTES: usize = 512 << 10;
+const LEAST: usize = 16;
+
 /// Sorted runs of the same kind of records.
 pub(crate) struct Runs<R>(pub(super) Vec<Sorted<R>>);
 
@@ -15,44 +19,54 @@ impl<R: Record> Runs<R> {
         Runs(several.into_iter().flat_map(|runs| runs.0).collect())
     }
 
+    /// Those that are given.
+    pub(crate) fn of_sorted(runs: Vec<Sorted<R>>) -> Runs<R> {
+        Runs(runs)
+    }
+
     /// How many records they have, those that are one counted by themselves.
     pub(crate) fn len(&self) -> u64 {
         self.0.iter().map(Sorted::len).sum()
     }
 
-    /// All records in their order, from the first one on of which `is_before` is not true; it has to be true of those before that, and of no others.
-    pub(crate) fn read_from(&self, is_before: impl Fn(&R) -> bool) -> io::Result<Merged<'_, R>> {
+    /// All records in their order, from the first one on of which `is_before` is not true. It has to be true of those before that, of no others, and to say
+    /// the same of records that are one.
+    pub(crate) fn read_from(&self, is_before: impl Fn(&R) -> bool) -> io::Result<Ascending<'_, R>> {
         let from = |run| Reader::from(run, &is_before);
         let readers = self.0.iter().map(from).collect::<io::Result<_>>()?;
-        Merged::of(readers)
+        Ascending::of(readers)
     }
 }
 
 impl<R: Record> Sorted<R> {
     /// The same of one run.
-    pub(crate) fn read_from(&self, is_before: impl Fn(&R) -> bool) -> io::Result<Merged<'_, R>> {
-        Merged::of(vec![Reader::from(self, is_before)?])
+    pub(crate) fn read_from(&self, is_before: impl Fn(&R) -> bool) -> io::Result<Ascending<'_, R>> {
+        Ascending::of(vec![Reader::from(self, is_before)?])
     }
 }
 
 /// Records of several runs in their order.
-pub(crate) struct Merged<'a, R> {
+pub(crate) struct Ascending<'a, R> {
     readers: Vec<Reader<'a, R>>,
     /// The first record of each run that has any left.
     heads: BinaryHeap<Reverse<(R, usize)>>,
 }
 
-impl<'a, R: Record> Merged<'a, R> {
-    pub(super) fn new(runs: &'a [Sorted<R>]) -> io::Result<Merged<'a, R>> {
-        Merged::of(runs.iter().map(Reader::new).collect())
+impl<'a, R: Record> Ascending<'a, R> {
+    pub(super) fn new(runs: &'a [Sorted<R>]) -> io::Result<Ascending<'a, R>> {
+        Ascending::of(runs.iter().map(Reader::new).collect())
     }
 
-    fn of(mut readers: Vec<Reader<'a, R>>) -> io::Result<Merged<'a, R>> {
+    fn of(mut readers: Vec<Reader<'a, R>>) -> io::Result<Ascending<'a, R>> {
         let mut heads = BinaryHeap::new();
+        let batch = BYTES / R::BYTES / readers.len().max(1);
+        for reader in &mut readers {
+            reader.read_at_once(batch.max(LEAST));
+        }
         for (number, reader) in readers.iter_mut().enumerate() {
             heads.extend(reader.next()?.map(|record| Reverse((record, number))));
         }
-        Ok(Merged { readers, heads })
+        Ok(Ascending { readers, heads })
     }
 
     /// The next record, with all that are one with it.

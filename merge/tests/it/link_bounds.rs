@@ -67,8 +67,14 @@ fn what_memory_does_not_hold_goes_to_a_temporary_file() {
     assert_eq!(links.len() as u64, 2 * MANY);
     assert_eq!(of_phase(r#"{"ph":"s","pid":10,"#), MANY);
     assert_eq!(of_phase(r#"{"ph":"f","pid":20,"#), MANY);
-    // Where the one folder takes no file, the trace's own does; without any the trace has no arrows, and the report says so.
+    // So many workers have shares of the ids, which all are in files.
     let output = dir.path().join("out.json");
+    let mut many = trace_merge();
+    many.args(["--threads", "16", "-o"]).arg(&output);
+    let ended = Ended::of(many.arg(dir.path()));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(std::fs::read_to_string(&output).unwrap() == trace);
+    // Where the one folder takes no file, the trace's own does; without any the trace has no arrows, and the report says so.
     let ended = Ended::of(nowhere(&dir).arg("-o").arg(&output));
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(std::fs::read_to_string(&output).unwrap() == trace);
