@@ -1,5 +1,6 @@
 //! The command line: arguments → [`Options`], report and exit code. Nothing else knows clap.
 
+mod heap;
 mod interrupt;
 
 use crate::arguments::Selection;
@@ -165,6 +166,7 @@ enum ReportForm {
 
 /// Runs the program.
 pub(crate) fn run() -> ExitCode {
+    heap::share();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {
