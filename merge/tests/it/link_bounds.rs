@@ -43,12 +43,12 @@ fn peak_anonymous(child: &mut std::process::Child) -> u64 {
     peak
 }
 
-/// Merges into a file with so many threads and gives the trace, in bounded memory.
-fn bounded(dir: &RunDir, threads: usize) -> String {
+/// Merges into a file, with more options, and gives the trace, in bounded memory.
+fn bounded(dir: &RunDir, options: &[&str]) -> String {
     let output = dir.path().join("out.json");
     let mut command = trace_merge();
-    command.args(["--threads", &threads.to_string()]);
-    command.args(["--report", "none", "-o"]).arg(&output);
+    command.args(options).args(["--report", "none", "-o"]);
+    command.arg(&output);
     let mut child = command.arg(dir.path()).spawn().unwrap();
     let peak_kib = peak_anonymous(&mut child);
     assert!(child.wait().unwrap().success());
@@ -59,7 +59,7 @@ fn bounded(dir: &RunDir, threads: usize) -> String {
 #[test]
 fn what_memory_does_not_hold_goes_to_a_temporary_file() {
     let dir = many_requests();
-    let trace = bounded(&dir, 2);
+    let trace = bounded(&dir, &[]);
     let links: Vec<&str> = trace
         .lines()
         .filter(|line| line.contains("sa_link"))
@@ -68,10 +68,8 @@ fn what_memory_does_not_hold_goes_to_a_temporary_file() {
     assert_eq!(links.len() as u64, 2 * MANY);
     assert_eq!(of_phase(r#"{"ph":"s","pid":10,"#), MANY);
     assert_eq!(of_phase(r#"{"ph":"f","pid":20,"#), MANY);
-    // Of more workers each has a share of the ids.
-    assert!(bounded(&dir, 8) == trace);
-    let output = dir.path().join("out.json");
     // Where the one folder takes no file, the trace's own does; without any the trace has no arrows, and the report says so.
+    let output = dir.path().join("out.json");
     let ended = Ended::of(nowhere(&dir).arg("-o").arg(&output));
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(std::fs::read_to_string(&output).unwrap() == trace);
@@ -82,6 +80,14 @@ fn what_memory_does_not_hold_goes_to_a_temporary_file() {
     let whole = String::from_utf8(ended.stdout).unwrap();
     assert!(!whole.contains("sa_link"));
     assert_eq!(whole.matches("\"step\"").count() as u64, 2 * MANY);
+}
+
+#[test]
+fn many_workers_that_share_the_ids_take_bounded_memory() {
+    let dir = many_requests();
+    let [one, many] = ["1", "8"].map(|threads| bounded(&dir, &["--threads", threads]));
+    assert!(one == many);
+    assert_eq!(one.matches("sa_link").count() as u64, 2 * MANY);
 }
 
 fn nowhere(dir: &RunDir) -> Command {
@@ -108,7 +114,7 @@ fn an_event_of_millions_of_ids_takes_bounded_memory() {
     let first = line(10, &same);
     let lines = first + &line(20, &numbers) + &line(30, &numbers) + &line(40, "5,1800000");
     dir.put("10", lines.as_bytes());
-    let trace = bounded(&dir, 2);
+    let trace = bounded(&dir, &[]);
     let events = trace.lines().filter(|line| line.contains("\"step\""));
     assert_eq!(events.count(), 4);
     // 0 to 1023 of the second event, and of the third; 1 is in the first event too, and 5 in the last one.
