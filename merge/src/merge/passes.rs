@@ -1,0 +1,271 @@
+//! The passes of a merge over what it has opened.
+
+use super::{bytes_of, is_part, of_spill, passes};
+use crate::assembly::Assembly;
+use crate::clock::{Clocks, Flows, Map};
+use crate::copy::Job;
+use crate::foreign;
+use crate::history::Histories;
+use crate::index::Index;
+use crate::link::{Collector, Links};
+use crate::output::Destination;
+use crate::overflow::Overflow;
+use crate::plan::Plan;
+use crate::progress::Progress;
+use crate::recording::Recording;
+use crate::refuse::{refuse_inputs, refuse_nonsense};
+use crate::report::Report;
+use crate::seek::Sought;
+use crate::selection::{Asked, Selected, select};
+use crate::sink::Sink;
+use crate::source::{Chunk, Source, by_recording, chunks, index, sources};
+use crate::split::write_parts;
+use crate::tally::tell_sources;
+use crate::timeline::Timeline;
+use crate::unread::add_names;
+use crate::window::Edges;
+use crate::{ClockBy, Error, Options};
+use rayon::ThreadPool;
+use std::path::{Path, PathBuf};
+
+/// What a merge has in hand from the first pass on.
+pub(super) struct Merge<'a> {
+    pub(super) options: &'a Options,
+    pub(super) progress: &'a Progress,
+    pub(super) pool: &'a ThreadPool,
+    pub(super) recordings: &'a [Recording],
+    pub(super) assemblies: &'a [Assembly],
+    /// Where temporary files may be.
+    pub(super) folders: &'a [PathBuf],
+}
+
+/// What the second pass does to each line, and which lines go to other rows.
+pub(super) struct Decided {
+    plan: Plan,
+    overflow: Overflow,
+    /// The requests to link, if any shall be.
+    links: Option<Links>,
+}
+
+/// What brings all times to one axis.
+pub(super) struct Aligned {
+    clocks: Clocks,
+    /// Of each recording.
+    maps: Vec<Map>,
+}
+
+/// What the first pass found.
+pub(super) struct Found<'a> {
+    pub(super) sources: Vec<Source<'a>>,
+    pub(super) chunks: Vec<Chunk>,
+    /// Of each recording.
+    indexes: Vec<Index>,
+}
+
+impl Found<'_> {
+    /// When each recording ends.
+    pub(super) fn last_ns(&self) -> Vec<i64> {
+        let ends = self.indexes.iter().map(Index::last_ns);
+        ends.map(Option::unwrap_or_default).collect()
+    }
+
+    /// Moves the times of recordings that no shift brings to the axis.
+    fn warp(&mut self, maps: &[Map]) {
+        let warp = |recording: usize| maps[recording].warp.as_ref();
+        for chunk in &mut self.chunks {
+            if let Some(warp) = warp(self.sources[chunk.source].recording) {
+                chunk.warp(warp);
+            }
+        }
+        for source in &mut self.sources {
+            if let Some(warp) = warp(source.recording) {
+                source.index.warp(warp);
+            }
+        }
+        for (recording, index) in self.indexes.iter_mut().enumerate() {
+            if let Some(warp) = warp(recording) {
+                index.warp(warp);
+            }
+        }
+    }
+}
+
+impl<'a> Merge<'a> {
+    pub(super) fn first_pass(
+        &self,
+        sought: &mut Sought,
+        links: Option<&Collector<'_>>,
+    ) -> Result<(Found<'a>, Histories), Error> {
+        let mut sources = sources(self.recordings, self.assemblies);
+        let shared_out = chunks(&sources, self.folders);
+        let mut chunks = shared_out.map_err(of_spill)?;
+        let rest = bytes_of(&chunks).saturating_mul(passes(self.options) - 1);
+        self.progress.expect_rest(rest);
+        let objects = self.options.verbatim;
+        let pass = || index(&mut sources, &mut chunks, objects, links, self.progress);
+        let histories = self.pool.install(pass);
+        let names = || add_names(self.recordings, sought, &mut sources, &mut chunks);
+        let named = self.pool.install(names);
+        sought.bytes = sought.bytes.saturating_sub(named);
+        let found = Found {
+            indexes: by_recording(self.recordings, &mut sources),
+            sources,
+            chunks,
+        };
+        Ok((found, histories))
+    }
+
+    /// Brings all clocks together. Lines that are copied as they stand keep their times.
+    pub(super) fn align(&self, found: &mut Found<'_>) -> Aligned {
+        let flows = Flows {
+            recordings: self.recordings,
+            sources: &found.sources,
+            chunks: &found.chunks,
+            folders: self.folders,
+        };
+        // No flow says anything of times that are left alone.
+        let verbatim = self.options.verbatim.then(|| Options {
+            clock: ClockBy::Anchors,
+            ..self.options.clone()
+        });
+        let options = verbatim.as_ref().unwrap_or(self.options);
+        let clocks = || Clocks::of(&flows, &found.indexes, options);
+        let clocks = self.pool.install(clocks);
+        let maps = clocks.maps(self.recordings);
+        if !self.options.verbatim {
+            found.warp(&maps);
+        }
+        Aligned { clocks, maps }
+    }
+
+    /// Leaves out what is not asked for; gives the edges of a window that lies beyond what was read.
+    pub(super) fn select(
+        &self,
+        (sought, aligned, links): (&Sought, &Aligned, Option<&Collector<'_>>),
+        found: &mut Found<'_>,
+        report: &mut Report,
+    ) -> Result<Option<Vec<Edges>>, Error> {
+        let asked = Asked {
+            options: self.options,
+            sought,
+            clocks: &aligned.clocks,
+            maps: &aligned.maps,
+            folders: self.folders,
+            links,
+            progress: self.progress,
+        };
+        let of_all = (self.recordings, found.indexes.as_slice());
+        let (sources, chunks) = (&mut found.sources, &mut found.chunks);
+        let selected = || select(&asked, of_all, sources, chunks, report);
+        match self.pool.install(selected)? {
+            Selected::Beyond(edges) => return Ok(Some(edges)),
+            Selected::Some => found.indexes = by_recording(self.recordings, &mut found.sources),
+            Selected::All => {}
+        }
+        Ok(None)
+    }
+
+    pub(super) fn decide(
+        &self,
+        (found, aligned): (&Found<'_>, &Aligned),
+        (histories, links): (Histories, Option<Collector<'_>>),
+        report: &mut Report,
+    ) -> Result<Decided, Error> {
+        let (sources, indexes) = (&found.sources, &found.indexes);
+        let mut plan = Plan::new(self.recordings, indexes, &aligned.maps);
+        let links = links.map(|links| {
+            let maps = self.maps_of_links(&plan, aligned);
+            self.pool.install(|| links.finish(&maps))
+        });
+        report.links = links.as_ref().map(|links| links.report.clone());
+        let view = (sources.as_slice(), found.chunks.as_slice());
+        let spans = (indexes.as_slice(), histories);
+        let find = || Overflow::find(view, spans, &mut plan, self.folders, self.progress);
+        let overflow = self.pool.install(find);
+        overflow.tell(report);
+        plan.tell(&aligned.clocks, report);
+        if self.options.verbatim {
+            (report.events_added, report.base_ns) = (0, 0);
+        }
+        tell_sources(self.recordings, self.assemblies, sources, indexes, report);
+        foreign::tell(self.recordings, report);
+        if !self.options.allow_empty {
+            refuse_nonsense(self.recordings, report)?;
+        }
+        Ok(Decided {
+            plan,
+            overflow,
+            links,
+        })
+    }
+
+    /// What brings the times that were gathered of requests to the trace's: where only a part is shown, they were warped by then.
+    fn maps_of_links(&self, plan: &Plan, aligned: &Aligned) -> Vec<Map> {
+        let warp = |map: &Map| map.warp.clone().filter(|_| !is_part(self.options));
+        let warps = aligned.maps.iter().map(warp);
+        let both = warps.zip(&plan.shifts_ns);
+        both.map(|(warp, shift_ns)| Map {
+            warp,
+            shift_ns: *shift_ns,
+        })
+        .collect()
+    }
+
+    /// The order of the events by time, if that is asked for: without it there is no trace then.
+    fn timeline<'j>(&self, job: &Job<'j>) -> Result<Option<Timeline<'j>>, Error> {
+        let Some(memory) = self.options.sort else {
+            return Ok(None);
+        };
+        let memory = usize::try_from(memory).unwrap_or(usize::MAX);
+        let mut failure = None;
+        for folder in self.folders {
+            match self.pool.install(|| Timeline::of(job, memory, folder)) {
+                Ok(timeline) => return Ok(Some(timeline)),
+                Err(error) => failure = Some(Error::of_temporary(folder, error)),
+            }
+        }
+        Err(failure.unwrap_or_else(|| Error::Usage("no folder for temporary files".to_owned())))
+    }
+
+    pub(super) fn second_pass(
+        &self,
+        found: &Found<'_>,
+        decided: &Decided,
+        default_directory: Option<&Path>,
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        let job = Job {
+            recordings: self.recordings,
+            sources: &found.sources,
+            chunks: &found.chunks,
+            plan: &decided.plan,
+            overflow: &decided.overflow,
+            links: decided.links.as_ref(),
+            progress: self.progress,
+            verbatim: self.options.verbatim,
+            timeline: None,
+            portion: None,
+        };
+        let timeline = self.timeline(&job)?;
+        let job = Job {
+            timeline: timeline.as_ref(),
+            ..job
+        };
+        let asked = (self.options, default_directory);
+        if let Some(limit) = self.options.split {
+            return write_parts(&job, limit, asked, self.pool, report);
+        }
+        let (destination, target) =
+            Destination::open(&self.options.output, self.options.gzip, default_directory)?;
+        refuse_inputs(&destination, self.recordings)?;
+        self.progress.expect_rest(bytes_of(&found.chunks));
+        let sink = Sink::new(target, destination.is_gzip());
+        report.add_links(job.run(&sink, self.pool.current_num_threads(), report));
+        let path = destination.path().map(Path::to_owned).unwrap_or_default();
+        let finished = sink.finish();
+        let length = finished.map_err(|source| Error::of_write(&path, source))?;
+        report.output_bytes = length.bytes;
+        report.output = destination.finish()?;
+        Ok(())
+    }
+}
