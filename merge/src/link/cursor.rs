@@ -28,3 +28,35 @@ impl<'a, R: Keyed> Cursor<'a, R> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::row::Alias;
+    use crate::sorter::Sorter;
+
+    #[test]
+    fn records_are_found_in_order_and_others_are_passed_over() {
+        let folders = [std::env::temp_dir()];
+        let mut sorter = Sorter::in_any(&folders, 1 << 20);
+        for (other, id) in [(5, 51), (9, 90), (5, 50), (7, 70)] {
+            let reason = 0;
+            sorter.push(Alias { other, id, reason }).unwrap();
+        }
+        let sorted = sorter.finish().unwrap();
+        let mut aliases = Cursor::new(sorted.read_from(|_| false).unwrap()).unwrap();
+        let mut ids_of = |key| {
+            let mut ids = Vec::new();
+            while let Some(alias) = aliases.at(key).unwrap() {
+                ids.push(alias.id);
+                aliases.step().unwrap();
+            }
+            ids
+        };
+        assert!(ids_of(4).is_empty());
+        assert_eq!(ids_of(5), [50, 51]);
+        assert!(ids_of(8).is_empty());
+        assert_eq!(ids_of(9), [90]);
+        assert!(ids_of(u64::MAX).is_empty());
+    }
+}
