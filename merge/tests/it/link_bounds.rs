@@ -1,6 +1,7 @@
 //! Requests linked, in bounds: of memory, of folders for temporary files, of ids that an event may have.
 
 use crate::invocation::{Ended, RunDir, trace_merge};
+use crate::memory::{assert_below, peak_kib};
 use crate::writer::line::On;
 use std::path::Path;
 use std::process::Command;
@@ -27,32 +28,14 @@ fn many_requests() -> RunDir {
     dir
 }
 
-/// Most anonymous memory of a process until it ends, in KiB.
-fn peak_anonymous(child: &mut std::process::Child) -> u64 {
-    let mut peak = 0;
-    while child.try_wait().unwrap().is_none() {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
-        let status = status.unwrap_or_default();
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("RssAnon:"));
-        let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
-        peak = peak.max(kib.unwrap_or(0));
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    peak
-}
-
 /// Merges into a file, with more options, and gives the trace, in bounded memory.
 fn bounded(dir: &RunDir, options: &[&str]) -> String {
     let output = dir.path().join("out.json");
     let mut command = trace_merge();
     command.args(options).args(["--report", "none", "-o"]);
     command.arg(&output);
-    let mut child = command.arg(dir.path()).spawn().unwrap();
-    let peak_kib = peak_anonymous(&mut child);
-    assert!(child.wait().unwrap().success());
-    assert!((1024..64 * 1024).contains(&peak_kib), "{peak_kib} KiB");
+    let kib = peak_kib(command.arg(dir.path()).spawn().unwrap());
+    assert_below(64 << 10, kib, &format!("{options:?}"));
     std::fs::read_to_string(&output).unwrap()
 }
 

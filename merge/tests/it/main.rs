@@ -9,6 +9,7 @@
 mod clashing;
 mod hosts;
 mod invocation;
+mod memory;
 mod oracle;
 mod random;
 mod sorted;

@@ -2,6 +2,7 @@
 
 use crate::clashing::{Clashing, ORDERS, Order};
 use crate::invocation::{Merged, RunDir, trace_merge};
+use crate::memory::{assert_below, peak_kib};
 use crate::random::Rng;
 use crate::rows::assert_rows_nest;
 use crate::writer::line::stream;
@@ -71,26 +72,13 @@ fn very_many_spans_clash() {
     assert_eq!(merged.report.number("overlapping_spans_left"), 0);
 }
 
-/// Largest anonymous memory of a merge while it ran, in KiB; looked at every millisecond.
-fn anonymous_kib(dir: &RunDir) -> u64 {
+/// Most anonymous memory of a merge by two workers.
+fn memory_kib(dir: &RunDir) -> u64 {
     let mut command = trace_merge();
     command
         .args(["-q", "--threads", "2", "-o", "/dev/null"])
         .arg(dir.path());
-    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
-    let mut most = 0;
-    while child.try_wait().unwrap().is_none() {
-        let status =
-            std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("RssAnon:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
-        most = most.max(kib.unwrap_or(0));
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    assert!(child.wait().unwrap().success());
-    most
+    peak_kib(command.stdout(Stdio::null()).spawn().unwrap())
 }
 
 /// 30 MB of steps with 20 spans each on 100 threads, of which some clash.
@@ -114,8 +102,6 @@ fn many_threads_take_little_memory() {
             }
         }
         dir.put("900", content.as_bytes());
-        let kib = anonymous_kib(&dir);
-        eprintln!("{order:?}: {kib} KiB of anonymous memory");
-        assert!(kib > 0 && kib < 24 << 10, "{order:?}: {kib} KiB");
+        assert_below(24 << 10, memory_kib(&dir), &format!("{order:?}"));
     }
 }

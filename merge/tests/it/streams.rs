@@ -1,6 +1,7 @@
 //! A trace that goes through a pipe while it is merged.
 
 use crate::invocation::{Ended, trace_merge};
+use crate::memory::{anonymous_kib, assert_below};
 use crate::output::run;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 /// Most anonymous memory of a merge whose reader takes nothing, of 30 MB of text.
-const MOST_ANONYMOUS_KB: u64 = 20_000;
+const MOST_ANONYMOUS_KIB: u64 = 20_000;
 
 #[test]
 fn a_packed_stream_is_what_the_file_is() {
@@ -112,18 +113,6 @@ fn a_closed_pipe_is_no_error_when_packed_either() {
     assert!(stderr.is_empty(), "{stderr}");
 }
 
-fn anonymous_kb(child: &Child) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("RssAnon:"));
-    line.unwrap()
-        .trim()
-        .trim_end_matches(" kB")
-        .parse()
-        .unwrap()
-}
-
 #[test]
 fn a_slow_reader_costs_no_memory() {
     let dir = run(300_000);
@@ -137,8 +126,8 @@ fn a_slow_reader_costs_no_memory() {
             .read_exact(&mut begin)
             .unwrap();
         sleep(Duration::from_millis(500));
-        let kb = anonymous_kb(&child);
-        assert!(kb < MOST_ANONYMOUS_KB, "{options:?}: {kb} kB");
+        let kib = anonymous_kib(&child).unwrap();
+        assert_below(MOST_ANONYMOUS_KIB, kib, &format!("{options:?}"));
         let mut rest = Vec::new();
         child
             .stdout

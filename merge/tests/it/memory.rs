@@ -1,0 +1,38 @@
+//! Anonymous memory of a merge: its heap and stacks, not the files that it maps.
+
+use std::process::Child;
+use std::time::Duration;
+
+/// Set where programs run in an emulator, whose own memory is part of theirs.
+const EMULATED: &str = "SA_TEST_EMULATED";
+
+/// Of a child that has not ended, in KiB.
+pub(crate) fn anonymous_kib(child: &Child) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+/// The most that a merge has until it ends well, in KiB; looked at every millisecond.
+pub(crate) fn peak_kib(mut child: Child) -> u64 {
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        peak = peak.max(anonymous_kib(&child).unwrap_or(0));
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(child.wait().unwrap().success());
+    peak
+}
+
+/// What is less than the bound; something must have been seen.
+pub(crate) fn assert_below(bound_kib: u64, kib: u64, what: &str) {
+    eprintln!("{what}: {kib} KiB of anonymous memory");
+    assert!(kib > 0, "{what}");
+    if std::env::var_os(EMULATED).is_some() {
+        eprintln!("SKIPPED bounds of a merge's memory: the emulator's own counts as the merge's");
+    } else {
+        assert!(kib < bound_kib, "{what}: {kib} KiB");
+    }
+}
