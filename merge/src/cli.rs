@@ -22,7 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   trace-merge profile_out                        merge the newest run into profile_out/trace.json
   trace-merge -o trace.json.gz profile_out       the same, compressed
-  trace-merge --split 900MB profile_out          trace.1.json, trace.2.json, …, each small enough for a browser
+  trace-merge --split 900MB profile_out          trace.1.json, trace.2.json, …, each of which a browser loads
   trace-merge --last 30s profile_out             only the last 30 seconds, as of a server that still runs
   trace-merge --around 12.5s±1s profile_out      what happened at that time; --from and --to for both edges
   trace-merge --request cmpl-7 profile_out       what carries this id or a longer form of it; see also --process, --name
@@ -33,7 +33,7 @@ Examples:
   trace-merge --clock anchors host-a host-b      hosts placed by their wall clocks alone, whatever flows say
   trace-merge -z -o - 'run/fragments/trace.*.jsonl' | ssh me@desk 'cat >trace.json.gz'
   trace-merge --check trace.json.gz              what would viewers lose of this trace, whoever wrote it?
-  trace-merge --completions bash >~/.local/share/bash-completion/completions/trace-merge
+  trace-merge --completions bash >trace-merge.bash   what completes its options, for that shell's folder of such files
 
 Spans that overlap others of their thread are sorted, and what is too much for memory goes to files without a name in TMPDIR: up to 100
 bytes for each event of such threads. If no file can be there, they are beside the trace; if they cannot be there either, the spans
@@ -62,8 +62,8 @@ struct Arguments {
     /// Compress, also on the standard output and whatever the name [default output: <run directory>/trace.json.gz]
     #[arg(short = 'z', long)]
     gzip: bool,
-    /// Write parts of at most so much text, such as 900MB, each of which a viewer loads alone: <output>.1.json, .2.json and so on. A span that
-    /// crosses a cut is whole in each part that it reaches into, with `sa_cut` in its args
+    /// Write parts of at most so much text, such as 900MB, each of which a viewer loads alone: of trace.json trace.1.json, trace.2.json and so on (.01
+    /// from ten parts on). A span that crosses a cut is whole in each part that it reaches into, with `sa_cut` in its args
     #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "verbatim")]
     split: Option<u64>,
     /// Merge the run with this id
@@ -89,10 +89,10 @@ struct Arguments {
     /// Write all events in the order of their times, recorded metadata first and what the merge adds last. Viewers do not need it, programs that read a trace as a stream may
     #[arg(long, conflicts_with_all = ["verbatim", "split"])]
     sort: bool,
-    /// Memory to sort in; what is too much for it goes to files in TMPDIR: up to 64 bytes for each event
+    /// Memory to sort in; what is too much for it goes to files in TMPDIR, else beside the trace: up to 64 bytes for each event
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "512MiB", requires = "sort")]
     memory: u64,
-    /// Copy the lines as they stand, as pypto-serving's merge does: times and ids as recorded, nothing added, objects that are no events kept
+    /// Copy the lines as they stand, as pypto-serving's merge does: times, pids and tids as recorded, nothing added, objects that are no events kept
     #[arg(long, conflicts_with_all = ["window", "filter"])]
     verbatim: bool,
     /// Write no flows that link the events of a request by its id

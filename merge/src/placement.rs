@@ -15,7 +15,7 @@ pub struct Placement {
     /// `shared`: it is the reference; `wall_clock`: by its anchors; `wall_clock_and_flows`: by its anchors, and by flows from and to other hosts;
     /// `flows`: by these alone; `none`: nothing tells, and it was left where it is.
     pub method: &'static str,
-    /// What its times may be off, against the reference, in ns; absent where they may be off by any time.
+    /// What its times may be off, against the reference, in ns; `None` where they may be off by any time.
     pub uncertainty_ns: Option<u64>,
     /// How much slower than the reference's its monotonic clock ran, in parts per million: so much is added to its times.
     pub drift_ppm: f64,

@@ -38,6 +38,7 @@ mod golden;
 mod identity;
 mod interrupted;
 mod joined;
+mod keys;
 mod last;
 mod link_bounds;
 mod link_cases;

@@ -1,0 +1,81 @@
+//! docs/report.md and docs/clocks.md name every key of the report, and of the trace's `otherData`.
+
+use crate::foreign;
+use crate::invocation::{Ended, Merged, RunDir, trace_merge};
+use crate::writer::line::On;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Objects whose keys are no names of ours.
+const FREE: [&str; 3] = ["events_by_phase", "damage_by_kind", "damage"];
+
+fn add_keys(value: &Value, keys: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members {
+                keys.insert(key.clone());
+                if !FREE.contains(&key.as_str()) || value.is_array() {
+                    add_keys(value, keys);
+                }
+            }
+        }
+        Value::Array(values) => values.iter().for_each(|value| add_keys(value, keys)),
+        _ => {}
+    }
+}
+
+/// A run of two requests' worth of steps, a damaged line, and spans that overlap.
+fn run() -> RunDir {
+    let (dir, on) = (RunDir::new(), On { pid: 5, tid: 5 });
+    let step = |number: u64| on.span(1_000 * number, 1_500, "step", r#""request_id":"r-1""#);
+    let lines: Vec<String> = (1..50).map(step).collect();
+    dir.put("5", (lines.join("\n") + "\ngarbage\n").as_bytes());
+    dir
+}
+
+/// Those of merges of which each has something to say that the others have not.
+fn all_keys() -> BTreeSet<String> {
+    let (mut keys, dir) = (BTreeSet::new(), run());
+    let mut add = |options: &[&str], paths: &[&Path]| {
+        let merged = Merged::of(options, paths);
+        add_keys(&merged.report.0, &mut keys);
+        add_keys(&merged.trace.document["otherData"], &mut keys);
+    };
+    add(&["--last", "1s", "--request", "r-1"], &[dir.path()]);
+    let recorded = foreign::run(7, 5_000_000_000);
+    add(&[], &[recorded.path(), &foreign::fixture("kineto.json")]);
+    let mut split = trace_merge();
+    let output = dir.path().join("out.json");
+    split.args(["--split", "4kB", "--report", "json", "-o"]);
+    let ended = Ended::of(split.arg(&output).arg(dir.path()));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    add_keys(&ended.report().0, &mut keys);
+    let part = std::fs::read(dir.path().join("out.1.json"));
+    let part: Value = serde_json::from_slice(&part.unwrap()).unwrap();
+    add_keys(&part["otherData"], &mut keys);
+    keys
+}
+
+#[test]
+fn the_documents_name_every_key() {
+    let documents = [
+        include_str!("../../../docs/report.md"),
+        include_str!("../../../docs/clocks.md"),
+    ]
+    .concat();
+    let keys = all_keys();
+    for key in &keys {
+        assert!(documents.contains(&format!("`{key}`")), "{key}");
+    }
+    for known in [
+        "drift_ppm",
+        "spans_cut",
+        "packed",
+        "text_bytes",
+        "part",
+        "requests",
+    ] {
+        assert!(keys.contains(known), "{known} is in none of the merges");
+    }
+}
