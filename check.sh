@@ -32,8 +32,8 @@ case "${1:-}" in
     ;;
 esac
 
-# The caller's own recording must not leak into the tests.
-for name in ${!SA_PROFILE_@}; do unset "$name"; done
+# What the caller records, or tests by hand, must not leak into the tests.
+for name in ${!SA_PROFILE_@} ${!SA_TEST_@}; do unset "$name"; done
 [ -z "${CARGO_TARGET_DIR:-}" ] || CARGO_TARGET_DIR=$(realpath -m "$CARGO_TARGET_DIR") # the demo runs in another folder
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
@@ -103,16 +103,16 @@ setup_chromium() {
   "$ui" --setup || skip 'the Perfetto UI in Chromium' 'ui cannot be set up; the tests that need it are named after they ran'
 }
 
-# tests PROFILE COMMAND...: runs tests with it and names those that skipped.
+# tests PROFILE WHERE COMMAND...: runs tests with it and names those that skipped, with WHERE that was.
 tests() {
   local line rc=0 report=target/nextest/$1/junit.xml # not in CARGO_TARGET_DIR
   rm -f "$report"
-  NEXTEST_PROFILE=$1 "${@:2}" || rc=$?
+  NEXTEST_PROFILE=$1 "${@:3}" || rc=$?
   [ "$rc" = 0 ] || return "$rc"
   [ -s "$report" ] || { echo "check.sh: nextest left no $report" >&2; return 1; }
   while read -r line; do
-    skip "${line%%: *}" "${line#*: }"
-  done < <(grep -o 'SKIPPED [^<]*' "$report" | sed 's/^SKIPPED //; s/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&amp;/\&/g' | sort -u)
+    skip "${line%%: *}$2" "${line#*: }"
+  done < <(grep -o 'SKIPPED [^<]*' "$report" | sed 's/^SKIPPED //; s/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&apos;/'\''/g; s/&amp;/\&/g' | sort -u)
 }
 
 doc() {
@@ -190,7 +190,7 @@ overhead_page() {
 # Without the cuts at every byte and the random fragments: thousands of merges that take qemu many minutes and depend on no architecture.
 aarch64() {
   local rc=0
-  tests full tests/aarch64/run -p sa-recorder -p trace-merge -E 'not test(/^(cuts|fuzzed)::/)' || rc=$?
+  tests full ' on aarch64' tests/aarch64/run -p sa-recorder -p trace-merge -E 'not test(/^(cuts|fuzzed)::/)' || rc=$?
   [ "$rc" != 3 ] || skip 'tests for aarch64' 'tests/aarch64/run says above what is missing'
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
@@ -213,7 +213,7 @@ step 'build' cargo build --workspace
 step 'perfetto setup' setup_perfetto
 step 'catapult setup' setup_catapult
 step 'chromium setup' setup_chromium
-step 'tests' tests default cargo nextest run --workspace
+step 'tests' tests default '' cargo nextest run --workspace
 step 'doc tests' cargo test --workspace --doc
 step 'docs' doc
 if [ -n "$perfetto" ]; then
@@ -229,7 +229,7 @@ step 'demo, one worker killed' demo_trace killed --kill-worker
 
 if [ -n "$full" ]; then
   export SA_PROFILE_FULL=1
-  step 'tests, all rounds' tests full cargo nextest run --workspace
+  step 'tests, all rounds' tests full ', all rounds' cargo nextest run --workspace
   unset SA_PROFILE_FULL
   step 'tests for aarch64' aarch64
   step 'bench record' bench sa-recorder record --quick

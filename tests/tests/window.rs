@@ -110,10 +110,10 @@ fn looked_at() -> (TempDir, (Report, Spans)) {
         let host = host.recorded_in(dir.path()).start();
         // Then two anchors are there at least a second behind it.
         sleep(Duration::from_secs(20));
-        let before = written(dir.path());
         let live = window(dir.path(), 2, 3);
+        let seen = written(dir.path());
         let _outcome = host.end().quiet();
-        if written(dir.path()) > before + 100_000 {
+        if written(dir.path()) > seen + 100_000 {
             return (dir, live);
         }
     }

@@ -48,3 +48,46 @@ impl Missing {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(generation: u32, from: u64) -> BlockHeader {
+        BlockHeader {
+            slot: 1,
+            generation,
+            from,
+            len: 10,
+            sum: 0,
+        }
+    }
+
+    #[test]
+    fn a_hole_is_placed_at_the_first_block_behind_it() {
+        let mut missing = Missing::default();
+        missing.add((1, 0), Vec::new());
+        assert!(missing.is_empty());
+        missing.add((1, 0), vec![0..4, 10..20, 30..40, 60..70]);
+        missing.add((1, 1), vec![0..4, 8..9]);
+        for (generation, from, place) in [
+            (0, 50, (3, 500)),
+            (0, 40, (2, 400)),
+            (0, 4, (0, 40)),
+            (0, 55, (1, 10)),
+            (2, 4, (0, 0)),
+        ] {
+            missing.note(&block(generation, from), place);
+        }
+        let holes: Vec<_> = missing.into_holes().collect();
+        let expected = [
+            ((1, 0), (0..4, Some((4, 0, 40)))),
+            ((1, 0), (10..20, Some((40, 2, 400)))), // no block before the next hole
+            ((1, 0), (30..40, Some((40, 2, 400)))),
+            ((1, 0), (60..70, None)),
+            ((1, 1), (0..4, None)),
+            ((1, 1), (8..9, None)),
+        ];
+        assert_eq!(holes, expected);
+    }
+}

@@ -73,5 +73,6 @@ mod tests {
         ended.note(format!("{{\"ph\":\"B\",\"pid\":1,\"tid\":{lane},\"ts\":1.500,\"name\":\"n\",\"cat\":\"c\"}}\n").as_bytes());
         assert!(ended.has(&span(LANE_BASE + 7, 1500)));
         assert!(!ended.has(&span(LANE_BASE + 7, 1600)));
+        assert!(!ended.has(&span(TRACK_BASE, 1500)));
     }
 }

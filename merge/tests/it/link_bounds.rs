@@ -29,20 +29,21 @@ fn many_requests() -> RunDir {
 }
 
 /// Merges into a file, with more options, and gives the trace, in bounded memory.
-fn bounded(dir: &RunDir, options: &[&str]) -> String {
+fn bounded(test: &str, dir: &RunDir, options: &[&str]) -> String {
     let output = dir.path().join("out.json");
     let mut command = trace_merge();
     command.args(options).args(["--report", "none", "-o"]);
     command.arg(&output);
     let kib = peak_kib(command.arg(dir.path()).spawn().unwrap());
-    assert_below(64 << 10, kib, &format!("{options:?}"));
+    assert_below(64 << 10, kib, test);
     std::fs::read_to_string(&output).unwrap()
 }
 
 #[test]
 fn what_memory_does_not_hold_goes_to_a_temporary_file() {
     let dir = many_requests();
-    let trace = bounded(&dir, &[]);
+    let test = "what_memory_does_not_hold_goes_to_a_temporary_file";
+    let trace = bounded(test, &dir, &[]);
     let links: Vec<&str> = trace
         .lines()
         .filter(|line| line.contains("sa_link"))
@@ -67,8 +68,9 @@ fn what_memory_does_not_hold_goes_to_a_temporary_file() {
 
 #[test]
 fn many_workers_that_share_the_ids_take_bounded_memory() {
+    let test = "many_workers_that_share_the_ids_take_bounded_memory";
     let dir = many_requests();
-    let [one, many] = ["1", "8"].map(|threads| bounded(&dir, &["--threads", threads]));
+    let [one, many] = ["1", "8"].map(|threads| bounded(test, &dir, &["--threads", threads]));
     assert!(one == many);
     assert_eq!(one.matches("sa_link").count() as u64, 2 * MANY);
 }
@@ -97,7 +99,8 @@ fn an_event_of_millions_of_ids_takes_bounded_memory() {
     let first = line(10, &same);
     let lines = first + &line(20, &numbers) + &line(30, &numbers) + &line(40, "5,1800000");
     dir.put("10", lines.as_bytes());
-    let trace = bounded(&dir, &[]);
+    let test = "an_event_of_millions_of_ids_takes_bounded_memory";
+    let trace = bounded(test, &dir, &[]);
     let events = trace.lines().filter(|line| line.contains("\"step\""));
     assert_eq!(events.count(), 4);
     // 0 to 1023 of the second event, and of the third; 1 is in the first event too, and 5 in the last one.

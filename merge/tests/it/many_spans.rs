@@ -102,6 +102,10 @@ fn many_threads_take_little_memory() {
             }
         }
         dir.put("900", content.as_bytes());
-        assert_below(24 << 10, memory_kib(&dir), &format!("{order:?}"));
+        assert_below(
+            24 << 10,
+            memory_kib(&dir),
+            "many_threads_take_little_memory",
+        );
     }
 }

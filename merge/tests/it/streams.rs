@@ -127,7 +127,7 @@ fn a_slow_reader_costs_no_memory() {
             .unwrap();
         sleep(Duration::from_millis(500));
         let kib = anonymous_kib(&child).unwrap();
-        assert_below(MOST_ANONYMOUS_KIB, kib, &format!("{options:?}"));
+        assert_below(MOST_ANONYMOUS_KIB, kib, "a_slow_reader_costs_no_memory");
         let mut rest = Vec::new();
         child
             .stdout
