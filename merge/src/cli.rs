@@ -113,7 +113,7 @@ struct Arguments {
     /// Report as text on stderr, as JSON on stdout, or not at all
     #[arg(long, value_enum, default_value_t = ReportForm::Text, value_name = "FORM")]
     report: ReportForm,
-    /// Worker threads [default: one per core]
+    /// Worker threads [default: one per core, at most 16]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
     /// Say nothing but errors

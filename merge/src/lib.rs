@@ -169,7 +169,7 @@ pub struct Options {
     pub split: Option<u64>,
     /// Which runs of the directories.
     pub runs: Runs,
-    /// Worker threads, 0 for one per core.
+    /// Worker threads, 0 for one per core, but at most 16.
     pub threads: usize,
     /// Only the last part of the run, up to its newest event.
     pub last: Option<Duration>,

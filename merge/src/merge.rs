@@ -23,6 +23,7 @@ use crate::{Error, Options, Runs};
 use passes::Merge;
 use rayon::ThreadPool;
 use std::io;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
 /// Merges fragments into one trace.
@@ -41,7 +42,7 @@ pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Erro
     refuse(options)?;
     refuse_split(options)?;
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads)
+        .num_threads(workers(options.threads))
         .build();
     let pool = pool.map_err(|error| Error::Usage(format!("threads: {error}")))?;
     let mut extent = Extent::Sought;
@@ -50,6 +51,18 @@ pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Erro
             Merged::Whole(report) => return Ok(*report),
             Merged::Beyond(edges) => extent = extent.wider(edges),
         }
+    }
+}
+
+/// Most workers if nobody says how many: each has memory of its own, and more of them only wait for the disk.
+const WORKERS: usize = 16;
+
+/// How many workers there are, of as many as were asked for; 0 is one for each core.
+fn workers(asked: usize) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    match asked {
+        0 => cores().min(WORKERS),
+        asked => asked,
     }
 }
 
@@ -235,6 +248,12 @@ mod tests {
         #[expect(clippy::cast_precision_loss, reason = "some megabytes")]
         let passes = done as f64 / len as f64;
         (passes, report.events_total)
+    }
+
+    #[test]
+    fn a_host_of_many_cores_has_few_workers() {
+        assert!((1..=WORKERS).contains(&workers(0)));
+        assert_eq!((workers(1), workers(40)), (1, 40));
     }
 
     #[test]
