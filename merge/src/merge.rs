@@ -16,7 +16,6 @@ use crate::refuse::describe;
 use crate::report::Report;
 use crate::seek::{Extent, seek};
 use crate::settle::settle;
-use crate::source::Chunk;
 use crate::split::refuse_split;
 use crate::window::{Edges, is_asked_for, refuse};
 use crate::{Error, Options, Runs};
@@ -54,7 +53,7 @@ pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Erro
     }
 }
 
-/// Most workers if nobody says how many: each has memory of its own, and more of them only wait for the disk.
+/// Most workers if nobody says how many: each has memory of its own, and all of them together are to have little.
 const WORKERS: usize = 16;
 
 /// How many workers there are, of as many as were asked for; 0 is one for each core.
@@ -185,10 +184,6 @@ fn of_spill(error: io::Error) -> Error {
 fn len(recording: &Recording) -> u64 {
     let fragments = recording.fragments.iter();
     fragments.map(Fragment::bytes_read).sum()
-}
-
-fn bytes_of(chunks: &[Chunk]) -> u64 {
-    chunks.iter().map(Chunk::len).sum()
 }
 
 fn settle_all(

@@ -1,6 +1,6 @@
 //! The passes of a merge over what it has opened.
 
-use super::{bytes_of, is_part, of_spill, passes};
+use super::{is_part, of_spill, passes};
 use crate::assembly::Assembly;
 use crate::clock::{Clocks, Flows, Map};
 use crate::copy::Job;
@@ -268,4 +268,8 @@ impl<'a> Merge<'a> {
         report.output = destination.finish()?;
         Ok(())
     }
+}
+
+fn bytes_of(chunks: &[Chunk]) -> u64 {
+    chunks.iter().map(Chunk::len).sum()
 }

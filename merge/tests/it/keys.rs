@@ -1,4 +1,4 @@
-//! docs/report.md and docs/clocks.md name every key of the report, and of the trace's `otherData`.
+//! docs/report.md and docs/clocks.md name the keys of reports, and of traces' `otherData`.
 
 use crate::foreign;
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
@@ -25,7 +25,7 @@ fn add_keys(value: &Value, keys: &mut BTreeSet<String>) {
     }
 }
 
-/// A run of two requests' worth of steps, a damaged line, and spans that overlap.
+/// Steps of one request that overlap, and a damaged line.
 fn run() -> RunDir {
     let (dir, on) = (RunDir::new(), On { pid: 5, tid: 5 });
     let step = |number: u64| on.span(1_000 * number, 1_500, "step", r#""request_id":"r-1""#);
@@ -58,7 +58,7 @@ fn all_keys() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_documents_name_every_key() {
+fn the_documents_name_the_keys_of_merges() {
     let documents = [
         include_str!("../../../docs/report.md"),
         include_str!("../../../docs/clocks.md"),

@@ -102,6 +102,7 @@ fn many_threads_take_little_memory() {
             }
         }
         dir.put("900", content.as_bytes());
+        eprintln!("{order:?}");
         assert_below(
             24 << 10,
             memory_kib(&dir),
