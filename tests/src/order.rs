@@ -11,7 +11,7 @@ pub enum Pattern {
     Nested,
     /// At full speed by threads that live for a few hundred spans and are followed by others, some thousands of spans in all.
     Churn,
-    /// Bursts with pauses between them; the threads call for flushes themselves.
+    /// Bursts with pauses between them, up to what the test allows; the threads call for flushes themselves.
     Bursts,
     /// Two spans when told to, for the stepper.
     StepSpan,

@@ -30,6 +30,8 @@ pub enum Control {
     Done,
     /// Flushes that a recording thread itself called for.
     Flushes,
+    /// Set by the test: how many spans each thread may have recorded by now, in bursts; 0 for any number.
+    Allowed,
 }
 
 /// What a thread says about one level of its open spans. All times are `CLOCK_MONOTONIC` ns.

@@ -244,7 +244,7 @@ impl<'a> Writer<'a> {
         true
     }
 
-    /// Records bursts with pauses; every eighth burst it flushes for itself.
+    /// Records bursts with pauses, as many spans as it is allowed by then; every eighth burst it flushes for itself.
     fn bursts(&self) {
         for burst in 1_u64.. {
             for _ in 0..BURST {
@@ -258,6 +258,16 @@ impl<'a> Writer<'a> {
                     .control(Control::Flushes)
                     .fetch_add(1, Relaxed);
             }
+            thread::sleep(PAUSE);
+            self.wait_until_allowed();
+        }
+    }
+
+    /// Waits while the test allows no more spans.
+    fn wait_until_allowed(&self) {
+        let allowed = self.progress.control(Control::Allowed);
+        let is_over = |allowed| allowed > 0 && self.acknowledged.load(Relaxed) >= allowed;
+        while is_over(allowed.load(Acquire)) {
             thread::sleep(PAUSE);
         }
     }

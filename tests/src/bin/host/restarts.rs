@@ -174,15 +174,24 @@ fn held() -> String {
     .to_string()
 }
 
+/// Children that are forked while one recording begins: a begin moves what they leave aside, so the more there are the longer it takes, and
+/// without a bound a slow machine would have ever more of them.
+const CHILDREN_PER_CYCLE: u64 = 10;
+
 /// Forks from one thread while another restarts; every child records under its own label, then ends at once.
 pub(crate) fn forks(dir: &str, cycles: u64) {
     let dir = PathBuf::from(dir);
     start(&dir);
     let stop = AtomicBool::new(false);
+    let allowed = AtomicU64::new(0);
     let children = thread::scope(|scope| {
         let forker = scope.spawn(|| {
             let mut children = Vec::new();
             while !stop.load(Ordering::SeqCst) {
+                if children.len() as u64 >= allowed.load(Ordering::SeqCst) {
+                    thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
                 record("forker", 1);
                 let child = crate::forks::fork();
                 if child == 0 {
@@ -196,6 +205,7 @@ pub(crate) fn forks(dir: &str, cycles: u64) {
             children
         });
         for _ in 0..cycles {
+            allowed.fetch_add(CHILDREN_PER_CYCLE, Ordering::SeqCst);
             thread::sleep(Duration::from_millis(5));
             assert_eq!(
                 Recorder::start_with(|name| variable(&dir, name)),
