@@ -33,6 +33,8 @@ pub(crate) struct Assembly {
     pub(crate) tail: Vec<(usize, Vec<Part>)>,
     /// The spans that were open, as `B` lines.
     pub(crate) open_lines: Vec<u8>,
+    /// What the ring says was lost and no record tells, as records.
+    pub(crate) loss_lines: Vec<u8>,
     pub(crate) gaps: Vec<Gap>,
     /// Broken blocks that nothing else covers, with the positions they claim.
     pub(crate) bad_blocks: Vec<Gap>,

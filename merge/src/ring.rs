@@ -3,8 +3,11 @@
 //! Everything in a ring is hostile until checked: offsets, sizes, counts, texts. Nothing is written.
 
 mod lanes;
+mod losses;
 
 pub use lanes::{OpenLane, rows};
+pub(crate) use losses::Told;
+use sa_recorder::format::loss::LossRecord;
 use sa_recorder::format::ring as layout;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -100,6 +103,10 @@ pub struct Ring {
     pub lanes: Vec<OpenLane>,
     /// Offsets of slots that made no sense.
     pub bad_slots: Vec<u64>,
+    /// What it says was lost, that no record told when slot 0 had reached `told_to`.
+    pub losses: Vec<LossRecord>,
+    /// Position of slot 0: records from there on may tell of those losses.
+    pub told_to: u64,
 }
 
 /// Copies what a ring holds; `None` if it is no ring at all.
@@ -112,16 +119,35 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
         pid: head.pid,
         ..Ring::default()
     };
-    for slot in 0..head.directory_count {
+    let mut tables = losses::Tables::read(source);
+    ring.losses = tables.counts(source, &head);
+    ring.told_to = tables.read_at;
+    let mut lost = Vec::new();
+    // Slot 0 last: a record that told meanwhile what an entry says no more is in its copy.
+    for slot in (1..head.directory_count).chain([0]) {
         let entry = head.entry(slot);
         match u64_at(source, entry) {
             // Not used, or in the writer's memory only.
-            Some(0) => {}
-            _ => match read_slot(source, &head, slot, &mut taken, &mut sites) {
-                Some(slot) => ring.slots.push(slot),
+            Some(0) => {
+                let entry = tables.entry(source, slot);
+                lost.extend(entry.map(|entry| (slot, entry)));
+            }
+            _ => match read_slot(source, (&head, &tables), slot, &mut taken, &mut sites) {
+                Some((copy, entry)) => {
+                    lost.extend(entry.map(|entry| (slot, entry)));
+                    ring.slots.push(copy);
+                }
                 None => ring.bad_slots.push(entry),
             },
         }
+    }
+    ring.slots.sort_by_key(|slot| slot.slot);
+    let first = ring.slots.first().filter(|slot| slot.slot == 0);
+    let first_head = first.map_or(0, |slot| slot.head);
+    for (number, entry) in lost {
+        let copy = ring.slots.iter().find(|slot| slot.slot == number);
+        let loss = losses::of_slot(&entry, (number, copy), (head.pid, first_head));
+        ring.losses.extend(loss);
     }
     // Lanes come after the slots: a span that a line below some `head` closed is then seen as closed.
     ring.lanes = lanes::read(source, &head, &mut sites, &ring.slots);
@@ -260,13 +286,14 @@ fn u64_at(source: &impl RingBytes, offset: u64) -> Option<u64> {
     last
 }
 
+/// The copy of a slot, and its entry of the loss table at that moment.
 fn read_slot(
     source: &impl RingBytes,
-    head: &Head,
+    (head, tables): (&Head, &losses::Tables),
     slot: u32,
     taken: &mut Extents,
     sites: &mut Sites,
-) -> Option<Slot> {
+) -> Option<(Slot, Option<losses::Entry>)> {
     let entry = head.entry(slot);
     let (offset, size) = (0..TRIES).find_map(|_| read_entry(source, slot, entry))?;
     let end = offset.checked_add(head.control_bytes)?.checked_add(size)?;
@@ -280,12 +307,20 @@ fn read_slot(
         data: offset + head.control_bytes,
         size,
     };
+    let mut last = None;
     for _ in 0..TRIES {
-        if let Some(copy) = place.copy(source, sites) {
-            return Some(copy);
+        let before = tables.entry(source, slot);
+        let Some(copy) = place.copy(source, sites) else {
+            continue;
+        };
+        // What a thread gave up in between would be both in the copy and lost.
+        let entry = tables.entry(source, slot);
+        if entry == before {
+            return Some((copy, entry));
         }
+        last = Some((copy, before));
     }
-    None
+    last
 }
 
 /// Offset and ring size of a slot; `None` if its directory entry does not match its sum.

@@ -66,6 +66,7 @@ pub(crate) fn blocks(
         }
     }
     if !assembly.beyond_ring {
+        last_body.extend_from_slice(&assembly.loss_lines);
         last_body.extend_from_slice(&assembly.open_lines);
         let end = serde_json::json!({ "monotonic_ns": last_ns.max(0) });
         serde_json::to_writer(&mut last_body, &Metadata::new(header.pid, END_RECORD, end)).ok()?;

@@ -254,14 +254,15 @@ pub(crate) fn sources<'a>(
                 ..tail
             });
         }
-        let open = assembly.open_lines.as_slice();
-        let all = Part {
-            start: 0,
-            end: open.len(),
-            trusted: false,
-        };
-        let all = Parts::Few(vec![all].into());
-        sources.push(source(recording, None, path, open, all));
+        for lines in [&assembly.loss_lines, &assembly.open_lines] {
+            let all = Part {
+                start: 0,
+                end: lines.len(),
+                trusted: false,
+            };
+            let all = Parts::Few(vec![all].into());
+            sources.push(source(recording, None, path, lines, all));
+        }
     }
     sources
 }

@@ -63,7 +63,7 @@ pub(crate) fn events(lines: &[u8], plain: bool) -> u64 {
 }
 
 /// The events that one line stands for: none if it is metadata, those that it tells of if it is a loss record.
-fn event(line: &[u8]) -> u64 {
+pub(crate) fn event(line: &[u8]) -> u64 {
     if line.is_empty() || is_metadata(line) {
         return 0;
     }
@@ -94,7 +94,8 @@ fn told(line: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::{Loss, counted_line};
+    use crate::format::loss::LossRecord;
+    use crate::loss::Loss;
 
     #[test]
     fn losses_count_as_what_they_tell() {
@@ -103,6 +104,7 @@ mod tests {
         let name = "{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\"}\n";
         let loss = Loss {
             cause: Cause::DiskFull,
+            tid: 0,
             from: 5,
             to: 9,
             events: 12,
@@ -110,8 +112,22 @@ mod tests {
             last_ns: 2,
         };
         let loss = loss.line(1, 0, 0);
-        let clamped = counted_line(1, 5, Cause::Clamped, 3);
-        let busy = counted_line(1, 5, Cause::Busy, 30);
+        let counted = |cause, count| {
+            let record = LossRecord {
+                pid: 1,
+                tid: 0,
+                cause,
+                count,
+                first_ns: 5,
+                last_ns: 5,
+                place: None,
+                error: 0,
+            };
+            record.line()
+        };
+        let clamped = counted(Cause::Clamped, 3);
+        let busy = counted(Cause::Busy, 30);
+        let children = counted(Cause::ChildrenRefused, 9);
         for (line, count) in [
             (span, 1),
             (own, 1),
@@ -119,6 +135,7 @@ mod tests {
             (&loss, 12),
             (&clamped, 0),
             (&busy, 30),
+            (&children, 0),
             ("\n", 0),
         ] {
             assert_eq!(events(line.as_bytes(), false), count, "{line}");

@@ -183,9 +183,11 @@ pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
         .position(|byte| *byte == b'\n')
         .map_or(lines.len(), |at| quarter + at + 1);
     let loss = Loss::of_lines(cause, from, &lines[..end], clock::now_ns());
-    let mut untold = wait::lock(&slot.loss)?;
-    *untold = Some(untold.map_or(loss, |earlier| earlier.and(loss)));
+    let pending = wait::lock(&slot.pending)?;
+    pending.add(&loss);
+    // Now it counts. Not before may anybody tell it: until then the lines are in the ring.
     slot.flushed().store(loss.to, Ordering::Release);
+    drop(pending);
     Some(loss.events)
 }
 

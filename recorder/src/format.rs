@@ -3,6 +3,7 @@
 //! Names of files and metadata records, the header, and block headers with their checksum. Data only, no I/O.
 
 pub mod control;
+pub mod loss;
 pub mod ring;
 
 pub use crate::config::Level;

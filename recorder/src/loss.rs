@@ -1,56 +1,36 @@
 //! What could not be kept: counted by cause, told in the trace.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+mod counters;
+mod pending;
 
-use crate::format::{LOSS_RECORD, OWN_CATEGORY};
+pub(crate) use crate::format::loss::Cause;
+pub(crate) use counters::{Counters, Untold};
+pub(crate) use pending::Pending;
 
-/// Why events were lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
-    DiskFull,
-    FileSizeLimit,
-    WriteError,
-    Busy,
-    FragmentRemoved,
-    DiskBound,
-    Signal,
-    Threads,
-    Clamped,
-    TooLarge,
-    TooManyOpen,
-}
+use crate::contents;
+use crate::format::loss::LossRecord;
+use crate::format::{LANE_BASE, LOSS_RECORD, OWN_CATEGORY};
 
-impl Cause {
-    pub(crate) const COUNTED: [Cause; 6] = [
-        Cause::Busy,
-        Cause::Signal,
-        Cause::Threads,
-        Cause::Clamped,
-        Cause::TooLarge,
-        Cause::TooManyOpen,
-    ];
+/// Causes that are counted without a position.
+pub(crate) const COUNTED: [Cause; 7] = [
+    Cause::Busy,
+    Cause::Signal,
+    Cause::Threads,
+    Cause::Clamped,
+    Cause::TooLarge,
+    Cause::TooManyOpen,
+    Cause::ChildrenRefused,
+];
 
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Cause::DiskFull => "disk_full",
-            Cause::FileSizeLimit => "file_size_limit",
-            Cause::WriteError => "write_error",
-            Cause::Busy => "busy",
-            Cause::FragmentRemoved => "fragment_removed",
-            Cause::DiskBound => "disk_bound",
-            Cause::Signal => "signal",
-            Cause::Threads => "threads",
-            Cause::Clamped => "clamped",
-            Cause::TooLarge => "too_large",
-            Cause::TooManyOpen => "too_many_open",
-        }
-    }
-}
+/// Most bytes of the record of a loss that had a position, and of one that had none.
+pub(crate) const MAX_RECORD_BYTES: u64 = 512;
 
 /// Positions of a slot that were given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loss {
     pub(crate) cause: Cause,
+    /// The thread whose events they are; 0 for several or none.
+    pub(crate) tid: u32,
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) events: u64,
@@ -59,20 +39,12 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Joins a later loss of the same slot to this one.
-    pub(crate) fn and(self, later: Loss) -> Loss {
-        Loss {
-            to: later.to,
-            events: self.events + later.events,
-            last_ns: later.last_ns,
-            ..self
-        }
-    }
-
-    /// Describes the loss of published lines: counts events and reads the times of the first and the last.
+    /// Describes the loss of published lines: counts events, as those that it tells of a loss record among them, and reads the times of the
+    /// first and the last.
     pub(crate) fn of_lines(cause: Cause, from: u64, lines: &[u8], now_ns: u64) -> Loss {
         let mut loss = Loss {
             cause,
+            tid: 0,
             from,
             to: from + lines.len() as u64,
             events: 0,
@@ -83,32 +55,59 @@ impl Loss {
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty() && !is_metadata(line))
         {
-            loss.events += 1;
-            let at_ns = line_time_ns(line).unwrap_or(now_ns);
+            loss.events += contents::event(line);
+            let at_ns = number(line, br#""ts":"#).unwrap_or(now_ns);
             loss.first_ns = if loss.first_ns == 0 {
                 at_ns
             } else {
                 loss.first_ns.min(at_ns)
             };
             loss.last_ns = at_ns;
+            if loss.tid == 0 {
+                loss.tid = thread_of(line);
+            }
+        }
+        if loss.first_ns == 0 {
+            loss.first_ns = now_ns; // no event was among them
         }
         loss
     }
 
     /// The record that tells of the loss.
     pub(crate) fn line(&self, pid: u32, slot: u32, generation: u32) -> String {
-        let span_us = self.last_ns.saturating_sub(self.first_ns) / 1000;
-        let place = format!(
-            r#","span_us":{span_us},"slot":{slot},"gen":{generation},"from":{},"to":{}"#,
-            self.from, self.to
-        );
-        record(pid, self.first_ns, self.cause, self.events, &place)
+        let record = LossRecord {
+            pid,
+            tid: if slot == 0 { 0 } else { self.tid },
+            cause: self.cause,
+            count: self.events,
+            first_ns: self.first_ns,
+            last_ns: self.last_ns,
+            place: Some((slot, generation, self.from, self.to)),
+            error: 0,
+        };
+        record.line()
     }
 }
 
+/// The kernel's thread whose line it is, if it is one's.
+fn thread_of(line: &[u8]) -> u32 {
+    let tid = number(line, br#""tid":"#).and_then(|tid| u32::try_from(tid).ok());
+    tid.filter(|tid| *tid < LANE_BASE).unwrap_or(0)
+}
+
 /// The record of events that never had a position.
-pub(crate) fn counted_line(pid: u32, at_ns: u64, cause: Cause, events: u64) -> String {
-    record(pid, at_ns, cause, events, "")
+pub(crate) fn counted_line(pid: u32, cause: Cause, untold: &Untold) -> String {
+    let record = LossRecord {
+        pid,
+        tid: 0,
+        cause,
+        count: untold.count,
+        first_ns: untold.first_ns,
+        last_ns: untold.last_ns,
+        place: None,
+        error: untold.error,
+    };
+    record.line()
 }
 
 /// The record of everything that went with removed segments: those below `first`.
@@ -140,10 +139,9 @@ pub(crate) fn is_metadata(line: &[u8]) -> bool {
     line.starts_with(br#"{"ph":"M""#)
 }
 
-/// Reads the `ts` of a canonical line.
-fn line_time_ns(line: &[u8]) -> Option<u64> {
-    let key = br#""ts":"#;
-    let at = line.windows(key.len()).position(|window| window == key)? + key.len();
+/// Reads a number of a canonical line, behind `key`; of a time in ns.
+fn number(line: &[u8], key: &[u8]) -> Option<u64> {
+    let at = memchr::memmem::find(line, key)? + key.len();
     let mut digits = line[at..]
         .iter()
         .filter(|byte| **byte != b'.')
@@ -151,42 +149,6 @@ fn line_time_ns(line: &[u8]) -> Option<u64> {
     digits.try_fold(0u64, |value, digit| {
         value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
     })
-}
-
-/// Losses without a position, counted until they are told.
-#[derive(Debug, Default)]
-pub(crate) struct Counters {
-    untold: [AtomicU64; Cause::COUNTED.len()],
-    total: AtomicU64,
-}
-
-impl Counters {
-    pub(crate) fn count(&self, cause: Cause) {
-        if let Some(at) = Cause::COUNTED.iter().position(|counted| *counted == cause) {
-            self.untold[at].fetch_add(1, Ordering::Relaxed);
-        }
-        if cause != Cause::Clamped {
-            self.add_total(1);
-        }
-    }
-
-    pub(crate) fn add_total(&self, events: u64) {
-        self.total.fetch_add(events, Ordering::Relaxed);
-    }
-
-    /// Events lost since the process began.
-    pub(crate) fn total(&self) -> u64 {
-        self.total.load(Ordering::Relaxed)
-    }
-
-    /// Takes what was not told yet.
-    pub(crate) fn take(&self) -> impl Iterator<Item = (Cause, u64)> {
-        Cause::COUNTED
-            .iter()
-            .zip(&self.untold)
-            .map(|(cause, count)| (*cause, count.swap(0, Ordering::Relaxed)))
-            .filter(|(_, count)| *count > 0)
-    }
 }
 
 #[cfg(test)]
@@ -207,17 +169,6 @@ mod tests {
             (&record["args"]["from"], &record["args"]["slot"]),
             (&100.into(), &3.into())
         );
-    }
-
-    #[test]
-    fn counters_are_told_once() {
-        let counters = Counters::default();
-        counters.count(Cause::Signal);
-        counters.count(Cause::Clamped);
-        assert_eq!(
-            counters.take().collect::<Vec<_>>(),
-            [(Cause::Signal, 1), (Cause::Clamped, 1)]
-        );
-        assert_eq!((counters.take().count(), counters.total()), (0, 1));
+        assert_eq!((&record["tid"], &record["s"]), (&1.into(), &"t".into()));
     }
 }

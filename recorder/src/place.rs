@@ -40,8 +40,6 @@ pub(crate) struct Place {
     failed: Option<(u64, Cause)>,
     /// A new segment that could not be begun is not tried again before.
     turn_after_ns: u64,
-    /// Events in segments that somebody removed, not told yet.
-    removed: u64,
     doomed: Vec<Doomed>,
     stopped: Option<Stopped>,
     /// The file is closed for good.
@@ -77,7 +75,6 @@ impl Place {
             bound,
             failed: None,
             turn_after_ns: 0,
-            removed: 0,
             doomed: Vec::new(),
             stopped: None,
             ended: false,
@@ -252,7 +249,10 @@ impl Place {
         }
         let stem = &self.stem;
         let is_there = |number| folder.has(OsStr::new(&segment_name(stem, number)));
-        self.removed += self.contents.events + self.bound.forget(is_there);
+        let events = self.contents.events + self.bound.forget(is_there);
+        if events > 0 {
+            process.lost.add(Cause::FragmentRemoved, events);
+        }
         self.contents = begun();
         Ok(self.segment.size())
     }
@@ -294,11 +294,6 @@ impl Place {
             stopped.tell_at_ns = clock::now_ns().saturating_add(stopped.pause_ns);
         }
         Ok(())
-    }
-
-    /// Takes the number of events in segments that somebody removed.
-    pub(crate) fn take_removed(&mut self) -> u64 {
-        std::mem::take(&mut self.removed)
     }
 
     /// Takes the removed segments that are still open.

@@ -145,7 +145,14 @@ impl Process {
         };
         let identity = Identity::read();
         let directory = config.paths.directory.clone();
-        let at = |error| off(&directory, &error);
+        let at = |error: io::Error| {
+            if let Origin::Fork(parent) = origin {
+                // Nobody else could tell that this process is missing.
+                let error = error.raw_os_error().unwrap_or(libc::EACCES);
+                parent.lost.count_refused_child(error.unsigned_abs());
+            }
+            off(&directory, &error)
+        };
         let (run, folder) = match origin {
             Origin::Fork(parent) => (parent.run.of_child(), open_fragments(&config).map_err(at)?),
             Origin::First => run::enter(&config, &identity, &mut warnings).map_err(at)?,
@@ -183,9 +190,9 @@ impl Process {
             in_force,
             run,
             pid: identity.pid,
+            lost: ring.counters(),
             ring,
             fragment,
-            lost: Counters::default(),
             late: Late::default(),
             lanes: Mutex::default(),
             named_lanes: Named::default(),
@@ -293,7 +300,15 @@ pub(crate) fn close_lock(lock: Option<(std::os::fd::RawFd, fd::FileId)>) {
 }
 
 fn off(directory: &Path, error: &io::Error) -> String {
-    format!("recording is off: {}: {error}", directory.display())
+    let remedy = match error.raw_os_error() {
+        // Most often a child that gave up its rights after its parent had made the directory.
+        Some(libc::EACCES | libc::EPERM) => format!(
+            "; user {} may not write there: set SA_PROFILE_MODE=0660 and give the directory a group of that user (chgrp, chmod 2770) before it is used",
+            sys::dir::user()
+        ),
+        _ => String::new(),
+    };
+    format!("recording is off: {}: {error}{remedy}", directory.display())
 }
 
 extern "C" fn finish_at_exit() {

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::format::RingKind;
+use crate::format::loss::Cause;
 use crate::format::ring as layout;
+use crate::loss::{Counters, Pending};
 use crate::site::Site;
 use crate::slot::{OpenEntry, Slot};
 use crate::sys::fd::{self, FileId};
@@ -16,6 +18,10 @@ use crate::sys::page_bytes;
 const SITES_BYTES: usize = 32 << 10;
 const LANES: usize = 1024;
 const MAX_SLOTS: usize = 2048;
+/// Where the count table lies: in the rest of the header's page.
+const COUNTS_AT: usize = 1024;
+/// Entries of the count table: one for each cause by its number, and none is 0.
+const COUNTS: usize = Cause::ALL.len() + 1;
 /// Ring bytes of the process's own slot, and of threads once there are many.
 const SMALL: usize = 64 << 10;
 /// Ring bytes of the first threads.
@@ -52,6 +58,7 @@ struct Head {
     sites: usize,
     lanes: usize,
     directory: usize,
+    losses: usize,
     end: usize,
 }
 
@@ -60,12 +67,13 @@ impl Head {
         let sites = layout::SLOT_CONTROL_BYTES;
         let lanes = sites + SITES_BYTES;
         let directory = lanes + LANES * layout::OPEN_ENTRY_BYTES;
+        let losses = directory + MAX_SLOTS * layout::DIRECTORY_ENTRY_BYTES;
         Head {
             sites,
             lanes,
             directory,
-            end: (directory + MAX_SLOTS * layout::DIRECTORY_ENTRY_BYTES)
-                .next_multiple_of(page_bytes()),
+            losses,
+            end: (losses + MAX_SLOTS * layout::LOSS_ENTRY_BYTES).next_multiple_of(page_bytes()),
         }
     }
 }
@@ -116,18 +124,31 @@ impl Ring {
             (layout::LANES_COUNT_AT, small(LANES)),
             (layout::DIRECTORY_OFFSET_AT, small(head.directory)),
             (layout::DIRECTORY_COUNT_AT, small(MAX_SLOTS)),
+            (layout::LOSSES_OFFSET_AT, small(head.losses)),
+            (layout::LOSSES_COUNT_AT, small(MAX_SLOTS)),
+            (layout::COUNTS_OFFSET_AT, small(COUNTS_AT)),
+            (layout::COUNTS_COUNT_AT, small(COUNTS)),
         ] {
             self.header.half(at).store(value, Ordering::Relaxed);
         }
         self.header
             .word(layout::NONCE_AT)
             .store(nonce, Ordering::Relaxed);
+        let tables = std::array::from_fn(|at| self.header.byte(layout::LOSSES_OFFSET_AT + at));
+        self.header
+            .half(layout::TABLES_SUM_AT)
+            .store(layout::tables_sum(&tables), Ordering::Relaxed);
         let mut header: [u8; layout::HEADER_BYTES] = std::array::from_fn(|at| self.header.byte(at));
         header[..layout::MAGIC.len()].copy_from_slice(&layout::MAGIC);
         self.header
             .half(layout::SUM_AT)
             .store(layout::header_sum(&header), Ordering::Relaxed);
         self.header.copy_in(0, &layout::MAGIC);
+    }
+
+    /// The losses without a position.
+    pub(crate) fn counters(&self) -> Counters {
+        Counters::new(self.header, COUNTS_AT)
     }
 
     /// Takes a slot for a thread: one whose thread has ended, else a new one.
@@ -170,7 +191,7 @@ impl Ring {
         let control_bytes = layout::SLOT_CONTROL_BYTES.next_multiple_of(page_bytes());
         let offset = growth.end;
         let in_file = self.grow(offset, control_bytes + bytes);
-        let (control, ring) = match in_file {
+        let maps = match in_file {
             Ok(()) => map_slot(self.file, offset, control_bytes, bytes)?,
             Err(_) => memory_slot(control_bytes, bytes)?, // no room in the file: this thread's tail is not kill-safe
         };
@@ -178,8 +199,8 @@ impl Ring {
             u32::try_from(index).unwrap_or(0),
             in_file.is_ok() && self.kind == RingKind::File,
             bytes as u64,
-            control,
-            ring,
+            maps,
+            self.pending(index),
         )));
         if in_file.is_ok() {
             growth.end = offset + control_bytes + bytes;
@@ -189,6 +210,12 @@ impl Ring {
         let used = u32::try_from(index + 1).unwrap_or(0);
         self.used.store(used, Ordering::Release);
         Ok(slot)
+    }
+
+    /// The loss table's entry of a slot.
+    fn pending(&self, slot: usize) -> Pending {
+        let at = Head::new().losses + slot * layout::LOSS_ENTRY_BYTES;
+        Pending::new(self.header, at)
     }
 
     fn grow(&self, offset: usize, bytes: usize) -> io::Result<()> {

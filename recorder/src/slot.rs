@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::format::ring as layout;
-use crate::loss::Loss;
+use crate::loss::Pending;
 use crate::names::ThreadName;
 use crate::sys::map::Map;
 
@@ -25,7 +25,7 @@ pub(crate) struct Slot {
     ring: Map,
     turn: AtomicBool,
     /// What had to be dropped here and was not told yet.
-    pub(crate) loss: Mutex<Option<Loss>>,
+    pub(crate) pending: Mutex<Pending>,
     /// Name of the thread that has the slot, or had it last.
     pub(crate) thread_name: Mutex<ThreadName>,
     /// Position after the last line that is no event; the largest while one is being published.
@@ -36,7 +36,13 @@ pub(crate) struct Slot {
 pub(crate) const GENERATION: u32 = 0;
 
 impl Slot {
-    pub(crate) fn new(index: u32, in_file: bool, bytes: u64, control: Map, ring: Map) -> Slot {
+    pub(crate) fn new(
+        index: u32,
+        in_file: bool,
+        bytes: u64,
+        (control, ring): (Map, Map),
+        pending: Pending,
+    ) -> Slot {
         let key = layout::key(index, GENERATION);
         control
             .half(layout::SLOT_GENERATION_AT)
@@ -52,7 +58,7 @@ impl Slot {
             control,
             ring,
             turn: AtomicBool::new(false),
-            loss: Mutex::default(),
+            pending: Mutex::new(pending),
             thread_name: Mutex::default(),
             named_until: AtomicU64::new(0),
         }

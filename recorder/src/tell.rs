@@ -2,11 +2,10 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::clock;
 use crate::flush::append;
-use crate::loss::{Cause, Loss, counted_line};
+use crate::loss::{COUNTED, Cause, Loss, MAX_RECORD_BYTES, Untold, counted_line};
 use crate::process::Process;
-use crate::slot::{GENERATION, OpenEntry};
+use crate::slot::{GENERATION, OpenEntry, Slot};
 use crate::wait;
 
 impl Process {
@@ -43,39 +42,77 @@ impl Process {
         let Some(_turn) = wait::lock_until(&self.own, end_ns) else {
             return;
         };
-        for slot in self.ring.slots() {
-            let loss = wait::try_lock(&slot.loss).and_then(|mut loss| loss.take());
-            if let Some(loss) = loss {
-                self.late.note(loss.first_ns);
-                self.tell_in_turn(loss.line(self.pid, slot.index, GENERATION).as_bytes());
-            }
+        self.ring.slots().for_each(|slot| self.tell_loss(slot));
+        COUNTED.into_iter().for_each(|cause| self.tell_count(cause));
+        self.tell_removed();
+    }
+
+    /// Tells what a slot gave up. That it is told becomes true with the store that publishes the record.
+    fn tell_loss(&self, slot: &Slot) {
+        let own = self.ring.own_slot();
+        let pending = wait::try_lock(&slot.pending);
+        if pending.is_none_or(|pending| pending.loss().is_none()) {
+            return;
         }
-        let now = clock::now_ns();
-        for (cause, events) in self.lost.take() {
-            self.tell_in_turn(counted_line(self.pid, now, cause, events).as_bytes());
+        // Before the lock on what is pending: to make room is to give up lines of slot 0, which takes that.
+        if !self.make_room(own, MAX_RECORD_BYTES) {
+            return;
         }
-        let removed = self.fragment.try_lock();
-        let events = removed.map_or(0, |mut place| place.take_removed());
-        if events > 0 {
-            self.tell_removed(events, now);
+        let Some(pending) = wait::try_lock(&slot.pending) else {
+            return;
+        };
+        let Some(loss) = pending.loss() else { return };
+        self.late.note(loss.first_ns);
+        let line = loss.line(self.pid, slot.index, GENERATION);
+        let head = own.head();
+        pending.tell_by(head + line.len() as u64);
+        append(own, head, line.as_bytes(), 0);
+        pending.clear();
+    }
+
+    /// Tells what was counted of a cause, in the same way.
+    fn tell_count(&self, cause: Cause) {
+        if let Some(untold) = self.lost.untold(cause) {
+            self.tell_untold(cause, &untold, &counted_line(self.pid, cause, &untold));
         }
     }
 
+    fn tell_untold(&self, cause: Cause, untold: &Untold, line: &str) {
+        let own = self.ring.own_slot();
+        if !self.make_room(own, line.len() as u64) {
+            return;
+        }
+        self.late.note(untold.first_ns);
+        let head = own.head();
+        self.lost.tell_by(cause, untold, head + line.len() as u64);
+        append(own, head, line.as_bytes(), 0);
+        self.lost.told(cause, untold);
+    }
+
     /// Somebody removed the fragment: everything flushed so far went with it.
-    fn tell_removed(&self, events: u64, now: u64) {
-        self.lost.add_total(events);
+    fn tell_removed(&self) {
         let cause = Cause::FragmentRemoved;
+        let Some(untold) = self.lost.untold(cause) else {
+            return;
+        };
+        self.lost.add_total(untold.count);
         for slot in self.ring.slots() {
-            let (to, first) = (slot.flushed().load(Ordering::Acquire), slot.index == 0);
+            let first = slot.index == 0;
             let loss = Loss {
                 cause,
+                tid: 0,
                 from: 0,
-                to,
-                events: if first { events } else { 0 },
-                first_ns: now,
-                last_ns: now,
+                to: slot.flushed().load(Ordering::Acquire),
+                events: if first { untold.count } else { 0 },
+                first_ns: untold.first_ns,
+                last_ns: untold.last_ns,
             };
-            self.tell_in_turn(loss.line(self.pid, slot.index, GENERATION).as_bytes());
+            let line = loss.line(self.pid, slot.index, GENERATION);
+            if first {
+                self.tell_untold(cause, &untold, &line);
+            } else {
+                self.tell_in_turn(line.as_bytes());
+            }
         }
     }
 }

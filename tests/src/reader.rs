@@ -5,6 +5,7 @@
 
 mod blocks;
 mod fragment;
+mod losses;
 mod mapping;
 mod owner;
 mod ring;

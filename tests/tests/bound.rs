@@ -280,6 +280,65 @@ fn keeping_the_first_and_killed_what_is_there_is_whole() {
     );
 }
 
+/// Asserts that everything that was recorded is there or told as lost, by the second reader and the merge, before and after the merge settles it.
+fn assert_told_twice(dir: &Path, did: u64) {
+    for settled in [false, true] {
+        let found = Found::in_dir(dir);
+        found.assert_accounted(did);
+        assert!(found.lost > 0, "settled: {settled}");
+        found.assert_merged(&Merged::newest(dir));
+    }
+    assert_eq!(ring_files(dir), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn issue_19_a_kill_keeps_the_count_of_what_came_after_the_bound() {
+    for (mode, did) in [
+        (["killed", "work", "200000"], 200_000),
+        (["threads-then-killed", "4", "60000"], 240_000),
+    ] {
+        let dir = scratch();
+        let host = Host::new(HOST).arguments(&mode).recorded_in(dir.path());
+        let host = host.variable(BOUND.0, BOUND.1);
+        let _outcome = host.variable(FIRST.0, FIRST.1).run().was_killed();
+        assert_told_twice(dir.path(), did);
+    }
+}
+
+/// Each round a kill hits another instruction: of an event that is recorded, of one that is given up, or of a record that tells of those.
+#[test]
+fn issue_19_wherever_a_kill_comes_no_event_is_told_twice_or_not_at_all() {
+    const THREADS: u64 = 4;
+    let mut chance = Chance::new();
+    let (seed, count) = (chance.seed, rounds(8));
+    let mut lost = 0;
+    for round in 0..count {
+        let mut victim = bounded(4, &[BOUND, FIRST]);
+        wait_for_segments(&victim.directory(), 3);
+        std::thread::sleep(chance.pause(Duration::from_millis(1500)));
+        victim.kill().unwrap();
+        let acknowledged: u64 = snapshot(&victim.progress, 4).iter().sum();
+        let merge = |name| merged::merge(&victim.directory(), &victim.scratch(name));
+        let second = || Seen::by_second_reader(read_dir_as(&victim.directory()));
+        for (reader, seen) in [
+            ("second reader", second()),
+            ("merge", merge("trace.json")),
+            ("second reader of what is settled", second()),
+            ("merge of what is settled", merge("again.json")),
+        ] {
+            let told = seen.spans.len() as u64 + seen.told_lost;
+            assert!(
+                (acknowledged..=acknowledged + THREADS).contains(&told),
+                "round {round} of seed {seed}, {reader}: {told} of {acknowledged} are there or told"
+            );
+            assert_eq!(seen.damage, Vec::<String>::new(), "{reader}");
+            lost += seen.told_lost;
+        }
+    }
+    println!("BOUND first kills={count} seed={seed} lost={}", lost / 4);
+    assert!(lost > 0);
+}
+
 #[test]
 fn a_restart_moves_all_segments_of_the_crashed_run() {
     let dir = scratch();

@@ -6,7 +6,7 @@ use super::stream::Stream;
 use super::{Assembly, Gap, Kept, StreamKey};
 use crate::blocks::Piece;
 use crate::recording::Recording;
-use crate::ring::{OpenSpan, rows};
+use crate::ring::{OpenSpan, Told, rows};
 use crate::scan::{Part, line_start};
 use crate::spill::{Spill, Writer};
 use sa_recorder::format::{BLOCK_START, BlockHeader};
@@ -76,6 +76,8 @@ struct Work<'a, 's, 'f> {
     holes: Vec<(usize, usize)>,
     /// Spans that ended after the ring was read.
     ended: Ended,
+    /// Losses that were told after the ring was read.
+    told: Told,
     result: Assembly,
 }
 
@@ -92,6 +94,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             heads,
             holes: recording.holes(),
             ended: Ended::default(),
+            told: Told::default(),
             result: Assembly::default(),
         }
     }
@@ -162,6 +165,12 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             let beyond = header.from.max(head)..end;
             let range = within(self.bytes(segment), &body, header.from, &beyond);
             self.ended.note(&self.bytes(segment)[range]);
+        }
+        let told_to = self.recording.ring.as_ref().map(|(ring, _)| ring.told_to);
+        if let Some(told_to) = told_to.filter(|told_to| header.slot == 0 && *told_to < end) {
+            let beyond = header.from.max(told_to)..end;
+            let range = within(self.bytes(segment), &body, header.from, &beyond);
+            self.told.note(&self.bytes(segment)[range]);
         }
         let stream = self.streams.entry(key).or_default();
         stream.expected = stream.expected.max(end);
@@ -241,6 +250,14 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             .recording
             .header()
             .map_or(ring.pid, |header| header.pid);
+        let first = ring.slots.iter().find(|slot| slot.slot == 0);
+        if let Some(first) = first.filter(|first| ring.told_to < first.head) {
+            let beyond = ring.told_to.max(first.from)..first.head;
+            let range = within(&first.bytes, &(0..first.bytes.len()), first.from, &beyond);
+            self.told.note(&first.bytes[range]);
+        }
+        let lost = ring.losses.iter().filter(|loss| !self.told.has(loss));
+        self.result.loss_lines = lost.flat_map(|loss| loss.line().into_bytes()).collect();
         let outlived = self.recording.has_outlived_ring();
         let is_open = |span: &OpenSpan| !outlived && !self.ended.has(span);
         let threads = ring.slots.iter().flat_map(|slot| &slot.open);

@@ -28,6 +28,45 @@ pub const DIRECTORY_OFFSET_AT: usize = 52;
 pub const DIRECTORY_COUNT_AT: usize = 56;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 60;
+/// Offset of the u32 offset of the loss table; 0 where there is none.
+pub const LOSSES_OFFSET_AT: usize = 64;
+/// Offset of the u32 number of entries in the loss table: one for each slot.
+pub const LOSSES_COUNT_AT: usize = 68;
+/// Offset of the u32 offset of the count table; 0 where there is none.
+pub const COUNTS_OFFSET_AT: usize = 72;
+/// Offset of the u32 number of entries in the count table: one for each cause, by its number.
+pub const COUNTS_COUNT_AT: usize = 76;
+/// Offset of the u32 [`tables_sum`] of the 16 bytes before it.
+pub const TABLES_SUM_AT: usize = 80;
+
+/// Size of an entry of the loss table and of the count table.
+pub const LOSS_ENTRY_BYTES: usize = 64;
+/// Offset in a loss entry of the u64 events given up before the last time.
+pub const LOSS_BEFORE_AT: usize = 0;
+/// Offset in a loss entry of the u64 events given up, those of the last time included.
+pub const LOSS_EVENTS_AT: usize = 8;
+/// Offset in a loss entry of the u64 first position.
+pub const LOSS_FROM_AT: usize = 16;
+/// Offset in a loss entry of the u64 position after the last one.
+pub const LOSS_TO_AT: usize = 24;
+/// Offset in both kinds of entries of the u64 time of the first lost event, in ns.
+pub const LOSS_FIRST_AT: usize = 32;
+/// Offset in both kinds of entries of the u64 time of the last lost event, in ns.
+pub const LOSS_LAST_AT: usize = 40;
+/// Offset in both kinds of entries of the u64 position of slot 0 behind the record that tells it; 0 where none does.
+pub const LOSS_TOLD_AT: usize = 48;
+/// Offset in a loss entry of the u32 number of the cause; 0 for an entry that says nothing.
+pub const LOSS_CAUSE_AT: usize = 56;
+/// Offset in a loss entry of the u32 tid of the thread whose events they are; 0 for several or none.
+pub const LOSS_TID_AT: usize = 60;
+/// Offset in a count entry of the u64 number of what was counted so far.
+pub const COUNT_EVENTS_AT: usize = 0;
+/// Offset in a count entry of the u64 number of what was told by earlier records.
+pub const COUNT_TOLD_AT: usize = 8;
+/// Offset in a count entry of the u64 number of what is told once slot 0 has reached the position.
+pub const COUNT_NEXT_AT: usize = 16;
+/// Offset in a count entry of the u32 error number of the system's answer.
+pub const COUNT_ERROR_AT: usize = 56;
 
 /// Size of a slot directory entry: u64 offset, u32 ring size, u32 [`entry_sum`].
 pub const DIRECTORY_ENTRY_BYTES: usize = 16;
@@ -107,6 +146,11 @@ pub fn header_sum(header: &[u8; HEADER_BYTES]) -> u32 {
     let mut header = *header;
     header[SUM_AT..SUM_AT + 4].fill(0);
     low_half(XxHash3_64::oneshot(&header))
+}
+
+/// The sum of the words that say where the loss table and the count table are.
+pub fn tables_sum(words: &[u8; TABLES_SUM_AT - LOSSES_OFFSET_AT]) -> u32 {
+    low_half(XxHash3_64::oneshot(words))
 }
 
 /// The sum of a slot directory entry.

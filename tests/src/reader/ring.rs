@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::losses;
 use super::mapping::Mapping;
 
 const FIRST_LANE: u64 = 1 << 22;
@@ -36,6 +37,8 @@ pub(super) struct Snapshot {
     pub(super) slots: Vec<Slot>,
     /// Open spans as `B` events.
     pub(super) open: Vec<Value>,
+    /// What the ring says is lost, as records of it.
+    pub(super) losses: Vec<Vec<u8>>,
     /// What was wrong with single slots or entries.
     pub(super) damage: Vec<String>,
 }
@@ -126,6 +129,7 @@ impl Layout<'_> {
         if self.lanes(&mut snapshot).is_none() {
             snapshot.damage.push("bad_ring lane table".to_owned());
         }
+        snapshot.losses = losses::lines(self.map, self.pid, &snapshot.slots);
         Some(snapshot)
     }
 
@@ -297,7 +301,7 @@ pub fn checked_state(slot: usize, generation: usize, head: u64, depth: u64) -> u
     value << 8 | product >> 56
 }
 
-fn low_half(sum: u64) -> usize {
+pub(super) fn low_half(sum: u64) -> usize {
     usize::try_from(sum & 0xffff_ffff).unwrap_or(usize::MAX)
 }
 

@@ -94,6 +94,9 @@ pub(super) fn stitch<'a>(fragment: &'a Fragment, ring: &'a Ring, alive: bool) ->
         add_ring(snapshot, fragment, &mut streams, &mut out);
     }
     add_incomplete(fragment, alive, &mut streams, &mut out);
+    if let Some(snapshot) = snapshot {
+        add_losses(snapshot, fragment, &mut out);
+    }
     explain_losses(&mut streams, &out.lines);
     if !has_stopped(&out.lines) {
         report_gaps(fragment, snapshot, &mut streams, &mut out.damage);
@@ -220,6 +223,38 @@ fn add_ring<'a>(
             bytes: &slot.bytes[range],
         }));
         coverage.add(slot.from..slot.head);
+    }
+}
+
+/// Adds what the ring says is lost, but for what a record tells that was written after the ring was copied.
+fn add_losses<'a>(snapshot: &'a Snapshot, fragment: &Fragment, out: &mut Stitched<'a>) {
+    let parse = |line: &[u8]| serde_json::from_slice::<Value>(line).unwrap_or_default();
+    let head = snapshot.slots.iter().find(|slot| slot.number == 0);
+    let head = head.map_or(0, |slot| slot.head);
+    let later = fragment.segments.iter().flat_map(|segment| {
+        let blocks = segment
+            .blocks
+            .iter()
+            .filter(|block| block.complete && block.slot == 0);
+        let blocks = blocks.filter(|block| block.positions().end > head);
+        blocks.flat_map(|block| {
+            lines_of(&segment.bytes, block.range.clone()).map(|range| &segment.bytes[range])
+        })
+    });
+    let told: Vec<Value> = later.filter(|line| is_loss(line)).map(parse).collect();
+    let is_told = |loss: &[u8]| {
+        let loss = parse(loss);
+        let number = |value: &Value, key: &str| value["args"][key].as_u64();
+        told.iter().any(|told| match number(&loss, "to") {
+            Some(to) => {
+                number(told, "slot") == number(&loss, "slot") && number(told, "to") >= Some(to)
+            }
+            None => told["args"]["cause"] == loss["args"]["cause"],
+        })
+    };
+    for bytes in snapshot.losses.iter().filter(|loss| !is_told(loss)) {
+        let place = format!("{}.ring losses", fragment.name);
+        out.lines.push(Line { bytes, place });
     }
 }
 

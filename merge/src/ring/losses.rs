@@ -1,0 +1,310 @@
+//! What a ring says was lost and no record tells yet: its loss table and its count table (FORMAT.md §3).
+
+use super::{Head, RingBytes, Slot, TRIES, entry_u32, entry_u64, read_entry, u32_at, u64_at};
+use sa_recorder::format::loss::{Cause, LossRecord};
+use sa_recorder::format::{LOSS_RECORD, ring as layout};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+pub(super) type Entry = [u8; layout::LOSS_ENTRY_BYTES];
+
+/// Where the tables are, if the writer has any.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Tables {
+    losses: u64,
+    slots: u32,
+    counts: u64,
+    causes: u32,
+    /// Position of slot 0 up to which its records were written when the counts were read.
+    pub(super) read_at: u64,
+}
+
+impl Tables {
+    pub(super) fn read(source: &impl RingBytes) -> Tables {
+        let mut words = [0; layout::TABLES_SUM_AT - layout::LOSSES_OFFSET_AT];
+        let whole = source
+            .read(layout::LOSSES_OFFSET_AT as u64, &mut words)
+            .and_then(|()| u32_at(source, layout::TABLES_SUM_AT));
+        if whole != Some(layout::tables_sum(&words)) {
+            return Tables::default();
+        }
+        let word = |at: usize| entry_u32(&words, at - layout::LOSSES_OFFSET_AT);
+        Tables {
+            losses: word(layout::LOSSES_OFFSET_AT).into(),
+            slots: word(layout::LOSSES_COUNT_AT),
+            counts: word(layout::COUNTS_OFFSET_AT).into(),
+            causes: word(layout::COUNTS_COUNT_AT),
+            read_at: 0,
+        }
+    }
+
+    /// The loss table's entry of a slot.
+    pub(super) fn entry(&self, source: &impl RingBytes, slot: u32) -> Option<Entry> {
+        (slot < self.slots).then(|| whole_entry(source, self.losses, slot))?
+    }
+
+    /// What was counted without a position, as it was when slot 0 had reached `read_at`.
+    pub(super) fn counts(&mut self, source: &impl RingBytes, head: &Head) -> Vec<LossRecord> {
+        let mut counts = Vec::new();
+        for _ in 0..TRIES {
+            let before = first_head(source, head);
+            self.read_at = before.unwrap_or(0);
+            let known = Cause::ALL
+                .into_iter()
+                .filter(|cause| cause.number() < self.causes);
+            let count = |cause: Cause| {
+                let entry = whole_entry(source, self.counts, cause.number())?;
+                self.count(&entry, cause, head.pid)
+            };
+            counts = known.filter_map(count).collect();
+            if first_head(source, head) == before {
+                break; // no record was written meanwhile
+            }
+        }
+        counts
+    }
+
+    fn count(&self, entry: &Entry, cause: Cause, pid: u32) -> Option<LossRecord> {
+        let told = match is_told(entry, self.read_at) {
+            true => layout::COUNT_NEXT_AT,
+            false => layout::COUNT_TOLD_AT,
+        };
+        let counted = entry_u64(entry, layout::COUNT_EVENTS_AT);
+        let count = counted.checked_sub(entry_u64(entry, told))?;
+        let error = match cause {
+            Cause::ChildrenRefused => entry_u32(entry, layout::COUNT_ERROR_AT),
+            _ => 0,
+        };
+        let loss = LossRecord {
+            pid,
+            tid: 0,
+            cause,
+            count,
+            first_ns: entry_u64(entry, layout::LOSS_FIRST_AT),
+            last_ns: entry_u64(entry, layout::LOSS_LAST_AT),
+            place: None,
+            error,
+        };
+        (count > 0 && is_possible(&loss)).then_some(loss)
+    }
+}
+
+/// What a slot gave up, by its entry, when slot 0 had reached `first_head`. Of a slot that is not in the file nobody knows how far it was flushed:
+/// what its thread was about to give up is gone with it.
+pub(super) fn of_slot(
+    entry: &Entry,
+    (number, copy): (u32, Option<&Slot>),
+    (pid, first_head): (u32, u64),
+) -> Option<LossRecord> {
+    let cause = Cause::of_number(entry_u32(entry, layout::LOSS_CAUSE_AT))?;
+    if is_told(entry, first_head) {
+        return None;
+    }
+    let (from, to) = (
+        entry_u64(entry, layout::LOSS_FROM_AT),
+        entry_u64(entry, layout::LOSS_TO_AT),
+    );
+    let flushed = copy.map_or(u64::MAX, |slot| slot.from);
+    let events = match to <= flushed {
+        true => layout::LOSS_EVENTS_AT,
+        false => layout::LOSS_BEFORE_AT,
+    };
+    let generation = copy.map_or(0, |slot| slot.generation);
+    let loss = LossRecord {
+        pid,
+        tid: entry_u32(entry, layout::LOSS_TID_AT),
+        cause,
+        count: entry_u64(entry, events),
+        first_ns: entry_u64(entry, layout::LOSS_FIRST_AT),
+        last_ns: entry_u64(entry, layout::LOSS_LAST_AT),
+        place: Some((number, generation, from, to.min(flushed))),
+        error: 0,
+    };
+    // A line has more bytes than it stands for events, but for the records of slot 0.
+    let fits = |range: Range<u64>| {
+        let bytes = range.end.checked_sub(range.start);
+        bytes.is_some_and(|bytes| bytes > 0 && (number == 0 || loss.count < bytes))
+    };
+    (fits(from..to.min(flushed)) && is_possible(&loss)).then_some(loss)
+}
+
+fn is_told(entry: &Entry, first_head: u64) -> bool {
+    let told_at = entry_u64(entry, layout::LOSS_TOLD_AT);
+    told_at != 0 && told_at <= first_head
+}
+
+/// Whether its numbers may be true.
+fn is_possible(loss: &LossRecord) -> bool {
+    loss.first_ns <= loss.last_ns
+        && loss.last_ns >> 60 == 0
+        && loss.count >> 48 == 0
+        && i32::try_from(loss.error).is_ok()
+}
+
+/// An entry that did not change while it was read.
+fn whole_entry(source: &impl RingBytes, table: u64, number: u32) -> Option<Entry> {
+    if table == 0 || table % 8 != 0 {
+        return None;
+    }
+    let at = table + u64::from(number) * layout::LOSS_ENTRY_BYTES as u64;
+    let mut last = None;
+    for _ in 0..TRIES {
+        let mut entry = [0; layout::LOSS_ENTRY_BYTES];
+        source.read(at, &mut entry)?;
+        if last == Some(entry) {
+            break;
+        }
+        last = Some(entry);
+    }
+    last
+}
+
+/// How far slot 0 is.
+pub(super) fn first_head(source: &impl RingBytes, head: &Head) -> Option<u64> {
+    let (offset, _) = read_entry(source, 0, head.entry(0))?;
+    let state = u64_at(source, offset + layout::SLOT_STATE_AT as u64)?;
+    let generation = offset + layout::SLOT_GENERATION_AT as u64;
+    let generation = u32_at(source, usize::try_from(generation).ok()?)?;
+    Some(layout::head_and_depth(state, layout::key(0, generation))?.0)
+}
+
+/// What loss records tell that were written after the ring was read.
+#[derive(Default)]
+pub(crate) struct Told {
+    slots: BTreeMap<(u32, u32), u64>,
+    causes: BTreeSet<Cause>,
+}
+
+impl Told {
+    /// Notes the loss records among lines of slot 0.
+    pub(crate) fn note(&mut self, lines: &[u8]) {
+        #[derive(Deserialize)]
+        struct Record {
+            args: Args,
+        }
+        #[derive(Deserialize)]
+        struct Args {
+            cause: String,
+            slot: Option<u32>,
+            #[serde(rename = "gen")]
+            generation: Option<u32>,
+            to: Option<u64>,
+        }
+        let lines = lines.split(|byte| *byte == b'\n');
+        let is_loss = |line: &&[u8]| memchr::memmem::find(line, LOSS_RECORD.as_bytes()).is_some();
+        for line in lines.filter(is_loss) {
+            let Ok(Record { args }) = serde_json::from_slice(line) else {
+                continue;
+            };
+            match (args.slot, args.generation, args.to) {
+                (Some(slot), Some(generation), Some(to)) => {
+                    let known = self.slots.entry((slot, generation)).or_default();
+                    *known = to.max(*known);
+                }
+                _ => self.causes.extend(Cause::of_name(&args.cause)),
+            }
+        }
+    }
+
+    /// Whether they tell of this one.
+    pub(crate) fn has(&self, loss: &LossRecord) -> bool {
+        match loss.place {
+            Some((slot, generation, _, to)) => {
+                let told = self.slots.get(&(slot, generation));
+                told.is_some_and(|told| *told >= to)
+            }
+            None => self.causes.contains(&loss.cause),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A loss entry of 5 events in positions 10 to 90, of which 3 were lost before the last time, told by a record that ends at `told_at`.
+    fn entry(told_at: u64) -> Entry {
+        let mut entry = [0; layout::LOSS_ENTRY_BYTES];
+        let words = [
+            (layout::LOSS_BEFORE_AT, 3),
+            (layout::LOSS_EVENTS_AT, 5),
+            (layout::LOSS_FROM_AT, 10),
+            (layout::LOSS_TO_AT, 90),
+            (layout::LOSS_FIRST_AT, 1000),
+            (layout::LOSS_LAST_AT, 2000),
+            (layout::LOSS_TOLD_AT, told_at),
+        ];
+        for (at, word) in words {
+            entry[at..at + 8].copy_from_slice(&u64::to_ne_bytes(word));
+        }
+        entry[layout::LOSS_CAUSE_AT] = 1;
+        entry[layout::LOSS_TID_AT] = 9;
+        entry
+    }
+
+    /// Events and the end of the positions, of a slot that is flushed up to here and whose process's own one has its head there.
+    fn lost(entry: &Entry, flushed: Option<u64>, first_head: u64) -> Option<(u64, u64)> {
+        let copy = flushed.map(|from| Slot {
+            from,
+            ..Slot::default()
+        });
+        let loss = of_slot(entry, (1, copy.as_ref()), (7, first_head))?;
+        let (_, _, from, to) = loss.place?;
+        assert_eq!((loss.tid, loss.cause, from), (9, Cause::DiskFull, 10));
+        Some((loss.count, to))
+    }
+
+    #[test]
+    fn issue_19_a_loss_counts_once_its_slot_is_flushed_beyond_it() {
+        assert_eq!(lost(&entry(0), Some(90), 0), Some((5, 90)));
+        assert_eq!(lost(&entry(0), Some(60), 0), Some((3, 60)));
+        assert_eq!(
+            lost(&entry(0), Some(10), 0),
+            None,
+            "nothing is given up yet"
+        );
+        assert_eq!(lost(&entry(0), None, 0), Some((5, 90)), "not in the file");
+    }
+
+    #[test]
+    fn issue_19_a_loss_is_told_once_its_record_is_published() {
+        assert_eq!(lost(&entry(400), Some(90), 399), Some((5, 90)));
+        assert_eq!(lost(&entry(400), Some(90), 400), None);
+    }
+
+    #[test]
+    fn issue_19_numbers_that_cannot_be_are_no_loss() {
+        for (at, byte) in [
+            (layout::LOSS_CAUSE_AT, 99),
+            (layout::LOSS_EVENTS_AT, 200),
+            (layout::LOSS_FROM_AT, 91),
+            (layout::LOSS_FIRST_AT + 1, 0xff),
+        ] {
+            let mut entry = entry(0);
+            entry[at] = byte;
+            assert_eq!(lost(&entry, Some(90), 0), None, "{at}");
+        }
+    }
+
+    #[test]
+    fn issue_19_records_beyond_the_copy_tell_its_losses() {
+        let loss = of_slot(&entry(0), (1, None), (7, 0)).unwrap();
+        let counted = LossRecord {
+            place: None,
+            ..loss
+        };
+        let told = |record: &LossRecord| {
+            let mut told = Told::default();
+            told.note(record.line().as_bytes());
+            (told.has(&loss), told.has(&counted))
+        };
+        let reaching = |to| LossRecord {
+            place: Some((1, 0, 10, to)),
+            ..loss
+        };
+        assert_eq!(told(&reaching(90)), (true, false));
+        assert_eq!(told(&reaching(89)), (false, false));
+        assert_eq!(told(&counted), (false, true));
+    }
+}

@@ -1,0 +1,100 @@
+//! What a ring says is lost that no record tells: its loss table and its count table, as `sa_loss` lines (FORMAT.md §3).
+
+use serde_json::{Value, json};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::mapping::Mapping;
+use super::ring::{Slot, low_half};
+
+/// The causes by their numbers, from 1 on.
+const CAUSES: [&str; 12] = [
+    "disk_full",
+    "file_size_limit",
+    "write_error",
+    "busy",
+    "fragment_removed",
+    "disk_bound",
+    "signal",
+    "threads",
+    "clamped",
+    "too_large",
+    "too_many_open",
+    "children_refused",
+];
+const ENTRY_BYTES: usize = 64;
+
+/// The lines that stand for what a ring's tables say, given the copies of its slots.
+pub(super) fn lines(map: &Mapping, pid: usize, slots: &[Slot]) -> Vec<Vec<u8>> {
+    let values = tables(map).map_or_else(Vec::new, |(losses, count, counts, causes)| {
+        let head = slots.iter().find(|slot| slot.number == 0);
+        let head = head.map_or(0, |slot| slot.head);
+        let of_slot = |number| {
+            let copy = slots.iter().find(|slot| slot.number == number);
+            of_slot(map, losses + ENTRY_BYTES * number, (number, copy), head)
+        };
+        let of_cause = |cause| of_cause(map, counts + ENTRY_BYTES * cause, cause, head);
+        let slots = (0..count).filter_map(of_slot);
+        slots.chain((1..causes).filter_map(of_cause)).collect()
+    });
+    let line = |(tid, ts, args): (usize, f64, Value)| {
+        let tid = if tid == 0 { pid } else { tid };
+        let front = format!(r#"{{"ph":"i","pid":{pid},"tid":{tid},"ts":{ts},"s":"p""#);
+        format!(r#"{front},"name":"sa_loss","cat":"sa_profile","args":{args}}}"#).into_bytes()
+    };
+    values.into_iter().map(line).collect()
+}
+
+/// Where the tables are and how many entries they have, if the ring has any.
+fn tables(map: &Mapping) -> Option<(usize, usize, usize, usize)> {
+    let sum = low_half(xxh3_64(&map.copy(64, 16)?));
+    let [losses, count, counts, causes] = [64, 68, 72, 76].map(|at| map.u32_at(at).unwrap_or(0));
+    (map.u32_at(80)? == sum).then_some((losses, count, counts, causes))
+}
+
+/// Whether a record that slot 0 had published tells of an entry.
+fn is_told(map: &Mapping, at: usize, head: u64) -> Option<bool> {
+    let told_at = map.u64_at(at + 48)?;
+    Some(told_at != 0 && told_at <= head)
+}
+
+fn of_slot(
+    map: &Mapping,
+    at: usize,
+    (number, copy): (usize, Option<&Slot>),
+    head: u64,
+) -> Option<(usize, f64, Value)> {
+    let cause = CAUSES.get(map.u32_at(at + 56)?.checked_sub(1)?)?;
+    if is_told(map, at, head)? {
+        return None;
+    }
+    let (from, to) = (map.u64_at(at + 16)?, map.u64_at(at + 24)?);
+    let flushed = copy.map_or(u64::MAX, |slot| slot.from);
+    let events = map.u64_at(if to <= flushed { at + 8 } else { at })?;
+    let generation = copy.map_or(0, |slot| slot.generation);
+    let to = to.min(flushed);
+    (from < to).then_some(())?;
+    let args = json!({"cause": cause, "events": events, "slot": number, "gen": generation, "from": from, "to": to});
+    Some((map.u32_at(at + 60)?, time(map, at)?, args))
+}
+
+fn of_cause(map: &Mapping, at: usize, cause: usize, head: u64) -> Option<(usize, f64, Value)> {
+    let name = CAUSES.get(cause - 1)?;
+    let told = if is_told(map, at, head)? { 16 } else { 8 };
+    let count = map.u64_at(at)?.checked_sub(map.u64_at(at + told)?)?;
+    (count > 0).then_some(())?;
+    let args = match *name {
+        "children_refused" => {
+            json!({"cause": name, "events": 0, "processes": count, "errno": map.u32_at(at + 56)?})
+        }
+        _ => json!({"cause": name, "events": count}),
+    };
+    Some((0, time(map, at)?, args))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "ns since boot stay far below 2^53"
+)]
+fn time(map: &Mapping, at: usize) -> Option<f64> {
+    Some(map.u64_at(at + 32)? as f64 / 1000.0)
+}
