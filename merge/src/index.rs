@@ -6,6 +6,7 @@ use crate::damage::Places;
 use crate::hints::Hints;
 use crate::indexer::Indexer;
 use crate::link::Gather;
+use crate::losses::Losses;
 use crate::nesting::Nesting;
 use crate::scan::{Found, Part, scan_part};
 use crate::verbatim::object;
@@ -86,6 +87,7 @@ pub(crate) struct Index {
     pub(crate) hints: Hints,
     pub(crate) explained: Vec<Explained>,
     pub(crate) lost_events: u64,
+    pub(crate) losses: Losses,
     pub(crate) unfinished: u64,
     /// What both clocks showed, in the order of the lines; the most certain ones of many.
     pub(crate) anchors: Vec<Anchor>,
@@ -116,6 +118,7 @@ impl Index {
         self.hints.append(later.hints);
         self.explained.extend(later.explained);
         self.lost_events = self.lost_events.saturating_add(later.lost_events);
+        self.losses.append(later.losses);
         self.unfinished += later.unfinished;
         self.anchors.extend(later.anchors);
         thin(&mut self.anchors);
@@ -126,6 +129,7 @@ impl Index {
 
     /// Moves all its times.
     pub(crate) fn warp(&mut self, warp: &Curve) {
+        self.losses.warp(|ns| warp.at(ns));
         for activity in self
             .threads
             .values_mut()

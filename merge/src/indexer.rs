@@ -5,6 +5,7 @@ use crate::damage::Kind;
 use crate::index::{Activity, Index};
 use crate::line::{Event, parse_canonical};
 use crate::link::Gather;
+use crate::losses::Loss as Lost;
 use crate::nesting::Nesting;
 use crate::scan::{Found, Part, general, lines};
 use crate::source::kind;
@@ -273,6 +274,8 @@ impl<'a, 'f> Indexer<'a, 'f> {
     fn loss(&mut self, event: &Event<'_>) {
         #[derive(Deserialize)]
         struct Record {
+            #[serde(default)]
+            s: String,
             args: Loss,
         }
         #[derive(Deserialize)]
@@ -286,14 +289,29 @@ impl<'a, 'f> Indexer<'a, 'f> {
             to: Option<u64>,
             #[serde(default)]
             stopped: bool,
+            #[serde(default)]
+            span_us: u64,
+            #[serde(default)]
+            processes: u64,
+            #[serde(default)]
+            errno: u64,
         }
-        let Ok(Record { args: loss }) = serde_json::from_slice(event.line) else {
+        let Ok(Record { s, args: loss }) = serde_json::from_slice(event.line) else {
             return;
         };
         self.index.stopped |= loss.stopped;
         // A clamped duration is told the same way, but its event is there.
         if loss.cause != "clamped" {
             self.index.lost_events = self.index.lost_events.saturating_add(loss.events);
+            let span_ns = i64::try_from(loss.span_us.saturating_mul(1000)).unwrap_or(i64::MAX);
+            let lost = Lost {
+                events: loss.events,
+                processes: loss.processes,
+                error: loss.errno,
+                first_ns: event.ts_ns,
+                last_ns: event.ts_ns.saturating_add(span_ns),
+            };
+            self.index.losses.add(event, s == "t", &loss.cause, lost);
         }
         if let Loss {
             slot: Some(slot),

@@ -4,13 +4,18 @@ use crate::damage::{Damage, Kind, LISTED, Places, path_text};
 use crate::filter::FilterReport;
 use crate::foreign::ForeignReport;
 use crate::link::LinkReport;
+use crate::losses::LossReport;
 use crate::placement::Placement;
 use crate::split::{PartReport, file_name};
 use crate::window::WindowReport;
+use sa_recorder::format::FragmentHeader;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+
+/// Rows of which the words say what they lost.
+const LOSSES_SHOWN: usize = 20;
 
 /// A run that was there and not asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -117,8 +122,13 @@ pub struct Report {
     pub damage_by_kind: BTreeMap<&'static str, u64>,
     /// The first of them.
     pub damage: Vec<Damage>,
-    /// Events that recorders say they lost.
+    /// Events that recorders lost: as they say, and one for each gap of which nobody knows how many it held.
     pub lost_events: u64,
+    /// Whose they are, when and why; the 256 that lost most.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<LossReport>,
+    /// Processes that could not record at all, as far as their parents know.
+    pub refused_processes: u64,
     /// Spans without an end.
     pub unfinished_spans: u64,
     /// The processes in the order of the trace.
@@ -144,7 +154,7 @@ pub struct Report {
 impl Report {
     /// Tells whether anything was damaged or lost.
     pub fn is_clean(&self) -> bool {
-        self.damage_total == 0 && self.lost_events == 0
+        self.damage_total == 0 && self.lost_events == 0 && self.refused_processes == 0
     }
 
     /// Counts the flow events that the merge wrote.
@@ -166,6 +176,26 @@ impl Report {
         self.damage_total += 1;
         *self.damage_by_kind.entry(kind.name()).or_default() += 1;
         self.list(file, offset, kind, detail);
+    }
+
+    /// Counts positions of a recorder that nothing covers and no record explains: they held an event at least.
+    pub(crate) fn add_gap(&mut self, header: Option<&FragmentHeader>, bytes: u64) {
+        self.lost_events += 1;
+        let pid = header.map_or(0, |header| header.pid.into());
+        let process = self.processes.iter().find(|process| process.pid == pid);
+        let name = process.and_then(|process| process.name.clone());
+        let known = self.losses.iter_mut();
+        let mut known = known.filter(|loss| loss.is_gap() && loss.pid == pid);
+        let gap = match known.next() {
+            Some(gap) => gap,
+            None => {
+                self.losses.push(LossReport::of_gap(name, pid));
+                let last = self.losses.len() - 1;
+                &mut self.losses[last]
+            }
+        };
+        gap.events += 1;
+        gap.bytes += bytes;
     }
 
     /// Adds the places of one source; `offset` tells where in the file they are.
@@ -232,6 +262,7 @@ impl Report {
         if self.lost_events > 0 {
             writeln!(text, "events lost while recording: {}", self.lost_events)?;
         }
+        self.write_losses(text)?;
         if self.overlapping_spans > 0 {
             writeln!(
                 text,
@@ -300,6 +331,18 @@ impl Report {
                 process.events,
                 process.threads
             )?;
+        }
+        Ok(())
+    }
+
+    /// Whose events are missing, when and why.
+    fn write_losses(&self, text: &mut String) -> std::fmt::Result {
+        for loss in self.losses.iter().take(LOSSES_SHOWN) {
+            writeln!(text, "  {}", loss.words())?;
+        }
+        let more = self.losses.len().saturating_sub(LOSSES_SHOWN);
+        if more > 0 {
+            writeln!(text, "  and {more} more")?;
         }
         Ok(())
     }

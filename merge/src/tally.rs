@@ -85,6 +85,7 @@ fn tell_missing(recording: &Recording, assembly: &Assembly, index: &Index, repor
         for range in unexplained(gap, index) {
             let detail = format!("slot {} bytes {}..{}", gap.stream.0, range.start, range.end);
             report.add_damage(path(gap.place.0), gap.place.1, Kind::Gap, Some(detail));
+            report.add_gap(recording.header(), range.end - range.start);
         }
     }
     let ring_path = recording.ring_path.as_deref().unwrap_or(path(0));

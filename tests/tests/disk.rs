@@ -66,6 +66,71 @@ fn a_disk_that_fills_up_while_recording_loses_only_what_is_counted() {
     assert!(merged.losses() > 0, "the loss is an event of the trace");
 }
 
+/// A way in which a host on a full disk ends.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    Killed,
+    Terminated,
+    Ended,
+}
+
+/// Records on 8 MiB until long after they are full; gives the words of the merge's report.
+fn fill_and_end(test: &str, ending: Ending) -> Option<String> {
+    const DID: u64 = 140_000;
+    let at = scratch();
+    let mount = Mount::tmpfs(test, "size=8m", at.path())?;
+    let dir = at.path().join("run");
+    let mut host = Host::new(HOST)
+        .arguments(&["script"])
+        .recorded_in(&dir)
+        .start();
+    host.ask("spans work 70000");
+    host.ask("spans late 70000");
+    match ending {
+        Ending::Killed => {
+            host.kill();
+        }
+        Ending::Terminated => {
+            host.terminate();
+        }
+        Ending::Ended => assert!(host.end().stderr.lines().count() <= 1),
+    }
+    // Once as it is left, and once more where the disk has room to settle it.
+    let mut words = String::new();
+    for has_room in [false, true] {
+        let found = Found::in_dir(&dir);
+        found.assert_accounted(DID);
+        assert!(found.lost > DID / 3, "{} do not fit", found.recorded());
+        let merged = Merged::newest(&dir);
+        found.assert_merged(&merged);
+        words = merged.words();
+        if !has_room {
+            mount.remount("size=64m");
+        }
+    }
+    assert_eq!(ring_files(&dir), Vec::<PathBuf>::new());
+    Found::in_dir(&dir).assert_accounted(DID);
+    Some(words)
+}
+
+#[test]
+fn issue_19_a_full_disk_is_told_to_the_event_however_the_host_ends() {
+    let test = "issue_19_a_full_disk_is_told_to_the_event_however_the_host_ends";
+    for ending in [Ending::Killed, Ending::Terminated, Ending::Ended] {
+        let Some(words) = fill_and_end(test, ending) else {
+            return;
+        };
+        let sentence = words
+            .lines()
+            .find(|line| line.contains("the disk was full"));
+        let sentence = sentence.unwrap_or_else(|| panic!("{ending:?}: {words}"));
+        assert!(
+            sentence.contains("% of host's events between") && sentence.contains("are missing"),
+            "{ending:?}: {sentence}"
+        );
+    }
+}
+
 #[test]
 fn a_full_disk_that_gets_space_again_goes_on_recording_and_tells_the_loss() {
     let at = scratch();

@@ -238,3 +238,95 @@ fn a_host_that_closes_our_descriptors_in_place_keeps_its_data_and_its_spans() {
         .quiet();
     assert_daemon(dir.path(), &file, &[("before", 4000)]);
 }
+
+/// A daemon whose child, and a child of that, give up their rights after the directory was made, as nginx's workers do.
+mod issue_19_children_without_rights {
+    use super::*;
+    use e2e::host_support::is_root;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    const NOBODY: &str = "65534";
+    const COUNT: u64 = 500;
+
+    fn daemon(ending: &str, dir: &Path) -> Host {
+        let count = COUNT.to_string();
+        Host::new(HOST)
+            .arguments(&["drop-rights", ending, NOBODY, &count])
+            .recorded_in(dir)
+    }
+
+    /// Asserts that the trace says how many processes are missing, why, and what to do.
+    fn assert_refused(dir: &Path) {
+        let merged = Merged::newest(dir);
+        assert_eq!(merged.refused(), 2, "the child and the grandchild");
+        let words = merged.words();
+        let sentence = words.lines().find(|line| line.contains("recorded nothing"));
+        let sentence = sentence.unwrap_or_else(|| panic!("{words}"));
+        for part in [
+            "2 child processes of host",
+            "Permission denied",
+            "SA_PROFILE_MODE=0660",
+        ] {
+            assert!(sentence.contains(part), "{part} in {sentence}");
+        }
+        let events = merged.events().iter();
+        let mut told = events.filter(|event| event["args"]["cause"] == "children_refused");
+        let told = told.next().expect("the trace shows it");
+        let args = &told["args"];
+        assert_eq!(
+            (&args["processes"], &args["errno"]),
+            (&2.into(), &13.into())
+        );
+    }
+
+    #[test]
+    fn are_counted_and_the_warning_names_the_remedy() {
+        if !is_root("issue_19_children_without_rights") {
+            return;
+        }
+        let dir = scratch();
+        let outcome = daemon("ended", dir.path()).run();
+        let said = outcome.one_line();
+        assert!(
+            said.contains("user 65534") && said.contains("SA_PROFILE_MODE=0660"),
+            "{said}"
+        );
+        Found::in_dir(dir.path()).assert_exactly(&[("after", COUNT), ("before", COUNT)]);
+        assert_refused(dir.path());
+    }
+
+    #[test]
+    fn are_counted_although_the_parent_is_killed() {
+        if !is_root("issue_19_children_without_rights") {
+            return;
+        }
+        let dir = scratch();
+        let _outcome = daemon("killed", dir.path()).run().was_killed();
+        Found::in_dir(dir.path()).assert_exactly(&[("before", COUNT)]);
+        assert_refused(dir.path()); // and settles it
+        assert_refused(dir.path());
+    }
+
+    #[test]
+    fn record_where_the_remedy_was_taken() {
+        if !is_root("issue_19_children_without_rights") {
+            return;
+        }
+        let place = scratch();
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("own folder");
+        let dir = place.path().join("run");
+        fs::create_dir(&dir).expect("a new folder");
+        std::os::unix::fs::chown(&dir, None, Some(65534)).expect("root may");
+        fs::set_permissions(&dir, fs::Permissions::from_mode(0o2770)).expect("own folder");
+        let host = daemon("ended", &dir).variable("SA_PROFILE_MODE", "0660");
+        let _outcome = host.run().quiet();
+        Found::in_dir(&dir).assert_exactly(&[
+            ("after", COUNT),
+            ("before", COUNT),
+            ("child", COUNT),
+            ("grandchild", COUNT),
+        ]);
+        assert_eq!(Merged::newest(&dir).refused(), 0);
+    }
+}

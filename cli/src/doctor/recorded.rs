@@ -4,6 +4,7 @@ use super::finding::Finding;
 use crate::words::{plural, processes};
 use nix::fcntl::{Flock, FlockArg};
 use sa_recorder::RunPaths;
+use sa_recorder::format::loss::Cause;
 use sa_recorder::format::{
     END_RECORD, FRAGMENT_RECORD, FragmentHeader, Metadata, RING_SUFFIX, RUN_FILE, RingKind,
     RunFile, is_ring_name, segment_name, stem_and_segment,
@@ -12,9 +13,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
+use trace_merge::survey::Known;
 
 /// Most processes that are named in one line.
 const NAMED: usize = 8;
+/// No more is read to count losses.
+const MOST_READ_BYTES: u64 = 1 << 30;
 /// Where the last record of a fragment is looked for.
 const TAIL_BYTES: u64 = 64 << 10;
 
@@ -55,7 +59,35 @@ pub(crate) fn examine(paths: &RunPaths) -> Vec<Finding> {
         findings.extend(of_fragments(&fragments));
     }
     findings.extend(lone_rings(&names, &stems));
+    findings.extend(losses(&paths.directory));
     findings
+}
+
+/// What the processes of the newest run say they lost, if it is soon read.
+fn losses(directory: &Path) -> Option<Finding> {
+    let run = trace_merge::survey::processes(directory).ok()?;
+    let files = run.iter().flat_map(|process| &process.fragments);
+    let bytes: u64 = files
+        .filter_map(|path| Some(path.metadata().ok()?.len()))
+        .sum();
+    if bytes > MOST_READ_BYTES {
+        return None;
+    }
+    let mut lost: BTreeMap<String, u64> = BTreeMap::new();
+    for process in &run {
+        let contents = process.contents(&mut Known::default()).ok()?;
+        for (cause, count) in contents.lost {
+            *lost.entry(cause).or_default() += count;
+        }
+    }
+    lost.remove(Cause::Clamped.name()); // those events are there
+    let refused = lost.remove(Cause::ChildrenRefused.name());
+    let refused = refused.map(|count| format!("{} could not record", processes(count)));
+    let counts = lost.iter().filter(|(_, events)| **events > 0);
+    let counts = counts.map(|(cause, events)| format!("{} by {cause}", plural(*events, "event")));
+    let found: Vec<String> = counts.chain(refused).collect();
+    let hint = "trace-merge says whose they are and when";
+    (!found.is_empty()).then(|| Finding::warn("losses", found.join(", "), hint))
 }
 
 /// The fragments among the names, each with the numbers of its segments.

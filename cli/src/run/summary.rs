@@ -10,6 +10,9 @@ use trace_merge::{Error, ProcessReport, Report};
 /// Most processes that are listed.
 const LISTED: usize = 32;
 
+/// Most rows of which it is said what they lost.
+const LOSSES_LISTED: usize = 8;
+
 /// A merged run.
 #[derive(Debug)]
 pub(crate) struct Recorded<'a> {
@@ -95,9 +98,16 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
     if report.lost_events > 0 {
         writeln!(
             text,
-            "lost: {} that found no room while recording; the trace shows when and why (sa_loss)",
+            "lost: {}; the trace shows when and why (sa_loss)",
             plural(report.lost_events, "event")
         )?;
+    }
+    for loss in report.losses.iter().take(LOSSES_LISTED) {
+        writeln!(text, "  {}", loss.words())?;
+    }
+    if report.losses.len() > LOSSES_LISTED {
+        let more = report.losses.len() - LOSSES_LISTED;
+        writeln!(text, "  and {more} more; trace-merge names them")?;
     }
     if report.damage_total > 0 {
         let kinds = report.damage_by_kind.iter();

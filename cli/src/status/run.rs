@@ -3,6 +3,7 @@
 use crate::control::wall_ns;
 use crate::error::Error;
 use sa_recorder::format::Level;
+use sa_recorder::format::loss::Cause;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -111,7 +112,9 @@ impl Run {
         self.start_realtime_ns = self.start_realtime_ns.into_iter().chain(began).min();
         self.bytes += contents.bytes;
         self.events += contents.events;
-        self.lost += contents.lost.values().sum::<u64>();
+        let is_lost = |cause: &str| Cause::of_name(cause).is_none_or(Cause::loses_events);
+        let lost = contents.lost.iter().filter(|(cause, _)| is_lost(cause));
+        self.lost += lost.map(|(_, events)| events).sum::<u64>();
         let header = &process.header;
         let switched = contents.switch.as_ref().map(|switch| switch.levels.clone());
         self.processes.push(Process {

@@ -8,6 +8,7 @@ use crate::foreign;
 use crate::history::Histories;
 use crate::index::Index;
 use crate::link::{Collector, Links};
+use crate::losses::tell_losses;
 use crate::output::Destination;
 use crate::overflow::Overflow;
 use crate::plan::Plan;
@@ -188,6 +189,8 @@ impl<'a> Merge<'a> {
             (report.events_added, report.base_ns) = (0, 0);
         }
         tell_sources(self.recordings, self.assemblies, sources, indexes, report);
+        let tell = || tell_losses(view, indexes, &plan, report);
+        self.pool.install(tell);
         foreign::tell(self.recordings, report);
         if !self.options.allow_empty {
             refuse_nonsense(self.recordings, report)?;

@@ -144,7 +144,7 @@ fn is_possible(loss: &LossRecord) -> bool {
 
 /// An entry that did not change while it was read.
 fn whole_entry(source: &impl RingBytes, table: u64, number: u32) -> Option<Entry> {
-    if table == 0 || table % 8 != 0 {
+    if table == 0 || !table.is_multiple_of(8) {
         return None;
     }
     let at = table + u64::from(number) * layout::LOSS_ENTRY_BYTES as u64;

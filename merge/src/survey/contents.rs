@@ -32,7 +32,7 @@ pub struct Contents {
     pub bytes: u64,
     /// Events in its fragments and rings.
     pub events: u64,
-    /// Events that it says it lost, by cause.
+    /// Events that it says it lost, by cause; of `children_refused` processes that could not record.
     pub lost: BTreeMap<String, u64>,
     /// The name it gave itself last.
     pub name: Option<String>,
@@ -66,6 +66,9 @@ struct Loss {
     cause: String,
     #[serde(default)]
     events: u64,
+    /// Children that could not record; only in records about those.
+    #[serde(default)]
+    processes: u64,
     /// The first segment that is not removed; only in records about removed ones.
     first: Option<u32>,
 }
@@ -138,6 +141,15 @@ fn of_fragment(opened: Opened, known: &mut Known) -> io::Result<Contents> {
     }
     contents.ring = matches!(opened.ring, Some(RingFile::Read(..) | RingFile::Bad(_)));
     if let Some(RingFile::Read(ring, _)) = &opened.ring {
+        // Beyond what the ring's copy has of slot 0 records may tell these losses.
+        if ends.get(&0).is_none_or(|end| *end <= ring.told_to) {
+            for loss in &ring.losses {
+                *contents
+                    .lost
+                    .entry(loss.cause.name().to_owned())
+                    .or_default() += loss.count;
+            }
+        }
         for slot in &ring.slots {
             let end = ends.get(&slot.slot);
             let known = end.map_or(0, |end: &u64| end.saturating_sub(slot.from));
@@ -247,7 +259,7 @@ impl Contents {
     }
 
     fn lose(&mut self, loss: Loss) {
-        *self.lost.entry(loss.cause).or_default() += loss.events;
+        *self.lost.entry(loss.cause).or_default() += loss.events + loss.processes;
     }
 
     /// Counts what the newest segment tells of removed ones, in the first of which recording began.

@@ -52,7 +52,7 @@ fn check(make: &dyn Fn() -> RunDir, what: &str) {
     assert_eq!(merged.report.0["base_ns"], expected.base_ns, "{what}");
     assert_eq!(
         merged.report.number("lost_events"),
-        expected.lost_events,
+        expected.lost_events + merged.report.kind("gap"),
         "{what}"
     );
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use super::host::{Outcome, finish, kill_group};
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin};
+use std::process::{Child, ChildStdin, Command};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -81,6 +81,19 @@ impl Live {
         self.child.wait().expect("the host can be waited for");
         self.stdout = None;
         self.child.id()
+    }
+}
+
+impl Live {
+    /// Ends it by SIGTERM, for which it has no handler.
+    ///
+    /// # Panics
+    /// When that does not end it.
+    pub fn terminate(self) -> Outcome {
+        let pid = self.pid().to_string();
+        let sent = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(sent.expect("kill starts").success());
+        self.end()
     }
 }
 

@@ -126,6 +126,16 @@ impl Merged {
         self.report.lost_events
     }
 
+    /// The children that could not record, as the report counts them.
+    pub fn refused(&self) -> u64 {
+        self.report.refused_processes
+    }
+
+    /// The whole report in words.
+    pub fn words(&self) -> String {
+        self.report.text()
+    }
+
     /// What the report calls damaged, in words.
     pub fn damage(&self) -> Vec<String> {
         self.report

@@ -69,6 +69,41 @@ pub(crate) fn once(ending: &str, count: u64) {
     println!("fork {count} child ended well: {ended_well}");
 }
 
+/// As a daemon does: the parent makes the directory, and its child gives up its rights for those of `user` before it records. So does a child of
+/// that one.
+pub(crate) fn drop_rights(ending: &str, user: u32, count: u64) {
+    record("before", count);
+    let child = fork();
+    if child == 0 {
+        become_user(user);
+        record("child", count);
+        let grandchild = fork();
+        if grandchild == 0 {
+            record("grandchild", count);
+            end_now();
+        }
+        reap(grandchild);
+        end_now();
+    }
+    let ended_well = reap(child);
+    if ending == "killed" {
+        // SAFETY: raise has no preconditions.
+        unsafe { libc::raise(libc::SIGKILL) };
+    }
+    record("after", count);
+    println!("child without rights ended well: {ended_well}");
+}
+
+fn become_user(user: u32) {
+    // SAFETY: an empty list of groups is at no address.
+    let groups = unsafe { libc::setgroups(0, std::ptr::null()) };
+    // SAFETY: setgid has no preconditions.
+    let group = unsafe { libc::setgid(user) };
+    // SAFETY: setuid has no preconditions.
+    let user = unsafe { libc::setuid(user) };
+    assert_eq!((groups, group, user), (0, 0, 0), "root gives up its rights");
+}
+
 /// Forks again and again while four threads record; each child records one span.
 pub(crate) fn busy(forks: u64) {
     static STOP: AtomicBool = AtomicBool::new(false);

@@ -72,6 +72,9 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["steady", threads] => switched::steady(number(threads)),
         ["script"] => return Some(script::run()),
         ["fork", ending, count] => forks::once(ending, number(count)),
+        ["drop-rights", ending, user, count] => {
+            forks::drop_rights(ending, user.parse().expect("a uid"), number(count));
+        }
         ["fork-busy", forks] => forks::busy(number(forks)),
         ["fork-open"] => forks::open(),
         ["exec", count] => forks::exec(number(count)),
