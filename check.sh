@@ -9,7 +9,7 @@ usage: ./check.sh [--full]
 
 Formats, lints, builds, tests and documents the workspace, then runs the README's demo and loads its trace into Perfetto's trace processor and chrome://tracing's importer.
 Stops at the first step that fails. Needs cargo with nextest; the tests of the Python package Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
-That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium.
+That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium, and the servers that the tests of the preload library run.
 
   --full    then also: the tests with all their rounds, those of recorder and merge for aarch64 (in qemu), wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
   --help    this text
@@ -101,6 +101,10 @@ setup_catapult() {
 
 setup_chromium() {
   "$ui" --setup || skip 'the Perfetto UI in Chromium' 'ui cannot be set up; the tests that need it are named after they ran'
+}
+
+setup_programs() {
+  tests/programs/setup || skip 'some programs from Debian below the preload' 'they are not installed; the tests that need them are named after they ran'
 }
 
 # tests PROFILE WHERE COMMAND...: runs tests with it and names those that skipped, with WHERE that was.
@@ -213,6 +217,7 @@ step 'build' cargo build --workspace
 step 'perfetto setup' setup_perfetto
 step 'catapult setup' setup_catapult
 step 'chromium setup' setup_chromium
+step 'programs setup' setup_programs
 step 'tests' tests default '' cargo nextest run --workspace
 step 'doc tests' cargo test --workspace --doc
 step 'docs' doc

@@ -10,6 +10,7 @@ mod missing;
 mod names;
 mod neighbours;
 mod processes;
+mod programs;
 mod simulated;
 mod trace;
 mod unwinding;

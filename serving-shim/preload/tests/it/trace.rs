@@ -27,6 +27,8 @@ impl Trace {
         options.output = Output::File(path.clone());
         let report = trace_merge::merge(&options).unwrap();
         assert_eq!(report.damage.len(), 0, "{report:?}");
+        let check = trace_merge::check::check(&path).unwrap();
+        assert_eq!(check.lost, [], "what viewers would lose");
         let mut trace: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
         let Value::Array(events) = trace["traceEvents"].take() else {
             panic!("no traceEvents")
