@@ -9,7 +9,7 @@ use crate::shim::{Shim, tell};
 use sa_recorder::{Args, host, now_ns};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ thread_local! {
 
 /// How long a reset, an exit or the end of a stream waits for launches that are about to end.
 const LAST_WAIT_NS: u64 = 50_000_000;
+/// How long the host waits for whoever looks at the events. That may be in a call of the runtime, which hangs, or waits for what the host's own call holds.
+const PATIENCE_NS: u64 = 1_000_000_000;
 /// Between two looks at what is under way: at first, and while nothing ends.
 const SHORT_SLEEP: Duration = Duration::from_micros(200);
 const LONG_SLEEP: Duration = Duration::from_millis(2);
@@ -189,15 +191,18 @@ impl Device {
 
     /// The device is about to be reset, by the calling thread or with the runtime as a whole: everything of ours on it goes.
     pub(crate) fn close(&self, shim: &'static Shim) {
-        self.visit(shim, |resolver| {
+        let closed = self.visit(shim, |resolver| {
             self.finish(shim, resolver, true);
             resolver.drop_all(shim, self);
             self.pool.clear(shim.runtime());
             self.state.store(RESET, Ordering::Release);
         });
+        if !closed {
+            self.state.store(LOST, Ordering::Release); // the events go with it, so nothing is asked of them any more
+        }
     }
 
-    /// A stream is about to be destroyed.
+    /// A stream is about to be destroyed. Where somebody hangs, what is under way in it is found to be lost later.
     pub(crate) fn drop_stream(&self, shim: &'static Shim, stream: Stream) {
         let is_its = |pending: &Pending| pending.description.stream == stream;
         self.visit(shim, |resolver| {
@@ -208,29 +213,35 @@ impl Device {
         });
     }
 
-    /// Does the thread's work on the calling one, which has its own context after it. What we cause ourselves is no visit.
-    fn visit(&self, shim: &'static Shim, work: impl FnOnce(&mut Resolver)) {
+    /// Does the thread's work on the calling one, which has its own context after it. What we cause ourselves is no visit. False if somebody hangs in that work.
+    fn visit(&self, shim: &'static Shim, work: impl FnOnce(&mut Resolver)) -> bool {
         if AT_WORK.replace(true) {
-            return;
+            return true;
         }
-        let runtime = shim.runtime();
-        let context = runtime.context();
-        let mut resolver = lock(&self.resolver);
-        resolver.forget_context();
-        work(&mut resolver);
-        resolver.forget_context();
-        drop(resolver);
-        if let Ok(context) = context {
-            let _ = runtime.enter(context); // it was the thread's own
+        let resolver = lock_until(&self.resolver, now_ns() + PATIENCE_NS);
+        let visited = resolver.is_some();
+        if let Some(mut resolver) = resolver {
+            let runtime = shim.runtime();
+            let context = runtime.context();
+            resolver.forget_context();
+            work(&mut resolver);
+            resolver.forget_context();
+            drop(resolver);
+            if let Ok(context) = context {
+                let _ = runtime.enter(context); // it was the thread's own
+            }
         }
         AT_WORK.set(false);
+        visited
     }
 
     /// Waits until what was launched before has its slices, `patience` at most; whether it has.
     pub(crate) fn flush(&self, patience: Duration) -> bool {
         let end = now_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
         loop {
-            let is_idle = lock(&self.incoming).is_empty() && lock(&self.resolver).is_idle();
+            let resolver = lock_until(&self.resolver, end);
+            let is_idle = lock(&self.incoming).is_empty()
+                && resolver.is_some_and(|resolver| resolver.is_idle());
             if is_idle || self.thread.get().is_none() {
                 return true;
             }
@@ -243,13 +254,72 @@ impl Device {
 
     /// Waits until the thread asks nothing of the device: a capture begins.
     pub(crate) fn quiesce(&self) {
-        let end = now_ns() + LAST_WAIT_NS;
-        while self.resolver.try_lock().is_err() && now_ns() < end {
-            std::thread::yield_now();
-        }
+        let _ = lock_until(&self.resolver, now_ns() + LAST_WAIT_NS);
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes a lock if it gets free until `end_ns`.
+fn lock_until<T>(mutex: &Mutex<T>, end_ns: u64) -> Option<MutexGuard<'_, T>> {
+    loop {
+        match mutex.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) if now_ns() > end_ns => return None,
+            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::absent::Absent;
+    use std::sync::mpsc::channel;
+
+    /// Whether a call returns although somebody hangs in the runtime, with the device's events in hand.
+    fn returns_beside_one_that_hangs(call: impl FnOnce(&Device, &'static Shim) + Send + 'static) {
+        let shim: &'static Shim = Box::leak(Box::new(Shim::with(&Absent, false, 1)));
+        let device: &'static Device = Box::leak(Box::new(Device::new(&Absent, 0)));
+        let (hangs, is_hanging) = channel();
+        std::thread::spawn(move || {
+            let _held = lock(&device.resolver);
+            hangs.send(()).unwrap();
+            loop {
+                std::thread::park();
+            }
+        });
+        is_hanging.recv().unwrap();
+        let (returns, returned) = channel();
+        std::thread::spawn(move || {
+            call(device, shim);
+            returns.send(()).unwrap();
+        });
+        let patience = Duration::from_secs(30);
+        assert!(returned.recv_timeout(patience).is_ok(), "it waits for ever");
+    }
+
+    #[test]
+    fn issue_19_the_end_of_a_stream_waits_for_nobody_who_hangs() {
+        returns_beside_one_that_hangs(|device, shim| device.drop_stream(shim, Stream(1)));
+    }
+
+    #[test]
+    fn issue_19_a_reset_waits_for_nobody_who_hangs() {
+        returns_beside_one_that_hangs(|device, shim| {
+            device.close(shim);
+            assert!(device.is_closed(), "its events may be gone");
+        });
+    }
+
+    #[test]
+    fn issue_19_a_flush_waits_for_nobody_who_hangs() {
+        returns_beside_one_that_hangs(|device, _| {
+            let _ = device.thread.set(None);
+            assert!(!device.flush(Duration::from_millis(20)));
+        });
+    }
 }

@@ -51,6 +51,12 @@ impl Graphs {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Does something while nobody else can look.
+    #[cfg(test)]
+    pub(crate) fn hold(&self, act: impl FnOnce()) {
+        self.with(|_| act());
+    }
+
     /// A kernel was captured into a graph.
     pub(crate) fn add(&self, graph: Graph, name: &str) {
         self.with(|graphs| {

@@ -165,7 +165,8 @@ impl Launch {
             }
         };
         let kernels = match description.kind {
-            Kind::Graph(graph) => shim.graphs.kernels(graph),
+            // In the child of a fork the lock may be one that its parent held.
+            Kind::Graph(graph) if !Shim::is_forked() => shim.graphs.kernels(graph),
             _ => None,
         };
         Launch(Some(Open {

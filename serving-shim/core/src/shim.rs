@@ -12,9 +12,13 @@ use crate::runtime::{DeviceRuntime, Graph, Stream};
 use sa_recorder::{Args, Level, Recorder, host, now_ns};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// How long an exit waits for the devices' threads.
 const EXIT_WAIT_NS: u64 = 150_000_000;
+/// How long a launch waits for another thread that makes the shim, and between two looks.
+const MAKE_WAIT_NS: u64 = 1_000_000_000;
+const MAKE_NAP: Duration = Duration::from_micros(50);
 /// Most devices of a process.
 const MAX_DEVICES: usize = 64;
 
@@ -50,9 +54,11 @@ pub(crate) struct Shim {
 }
 
 static SHIM: OnceLock<Shim> = OnceLock::new();
-/// That of a child whose parent was making its own at the fork, and never ends doing so here.
-static CHILDS: OnceLock<Shim> = OnceLock::new();
-static HOOKED: AtomicBool = AtomicBool::new(false);
+/// Somebody makes it, or has made it.
+static MAKING: AtomicBool = AtomicBool::new(false);
+/// Times nothing. For who has waited long for the shim: who makes it loads libraries, and may wait for whoever loads others, or for what their constructors wait for. Also that of a child
+/// whose parent was making its own at the fork, and never ends doing so here.
+static MEANWHILE: OnceLock<Shim> = OnceLock::new();
 /// Other profilers that have been started, whether launches are recorded yet or not.
 static PROFILERS: AtomicUsize = AtomicUsize::new(0);
 /// In the child of a fork the runtime, its threads and ours are gone.
@@ -86,22 +92,35 @@ impl Shim {
             return shim;
         }
         if Shim::is_forked() {
-            return CHILDS.get_or_init(|| Shim::with(&Absent, false, 1));
+            return Shim::meanwhile();
+        }
+        if MAKING.swap(true, Ordering::AcqRel) {
+            return Shim::awaited();
         }
         let _ = Recorder::get().is_main(); // what is registered later runs earlier at the exit
-        if !HOOKED.swap(true, Ordering::Relaxed) {
-            host::run_after_fork(after_fork);
-        }
-        let mut made = false;
-        let shim = SHIM.get_or_init(|| {
-            made = true;
-            Shim::of(&Config::from_lookup(|name| std::env::var_os(name)))
-        });
-        if made {
-            shim.runtime.watch();
-            host::run_at_exit(at_exit);
-        }
+        host::run_after_fork(after_fork);
+        let made = Shim::of(&Config::from_lookup(|name| std::env::var_os(name)));
+        let shim = SHIM.get_or_init(|| made);
+        shim.runtime.watch();
+        host::run_at_exit(at_exit);
         shim
+    }
+
+    /// The shim that another thread is making, if it comes about.
+    fn awaited() -> &'static Shim {
+        static HANGS: AtomicBool = AtomicBool::new(false);
+        let end_ns = now_ns() + MAKE_WAIT_NS;
+        while SHIM.get().is_none() && !HANGS.load(Ordering::Relaxed) {
+            if now_ns() > end_ns {
+                HANGS.store(true, Ordering::Relaxed); // nobody waits a second time
+            }
+            std::thread::sleep(MAKE_NAP);
+        }
+        SHIM.get().unwrap_or_else(Shim::meanwhile)
+    }
+
+    fn meanwhile() -> &'static Shim {
+        MEANWHILE.get_or_init(|| Shim::with(&Absent, false, 1))
     }
 
     /// The shim, if there is one already and its runtime is this process's.
@@ -134,7 +153,7 @@ impl Shim {
         }
     }
 
-    fn with(runtime: &'static dyn DeviceRuntime, present: bool, sample: u32) -> Shim {
+    pub(crate) fn with(runtime: &'static dyn DeviceRuntime, present: bool, sample: u32) -> Shim {
         Shim {
             runtime,
             present,
@@ -309,4 +328,42 @@ fn mixed(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ (number >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::Launch;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn issue_19_a_replay_in_a_forked_child_takes_no_lock_that_its_parent_held() {
+        let shim: &'static Shim = Box::leak(Box::new(Shim::with(&Absent, false, 1)));
+        let (holds, is_held) = channel();
+        std::thread::spawn(move || {
+            shim.graphs.hold(|| {
+                holds.send(()).unwrap();
+                loop {
+                    std::thread::park();
+                }
+            });
+        });
+        is_held.recv().unwrap();
+        after_fork();
+        let (returns, returned) = channel();
+        std::thread::spawn(move || {
+            let description = Description {
+                kind: Kind::Graph(Graph(1)),
+                name: "replay".into(),
+                stream: Stream(1),
+                grid: 0,
+                bytes: 0,
+            };
+            Launch::open(shim, description, 1).end(0);
+            returns.send(()).unwrap();
+        });
+        let returned = returned.recv_timeout(Duration::from_secs(30));
+        FORKED.store(false, Ordering::Relaxed);
+        assert!(returned.is_ok(), "it waits for ever");
+    }
 }

@@ -47,6 +47,9 @@ impl Ranges {
         if given == 0 {
             return own_id(span);
         }
+        if span == AsyncSpanId::NONE {
+            return given; // switched off just now; a place without a span would never be free again
+        }
         let free = |place: &&Place| {
             let (order, failed) = (Ordering::AcqRel, Ordering::Relaxed);
             place.id.compare_exchange(0, given, order, failed).is_ok()
@@ -124,6 +127,18 @@ mod tests {
             assert_eq!(RANGES.end(id).number(), expected, "{id}");
         }
         assert_eq!(RANGES.open.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn issue_19_a_range_that_is_not_recorded_takes_no_place() {
+        static RANGES: Ranges = Ranges::new();
+        for _ in 0..2 * PLACES {
+            assert_eq!(RANGES.begin(7, AsyncSpanId::NONE), 7); // switched off just now
+            assert_eq!(RANGES.end(7), AsyncSpanId::NONE);
+        }
+        assert_eq!(RANGES.open.load(Ordering::Relaxed), 0);
+        RANGES.begin(7, span(1));
+        assert_eq!(RANGES.end(7).number(), 1);
     }
 
     #[test]

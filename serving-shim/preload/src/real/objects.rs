@@ -114,27 +114,57 @@ fn file_name(path: *const libc::c_char) -> Vec<u8> {
 }
 
 /// The paths of all loaded objects, in the order in which they were loaded.
+///
+/// Nothing is allocated during the walk, in which the linker holds a lock: an allocator may look at the loaded objects under its own.
 fn loaded() -> Vec<CString> {
-    unsafe extern "C" fn add(
-        info: *mut libc::dl_phdr_info,
-        _size: usize,
-        paths: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the linker hands in a valid record.
-        let name = unsafe { (*info).dlpi_name };
-        if !name.is_null() {
-            // SAFETY: the name of a loaded object; the linker lets none go during the walk.
-            let name = unsafe { CStr::from_ptr(name) };
-            // SAFETY: the list below, which nobody else uses meanwhile.
-            let paths = unsafe { &mut *paths.cast::<Vec<CString>>() };
-            paths.push(name.to_owned());
-        }
-        0
+    let mut paths = Paths::default();
+    // Twice as much as there was: others may load more meanwhile.
+    while !paths.walk() {
+        paths.text = Vec::with_capacity(2 * paths.bytes);
     }
-    let mut paths: Vec<CString> = Vec::new();
-    // SAFETY: the callback takes this list and keeps nothing.
-    unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut paths).cast()) };
-    paths
+    let whole = paths.text.split_inclusive(|byte| *byte == 0);
+    whole
+        .filter_map(|path| CString::from_vec_with_nul(path.to_owned()).ok())
+        .collect()
+}
+
+/// Paths as they come, each with its NUL.
+#[derive(Default)]
+struct Paths {
+    text: Vec<u8>,
+    /// The bytes of all, also of those that had no room.
+    bytes: usize,
+}
+
+impl Paths {
+    /// Walks over all objects; whether there was room for all.
+    fn walk(&mut self) -> bool {
+        self.bytes = 0;
+        self.text.clear();
+        // SAFETY: the callback takes this record and keeps nothing.
+        unsafe { libc::dl_iterate_phdr(Some(add_path), std::ptr::from_mut(self).cast()) };
+        self.bytes == self.text.len()
+    }
+}
+
+unsafe extern "C" fn add_path(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    paths: *mut c_void,
+) -> c_int {
+    // SAFETY: the linker hands in a valid record.
+    let name = unsafe { (*info).dlpi_name };
+    if !name.is_null() {
+        // SAFETY: the name of a loaded object; the linker lets none go during the walk.
+        let name = unsafe { CStr::from_ptr(name) }.to_bytes_with_nul();
+        // SAFETY: the record of `Paths::walk`, which nobody else uses meanwhile.
+        let paths = unsafe { &mut *paths.cast::<Paths>() };
+        paths.bytes += name.len();
+        if paths.text.capacity() - paths.text.len() >= name.len() {
+            paths.text.extend_from_slice(name);
+        }
+    }
+    0
 }
 
 /// How many objects have been loaded since the process began; 0 where the linker does not tell.

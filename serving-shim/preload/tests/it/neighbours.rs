@@ -12,12 +12,17 @@ fn ground() -> Ground {
 
 /// The program below these preloaded libraries, recording.
 fn below(ground: &Ground, libraries: &[&Path]) -> Ended {
+    below_in(ground, "direct", libraries)
+}
+
+/// A program, given its own name, below these preloaded libraries, recording.
+fn below_in(ground: &Ground, program: &str, libraries: &[&Path]) -> Ended {
     let list: Vec<String> = libraries
         .iter()
         .map(|library| library.display().to_string())
         .collect();
-    let mut command = ground.recorded(ground.path("direct"));
-    end(command.arg("direct").env("LD_PRELOAD", list.join(":")))
+    let mut command = ground.recorded(ground.path(program));
+    end(command.arg(program).env("LD_PRELOAD", list.join(":")))
 }
 
 #[test]
@@ -122,4 +127,17 @@ fn an_interposer_before_or_behind_ours_is_no_real_function() {
     for (expected, times) in [(launch, 2), (wait, 2)] {
         assert_eq!(ended.stdout.matches(expected).count(), times, "{ended:?}");
     }
+}
+
+#[test]
+fn issue_19_an_allocator_that_looks_at_the_loaded_objects_under_its_lock_waits_for_nobody() {
+    let ground = Ground::new();
+    ground.library("libascendcl.so", "quiet_acl.c", &[] as &[&str]);
+    ground.library("libwalking.so", "walking.c", &[] as &[&str]);
+    ground.program("allocating", &["allocating.c"], &["-l:libascendcl.so"]);
+    let (ours, walking) = (preload(), ground.path("libwalking.so"));
+    let ended = below_in(&ground, "allocating", &[&ours, &walking]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (42, ""), "{ended:?}");
+    assert_eq!(ended.stdout, "0\n0\n0\n200001\n");
+    assert_eq!(ground.trace().count("aclrtLaunchKernel"), 3);
 }

@@ -129,3 +129,21 @@ fn a_launch_that_is_refused_and_tried_again_is_one_slice() {
         .filter(|event| event["args"]["error"] == 107_017);
     assert_eq!(failed.count(), 1);
 }
+
+#[test]
+fn issue_19_a_runtime_whose_constructor_waits_for_a_thread_that_launches_is_not_waited_for() {
+    let ground = Ground::new();
+    ground.library("libascendcl.so", "quiet_acl.c", &[] as &[&str]);
+    let runtime = ["-l:libascendcl.so"];
+    ground.library("libwaiting.so", "waiting_acl.c", &runtime);
+    ground.program("allocating", &["allocating.c"], &["-l:libascendcl.so"]);
+    let mut command = ground.recorded(ground.path("allocating"));
+    command
+        .env("SA_PROFILE_DEVICE", "sim")
+        .env("SA_PROFILE_SIM_LIBRARY", ground.path("libwaiting.so"));
+    let ended = end(&mut command);
+    let said = "0\n0\n0\n200001\n";
+    assert_eq!((ended.code, ended.stdout.as_str()), (42, said), "{ended:?}");
+    assert!(ended.stderr.contains("it is no simulated runtime"));
+    assert_eq!(ground.trace().count("aclrtLaunchKernel"), 6);
+}
