@@ -9,6 +9,11 @@ use std::path::{Path, PathBuf};
 
 use super::fd::{self, Status, check};
 
+/// Links that are followed from the path that the user named, as the kernel does.
+const MOST_LINKS: usize = 40;
+/// Longest target of a link.
+const TARGET_BYTES: usize = 4096;
+
 /// An open directory.
 #[derive(Debug)]
 pub(crate) struct Dir {
@@ -23,18 +28,27 @@ impl Dir {
         Dir::open_path(path)
     }
 
-    /// Opens an existing directory by path.
+    /// Opens an existing directory by path. A link there is followed if it is this user's, root's or that of the owner of the folder it lies in: one that somebody else could put there
+    /// would lead us to where that one wants.
     pub(crate) fn open_path(path: &Path) -> io::Result<Dir> {
-        let fd = open_at(
-            libc::AT_FDCWD,
-            path.as_os_str(),
-            libc::O_RDONLY | libc::O_DIRECTORY,
-            0,
-        )?;
-        Ok(Dir {
-            fd,
-            path: path.to_owned(),
-        })
+        let mut place: PathBuf = path.components().collect(); // with a slash at its end it would be followed by the kernel
+        for _ in 0..MOST_LINKS {
+            let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
+            let fd = match open_at(libc::AT_FDCWD, place.as_os_str(), flags, 0) {
+                Err(error) => match target_of(&place)? {
+                    Some(target) => {
+                        place.pop();
+                        place.push(target);
+                        continue;
+                    }
+                    None => return Err(error),
+                },
+                opened => opened?,
+            };
+            let path = path.to_owned();
+            return Ok(Dir { fd, path });
+        }
+        Err(Error::from_raw_os_error(libc::ELOOP))
     }
 
     /// Opens the folder `name` in this directory, making it if needed; refuses a symlink, or one of another user than us or root.
@@ -242,6 +256,37 @@ fn make_path(path: &Path, mode: u32) -> io::Result<()> {
             Ok(())
         }
     }
+}
+
+/// Where a link leads; `None` if it is none. One of a user who is not trusted is refused.
+fn target_of(path: &Path) -> io::Result<Option<PathBuf>> {
+    // Opened, so that owner and target are of the same link, whatever takes its place meanwhile.
+    let flags = libc::O_PATH | libc::O_NOFOLLOW;
+    let link = open_at(libc::AT_FDCWD, path.as_os_str(), flags, 0)?;
+    let mut target = vec![0u8; TARGET_BYTES];
+    let (room, bytes) = (target.as_mut_ptr().cast(), target.len());
+    // SAFETY: the empty name is the open link itself, and the buffer is valid for its length.
+    let length = unsafe { libc::readlinkat(link.as_raw_fd(), c"".as_ptr(), room, bytes) };
+    let Ok(length) = usize::try_from(length) else {
+        return Ok(None);
+    };
+    let owner = fd::status(link.as_raw_fd())?.owner;
+    if owner != user() && owner != 0 && Some(owner) != owner_of_folder(path) {
+        return Err(refused(
+            &path.to_string_lossy(),
+            "is a link that belongs to another user",
+        ));
+    }
+    target.truncate(length);
+    Ok(Some(PathBuf::from(OsString::from_vec(target))))
+}
+
+/// The owner of the folder that a path lies in.
+fn owner_of_folder(path: &Path) -> Option<u32> {
+    let folder = path.parent()?;
+    let flags = libc::O_PATH | libc::O_DIRECTORY;
+    let folder = open_at(libc::AT_FDCWD, folder.as_os_str(), flags, 0).ok()?;
+    Some(fd::status(folder.as_raw_fd()).ok()?.owner)
 }
 
 /// Gives a folder we have just made the mode that the umask took from it; what it has from its parent (a shared group's bit) stays.

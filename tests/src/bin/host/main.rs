@@ -59,6 +59,7 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["deep-then-killed", depth] => stack::deep_then_killed(number(depth)),
         ["oversized"] => odd::oversized(),
         ["panicking"] => odd::panicking(),
+        ["exchange", one, other, stop] => odd::exchange(one, other, stop),
         ["many-sites-then-killed"] => odd::many_sites_then_killed(),
         ["tasks", threads, tasks, spans] => {
             lanes::tasks(number(threads), number(tasks), number(spans));

@@ -77,3 +77,25 @@ pub(crate) fn many_sites_then_killed() {
     // SAFETY: raise has no preconditions.
     unsafe { libc::raise(libc::SIGKILL) };
 }
+
+/// Exchanges two names, again and again, until there is a file of the third name.
+pub(crate) fn exchange(one: &str, other: &str, stop: &str) {
+    let text = |name: &str| std::ffi::CString::new(name).expect("a path without NUL");
+    let (one, other) = (text(one), text(other));
+    while !std::path::Path::new(stop).exists() {
+        for _ in 0..64 {
+            let (here, flags) = (libc::AT_FDCWD, libc::RENAME_EXCHANGE);
+            // SAFETY: both names are C strings.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_renameat2,
+                    here,
+                    one.as_ptr(),
+                    here,
+                    other.as_ptr(),
+                    flags,
+                )
+            };
+        }
+    }
+}
