@@ -81,7 +81,9 @@ impl Assembly {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::Access;
     use crate::blocks::split;
+    use crate::folder::Place;
     use crate::fragment::{Content, FileId, Fragment, RingFile};
     use crate::recording::Recording;
     use crate::ring::{Ring, Slot};
@@ -118,6 +120,8 @@ mod tests {
         };
         let fragment = Fragment {
             path: "f".into(),
+            folder: None,
+            access: Access::OWN,
             id,
             content: Content::Owned(bytes),
             header: Some(header(7)),
@@ -143,7 +147,8 @@ mod tests {
                 id,
             )
         });
-        Recording::new(vec![fragment], Some("r".into()), ring, false)
+        let place = Place::named(std::path::Path::new("r")).unwrap();
+        Recording::new(vec![fragment], Some(place), ring, false)
     }
 
     /// What counts, in order: the fragment's lines, then the ring's; and the assembly.

@@ -23,6 +23,7 @@ pub use offset::{Offset, parse_offset};
 pub use told::ForeignReport;
 pub(crate) use told::tell;
 
+use crate::access::Access;
 use crate::damage::{Kind, Places};
 use crate::fragment::{Content, FileId, Fragment};
 use crate::recording::Recording;
@@ -65,6 +66,7 @@ pub(crate) struct Foreign {
 /// A trace that was read, before it is known where its times belong.
 struct Draft {
     path: PathBuf,
+    access: Access,
     id: FileId,
     name: String,
     bytes: u64,
@@ -146,6 +148,7 @@ fn draft(
     };
     Ok(Draft {
         path: candidate.path,
+        access: candidate.access,
         id: candidate.id,
         name,
         bytes: candidate.bytes,
@@ -227,6 +230,8 @@ fn finish(number: usize, draft: Draft, placed: place::Placed) -> io::Result<Reco
     };
     let fragment = Fragment {
         path: draft.path,
+        folder: None,
+        access: draft.access,
         id: draft.id,
         content: Content::open(lines.finish()?)?,
         header: None,

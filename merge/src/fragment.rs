@@ -7,21 +7,21 @@
     reason = "mapping a file is the only way to read 1 GB without a copy or heap"
 )]
 
+use crate::access::Access;
 use crate::blocks::{Piece, split_range};
+use crate::folder::{Folder, Place};
 use crate::removal::{Removal, removal};
 use crate::ring::{Ring, RingBytes, recover};
 use memmap2::{Mmap, UncheckedAdvice};
+use rustix::fs::Stat;
 use sa_recorder::format::{
     FRAGMENT_RECORD, FragmentHeader, Metadata, RING_SUFFIX, VERSION, stem_and_segment,
 };
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
-
-/// Bytes read of a file to find its header and first anchor.
-const FRONT_BYTES: u64 = 1 << 16;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
 
 /// The bytes of a file.
 pub(crate) enum Content {
@@ -45,11 +45,21 @@ impl FileId {
             inode: metadata.ino(),
         }
     }
+
+    pub(crate) fn of_status(status: &Stat) -> FileId {
+        FileId {
+            device: status.st_dev,
+            inode: status.st_ino,
+        }
+    }
 }
 
 /// An opened fragment.
 pub(crate) struct Fragment {
     pub(crate) path: PathBuf,
+    /// Where it lies, if it lies there as it is.
+    pub(crate) folder: Option<Folder>,
+    pub(crate) access: Access,
     pub(crate) id: FileId,
     pub(crate) content: Content,
     pub(crate) header: Option<FragmentHeader>,
@@ -64,29 +74,6 @@ pub(crate) enum RingFile {
     Absent,
     Bad(String),
     Read(Ring, FileId),
-}
-
-/// Opens a regular file for reading. `follow` tells whether a symlink may be followed.
-pub(crate) fn open_regular(path: &Path, follow: bool) -> io::Result<File> {
-    let no_follow = if follow { 0 } else { libc::O_NOFOLLOW };
-    // O_NONBLOCK: opening a FIFO must not wait for its writer.
-    let flags = no_follow | libc::O_NONBLOCK | libc::O_CLOEXEC;
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a regular file",
-        ));
-    }
-    Ok(file)
-}
-
-/// The first bytes of a regular file. Nothing else is read, and nothing is waited for.
-pub(crate) fn read_front(path: &Path, follow: bool) -> io::Result<Vec<u8>> {
-    let mut front = Vec::new();
-    let file = open_regular(path, follow)?;
-    file.take(FRONT_BYTES).read_to_end(&mut front)?;
-    Ok(front)
 }
 
 impl Content {
@@ -126,19 +113,24 @@ impl Content {
 }
 
 impl Fragment {
-    /// Opens a fragment and reads its header.
-    pub(crate) fn open(path: &Path, follow: bool) -> io::Result<Fragment> {
-        let file = open_regular(path, follow)?;
-        let id = FileId::of(&file.metadata()?);
+    /// Opens a fragment and reads its header. `follow` tells whether a link may be followed.
+    pub(crate) fn open(place: &Place, follow: bool) -> io::Result<Fragment> {
+        let file = place.open_regular(follow)?;
+        let metadata = file.metadata()?;
+        let access = Access::of(&metadata, place.folder().reach());
+        let of = (place.path().to_owned(), FileId::of(&metadata), access);
         let content = Content::open(file)?;
         let header = read_header(content.bytes());
-        Ok(Fragment::of(path.to_owned(), id, content, header))
+        let fragment = Fragment::of(of, content, header);
+        Ok(Fragment {
+            folder: Some(place.folder().clone()),
+            ..fragment
+        })
     }
 
     /// A fragment of which the header has been read.
     pub(crate) fn of(
-        path: PathBuf,
-        id: FileId,
+        (path, id, access): (PathBuf, FileId, Access),
         content: Content,
         header: Option<FragmentHeader>,
     ) -> Fragment {
@@ -146,12 +138,20 @@ impl Fragment {
         let removal = header_of.and_then(|header| removal(content.bytes(), header));
         Fragment {
             path,
+            folder: None,
+            access,
             id,
             content,
             header,
             removal,
             extents: None,
         }
+    }
+
+    /// Its name in the folder it lies in, if it lies there as it is.
+    pub(crate) fn place(&self) -> Option<Place> {
+        let name = self.path.file_name()?;
+        self.folder.as_ref().map(|folder| folder.place(name))
     }
 
     /// Its size.
@@ -209,10 +209,10 @@ pub(crate) fn read_header(bytes: &[u8]) -> Option<FragmentHeader> {
     (record.name == FRAGMENT_RECORD && record.args.version == VERSION).then_some(record.args)
 }
 
-/// The ring's path beside a fragment: `<stem>.ring`, without the number of the segment.
-pub(crate) fn ring_path(fragment: &Path) -> Option<PathBuf> {
-    let (stem, _) = stem_and_segment(fragment.file_name()?.to_str()?)?;
-    Some(fragment.with_file_name(format!("{stem}{RING_SUFFIX}")))
+/// The place of the ring beside a fragment: `<stem>.ring`, without the number of the segment.
+pub(crate) fn ring_place(fragment: &Place) -> Option<Place> {
+    let (stem, _) = stem_and_segment(fragment.name().to_str()?)?;
+    Some(fragment.beside(format!("{stem}{RING_SUFFIX}")))
 }
 
 struct OpenRing(File);
@@ -227,14 +227,14 @@ impl RingBytes for OpenRing {
     }
 }
 
-/// The latest records of the process itself in the ring at `path`, flushed or not.
-pub(crate) fn own_records(path: &Path) -> Option<Vec<u8>> {
-    crate::ring::own_records(&OpenRing(open_regular(path, false).ok()?))
+/// The latest records of the process itself in a ring, flushed or not.
+pub(crate) fn own_records(ring: &Place) -> Option<Vec<u8>> {
+    crate::ring::own_records(&OpenRing(ring.open_regular(false).ok()?))
 }
 
-/// Reads the ring at `path`, which may be in use.
-pub(crate) fn read_ring(path: &Path) -> RingFile {
-    let file = match open_regular(path, false) {
+/// Reads a ring, which may be in use.
+pub(crate) fn read_ring(place: &Place) -> RingFile {
+    let file = match place.open_regular(false) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return RingFile::Absent,
         Err(error) => return RingFile::Bad(error.to_string()),
@@ -252,41 +252,33 @@ pub(crate) fn read_ring(path: &Path) -> RingFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+
+    fn place(path: &Path) -> Place {
+        Place::named(path).unwrap()
+    }
 
     #[test]
     fn segments_share_a_ring() {
-        let ring = |name: &str| ring_path(Path::new(name)).map(|path| path.display().to_string());
-        assert_eq!(ring("d/trace.7.jsonl").as_deref(), Some("d/trace.7.ring"));
+        let dir = tempfile::tempdir().unwrap();
+        let ring = |name: &str| {
+            let ring = ring_place(&place(&dir.path().join(name)))?;
+            Some(ring.name().to_str().unwrap().to_owned())
+        };
+        assert_eq!(ring("trace.7.jsonl").as_deref(), Some("trace.7.ring"));
+        assert_eq!(ring("trace.7.s12.jsonl").as_deref(), Some("trace.7.ring"));
         assert_eq!(
-            ring("d/trace.7.s12.jsonl").as_deref(),
-            Some("d/trace.7.ring")
+            ring("trace.7.9f86.s1.jsonl").as_deref(),
+            Some("trace.7.9f86.ring")
         );
-        assert_eq!(
-            ring("d/trace.7.9f86.s1.jsonl").as_deref(),
-            Some("d/trace.7.9f86.ring")
-        );
-        assert_eq!(
-            ring("d/trace.7.sx.jsonl").as_deref(),
-            Some("d/trace.7.sx.ring")
-        );
-        assert_eq!(ring("d/trace.json"), None);
+        assert_eq!(ring("trace.7.sx.jsonl").as_deref(), Some("trace.7.sx.ring"));
+        assert_eq!(ring("trace.json"), None);
     }
 
     #[test]
     fn a_fifo_or_directory_is_refused_at_once() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(Fragment::open(dir.path(), true).is_err());
-    }
-
-    #[test]
-    fn only_the_front_of_a_regular_file_is_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let (file, link) = (dir.path().join("a"), dir.path().join("b"));
-        std::fs::write(&file, vec![b'x'; 1 << 17]).unwrap();
-        std::os::unix::fs::symlink(&file, &link).unwrap();
-        assert_eq!(read_front(&file, false).unwrap().len(), 1 << 16);
-        assert!(read_front(&link, false).is_err());
-        assert!(read_front(Path::new("/dev/zero"), true).is_err());
+        assert!(Fragment::open(&place(dir.path()), true).is_err());
     }
 
     #[test]
@@ -295,6 +287,7 @@ mod tests {
         let (file, link) = (dir.path().join("a"), dir.path().join("b"));
         std::fs::write(&file, "x\n").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
+        let link = place(&link);
         assert!(Fragment::open(&link, false).is_err());
         assert_eq!(Fragment::open(&link, true).unwrap().content.bytes(), b"x\n");
     }

@@ -1,21 +1,21 @@
 //! Paths → the fragments to merge, by run.
 
-use crate::fragment::{read_front, read_header};
+use crate::folder::{Folder, Place};
+use crate::fragment::read_header;
 use crate::{LeftOut, Runs};
 use sa_recorder::format::{
     ANCHOR_RECORD, Anchor, FRAGMENTS_DIR, Metadata, NEXT_RUN_FILE, PREVIOUS_DIR, RUN_FILE, RunFile,
     is_fragment_name,
 };
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
 
 /// A fragment to merge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Input {
-    pub(crate) path: PathBuf,
+    pub(crate) place: Place,
     /// Whether it was named itself; a link among listed files is not followed.
     pub(crate) named: bool,
     /// Whether it was found in a directory: then all segments of its fragment are wanted.
@@ -23,9 +23,9 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    pub(crate) fn in_directory(path: PathBuf) -> Input {
+    pub(crate) fn in_directory(place: Place) -> Input {
         Input {
-            path,
+            place,
             named: false,
             in_directory: true,
         }
@@ -39,12 +39,13 @@ pub(crate) struct Inputs {
     pub(crate) unreadable: Vec<(PathBuf, String)>,
     pub(crate) left_out: Vec<LeftOut>,
     /// Directory that the trace goes to by default.
-    pub(crate) run_directory: Option<PathBuf>,
+    pub(crate) run_directory: Option<Folder>,
 }
 
 /// A fragment found in a directory.
 struct Candidate {
-    path: PathBuf,
+    /// `None` if its run cannot be the one that is wanted: a folder for each of many earlier runs is not held open.
+    place: Option<Place>,
     run: Option<String>,
     /// Wall time of its first anchor, else of its last change, in ns.
     time_ns: u64,
@@ -53,43 +54,41 @@ struct Candidate {
 
 /// Finds the fragments of the selected runs, sorted by path.
 pub(crate) fn find(paths: &[PathBuf], runs: &Runs) -> Inputs {
-    let mut inputs = Inputs::default();
+    let mut search = Search {
+        runs,
+        inputs: Inputs::default(),
+        parents: BTreeMap::new(),
+    };
     for path in paths {
         match matches(path) {
-            Some(found) => found
-                .iter()
-                .for_each(|path| one_path(path, false, runs, &mut inputs)),
-            None => one_path(path, true, runs, &mut inputs),
+            Some((fixed, found)) => found.iter().for_each(|path| search.found(fixed, path)),
+            None => search.named(path),
         }
     }
+    let mut inputs = search.inputs;
     inputs.files.sort();
     inputs
         .files
-        .dedup_by(|next, previous| next.path == previous.path);
+        .dedup_by(|next, previous| next.place == previous.place);
     inputs
 }
 
-/// The matches of a pattern that no shell expanded; `None` for a path that stands for itself. What a pattern finds through a link is not
-/// taken: only what is named in full may be one.
-fn matches(path: &Path) -> Option<Vec<PathBuf>> {
+/// The matches of a pattern that no shell expanded, and the folder that it names in full; `None` for a path that stands for itself.
+fn matches(path: &Path) -> Option<(&Path, Vec<PathBuf>)> {
     let is_pattern = |path: &Path| path.to_string_lossy().contains(['*', '?', '[']);
     if path.exists() || !is_pattern(path) {
         return None;
     }
-    let fixed = path.ancestors().find(|path| !is_pattern(path));
-    let is_linked = |found: &Path| {
-        let found = found.ancestors().take_while(|path| Some(*path) != fixed);
-        found.into_iter().any(Path::is_symlink)
-    };
+    let fixed = path.ancestors().find(|path| !is_pattern(path))?;
+    let fixed = fixed.strip_prefix(".").unwrap_or(fixed); // as what is found begins
     let found = glob::glob(&path.to_string_lossy());
     let wanted: Vec<_> = found
         .into_iter()
         .flatten()
         .flatten()
         .filter(|found| found.is_dir() || is_fragment(found) || names_traces(path))
-        .filter(|found| !is_linked(found))
         .collect();
-    (!wanted.is_empty()).then_some(wanted)
+    (!wanted.is_empty()).then_some((fixed, wanted))
 }
 
 /// Whether a pattern asks for files that are called like traces of other profilers, not just for whatever lies there.
@@ -106,131 +105,207 @@ pub(crate) fn is_fragment(path: &Path) -> bool {
         .is_some_and(is_fragment_name)
 }
 
-fn one_path(path: &Path, named: bool, runs: &Runs, inputs: &mut Inputs) {
-    if path.is_dir() {
-        let directory = run_directory(path);
-        if let Err(error) = directory_files(path, &directory, runs, inputs) {
-            inputs.unreadable.push((path.to_owned(), error.to_string()));
+fn is_fragments(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == FRAGMENTS_DIR)
+}
+
+/// The path of the folder that a path lies in; the present one is empty.
+fn parent_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
+/// What the paths led to so far.
+struct Search<'a> {
+    runs: &'a Runs,
+    inputs: Inputs,
+    /// Folders in which something was found already.
+    parents: BTreeMap<PathBuf, Folder>,
+}
+
+impl Search<'_> {
+    /// A path as the user named it: all of it may lead through links.
+    fn named(&mut self, path: &Path) {
+        match Folder::open(path) {
+            Ok(folder) => {
+                let above = is_fragments(path).then(|| self.named_folder(parent_of(path)));
+                self.directory(folder, above.and_then(Result::ok));
+            }
+            Err(error) if path.is_dir() => self.unreadable(path, &error),
+            Err(_) => match self.named_folder(parent_of(path)) {
+                Ok(folder) => self.file(folder.place(path.file_name().unwrap_or_default()), true),
+                Err(error) => self.unreadable(path, &error),
+            },
         }
-        inputs.run_directory.get_or_insert(directory);
-        return;
     }
-    // Beside another profiler's trace nothing is written that was not asked for: its neighbour may be called like ours.
-    if let Some(directory) = path.parent().filter(|_| is_of_a_run(path, named)) {
-        inputs
+
+    fn named_folder(&mut self, path: &Path) -> io::Result<Folder> {
+        if let Some(folder) = self.parents.get(path) {
+            return Ok(folder.clone());
+        }
+        let folder = Folder::open(path)?;
+        self.parents.insert(path.to_owned(), folder.clone());
+        Ok(folder)
+    }
+
+    /// A match of a pattern. What it finds through a link is not taken: only the folder that is named in full may be one.
+    fn found(&mut self, fixed: &Path, path: &Path) {
+        let Ok(above) = self.found_folder(fixed, parent_of(path)) else {
+            return;
+        };
+        let name = path.file_name().unwrap_or_default();
+        let place = above.place(name);
+        match above.folder(name) {
+            Ok(folder) => {
+                let above = is_fragments(path).then_some(above);
+                self.directory(folder, above);
+            }
+            Err(_) if place.is_link() => {}
+            Err(_) => self.file(place, false),
+        }
+    }
+
+    fn found_folder(&mut self, fixed: &Path, path: &Path) -> io::Result<Folder> {
+        if let Some(folder) = self.parents.get(path) {
+            return Ok(folder.clone());
+        }
+        let below = path.strip_prefix(fixed).map_err(io::Error::other)?;
+        let mut folder = Folder::open(fixed)?;
+        for component in below.components() {
+            if component != Component::CurDir {
+                folder = folder.folder(component)?;
+            }
+        }
+        self.parents.insert(path.to_owned(), folder.clone());
+        Ok(folder)
+    }
+
+    fn unreadable(&mut self, path: &Path, error: &io::Error) {
+        let why = (path.to_owned(), error.to_string());
+        self.inputs.unreadable.push(why);
+    }
+
+    /// A directory; if it is a run's `fragments`, also the run's.
+    fn directory(&mut self, folder: Folder, above: Option<Folder>) {
+        let run = above.as_ref().unwrap_or(&folder);
+        if let Err(error) = directory_files(&folder, run, self.runs, &mut self.inputs) {
+            self.unreadable(folder.path(), &error);
+        }
+        self.inputs
             .run_directory
-            .get_or_insert_with(|| run_directory(directory));
+            .get_or_insert(above.unwrap_or(folder));
     }
-    let wanted = match runs {
-        Runs::Named(run) => read_front(path, named)
-            .ok()
-            .and_then(|front| read_header(&front))
-            .is_none_or(|header| header.run == *run),
-        _ => true,
-    };
-    if wanted {
-        inputs.files.push(Input {
-            path: path.to_owned(),
-            named,
-            in_directory: false,
-        });
+
+    fn file(&mut self, place: Place, named: bool) {
+        // Beside another profiler's trace nothing is written that was not asked for: its neighbour may be called like ours.
+        if self.inputs.run_directory.is_none() && is_of_a_run(&place, named) {
+            let folder = place.folder();
+            let above = match is_fragments(folder.path()) {
+                true => self.named_folder(parent_of(folder.path())).ok(),
+                false => None,
+            };
+            self.inputs.run_directory = above.or_else(|| Some(folder.clone()));
+        }
+        let wanted = match self.runs {
+            Runs::Named(run) => place
+                .read_front(named)
+                .ok()
+                .and_then(|front| read_header(&front))
+                .is_none_or(|header| header.run == *run),
+            _ => true,
+        };
+        if wanted {
+            self.inputs.files.push(Input {
+                place,
+                named,
+                in_directory: false,
+            });
+        }
     }
 }
 
 /// Whether a file is a fragment, by its name or by what it begins with.
-fn is_of_a_run(path: &Path, named: bool) -> bool {
-    let begins_like_one =
-        || read_front(path, named).is_ok_and(|front| read_header(&front).is_some());
-    path.exists() && (is_fragment(path) || begins_like_one())
-}
-
-/// The directory itself, or the one above if it is a run's `fragments`.
-fn run_directory(path: &Path) -> PathBuf {
-    let is_fragments = path.file_name().is_some_and(|name| name == FRAGMENTS_DIR);
-    match path.parent() {
-        Some(parent) if is_fragments && parent.as_os_str().is_empty() => PathBuf::from("."),
-        Some(parent) if is_fragments => parent.to_owned(),
-        _ if path.as_os_str().is_empty() => PathBuf::from("."),
-        _ => path.to_owned(),
-    }
+fn is_of_a_run(place: &Place, named: bool) -> bool {
+    let begins_like_one = || {
+        let front = place.read_front(named);
+        front.is_ok_and(|front| read_header(&front).is_some())
+    };
+    place.exists() && (is_fragment(place.path()) || begins_like_one())
 }
 
 fn directory_files(
-    path: &Path,
-    directory: &Path,
+    folder: &Folder,
+    run: &Folder,
     runs: &Runs,
     inputs: &mut Inputs,
 ) -> io::Result<()> {
     let mut candidates = Vec::new();
-    list(path, true, &mut candidates)?;
-    let fragments = path.join(FRAGMENTS_DIR);
-    if path == directory && fragments.is_symlink() {
-        let why = "a link, which is followed only if it is named".to_owned();
-        inputs.unreadable.push((fragments, why));
-    } else if path == directory {
-        list_if_there(&fragments, true, None, &mut candidates)?;
+    list(folder, true, &mut candidates)?;
+    if folder.path() == run.path() {
+        match run.folder(FRAGMENTS_DIR) {
+            Ok(fragments) => list(&fragments, true, &mut candidates)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                let fragments = run.place(FRAGMENTS_DIR);
+                let why = match fragments.is_link() {
+                    true => "a link, which is followed only if it is named".to_owned(),
+                    false => error.to_string(),
+                };
+                let path = fragments.path().to_owned();
+                inputs.unreadable.push((path, why));
+            }
+        }
     }
-    for run in subdirectories(&directory.join(PREVIOUS_DIR)) {
-        let name = run
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        list_if_there(&run, false, name.clone(), &mut candidates)?;
-        list_if_there(&run.join(FRAGMENTS_DIR), false, name, &mut candidates)?;
-    }
-    select(directory, candidates, runs, inputs);
+    list_previous(run, runs, &mut candidates)?;
+    select(run, candidates, runs, inputs);
     Ok(())
 }
 
-fn list_if_there(
-    path: &Path,
-    live: bool,
-    run: Option<String>,
-    into: &mut Vec<Candidate>,
-) -> io::Result<()> {
-    let before = into.len();
-    if path.is_symlink() {
-        return Ok(());
-    }
-    match list(path, live, into) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    for candidate in &mut into[before..] {
-        candidate.run = candidate.run.take().or_else(|| run.clone());
-    }
-    Ok(())
-}
-
-fn list(path: &Path, live: bool, into: &mut Vec<Candidate>) -> io::Result<()> {
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if is_fragment(&entry.path()) && !entry.file_type()?.is_dir() {
-            into.push(candidate(entry.path(), live));
+/// Finds the fragments of earlier runs.
+fn list_previous(run: &Folder, runs: &Runs, into: &mut Vec<Candidate>) -> io::Result<()> {
+    let Ok(previous) = run.folder(PREVIOUS_DIR) else {
+        return Ok(()); // there is none, or a link, through which nothing is found
+    };
+    let mut entries = previous.entries()?;
+    entries.retain(|entry| entry.is_folder);
+    entries.sort_by(|one, other| one.name.cmp(&other.name));
+    for entry in entries {
+        let Ok(earlier) = previous.folder(&entry.name) else {
+            continue;
+        };
+        let before = into.len();
+        list(&earlier, false, into)?;
+        if let Ok(fragments) = earlier.folder(FRAGMENTS_DIR) {
+            list(&fragments, false, into)?;
+        }
+        for candidate in &mut into[before..] {
+            let name = || entry.name.to_string_lossy().into_owned();
+            candidate.run.get_or_insert_with(name);
+            if matches!(runs, Runs::Newest | Runs::InPlace) {
+                candidate.place = None;
+            }
         }
     }
     Ok(())
 }
 
-/// The directories in a directory; through links nothing is found.
-fn subdirectories(path: &Path) -> Vec<PathBuf> {
-    if path.is_symlink() {
-        return Vec::new();
+fn list(folder: &Folder, live: bool, into: &mut Vec<Candidate>) -> io::Result<()> {
+    for entry in folder.entries()? {
+        if is_fragment(Path::new(&entry.name)) && !entry.is_folder {
+            into.push(candidate(folder, &entry.name, live));
+        }
     }
-    let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    let mut directories: Vec<_> = entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .map(|entry| entry.path())
-        .collect();
-    directories.sort();
-    directories
+    Ok(())
 }
 
-fn candidate(path: PathBuf, live: bool) -> Candidate {
-    let front = read_front(&path, false).unwrap_or_default();
+fn candidate(folder: &Folder, name: &OsStr, live: bool) -> Candidate {
+    let place = folder.place(name);
+    let front = place.read_front(false).unwrap_or_default();
     let run = read_header(&front).map(|header| header.run);
-    let time_ns = first_anchor(&front).or_else(|| changed(&path)).unwrap_or(0);
+    let time_ns = first_anchor(&front)
+        .or_else(|| changed(&place))
+        .unwrap_or(0);
     Candidate {
-        path,
+        place: Some(place),
         run,
         time_ns,
         live,
@@ -246,18 +321,22 @@ fn first_anchor(front: &[u8]) -> Option<u64> {
         .map(|record| record.args.realtime_ns)
 }
 
-fn changed(path: &Path) -> Option<u64> {
-    let changed = fs::symlink_metadata(path).ok()?.modified().ok()?;
-    u64::try_from(changed.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
+fn changed(place: &Place) -> Option<u64> {
+    let status = place.status().ok()?;
+    let seconds = u64::try_from(status.st_mtime).ok()?;
+    let whole_ns = seconds.checked_mul(1_000_000_000)?;
+    whole_ns.checked_add(status.st_mtime_nsec)
 }
 
 /// The live run's id: what `<dir>/run` says if it has fragments, else the run with the newest fragment.
-fn newest_run(directory: &Path, candidates: &[Candidate]) -> Option<String> {
+fn newest_run(directory: &Folder, candidates: &[Candidate]) -> Option<String> {
     let live: Vec<_> = candidates
         .iter()
         .filter(|candidate| candidate.live)
         .collect();
-    let stated = read_front(&directory.join(RUN_FILE), false)
+    let stated = directory
+        .place(RUN_FILE)
+        .read_front(false)
         .ok()
         .and_then(|bytes| serde_json::from_slice::<RunFile>(&bytes).ok());
     if let Some(stated) = stated
@@ -274,9 +353,9 @@ fn newest_run(directory: &Path, candidates: &[Candidate]) -> Option<String> {
 }
 
 /// The run that the main process of the live run is about to begin, if another process was faster: until then both are one.
-fn next_run(directory: &Path, newest: Option<&str>) -> Option<String> {
+fn next_run(directory: &Folder, newest: Option<&str>) -> Option<String> {
     let read = |name: &str| {
-        let text = read_front(&directory.join(name), false).ok()?;
+        let text = directory.place(name).read_front(false).ok()?;
         serde_json::from_slice::<RunFile>(&text).ok()
     };
     let (now, next) = (read(RUN_FILE)?, read(NEXT_RUN_FILE)?);
@@ -288,7 +367,7 @@ fn next_run(directory: &Path, newest: Option<&str>) -> Option<String> {
     (newest == Some(&now.run) && of_main(now) == of_main(next)).then_some(id)
 }
 
-fn select(directory: &Path, candidates: Vec<Candidate>, runs: &Runs, inputs: &mut Inputs) {
+fn select(directory: &Folder, candidates: Vec<Candidate>, runs: &Runs, inputs: &mut Inputs) {
     let newest = newest_run(directory, &candidates);
     let next = next_run(directory, newest.as_deref());
     let is_newest = |c: &Candidate| c.run == newest || c.live && next.is_some() && c.run == next;
@@ -308,8 +387,8 @@ fn select(directory: &Path, candidates: Vec<Candidate>, runs: &Runs, inputs: &mu
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
     let mut files = BTreeSet::new();
     for candidate in &candidates {
-        if wanted(candidate) {
-            files.insert(Input::in_directory(candidate.path.clone()));
+        if let Some(place) = candidate.place.as_ref().filter(|_| wanted(candidate)) {
+            files.insert(Input::in_directory(place.clone()));
         } else {
             *left_out
                 .entry(candidate.run.clone().unwrap_or_default())
@@ -329,6 +408,7 @@ mod tests {
     use super::*;
     use crate::sample::header;
     use sa_recorder::format::FragmentHeader;
+    use std::fs;
 
     fn write(path: &Path, run: Option<&str>, realtime_ns: u64) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -356,13 +436,7 @@ mod tests {
         inputs
             .files
             .iter()
-            .map(|file| {
-                file.path
-                    .file_name()
-                    .unwrap()
-                    .to_string_lossy()
-                    .into_owned()
-            })
+            .map(|file| file.place.name().to_string_lossy().into_owned())
             .collect()
     }
 

@@ -17,6 +17,7 @@
 //! the blocks of the recorders lie, and what has to be sorted, goes through temporary files beyond a few MiB. A trace appears under its name only when it is whole; a merge that is killed leaves nothing
 //! behind, where the file system has files without a name.
 
+mod access;
 mod aliases;
 mod align;
 mod alike;
@@ -38,6 +39,7 @@ mod death;
 mod duration;
 mod filter;
 mod flow;
+mod folder;
 mod foreign;
 mod fragment;
 mod halves;

@@ -126,7 +126,7 @@ fn merge_read(
         return Ok(Merged::Beyond(edges));
     }
     let decided = merge.decide((&found, &aligned), (histories, links), &mut report)?;
-    let directory = inputs.run_directory.as_deref();
+    let directory = inputs.run_directory.as_ref();
     merge.second_pass(&found, &decided, directory, &mut report)?;
     if options.settle {
         settle_all(&recordings, merge.assemblies, &last_ns, &mut report);
@@ -171,7 +171,7 @@ fn is_part(options: &Options) -> bool {
 
 /// Where temporary files may be: where the system has them, else beside the trace, for which there is room.
 fn folders(options: &Options, inputs: &Inputs) -> Vec<PathBuf> {
-    let beside = folder(&options.output, inputs.run_directory.as_deref());
+    let beside = folder(&options.output, inputs.run_directory.as_ref());
     [std::env::temp_dir()].into_iter().chain(beside).collect()
 }
 

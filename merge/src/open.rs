@@ -2,7 +2,8 @@
 
 use crate::damage::Kind;
 use crate::death::is_dead_here;
-use crate::fragment::{FileId, Fragment, RingFile, read_front, read_header, read_ring, ring_path};
+use crate::folder::{Folder, Place};
+use crate::fragment::{FileId, Fragment, RingFile, read_header, read_ring, ring_place};
 use crate::input::{Input, Inputs};
 use crate::recording::Recording;
 use crate::report::Report;
@@ -10,7 +11,6 @@ use crate::ring::Slot;
 use sa_recorder::format::{FragmentHeader, segment_name, stem_and_segment};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
-use std::path::{Path, PathBuf};
 
 /// How often the segments of a recorder at full speed are listed again because one of them was removed meanwhile.
 const TRIES: u32 = 100;
@@ -29,8 +29,8 @@ pub(crate) fn open(
     let mut groups = Groups::default();
     for (stem, files) in by_stem(&inputs.files) {
         let opened = Opened::of(&stem, &files);
-        for (path, error) in &opened.failed {
-            report.add_damage(path, 0, Kind::Unreadable, Some(error.to_string()));
+        for (place, error) in &opened.failed {
+            report.add_damage(place.path(), 0, Kind::Unreadable, Some(error.to_string()));
         }
         groups.add(opened);
     }
@@ -41,8 +41,8 @@ pub(crate) fn open(
 /// A fragment and its ring.
 pub(crate) struct Opened {
     pub(crate) fragments: Vec<Fragment>,
-    pub(crate) failed: Vec<(PathBuf, io::Error)>,
-    pub(crate) ring_path: Option<PathBuf>,
+    pub(crate) failed: Vec<(Place, io::Error)>,
+    pub(crate) ring_place: Option<Place>,
     pub(crate) ring: Option<RingFile>,
     /// The recorder, if its process was dead before the ring was copied.
     dead: Option<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Opened {
 
 impl Opened {
     /// Opens the files of one fragment; again if meanwhile its recorder has removed what it wrote after its ring was copied.
-    pub(crate) fn of(stem: &Path, files: &[Input]) -> Opened {
+    pub(crate) fn of(stem: &Place, files: &[Input]) -> Opened {
         let mut opened = Opened::once(stem, files);
         for _ in 0..TRIES {
             if !opened.is_outlived() {
@@ -68,25 +68,25 @@ impl Opened {
         Opened {
             fragments,
             failed: Vec::new(),
-            ring_path: None,
+            ring_place: None,
             ring: None,
             dead: None,
             live: None,
         }
     }
 
-    fn once(stem: &Path, files: &[Input]) -> Opened {
-        let ring_path = ring_path(stem);
-        let numbers = files.iter().filter_map(|file| segment_of(&file.path));
+    fn once(stem: &Place, files: &[Input]) -> Opened {
+        let ring_place = ring_place(stem);
+        let numbers = files.iter().filter_map(|file| segment_of(&file.place));
         let live = numbers.map(|(_, number)| number).max();
         let dead = dead(files);
-        let ring = ring_path.as_deref().map(read_ring);
+        let ring = ring_place.as_ref().map(read_ring);
         let mut segments = Segments::open(stem, files.to_vec());
         let failed = std::mem::take(&mut segments.failed);
         Opened {
             fragments: segments.kept(),
             failed,
-            ring_path,
+            ring_place,
             ring,
             dead,
             live,
@@ -118,25 +118,25 @@ impl Opened {
 }
 
 /// The files by their fragment, named by its first segment.
-pub(crate) fn by_stem(files: &[Input]) -> BTreeMap<PathBuf, Vec<Input>> {
-    let mut groups: BTreeMap<PathBuf, Vec<Input>> = BTreeMap::new();
+pub(crate) fn by_stem(files: &[Input]) -> BTreeMap<Place, Vec<Input>> {
+    let mut groups: BTreeMap<Place, Vec<Input>> = BTreeMap::new();
     for file in files {
-        let stem =
-            segment_of(&file.path).map(|(stem, _)| file.path.with_file_name(segment_name(stem, 0)));
-        let stem = stem.unwrap_or_else(|| file.path.clone());
+        let first = |(stem, _): (&str, u32)| file.place.beside(segment_name(stem, 0));
+        let stem = segment_of(&file.place).map(first);
+        let stem = stem.unwrap_or_else(|| file.place.clone());
         groups.entry(stem).or_default().push(file.clone());
     }
     groups
 }
 
 /// Stem and segment of a fragment's file.
-fn segment_of(path: &Path) -> Option<(&str, u32)> {
-    stem_and_segment(path.file_name()?.to_str()?)
+fn segment_of(place: &Place) -> Option<(&str, u32)> {
+    stem_and_segment(place.name().to_str()?)
 }
 
 /// The recorder of the files if its process is dead.
 fn dead(files: &[Input]) -> Option<String> {
-    let header = |file: &Input| read_header(&read_front(&file.path, file.named).ok()?);
+    let header = |file: &Input| read_header(&file.place.read_front(file.named).ok()?);
     let header = files.iter().find_map(header)?;
     is_dead_here(&header).then(|| recorder_key(&header))
 }
@@ -154,15 +154,15 @@ fn recorder_key(header: &FragmentHeader) -> String {
 #[derive(Default)]
 struct Segments {
     opened: Vec<Fragment>,
-    failed: Vec<(PathBuf, io::Error)>,
+    failed: Vec<(Place, io::Error)>,
 }
 
 impl Segments {
     /// Opens the files. Those that were found in a directory are listed again if more of them are there by now, and whenever one has gone that no newer
     /// one tells of: its recorder goes on.
-    fn open(stem: &Path, mut files: Vec<Input>) -> Segments {
+    fn open(stem: &Place, mut files: Vec<Input>) -> Segments {
         let in_directory = files.iter().all(|file| file.in_directory);
-        if in_directory && next(stem, &files).is_some_and(|path| path.exists()) {
+        if in_directory && next(stem, &files).is_some_and(|place| place.exists()) {
             files = list(stem).unwrap_or(files);
         }
         let mut segments = Segments::of(&files);
@@ -181,16 +181,16 @@ impl Segments {
     fn of(files: &[Input]) -> Segments {
         let mut segments = Segments::default();
         for file in files {
-            match Fragment::open(&file.path, file.named) {
+            match Fragment::open(&file.place, file.named) {
                 Ok(fragment) => segments.opened.push(fragment),
-                Err(error) => segments.failed.push((file.path.clone(), error)),
+                Err(error) => segments.failed.push((file.place.clone(), error)),
             }
         }
         let number = |fragment: &Fragment| fragment.header.as_ref().map(|header| header.segment);
         segments.opened.sort_by_key(number);
         let first = segments.firsts().into_values().max().unwrap_or(0);
-        segments.failed.retain(|(path, error)| {
-            let number = segment_of(path).map_or(u32::MAX, |(_, number)| number);
+        segments.failed.retain(|(place, error)| {
+            let number = segment_of(place).map_or(u32::MAX, |(_, number)| number);
             error.kind() != io::ErrorKind::NotFound || number >= first
         });
         segments
@@ -224,31 +224,31 @@ impl Segments {
 }
 
 /// The segment that would come after the files.
-fn next(stem: &Path, files: &[Input]) -> Option<PathBuf> {
+fn next(stem: &Place, files: &[Input]) -> Option<Place> {
     let last = files
         .iter()
-        .filter_map(|file| segment_of(&file.path))
+        .filter_map(|file| segment_of(&file.place))
         .map(|(_, number)| number)
         .max()?;
     let (stem_name, _) = segment_of(stem)?;
-    Some(stem.with_file_name(segment_name(stem_name, last.checked_add(1)?)))
+    Some(stem.beside(segment_name(stem_name, last.checked_add(1)?)))
 }
 
 /// The segments that are there now.
-pub(crate) fn list(stem: &Path) -> Option<Vec<Input>> {
+pub(crate) fn list(stem: &Place) -> Option<Vec<Input>> {
     let (name, _) = segment_of(stem)?;
-    let mut files = list_stems(stem.parent()?).ok()?;
-    files.retain(|file| segment_of(&file.path).is_some_and(|(of, _)| of == name));
+    let mut files = list_stems(stem.folder()).ok()?;
+    files.retain(|file| segment_of(&file.place).is_some_and(|(of, _)| of == name));
     Some(files)
 }
 
 /// The fragments' files in a folder, sorted.
-pub(crate) fn list_stems(folder: &Path) -> io::Result<Vec<Input>> {
+pub(crate) fn list_stems(folder: &Folder) -> io::Result<Vec<Input>> {
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        if segment_of(&path).is_some() {
-            files.push(Input::in_directory(path));
+    for entry in folder.entries()? {
+        let place = folder.place(entry.name);
+        if segment_of(&place).is_some() {
+            files.push(Input::in_directory(place));
         }
     }
     files.sort();
@@ -265,7 +265,7 @@ struct Groups {
 
 struct Group {
     recorder: Option<String>,
-    ring_path: Option<PathBuf>,
+    ring_place: Option<Place>,
     snapshot: Option<(Option<String>, RingFile)>,
     fragments: Vec<Fragment>,
 }
@@ -275,7 +275,7 @@ impl Groups {
     fn add(&mut self, opened: Opened) {
         let Opened {
             fragments,
-            ring_path,
+            ring_place,
             ring,
             dead,
             ..
@@ -295,7 +295,7 @@ impl Groups {
                     .extend(recorder.clone().map(|key| (key, group)));
                 self.groups.push(Group {
                     recorder,
-                    ring_path: ring_path.clone(),
+                    ring_place: ring_place.clone(),
                     snapshot: snapshot.take(),
                     fragments: Vec::new(),
                 });
@@ -311,7 +311,7 @@ impl Groups {
             group.fragments.sort_by_key(number);
             let (dead, ring) = group.snapshot.unzip();
             let was_dead = group.recorder.is_some() && dead.flatten() == group.recorder;
-            Recording::new(group.fragments, group.ring_path, ring, was_dead)
+            Recording::new(group.fragments, group.ring_place, ring, was_dead)
         };
         self.groups.into_iter().map(recording).collect()
     }

@@ -4,15 +4,20 @@ mod draft;
 mod parts;
 mod unfinished;
 
-pub(crate) use parts::part_paths;
+pub(crate) use parts::part_places;
 pub use unfinished::Unfinished;
 
+use crate::access::Access;
+use crate::folder::{Folder, Place};
+use crate::fragment::FileId;
 use crate::sink::Target;
 use crate::{Error, Output};
 use draft::Draft;
-use std::fs::{self, File, Metadata, Permissions};
+use rustix::fs::FileType;
+use rustix::process::geteuid;
+use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Most links followed from a named output, as many as the kernel follows.
@@ -28,32 +33,36 @@ pub(crate) struct Destination {
 }
 
 impl Destination {
-    /// Opens the destination; `gzip` tells whether the trace is compressed whatever its name.
+    /// Opens the destination; `gzip` tells whether the trace is compressed whatever its name, and `access` who may read it.
     pub(crate) fn open(
         output: &Output,
         gzip: bool,
-        default_directory: Option<&Path>,
+        default_directory: Option<&Folder>,
+        access: Access,
     ) -> Result<(Destination, Target), Error> {
-        let Some(path) = path(output, gzip, default_directory)? else {
-            let destination = Destination {
-                path: None,
-                draft: None,
-                gzip,
-            };
-            return Ok((destination, Target::Stream(Box::new(io::stdout()))));
-        };
-        let opened = match output {
-            Output::File(_) => open_named(&path),
+        let (path, opened) = match output {
+            Output::Stdout => {
+                let destination = Destination {
+                    path: None,
+                    draft: None,
+                    gzip,
+                };
+                return Ok((destination, Target::Stream(Box::new(io::stdout()))));
+            }
+            Output::File(path) => (path.clone(), open_named(path, access)),
             // In a run directory anything may have been planted: it is replaced like any old trace.
-            _ => replace(&path, fs::symlink_metadata(&path).ok().as_ref()),
+            Output::Default => {
+                let place = default_place(gzip, default_directory)?;
+                (place.path().to_owned(), replace(&place, access))
+            }
         };
-        Destination::new(&path, gzip, opened)
+        Destination::new(path, gzip, opened)
     }
 
     /// Gives the trace its name; the path, unless it is the standard output.
     pub(crate) fn finish(self) -> Result<Option<PathBuf>, Error> {
         if let Some(draft) = self.draft {
-            let path = draft.path().to_owned();
+            let path = draft.place().path().to_owned();
             draft
                 .publish()
                 .map_err(|source| Error::Write { path, source })?;
@@ -62,21 +71,26 @@ impl Destination {
     }
 
     /// Opens the file of a part of a trace.
-    pub(crate) fn part(path: &Path, gzip: bool) -> Result<(Destination, Target), Error> {
-        let opened = replace(path, fs::symlink_metadata(path).ok().as_ref());
-        Destination::new(path, gzip, opened)
+    pub(crate) fn part(
+        place: &Place,
+        gzip: bool,
+        access: Access,
+    ) -> Result<(Destination, Target), Error> {
+        let opened = replace(place, access);
+        Destination::new(place.path().to_owned(), gzip, opened)
     }
 
     fn new(
-        path: &Path,
+        path: PathBuf,
         gzip: bool,
         opened: io::Result<Opened>,
     ) -> Result<(Destination, Target), Error> {
-        let (target, draft) = opened.map_err(|source| Error::of_write(path, source))?;
+        let (target, draft) = opened.map_err(|source| Error::of_write(&path, source))?;
+        let gzip = gzip || path.extension().is_some_and(|extension| extension == "gz");
         let destination = Destination {
-            path: Some(path.to_owned()),
+            path: Some(path),
             draft,
-            gzip: gzip || path.extension().is_some_and(|extension| extension == "gz"),
+            gzip,
         };
         Ok((destination, target))
     }
@@ -85,11 +99,15 @@ impl Destination {
     pub(crate) fn finish_all(destinations: Vec<Destination>) -> Result<(), Error> {
         let mut named = Vec::new();
         for destination in destinations {
+            let place = destination
+                .draft
+                .as_ref()
+                .map(|draft| draft.place().clone());
             match destination.finish() {
-                Ok(path) => named.extend(path),
+                Ok(_) => named.extend(place),
                 Err(error) => {
-                    for path in named {
-                        let _ = fs::remove_file(path); // the first error is the one to tell
+                    for place in named {
+                        let _ = place.remove(); // the first error is the one to tell
                     }
                     return Err(error);
                 }
@@ -103,37 +121,39 @@ impl Destination {
         self.path.as_deref()
     }
 
+    /// Which file it is written to or replaces, if there is one.
+    pub(crate) fn replaced(&self) -> Option<FileId> {
+        if let Some(draft) = &self.draft {
+            return draft.place().led_to().ok();
+        }
+        let there = fs::metadata(self.path.as_ref()?).ok()?;
+        Some(FileId::of(&there))
+    }
+
     /// Whether the trace is compressed.
     pub(crate) fn is_gzip(&self) -> bool {
         self.gzip
     }
 }
 
-/// The path that an output means; `None` for the standard output.
-fn path(
-    output: &Output,
-    gzip: bool,
-    default_directory: Option<&Path>,
-) -> Result<Option<PathBuf>, Error> {
-    match (output, default_directory) {
-        (Output::Stdout, _) => Ok(None),
-        (Output::File(path), _) => Ok(Some(path.clone())),
-        (Output::Default, Some(directory)) => {
-            let name = sa_recorder::format::TRACE_FILE;
-            Ok(Some(match gzip {
-                true => directory.join(format!("{name}.gz")),
-                false => directory.join(name),
-            }))
-        }
-        (Output::Default, None) => Err(Error::Usage("no output: name one with -o".to_owned())),
-    }
+/// Where the trace goes if nobody says so.
+fn default_place(gzip: bool, directory: Option<&Folder>) -> Result<Place, Error> {
+    let directory =
+        directory.ok_or_else(|| Error::Usage("no output: name one with -o".to_owned()))?;
+    let name = sa_recorder::format::TRACE_FILE;
+    Ok(match gzip {
+        true => directory.place(format!("{name}.gz")),
+        false => directory.place(name),
+    })
 }
 
 /// The folder of the file that a trace goes to; none if that is a device, a pipe or the standard output.
-pub(crate) fn folder(output: &Output, default_directory: Option<&Path>) -> Option<PathBuf> {
+pub(crate) fn folder(output: &Output, default_directory: Option<&Folder>) -> Option<PathBuf> {
     let path = match output {
         Output::Stdout => return None,
-        Output::Default => return default_directory.map(Path::to_owned),
+        Output::Default => {
+            return default_directory.map(|folder| folder_of(&folder.path().join("x")).to_owned());
+        }
         Output::File(path) => path,
     };
     let there = fs::metadata(path).ok();
@@ -144,13 +164,23 @@ pub(crate) fn folder(output: &Output, default_directory: Option<&Path>) -> Optio
 
 type Opened = (Target, Option<Draft>);
 
-/// Opens an output that the user named: a link is followed, and what is no file is written as it is.
-fn open_named(path: &Path) -> io::Result<Opened> {
+/// Opens an output that the user named: a link is followed, and what is no file is written as it is. A file that is there already becomes
+/// readable for nobody who could not read it before.
+fn open_named(path: &Path, access: Access) -> io::Result<Opened> {
     let there = fs::metadata(path).ok();
     let is_file = there.as_ref().is_none_or(Metadata::is_file);
-    let is_folder = there.as_ref().is_some_and(Metadata::is_dir);
+    if there.as_ref().is_some_and(Metadata::is_dir) {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
     match linked_file(path)? {
-        Some(file) if is_file || is_folder => replace(&file, there.as_ref()),
+        Some(file) if is_file => {
+            // Another user's file has no say in who may read the trace.
+            let user = geteuid().as_raw();
+            let old = there.filter(|old| old.uid() == user);
+            let access = old.map_or(access, |old| access.no_wider_than(&old));
+            let folder = Folder::open(folder_of(&file))?;
+            replace(&folder.place(file.file_name().unwrap_or_default()), access)
+        }
         // Appending is the same for devices and pipes, and leaves alone what a descriptor's file held before.
         _ => {
             let file = File::options().append(true).open(path)?;
@@ -177,23 +207,20 @@ fn linked_file(path: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
+    let parent = path.parent().unwrap_or(Path::new(""));
+    match parent.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => parent,
     }
 }
 
-/// Opens a file that becomes `path`, with the mode of what is there.
-fn replace(path: &Path, there: Option<&Metadata>) -> io::Result<Opened> {
-    if there.is_some_and(Metadata::is_dir) {
+/// Opens a file that takes a place.
+fn replace(place: &Place, access: Access) -> io::Result<Opened> {
+    let is_folder = |mode| FileType::from_raw_mode(mode) == FileType::Directory;
+    if place.status().is_ok_and(|status| is_folder(status.st_mode)) {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));
     }
-    let draft = Draft::open(path)?;
+    let draft = Draft::open(place, access)?;
     let file = draft.file().try_clone()?;
-    // Another user's file has no say in who may read the trace.
-    let user = file.metadata()?.uid();
-    if let Some(old) = there.filter(|old| old.is_file() && old.uid() == user) {
-        file.set_permissions(Permissions::from_mode(old.mode() & 0o777))?;
-    }
     Ok((Target::File(file), Some(draft)))
 }

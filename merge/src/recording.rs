@@ -1,18 +1,19 @@
 //! What one recorder left behind: its segments and its ring.
 
 use crate::assembly::StreamKey;
+use crate::folder::Place;
 use crate::foreign::Foreign;
 use crate::fragment::{FileId, Fragment, RingFile};
 use crate::ring::Ring;
 use sa_recorder::format::{FragmentHeader, RingKind};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The fragments of one recorder, in the order of their segments, and its ring.
 pub(crate) struct Recording {
     pub(crate) fragments: Vec<Fragment>,
     pub(crate) ring: Option<(Ring, FileId)>,
-    pub(crate) ring_path: Option<PathBuf>,
+    pub(crate) ring_place: Option<Place>,
     /// Whether something lay in the ring's place that is no ring of this recorder.
     pub(crate) bad_ring: Option<String>,
     /// Whether its process was seen dead before the ring was copied: only then is the copy all there is.
@@ -31,7 +32,7 @@ impl Recording {
     /// Puts a recorder's fragments and its ring together.
     pub(crate) fn new(
         fragments: Vec<Fragment>,
-        ring_path: Option<PathBuf>,
+        ring_place: Option<Place>,
         ring: Option<RingFile>,
         was_dead: bool,
     ) -> Recording {
@@ -52,7 +53,7 @@ impl Recording {
         Recording {
             fragments,
             ring: kept,
-            ring_path,
+            ring_place,
             bad_ring,
             was_dead,
             skipped: 0,

@@ -1,11 +1,11 @@
 //! What is no merge: inputs without anything to show, or a trace over one of them.
 
-use crate::fragment::FileId;
 use crate::input::Inputs;
 use crate::output::Destination;
 use crate::recording::Recording;
 use crate::report::Report;
 use crate::{Error, Options, Runs};
+use std::path::Path;
 
 /// Why there is nothing to merge.
 pub(crate) fn describe(options: &Options, inputs: &Inputs) -> String {
@@ -18,7 +18,7 @@ pub(crate) fn describe(options: &Options, inputs: &Inputs) -> String {
         inputs
             .files
             .iter()
-            .map(|file| format!("{}: cannot be read", file.path.display())),
+            .map(|file| format!("{}: cannot be read", file.place.path().display())),
     );
     if words.is_empty() {
         let paths: Vec<_> = options
@@ -76,13 +76,9 @@ pub(crate) fn refuse_inputs(
     destination: &Destination,
     recordings: &[Recording],
 ) -> Result<(), Error> {
-    let Some(path) = destination.path() else {
+    let Some(id) = destination.replaced() else {
         return Ok(());
     };
-    let Ok(metadata) = std::fs::metadata(path) else {
-        return Ok(());
-    };
-    let id = FileId::of(&metadata);
     let of_recording = |recording: &Recording| {
         let ring = recording.ring.iter().any(|(_, ring)| *ring == id);
         ring || recording.fragments.iter().any(|fragment| fragment.id == id)
@@ -90,7 +86,7 @@ pub(crate) fn refuse_inputs(
     if recordings.iter().any(of_recording) {
         return Err(Error::Usage(format!(
             "{}: the output is one of the inputs",
-            path.display()
+            destination.path().unwrap_or(Path::new("")).display()
         )));
     }
     Ok(())

@@ -5,20 +5,20 @@
 //! positions, which a reader takes once.
 
 use crate::assembly::Assembly;
+use crate::folder::Place;
 use crate::fragment::{FileId, Fragment};
 use crate::line::parse;
 use crate::recording::Recording;
 use crate::ring::Ring;
+use rustix::fs::{FileType, OFlags, Stat, fstat};
+use rustix::process::geteuid;
 use sa_recorder::format::{BlockHeader, END_RECORD, FragmentHeader, Metadata, block_sum};
-use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
 
 /// Settles a recording if nobody owns it; tells whether its ring is gone. `last_ns` is the time of its last event.
 pub(crate) fn settle(recording: &Recording, assembly: &Assembly, last_ns: i64) -> bool {
-    let (Some(header), Some((ring, ring_id)), Some(ring_path)) =
-        (recording.header(), &recording.ring, &recording.ring_path)
+    let (Some(header), Some((ring, ring_id)), Some(ring_place)) =
+        (recording.header(), &recording.ring, &recording.ring_place)
     else {
         return false;
     };
@@ -31,9 +31,9 @@ pub(crate) fn settle(recording: &Recording, assembly: &Assembly, last_ns: i64) -
     let Some(blocks) = blocks(header, ring, assembly, last_ns) else {
         return false;
     };
-    is_still(ring_path, *ring_id).is_ok()
+    is_still(ring_place, *ring_id).is_ok()
         && append(fragment, &blocks).is_ok()
-        && remove_ring(ring_path, *ring_id).is_ok()
+        && remove_ring(ring_place, *ring_id).is_ok()
 }
 
 /// The blocks that settling appends, each with its header; `None` if the ring holds anything that is no event.
@@ -99,16 +99,15 @@ fn block(pid: u32, (slot, generation): (u32, u32), from: u64, bytes: &[u8]) -> V
 }
 
 fn append(fragment: &Fragment, blocks: &[Vec<u8>]) -> io::Result<()> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
-    let mut file = File::options()
-        .append(true)
-        .custom_flags(flags)
-        .open(&fragment.path)?;
+    let place = fragment.place().ok_or(io::ErrorKind::NotFound)?;
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NONBLOCK;
+    let mut file = place.open(flags, false)?;
     // Whoever holds the lock writes the same; holding it spares the reader the repetition.
     let _ = file.try_lock();
-    let (metadata, read) = (file.metadata()?, fragment.content.bytes());
-    let as_read = FileId::of(&metadata) == fragment.id && metadata.len() == read.len() as u64;
-    if !is_ours(&metadata) || !as_read {
+    let (status, read) = (fstat(&file)?, fragment.content.bytes());
+    let is_as_long = u64::try_from(status.st_size) == Ok(read.len() as u64);
+    let is_as_read = is_as_long && FileId::of_status(&status) == fragment.id;
+    if !is_ours(&status) || !is_as_read {
         return Err(io::Error::other("not the fragment as it was read"));
     }
     if read.last().is_some_and(|byte| *byte != b'\n') {
@@ -120,24 +119,23 @@ fn append(fragment: &Fragment, blocks: &[Vec<u8>]) -> io::Result<()> {
     file.sync_all()
 }
 
-fn is_ours(metadata: &fs::Metadata) -> bool {
-    // The owner of our own /proc entry is our effective user.
-    let user = fs::metadata("/proc/self").map(|own| own.uid());
-    metadata.is_file() && metadata.nlink() == 1 && user.is_ok_and(|user| user == metadata.uid())
+fn is_ours(status: &Stat) -> bool {
+    let is_file = FileType::from_raw_mode(status.st_mode) == FileType::RegularFile;
+    is_file && status.st_nlink == 1 && status.st_uid == geteuid().as_raw()
 }
 
-/// Makes sure that the ring's path still names the file that was read.
-fn is_still(path: &Path, id: FileId) -> io::Result<()> {
-    let metadata = fs::symlink_metadata(path)?;
-    if !is_ours(&metadata) || FileId::of(&metadata) != id {
+/// Makes sure that the ring's place still holds the file that was read.
+fn is_still(place: &Place, id: FileId) -> io::Result<()> {
+    let status = place.status()?;
+    if !is_ours(&status) || FileId::of_status(&status) != id {
         return Err(io::Error::other("not the ring that was read"));
     }
     Ok(())
 }
 
-fn remove_ring(path: &Path, id: FileId) -> io::Result<()> {
-    is_still(path, id)?;
-    fs::remove_file(path)
+fn remove_ring(place: &Place, id: FileId) -> io::Result<()> {
+    is_still(place, id)?;
+    place.remove()
 }
 
 #[cfg(test)]
@@ -148,7 +146,9 @@ mod tests {
     use crate::fragment::RingFile;
     use crate::ring::{OpenSpan, Slot};
     use crate::sample::header;
-    use std::path::PathBuf;
+    use std::fs::{self, File};
+    use std::os::unix::fs::MetadataExt;
+    use std::path::{Path, PathBuf};
 
     const LINE: &str =
         "{\"ph\":\"i\",\"pid\":7,\"tid\":7,\"ts\":5.000,\"s\":\"t\",\"name\":\"a\",\"cat\":\"\"}\n";
@@ -201,10 +201,11 @@ mod tests {
             slots: vec![slot(0), slot(1)],
             ..Ring::default()
         };
-        let fragment = Fragment::open(&path, false).unwrap();
+        let place = Place::named(&path).unwrap();
+        let fragment = Fragment::open(&place, false).unwrap();
         Recording::new(
             vec![fragment],
-            Some(ring_path),
+            Some(place.beside(ring_path.file_name().unwrap())),
             Some(RingFile::Read(ring, id)),
             is_dead_here(header),
         )

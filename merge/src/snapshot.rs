@@ -4,8 +4,10 @@
 //! settling does (FORMAT.md §4). The recording is not touched, and its processes notice nothing.
 
 use crate::Error;
+use crate::access::Access;
 use crate::blocks::{Piece, split};
-use crate::fragment::{FileId, Fragment, RingFile, read_front};
+use crate::folder::{Folder, Place};
+use crate::fragment::{FileId, Fragment, RingFile};
 use crate::index::index_parts;
 use crate::input::Input;
 use crate::open::{Opened, by_stem, list, list_stems};
@@ -14,10 +16,10 @@ use crate::scan::{Part, line_start};
 use crate::settle::blocks;
 use sa_recorder::format::{FRAGMENTS_DIR, NEXT_RUN_FILE, RUN_FILE};
 use serde::Serialize;
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::fs::DirBuilder;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 
 /// How often a fragment is taken anew whose process told something of itself meanwhile.
 const TRIES: u32 = 8;
@@ -42,64 +44,69 @@ pub struct SnapshotReport {
 /// # Errors
 /// If there is nothing to copy, `out` holds a run already, or it cannot be written.
 pub fn snapshot(directory: &Path, out: &Path) -> Result<SnapshotReport, Error> {
-    let inner = directory.join(FRAGMENTS_DIR);
-    let fragments = if inner.is_dir() {
-        inner
-    } else {
-        directory.to_owned()
+    let unusable =
+        |error: io::Error| Error::NothingUsable(format!("{}: {error}", directory.display()));
+    let run = Folder::open(directory).map_err(unusable)?;
+    let fragments = match run.folder(FRAGMENTS_DIR) {
+        Err(error) if error.kind() == ErrorKind::NotFound => run.clone(),
+        opened => opened.map_err(unusable)?,
     };
-    let files = list_stems(&fragments)
-        .map_err(|error| Error::NothingUsable(format!("{}: {error}", fragments.display())))?;
+    let files = list_stems(&fragments).map_err(unusable)?;
     if files.is_empty() {
         return Err(Error::NothingUsable(format!(
             "no fragments in {}",
-            fragments.display()
+            fragments.path().display()
         )));
     }
-    let target = out.join(FRAGMENTS_DIR);
-    let failed = |source| Error::of_write(&target, source);
-    make_folder(out).map_err(failed)?;
-    DirBuilder::new()
-        .mode(0o700)
-        .create(&target)
-        .map_err(failed)?;
+    let failed = |source| Error::of_write(&out.join(FRAGMENTS_DIR), source);
+    let out = make_folder(out, run.mode()).map_err(failed)?;
+    let target = out.make_folder(FRAGMENTS_DIR, fragments.mode());
     let mut copy = Copy {
-        target: &target,
+        target: target.map_err(failed)?,
         report: SnapshotReport::default(),
     };
     for (stem, files) in by_stem(&files) {
         copy.fragment(&stem, &files).map_err(failed)?;
     }
     for name in [RUN_FILE, NEXT_RUN_FILE] {
-        if let Ok(run) = read_front(&directory.join(name), false) {
-            write_new(&out.join(name), &[&run]).map_err(failed)?;
-        }
+        copy_front(&run.place(name), &out.place(name)).map_err(failed)?;
     }
     Ok(copy.report)
 }
 
-/// Makes a folder that may be there already.
-fn make_folder(path: &Path) -> io::Result<()> {
-    DirBuilder::new().mode(0o700).recursive(true).create(path)
+/// Opens a folder that may be there already; a new one gets this mode.
+fn make_folder(path: &Path, mode: u32) -> io::Result<Folder> {
+    let is_new = !path.exists();
+    DirBuilder::new().mode(0o700).recursive(true).create(path)?;
+    let folder = Folder::open(path)?;
+    if is_new {
+        folder.set_mode(mode)?;
+    }
+    Ok(folder)
 }
 
-fn write_new(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
+/// Copies a small file, if it is there.
+fn copy_front(from: &Place, to: &Place) -> io::Result<()> {
+    let Ok(file) = from.open_regular(false) else {
+        return Ok(());
+    };
+    let access = Access::of(&file.metadata()?, from.folder().reach());
+    write_new(to, access, &[&from.read_front(false)?])
+}
+
+fn write_new(place: &Place, access: Access, parts: &[&[u8]]) -> io::Result<()> {
+    let mut file = place.create(access)?;
     parts.iter().try_for_each(|part| file.write_all(part))
 }
 
-struct Copy<'a> {
-    target: &'a Path,
+struct Copy {
+    target: Folder,
     report: SnapshotReport,
 }
 
-impl Copy<'_> {
+impl Copy {
     /// Copies one fragment: its ring before its segments are listed, for what is flushed meanwhile is then in them.
-    fn fragment(&mut self, stem: &Path, files: &[Input]) -> io::Result<()> {
+    fn fragment(&mut self, stem: &Place, files: &[Input]) -> io::Result<()> {
         let mut taken = Taken::of(stem, files);
         for _ in 0..TRIES {
             if !taken.went_on {
@@ -119,24 +126,28 @@ impl Copy<'_> {
         Ok(())
     }
 
-    fn path_of(&self, fragment: &Fragment) -> PathBuf {
+    fn place_of(&self, fragment: &Fragment) -> Place {
         self.target
-            .join(fragment.path.file_name().unwrap_or_default())
+            .place(fragment.path.file_name().unwrap_or_default())
     }
 
     /// Links a segment, or copies it where that cannot be, or its name is gone or another file's by now.
     fn full_segment(&mut self, fragment: &Fragment) -> io::Result<()> {
-        let (path, bytes) = (self.path_of(fragment), fragment.content.bytes());
+        let (place, bytes) = (self.place_of(fragment), fragment.content.bytes());
         self.report.bytes += bytes.len() as u64;
-        if fs::hard_link(&fragment.path, &path).is_ok() {
-            if fs::symlink_metadata(&path).is_ok_and(|made| FileId::of(&made) == fragment.id) {
+        if fragment
+            .place()
+            .is_some_and(|from| from.link(&place).is_ok())
+        {
+            let made = place.status()?;
+            if FileId::of_status(&made) == fragment.id {
                 self.report.linked += 1;
                 return Ok(());
             }
-            fs::remove_file(&path)?;
+            place.remove()?;
         }
         self.report.copied += 1;
-        write_new(&path, &[bytes])?;
+        write_new(&place, fragment.access, &[bytes])?;
         fragment.content.release(0, bytes.len());
         Ok(())
     }
@@ -145,7 +156,8 @@ impl Copy<'_> {
     fn newest_segment(&mut self, newest: &Fragment, tail: &[u8]) -> io::Result<()> {
         let all = newest.content.bytes();
         let end = whole_end(all);
-        write_new(&self.path_of(newest), &[&all[..end], tail])?;
+        let parts = [&all[..end], tail];
+        write_new(&self.place_of(newest), newest.access, &parts)?;
         self.report.copied += 1;
         self.report.bytes += (end + tail.len()) as u64;
         Ok(())
@@ -164,10 +176,11 @@ struct Taken {
 }
 
 impl Taken {
-    fn of(stem: &Path, files: &[Input]) -> Taken {
+    fn of(stem: &Place, files: &[Input]) -> Taken {
         let opened = Opened::of(stem, files);
         let failed = opened.failed.iter();
-        let unreadable = failed.map(|(path, error)| format!("{}: {error}", path.display()));
+        let unreadable =
+            failed.map(|(place, error)| format!("{}: {error}", place.path().display()));
         let mut taken = Taken {
             full: Vec::new(),
             newest: None,
@@ -193,7 +206,7 @@ impl Taken {
                 taken.full.push(fragment);
             }
         }
-        let mut recording = Recording::new(recent, opened.ring_path, opened.ring, false);
+        let mut recording = Recording::new(recent, opened.ring_place, opened.ring, false);
         let tail;
         (tail, taken.went_on) = tail_of(&recording);
         taken.newest = recording.fragments.pop().map(|newest| (newest, tail));
@@ -245,6 +258,7 @@ fn whole_end(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
     use sa_recorder::format::{BlockHeader, block_sum};
+    use std::fs;
 
     #[test]
     fn a_copy_ends_with_its_last_whole_block() {

@@ -242,9 +242,10 @@ pub(crate) fn sources<'a>(
             let parts = Parts::Segment(assembly, segment);
             sources.push(source(recording, Some(segment), path, bytes, parts));
         }
-        let (Some((ring, _)), Some(path)) = (&of.ring, &of.ring_path) else {
+        let (Some((ring, _)), Some(place)) = (&of.ring, &of.ring_place) else {
             continue;
         };
+        let path = place.path();
         for (slot, parts) in &assembly.tail {
             let slot = &ring.slots[*slot];
             let parts = Parts::Few(parts.into());

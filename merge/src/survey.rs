@@ -8,7 +8,8 @@ mod contents;
 pub use contents::{Contents, Known};
 
 use crate::death::is_alive_here;
-use crate::fragment::{open_regular, own_records, read_front, read_header, ring_path};
+use crate::folder::Place;
+use crate::fragment::{own_records, read_header, ring_place};
 use crate::input::{self, Input, Inputs};
 use crate::open::{by_stem, list};
 use crate::scan::line_start;
@@ -16,7 +17,6 @@ use crate::{Error, Runs};
 use memchr::memmem;
 use sa_recorder::format::{END_RECORD, FragmentHeader, Metadata};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,8 @@ pub struct RunProcess {
     pub header: FragmentHeader,
     /// Its fragments, sorted.
     pub fragments: Vec<PathBuf>,
+    /// The same, in the folder that was open when they were found.
+    files: Vec<Input>,
 }
 
 /// Finds the processes of the newest run of a directory, those of the main process first, then by pid. Fragments without a header, of other
@@ -42,7 +44,7 @@ pub fn processes(directory: &Path) -> Result<Vec<RunProcess>, Error> {
     let found = input::find(&[directory.to_owned()], &Runs::Newest);
     let mut processes: BTreeMap<_, RunProcess> = BTreeMap::new();
     for file in &found.files {
-        let front = read_front(&file.path, false).unwrap_or_default();
+        let front = file.place.read_front(false).unwrap_or_default();
         let Some(header) = read_header(&front) else {
             continue;
         };
@@ -57,8 +59,10 @@ pub fn processes(directory: &Path) -> Result<Vec<RunProcess>, Error> {
         let process = processes.entry(identity).or_insert_with(|| RunProcess {
             header,
             fragments: Vec::new(),
+            files: Vec::new(),
         });
-        process.fragments.push(file.path.clone());
+        process.fragments.push(file.place.path().to_owned());
+        process.files.push(Input::in_directory(file.place.clone()));
     }
     if processes.is_empty() {
         return Err(Error::NothingUsable(why_none(directory, &found)));
@@ -84,8 +88,8 @@ fn why_none(directory: &Path, found: &Inputs) -> String {
 impl RunProcess {
     /// Whether it is alive. Where that cannot be seen (another host, another pid namespace), whether one of its fragments is locked.
     pub fn is_alive(&self) -> bool {
-        let is_locked = |path: &PathBuf| {
-            let file = File::open(path).ok();
+        let is_locked = |place: &Place| {
+            let file = place.open_regular(false).ok();
             file.is_some_and(|file| file.try_lock().is_err())
         };
         // It may have gone on to its next segment since its fragments were listed.
@@ -95,33 +99,31 @@ impl RunProcess {
                 .into_iter()
                 .filter_map(|stem| list(&stem))
                 .flatten();
-            now.any(|file| is_locked(&file.path))
+            now.any(|file| is_locked(&file.place))
         };
         is_alive_here(&self.header).unwrap_or_else(is_owned)
     }
 
-    fn stems(&self) -> BTreeSet<PathBuf> {
-        let files = self.fragments.iter().cloned().map(Input::in_directory);
-        by_stem(&files.collect::<Vec<_>>()).into_keys().collect()
+    fn stems(&self) -> BTreeSet<Place> {
+        by_stem(&self.files).into_keys().collect()
     }
 
     /// Whether it is alive and has not ended its recording.
     pub fn is_recording(&self) -> bool {
-        let written = |path: &&PathBuf| {
-            path.symlink_metadata()
-                .and_then(|file| file.modified())
-                .ok()
+        let written = |file: &&Input| {
+            let status = file.place.status().ok();
+            status.map(|status| (status.st_mtime, status.st_mtime_nsec))
         };
-        let last = self.fragments.iter().max_by_key(written);
-        self.is_alive() && !last.is_some_and(|path| ends_with_end(path).unwrap_or(false))
+        let last = self.files.iter().max_by_key(written);
+        self.is_alive() && !last.is_some_and(|file| ends_with_end(&file.place).unwrap_or(false))
     }
 
     /// Whether one of its latest records about itself holds this text, flushed or not: a look at its ring, however much it records. `None`
     /// without a ring.
     pub fn has_told(&self, text: &[u8]) -> Option<bool> {
-        let rings = self.fragments.iter().filter_map(|path| ring_path(path));
+        let rings = self.files.iter().filter_map(|file| ring_place(&file.place));
         let rings: BTreeSet<_> = rings.collect();
-        let records: Vec<_> = rings.iter().filter_map(|path| own_records(path)).collect();
+        let records: Vec<_> = rings.iter().filter_map(own_records).collect();
         let finder = memmem::Finder::new(text);
         (!records.is_empty()).then(|| records.iter().any(|bytes| finder.find(bytes).is_some()))
     }
@@ -134,8 +136,8 @@ impl RunProcess {
 }
 
 /// Whether the last record of a fragment is that of a clean end.
-fn ends_with_end(fragment: &Path) -> io::Result<bool> {
-    let file = open_regular(fragment, false)?;
+fn ends_with_end(fragment: &Place) -> io::Result<bool> {
+    let file = fragment.open_regular(false)?;
     let len = file.metadata()?.len();
     let tail_bytes = len.min(END_BYTES);
     let mut tail = vec![0; usize::try_from(tail_bytes).unwrap_or(0)];

@@ -3,6 +3,7 @@
 use crate::assembly::{Assembly, Gap};
 use crate::blocks::Positions;
 use crate::damage::Kind;
+use crate::folder::Place;
 use crate::fragment::Fragment;
 use crate::index::Index;
 use crate::recording::Recording;
@@ -88,7 +89,7 @@ fn tell_missing(recording: &Recording, assembly: &Assembly, index: &Index, repor
             report.add_gap(recording.header(), range.end - range.start);
         }
     }
-    let ring_path = recording.ring_path.as_deref().unwrap_or(path(0));
+    let ring_path = recording.ring_place.as_ref().map_or(path(0), Place::path);
     if let Some(why) = &recording.bad_ring {
         report.add_damage(ring_path, 0, Kind::BadRing, Some(why.clone()));
     }

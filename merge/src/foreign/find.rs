@@ -3,13 +3,15 @@
 use super::gzip::{is_gzip, unpack};
 use super::in_first;
 use crate::Error;
-use crate::fragment::{Content, FileId, Fragment, open_regular, read_front, read_header};
+use crate::access::Access;
+use crate::fragment::{Content, FileId, Fragment, read_header};
 use crate::input::{Input, Inputs, is_fragment};
 use std::path::PathBuf;
 
 /// A trace of another profiler, not yet read.
 pub(crate) struct Candidate {
     pub(super) path: PathBuf,
+    pub(super) access: Access,
     pub(super) id: FileId,
     /// Length of the file.
     pub(super) bytes: u64,
@@ -43,7 +45,7 @@ pub(crate) fn find(inputs: &mut Inputs, folders: &[PathBuf]) -> Result<Found, Er
             None => inputs.files.push(input),
             Some(candidate) => match fragment(candidate) {
                 Ok(fragment) => found.fragments.push(fragment),
-                Err(candidate) => found.candidates.push(candidate),
+                Err(candidate) => found.candidates.push(*candidate),
             },
         }
     }
@@ -52,18 +54,18 @@ pub(crate) fn find(inputs: &mut Inputs, folders: &[PathBuf]) -> Result<Found, Er
 
 /// Whether it is neither called like a fragment nor begins like one.
 fn is_foreign(input: &Input) -> bool {
-    if input.in_directory || is_fragment(&input.path) {
+    if input.in_directory || is_fragment(input.place.path()) {
         return false;
     }
-    let front = read_front(&input.path, input.named).unwrap_or_default();
+    let front = input.place.read_front(input.named).unwrap_or_default();
     !front.is_empty() && read_header(&front).is_none()
 }
 
 fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<Candidate>, Error> {
     let open = || {
-        let file = open_regular(&input.path, input.named).ok()?;
+        let file = input.place.open_regular(input.named).ok()?;
         let metadata = file.metadata().ok()?;
-        let front = read_front(&input.path, input.named).ok()?;
+        let front = input.place.read_front(input.named).ok()?;
         Some((file, metadata, is_gzip(&front)))
     };
     let Some((file, metadata, is_packed)) = open() else {
@@ -79,7 +81,8 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<Candidate>, Er
         return Ok(None);
     };
     Ok(Some(Candidate {
-        path: input.path.clone(),
+        path: input.place.path().to_owned(),
+        access: Access::of(&metadata, input.place.folder().reach()).masked(),
         id: FileId::of(&metadata),
         bytes: metadata.len(),
         is_packed,
@@ -89,17 +92,16 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<Candidate>, Er
 }
 
 /// A fragment that was compressed whole; any other trace is given back.
-fn fragment(candidate: Candidate) -> Result<Fragment, Candidate> {
+fn fragment(candidate: Candidate) -> Result<Fragment, Box<Candidate>> {
     if candidate.failure.is_some() {
-        return Err(candidate);
+        return Err(Box::new(candidate));
     }
     match read_header(candidate.content.bytes()) {
         Some(header) => Ok(Fragment::of(
-            candidate.path,
-            candidate.id,
+            (candidate.path, candidate.id, candidate.access),
             candidate.content,
             Some(header),
         )),
-        None => Err(candidate),
+        None => Err(Box::new(candidate)),
     }
 }

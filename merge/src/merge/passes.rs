@@ -1,9 +1,11 @@
 //! The passes of a merge over what it has opened.
 
 use super::{is_part, of_spill, passes};
+use crate::access::Access;
 use crate::assembly::Assembly;
 use crate::clock::{Clocks, Flows, Map};
 use crate::copy::Job;
+use crate::folder::Folder;
 use crate::foreign;
 use crate::history::Histories;
 use crate::index::Index;
@@ -230,11 +232,19 @@ impl<'a> Merge<'a> {
         Err(failure.unwrap_or_else(|| Error::Usage("no folder for temporary files".to_owned())))
     }
 
+    /// Who may read the trace: those who may read all that it is made of.
+    fn access(&self, run_directory: Option<&Folder>) -> Access {
+        let fragments = self.recordings.iter().flat_map(|of| &of.fragments);
+        let all = fragments.map(|fragment| fragment.access);
+        let access = all.reduce(Access::and).unwrap_or(Access::OWN);
+        run_directory.map_or(access, |folder| access.within(folder.reach()))
+    }
+
     pub(super) fn second_pass(
         &self,
         found: &Found<'_>,
         decided: &Decided,
-        default_directory: Option<&Path>,
+        default_directory: Option<&Folder>,
         report: &mut Report,
     ) -> Result<(), Error> {
         let job = Job {
@@ -254,12 +264,17 @@ impl<'a> Merge<'a> {
             timeline: timeline.as_ref(),
             ..job
         };
-        let asked = (self.options, default_directory);
+        let access = self.access(default_directory);
+        let asked = (self.options, default_directory, access);
         if let Some(limit) = self.options.split {
             return write_parts(&job, limit, asked, self.pool, report);
         }
-        let (destination, target) =
-            Destination::open(&self.options.output, self.options.gzip, default_directory)?;
+        let (destination, target) = Destination::open(
+            &self.options.output,
+            self.options.gzip,
+            default_directory,
+            access,
+        )?;
         refuse_inputs(&destination, self.recordings)?;
         self.progress.expect_rest(bytes_of(&found.chunks));
         let sink = Sink::new(target, destination.is_gzip());

@@ -3,68 +3,68 @@
 //! Until then it has none, so that a merge that is killed leaves nothing behind. Where the file system has no such files, or no `/proc`
 //! leads to them, it has a temporary name beside the one that it is to get.
 
-use super::folder_of;
 use super::unfinished::unfinished;
-use rustix::fs::{AtFlags, CWD, linkat};
-use std::fs::{self, File, Permissions};
+use crate::access::Access;
+use crate::folder::Place;
+use rustix::io::Errno;
+use std::fs::{self, File};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use tempfile::{Builder, NamedTempFile};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
-/// Mode of a new file, less what the umask takes.
-const MODE: u32 = 0o666;
+/// Temporary names that are tried.
+const TRIES: u64 = 1000;
 
 /// A file on its way to a name; gone when dropped before.
 pub(super) struct Draft {
-    path: PathBuf,
+    place: Place,
     body: Body,
 }
 
 enum Body {
     Unnamed(File),
-    Temporary(NamedTempFile),
+    Temporary(File, Temporary),
 }
 
+/// A temporary name, which is taken away when dropped.
+struct Temporary(Option<Place>);
+
 impl Draft {
-    /// Opens an empty file that is to become `path`.
-    pub(super) fn open(path: &Path) -> io::Result<Draft> {
+    /// Opens an empty file that is to take the name.
+    pub(super) fn open(place: &Place, access: Access) -> io::Result<Draft> {
         // Whoever refuses a file without a name either takes a named one or says why nothing can be written here.
-        match unnamed(folder_of(path)) {
-            Ok(file) => Ok(Draft::new(path, Body::Unnamed(file))),
-            Err(_) => Draft::temporary(path),
+        match unnamed(place, access) {
+            Ok(file) => Ok(Draft::new(place, Body::Unnamed(file))),
+            Err(_) => Draft::temporary(place, access),
         }
     }
 
-    fn temporary(path: &Path) -> io::Result<Draft> {
+    fn temporary(place: &Place, access: Access) -> io::Result<Draft> {
         let mut names = unfinished();
-        let file = beside(path, |builder| {
-            let mode = Permissions::from_mode(MODE);
-            builder.permissions(mode).tempfile_in(folder_of(path))
-        })?;
+        let (temporary, file) = beside(place, |name| name.create(access))?;
         if let Some(names) = &mut names {
-            names.insert(file.path().to_owned());
+            names.extend(temporary.0.clone());
         }
-        Ok(Draft::new(path, Body::Temporary(file)))
+        Ok(Draft::new(place, Body::Temporary(file, temporary)))
     }
 
-    fn new(path: &Path, body: Body) -> Draft {
-        let path = path.to_owned();
-        Draft { path, body }
+    fn new(place: &Place, body: Body) -> Draft {
+        let place = place.clone();
+        Draft { place, body }
     }
 
     /// The file.
     pub(super) fn file(&self) -> &File {
         match &self.body {
-            Body::Unnamed(file) => file,
-            Body::Temporary(file) => file.as_file(),
+            Body::Unnamed(file) | Body::Temporary(file, _) => file,
         }
     }
 
-    /// The path that it is to become.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// The place that it is to take.
+    pub(super) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Gives it its name, in place of what has it.
@@ -72,24 +72,39 @@ impl Draft {
         // A signal that ends the process waits until the second name is gone.
         let mut names = unfinished();
         match self.body {
-            Body::Unnamed(file) => name(&file, &self.path),
-            Body::Temporary(file) => {
-                if let Some(names) = &mut names {
-                    names.remove(file.path());
+            Body::Unnamed(file) => name(&file, &self.place),
+            Body::Temporary(_, temporary) => {
+                if let (Some(names), Some(name)) = (&mut names, &temporary.0) {
+                    names.remove(name);
                 }
-                replace(file, &self.path)
+                temporary.replace(&self.place)
             }
         }
     }
 }
 
-/// Opens a file without a name in `folder`, if it can be given one later.
-fn unnamed(folder: &Path) -> io::Result<File> {
-    let file = File::options()
-        .write(true)
-        .mode(MODE)
-        .custom_flags(libc::O_TMPFILE)
-        .open(folder)?;
+impl Temporary {
+    /// Puts the file in the place of another.
+    fn replace(mut self, place: &Place) -> io::Result<()> {
+        if let Some(name) = &self.0 {
+            name.rename(place)?;
+        }
+        self.0 = None;
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(name) = &self.0 {
+            let _ = name.remove(); // perhaps it is gone already
+        }
+    }
+}
+
+/// Opens a file without a name in the folder of `place`, if it can be given one later.
+fn unnamed(place: &Place, access: Access) -> io::Result<File> {
+    let file = place.folder().create_unnamed(access)?;
     let (ours, led_to) = (file.metadata()?, fs::metadata(descriptor(&file))?);
     if (ours.dev(), ours.ino()) == (led_to.dev(), led_to.ino()) {
         Ok(file)
@@ -103,55 +118,53 @@ fn descriptor(file: &File) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// Names a file that has no name. Only a free name can be given, so where `path` is taken it gets another one first: between these two
+/// Names a file that has no name. Only a free name can be given, so where `place` is taken it gets another one first: between these two
 /// system calls alone a process that is killed, and not told to end, leaves that one behind.
-fn name(file: &File, path: &Path) -> io::Result<()> {
-    match link(file, path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let make = |builder: &mut Builder<'_, '_>| {
-                builder.make_in(folder_of(path), |other| link(file, other))
-            };
-            replace(beside(path, make)?, path)
+fn name(file: &File, place: &Place) -> io::Result<()> {
+    let descriptor = descriptor(file);
+    match place.link_descriptor(&descriptor) {
+        Err(Errno::EXIST) => {
+            let make = |other: &Place| Ok(other.link_descriptor(&descriptor)?);
+            let (temporary, ()) = beside(place, make)?;
+            temporary.replace(place)
         }
-        named => named,
+        named => Ok(named?),
     }
 }
 
-/// Gives a file a first name, which must be free; a link that has it is not followed.
-fn link(file: &File, path: &Path) -> io::Result<()> {
-    Ok(linkat(
-        CWD,
-        descriptor(file),
-        CWD,
-        path,
-        AtFlags::SYMLINK_FOLLOW,
-    )?)
-}
-
-/// What `make` makes under a temporary name beside `path`.
-fn beside<T>(path: &Path, make: impl Fn(&mut Builder<'_, '_>) -> io::Result<T>) -> io::Result<T> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    make(Builder::new().prefix(&format!("{name}.")).suffix(".tmp"))
-}
-
-fn replace<F>(temporary: NamedTempFile<F>, path: &Path) -> io::Result<()> {
-    match temporary.persist(path) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(error.error),
+/// What `make` makes under a temporary name beside `place`.
+fn beside<T>(place: &Place, make: impl Fn(&Place) -> io::Result<T>) -> io::Result<(Temporary, T)> {
+    let name = place.name().to_string_lossy();
+    let first = RandomState::new().hash_one(std::process::id());
+    for number in 0..TRIES {
+        let number = first.wrapping_add(number) & 0xff_ffff;
+        let other = place.beside(format!("{name}.{number:06x}.tmp"));
+        match make(&other) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => {
+                let made = made?;
+                return Ok((Temporary(Some(other)), made));
+            }
+        }
     }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::Write;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
 
     /// A draft of either kind; none without a name where the file system has none.
     fn drafts(path: &Path) -> impl Iterator<Item = Draft> {
-        let unnamed = unnamed(folder_of(path)).ok();
-        let unnamed = unnamed.map(|file| Draft::new(path, Body::Unnamed(file)));
-        unnamed.into_iter().chain([Draft::temporary(path).unwrap()])
+        let (place, access) = (Place::named(path).unwrap(), Access::OWN);
+        let unnamed = unnamed(&place, access).ok();
+        let unnamed = unnamed.map(|file| Draft::new(&place, Body::Unnamed(file)));
+        unnamed
+            .into_iter()
+            .chain([Draft::temporary(&place, access).unwrap()])
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -208,22 +221,21 @@ mod tests {
     fn a_draft_has_no_name_where_that_is_possible() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
-        if let Err(error) = unnamed(folder.path()) {
+        let place = Place::named(&path).unwrap();
+        if let Err(error) = unnamed(&place, Access::OWN) {
             println!("SKIPPED a_draft_has_no_name_where_that_is_possible: {error}");
             return;
         }
-        let _draft = Draft::open(&path).unwrap();
+        let _draft = Draft::open(&place, Access::OWN).unwrap();
         assert!(names(folder.path()).is_empty());
     }
 
     #[test]
-    fn either_kind_has_the_mode_that_the_umask_leaves() {
+    fn either_kind_is_for_its_owner_whatever_the_umask() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, plain) = (folder.path().join("out"), folder.path().join("plain"));
-        fs::write(&plain, "").unwrap();
-        let mode = |file: &File| file.metadata().unwrap().mode();
-        for draft in drafts(&path) {
-            assert_eq!(mode(draft.file()), mode(&File::open(&plain).unwrap()));
+        for draft in drafts(&folder.path().join("out")) {
+            let mode = draft.file().metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
         }
     }
 }

@@ -1,70 +1,79 @@
 //! The names of a trace's parts: `trace.1.json`, or `trace.01.json` where there are more than nine, so that they sort.
 
-use super::path;
-use crate::{Error, Options};
+use super::default_place;
+use crate::folder::{Folder, Place};
+use crate::{Error, Options, Output};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The paths of parts.
-pub(crate) struct PartPaths {
+/// Where parts go.
+pub(crate) struct PartPlaces {
     /// Those of this trace.
-    pub(crate) own: Vec<PathBuf>,
+    pub(crate) own: Vec<Place>,
     /// Names of files beside them that are called as parts are: perhaps of an earlier trace that had more of them.
     pub(crate) others: Vec<String>,
 }
 
 /// What stands before and behind a part's number.
 struct Affixes {
-    folder: PathBuf,
+    folder: Folder,
     prefix: Vec<u8>,
     suffix: Vec<u8>,
 }
 
-/// The paths of so many parts, named after the output.
+/// The places of so many parts, named after the output.
 ///
 /// # Errors
-/// If there is no name, or it is that of something that is no file.
-pub(crate) fn part_paths(
+/// If there is no name, it is that of something that is no file, or its folder cannot be opened.
+pub(crate) fn part_places(
     options: &Options,
-    default_directory: Option<&Path>,
+    default_directory: Option<&Folder>,
     count: usize,
-) -> Result<PartPaths, Error> {
-    let whole = path(&options.output, options.gzip, default_directory)?;
-    let whole = whole.ok_or_else(|| Error::Usage("--split: parts need names".to_owned()))?;
-    let affixes = Affixes::of(&whole)?;
+) -> Result<PartPlaces, Error> {
+    let whole = match &options.output {
+        Output::Stdout => return Err(Error::Usage("--split: parts need names".to_owned())),
+        Output::Default => default_place(options.gzip, default_directory)?,
+        Output::File(path) => named(path)?,
+    };
+    let affixes = Affixes::of(&whole);
     let width = count.to_string().len();
     let names: Vec<OsString> = (1..=count)
         .map(|number| affixes.name(number, width))
         .collect();
-    Ok(PartPaths {
+    Ok(PartPlaces {
         others: affixes.others(&names),
-        own: names.iter().map(|name| affixes.folder.join(name)).collect(),
+        own: names.iter().map(|name| whole.beside(name)).collect(),
     })
 }
 
+/// A file that parts can be named after.
+fn named(whole: &Path) -> Result<Place, Error> {
+    let there = fs::metadata(whole).ok();
+    let name = whole.file_name();
+    let Some(name) = name.filter(|_| there.is_none_or(|there| there.is_file())) else {
+        return Err(Error::Usage(format!(
+            "--split: expected a file that parts can be named after, found {}",
+            whole.display()
+        )));
+    };
+    let folder = Folder::open(whole.parent().unwrap_or(Path::new("")));
+    let folder = folder.map_err(|source| Error::of_write(whole, source))?;
+    Ok(folder.place(name))
+}
+
 impl Affixes {
-    fn of(whole: &Path) -> Result<Affixes, Error> {
-        let there = fs::metadata(whole).ok();
-        let Some(name) = whole
-            .file_name()
-            .filter(|_| there.is_none_or(|there| there.is_file()))
-        else {
-            return Err(Error::Usage(format!(
-                "--split: expected a file that parts can be named after, found {}",
-                whole.display()
-            )));
-        };
-        let name = name.as_bytes();
+    fn of(whole: &Place) -> Affixes {
+        let name = whole.name().as_bytes();
         let unpacked = name.strip_suffix(b".gz").unwrap_or(name);
         let dot = unpacked.iter().rposition(|byte| *byte == b'.');
         let (prefix, suffix) = name.split_at(dot.filter(|at| *at > 0).unwrap_or(unpacked.len()));
-        Ok(Affixes {
-            folder: whole.parent().unwrap_or(Path::new("")).to_owned(),
+        Affixes {
+            folder: whole.folder().clone(),
             prefix: [prefix, b"."].concat(),
             suffix: suffix.to_owned(),
-        })
+        }
     }
 
     fn name(&self, number: usize, width: usize) -> OsString {
@@ -79,12 +88,8 @@ impl Affixes {
     }
 
     fn others(&self, own: &[OsString]) -> Vec<String> {
-        let entries = fs::read_dir(super::folder_of(&self.folder.join("x")));
-        let names = entries
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.file_name());
+        let entries = self.folder.entries().unwrap_or_default();
+        let names = entries.into_iter().map(|entry| entry.name);
         let others = names.filter(|name| self.is_part(name) && !own.contains(name));
         let mut others: Vec<String> = others
             .map(|name| name.to_string_lossy().into_owned())
@@ -97,24 +102,28 @@ impl Affixes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Output;
 
     fn names(whole: &str, gzip: bool, count: usize) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = folder.path().join(whole);
         let options = Options {
-            output: Output::File(whole.into()),
+            output: Output::File(whole),
             gzip,
             ..Options::default()
         };
-        let paths = part_paths(&options, None, count).unwrap();
-        let name = |path: &PathBuf| path.to_str().unwrap().to_owned();
-        paths.own.iter().map(name).collect()
+        let places = part_places(&options, None, count).unwrap();
+        let name = |place: &Place| {
+            assert_eq!(place.path().parent(), Some(folder.path()));
+            place.name().to_str().unwrap().to_owned()
+        };
+        places.own.iter().map(name).collect()
     }
 
     #[test]
     fn the_number_stands_before_the_suffix() {
         for (whole, expected) in [
             ("trace.json", "trace.1.json"),
-            ("no/such/out.json.gz", "no/such/out.1.json.gz"),
+            ("out.json.gz", "out.1.json.gz"),
             ("out.gz", "out.1.gz"),
             ("a.b.trace", "a.b.1.trace"),
             ("out", "out.1"),
@@ -148,7 +157,7 @@ mod tests {
         ] {
             fs::write(folder.path().join(name), "").unwrap();
         }
-        let affixes = Affixes::of(&folder.path().join("t.json")).unwrap();
+        let affixes = Affixes::of(&named(&folder.path().join("t.json")).unwrap());
         assert_eq!(
             affixes.others(&["t.1.json".into()]),
             ["t.03.json", "t.2.json"]
@@ -158,7 +167,7 @@ mod tests {
     #[test]
     fn parts_are_named_after_files_alone() {
         for whole in ["/dev/null", "/tmp", "/"] {
-            assert!(Affixes::of(Path::new(whole)).is_err(), "{whole}");
+            assert!(named(Path::new(whole)).is_err(), "{whole}");
         }
     }
 }

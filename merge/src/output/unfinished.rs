@@ -1,21 +1,20 @@
 //! Files under a temporary name, so that a process that is told to end can take them with it.
 
+use crate::folder::Place;
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-type Names = Mutex<BTreeSet<PathBuf>>;
+type Names = Mutex<BTreeSet<Place>>;
 
 /// Nothing is kept before a program asks for it. A name whose file is gone stays: names are used once.
 static NAMES: OnceLock<Names> = OnceLock::new();
 
 /// The names, if they are kept; whoever gives a file a name, or takes one away, holds this meanwhile.
-pub(super) fn unfinished() -> Option<MutexGuard<'static, BTreeSet<PathBuf>>> {
+pub(super) fn unfinished() -> Option<MutexGuard<'static, BTreeSet<Place>>> {
     NAMES.get().map(lock)
 }
 
-fn lock(names: &'static Names) -> MutexGuard<'static, BTreeSet<PathBuf>> {
+fn lock(names: &'static Names) -> MutexGuard<'static, BTreeSet<Place>> {
     names.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -35,7 +34,7 @@ impl Unfinished {
     pub fn abandon(self, end: impl FnOnce()) {
         let names = lock(self.0);
         for name in names.iter() {
-            let _ = fs::remove_file(name); // perhaps it is gone already
+            let _ = name.remove(); // perhaps it is gone already
         }
         end();
     }

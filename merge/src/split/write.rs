@@ -2,14 +2,15 @@
 
 use super::cut::cut;
 use super::{Portion, Stretch};
+use crate::access::Access;
 use crate::copy::Job;
-use crate::output::{Destination, part_paths};
+use crate::folder::Folder;
+use crate::output::{Destination, part_places};
 use crate::refuse::refuse_inputs;
 use crate::report::Report;
 use crate::sink::Sink;
 use crate::{Error, Options, Output};
 use rayon::ThreadPool;
-use std::path::Path;
 
 /// How much longer the head of a part may be than that of the whole trace.
 const HEAD_BYTES: usize = 200;
@@ -29,7 +30,7 @@ pub(crate) fn refuse_split(options: &Options) -> Result<(), Error> {
 pub(crate) fn write_parts(
     job: &Job<'_>,
     limit: u64,
-    (options, default_directory): (&Options, Option<&Path>),
+    (options, default_directory, access): (&Options, Option<&Folder>, Access),
     pool: &ThreadPool,
     report: &mut Report,
 ) -> Result<(), Error> {
@@ -41,10 +42,10 @@ pub(crate) fn write_parts(
     };
     let portions: Vec<Portion<'_>> = stretches.iter().enumerate().map(portion).collect();
     job.progress.expect_rest(rest(job, &portions));
-    let paths = part_paths(options, default_directory, stretches.len())?;
+    let places = part_places(options, default_directory, stretches.len())?;
     let mut destinations = Vec::new();
-    for (portion, path) in portions.iter().zip(&paths.own) {
-        let (destination, target) = Destination::part(path, options.gzip)?;
+    for (portion, place) in portions.iter().zip(&places.own) {
+        let (destination, target) = Destination::part(place, options.gzip, access)?;
         refuse_inputs(&destination, job.recordings)?;
         let sink = Sink::new(target, destination.is_gzip());
         let part = Job {
@@ -55,14 +56,15 @@ pub(crate) fn write_parts(
         report.add_links(linked);
         let length = sink
             .finish()
-            .map_err(|source| Error::of_write(path, source))?;
+            .map_err(|source| Error::of_write(place.path(), source))?;
         report.output_bytes += length.bytes;
-        report.parts.push(portion.report(path, &length));
+        report.parts.push(portion.report(place.path(), &length));
         destinations.push(destination);
     }
     report.split_bytes = Some(limit);
-    report.other_parts = paths.others;
-    report.output = paths.own.into_iter().next();
+    report.other_parts = places.others;
+    let first = places.own.first();
+    report.output = first.map(|place| place.path().to_owned());
     Destination::finish_all(destinations)
 }
 

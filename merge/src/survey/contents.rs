@@ -3,7 +3,6 @@
 use super::RunProcess;
 use crate::blocks::{Piece, split};
 use crate::fragment::{Fragment, RingFile};
-use crate::input::Input;
 use crate::line::parse_canonical;
 use crate::open::{Opened, by_stem};
 use crate::scan::line_start;
@@ -115,9 +114,8 @@ impl RunProcess {
     /// # Errors
     /// When a fragment cannot be read.
     pub fn contents(&self, known: &mut Known) -> io::Result<Contents> {
-        let files = self.fragments.iter().cloned().map(Input::in_directory);
         let mut all = Contents::default();
-        for (stem, files) in by_stem(&files.collect::<Vec<_>>()) {
+        for (stem, files) in by_stem(&self.files) {
             all.add(of_fragment(Opened::of(&stem, &files), known)?);
         }
         Ok(all)

@@ -4,7 +4,7 @@ use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::trace::Trace;
 use crate::writer::{Fragment, Process};
 use std::io::Read;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -290,18 +290,4 @@ fn a_link_to_a_descriptor_is_written_as_it_is() {
     let bytes = std::fs::read(&file).unwrap();
     let trace = bytes.strip_prefix(b"before\n").unwrap();
     assert_eq!(Trace::parse(trace).shown().count(), 10);
-}
-
-#[test]
-fn a_trace_has_the_mode_of_the_old_one_or_what_the_umask_leaves() {
-    let dir = run(10);
-    let path = dir.path().join("out.json");
-    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    merge(&dir, &path);
-    let plain = dir.path().join("plain");
-    std::fs::write(&plain, "").unwrap();
-    assert_eq!(mode(&path), mode(&plain));
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
-    merge(&dir, &path);
-    assert_eq!(mode(&path), 0o640);
 }

@@ -1,0 +1,161 @@
+//! Links that somebody exchanges for folders of a run while it is merged.
+
+use crate::invocation::RunDir;
+use crate::settle::killed;
+use crate::writer::Process;
+use crate::writer::line::stream;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use trace_merge::{Error, Options, merge};
+
+/// Merges while folders are exchanged. Without the mend about one in a hundred was led astray.
+const MERGES: usize = 200;
+
+/// Fragments of a dozen processes, whose events all have this name.
+fn fill(fragments: &Path, name: &str, first: u32) {
+    for pid in first..first + 12 {
+        let process = Process::new(pid);
+        let mut fragment = process.fragment();
+        let span = process.main_thread().span(2_000_000, 5, name, "");
+        fragment.block(0, 0, &stream(&[process.anchor(1_000_000), span]));
+        fragment.write_here(fragments);
+    }
+}
+
+/// Exchanges two names as fast as it can, until `work` is done.
+fn beside<T>(one: &Path, other: &Path, work: impl FnOnce() -> T) -> T {
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        let done = work();
+        is_done.store(true, Ordering::Relaxed);
+        done
+    })
+}
+
+/// Whether renames can exchange names here.
+fn can_exchange(test: &str, folder: &Path) -> bool {
+    let (one, other) = (folder.join("one"), folder.join("other"));
+    fs::write(&one, "").unwrap();
+    fs::write(&other, "").unwrap();
+    let exchanged = renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE);
+    if let Err(error) = exchanged {
+        eprintln!("SKIPPED {test}: no exchange of names: {error}");
+    }
+    exchanged.is_ok()
+}
+
+/// Merges; what the trace holds, nothing if there was nothing to merge.
+fn merged(options: &Options) -> Option<(PathBuf, String)> {
+    match merge(options) {
+        Ok(report) => {
+            let path = report.output.unwrap();
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            Some((path, text))
+        }
+        Err(Error::NothingUsable(_)) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap();
+    let read = |path: PathBuf| (path.clone(), fs::read(path).unwrap());
+    entries.map(|entry| read(entry.unwrap().path())).collect()
+}
+
+#[test]
+fn issue_19_a_link_exchanged_for_the_fragments_leads_nowhere() {
+    let place = tempfile::tempdir().unwrap();
+    if !can_exchange("issue_19_a_link_exchanged", place.path()) {
+        return;
+    }
+    // Somebody else's run, and a process there that was killed: its ring is to stay.
+    let (run, theirs) = (RunDir::new(), killed(true));
+    fill(&run.fragments(), "of_ours", 900);
+    fill(&theirs.fragments(), "of_theirs", 700);
+    let untouched = contents(&theirs.fragments());
+    let link = run.path().join("link");
+    symlink(theirs.fragments(), &link).unwrap();
+    let options = Options {
+        output: trace_merge::Output::File(place.path().join("out.json")),
+        threads: 1,
+        ..Options::new([run.path().to_owned()])
+    };
+    let (mut whole, mut none, mut astray) = (0, 0, 0);
+    beside(&run.fragments(), &link, || {
+        for _ in 0..MERGES {
+            match merged(&options) {
+                Some((_, text)) if text.contains("of_theirs") || text.contains("flushed") => {
+                    astray += 1;
+                }
+                Some((_, text)) => {
+                    assert_eq!(text.matches("of_ours").count(), 12);
+                    whole += 1;
+                }
+                None => none += 1,
+            }
+        }
+    });
+    assert_eq!(astray, 0, "beside {whole} whole ones and {none} without");
+    assert!(whole > 0, "no merge of {MERGES} found the fragments");
+    assert!(contents(&theirs.fragments()) == untouched);
+}
+
+#[test]
+fn issue_19_a_trace_goes_to_the_run_that_its_events_are_of() {
+    let place = tempfile::tempdir().unwrap();
+    if !can_exchange("issue_19_a_trace_goes_to_the_run", place.path()) {
+        return;
+    }
+    let runs = [(RunDir::new(), "of_one"), (RunDir::new(), "of_other")];
+    let names = [place.path().join("run"), place.path().join("run-2")];
+    for ((run, event), name) in runs.iter().zip(&names) {
+        fill(&run.fragments(), event, 900);
+        symlink(run.path(), name).unwrap();
+    }
+    let options = Options {
+        threads: 1,
+        ..Options::new([names[0].clone()])
+    };
+    beside(&names[0], &names[1], || {
+        for round in 0..MERGES {
+            merge(&options).unwrap();
+            for (run, event) in &runs {
+                let trace = fs::read_to_string(run.path().join("trace.json")).unwrap_or_default();
+                let count = trace.matches(event).count();
+                assert!(trace.is_empty() || count == 12, "round {round}: {event}");
+            }
+        }
+    });
+}
+
+#[test]
+fn issue_19_what_the_user_names_may_be_a_link() {
+    let (run, place) = (RunDir::new(), tempfile::tempdir().unwrap());
+    fill(&run.fragments(), "here", 900);
+    let (folder, file) = (place.path().join("run"), place.path().join("one.jsonl"));
+    symlink(run.path(), &folder).unwrap();
+    symlink(run.fragments().join("trace.900.jsonl"), &file).unwrap();
+    let events = |path: &Path| {
+        merge(&Options::new([path.to_owned()]))
+            .unwrap()
+            .events_total
+    };
+    assert_eq!(events(&folder), 12);
+    assert_eq!(events(&folder.join("fragments")), 12);
+    assert!(folder.is_symlink() && run.path().join("trace.json").exists());
+    let named = Options {
+        output: trace_merge::Output::File(place.path().join("out.json")),
+        ..Options::new([file])
+    };
+    assert_eq!(merge(&named).unwrap().events_total, 1);
+}

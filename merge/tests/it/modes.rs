@@ -1,0 +1,154 @@
+//! Who may read what a merge writes: nobody who may not read the fragments.
+
+use crate::invocation::{Ended, RunDir, trace_merge};
+use crate::output::{names, run};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+/// Modes of the folders and of the fragments in them, and of a trace.
+const CASES: [(u32, u32, u32); 7] = [
+    (0o700, 0o600, 0o600),
+    (0o750, 0o600, 0o600),
+    (0o750, 0o640, 0o640),
+    (0o750, 0o660, 0o660),
+    (0o700, 0o640, 0o600),
+    (0o700, 0o666, 0o600),
+    (0o755, 0o644, 0o644),
+];
+const UMASKS: [&str; 3] = ["0000", "0022", "0077"];
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+fn run_of(folders: u32, files: u32) -> RunDir {
+    let dir = run(4_000);
+    set_mode(&dir.fragments().join("trace.90.jsonl"), files);
+    set_mode(&dir.fragments(), folders);
+    set_mode(dir.path(), folders);
+    dir
+}
+
+/// A merge under a umask.
+fn merge_under(umask: &str, arguments: &[&str], dir: &RunDir, output: Option<&Path>) {
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"umask "$0"; exec "$@""#, umask]);
+    command.arg(trace_merge().get_program());
+    command.arg("-q").args(arguments).arg(dir.path());
+    if let Some(output) = output {
+        command.arg("-o").arg(output);
+    }
+    let ended = Ended::of(&mut command);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+}
+
+#[test]
+fn issue_19_a_trace_is_for_those_who_may_read_its_fragments() {
+    for ((folders, files, expected), umask) in CASES.iter().zip(UMASKS.iter().cycle()) {
+        let (dir, place) = (run_of(*folders, *files), tempfile::tempdir().unwrap());
+        set_mode(place.path(), 0o755);
+        let ways: [(&[&str], Option<&Path>); 4] = [
+            (&[], None),
+            (&["-z"], None),
+            (&[], Some(&place.path().join("out.json"))),
+            (&["--split=200KB"], Some(&place.path().join("part.json"))),
+        ];
+        for (arguments, output) in ways {
+            merge_under(umask, arguments, &dir, output);
+        }
+        let written = [dir.path(), place.path()].map(|folder| {
+            let mut written = names(folder);
+            written.retain(|name| name != "fragments");
+            let of = |name: &String| (name.clone(), mode(&folder.join(name)));
+            written.iter().map(of).collect::<Vec<_>>()
+        });
+        assert_eq!(written[0].len(), 2, "{written:?}");
+        assert!(written[1].len() > 2, "{written:?}");
+        for (name, mode) in written.concat() {
+            assert_eq!(
+                mode, *expected,
+                "{name} of {files:o} in {folders:o} under {umask}"
+            );
+        }
+    }
+}
+
+#[test]
+fn issue_19_a_trace_in_place_of_another_is_readable_for_nobody_more() {
+    let place = tempfile::tempdir().unwrap();
+    let output = place.path().join("out.json");
+    for (old, files, expected) in [
+        (0o600, 0o644, 0o600),
+        (0o644, 0o600, 0o600),
+        (0o640, 0o644, 0o640),
+        (0o666, 0o640, 0o640),
+    ] {
+        let dir = run_of(0o755, files);
+        fs::write(&output, "old").unwrap();
+        set_mode(&output, old);
+        merge_under("0000", &[], &dir, Some(&output));
+        assert_eq!(mode(&output), expected, "{files:o} in place of {old:o}");
+        // That of a run belongs to its fragments alone.
+        let own = dir.path().join("trace.json");
+        fs::write(&own, "old").unwrap();
+        set_mode(&own, old);
+        merge_under("0000", &[], &dir, None);
+        assert_eq!(
+            mode(&own),
+            files,
+            "{files:o} in the run in place of {old:o}"
+        );
+    }
+}
+
+#[test]
+fn issue_19_a_trace_of_another_profiler_keeps_its_readers_less_those_the_umask_takes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (input, output) = (dir.path().join("kineto.json"), dir.path().join("out.json"));
+    let event = r#"[{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"a","cat":"c"}]"#;
+    fs::write(&input, event).unwrap();
+    set_mode(dir.path(), 0o755);
+    for (umask, mode_of_input, expected) in [
+        ("0000", 0o644, 0o644),
+        ("0077", 0o644, 0o600),
+        ("0000", 0o640, 0o640),
+    ] {
+        set_mode(&input, mode_of_input);
+        let _ = fs::remove_file(&output);
+        let mut command = Command::new("sh");
+        command.args(["-c", r#"umask "$0"; exec "$@""#, umask]);
+        command
+            .arg(trace_merge().get_program())
+            .arg("-q")
+            .arg(&input);
+        let ended = Ended::of(command.arg("-o").arg(&output));
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert_eq!(mode(&output), expected, "{mode_of_input:o} under {umask}");
+    }
+}
+
+#[test]
+fn issue_19_a_snapshot_is_for_those_who_may_read_the_run() {
+    for (folders, files, expected) in CASES {
+        let (dir, place) = (run_of(folders, files), tempfile::tempdir().unwrap());
+        fs::write(dir.path().join("run"), "{}").unwrap();
+        set_mode(&dir.path().join("run"), files);
+        let copy = place.path().join("copy");
+        trace_merge::snapshot(dir.path(), &copy).unwrap();
+        let fragments = copy.join("fragments");
+        assert_eq!((mode(&copy), mode(&fragments)), (folders, folders));
+        for file in [fragments.join("trace.90.jsonl"), copy.join("run")] {
+            assert_eq!(
+                mode(&file),
+                expected,
+                "{file:?} of {files:o} in {folders:o}"
+            );
+        }
+    }
+}
