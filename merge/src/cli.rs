@@ -14,8 +14,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 use trace_merge::check::{check, check_stream};
 use trace_merge::{
-    Bar, ClockBy, Error, Offset, Options, Output, Report, Runs, merge_with, parse_error,
-    parse_offset, parse_size,
+    Bar, ClockBy, Error, Offset, Options, Output, Report, Runs, merge_with, most_threads,
+    parse_error, parse_offset, parse_size,
 };
 
 const EXAMPLES: &str = "\
@@ -113,7 +113,7 @@ struct Arguments {
     /// Report as text on stderr, as JSON on stdout, or not at all
     #[arg(long, value_enum, default_value_t = ReportForm::Text, value_name = "FORM")]
     report: ReportForm,
-    /// Worker threads [default: one per core, at most 16]
+    /// Worker threads, at most four per core [default: one per core, at most 16]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
     /// Say nothing but errors
@@ -181,6 +181,12 @@ pub(crate) fn run() -> ExitCode {
     }
     if let Some(path) = &arguments.check {
         return run_check(path, &arguments);
+    }
+    if arguments.threads > most_threads() {
+        let (asked, most) = (arguments.threads, most_threads());
+        say(&format!(
+            "--threads {asked}: {most} are taken, four for each core"
+        ));
     }
     let interrupts = Interrupts::block();
     let bar = Bar::new(arguments.quiet);

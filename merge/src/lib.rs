@@ -116,7 +116,7 @@ pub use filter::{Filter, FilterReport};
 pub use foreign::{ForeignReport, Offset, parse_offset};
 pub use link::LinkReport;
 pub use losses::LossReport;
-pub use merge::{merge, merge_with};
+pub use merge::{merge, merge_with, most_threads};
 pub use moment::{Moment, parse_around, parse_moment};
 pub use output::Unfinished;
 pub use placement::Placement;

@@ -56,12 +56,23 @@ pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Erro
 /// Most workers if nobody says how many: each has memory of its own, and all of them together are to have little.
 const WORKERS: usize = 16;
 
+/// Most workers for each core that somebody may ask for: more only take memory.
+const WORKERS_OF_CORE: usize = 4;
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Most workers that a merge takes, however many [`Options::threads`] asks for: four for each core.
+pub fn most_threads() -> usize {
+    cores().saturating_mul(WORKERS_OF_CORE)
+}
+
 /// How many workers there are, of as many as were asked for; 0 is one for each core.
 fn workers(asked: usize) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
     match asked {
         0 => cores().min(WORKERS),
-        asked => asked,
+        asked => asked.min(most_threads()),
     }
 }
 
@@ -248,7 +259,7 @@ mod tests {
     #[test]
     fn a_host_of_many_cores_has_few_workers() {
         assert!((1..=WORKERS).contains(&workers(0)));
-        assert_eq!((workers(1), workers(40)), (1, 40));
+        assert_eq!((workers(1), workers(100_000)), (1, 4 * cores()));
     }
 
     #[test]

@@ -52,8 +52,15 @@ pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Resu
     let known = recordings
         .iter()
         .any(|recording| recording.header().is_some());
-    if known || report.events_total > 0 || report.damage_total == 0 {
+    if known || report.events_total > 0 {
         return Ok(());
+    }
+    let is_empty = |recording: &Recording| recording.fragments.iter().all(|of| of.bytes() == 0);
+    if report.damage_total == 0 {
+        return match recordings.iter().all(is_empty) {
+            true => Err(Error::NothingUsable(empty(recordings))),
+            false => Ok(()),
+        };
     }
     let inputs = report.inputs.iter().filter(|input| input.damage > 0);
     let paths: Vec<_> = inputs
@@ -69,6 +76,13 @@ pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Resu
         paths.join(", "),
         kinds.join(", ")
     )))
+}
+
+/// Words for inputs in which nothing is.
+fn empty(recordings: &[Recording]) -> String {
+    let paths = recordings.iter().filter_map(Recording::path);
+    let paths: Vec<_> = paths.map(|path| path.display().to_string()).collect();
+    format!("nothing in {}", paths.join(", "))
 }
 
 /// The trace may not be written over what it is made of.

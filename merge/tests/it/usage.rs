@@ -232,3 +232,50 @@ fn inputs_without_an_event_may_give_an_empty_trace() {
         dir.put("7", b"garbage\n");
     }
 }
+
+#[test]
+fn issue_19_more_threads_than_a_machine_has_are_not_taken() {
+    let dir = RunDir::new();
+    dir.put(
+        "9",
+        br#"{"ph":"i","pid":9,"tid":9,"ts":1,"s":"t","name":"a"}"#,
+    );
+    for (threads, said) in [("1", 0), ("100000", 1), ("18446744073709551615", 1)] {
+        let mut merge = trace_merge();
+        merge
+            .args(["-o", "-", "--threads", threads])
+            .arg(dir.path());
+        let ended = Ended::of(&mut merge);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert_eq!(Trace::parse(&ended.stdout).names(), ["a"]);
+        let words = format!("trace-merge: --threads {threads}: ");
+        let lines = ended.stderr.lines().filter(|line| line.starts_with(&words));
+        assert_eq!(lines.count(), said, "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn issue_19_an_empty_file_alone_is_nothing_usable() {
+    let dir = RunDir::new();
+    let output = dir.path().join("out.json");
+    for name in ["trace.json", "kineto.json", "trace.7.jsonl"] {
+        let empty = dir.path().join(name);
+        std::fs::write(&empty, "").unwrap();
+        let mut merge = trace_merge();
+        let ended = Ended::of(merge.arg(&empty).arg("-o").arg(&output));
+        assert_eq!(ended.code, 2, "{name}: {}", ended.stderr);
+        assert!(ended.stderr.contains(name), "{}", ended.stderr);
+        assert!(!output.exists(), "{name}");
+        // A document without events is a trace.
+        std::fs::write(&empty, r#"{"traceEvents":[]}"#).unwrap();
+        let mut merge = trace_merge();
+        let ended = Ended::of(merge.arg(&empty).arg("-o").arg(&output));
+        assert_eq!(
+            ended.code,
+            if name == "trace.7.jsonl" { 2 } else { 0 },
+            "{name}: {}",
+            ended.stderr
+        );
+        let _ = std::fs::remove_file(&output);
+    }
+}
