@@ -34,11 +34,10 @@ use text::Text;
 
 /// Tells what viewers would lose of the trace at `path`. Offsets are those of the text, of a compressed trace after it is unpacked.
 ///
-/// A file that is not compressed is mapped, and must not be written meanwhile: should somebody truncate it, as whoever writes it anew in place
-/// does, the process gets a SIGBUS. [`check_stream`] copies the text first.
+/// A file that is not compressed is mapped; whoever may write it anew meanwhile should give it to [`check_stream`].
 ///
 /// # Errors
-/// If the file cannot be read or unpacked, or a temporary file cannot be written. A trace that no viewer loads is no error, but a finding.
+/// If the file cannot be read or unpacked, was written anew meanwhile, or a temporary file cannot be written. A trace that no viewer loads is no error, but a finding.
 pub fn check(path: &Path) -> io::Result<CheckReport> {
     let folder = Folder::of_system();
     check_text(path, &Text::open(path, &folder)?, &folder)
@@ -67,5 +66,8 @@ fn check_text(path: &Path, text: &Text, folder: &Folder) -> io::Result<CheckRepo
     }
     let count = events.count();
     events.finish(&mut findings)?;
+    if text.has_changed() {
+        return Err(io::Error::other("was written anew while it was checked"));
+    }
     Ok(findings.report(path, bytes, count))
 }

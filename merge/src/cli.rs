@@ -39,8 +39,11 @@ Spans that overlap others of their thread are sorted, and what is too much for m
 bytes for each event of such threads. If no file can be there, they are beside the trace; if they cannot be there either, the spans
 stay where they are, where viewers drop them, and the report says so.
 
---check unpacks .gz and pipes into TMPDIR, and sorts up to 110 bytes for each event there, twice that for one with a bind_id. A file is
-mapped: of one that may be written anew meanwhile use --check - <trace.json, which copies it first.
+--check unpacks .gz and pipes into TMPDIR, and sorts up to 110 bytes for each event there, twice that for one with a bind_id. Of a file that
+may be written anew meanwhile use --check - <trace.json, which copies it first.
+
+An input that is cut short or written anew while it is merged is copied to TMPDIR and merged once more, as it is by then; to the standard
+output that is too late, and the exit status is 2. Only those who may read all inputs may read the trace.
 
 Exit status: 0 done, 1 something was damaged or lost and --strict was given, 2 nothing usable or bad usage.
 Of --check: 0 viewers show everything, 1 they would lose something, 2 the file cannot be read.";

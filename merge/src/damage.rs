@@ -37,6 +37,8 @@ pub enum Kind {
     BadGzip,
     /// The file could not be opened or read.
     Unreadable,
+    /// The file was cut short or written anew while it was merged: what it held afterwards was merged.
+    Changed,
 }
 
 impl Kind {
@@ -56,6 +58,7 @@ impl Kind {
             Kind::BadRing => "bad_ring",
             Kind::BadGzip => "bad_gzip",
             Kind::Unreadable => "unreadable",
+            Kind::Changed => "changed",
         }
     }
 }

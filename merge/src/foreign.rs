@@ -138,6 +138,10 @@ fn draft(
         let read = read_content(&candidate.content, is_log, &mut lines)?;
         Ok((lines, read))
     })?;
+    if candidate.content.has_changed() {
+        let path = candidate.path;
+        return Err(Error::Changed { path, offset: 0 });
+    }
     let (form, members, log) = match read {
         Contents::Document(read) => (read.form.name(), read.members, None),
         Contents::Log(log) => ("log", Members::of("simpler"), Some(log)),

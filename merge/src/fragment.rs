@@ -1,7 +1,7 @@
 //! A fragment or ring file, opened and read.
 //!
-//! A fragment is mapped and its length taken once: its writer only appends. Should somebody truncate it while the merge
-//! reads, the process gets a SIGBUS, and so does a check of a trace that is written anew in place. What cannot be mapped is read into memory.
+//! A small one is read. A large one is mapped, and watched: others may cut it short while it is read. What the merge itself has written to a
+//! file without a name nobody else can change.
 #![expect(
     unsafe_code,
     reason = "mapping a file is the only way to read 1 GB without a copy or heap"
@@ -10,8 +10,11 @@
 use crate::access::Access;
 use crate::blocks::{Piece, split_range};
 use crate::folder::{Folder, Place};
+use crate::input::Input;
 use crate::removal::{Removal, removal};
 use crate::ring::{Ring, RingBytes, recover};
+use crate::spill::Together;
+use crate::watched::Watched;
 use memmap2::{Mmap, UncheckedAdvice};
 use rustix::fs::Stat;
 use sa_recorder::format::{
@@ -23,12 +26,21 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 
+/// Bytes of a file that is read and not mapped: a process may have some 65,000 mappings.
+const SMALL_BYTES: u64 = 1 << 16;
+
 /// The bytes of a file.
 pub(crate) enum Content {
-    /// Mapped.
+    /// Mapped; a file without a name.
     Mapped(Mmap),
+    /// Mapped; a file that others may write.
+    Watched(Watched),
     /// On the heap.
     Owned(Vec<u8>),
+    /// Where they will be among those of other files, once all are there.
+    Pending(Range<usize>),
+    /// Among those of other files.
+    Packed(Together<u8>),
 }
 
 /// Which file it is, whatever its name.
@@ -77,16 +89,32 @@ pub(crate) enum RingFile {
 }
 
 impl Content {
-    /// Maps a file, or reads it where it cannot be mapped.
-    pub(crate) fn open(mut file: File) -> io::Result<Content> {
-        let len = file.metadata()?.len();
-        if len > 0 {
-            // SAFETY: the mapping is read-only; a fragment's writer only appends, and the length is taken once (module doc). A
-            // trace to be checked may be anybody's: `check` tells its callers not to have it written meanwhile.
+    /// Maps a file without a name, or reads it where it cannot be mapped.
+    pub(crate) fn open(file: File) -> io::Result<Content> {
+        if file.metadata()?.len() > 0 {
+            // SAFETY: the mapping is read-only, and nobody else can open the file.
             if let Ok(map) = unsafe { Mmap::map(&file) } {
                 return Ok(Content::Mapped(map));
             }
         }
+        Content::read(file)
+    }
+
+    /// Maps a file that others may write, or reads it if it is small or cannot be mapped. `copied` tells whether it is copied first.
+    pub(crate) fn of_others(mut file: File, copied: bool) -> io::Result<Content> {
+        if file.metadata()?.len() > SMALL_BYTES {
+            if copied && let Ok(mut copy) = tempfile::tempfile() {
+                io::copy(&mut file, &mut copy)?;
+                return Content::open(copy);
+            }
+            if let Some(watched) = Watched::map(&file).filter(|_| !copied) {
+                return Ok(Content::Watched(watched));
+            }
+        }
+        Content::read(file)
+    }
+
+    fn read(mut file: File) -> io::Result<Content> {
         let mut bytes = Vec::new();
         file.rewind()?;
         file.read_to_end(&mut bytes)?;
@@ -96,30 +124,41 @@ impl Content {
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Content::Mapped(map) => map,
+            Content::Watched(watched) => watched.bytes(),
             Content::Owned(bytes) => bytes,
+            Content::Pending(_) => &[],
+            Content::Packed(bytes) => bytes,
         }
+    }
+
+    /// Whether the file is not what it was when it was opened; what was appended to it is no change.
+    pub(crate) fn has_changed(&self) -> bool {
+        matches!(self, Content::Watched(watched) if watched.has_changed())
     }
 
     /// Lets go of the pages of a range; they come back from the file when touched again.
     pub(crate) fn release(&self, start: usize, end: usize) {
-        if let Content::Mapped(map) = self
-            && start < end.min(map.len())
-        {
-            let len = end.min(map.len()) - start;
-            // SAFETY: a read-only mapping of a file; the pages read the same from the file again.
-            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, len) };
+        match self {
+            Content::Watched(watched) => watched.release(start, end),
+            Content::Mapped(map) if start < end.min(map.len()) => {
+                let (advice, len) = (UncheckedAdvice::DontNeed, end.min(map.len()) - start);
+                // SAFETY: a read-only mapping of a file; the pages read the same from the file again.
+                let _ = unsafe { map.unchecked_advise_range(advice, start, len) };
+            }
+            _ => {}
         }
     }
 }
 
 impl Fragment {
-    /// Opens a fragment and reads its header. `follow` tells whether a link may be followed.
-    pub(crate) fn open(place: &Place, follow: bool) -> io::Result<Fragment> {
-        let file = place.open_regular(follow)?;
+    /// Opens a fragment and reads its header.
+    pub(crate) fn open(input: &Input) -> io::Result<Fragment> {
+        let place = &input.place;
+        let file = place.open_regular(input.named)?;
         let metadata = file.metadata()?;
         let access = Access::of(&metadata, place.folder().reach());
         let of = (place.path().to_owned(), FileId::of(&metadata), access);
-        let content = Content::open(file)?;
+        let content = Content::of_others(file, input.copied)?;
         let header = read_header(content.bytes());
         let fragment = Fragment::of(of, content, header);
         Ok(Fragment {
@@ -258,6 +297,14 @@ mod tests {
         Place::named(path).unwrap()
     }
 
+    fn opened(path: &Path, named: bool) -> io::Result<Fragment> {
+        let input = Input {
+            named,
+            ..Input::in_directory(place(path))
+        };
+        Fragment::open(&input)
+    }
+
     #[test]
     fn segments_share_a_ring() {
         let dir = tempfile::tempdir().unwrap();
@@ -278,7 +325,7 @@ mod tests {
     #[test]
     fn a_fifo_or_directory_is_refused_at_once() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(Fragment::open(&place(dir.path()), true).is_err());
+        assert!(opened(dir.path(), true).is_err());
     }
 
     #[test]
@@ -287,8 +334,7 @@ mod tests {
         let (file, link) = (dir.path().join("a"), dir.path().join("b"));
         std::fs::write(&file, "x\n").unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
-        let link = place(&link);
-        assert!(Fragment::open(&link, false).is_err());
-        assert_eq!(Fragment::open(&link, true).unwrap().content.bytes(), b"x\n");
+        assert!(opened(&link, false).is_err());
+        assert_eq!(opened(&link, true).unwrap().content.bytes(), b"x\n");
     }
 }

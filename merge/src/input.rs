@@ -20,6 +20,8 @@ pub(crate) struct Input {
     pub(crate) named: bool,
     /// Whether it was found in a directory: then all segments of its fragment are wanted.
     pub(crate) in_directory: bool,
+    /// Whether it is copied before it is read: it was changed while it was merged before.
+    pub(crate) copied: bool,
 }
 
 impl Input {
@@ -28,6 +30,7 @@ impl Input {
             place,
             named: false,
             in_directory: true,
+            copied: false,
         }
     }
 }
@@ -218,6 +221,7 @@ impl Search<'_> {
                 place,
                 named,
                 in_directory: false,
+                copied: false,
             });
         }
     }

@@ -104,6 +104,7 @@ mod unread;
 mod verbatim;
 mod verdict;
 mod walk;
+mod watched;
 mod window;
 mod words;
 mod writer;

@@ -4,12 +4,13 @@ mod passes;
 
 use crate::assemble::{Look, assemble_all, met_hidden_blocks};
 use crate::assembly::Assembly;
+use crate::damage::Kind;
 use crate::foreign;
 use crate::fragment::Fragment;
 use crate::input::{self, Inputs};
 use crate::link::Collector;
 use crate::open::open;
-use crate::output::folder;
+use crate::output::{folder, is_replaceable};
 use crate::progress::Progress;
 use crate::recording::Recording;
 use crate::refuse::describe;
@@ -21,6 +22,7 @@ use crate::window::{Edges, is_asked_for, refuse};
 use crate::{Error, Options, Runs};
 use passes::Merge;
 use rayon::ThreadPool;
+use std::collections::BTreeSet;
 use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -44,11 +46,44 @@ pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Erro
         .num_threads(workers(options.threads))
         .build();
     let pool = pool.map_err(|error| Error::Usage(format!("threads: {error}")))?;
-    let mut extent = Extent::Sought;
+    let (mut extent, mut changed) = (Extent::Sought, Changed::default());
     loop {
-        match merge_read(options, (&pool, progress), &extent)? {
-            Merged::Whole(report) => return Ok(*report),
-            Merged::Beyond(edges) => extent = extent.wider(edges),
+        match merge_read(options, (&pool, progress), &extent, &changed) {
+            Ok(Merged::Whole(report)) => return Ok(*report),
+            Ok(Merged::Beyond(edges)) => extent = extent.wider(edges),
+            Err(Error::Changed { path, offset }) => {
+                if !changed.note(&path) || !is_replaceable(&options.output) {
+                    return Err(Error::Changed { path, offset });
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Inputs that others changed while they were merged.
+#[derive(Default)]
+struct Changed(BTreeSet<PathBuf>);
+
+impl Changed {
+    /// Changed inputs from which on all of them are copied before they are read.
+    const MANY: usize = 3;
+
+    /// Notes one; false if that cannot be, for it was copied.
+    fn note(&mut self, path: &Path) -> bool {
+        self.0.len() < Changed::MANY && self.0.insert(path.to_owned())
+    }
+
+    /// Has them copied, and says so.
+    fn copy(&self, inputs: &mut Inputs, report: &mut Report) {
+        let are_many = self.0.len() == Changed::MANY;
+        for input in &mut inputs.files {
+            let has_changed = self.0.contains(input.place.path());
+            input.copied = are_many || has_changed;
+            if has_changed {
+                let what = "cut short or written anew while it was merged: what was there then";
+                report.add_damage(input.place.path(), 0, Kind::Changed, Some(what.to_owned()));
+            }
         }
     }
 }
@@ -88,6 +123,7 @@ fn merge_read(
     options: &Options,
     (pool, progress): (&ThreadPool, &Progress),
     extent: &Extent,
+    changed: &Changed,
 ) -> Result<Merged, Error> {
     let mut inputs = input::find(&options.paths, &options.runs);
     let folders = folders(options, &inputs);
@@ -95,6 +131,7 @@ fn merge_read(
         version: env!("CARGO_PKG_VERSION"),
         ..Report::default()
     };
+    changed.copy(&mut inputs, &mut report);
     let mut recordings = open_all(options, &mut inputs, &folders, &mut report)?;
     let mut sought = pool.install(|| seek(&mut recordings, options, extent))?;
     progress.expect(recordings.iter().map(len).sum(), passes(options));
@@ -156,7 +193,8 @@ fn open_all(
         true => foreign::Found::default(),
         false => foreign::find(inputs, folders)?,
     };
-    let mut recordings = open(inputs, found.fragments, report);
+    let recordings = open(inputs, found.fragments, folders, report);
+    let mut recordings = recordings.map_err(of_spill)?;
     let others = (found.candidates, recordings.as_slice());
     let others = foreign::read(others, options, folders, report)?;
     recordings.extend(others);

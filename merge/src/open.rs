@@ -3,30 +3,35 @@
 use crate::damage::Kind;
 use crate::death::is_dead_here;
 use crate::folder::{Folder, Place};
-use crate::fragment::{FileId, Fragment, RingFile, read_header, read_ring, ring_place};
+use crate::fragment::{Content, FileId, Fragment, RingFile, read_header, read_ring, ring_place};
 use crate::input::{Input, Inputs};
 use crate::recording::Recording;
 use crate::report::Report;
 use crate::ring::Slot;
+use crate::spill::{Spill, Together};
 use sa_recorder::format::{FragmentHeader, segment_name, stem_and_segment};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// How often the segments of a recorder at full speed are listed again because one of them was removed meanwhile.
 const TRIES: u32 = 100;
 
 /// Opens everything: each ring before its fragments, for what is flushed meanwhile is then in the fragment; and before each ring it
 /// asks whether its process is dead, for a process that dies later may have recorded more than the copy of its ring.
-/// `unpacked` are fragments that were compressed, and have no ring.
+/// `unpacked` are fragments that were compressed, and have no ring. What is read of small files is put together, in one of the `folders`
+/// if it is much.
 pub(crate) fn open(
     inputs: &Inputs,
     unpacked: Vec<Fragment>,
+    folders: &[PathBuf],
     report: &mut Report,
-) -> Vec<Recording> {
+) -> io::Result<Vec<Recording>> {
     for (path, why) in &inputs.unreadable {
         report.add_damage(path, 0, Kind::Unreadable, Some(why.clone()));
     }
-    let mut groups = Groups::default();
+    let mut groups = Groups::new(folders);
     for (stem, files) in by_stem(&inputs.files) {
         let opened = Opened::of(&stem, &files);
         for (place, error) in &opened.failed {
@@ -181,7 +186,7 @@ impl Segments {
     fn of(files: &[Input]) -> Segments {
         let mut segments = Segments::default();
         for file in files {
-            match Fragment::open(&file.place, file.named) {
+            match Fragment::open(file) {
                 Ok(fragment) => segments.opened.push(fragment),
                 Err(error) => segments.failed.push((file.place.clone(), error)),
             }
@@ -256,9 +261,9 @@ pub(crate) fn list_stems(folder: &Folder) -> io::Result<Vec<Input>> {
 }
 
 /// What was opened, by recorder.
-#[derive(Default)]
-struct Groups {
+struct Groups<'f> {
     groups: Vec<Group>,
+    small: Spill<'f, u8>,
     by_recorder: HashMap<String, usize>,
     known: BTreeSet<FileId>,
 }
@@ -270,7 +275,16 @@ struct Group {
     fragments: Vec<Fragment>,
 }
 
-impl Groups {
+impl<'f> Groups<'f> {
+    fn new(folders: &'f [PathBuf]) -> Groups<'f> {
+        Groups {
+            groups: Vec::new(),
+            small: Spill::new(folders),
+            by_recorder: HashMap::new(),
+            known: BTreeSet::new(),
+        }
+    }
+
     /// Adds the segments of a fragment and its ring; a recorder that has others already has a ring.
     fn add(&mut self, opened: Opened) {
         let Opened {
@@ -281,9 +295,12 @@ impl Groups {
             ..
         } = opened;
         let mut snapshot = ring.map(|ring| (dead, ring));
-        for fragment in fragments {
+        for mut fragment in fragments {
             if !self.known.insert(fragment.id) {
                 continue;
+            }
+            if let Content::Owned(bytes) = &fragment.content {
+                fragment.content = Content::Pending(self.small.append(bytes));
             }
             let recorder = fragment.header.as_ref().map(recorder_key);
             let known = recorder
@@ -304,8 +321,14 @@ impl Groups {
         }
     }
 
-    fn recordings(self) -> Vec<Recording> {
+    fn recordings(self) -> io::Result<Vec<Recording>> {
+        let small = Arc::new(self.small.finish()?);
         let recording = |mut group: Group| {
+            for fragment in &mut group.fragments {
+                if let Content::Pending(numbers) = &fragment.content {
+                    fragment.content = Content::Packed(Together::new(&small, numbers.clone()));
+                }
+            }
             let number =
                 |fragment: &Fragment| fragment.header.as_ref().map(|header| header.segment);
             group.fragments.sort_by_key(number);
@@ -313,6 +336,6 @@ impl Groups {
             let was_dead = group.recorder.is_some() && dead.flatten() == group.recorder;
             Recording::new(group.fragments, group.ring_place, ring, was_dead)
         };
-        self.groups.into_iter().map(recording).collect()
+        Ok(self.groups.into_iter().map(recording).collect())
     }
 }

@@ -78,6 +78,18 @@ pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Resu
     )))
 }
 
+/// What was read before of a file that others changed meanwhile does not go with what was read later.
+pub(crate) fn refuse_changed(recordings: &[Recording]) -> Result<(), Error> {
+    let mut fragments = recordings.iter().flat_map(|of| &of.fragments);
+    match fragments.find(|fragment| fragment.content.has_changed()) {
+        Some(fragment) => Err(Error::Changed {
+            path: fragment.path.clone(),
+            offset: 0,
+        }),
+        None => Ok(()),
+    }
+}
+
 /// Words for inputs in which nothing is.
 fn empty(recordings: &[Recording]) -> String {
     let paths = recordings.iter().filter_map(Recording::path);

@@ -144,6 +144,7 @@ mod tests {
     use crate::blocks::{Piece, split};
     use crate::death::is_dead_here;
     use crate::fragment::RingFile;
+    use crate::input::Input;
     use crate::ring::{OpenSpan, Slot};
     use crate::sample::header;
     use std::fs::{self, File};
@@ -202,7 +203,7 @@ mod tests {
             ..Ring::default()
         };
         let place = Place::named(&path).unwrap();
-        let fragment = Fragment::open(&place, false).unwrap();
+        let fragment = Fragment::open(&Input::in_directory(place.clone())).unwrap();
         Recording::new(
             vec![fragment],
             Some(place.beside(ring_path.file_name().unwrap())),

@@ -1,4 +1,4 @@
-//! What is noted of all blocks: in memory while it is little, else in a temporary file that is mapped once it is whole.
+//! What is noted of all blocks, and what small files hold: in memory while it is little, else in a temporary file that is mapped once it is whole.
 //!
 //! The file has no name and is written before it is mapped, so nobody changes or truncates it. Where no folder takes it, or the disk is full,
 //! what is left stays in memory.
@@ -77,6 +77,17 @@ unsafe impl Flat for Stretch {
             let word = bytes[nth * size_of::<u64>()..].first_chunk().copied();
             word.map_or(0, u64::from_ne_bytes)
         })
+    }
+}
+
+// SAFETY: a byte.
+unsafe impl Flat for u8 {
+    fn store(&self, bytes: &mut Vec<u8>) {
+        bytes.push(*self);
+    }
+
+    fn load(bytes: &[u8]) -> u8 {
+        bytes[0]
     }
 }
 

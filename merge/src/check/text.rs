@@ -29,7 +29,7 @@ impl Text {
             return Text::read(file, folder);
         }
         Ok(Text {
-            content: Content::open(file)?,
+            content: Content::of_others(file, false)?,
             is_cut: false,
             members: 0,
         })
@@ -59,6 +59,11 @@ impl Text {
 
     pub(super) fn bytes(&self) -> &[u8] {
         self.content.bytes()
+    }
+
+    /// Whether somebody has written the file anew meanwhile.
+    pub(super) fn has_changed(&self) -> bool {
+        self.content.has_changed()
     }
 }
 

@@ -71,13 +71,13 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<Candidate>, Er
     let Some((file, metadata, is_packed)) = open() else {
         return Ok(None);
     };
-    let (file, failure) = if is_packed {
+    let (content, failure) = if is_packed {
         let (_, unpacked) = in_first(folders, |folder| unpack(&file, folder))?;
-        (unpacked.file, unpacked.failure)
+        (Content::open(unpacked.file), unpacked.failure)
     } else {
-        (file, None)
+        (Content::of_others(file, input.copied), None)
     };
-    let Ok(content) = Content::open(file) else {
+    let Ok(content) = content else {
         return Ok(None);
     };
     Ok(Some(Candidate {

@@ -16,7 +16,7 @@ use crate::overflow::Overflow;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::recording::Recording;
-use crate::refuse::{refuse_inputs, refuse_nonsense};
+use crate::refuse::{refuse_changed, refuse_inputs, refuse_nonsense};
 use crate::report::Report;
 use crate::seek::Sought;
 use crate::selection::{Asked, Selected, select};
@@ -264,6 +264,7 @@ impl<'a> Merge<'a> {
             timeline: timeline.as_ref(),
             ..job
         };
+        refuse_changed(self.recordings)?;
         let access = self.access(default_directory);
         let asked = (self.options, default_directory, access);
         if let Some(limit) = self.options.split {
@@ -283,6 +284,7 @@ impl<'a> Merge<'a> {
         let finished = sink.finish();
         let length = finished.map_err(|source| Error::of_write(&path, source))?;
         report.output_bytes = length.bytes;
+        refuse_changed(self.recordings)?;
         report.output = destination.finish()?;
         Ok(())
     }

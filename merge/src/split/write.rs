@@ -6,7 +6,7 @@ use crate::access::Access;
 use crate::copy::Job;
 use crate::folder::Folder;
 use crate::output::{Destination, part_places};
-use crate::refuse::refuse_inputs;
+use crate::refuse::{refuse_changed, refuse_inputs};
 use crate::report::Report;
 use crate::sink::Sink;
 use crate::{Error, Options, Output};
@@ -65,6 +65,7 @@ pub(crate) fn write_parts(
     report.other_parts = places.others;
     let first = places.own.first();
     report.output = first.map(|place| place.path().to_owned());
+    refuse_changed(job.recordings)?;
     Destination::finish_all(destinations)
 }
 

@@ -1,0 +1,140 @@
+//! Inputs that are cut short, written anew or replaced while they are merged.
+
+use crate::invocation::trace_merge;
+use crate::trace::Trace;
+use crate::writer::Process;
+use crate::writer::line::stream;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Merges of each kind of input; all of them with `SA_PROFILE_FULL`.
+fn rounds() -> usize {
+    if std::env::var_os("SA_PROFILE_FULL").is_some() {
+        60
+    } else {
+        6
+    }
+}
+
+const SPANS: u64 = 20_000;
+
+/// What somebody does to an input.
+#[derive(Clone, Copy, Debug)]
+enum Attack {
+    /// What `copytruncate` does, before the program writes on.
+    Cut,
+    /// A program that opens its file anew.
+    Anew,
+    /// Another file takes the name.
+    Replace,
+}
+
+fn attack(path: &Path, whole: &[u8], attack: Attack) {
+    match attack {
+        Attack::Cut => {
+            let file = fs::File::options().write(true).open(path).unwrap();
+            file.set_len(0).unwrap();
+        }
+        Attack::Anew => fs::write(path, &whole[..whole.len() / 2]).unwrap(),
+        Attack::Replace => {
+            let other = path.with_extension("other");
+            fs::write(&other, &whole[whole.len() / 2..]).unwrap();
+            fs::rename(&other, path).unwrap();
+        }
+    }
+}
+
+fn plain() -> Vec<u8> {
+    let on = Process::new(90).main_thread();
+    let span = |n: u64| on.span(1_000_000 + n * 1000, 500, "plain", &format!(r#""n":{n}"#)) + "\n";
+    (0..SPANS).map(span).collect::<String>().into_bytes()
+}
+
+fn own() -> Vec<u8> {
+    let process = Process::new(91);
+    let mut fragment = process.fragment();
+    fragment.block(0, 0, &stream(&[process.anchor(1_000_000)]));
+    let mut from = 0;
+    for block in 0..SPANS / 100 {
+        let spans = (0..100).map(|n| {
+            let at = 1_000_000 + (block * 100 + n) * 1000;
+            process.main_thread().span(at, 500, "own", "")
+        });
+        let text = stream(&spans.collect::<Vec<_>>());
+        from = fragment.block(1, from, &text);
+    }
+    fragment.bytes
+}
+
+fn document() -> Vec<u8> {
+    let lines = String::from_utf8(plain()).unwrap();
+    let events = lines.trim_end().replace('\n', ",\n");
+    format!("{{\"traceEvents\":[\n{events}\n]}}").into_bytes()
+}
+
+/// How one merge ended, of which the input was attacked all the time; whether a change was told.
+fn merge_beside(path: &Path, whole: &[u8], kind: Attack, output: &Path) -> (i32, bool) {
+    let _ = fs::remove_file(output);
+    fs::write(path, whole).unwrap();
+    let is_done = AtomicBool::new(false);
+    let ended = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(3));
+                attack(path, whole, kind);
+                std::thread::sleep(Duration::from_millis(3));
+                fs::write(path, whole).unwrap();
+            }
+        });
+        let mut merge = trace_merge();
+        merge.args(["--report", "json", "-o"]).arg(output).arg(path);
+        let merge = merge.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let ended = merge.output().unwrap();
+        is_done.store(true, Ordering::Relaxed);
+        ended
+    });
+    let words = String::from_utf8_lossy(&ended.stderr).into_owned();
+    let signal = ended.status.signal();
+    assert_eq!(signal, None, "{kind:?}: {words}");
+    assert!(!words.contains("panicked"), "{kind:?}: {words}");
+    let told = String::from_utf8_lossy(&ended.stdout).contains("\"changed\"");
+    (ended.status.code().unwrap(), told)
+}
+
+fn survives(name: &str, whole: &[u8]) {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, output): (PathBuf, _) = (dir.path().join(name), dir.path().join("out.json"));
+    let mut changes = 0;
+    for kind in [Attack::Cut, Attack::Anew, Attack::Replace] {
+        for round in 0..rounds() {
+            let (code, told) = merge_beside(&path, whole, kind, &output);
+            changes += u32::from(told);
+            // An input in which nothing is any more is nothing usable.
+            assert!(code == 0 || code == 2, "{kind:?} {round}: {code}");
+            assert_eq!(code == 0, output.exists(), "{kind:?} {round}");
+            if code == 0 {
+                Trace::parse(&fs::read(&output).unwrap());
+            }
+        }
+    }
+    eprintln!("{name}: {changes} changes in {} merges", 3 * rounds());
+}
+
+#[test]
+fn issue_19_lines_that_are_cut_short_while_they_are_merged_end_nothing() {
+    survives("trace.90.jsonl", &plain());
+}
+
+#[test]
+fn issue_19_blocks_that_are_cut_short_while_they_are_merged_end_nothing() {
+    survives("trace.91.jsonl", &own());
+}
+
+#[test]
+fn issue_19_a_document_that_is_cut_short_while_it_is_merged_ends_nothing() {
+    survives("kineto.json", &document());
+}
