@@ -28,6 +28,7 @@ mod damaged_blocks;
 mod damaged_lines;
 mod damaged_rings;
 mod exchanged;
+mod faults;
 mod filter;
 mod filtered;
 mod foreign;

@@ -1,0 +1,122 @@
+//! System calls of a merge that fail: a full disk, a broken one, interrupted and short calls.
+
+use crate::invocation::{Ended, RunDir, trace_merge};
+use crate::output::names;
+use crate::settle::killed;
+use crate::trace::Trace;
+use crate::writer::Process;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const CALLS: [&str; 6] = ["read", "write", "pread64", "pwrite64", "fsync", "mmap"];
+/// Calls from which on a fault begins.
+const FIRST: [u32; 5] = [1, 2, 3, 5, 9];
+
+/// The library that makes calls fail, built with the system's compiler.
+fn library(folder: &Path) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/faults/fault.c");
+    let library = folder.join("libfault.so");
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .arg(&library);
+    let built = compiler.arg(source).status();
+    built
+        .is_ok_and(|status| status.success())
+        .then_some(library)
+}
+
+/// A process that was killed, whose ring is to be settled, and the trace of another profiler of more than a page.
+fn inputs() -> RunDir {
+    let dir = killed(true);
+    let mut text = "[\n".to_owned();
+    for number in 0..3_000 {
+        let on = Process::new(90).main_thread();
+        let _ = writeln!(
+            text,
+            "{},",
+            on.span(1_000_000 + number * 1000, 500, "other", "")
+        );
+    }
+    text.truncate(text.len() - 2);
+    fs::write(dir.path().join("kineto.json"), text + "\n]").unwrap();
+    dir
+}
+
+fn merge(dir: &RunDir, output: &Path) -> Command {
+    let mut merge = trace_merge();
+    merge.args(["-q", "--threads", "2", "--offset", "kineto.json=0s"]);
+    merge
+        .arg(dir.path())
+        .arg("kineto.json")
+        .arg("-o")
+        .arg(output);
+    merge.current_dir(dir.path());
+    merge
+}
+
+struct Faulty {
+    library: PathBuf,
+    /// What a merge without faults writes.
+    expected: Vec<u8>,
+}
+
+impl Faulty {
+    /// Merges with a fault, and once more without; the exit code of the first, and whether its trace is the expected one.
+    fn merge(&self, fault: &str) -> (i32, bool) {
+        let (dir, place) = (inputs(), tempfile::tempdir().unwrap());
+        let output = place.path().join("out.json");
+        let mut command = merge(&dir, &output);
+        command.env("LD_PRELOAD", &self.library).env("FAULT", fault);
+        let ended = Ended::of(&mut command);
+        let written = fs::read(&output).unwrap_or_default();
+        match ended.code {
+            0 => drop(Trace::parse(&written)),
+            2 => assert!(names(place.path()).is_empty(), "{fault}: {}", ended.stderr),
+            code => panic!("{fault}: exit {code}: {}", ended.stderr),
+        }
+        // Whatever has happened, nothing is lost.
+        let again = place.path().join("again.json");
+        let ended = Ended::of(&mut merge(&dir, &again));
+        assert_eq!(ended.code, 0, "{fault}: {}", ended.stderr);
+        let names = |bytes: &[u8]| Trace::parse(bytes).names();
+        assert_eq!(
+            names(&fs::read(&again).unwrap()),
+            names(&self.expected),
+            "{fault}"
+        );
+        (ended.code, written == self.expected)
+    }
+}
+
+#[test]
+fn issue_19_calls_that_fail_lose_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(library) = library(place.path()) else {
+        eprintln!("SKIPPED issue_19_calls_that_fail_lose_nothing: no C compiler");
+        return;
+    };
+    let output = place.path().join("expected.json");
+    let ended = Ended::of(&mut merge(&inputs(), &output));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let expected = fs::read(&output).unwrap();
+    let faulty = Faulty { library, expected };
+    let mut unlike = 0;
+    for call in CALLS {
+        for harmless in ["short", &libc::EINTR.to_string()] {
+            if call != "mmap" && call != "fsync" {
+                let fault = format!("{call} 1 {harmless}");
+                assert!(faulty.merge(&fault).1, "{fault}: another trace");
+            }
+        }
+        for error in [libc::ENOSPC, libc::EIO] {
+            for first in FIRST {
+                let (_, is_same) = faulty.merge(&format!("{call} {first} {error}"));
+                unlike += u32::from(!is_same);
+            }
+        }
+    }
+    assert!(unlike > 0, "no fault has hit anything");
+}

@@ -1,0 +1,101 @@
+// Makes calls of a program fail: FAULT is "<call> <number> <what>", what is short, or the number of an error. From the numbered call on all of
+// them fail; with EINTR only every other one, for nobody gets on otherwise.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#define SHORT (-1)
+
+static char call_name[32];
+static long first;
+static int what;
+static atomic_long calls;
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *fault = getenv("FAULT");
+    char kind[32] = "0";
+    if (fault && sscanf(fault, "%31s %ld %31s", call_name, &first, kind) == 3)
+        what = strcmp(kind, "short") == 0 ? SHORT : atoi(kind);
+}
+
+// 0 if this call is to be left alone.
+static int fault_of(const char *name, int fd)
+{
+    if (fd < 3 || strcmp(name, call_name) != 0)
+        return 0;
+    long number = atomic_fetch_add(&calls, 1) + 1;
+    if (number < first || (what == EINTR && number % 2 == 0))
+        return 0;
+    return what;
+}
+
+#define REAL(name) \
+    static __typeof__(&name) real; \
+    if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+
+#define FAIL(name, fd, length) \
+    REAL(name); \
+    int fault = fault_of(#name, fd); \
+    if (fault > 0) { errno = fault; return -1; } \
+    if (fault == SHORT && length > 1) length = length / 2
+
+ssize_t read(int fd, void *to, size_t length)
+{
+    FAIL(read, fd, length);
+    return real(fd, to, length);
+}
+
+ssize_t write(int fd, const void *from, size_t length)
+{
+    FAIL(write, fd, length);
+    return real(fd, from, length);
+}
+
+ssize_t pread64(int fd, void *to, size_t length, off64_t at)
+{
+    FAIL(pread64, fd, length);
+    return real(fd, to, length, at);
+}
+
+ssize_t pwrite64(int fd, const void *from, size_t length, off64_t at)
+{
+    FAIL(pwrite64, fd, length);
+    return real(fd, from, length, at);
+}
+
+int fsync(int fd)
+{
+    size_t length = 0;
+    FAIL(fsync, fd, length);
+    return real(fd);
+}
+
+static void *mapped(void *(*real)(void *, size_t, int, int, int, off64_t), void *at, size_t length, int protection, int flags, int fd, off64_t from)
+{
+    int fault = fault_of("mmap", fd);
+    if (fault > 0) {
+        errno = fault;
+        return MAP_FAILED;
+    }
+    return real(at, length, protection, flags, fd, from);
+}
+
+void *mmap64(void *at, size_t length, int protection, int flags, int fd, off64_t from)
+{
+    REAL(mmap64);
+    return mapped((void *(*)(void *, size_t, int, int, int, off64_t))real, at, length, protection, flags, fd, from);
+}
+
+void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t from)
+{
+    REAL(mmap);
+    return mapped((void *(*)(void *, size_t, int, int, int, off64_t))real, at, length, protection, flags, fd, from);
+}
