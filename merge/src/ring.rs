@@ -123,8 +123,10 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
     ring.losses = tables.counts(source, &head);
     ring.told_to = tables.read_at;
     let mut lost = Vec::new();
+    // Of slots that overlap the first one counts.
+    let first = place_of(source, &head, 0, &mut taken);
     // Slot 0 last: a record that told meanwhile what an entry says no more is in its copy.
-    for slot in (1..head.directory_count).chain([0]) {
+    for slot in (1..head.directory_count).chain(0..head.directory_count.min(1)) {
         let entry = head.entry(slot);
         match u64_at(source, entry) {
             // Not used, or in the writer's memory only.
@@ -132,13 +134,20 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
                 let entry = tables.entry(source, slot);
                 lost.extend(entry.map(|entry| (slot, entry)));
             }
-            _ => match read_slot(source, (&head, &tables), slot, &mut taken, &mut sites) {
-                Some((copy, entry)) => {
-                    lost.extend(entry.map(|entry| (slot, entry)));
-                    ring.slots.push(copy);
+            _ => {
+                let place = match slot {
+                    0 => first,
+                    _ => place_of(source, &head, slot, &mut taken),
+                };
+                let copied = place.and_then(|place| read_slot(source, place, &tables, &mut sites));
+                match copied {
+                    Some((copy, entry)) => {
+                        lost.extend(entry.map(|entry| (slot, entry)));
+                        ring.slots.push(copy);
+                    }
+                    None => ring.bad_slots.push(entry),
                 }
-                None => ring.bad_slots.push(entry),
-            },
+            }
         }
     }
     ring.slots.sort_by_key(|slot| slot.slot);
@@ -286,14 +295,8 @@ fn u64_at(source: &impl RingBytes, offset: u64) -> Option<u64> {
     last
 }
 
-/// The copy of a slot, and its entry of the loss table at that moment.
-fn read_slot(
-    source: &impl RingBytes,
-    (head, tables): (&Head, &losses::Tables),
-    slot: u32,
-    taken: &mut Extents,
-    sites: &mut Sites,
-) -> Option<(Slot, Option<losses::Entry>)> {
+/// Where a slot lies, if its directory entry may be true and no other slot is there.
+fn place_of(source: &impl RingBytes, head: &Head, slot: u32, taken: &mut Extents) -> Option<Place> {
     let entry = head.entry(slot);
     let (offset, size) = (0..TRIES).find_map(|_| read_entry(source, slot, entry))?;
     let end = offset.checked_add(head.control_bytes)?.checked_add(size)?;
@@ -301,20 +304,29 @@ fn read_slot(
         return None;
     }
     taken.take(offset..end)?;
-    let place = Place {
+    Some(Place {
         slot,
         offset,
         data: offset + head.control_bytes,
         size,
-    };
+    })
+}
+
+/// The copy of a slot, and its entry of the loss table at that moment.
+fn read_slot(
+    source: &impl RingBytes,
+    place: Place,
+    tables: &losses::Tables,
+    sites: &mut Sites,
+) -> Option<(Slot, Option<losses::Entry>)> {
     let mut last = None;
     for _ in 0..TRIES {
-        let before = tables.entry(source, slot);
+        let before = tables.entry(source, place.slot);
         let Some(copy) = place.copy(source, sites) else {
             continue;
         };
         // What a thread gave up in between would be both in the copy and lost.
-        let entry = tables.entry(source, slot);
+        let entry = tables.entry(source, place.slot);
         if entry == before {
             return Some((copy, entry));
         }
@@ -334,6 +346,7 @@ fn read_entry(source: &impl RingBytes, slot: u32, entry: u64) -> Option<(u64, u6
 }
 
 /// Where a slot lies.
+#[derive(Clone, Copy)]
 struct Place {
     slot: u32,
     offset: u64,

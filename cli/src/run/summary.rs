@@ -192,7 +192,7 @@ fn quoted(path: &Path) -> String {
 mod tests {
     use super::*;
     use std::path::PathBuf;
-    use trace_merge::LeftOut;
+    use trace_merge::{LeftOut, LossReport};
 
     fn process(name: &str, events: u64) -> ProcessReport {
         ProcessReport {
@@ -261,6 +261,35 @@ mod tests {
             assert!(text.contains(told), "{told} in {text}");
         }
         assert!(!text.contains("lost: nothing"));
+    }
+
+    #[test]
+    fn issue_19_whose_events_are_missing_is_said_with_the_cause() {
+        let loss = LossReport {
+            process: Some("api".into()),
+            pid: 42,
+            thread: Some("worker-3".into()),
+            cause: "disk_full".into(),
+            events: 98,
+            bytes: 0,
+            events_left: 2,
+            processes: 0,
+            error: 0,
+            from_ns: Some(12_100_000_000),
+            to_ns: Some(60_000_000_000),
+        };
+        let text = words(Report {
+            processes: vec![process("api", 1)],
+            lost_events: 980,
+            losses: vec![loss; 10],
+            ..Report::default()
+        });
+        let sentence = "  98 % of worker-3's events between 12.100 s and 60.000 s are missing (98 of api): the disk was full\n";
+        assert_eq!(text.matches(sentence).count(), LOSSES_LISTED, "{text}");
+        assert!(
+            text.contains("  and 2 more; trace-merge names them\n"),
+            "{text}"
+        );
     }
 
     #[test]
