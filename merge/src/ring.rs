@@ -4,9 +4,12 @@
 
 mod lanes;
 mod losses;
+mod open;
 
 pub use lanes::{OpenLane, rows};
 pub(crate) use losses::Told;
+pub use open::OpenSpan;
+use open::{Area, Entry, Sites};
 use sa_recorder::format::loss::LossRecord;
 use sa_recorder::format::ring as layout;
 use std::collections::BTreeMap;
@@ -19,10 +22,6 @@ const MAX_SLOTS: u32 = 1 << 20;
 const MAX_LANES: u32 = 1 << 20;
 /// Largest ring of one slot that is believed.
 const MAX_RING_BYTES: u64 = 1 << 28;
-/// Largest site table that is believed.
-const MAX_SITES_BYTES: u64 = 16 << 20;
-/// Most bytes that the labels of a ring's open spans may have together.
-const MAX_LABEL_BYTES: usize = 64 << 20;
 /// No record of a recorder about itself is longer.
 const MAX_OWN_RECORD_BYTES: usize = 4096;
 /// How often a slot that keeps changing is read again.
@@ -50,17 +49,6 @@ impl RingBytes for &[u8] {
     fn len(&self) -> u64 {
         <[u8]>::len(self) as u64
     }
-}
-
-/// A span that was open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenSpan {
-    /// Kernel tid or virtual lane.
-    pub tid: u32,
-    /// Start in ns of the recording process's monotonic clock.
-    pub start_ns: u64,
-    /// `"name":"…","cat":"…"`, valid JSON members.
-    pub label: String,
 }
 
 /// What one slot still held.
@@ -107,12 +95,14 @@ pub struct Ring {
     pub losses: Vec<LossRecord>,
     /// Position of slot 0: records from there on may tell of those losses.
     pub told_to: u64,
+    /// Offsets of the texts of open spans that are none.
+    pub bad_texts: Vec<u64>,
 }
 
 /// Copies what a ring holds; `None` if it is no ring at all.
 pub fn recover(source: &impl RingBytes) -> Option<Ring> {
     let head = Head::read(source)?;
-    let mut sites = head.sites(source);
+    let mut sites = Sites::read(source, &head);
     let mut taken = Extents::default();
     let mut ring = Ring {
         nonce: head.nonce,
@@ -160,6 +150,7 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
     }
     // Lanes come after the slots: a span that a line below some `head` closed is then seen as closed.
     ring.lanes = lanes::read(source, &head, &mut sites, &ring.slots);
+    ring.bad_texts = sites.bad_texts;
     Some(ring)
 }
 
@@ -185,6 +176,8 @@ struct Head {
     lane_count: u32,
     directory: u64,
     directory_count: u32,
+    /// Where the text of open spans is; nowhere in older rings.
+    texts: layout::TextAreas,
 }
 
 impl Head {
@@ -215,6 +208,7 @@ impl Head {
             lane_count,
             directory: u64::from(u32_at(source, layout::DIRECTORY_OFFSET_AT)?),
             directory_count: room,
+            texts: text_areas(source),
         };
         let directory_end = head.directory + u64::from(room) * layout::DIRECTORY_ENTRY_BYTES as u64;
         (directory_end <= source.len()).then_some(head)
@@ -224,37 +218,14 @@ impl Head {
     fn entry(&self, slot: u32) -> u64 {
         self.directory + u64::from(slot) * layout::DIRECTORY_ENTRY_BYTES as u64
     }
-
-    /// The site table, empty if it lies outside of the ring or is too large to be one.
-    fn sites(&self, source: &impl RingBytes) -> Sites {
-        let end = self.sites.end.min(source.len());
-        let len = end.saturating_sub(self.sites.start);
-        let len = usize::try_from(len).ok().filter(|_| len <= MAX_SITES_BYTES);
-        let mut table = vec![0; len.unwrap_or(0)];
-        if source.read(self.sites.start, &mut table).is_none() {
-            table.clear();
-        }
-        Sites {
-            table,
-            room: MAX_LABEL_BYTES,
-        }
-    }
 }
 
-/// The site table, and how much text may still be made of it: a few bytes in an entry name a text of many.
-struct Sites {
-    table: Vec<u8>,
-    room: usize,
-}
-
-impl Sites {
-    /// The members `name` and `cat` of an open span.
-    fn label(&mut self, site: u32) -> String {
-        let label = site_label(&self.table, site).filter(|label| label.len() <= self.room);
-        let label = label.unwrap_or_else(|| named(b"?", 1));
-        self.room = self.room.saturating_sub(label.len());
-        label
-    }
+/// What the header says of the text of open spans.
+fn text_areas(source: &impl RingBytes) -> layout::TextAreas {
+    let mut fields = [0; layout::TEXT_AREAS_BYTES];
+    let read = source.read(layout::TEXT_AREAS_AT as u64, &mut fields);
+    let areas = read.and_then(|()| layout::TextAreas::of_fields(&fields));
+    areas.unwrap_or_default()
 }
 
 /// What slots have taken of the file: no two of a ring overlap, so all their bytes together are no more than the file's.
@@ -303,10 +274,12 @@ fn place_of(source: &impl RingBytes, head: &Head, slot: u32, taken: &mut Extents
     if !size.is_power_of_two() || size > MAX_RING_BYTES || end > source.len() {
         return None;
     }
-    taken.take(offset..end)?;
+    let text_bytes = u64::from(head.texts.slot_bytes);
+    taken.take(offset.checked_sub(text_bytes)?..end)?;
     Some(Place {
         slot,
         offset,
+        text_bytes,
         data: offset + head.control_bytes,
         size,
     })
@@ -350,6 +323,7 @@ fn read_entry(source: &impl RingBytes, slot: u32, entry: u64) -> Option<(u64, u6
 struct Place {
     slot: u32,
     offset: u64,
+    text_bytes: u64,
     data: u64,
     size: u64,
 }
@@ -369,8 +343,11 @@ impl Place {
         if head.checked_sub(flushed)? > self.size {
             return None;
         }
+        let entries = self.entries(source, if tid == 0 { 0 } else { depth }, sites);
         let mut bytes = self.bytes(source, flushed..head)?;
-        let open = self.open_spans(source, depth, tid, sites);
+        let open = entries.into_iter();
+        let open = open.filter_map(|entry| entry.span(source, tid, sites));
+        let open = open.collect();
         fence(Ordering::Acquire);
         let flushed_after = u64_at(source, self.field(layout::SLOT_FLUSHED_AT))?;
         if u64_at(source, self.field(layout::SLOT_TID_AT))? >> 32 != identity >> 32
@@ -402,24 +379,19 @@ impl Place {
         Some(bytes)
     }
 
-    fn open_spans(
-        &self,
-        source: &impl RingBytes,
-        depth: u64,
-        tid: u32,
-        sites: &mut Sites,
-    ) -> Vec<OpenSpan> {
+    /// The entries of the stack, with their texts.
+    fn entries(&self, source: &impl RingBytes, depth: u64, sites: &mut Sites) -> Vec<Entry> {
         let stored = usize::try_from(depth).unwrap_or(0).min(layout::STACK_DEPTH);
-        let mut open = Vec::new();
-        for index in 0..stored {
-            let at = self.field(layout::SLOT_STACK_AT + index * layout::OPEN_ENTRY_BYTES);
-            let mut entry = [0; layout::OPEN_ENTRY_BYTES];
-            if source.read(at, &mut entry).is_some() {
-                let name = &entry[layout::STACK_NAME_AT..][..layout::STACK_NAME_BYTES];
-                open.extend(open_span(&entry, name, tid, sites));
-            }
-        }
-        open
+        let area = Area {
+            at: self.offset - self.text_bytes,
+            bytes: self.text_bytes,
+        };
+        let at = |index| layout::SLOT_STACK_AT + index * layout::OPEN_ENTRY_BYTES;
+        let entries = (0..stored).filter_map(|index| {
+            let at = self.field(at(index));
+            Entry::read(source, at, layout::STACK_NAME_AT, area, sites)
+        });
+        entries.collect()
     }
 }
 
@@ -438,66 +410,13 @@ fn split_identity(word: u64) -> (u32, u32) {
 }
 
 fn entry_u64(entry: &[u8], at: usize) -> u64 {
-    entry[at..]
-        .first_chunk()
-        .map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+    let bytes = entry.get(at..).and_then(<[u8]>::first_chunk);
+    bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }
 
 fn entry_u32(entry: &[u8], at: usize) -> u32 {
-    entry[at..]
-        .first_chunk()
-        .map_or(0, |bytes| u32::from_ne_bytes(*bytes))
-}
-
-/// Reads an entry of a stack or of the lane table; `None` if it is vacant.
-fn open_span(
-    entry: &[u8; layout::OPEN_ENTRY_BYTES],
-    name: &[u8],
-    tid: u32,
-    sites: &mut Sites,
-) -> Option<OpenSpan> {
-    let start_ns = entry_u64(entry, layout::OPEN_START_AT);
-    if start_ns == 0 || start_ns >> 60 != 0 || tid == 0 {
-        return None;
-    }
-    let label = match entry_u32(entry, layout::OPEN_SITE_AT) {
-        0 => named(name, entry_u32(entry, layout::OPEN_NAME_LEN_AT)),
-        site => sites.label(site),
-    };
-    Some(OpenSpan {
-        tid,
-        start_ns,
-        label,
-    })
-}
-
-fn named(name: &[u8], len: u32) -> String {
-    let len = usize::try_from(len).unwrap_or(0).min(name.len());
-    let text = String::from_utf8_lossy(&name[..len]);
-    let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
-    format!(r#""name":{},"cat":"""#, serde_json::Value::from(text))
-}
-
-/// The text of a call site, if it is what it should be: the two members and nothing else.
-fn site_label(sites: &[u8], site: u32) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Label<'a> {
-        #[serde(borrow)]
-        name: std::borrow::Cow<'a, str>,
-        #[serde(borrow)]
-        cat: std::borrow::Cow<'a, str>,
-    }
-    let at = usize::try_from(site).ok()?.checked_sub(1)?;
-    let len = usize::from(u16::from_ne_bytes(*sites.get(at..)?.first_chunk()?));
-    let text = std::str::from_utf8(sites.get(at + 2..at + 2 + len)?).ok()?;
-    let object = format!("{{{text}}}");
-    let label: Label<'_> = serde_json::from_str(&object).ok()?;
-    let (name, cat) = (
-        serde_json::Value::from(label.name),
-        serde_json::Value::from(label.cat),
-    );
-    Some(format!(r#""name":{name},"cat":{cat}"#))
+    let bytes = entry.get(at..).and_then(<[u8]>::first_chunk);
+    bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
 }
 
 #[cfg(test)]

@@ -25,7 +25,8 @@ pub(crate) fn settle(recording: &Recording, assembly: &Assembly, last_ns: i64) -
     let Some(fragment) = recording.fragments.last() else {
         return false;
     };
-    if !ring.bad_slots.is_empty() || !recording.was_dead {
+    let is_whole = ring.bad_slots.is_empty() && ring.bad_texts.is_empty();
+    if !is_whole || !recording.was_dead {
         return false;
     }
     let Some(blocks) = blocks(header, ring, assembly, last_ns) else {
@@ -187,6 +188,7 @@ mod tests {
             tid: header.pid,
             start_ns: 4000,
             label,
+            args: String::new(),
         }];
         let slot = |slot| Slot {
             slot,

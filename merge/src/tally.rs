@@ -93,8 +93,15 @@ fn tell_missing(recording: &Recording, assembly: &Assembly, index: &Index, repor
     if let Some(why) = &recording.bad_ring {
         report.add_damage(ring_path, 0, Kind::BadRing, Some(why.clone()));
     }
-    for offset in recording.ring.iter().flat_map(|(ring, _)| &ring.bad_slots) {
-        report.add_damage(ring_path, *offset, Kind::BadRing, Some("slot".to_owned()));
+    if let Some((ring, _)) = &recording.ring {
+        let slots = ring.bad_slots.iter().map(|offset| (offset, "slot"));
+        let texts = ring
+            .bad_texts
+            .iter()
+            .map(|offset| (offset, "text of an open span"));
+        for (offset, what) in slots.chain(texts) {
+            report.add_damage(ring_path, *offset, Kind::BadRing, Some(what.to_owned()));
+        }
     }
     if recording.expects_ring() && !index.ended {
         let last = recording.fragments.len() - 1;

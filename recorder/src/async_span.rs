@@ -38,9 +38,10 @@ impl AsyncSpan {
     pub fn open(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) -> AsyncSpan {
         AsyncSpan::start(site.level(), |process, text| {
             let piece = site_args(text, args);
-            let args = text.get(piece.range()).unwrap_or_default().to_vec();
+            let args = text.get(piece.range()).unwrap_or_default();
+            let open = Open::start(process, Names::Site(site), args, &Spot::default());
             text.truncate(piece.range().start);
-            Open::start(process, Names::Site(site), args, &Spot::default())
+            open
         })
     }
 
@@ -49,7 +50,7 @@ impl AsyncSpan {
             let mut names = Vec::new();
             write_name(&mut names, category, name);
             let names = Names::Text(names, name);
-            Open::start(process, names, Vec::new(), &Spot::default())
+            Open::start(process, names, &[], &Spot::default())
         })
     }
 
@@ -72,7 +73,7 @@ impl AsyncSpan {
                 parent: parent.and_then(|parent| parent.lane_in(process)),
                 lane: lane.map(cut_name),
             };
-            let args = args.text().to_vec();
+            let args = args.text();
             if let Some(site) = Site::intern(level, category, name) {
                 return Open::start(process, Names::Site(site), args, &spot);
             }
@@ -95,7 +96,7 @@ impl AsyncSpan {
                 parent: parent.and_then(|parent| parent.lane_in(process)),
                 lane: lane.map(cut_name),
             };
-            Open::start(process, Names::Site(site), args.to_vec(), &spot)
+            Open::start(process, Names::Site(site), args, &spot)
         })
     }
 
@@ -141,17 +142,15 @@ impl AsyncSpan {
     /// Adds an argument; it may still be added just before the span ends.
     pub fn arg(&mut self, key: &str, value: impl Value) {
         if let Some(open) = &mut self.0 {
-            let first = open.args.is_empty();
-            value::push_after(&mut open.args, first, key, &value);
+            open.add_args(|args, first| value::push_after(args, first, key, &value));
         }
     }
 
     /// Adds args that are JSON text already: `"key":value,…`, without braces.
     #[doc(hidden)]
     pub fn raw(&mut self, args: &[u8]) {
-        if let Some(open) = &mut self.0 {
-            let first = open.args.is_empty();
-            value::raw_after(&mut open.args, first, args);
+        if let Some(open) = self.0.as_mut().filter(|_| !args.is_empty()) {
+            open.add_args(|text, first| value::raw_after(text, first, args));
         }
     }
 
@@ -168,7 +167,7 @@ impl AsyncSpan {
 
 impl Drop for AsyncSpan {
     fn drop(&mut self) {
-        if let Some(open) = self.0.take()
+        if let Some(open) = &self.0
             && open.is_live()
         {
             open.close(now_ns()); // in the child of a fork the span is the parent's

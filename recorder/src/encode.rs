@@ -114,6 +114,16 @@ impl<'a> Line<'a> {
         self.text(itoa::Buffer::new().format(value).as_bytes());
     }
 
+    /// Writes a number whose digits mostly fit a register.
+    #[inline(always)]
+    pub(crate) fn number(&mut self, value: u32) {
+        if value >= SMALL_NUMBERS {
+            return self.integer(value);
+        }
+        let (digits, zeros) = trimmed(value);
+        self.register(u128::from(digits), 8 - zeros);
+    }
+
     /// Writes up to 16 characters that stand in a register, as two words.
     #[inline(always)]
     fn register(&mut self, text: u128, len: usize) {
@@ -268,10 +278,17 @@ pub(crate) const SMALL_NUMBERS: u32 = 100_000_000;
 /// Appends a number below [`SMALL_NUMBERS`]: eight digits from a register, without those that lead with zeros.
 #[inline(always)]
 pub(crate) fn small_number(out: &mut Vec<u8>, value: u32) {
+    let (digits, zeros) = trimmed(value);
+    out.extend_from_slice(&digits.to_le_bytes());
+    out.truncate(out.len() - zeros);
+}
+
+/// The characters of a number below [`SMALL_NUMBERS`] without the zeros that lead, and how many these are.
+#[inline(always)]
+fn trimmed(value: u32) -> (u64, usize) {
     let digits = digits(value);
     let zeros = (digits | 1 << 56).trailing_zeros() / 8;
-    out.extend_from_slice(&((digits | ZEROS) >> (8 * zeros)).to_le_bytes());
-    out.truncate(out.len() - zeros as usize);
+    ((digits | ZEROS) >> (8 * zeros), zeros as usize)
 }
 
 /// Appends a JSON string with its quotes; longer text than `bound` bytes is cut at a character and marked.
@@ -408,6 +425,7 @@ mod tests {
             let mut out = b"x".to_vec();
             small_number(&mut out, value);
             assert_eq!(out, format!("x{value}").as_bytes());
+            assert_eq!(line(|line| line.number(value)), value.to_string());
         }
     }
 

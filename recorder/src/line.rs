@@ -12,30 +12,17 @@ pub(crate) struct Place {
 /// Makes a line: `middle` is text between the time and the names, `names` reads `"name":"…","cat":"…"`, `args` are JSON without the braces.
 pub(crate) fn line(phase: u8, place: &Place, middle: &[u8], names: &[u8], args: &[u8]) -> Vec<u8> {
     let mut line = Vec::with_capacity(128 + middle.len() + names.len() + args.len());
-    push(&mut line, phase, place, middle, names, args);
-    line
-}
-
-/// Appends what [`line`] makes.
-pub(crate) fn push(
-    line: &mut Vec<u8>,
-    phase: u8,
-    place: &Place,
-    middle: &[u8],
-    names: &[u8],
-    args: &[u8],
-) {
     line.extend_from_slice(b"{\"ph\":\"");
     line.push(phase);
     line.extend_from_slice(b"\",\"pid\":");
-    number(line, place.pid.into());
+    number(&mut line, place.pid.into());
     line.extend_from_slice(b",\"tid\":");
-    number(line, place.tid.into());
+    number(&mut line, place.tid.into());
     line.extend_from_slice(b",\"ts\":");
-    micros(line, place.ts_ns);
+    micros(&mut line, place.ts_ns);
     if let Some(duration_ns) = place.duration_ns {
         line.extend_from_slice(b",\"dur\":");
-        micros(line, duration_ns);
+        micros(&mut line, duration_ns);
     }
     line.extend_from_slice(middle);
     line.push(b',');
@@ -46,6 +33,7 @@ pub(crate) fn push(
         line.push(b'}');
     }
     line.extend_from_slice(b"}\n");
+    line
 }
 
 fn number(line: &mut Vec<u8>, number: u64) {

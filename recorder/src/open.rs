@@ -6,11 +6,15 @@ use std::sync::atomic::Ordering;
 use crate::encode::string;
 use crate::flush;
 use crate::format::LANE_BASE;
-use crate::format::ring as layout;
+use crate::format::ring::{self as layout, SpanText};
+use crate::line::{self, Place};
 use crate::process::Process;
-use crate::slot::{OpenEntry, Slot};
-use crate::value::MAX_STRING_BYTES;
+use crate::slot::{OpenEntry, Slot, TextArea};
+use crate::value::{self, MAX_STRING_BYTES};
 use crate::wait;
+
+/// Marks a span without an end.
+const UNFINISHED: &str = "unfinished";
 
 /// Writes the spans open on a slot's thread as unfinished ones and empties its stack, in one store. The caller owns the slot.
 pub(crate) fn close_stack(process: &Process, slot: &Slot) {
@@ -20,13 +24,8 @@ pub(crate) fn close_stack(process: &Process, slot: &Slot) {
     let lines: Vec<u8> = entries
         .filter(|entry| entry.start().load(Ordering::Relaxed) != 0)
         .flat_map(|entry| {
-            line(
-                process,
-                entry,
-                tid,
-                layout::STACK_NAME_AT,
-                layout::STACK_NAME_BYTES,
-            )
+            let name = || entry.name(layout::STACK_NAME_AT, layout::STACK_NAME_BYTES);
+            line(process, entry, tid, Some(slot.text), name)
         })
         .collect();
     if depth > 0 && process.make_room(slot, lines.len() as u64) {
@@ -43,13 +42,12 @@ pub(crate) fn close_all(process: &Process) {
         if open.row == open.lane {
             name_row(process, open.lane);
         }
-        let line = line(
-            process,
-            open.entry,
-            LANE_BASE + open.row,
-            layout::LANE_NAME_AT,
-            layout::LANE_NAME_BYTES,
-        );
+        let name = || {
+            open.entry
+                .name(layout::LANE_NAME_AT, layout::LANE_NAME_BYTES)
+        };
+        let area = process.ring.lane_text(open.lane);
+        let line = line(process, open.entry, LANE_BASE + open.row, area, name);
         process.tell_closing(&line, open.entry);
     }
 }
@@ -95,35 +93,32 @@ fn name_row(process: &Process, lane: u32) {
     }
 }
 
+/// The line of an open span; `name` is what its entry has as its name.
 fn line(
     process: &Process,
     entry: OpenEntry,
     tid: u32,
-    name_at: usize,
-    name_room: usize,
+    area: Option<TextArea>,
+    name: impl FnOnce() -> String,
 ) -> Vec<u8> {
     let start_ns = entry.start().load(Ordering::Relaxed);
-    let names = process
-        .ring
-        .site_text(entry.site().load(Ordering::Relaxed))
-        .unwrap_or_else(|| {
-            let mut names = b"\"name\":".to_vec();
-            string(
-                &mut names,
-                &entry.name(name_at, name_room),
-                MAX_STRING_BYTES,
-            );
-            names.extend_from_slice(br#","cat":"""#);
-            names
-        });
-    let mut line = format!(
-        r#"{{"ph":"B","pid":{},"tid":{tid},"ts":{}.{:03},"#,
-        process.pid,
-        start_ns / 1000,
-        start_ns % 1000
-    )
-    .into_bytes();
-    line.extend_from_slice(&names);
-    line.extend_from_slice(b",\"args\":{\"unfinished\":true}}\n");
-    line
+    let text = SpanText::of_word(entry.text().load(Ordering::Relaxed));
+    let part = |range| area.and_then(|area| area.get(range));
+    let site = process.ring.site_text(entry.site().load(Ordering::Relaxed));
+    let names = site.or_else(|| part(text.names())).unwrap_or_else(|| {
+        let mut names = b"\"name\":".to_vec();
+        string(&mut names, &name(), MAX_STRING_BYTES);
+        names.extend_from_slice(br#","cat":"""#);
+        names
+    });
+    let mut args = part(text.args()).unwrap_or_default();
+    let first = args.is_empty();
+    value::push_after(&mut args, first, UNFINISHED, &true);
+    let place = Place {
+        pid: process.pid,
+        tid,
+        ts_ns: start_ns,
+        duration_ns: None,
+    };
+    line::line(b'B', &place, b"", &names, &args)
 }

@@ -42,6 +42,8 @@ pub(crate) struct Pen {
     prefix: [u8; 64],
     prefix_len: usize,
     fixed_len: usize,
+    /// Where in it the thread stands.
+    tid_at: usize,
 }
 
 /// What a timed event consists of beside its phase and time.
@@ -77,7 +79,8 @@ impl Name<'_> {
 impl Pen {
     /// The pen of thread `tid` in `slot`.
     pub(crate) fn new(process: &'static Process, slot: &'static Slot, tid: u32) -> Pen {
-        let start = format!(r#"{{"ph":"X","pid":{},"tid":{tid},"ts":"#, process.pid);
+        let of_process = format!(r#"{{"ph":"X","pid":{},"tid":"#, process.pid);
+        let start = format!(r#"{of_process}{tid},"ts":"#);
         let mut prefix = [0; 64];
         prefix[..start.len()].copy_from_slice(start.as_bytes());
         let head = slot.head();
@@ -95,6 +98,7 @@ impl Pen {
             prefix,
             prefix_len: fixed_len,
             fixed_len,
+            tid_at: of_process.len(),
         }
     }
 
@@ -127,6 +131,60 @@ impl Pen {
             self.head += line.len() as u64;
         }
         self.publish();
+    }
+
+    /// Writes a span on another row than the thread's, which ends the span of the lane entry `closing`, and publishes it.
+    pub(crate) fn span_on_row(
+        &mut self,
+        row: u32,
+        start_ns: u64,
+        body: &Body<'_>,
+        closing: Option<OpenEntry>,
+    ) {
+        let need = FIXED_BYTES + body.name.len() + body.args.len();
+        if self.head + need as u64 > self.limit && !self.make_room(need as u64) {
+            if need as u64 > self.slot.bytes / 2 {
+                let mut bytes = vec![0; need];
+                let len = self.compose_on_row(Line::new(&mut bytes), row, start_ns, body);
+                self.write_through(bytes.get(..len).unwrap_or_default());
+            }
+            return; // else counted
+        }
+        if start_ns >= self.second_ns + SECOND_NS {
+            self.change_second(start_ns / SECOND_NS); // only ever on, for the thread's own events
+        }
+        // SAFETY: positions from `head` on are this thread's until published, and there is room for `need`.
+        let room = unsafe { std::slice::from_raw_parts_mut(self.slot.address(self.head), need) };
+        let len = self.compose_on_row(Line::new(room), row, start_ns, body);
+        self.head += len as u64;
+        if let Some(entry) = closing {
+            entry.close_with(self.slot.index, self.head);
+        }
+        self.publish();
+    }
+
+    /// Writes the line of a span on another row; its length, or 0 if it does not fit.
+    #[inline(always)]
+    fn compose_on_row(
+        &self,
+        mut line: Line<'_>,
+        row: u32,
+        start_ns: u64,
+        body: &Body<'_>,
+    ) -> usize {
+        line.block(&self.prefix, self.tid_at);
+        line.number(row);
+        line.literal(b",\"ts\":");
+        let part = start_ns.wrapping_sub(self.second_ns);
+        if part < SECOND_NS && self.second_ns > 0 {
+            let second = self.prefix.get(self.fixed_len..self.prefix_len);
+            line.text(second.unwrap_or_default());
+            line.second_part(u32::try_from(part).unwrap_or(0));
+        } else {
+            line.micros(start_ns);
+        }
+        after_time(&mut line, body);
+        if line.fits() { line.len() } else { 0 }
     }
 
     /// Makes the prefix that of the second of `ts_ns`; the ns of that second.
@@ -166,13 +224,7 @@ impl Pen {
         } else {
             line.second_part(part);
         }
-        if let Some(duration_ns) = body.duration_ns {
-            line.duration(duration_ns);
-        }
-        if !body.middle.is_empty() {
-            line.text(body.middle);
-        }
-        finish_line(line, body);
+        after_time(line, body);
     }
 
     /// Makes room for `need` bytes, flushing if the ring is more than three quarters full, or by steps if others record as fast.
@@ -276,6 +328,18 @@ impl Pen {
         flush::append(self.slot, self.head, line, u64::from(self.depth.min(255)));
         self.head += need;
     }
+}
+
+/// Writes what follows the time.
+#[inline(always)]
+fn after_time(line: &mut Line<'_>, body: &Body<'_>) {
+    if let Some(duration_ns) = body.duration_ns {
+        line.duration(duration_ns);
+    }
+    if !body.middle.is_empty() {
+        line.text(body.middle);
+    }
+    finish_line(line, body);
 }
 
 #[inline(always)]

@@ -3,18 +3,20 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::format::RingKind;
 use crate::format::loss::Cause;
 use crate::format::ring as layout;
 use crate::loss::{Counters, Pending};
 use crate::site::Site;
-use crate::slot::{OpenEntry, Slot};
+use crate::slot::{OpenEntry, Slot, TextArea};
 use crate::sys::fd::{self, FileId};
 use crate::sys::map::Map;
 use crate::sys::page_bytes;
 
+/// Where in the header the directory of the lanes' text areas lies.
+const LANE_TEXTS_AT: usize = 2048;
 const SITES_BYTES: usize = 32 << 10;
 const LANES: usize = 1024;
 const MAX_SLOTS: usize = 2048;
@@ -41,6 +43,10 @@ pub(crate) struct Ring {
     growth: Mutex<Growth>,
     slots: Box<[AtomicPtr<Slot>]>,
     used: AtomicU32,
+    /// The text areas of some lanes each, made when the first of them is taken; none where there was no room.
+    lane_texts: Box<[OnceLock<Option<Map>>]>,
+    /// Bits of a lane's number within its group.
+    group_bits: u32,
 }
 
 #[derive(Debug)]
@@ -54,29 +60,11 @@ struct Growth {
 }
 
 /// Where the parts of the head of the file lie.
-struct Head {
-    sites: usize,
-    lanes: usize,
-    directory: usize,
-    losses: usize,
-    end: usize,
-}
-
-impl Head {
-    fn new() -> Head {
-        let sites = layout::SLOT_CONTROL_BYTES;
-        let lanes = sites + SITES_BYTES;
-        let directory = lanes + LANES * layout::OPEN_ENTRY_BYTES;
-        let losses = directory + MAX_SLOTS * layout::DIRECTORY_ENTRY_BYTES;
-        Head {
-            sites,
-            lanes,
-            directory,
-            losses,
-            end: (losses + MAX_SLOTS * layout::LOSS_ENTRY_BYTES).next_multiple_of(page_bytes()),
-        }
-    }
-}
+const SITES_AT: usize = layout::SLOT_CONTROL_BYTES;
+const LANES_AT: usize = SITES_AT + SITES_BYTES;
+const DIRECTORY_AT: usize = LANES_AT + LANES * layout::OPEN_ENTRY_BYTES;
+const LOSSES_AT: usize = DIRECTORY_AT + MAX_SLOTS * layout::DIRECTORY_ENTRY_BYTES;
+const HEAD_END: usize = LOSSES_AT + MAX_SLOTS * layout::LOSS_ENTRY_BYTES;
 
 impl Ring {
     /// Lays a ring out in a new, empty file, with slot 0 in it.
@@ -87,13 +75,14 @@ impl Ring {
         nonce: u64,
         pid: u32,
     ) -> io::Result<Ring> {
-        let head = Head::new();
-        reserve(file.as_raw_fd(), kind, 0, head.end)?;
-        let header = Map::shared(file.as_raw_fd(), 0, head.end)?;
+        let end = HEAD_END.next_multiple_of(page_bytes());
+        reserve(file.as_raw_fd(), kind, 0, end)?;
+        let header = Map::shared(file.as_raw_fd(), 0, end)?;
         let id = fd::status(file.as_raw_fd())?.id;
         let slots = (0..MAX_SLOTS).map(|_| AtomicPtr::default()).collect();
+        let lanes_of_group = group_bytes() / layout::LANE_TEXT_BYTES;
         let growth = Mutex::new(Growth {
-            end: head.end,
+            end,
             sites: 0,
             free: Vec::new(),
         });
@@ -106,31 +95,42 @@ impl Ring {
             growth,
             slots,
             used: AtomicU32::new(0),
+            lane_texts: (0..LANES / lanes_of_group)
+                .map(|_| OnceLock::new())
+                .collect(),
+            group_bits: lanes_of_group.trailing_zeros(),
         };
         ring.new_slot()?;
-        ring.describe(&head, nonce, pid);
+        ring.describe(nonce, pid);
         Ok(ring)
     }
 
-    fn describe(&self, head: &Head, nonce: u64, pid: u32) {
+    fn describe(&self, nonce: u64, pid: u32) {
         let small = |value: usize| u32::try_from(value).unwrap_or(0);
         for (at, value) in [
             (layout::VERSION_AT, crate::format::VERSION),
             (layout::PAGE_BYTES_AT, small(page_bytes())),
             (layout::PID_AT, pid),
-            (layout::SITES_OFFSET_AT, small(head.sites)),
+            (layout::SITES_OFFSET_AT, small(SITES_AT)),
             (layout::SITES_BYTES_AT, small(SITES_BYTES)),
-            (layout::LANES_OFFSET_AT, small(head.lanes)),
+            (layout::LANES_OFFSET_AT, small(LANES_AT)),
             (layout::LANES_COUNT_AT, small(LANES)),
-            (layout::DIRECTORY_OFFSET_AT, small(head.directory)),
+            (layout::DIRECTORY_OFFSET_AT, small(DIRECTORY_AT)),
             (layout::DIRECTORY_COUNT_AT, small(MAX_SLOTS)),
-            (layout::LOSSES_OFFSET_AT, small(head.losses)),
+            (layout::LOSSES_OFFSET_AT, small(LOSSES_AT)),
             (layout::LOSSES_COUNT_AT, small(MAX_SLOTS)),
             (layout::COUNTS_OFFSET_AT, small(COUNTS_AT)),
             (layout::COUNTS_COUNT_AT, small(COUNTS)),
         ] {
             self.header.half(at).store(value, Ordering::Relaxed);
         }
+        let areas = layout::TextAreas {
+            slot_bytes: small(text_bytes()),
+            lanes_offset: small(LANE_TEXTS_AT),
+            lanes_count: small(self.lane_texts.len()),
+            lane_bytes: small(layout::LANE_TEXT_BYTES),
+        };
+        self.header.copy_in(layout::TEXT_AREAS_AT, &areas.fields());
         self.header
             .word(layout::NONCE_AT)
             .store(nonce, Ordering::Relaxed);
@@ -189,11 +189,11 @@ impl Ring {
         .next_multiple_of(page_bytes())
         .next_power_of_two();
         let control_bytes = layout::SLOT_CONTROL_BYTES.next_multiple_of(page_bytes());
-        let offset = growth.end;
-        let in_file = self.grow(offset, control_bytes + bytes);
+        let (start, front_bytes) = (growth.end, text_bytes() + control_bytes);
+        let in_file = self.grow(start, front_bytes + bytes);
         let maps = match in_file {
-            Ok(()) => map_slot(self.file, offset, control_bytes, bytes)?,
-            Err(_) => memory_slot(control_bytes, bytes)?, // no room in the file: this thread's tail is not kill-safe
+            Ok(()) => map_slot(self.file, start, front_bytes, bytes)?,
+            Err(_) => memory_slot(front_bytes, bytes)?, // no room in the file: this thread's tail is not kill-safe
         };
         let slot = Box::leak(Box::new(Slot::new(
             u32::try_from(index).unwrap_or(0),
@@ -203,8 +203,9 @@ impl Ring {
             self.pending(index),
         )));
         if in_file.is_ok() {
-            growth.end = offset + control_bytes + bytes;
-            self.enter(slot.index, offset as u64, u32::try_from(bytes).unwrap_or(0));
+            growth.end = start + front_bytes + bytes;
+            let offset = start + text_bytes();
+            self.enter(DIRECTORY_AT, index, offset, bytes);
         }
         place.store(slot, Ordering::Release);
         let used = u32::try_from(index + 1).unwrap_or(0);
@@ -214,7 +215,7 @@ impl Ring {
 
     /// The loss table's entry of a slot.
     fn pending(&self, slot: usize) -> Pending {
-        let at = Head::new().losses + slot * layout::LOSS_ENTRY_BYTES;
+        let at = LOSSES_AT + slot * layout::LOSS_ENTRY_BYTES;
         Pending::new(self.header, at)
     }
 
@@ -225,14 +226,16 @@ impl Ring {
         reserve(self.file, self.kind, offset, bytes)
     }
 
-    /// Enters a slot that is ready into the directory.
-    fn enter(&self, slot: u32, offset: u64, bytes: u32) {
-        let at = Head::new().directory + slot as usize * layout::DIRECTORY_ENTRY_BYTES;
+    /// Enters what is ready and lies at `offset` into a directory.
+    fn enter(&self, directory: usize, number: usize, offset: usize, bytes: usize) {
+        let small = |value: usize| u32::try_from(value).unwrap_or(0);
+        let (number, offset, bytes) = (number, offset as u64, small(bytes));
+        let at = directory + number * layout::DIRECTORY_ENTRY_BYTES;
         let half = |at: usize, value| self.header.half(at).store(value, Ordering::Relaxed);
         half(at + layout::ENTRY_SIZE_AT, bytes);
         half(
             at + layout::ENTRY_SUM_AT,
-            layout::entry_sum(slot, offset, bytes),
+            layout::entry_sum(small(number), offset, bytes),
         );
         self.header.word(at).store(offset, Ordering::Release);
     }
@@ -277,7 +280,7 @@ impl Ring {
         if end > SITES_BYTES {
             return 0;
         }
-        let table = Head::new().sites;
+        let table = SITES_AT;
         self.header.copy_in(table + at, &len.to_ne_bytes());
         self.header.copy_in(table + at + 2, text);
         growth.sites = end;
@@ -301,7 +304,7 @@ impl Ring {
 
     /// The text of a site number.
     pub(crate) fn site_text(&self, number: u32) -> Option<Vec<u8>> {
-        let at = Head::new().sites + (number as usize).checked_sub(1)?;
+        let at = SITES_AT + (number as usize).checked_sub(1)?;
         let len = u16::from_ne_bytes([self.header.byte(at), self.header.byte(at + 1)]);
         Some(
             (0..usize::from(len))
@@ -313,12 +316,30 @@ impl Ring {
     /// The lane table's entry of lane number `lane`, counted from 0; `None` beyond the table.
     pub(crate) fn lane_entry(&self, lane: u32) -> Option<OpenEntry> {
         let lane = lane as usize;
-        (lane < LANES).then(|| {
-            OpenEntry::new(
-                self.header,
-                Head::new().lanes + lane * layout::OPEN_ENTRY_BYTES,
-            )
-        })
+        (lane < LANES)
+            .then(|| OpenEntry::new(self.header, LANES_AT + lane * layout::OPEN_ENTRY_BYTES))
+    }
+
+    /// The area for the text of a lane's span; `None` beyond the lane table, and where there was no room for it.
+    pub(crate) fn lane_text(&self, lane: u32) -> Option<TextArea> {
+        let group = lane as usize >> self.group_bits;
+        let texts = self.lane_texts.get(group)?;
+        let map = (*texts.get_or_init(|| self.add_lane_texts(group)))?;
+        let within = lane as usize - (group << self.group_bits);
+        let at = within * layout::LANE_TEXT_BYTES;
+        Some(TextArea::new(map.part(at, layout::LANE_TEXT_BYTES)))
+    }
+
+    /// Makes the text areas of a group of lanes.
+    #[cold]
+    fn add_lane_texts(&self, group: usize) -> Option<Map> {
+        let mut growth = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
+        let (offset, bytes) = (growth.end, group_bytes());
+        self.grow(offset, bytes).ok()?;
+        let map = Map::shared(self.file, offset, bytes).ok()?;
+        growth.end = offset + bytes;
+        self.enter(LANE_TEXTS_AT, group, offset, bytes);
+        Some(map)
     }
 
     /// Every entry of the lane table with its lane number.
@@ -343,6 +364,9 @@ impl Drop for Ring {
                 unsafe { Box::from_raw(slot) }.unmap();
             }
         }
+        for map in self.lane_texts.iter().filter_map(OnceLock::get).flatten() {
+            map.unmap();
+        }
         self.header.unmap();
         fd::close_if(self.file, self.id);
     }
@@ -355,20 +379,31 @@ fn reserve(file: RawFd, kind: RingKind, offset: usize, bytes: usize) -> io::Resu
     }
 }
 
+/// Bytes of the text area before each slot.
+fn text_bytes() -> usize {
+    layout::SLOT_TEXT_BYTES.next_multiple_of(page_bytes())
+}
+
+/// Bytes of the text areas of lanes that are made together.
+fn group_bytes() -> usize {
+    (16 * layout::LANE_TEXT_BYTES).next_multiple_of(page_bytes())
+}
+
+/// Maps a slot: what lies before its ring bytes, and these.
 fn map_slot(
     file: RawFd,
     offset: usize,
-    control_bytes: usize,
+    front_bytes: usize,
     bytes: usize,
 ) -> io::Result<(Map, Map)> {
-    let control = Map::shared(file, offset, control_bytes)?;
+    let front = Map::shared(file, offset, front_bytes)?;
     let ring =
-        Map::shared_twice(file, offset + control_bytes, bytes).inspect_err(|_| control.unmap())?;
-    Ok((control, ring))
+        Map::shared_twice(file, offset + front_bytes, bytes).inspect_err(|_| front.unmap())?;
+    Ok((front, ring))
 }
 
-fn memory_slot(control_bytes: usize, bytes: usize) -> io::Result<(Map, Map)> {
+fn memory_slot(front_bytes: usize, bytes: usize) -> io::Result<(Map, Map)> {
     let memory = fd::memory_file()?;
-    fd::resize(memory.as_raw_fd(), control_bytes + bytes)?;
-    map_slot(memory.as_raw_fd(), 0, control_bytes, bytes)
+    fd::resize(memory.as_raw_fd(), front_bytes + bytes)?;
+    map_slot(memory.as_raw_fd(), 0, front_bytes, bytes)
 }

@@ -17,7 +17,9 @@ use crate::{clock, open, sys};
 const MAX_NAME_BYTES: usize = 1024;
 
 /// What a thread records with, in one recording after the other. Never freed: who ends a recording looks whether the thread is inside an event, and
-/// a thread that comes late looks here whether it may still begin one. A thread's successor gets it.
+/// a thread that comes late looks here whether it may still begin one. A thread's successor gets it. Each lies in cache lines of its own, and in
+/// pairs of them, which processors fetch together: its thread writes there with every event.
+#[repr(align(128))]
 pub(crate) struct Seat {
     alive: Alive,
     /// The recording that the seat is bound to; [`UNBOUND`] without one.

@@ -3,6 +3,8 @@
 //! The owner of a slot (the thread that has it) alone moves `head`; whoever has the turn alone moves `flushed`. Readers in other processes see
 //! both (FORMAT.md §3).
 
+mod text;
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -10,6 +12,9 @@ use crate::format::ring as layout;
 use crate::loss::Pending;
 use crate::names::ThreadName;
 use crate::sys::map::Map;
+use crate::sys::page_bytes;
+
+pub(crate) use text::TextArea;
 
 /// A slot of this process's ring; lives as long as the process.
 #[derive(Debug)]
@@ -21,8 +26,12 @@ pub(crate) struct Slot {
     pub(crate) bytes: u64,
     /// What its states are checked with.
     pub(crate) key: u64,
+    /// Text and control.
+    front: Map,
     control: Map,
     ring: Map,
+    /// Names and args of the spans that are open on the slot's thread.
+    pub(crate) text: TextArea,
     turn: AtomicBool,
     /// What had to be dropped here and was not told yet.
     pub(crate) pending: Mutex<Pending>,
@@ -36,13 +45,16 @@ pub(crate) struct Slot {
 pub(crate) const GENERATION: u32 = 0;
 
 impl Slot {
+    /// A slot whose control part lies in `front`, behind the text area.
     pub(crate) fn new(
         index: u32,
         in_file: bool,
         bytes: u64,
-        (control, ring): (Map, Map),
+        (front, ring): (Map, Map),
         pending: Pending,
     ) -> Slot {
+        let control_at = layout::SLOT_TEXT_BYTES.next_multiple_of(page_bytes());
+        let control = front.part(control_at, front.len() - control_at);
         let key = layout::key(index, GENERATION);
         control
             .half(layout::SLOT_GENERATION_AT)
@@ -55,8 +67,10 @@ impl Slot {
             in_file,
             bytes,
             key,
+            front,
             control,
             ring,
+            text: TextArea::new(front.part(0, layout::SLOT_TEXT_BYTES)),
             turn: AtomicBool::new(false),
             pending: Mutex::new(pending),
             thread_name: Mutex::default(),
@@ -66,7 +80,7 @@ impl Slot {
 
     /// Unmaps what lies in the ring file; nobody may use the slot any more.
     pub(crate) fn unmap(self) {
-        self.control.unmap();
+        self.front.unmap();
         self.ring.unmap();
     }
 
@@ -140,10 +154,8 @@ impl Slot {
     /// The open-span stack's entry at `depth`.
     #[inline(always)]
     pub(crate) fn open_entry(&self, depth: usize) -> OpenEntry {
-        OpenEntry {
-            map: self.control,
-            at: layout::SLOT_STACK_AT + depth * layout::OPEN_ENTRY_BYTES,
-        }
+        let at = layout::SLOT_STACK_AT + depth * layout::OPEN_ENTRY_BYTES;
+        OpenEntry::new(self.control, at)
     }
 }
 
@@ -158,45 +170,50 @@ impl Drop for Turn<'_> {
 
 /// An entry of a stack or of the lane table, in the mapped ring.
 #[derive(Clone, Copy)]
-pub(crate) struct OpenEntry {
-    map: Map,
-    at: usize,
-}
+pub(crate) struct OpenEntry(Map);
 
 impl OpenEntry {
+    /// The entry at byte `at`; its own words need no more checks.
+    #[inline(always)]
     pub(crate) fn new(map: Map, at: usize) -> OpenEntry {
-        OpenEntry { map, at }
+        OpenEntry(map.part(at, layout::OPEN_ENTRY_BYTES))
     }
 
     #[inline(always)]
     pub(crate) fn start(&self) -> &'static AtomicU64 {
-        self.map.word(self.at + layout::OPEN_START_AT)
+        self.0.word(layout::OPEN_START_AT)
     }
 
     #[inline(always)]
     pub(crate) fn site(&self) -> &'static AtomicU32 {
-        self.map.half(self.at + layout::OPEN_SITE_AT)
+        self.0.half(layout::OPEN_SITE_AT)
+    }
+
+    /// Where its text lies.
+    #[inline(always)]
+    pub(crate) fn text(&self) -> &'static AtomicU64 {
+        self.0.word(layout::OPEN_TEXT_AT)
     }
 
     /// In the lane table: the lane of the span that this one lies in plus 1, or 0.
     pub(crate) fn parent(&self) -> &'static AtomicU32 {
-        self.map.half(self.at + layout::LANE_PARENT_AT)
+        self.0.half(layout::LANE_PARENT_AT)
     }
 
     /// Says which line will close the span: the one that ends at `position` of `slot`.
     pub(crate) fn close_with(&self, slot: u32, position: u64) {
-        self.map
-            .half(self.at + layout::LANE_CLOSING_SLOT_AT)
+        self.0
+            .half(layout::LANE_CLOSING_SLOT_AT)
             .store(slot, Ordering::Relaxed);
-        self.map
-            .word(self.at + layout::LANE_CLOSES_AT)
+        self.0
+            .word(layout::LANE_CLOSES_AT)
             .store(position, Ordering::Release);
     }
 
     /// Makes an entry of the lane table an open one.
     pub(crate) fn open(&self, site: u32, parent: Option<u32>, start_ns: u64) {
-        self.map
-            .word(self.at + layout::LANE_CLOSES_AT)
+        self.0
+            .word(layout::LANE_CLOSES_AT)
             .store(0, Ordering::Relaxed);
         self.parent()
             .store(parent.map_or(0, |lane| lane + 1), Ordering::Relaxed);
@@ -207,20 +224,20 @@ impl OpenEntry {
     /// Stores a name that has no site, cut to `room` bytes at offset `at` of the entry.
     pub(crate) fn set_name(&self, name: &str, at: usize, room: usize) {
         let cut = &name.as_bytes()[..name.floor_char_boundary(room)];
-        self.map.copy_in(self.at + at, cut);
+        self.0.copy_in(at, cut);
         let len = u32::try_from(cut.len()).unwrap_or(0);
-        self.map
-            .half(self.at + layout::OPEN_NAME_LEN_AT)
+        self.0
+            .half(layout::OPEN_NAME_LEN_AT)
             .store(len, Ordering::Relaxed);
     }
 
     /// The stored name.
     pub(crate) fn name(&self, at: usize, room: usize) -> String {
         let len = self
-            .map
-            .half(self.at + layout::OPEN_NAME_LEN_AT)
+            .0
+            .half(layout::OPEN_NAME_LEN_AT)
             .load(Ordering::Relaxed) as usize;
-        let bytes = (0..len.min(room)).map(|offset| self.map.byte(self.at + at + offset));
+        let bytes = (0..len.min(room)).map(|offset| self.0.byte(at + offset));
         String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
     }
 }

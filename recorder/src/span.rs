@@ -170,7 +170,7 @@ impl OpenSpan {
             0
         };
         let start_ns = now_ns();
-        let depth = writer.push(site, start_ns);
+        let depth = writer.push(site, args, start_ns);
         Some(OpenSpan {
             seat,
             epoch: seat.epoch(),
@@ -196,7 +196,7 @@ impl OpenSpan {
             0
         };
         let start_ns = now_ns();
-        let depth = writer.push_named(name, start_ns);
+        let depth = writer.push_named(name, piece, start_ns);
         OpenSpan {
             seat,
             epoch: seat.epoch(),

@@ -58,11 +58,12 @@ impl Writer {
         }
     }
 
-    /// Opens a span: it shows in the stack until it is closed.
+    /// Opens a span: it shows in the stack until it is closed, with its args.
     #[inline(always)]
-    pub(crate) fn push(&mut self, site: &'static Site, start_ns: u64) -> u32 {
+    pub(crate) fn push(&mut self, site: &'static Site, args: Piece, start_ns: u64) -> u32 {
         let depth = self.pen.depth;
         if let Some(entry) = self.entry(depth) {
+            self.show(entry, depth, 0, args);
             let number = self
                 .process
                 .ring
@@ -75,10 +76,11 @@ impl Writer {
         depth
     }
 
-    /// Opens a span whose name is not known at a call site.
-    pub(crate) fn push_named(&mut self, name: &str, start_ns: u64) -> u32 {
+    /// Opens a span whose name is not known at a call site; `names` is its text in the line.
+    pub(crate) fn push_named(&mut self, name: &str, names: Piece, start_ns: u64) -> u32 {
         let depth = self.pen.depth;
         if let Some(entry) = self.entry(depth) {
+            self.show(entry, depth, names.len, names);
             entry.site().store(0, Ordering::Relaxed);
             name_entry(entry, name);
             entry.start().store(start_ns, Ordering::Relaxed);
@@ -86,6 +88,16 @@ impl Writer {
         self.pen.depth = depth + 1;
         self.pen.publish();
         depth
+    }
+
+    /// Lets readers of the ring find a piece of the text, which begins with `names` bytes of name and category. It lies behind that of the span below.
+    #[inline(always)]
+    fn show(&self, entry: OpenEntry, depth: u32, names: u32, piece: Piece) {
+        let below = depth.checked_sub(1).and_then(|below| self.entry(below));
+        let word = |below: OpenEntry| below.text().load(Ordering::Relaxed);
+        let at = below.map_or(0, |below| layout::SpanText::of_word(word(below)).args().end);
+        let text = self.text.get(piece.from as usize..).unwrap_or_default(); // it was written last
+        self.slot.text.show(entry, at, names as usize, text);
     }
 
     #[inline(always)]
@@ -164,7 +176,12 @@ impl Writer {
         if *depth + 1 == self.pen.depth && (first || piece.range().end == end) {
             let from = if first { end } else { piece.from as usize };
             add(&mut self.text, first);
+            let old = piece.len as usize;
             *piece = self.piece_from(from);
+            if let Some(entry) = self.entry(*depth) {
+                let args = self.text.get(from..).unwrap_or_default();
+                self.slot.text.show_more(entry, old, args);
+            }
             return;
         }
         if *depth & OWN_ARGS == 0 {

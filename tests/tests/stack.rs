@@ -1,7 +1,11 @@
 //! Spans that do not end one after the other, or get their arguments late.
 
-use e2e::host_support::{Found, Host, scratch, undisturbed};
+use std::collections::{BTreeMap, BTreeSet};
+
+use e2e::host_support::{Found, Host, Merged, scratch, undisturbed};
 use e2e::reader::read_dir;
+use serde_json::{Value, json};
+use trace_merge::Filter;
 
 const HOST: &str = env!("CARGO_BIN_EXE_host");
 
@@ -46,4 +50,116 @@ fn what_is_open_after_a_deep_disorder_is_shown_by_a_crash() {
         assert_eq!(recording.unfinished.len(), 1, "depth {depth}");
         assert_eq!(recording.unfinished[0]["name"], "work", "depth {depth}");
     }
+}
+
+/// The args of the spans that `open-args` leaves open, by name.
+fn args_of_open() -> BTreeMap<String, Value> {
+    let ids: Vec<String> = (0..100).map(|at| format!("cmpl-{at:032}")).collect();
+    let expected = [
+        (
+            "step",
+            json!({"request_id": "cmpl-1", "batch": 42, "tokens": 8}),
+        ),
+        ("named", json!({"key": "\"a\"\n"})),
+        (
+            "a name that is longer than what an entry holds",
+            json!({"first": 1}),
+        ),
+        ("many", json!({"ids": ids, "batch": 100})),
+        (
+            "long",
+            json!({"request_id": "cmpl-9", "n": 1, "sa_args_cut": 1}),
+        ),
+        ("bare", json!({})),
+        (
+            "request",
+            json!({"request_id": "cmpl-2", "prompt_tokens": 12}),
+        ),
+        ("child", json!({"request_id": "cmpl-3"})),
+        ("by id", json!({"request_id": "cmpl-4"})),
+        (
+            "long async",
+            json!({"request_id": "cmpl-5", "sa_args_cut": 1}),
+        ),
+    ];
+    let with_mark = expected.into_iter().map(|(name, mut args)| {
+        args["unfinished"] = true.into();
+        (name.to_owned(), args)
+    });
+    with_mark.collect()
+}
+
+/// The args of the unfinished spans among events, by name.
+fn args_by_name<'a>(events: impl IntoIterator<Item = &'a Value>) -> BTreeMap<String, Value> {
+    let begun = events.into_iter().filter(|event| event["ph"] == "B");
+    begun
+        .inspect(|event| assert_eq!(event["cat"], "host", "{event}"))
+        .map(|event| {
+            (
+                event["name"].as_str().unwrap_or_default().to_owned(),
+                event["args"].clone(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn issue_19_open_spans_keep_their_args() {
+    for ending in ["kill", "finish", "thread"] {
+        let dir = scratch();
+        let arguments = ["open-args", ending];
+        let host = Host::new(HOST)
+            .arguments(&arguments)
+            .recorded_in(dir.path());
+        let outcome = host.run();
+        if ending == "kill" {
+            let _killed = outcome.was_killed();
+        } else {
+            let _outcome = outcome.quiet();
+        }
+        let second = read_dir(dir.path());
+        assert_eq!(args_by_name(&second.unfinished), args_of_open(), "{ending}");
+        for round in ["from the ring", "settled"] {
+            let merged = Merged::newest(dir.path());
+            let found = args_by_name(merged.events());
+            assert_eq!(found, args_of_open(), "{ending}, {round}");
+            assert_eq!(merged.damage(), Vec::<String>::new(), "{ending}, {round}");
+        }
+    }
+}
+
+#[test]
+fn issue_19_the_args_of_open_spans_are_found_by_request() {
+    let dir = scratch();
+    let host = Host::new(HOST).arguments(&["open-args", "kill"]);
+    let _killed = host.recorded_in(dir.path()).run().was_killed();
+    for (request, spans) in [("cmpl-1", ["queued", "step"]), ("cmpl-2", ["request"; 2])] {
+        let filter = Filter {
+            requests: vec![request.to_owned()],
+            ..Filter::default()
+        };
+        let merged = Merged::filtered(dir.path(), filter);
+        let events = merged.events().iter();
+        let shown = events.filter(|event| event["cat"] == "host");
+        let names: BTreeSet<_> = shown.map(|event| event["name"].as_str()).collect();
+        assert_eq!(names, spans.map(Some).into(), "{request}");
+    }
+    let merged = Merged::newest(dir.path());
+    let of = |name: &str| {
+        let mut events = merged.events().iter();
+        let event = events.find(|event| event["name"] == name && event["ph"] != "M");
+        event.expect("an event").clone()
+    };
+    let (queued, step) = (of("queued"), of("step"));
+    let flow = |event: &&Value| matches!(event["ph"].as_str(), Some("s" | "t" | "f"));
+    let at: Vec<_> = merged
+        .events()
+        .iter()
+        .filter(flow)
+        .map(|event| &event["ts"])
+        .collect();
+    assert!(
+        at.contains(&&queued["ts"]) && at.contains(&&step["ts"]),
+        "{at:?}"
+    );
 }

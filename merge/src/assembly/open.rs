@@ -37,9 +37,10 @@ pub(super) fn open_lines<'a>(pid: u32, open: impl Iterator<Item = &'a OpenSpan>)
     let mut lines = Vec::new();
     for span in open {
         let (us, ns) = (span.start_ns / 1000, span.start_ns % 1000);
-        let (tid, label) = (span.tid, &span.label);
+        let (tid, label, args) = (span.tid, &span.label, &span.args);
+        let comma = if args.is_empty() { "" } else { "," };
         let line = format!(
-            "{{\"ph\":\"B\",\"pid\":{pid},\"tid\":{tid},\"ts\":{us}.{ns:03},{label},\"args\":{{\"unfinished\":true}}}}\n"
+            "{{\"ph\":\"B\",\"pid\":{pid},\"tid\":{tid},\"ts\":{us}.{ns:03},{label},\"args\":{{{args}{comma}\"unfinished\":true}}}}\n"
         );
         lines.extend_from_slice(line.as_bytes());
     }
@@ -54,7 +55,7 @@ mod tests {
         OpenSpan {
             tid,
             start_ns,
-            label: String::new(),
+            ..OpenSpan::default()
         }
     }
 

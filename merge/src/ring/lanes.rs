@@ -1,6 +1,6 @@
 //! The lane table of a ring: which async spans were open, and on which row each is shown.
 
-use super::{Head, OpenSpan, RingBytes, Sites, Slot, entry_u32, entry_u64, open_span};
+use super::{Area, Entry, Head, OpenSpan, RingBytes, Sites, Slot, read_entry};
 use sa_recorder::format::LANE_BASE;
 use sa_recorder::format::ring as layout;
 use std::collections::HashMap;
@@ -36,6 +36,7 @@ pub fn rows<'a>(open: impl Iterator<Item = &'a OpenLane>) -> Vec<OpenSpan> {
     shown
 }
 
+/// The spans that are open on lanes.
 pub(super) fn read(
     source: &impl RingBytes,
     head: &Head,
@@ -43,30 +44,79 @@ pub(super) fn read(
     slots: &[Slot],
 ) -> Vec<OpenLane> {
     let mut lanes = Vec::new();
+    let mut texts = LaneTexts::of(head);
     for index in 0..head.lane_count {
         let at = head.lanes + u64::from(index) * layout::OPEN_ENTRY_BYTES as u64;
-        let mut entry = [0; layout::OPEN_ENTRY_BYTES];
-        if source.read(at, &mut entry).is_none() {
+        if at >= source.len() {
             break;
         }
-        let name = &entry[layout::LANE_NAME_AT..][..layout::LANE_NAME_BYTES];
-        let Some(span) = open_span(&entry, name, LANE_BASE + index, sites) else {
+        let area = texts.area(source, index);
+        let Some(entry) = Entry::read(source, at, layout::LANE_NAME_AT, area, sites) else {
             continue;
         };
-        if !is_closed(&entry, slots) {
-            let parent = entry_u32(&entry, layout::LANE_PARENT_AT);
-            let parent = parent
-                .checked_sub(1)
-                .and_then(|lane| LANE_BASE.checked_add(lane));
-            lanes.push(OpenLane { span, parent });
+        if is_closed(&entry, slots) {
+            continue;
         }
+        let parent = entry.u32(layout::LANE_PARENT_AT);
+        let parent = parent
+            .checked_sub(1)
+            .and_then(|lane| LANE_BASE.checked_add(lane));
+        let span = entry.span(source, LANE_BASE + index, sites);
+        lanes.extend(span.map(|span| OpenLane { span, parent }));
     }
     lanes
 }
 
-fn is_closed(entry: &[u8; layout::OPEN_ENTRY_BYTES], slots: &[Slot]) -> bool {
-    let closes_at = entry_u64(entry, layout::LANE_CLOSES_AT);
-    let closing_slot = entry_u32(entry, layout::LANE_CLOSING_SLOT_AT);
+fn is_closed(entry: &Entry, slots: &[Slot]) -> bool {
+    let closes_at = entry.u64(layout::LANE_CLOSES_AT);
+    let closing_slot = entry.u32(layout::LANE_CLOSING_SLOT_AT);
     let closing = slots.iter().find(|slot| slot.slot == closing_slot);
     closes_at != 0 && closing.is_some_and(|slot| slot.head >= closes_at)
+}
+
+/// The text areas of the lanes, which lie together in groups.
+struct LaneTexts {
+    areas: layout::TextAreas,
+    of_group: u32,
+    /// The group that was looked at last, and where it lies.
+    last: Option<(u32, Option<(u64, u64)>)>,
+}
+
+impl LaneTexts {
+    fn of(head: &Head) -> LaneTexts {
+        let areas = head.texts;
+        LaneTexts {
+            areas,
+            of_group: head.lane_count.checked_div(areas.lanes_count).unwrap_or(0),
+            last: None,
+        }
+    }
+
+    /// Where the text of a lane's span lies; an area of no bytes if it has none.
+    fn area(&mut self, source: &impl RingBytes, lane: u32) -> Area {
+        let lane_bytes = u64::from(self.areas.lane_bytes);
+        let mut place = || {
+            let group = lane.checked_div(self.of_group)?;
+            let (offset, size) = self.group(source, group)?;
+            let within = u64::from(lane % self.of_group) * lane_bytes;
+            let inside = within + lane_bytes <= size;
+            inside.then(|| offset.checked_add(within)).flatten()
+        };
+        place().map_or(Area { at: 0, bytes: 0 }, |at| Area {
+            at,
+            bytes: lane_bytes,
+        })
+    }
+
+    /// Offset and size of a group.
+    fn group(&mut self, source: &impl RingBytes, group: u32) -> Option<(u64, u64)> {
+        if let Some((_, place)) = self.last.filter(|(last, _)| *last == group) {
+            return place;
+        }
+        let at = u64::from(group) * layout::DIRECTORY_ENTRY_BYTES as u64;
+        let at = u64::from(self.areas.lanes_offset) + at;
+        let place = read_entry(source, group, at).filter(|(offset, _)| *offset != 0);
+        self.last = Some((group, place));
+        place
+    }
 }

@@ -94,6 +94,171 @@ fn open_spans_have_their_names() {
     assert_eq!((open[1].tid, open[1].start_ns), (4712, 2000));
 }
 
+/// Where the image has the text area of its slot, and what the header says of it.
+const TEXTS: usize = 3 * PAGE - 1024;
+
+impl Image {
+    fn with_texts(areas: layout::TextAreas) -> Image {
+        let mut image = Image::new();
+        image.put(layout::TEXT_AREAS_AT, &areas.fields());
+        image
+    }
+
+    /// Puts a text of a span into its area and its place into the entry at `entry`.
+    fn text(&mut self, entry: usize, area: usize, text: layout::SpanText, bytes: &[u8]) {
+        self.put(area + text.at as usize, bytes);
+        self.put(entry + layout::OPEN_TEXT_AT, &word(text).to_ne_bytes());
+    }
+}
+
+fn of_slots() -> layout::TextAreas {
+    layout::TextAreas {
+        slot_bytes: 1024,
+        ..layout::TextAreas::default()
+    }
+}
+
+fn word(text: layout::SpanText) -> u64 {
+    layout::text_word(text.at as usize, text.names.into(), text.args.into())
+}
+
+fn span_text(at: u32, names: u16, args: u16) -> layout::SpanText {
+    layout::SpanText { at, names, args }
+}
+
+#[test]
+fn issue_19_open_spans_have_their_args() {
+    let mut image = Image::with_texts(of_slots());
+    image.state(0, 0, 2);
+    let stack = 3 * PAGE + layout::SLOT_STACK_AT;
+    image.entry(stack, 1000, 1);
+    let (names, args) = (r#""name":"a","cat":"b""#, r#""id":"x","n":[1]"#);
+    image.text(stack, TEXTS, span_text(3, 0, 16), args.as_bytes());
+    image.entry(stack + 64, 2000, 0);
+    let both = [names, args].concat();
+    let text = span_text(100, u16::try_from(names.len()).unwrap(), 16);
+    image.text(stack + 64, TEXTS, text, both.as_bytes());
+    let ring = image.recover().expect("a ring");
+    let open = &ring.slots[0].open;
+    let found = |at: usize| (open[at].label.as_str(), open[at].args.as_str());
+    assert_eq!(found(0), (r#""name":"step","cat":"worker""#, args));
+    assert_eq!(found(1), (names, args));
+    assert!(ring.bad_texts.is_empty());
+}
+
+#[test]
+fn issue_19_a_text_that_is_none_is_counted_and_not_shown() {
+    let (stack, long) = (3 * PAGE + layout::SLOT_STACK_AT, [b'['; 200]);
+    let bad: [(u32, &[u8]); 8] = [
+        (0, b"\"a\":1,"),
+        (0, b"\"a\":1},{\"b\":2"),
+        (0, b"\"a\":\xff"),
+        (0, b"\"a\":\n1"),
+        (0, b"x"),
+        (0, &long),
+        (1022, b"\"a\":1"),
+        (u32::MAX, b"\"a\":1"),
+    ];
+    for (at, args) in bad {
+        let mut image = Image::with_texts(of_slots());
+        image.state(0, 0, 1);
+        image.entry(stack, 1000, 1);
+        let text = span_text(at, 0, u16::try_from(args.len()).unwrap());
+        image.put(stack + layout::OPEN_TEXT_AT, &word(text).to_ne_bytes());
+        if at == 0 {
+            image.put(TEXTS, args);
+        }
+        let ring = image.recover().expect("a ring");
+        let open = &ring.slots[0].open[0];
+        assert_eq!((open.start_ns, open.args.as_str()), (1000, ""), "{args:?}");
+        assert_eq!(ring.bad_texts, [TEXTS as u64 + u64::from(at)], "{args:?}");
+    }
+}
+
+#[test]
+fn issue_19_a_ring_without_texts_reads_none() {
+    let stack = 3 * PAGE + layout::SLOT_STACK_AT;
+    let mut fields = of_slots().fields();
+    fields[3] ^= 1;
+    for fields in [[0; layout::TEXT_AREAS_BYTES], fields] {
+        let mut image = Image::new();
+        image.put(layout::TEXT_AREAS_AT, &fields);
+        image.state(0, 0, 1);
+        image.entry(stack, 1000, 0);
+        let name = "a name of forty-eight bytes, which is all it has";
+        image.put(stack + layout::OPEN_NAME_LEN_AT, &48u32.to_ne_bytes());
+        image.put(stack + layout::STACK_NAME_AT, name.as_bytes());
+        let ring = image.recover().expect("a ring");
+        let open = &ring.slots[0].open[0];
+        assert_eq!(open.label, format!(r#""name":"{name}","cat":"""#));
+        assert!(open.args.is_empty() && ring.bad_texts.is_empty());
+    }
+}
+
+#[test]
+fn issue_19_open_lanes_have_their_args() {
+    let areas = layout::TextAreas {
+        lanes_offset: 512,
+        lanes_count: 1,
+        lane_bytes: 256,
+        ..layout::TextAreas::default()
+    };
+    let args = r#""id":"x""#;
+    for (size, expected) in [(256, args), (255, "")] {
+        let mut image = Image::with_texts(areas);
+        let group = 2 * PAGE + 512;
+        image.put(512, &(group as u64).to_ne_bytes());
+        image.put(520, &u32::to_ne_bytes(size));
+        let sum = layout::entry_sum(0, group as u64, size);
+        image.put(524, &sum.to_ne_bytes());
+        image.entry(2 * PAGE, 1000, 1);
+        image.text(2 * PAGE, group, span_text(0, 0, 8), args.as_bytes());
+        let ring = image.recover().expect("a ring");
+        assert_eq!(ring.lanes[0].span.args, expected);
+    }
+}
+
+/// Counts what is read of a ring, of which an entry changes after it was read once.
+struct Live {
+    image: Vec<u8>,
+    entry: u64,
+    reads: std::cell::Cell<u32>,
+}
+
+impl RingBytes for Live {
+    fn read(&self, offset: u64, buffer: &mut [u8]) -> Option<()> {
+        self.image.as_slice().read(offset, buffer)?;
+        if offset == self.entry {
+            self.reads.set(self.reads.get() + 1);
+            if self.reads.get() > 1 {
+                buffer[0] ^= 1; // another start
+            }
+        }
+        Some(())
+    }
+
+    fn len(&self) -> u64 {
+        self.image.len() as u64
+    }
+}
+
+#[test]
+fn issue_19_the_text_of_an_entry_that_changed_meanwhile_does_not_count() {
+    let mut image = Image::with_texts(of_slots());
+    image.state(0, 0, 1);
+    let stack = 3 * PAGE + layout::SLOT_STACK_AT;
+    image.entry(stack, 1000, 1);
+    image.text(stack, TEXTS, span_text(0, 0, 5), br#""a":1"#);
+    let live = Live {
+        image: image.0,
+        entry: stack as u64,
+        reads: std::cell::Cell::new(0),
+    };
+    let ring = recover(&live).expect("a ring");
+    assert_eq!(ring.slots[0].open[0].args, "");
+    assert!(ring.bad_texts.is_empty(), "nor is it damage");
+}
+
 #[test]
 fn a_lane_is_closed_once_the_closing_line_is_published() {
     let mut image = Image::new();
@@ -111,7 +276,7 @@ fn open_lane(lane: u32, start_ns: u64, parent: Option<u32>) -> OpenLane {
         span: OpenSpan {
             tid: LANE_BASE + lane,
             start_ns,
-            label: String::new(),
+            ..OpenSpan::default()
         },
         parent: parent.map(|parent| LANE_BASE + parent),
     }
@@ -239,14 +404,18 @@ fn a_site_table_too_large_is_not_read() {
     let sum = layout::header_sum(image.0.first_chunk().expect("longer"));
     image.put(layout::SUM_AT, &sum.to_ne_bytes());
     let head = Head::read(&image.0.as_slice()).expect("a ring");
-    assert!(head.sites(&image.0.as_slice()).table.is_empty());
+    assert!(Sites::read(&image.0.as_slice(), &head).table.is_empty());
 }
 
 #[test]
 fn labels_are_bounded_together() {
     let mut table = 28u16.to_ne_bytes().to_vec();
     table.extend_from_slice(br#""name":"step","cat":"worker""#);
-    let mut sites = Sites { table, room: 60 };
+    let mut sites = Sites {
+        table,
+        room: 60,
+        bad_texts: Vec::new(),
+    };
     let labels = [1, 1, 1].map(|site| sites.label(site).contains("step"));
     assert_eq!(labels, [true, true, false]);
 }

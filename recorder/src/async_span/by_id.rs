@@ -95,12 +95,9 @@ impl AsyncSpanId {
         let process = process::existing();
         let held = process.as_deref().map(|process| &process.held_async);
         if let Some(mut open) = held.and_then(|held| wait::lock(&held.0))
-            && let Some(AsyncSpan(Some(open))) = open.get_mut(&self.0)
+            && let Some(span) = open.get_mut(&self.0)
         {
-            if !open.args.is_empty() {
-                open.args.push(b',');
-            }
-            open.args.extend_from_slice(args.text());
+            span.args(args);
         }
     }
 

@@ -9,9 +9,9 @@ use crate::current::Using;
 use crate::format::LANE_BASE;
 use crate::format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
 use crate::lanes::Ended;
-use crate::line::{self, Place};
 use crate::loss::Cause;
 use crate::mask;
+use crate::pen::{Body, Name};
 use crate::process::{self, Process};
 use crate::seat;
 use crate::site::Site;
@@ -26,13 +26,15 @@ pub(super) struct Open {
     alive: Alive,
     /// The recording in which it began; in another one, and in the child of a fork, it does nothing.
     pub(super) epoch: u32,
-    pid: u32,
     pub(super) lane: u32,
     start_ns: u64,
     /// Name and category are the site's, or `"name":"…","cat":"…"`.
     site: Option<&'static Site>,
     names: Vec<u8>,
-    pub(super) args: Vec<u8>,
+    /// So many bytes of args stand behind the names in the text area of the lane, and nowhere else.
+    kept: usize,
+    /// The args that do not stand there alone.
+    args: Vec<u8>,
 }
 
 /// Name and category of a span that opens.
@@ -52,12 +54,7 @@ pub(super) struct Spot<'a> {
 }
 
 impl Open {
-    pub(super) fn start(
-        process: &Process,
-        names: Names<'_>,
-        args: Vec<u8>,
-        spot: &Spot<'_>,
-    ) -> Open {
+    pub(super) fn start(process: &Process, names: Names<'_>, args: &[u8], spot: &Spot<'_>) -> Open {
         let lock = || process.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lanes = lock();
         let taken = lanes.take(spot.parent, spot.lane);
@@ -68,8 +65,10 @@ impl Open {
         }
         let start_ns = lanes.begin(taken.lane, now_ns());
         drop(lanes);
+        let mut is_kept = false;
         if let Some(entry) = process.ring.lane_entry(taken.lane) {
             let number = number(process, &names, entry);
+            is_kept = show(process, taken.lane, entry, &names, args);
             entry.open(number, taken.parent, start_ns);
         }
         let (site, names) = match names {
@@ -79,12 +78,35 @@ impl Open {
         Open {
             alive: process.alive,
             epoch: process.epoch(),
-            pid: process.pid,
             lane: taken.lane,
             start_ns,
             site,
             names,
-            args,
+            kept: if is_kept { args.len() } else { 0 },
+            args: if is_kept { Vec::new() } else { args.to_vec() },
+        }
+    }
+
+    /// Appends to the args; `add` gets them, and whether it adds the first.
+    pub(super) fn add_args(&mut self, add: impl FnOnce(&mut Vec<u8>, bool)) {
+        seat::with(|seat, writer| {
+            if seat.epoch() == self.epoch {
+                self.add_args_in(writer.process, add); // else told as unfinished when its recording ended
+            }
+        });
+    }
+
+    fn add_args_in(&mut self, process: &Process, add: impl FnOnce(&mut Vec<u8>, bool)) {
+        let at = self.names.len();
+        let area = process.ring.lane_text(self.lane);
+        if let Some(area) = area.filter(|_| self.kept > 0) {
+            self.args = area.own(at..at + self.kept).to_vec();
+            self.kept = 0;
+        }
+        let old = self.args.len();
+        add(&mut self.args, old == 0);
+        if let (Some(entry), Some(area)) = (process.ring.lane_entry(self.lane), area) {
+            area.show_more(entry, old, &self.args);
         }
     }
 
@@ -153,28 +175,28 @@ impl Open {
     }
 
     fn write(&self, writer: &mut Writer, ended: &Ended, entry: Option<OpenEntry>) {
-        let place = Place {
-            pid: self.pid,
-            tid: LANE_BASE + ended.row,
-            ts_ns: self.start_ns,
-            duration_ns: Some(ended.end_ns.saturating_sub(self.start_ns)),
+        let at = self.names.len();
+        let area = writer.process.ring.lane_text(self.lane);
+        let args = match &area {
+            Some(area) if self.kept > 0 => area.own(at..at + self.kept),
+            _ => &self.args,
         };
-        let site = self.site.map(|site| site.text().plain.as_slice());
-        let names = site.unwrap_or(&self.names);
         let stopped = mask::stopped_since(self.start_ns).then(|| {
-            let mut args = self.args.clone();
+            let mut args = args.to_vec();
             mark_stopped(&mut args);
             args
         });
-        let args = stopped.as_ref().unwrap_or(&self.args);
+        let body = Body {
+            duration_ns: Some(ended.end_ns.saturating_sub(self.start_ns)),
+            middle: b"",
+            name: self.site.map_or(Name::Text(&self.names), Name::Site),
+            args: stopped.as_deref().unwrap_or(args),
+        };
         if entry.is_none() {
             writer.process.late.note(self.start_ns); // more are open than the ring shows
         }
-        let from = writer.text.len();
-        line::push(&mut writer.text, b'X', &place, b"", names, args);
-        let line = writer.text.get(from..).unwrap_or_default();
-        writer.pen.append(line, entry);
-        writer.text.truncate(from);
+        let row = LANE_BASE + ended.row;
+        writer.pen.span_on_row(row, self.start_ns, &body, entry);
     }
 
     /// Gives the lane back.
@@ -184,6 +206,21 @@ impl Open {
         }
         if let Some(mut lanes) = wait::lock(&process.lanes) {
             lanes.give_back(self.lane);
+        }
+    }
+}
+
+/// Lets readers of the ring find the span's args, and its names where it has no site; false if not all args have room.
+fn show(process: &Process, lane: u32, entry: OpenEntry, names: &Names<'_>, args: &[u8]) -> bool {
+    let Some(area) = process.ring.lane_text(lane) else {
+        entry.text().store(0, Ordering::Relaxed);
+        return false;
+    };
+    match names {
+        Names::Site(_) => area.show(entry, 0, 0, args),
+        Names::Text(names, _) => {
+            let is_whole = area.show(entry, 0, names.len(), names);
+            is_whole && area.show_more(entry, 0, args)
         }
     }
 }

@@ -1,6 +1,13 @@
 //! Layout of the ring file (FORMAT.md §3): offsets and sizes in bytes.
 
+mod text;
+
 use twox_hash::XxHash3_64;
+
+pub use text::{
+    LANE_TEXT_BYTES, OPEN_TEXT_AT, SLOT_TEXT_BYTES, SpanText, TEXT_AREAS_AT, TEXT_AREAS_BYTES,
+    TextAreas, text_word,
+};
 
 /// First bytes of a ring file.
 pub const MAGIC: [u8; 8] = *b"SAPRING1";
@@ -101,7 +108,7 @@ pub const OPEN_NAME_LEN_AT: usize = 12;
 /// Offset of the name in a stack entry.
 pub const STACK_NAME_AT: usize = 16;
 /// Most name bytes in a stack entry.
-pub const STACK_NAME_BYTES: usize = 48;
+pub const STACK_NAME_BYTES: usize = OPEN_TEXT_AT - STACK_NAME_AT;
 /// Offset in a lane entry of the u64 `closes_at`.
 pub const LANE_CLOSES_AT: usize = 16;
 /// Offset in a lane entry of the u32 closing slot.
@@ -111,7 +118,7 @@ pub const LANE_PARENT_AT: usize = 28;
 /// Offset of the name in a lane entry.
 pub const LANE_NAME_AT: usize = 32;
 /// Most name bytes in a lane entry.
-pub const LANE_NAME_BYTES: usize = 32;
+pub const LANE_NAME_BYTES: usize = OPEN_TEXT_AT - LANE_NAME_AT;
 
 /// Head, depth and their check in one word, so that one store publishes them.
 #[inline(always)]

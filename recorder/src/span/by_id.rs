@@ -8,6 +8,7 @@ use crate::config::Level;
 use crate::loss::Cause;
 use crate::mask;
 use crate::seat;
+use crate::site::Site;
 use crate::value::{self, Args, Value};
 use crate::writer::Writer;
 
@@ -43,6 +44,14 @@ impl Held {
         self.open.iter().rposition(|(open, _)| *open == id)
     }
 
+    /// Takes a span out; mostly it is the last one.
+    #[inline]
+    fn take(&mut self, id: u64) -> Option<OpenSpan> {
+        let last = self.open.pop_if(|(last, _)| *last == id);
+        let taken = last.or_else(|| Some(self.open.remove(self.position(id)?)));
+        taken.map(|(_, open)| open)
+    }
+
     fn add(&mut self, open: OpenSpan) -> u64 {
         let id = self.next;
         // A thread's ids repeat after 2^32 spans: by then nobody holds the first ones.
@@ -59,21 +68,34 @@ impl SpanId {
     /// Begins a span on the calling thread; [`SpanId::NONE`] if it is not recorded.
     #[inline]
     pub fn begin(level: Level, category: &str, name: &str) -> SpanId {
+        SpanId::begin_args(level, category, name, &Args::default())
+    }
+
+    /// Begins a span with args, as [`SpanId::begin`] does.
+    pub fn begin_args(level: Level, category: &str, name: &str, args: &Args) -> SpanId {
         if !mask::wants(level) {
             return SpanId::NONE;
         }
+        let site = Site::intern(level, category, name);
         let begun = seat::with(|seat, writer| {
-            if !mask::wants(level) {
-                return SpanId::NONE;
-            }
-            if writer.held.open.len() >= MAX_OPEN {
+            if writer.held.open.len() >= MAX_OPEN && mask::wants(level) {
                 writer.process.lost.count(Cause::TooManyOpen);
-                return SpanId::NONE;
+                return None;
             }
-            let open = OpenSpan::open_named(seat, writer, category, name);
-            SpanId(writer.held.add(open))
+            let open = match site {
+                Some(site) => OpenSpan::open(seat, writer, site, |text| text.raw(args.text()))?,
+                None if mask::wants(level) => {
+                    let mut open = OpenSpan::open_named(seat, writer, category, name);
+                    let add =
+                        |text: &mut Vec<u8>, first| value::raw_after(text, first, args.text());
+                    writer.add_args(&mut open.depth, &mut open.args, add);
+                    open
+                }
+                None => return None,
+            };
+            Some(SpanId(writer.held.add(open)))
         });
-        begun.unwrap_or_default()
+        begun.flatten().unwrap_or_default()
     }
 
     /// Takes the number that [`SpanId::number`] gave.
@@ -101,12 +123,7 @@ impl SpanId {
         if args.text().is_empty() {
             return;
         }
-        self.add(|text, first| {
-            if !first {
-                text.push(b',');
-            }
-            text.extend_from_slice(args.text());
-        });
+        self.add(|text, first| value::raw_after(text, first, args.text()));
     }
 
     fn add(self, add: impl FnOnce(&mut Vec<u8>, bool)) {
@@ -135,8 +152,7 @@ impl SpanId {
         }
         let end_ns = now_ns();
         seat::with_own(|writer| {
-            if let Some(at) = writer.held.position(self.0) {
-                let (_, open) = writer.held.open.remove(at);
+            if let Some(open) = writer.held.take(self.0) {
                 open.close(writer, end_ns, &[]);
             }
         });

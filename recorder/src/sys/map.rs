@@ -67,6 +67,37 @@ impl Map {
             .inspect_err(|_| page.unmap())
     }
 
+    /// The `bytes` from byte `at` on, which lie inside.
+    #[inline(always)]
+    pub(crate) fn part(self, at: usize, bytes: usize) -> Map {
+        assert!(
+            at <= self.bytes && bytes <= self.bytes - at,
+            "{bytes} bytes at {at} are not all inside"
+        );
+        // SAFETY: checked to lie inside.
+        let base = unsafe { self.base.add(at) };
+        Map { base, bytes }
+    }
+
+    /// Everything from byte `at` on; `None` outside.
+    ///
+    /// # Safety
+    /// Nobody else in this process reads or writes these bytes meanwhile.
+    #[inline(always)]
+    pub(crate) unsafe fn from<'a>(self, at: usize) -> Option<&'a mut [u8]> {
+        let len = self.bytes.checked_sub(at)?;
+        // SAFETY: checked to lie inside.
+        let start = unsafe { self.base.add(at) };
+        // SAFETY: inside, mapped while its process records, and the caller's alone.
+        Some(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), len) })
+    }
+
+    /// Its size.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+
     /// Unmaps; nothing may use the mapping any more.
     pub(crate) fn unmap(self) {
         // SAFETY: the range is ours.
@@ -74,6 +105,7 @@ impl Map {
     }
 
     /// The address of byte `at`.
+    #[inline(always)]
     pub(crate) fn at(&self, at: usize) -> *mut u8 {
         assert!(
             at < self.bytes,
@@ -85,6 +117,7 @@ impl Map {
     }
 
     /// The aligned 64-bit word at byte `at`.
+    #[inline(always)]
     pub(crate) fn word(&self, at: usize) -> &'static AtomicU64 {
         assert!(
             at.is_multiple_of(8) && at + 8 <= self.bytes,
@@ -95,6 +128,7 @@ impl Map {
     }
 
     /// The aligned 32-bit word at byte `at`.
+    #[inline(always)]
     pub(crate) fn half(&self, at: usize) -> &'static AtomicU32 {
         assert!(
             at.is_multiple_of(4) && at + 4 <= self.bytes,

@@ -63,9 +63,7 @@ pub unsafe extern "C" fn sa_profile_span_begin_args(
         let name = unsafe { text::name(name) };
         // SAFETY: the caller's.
         let args = unsafe { arg::args(args, count) };
-        let begun = SpanId::begin(level, &category, &name); // with the clock, which the args shall not cost time
-        begun.args(&args);
-        begun
+        SpanId::begin_args(level, &category, &name, &args)
     });
     Span { id: begun.number() }
 }

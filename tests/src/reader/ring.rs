@@ -201,7 +201,7 @@ impl Layout<'_> {
         let vacant = |at: &usize| self.map.u64_at(*at) != Some(0);
         entries
             .filter(vacant)
-            .map(|at| self.open_span(at, tid, at + 16, 48))
+            .map(|at| self.open_span(at, tid, at + 16, self.stack_text(slot)))
             .collect()
     }
 
@@ -220,7 +220,8 @@ impl Layout<'_> {
                 row = parent;
             }
             let (at, tid) = (open[&lane].at, FIRST_LANE + u64::try_from(row).ok()?);
-            snapshot.open.push(self.open_span(at, tid, at + 32, 32)?);
+            let text = self.lane_text(lane);
+            snapshot.open.push(self.open_span(at, tid, at + 32, text)?);
         }
         Some(())
     }
@@ -247,13 +248,44 @@ impl Layout<'_> {
         Some(open)
     }
 
-    /// One entry of a stack or of the lane table as a `B` event.
-    fn open_span(&self, at: usize, tid: u64, name_at: usize, name_room: usize) -> Option<Value> {
+    /// The four numbers at offset 128 of the header, where the text of open spans is, if their sum matches.
+    fn texts(&self) -> Option<[usize; 4]> {
+        let sum = low_half(xxh3_64(&self.map.copy(128, 16)?));
+        let number = |at: usize| self.map.u32_at(128 + 4 * at);
+        let numbers = [number(0)?, number(1)?, number(2)?, number(3)?];
+        (number(4)? == sum).then_some(numbers)
+    }
+
+    /// Where the text of a thread's spans lies, and its size.
+    fn stack_text(&self, slot: usize) -> Option<(usize, usize)> {
+        let [size, ..] = self.texts()?;
+        Some((slot.checked_sub(size)?, size))
+    }
+
+    /// Where the text of a lane's span lies, and its size.
+    fn lane_text(&self, lane: usize) -> Option<(usize, usize)> {
+        let [_, directory, groups, size] = self.texts()?;
+        let of_group = self.map.u32_at(48)?.checked_div(groups)?;
+        let group = lane.checked_div(of_group)?;
+        let (at, bytes) = self.entry(directory + 16 * group, group)?;
+        let within = lane % of_group * size;
+        (at != 0 && within + size <= bytes).then_some((at + within, size))
+    }
+
+    /// One entry of a stack or of the lane table as a `B` event; its text lies in `area`.
+    fn open_span(
+        &self,
+        at: usize,
+        tid: u64,
+        name_at: usize,
+        area: Option<(usize, usize)>,
+    ) -> Option<Value> {
         let start_ns = self.map.u64_at(at)?;
-        let site = self.map.u32_at(at + 8)?;
-        let (name, category) = match site {
+        let (names, args) = self.text(at, area);
+        let (name, category) = match self.map.u32_at(at + 8)? {
+            0 if !names.is_empty() => name_and_category(&names)?,
             0 => {
-                let len = self.map.u32_at(at + 12)?.min(name_room);
+                let len = self.map.u32_at(at + 12)?.min(at + ENTRY_BYTES - name_at);
                 (
                     Value::from(String::from_utf8_lossy(&self.map.copy(name_at, len)?)),
                     Value::from(""),
@@ -261,14 +293,36 @@ impl Layout<'_> {
             }
             site => self.site(site)?,
         };
+        let mut args: Value = serde_json::from_str(&format!("{{{args}}}")).ok()?;
+        args["unfinished"] = true.into();
         #[expect(
             clippy::cast_precision_loss,
             reason = "ns since boot stay far below 2^53"
         )]
         let ts = start_ns as f64 / 1000.0;
         Some(
-            json!({"ph": "B", "pid": self.pid, "tid": tid, "ts": ts, "name": name, "cat": category, "args": {"unfinished": true}}),
+            json!({"ph": "B", "pid": self.pid, "tid": tid, "ts": ts, "name": name, "cat": category, "args": args}),
         )
+    }
+
+    /// The members that the entry at `at` has in the area: name and category, and the args.
+    fn text(&self, at: usize, area: Option<(usize, usize)>) -> (String, String) {
+        let read = || {
+            let (area, size) = area?;
+            let number = |at: usize| {
+                self.map
+                    .copy(at, 2)?
+                    .try_into()
+                    .ok()
+                    .map(u16::from_ne_bytes)
+            };
+            let from = self.map.u32_at(at + 56)?;
+            let (names, args) = (number(at + 60)?.into(), number(at + 62)?.into());
+            let inside = from + names + args <= size;
+            let part = |from, len| String::from_utf8(self.map.copy(area + from, len)?).ok();
+            Some((part(from, names)?, part(from + names, args)?)).filter(|_| inside)
+        };
+        read().unwrap_or_default()
     }
 
     /// Name and category of a call site.
@@ -280,10 +334,13 @@ impl Layout<'_> {
         if offset + 2 + len > used {
             return None;
         }
-        let text = String::from_utf8(self.map.copy(table + offset + 2, len)?).ok()?;
-        let keys: Value = serde_json::from_str(&format!("{{{text}}}")).ok()?;
-        Some((keys["name"].clone(), keys["cat"].clone()))
+        name_and_category(&String::from_utf8(self.map.copy(table + offset + 2, len)?).ok()?)
     }
+}
+
+fn name_and_category(text: &str) -> Option<(Value, Value)> {
+    let keys: Value = serde_json::from_str(&format!("{{{text}}}")).ok()?;
+    Some((keys["name"].clone(), keys["cat"].clone()))
 }
 
 /// Head and depth of a slot's state, if its check matches.

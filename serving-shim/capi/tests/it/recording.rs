@@ -246,6 +246,11 @@ fn what_was_recorded_outlives_a_kill() {
         (&trace.one("open")["ph"], &trace.one("open async")["ph"]),
         (&json!("B"), &json!("B"))
     );
+    let step = json!({"batch": 7, "request_id": "cmpl-2", "tokens": 42, "unfinished": true});
+    assert_eq!(trace.one("open")["args"], step, "issue 19");
+    let request = json!({"request_id": "cmpl-1", "unfinished": true});
+    assert_eq!(trace.one("open async")["args"], request, "issue 19");
+    assert_eq!(trace.one("open")["cat"], "test");
 }
 
 #[test]

@@ -76,6 +76,13 @@ impl Trace {
             .count()
     }
 
+    /// The args of the one span of a name that never ended.
+    pub(crate) fn args_of_unfinished(&self, name: &str) -> &Value {
+        let mut begun = self.events.iter();
+        let found = begun.find(|event| event["name"] == name && event["ph"] == "B");
+        found.map_or(&Value::Null, |event| &event["args"])
+    }
+
     /// The one event of a name.
     pub(crate) fn only(&self, name: &str) -> &Value {
         let mut named = self.recorded().filter(|event| event["name"] == name);

@@ -51,3 +51,17 @@ fn after_a_jump_out_of_a_call_later_calls_are_recorded() {
     assert_eq!(trace.unfinished("aclrtSynchronizeDevice"), 3);
     assert_eq!(trace.count("aclrtSynchronizeStream"), 2);
 }
+
+#[test]
+fn issue_19_a_killed_process_keeps_the_args_of_what_it_was_in() {
+    let ground = Ground::with_fakes();
+    ground.library("libascendcl.so", "killing_acl.c", &[] as &[&str]);
+    ground.program("killed", &["killed.c"], &Ground::links());
+    let ended = end(&mut ground.recorded(ground.path("killed")));
+    assert_eq!(ended.code, -9, "{ended:?}");
+    let trace = ground.trace();
+    for (name, handle) in [("aclrtSynchronizeStream", "0x52"), ("request", "0x51")] {
+        let args = trace.args_of_unfinished(name);
+        assert_eq!(args["handle"], handle, "{name}: {args}");
+    }
+}

@@ -150,6 +150,32 @@ def test_a_killed_process_shows_what_was_open(program):
     assert rows["request"] == rows["step"] != rows["thread"]
 
 
+def test_issue_19_a_killed_process_keeps_the_args_of_what_was_open(program):
+    trace = program.record(
+        """
+        import asyncio, os, signal
+        import sa_profile
+
+        async def main():
+            with sa_profile.span("request", request_id="cmpl-1") as request:
+                request.arg(prompt_tokens=12)
+                with sa_profile.span("step", ids=["cmpl-1", "cmpl-2"], batch=2):
+                    await asyncio.sleep(0)
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        if os.fork() == 0:
+            with sa_profile.span("thread", rank=3):
+                asyncio.run(main())
+        os.wait()
+        """
+    )
+    assert {span["name"]: span["args"] for span in trace.unfinished()} == {
+        "thread": {"rank": 3, "unfinished": True},
+        "request": {"request_id": "cmpl-1", "prompt_tokens": 12, "unfinished": True},
+        "step": {"ids": ["cmpl-1", "cmpl-2"], "batch": 2, "unfinished": True},
+    }
+
+
 def test_children_by_subprocess_join_the_run(program):
     out = program.run(
         """

@@ -16,6 +16,7 @@ mod descendants;
 mod forks;
 mod lanes;
 mod odd;
+mod open_args;
 mod options;
 mod restarts;
 mod sandbox;
@@ -57,6 +58,7 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["late-args", rounds] => stack::late_args(number(rounds)),
         ["out-of-order", rounds] => stack::out_of_order(number(rounds)),
         ["deep-then-killed", depth] => stack::deep_then_killed(number(depth)),
+        ["open-args", ending] => open_args::then(ending),
         ["oversized"] => odd::oversized(),
         ["panicking"] => odd::panicking(),
         ["exchange", one, other, stop] => odd::exchange(one, other, stop),

@@ -1,0 +1,229 @@
+//! Entries of a ring's open spans: when each began, what it is called, and its args.
+
+use super::{Head, RingBytes, entry_u32, entry_u64};
+use sa_recorder::format::ring::{self as layout, SpanText};
+use serde::de::IgnoredAny;
+
+/// Largest site table that is believed.
+const MAX_SITES_BYTES: u64 = 16 << 20;
+/// Most bytes that the names and args of a ring's open spans may have together.
+const MAX_TEXT_BYTES: usize = 64 << 20;
+
+/// A span that was open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenSpan {
+    /// Kernel tid or virtual lane.
+    pub tid: u32,
+    /// Start in ns of the recording process's monotonic clock.
+    pub start_ns: u64,
+    /// `"name":"…","cat":"…"`, valid JSON members.
+    pub label: String,
+    /// The args that were known, valid JSON members; empty if there are none.
+    pub args: String,
+}
+
+/// The site table, and how much text may still be made of it: a few bytes in an entry name a text of many.
+pub(super) struct Sites {
+    pub(super) table: Vec<u8>,
+    pub(super) room: usize,
+    /// Offsets of texts that are none.
+    pub(super) bad_texts: Vec<u64>,
+}
+
+impl Sites {
+    /// The site table, empty if it lies outside of the ring or is too large to be one.
+    pub(super) fn read(source: &impl RingBytes, head: &Head) -> Sites {
+        let end = head.sites.end.min(source.len());
+        let len = end.saturating_sub(head.sites.start);
+        let len = usize::try_from(len).ok().filter(|_| len <= MAX_SITES_BYTES);
+        let mut table = vec![0; len.unwrap_or(0)];
+        if source.read(head.sites.start, &mut table).is_none() {
+            table.clear();
+        }
+        Sites {
+            table,
+            room: MAX_TEXT_BYTES,
+            bad_texts: Vec::new(),
+        }
+    }
+
+    /// The members `name` and `cat` of a call site.
+    pub(super) fn label(&mut self, site: u32) -> String {
+        let label = site_label(&self.table, site);
+        let label = label.filter(|label| self.take(label.len()).is_some());
+        label.unwrap_or_else(|| named(b"?", 1))
+    }
+
+    /// Takes room for a text.
+    fn take(&mut self, bytes: usize) -> Option<()> {
+        self.room = self.room.checked_sub(bytes)?;
+        Some(())
+    }
+}
+
+/// Where the text of a span may lie in the ring.
+#[derive(Clone, Copy)]
+pub(super) struct Area {
+    pub(super) at: u64,
+    pub(super) bytes: u64,
+}
+
+/// An entry of a stack or of the lane table, and its text.
+pub(super) struct Entry {
+    at: u64,
+    bytes: [u8; layout::OPEN_ENTRY_BYTES],
+    /// Where the name lies in the bytes.
+    name_at: usize,
+    /// Where the text lies in the ring.
+    text_at: u64,
+    /// Name and category, and args; `None` if they are not where the entry says.
+    text: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl Entry {
+    /// Reads an entry and its text; `None` if it is vacant.
+    pub(super) fn read(
+        source: &impl RingBytes,
+        at: u64,
+        name_at: usize,
+        area: Area,
+        sites: &mut Sites,
+    ) -> Option<Entry> {
+        let mut bytes = [0; layout::OPEN_ENTRY_BYTES];
+        source.read(at, &mut bytes)?;
+        let mut entry = Entry {
+            at,
+            bytes,
+            name_at,
+            text_at: area.at,
+            text: Some((Vec::new(), Vec::new())),
+        };
+        let start_ns = entry.start_ns();
+        if start_ns == 0 || start_ns >> 60 != 0 {
+            return None;
+        }
+        let text = SpanText::of_word(entry.u64(layout::OPEN_TEXT_AT));
+        if area.bytes > 0 && text.args().end > text.names().start {
+            entry.text_at += u64::from(text.at);
+            let inside = text.args().end as u64 <= area.bytes;
+            entry.text = inside
+                .then(|| entry.read_text(source, text, sites))
+                .flatten();
+        }
+        Some(entry)
+    }
+
+    fn read_text(
+        &self,
+        source: &impl RingBytes,
+        text: SpanText,
+        sites: &mut Sites,
+    ) -> Option<(Vec<u8>, Vec<u8>)> {
+        let len = text.args().end - text.names().start;
+        sites.take(len)?;
+        let mut names = vec![0; len];
+        source.read(self.text_at, &mut names)?;
+        let args = names.split_off(usize::from(text.names));
+        Some((names, args))
+    }
+
+    /// The span on row `tid`. A text that its writer may have replaced while it was read does not count.
+    pub(super) fn span(
+        self,
+        source: &impl RingBytes,
+        tid: u32,
+        sites: &mut Sites,
+    ) -> Option<OpenSpan> {
+        let mut again = [0; layout::OPEN_ENTRY_BYTES];
+        source.read(self.at, &mut again)?;
+        let (names, args) = match &self.text {
+            _ if again != self.bytes => (None, None),
+            Some((names, args)) => (checked(names, label_of), checked(args, args_of)),
+            None => (Some(Err(Bad)), None),
+        };
+        if [&names, &args].contains(&&Some(Err(Bad))) {
+            sites.bad_texts.push(self.text_at);
+        }
+        let label = match self.u32(layout::OPEN_SITE_AT) {
+            0 => names.and_then(Result::ok).unwrap_or_else(|| self.name()),
+            site => sites.label(site),
+        };
+        Some(OpenSpan {
+            tid,
+            start_ns: self.start_ns(),
+            label,
+            args: args.and_then(Result::ok).unwrap_or_default(),
+        })
+    }
+
+    pub(super) fn start_ns(&self) -> u64 {
+        self.u64(layout::OPEN_START_AT)
+    }
+
+    /// The members of the name in the entry, which has no category.
+    fn name(&self) -> String {
+        let name = self.bytes.get(self.name_at..); // older writers have no word behind it
+        named(name.unwrap_or_default(), self.u32(layout::OPEN_NAME_LEN_AT))
+    }
+
+    pub(super) fn u64(&self, at: usize) -> u64 {
+        entry_u64(&self.bytes, at)
+    }
+
+    pub(super) fn u32(&self, at: usize) -> u32 {
+        entry_u32(&self.bytes, at)
+    }
+}
+
+/// A text that is none.
+#[derive(Debug, PartialEq, Eq)]
+struct Bad;
+
+/// What `check` makes of a text, if there is one.
+fn checked(text: &[u8], check: fn(&str) -> Option<String>) -> Option<Result<String, Bad>> {
+    let good = || check(std::str::from_utf8(text).ok()?);
+    (!text.is_empty()).then(|| good().ok_or(Bad))
+}
+
+fn named(name: &[u8], len: u32) -> String {
+    let len = usize::try_from(len).unwrap_or(0).min(name.len());
+    let text = String::from_utf8_lossy(&name[..len]);
+    let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
+    format!(r#""name":{},"cat":"""#, serde_json::Value::from(text))
+}
+
+/// The text of a call site, if it is what it should be.
+fn site_label(sites: &[u8], site: u32) -> Option<String> {
+    let at = usize::try_from(site).ok()?.checked_sub(1)?;
+    let len = usize::from(u16::from_ne_bytes(*sites.get(at..)?.first_chunk()?));
+    label_of(std::str::from_utf8(sites.get(at + 2..at + 2 + len)?).ok()?)
+}
+
+/// A text if it is the members `name` and `cat`, and nothing else.
+fn label_of(text: &str) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Label<'a> {
+        #[serde(borrow)]
+        name: std::borrow::Cow<'a, str>,
+        #[serde(borrow)]
+        cat: std::borrow::Cow<'a, str>,
+    }
+    let object = format!("{{{text}}}");
+    let label: Label<'_> = serde_json::from_str(&object).ok()?;
+    let (name, cat) = (
+        serde_json::Value::from(label.name),
+        serde_json::Value::from(label.cat),
+    );
+    Some(format!(r#""name":{name},"cat":{cat}"#))
+}
+
+/// A text if it is the members of an object, in one line.
+fn args_of(text: &str) -> Option<String> {
+    if text.bytes().any(|byte| byte < b' ') {
+        return None;
+    }
+    let object = format!("{{{text}}}");
+    serde_json::from_str::<IgnoredAny>(&object).ok()?;
+    Some(text.to_owned())
+}
