@@ -226,7 +226,8 @@ fn a_gap_is_damage_unless_a_loss_explains_it() {
         );
         assert_eq!(
             merged.report.number("lost_events"),
-            if told { 12 } else { 0 }
+            if told { 12 } else { 1 },
+            "a gap that nothing explains held an event at least"
         );
         assert_eq!(
             merged.trace.all_named("sa_loss").len(),
