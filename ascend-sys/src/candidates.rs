@@ -1,7 +1,8 @@
 //! Which names and folders a library is looked for in, in which order. What the environment says comes in here and nowhere else.
 
-use std::env;
 use std::path::{Path, PathBuf};
+
+use crate::environment::variable;
 
 /// Where CANN puts itself when nothing says otherwise.
 const INSTALLED: [&str; 3] = [
@@ -69,7 +70,7 @@ impl Candidates {
     }
 
     fn of_toolkit(names: &[&str]) -> Self {
-        let homes = ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"].map(env::var_os);
+        let homes = ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"].map(variable);
         let homes = homes.into_iter().flatten().map(PathBuf::from);
         Self {
             names: names.iter().map(|name| (*name).to_owned()).collect(),

@@ -1,6 +1,7 @@
 //! A shared library of the vendor's, opened and kept; or the list of all that was tried.
 
 use crate::Candidates;
+use crate::environment::variable;
 use libloading::os::unix;
 use std::env;
 use std::ffi::{OsStr, OsString, c_char};
@@ -188,7 +189,7 @@ fn attempt(name: &OsStr, flag: i32, cause: &str) -> Attempt {
 
 /// Where the simulated runtime may be, and with which flag to open it.
 fn simulator_candidates() -> Vec<(PathBuf, i32)> {
-    if let Some(path) = env::var_os(SIMULATOR_PATH).filter(|path| !path.is_empty()) {
+    if let Some(path) = variable(SIMULATOR_PATH).filter(|path| !path.is_empty()) {
         return vec![(PathBuf::from(path), 0)];
     }
     let executable = env::current_exe().unwrap_or_default();

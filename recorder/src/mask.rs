@@ -6,6 +6,7 @@ use crate::clock;
 use crate::config::{Config, Level, Levels};
 use crate::current;
 use crate::restart;
+use crate::sys::environment::variable;
 
 /// Levels that are on, and above them the tag of the recording; [`UNKNOWN`] until the environment was read.
 static MASK: AtomicU32 = AtomicU32::new(UNKNOWN);
@@ -115,7 +116,7 @@ pub(crate) fn asked_levels() -> Levels {
 }
 
 fn environment_levels() -> Levels {
-    match Config::from_lookup(|name| std::env::var_os(name)) {
+    match Config::from_lookup(variable) {
         Some(config) if !config.paused => config.levels,
         _ => Levels::NONE,
     }

@@ -25,6 +25,7 @@ use crate::run::{self, Before, Run};
 use crate::starting::Starting;
 use crate::switch::{InForce, Schedule};
 use crate::sys;
+use crate::sys::environment::variable;
 use crate::sys::fd;
 use crate::track::Tracks;
 use crate::wait::PATIENCE_NS;
@@ -111,7 +112,7 @@ fn start_alone() -> Option<Using> {
         // The parent was beginning anew when it forked: the child goes with it.
         (Some(config), parent) => (Some(copy(&config)), parent.as_deref().map(Process::before)),
         (None, Some(parent)) => (Some(copy(&parent.config)), None),
-        (None, None) => (Config::from_lookup(|name| std::env::var_os(name)), None),
+        (None, None) => (Config::from_lookup(variable), None),
     };
     let Some(config) = config else {
         mask::turn_off();

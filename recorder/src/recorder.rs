@@ -13,6 +13,7 @@ use crate::restart;
 use crate::run;
 use crate::seat;
 use crate::span::SpanGuard;
+use crate::sys::environment::variable;
 use crate::track::{Track, TrackProcess};
 use crate::value::Args;
 
@@ -70,8 +71,7 @@ impl Recorder {
         let Some(process) = process::existing() else {
             return Vec::new();
         };
-        let lookup = |name: &str| std::env::var_os(name);
-        let mut all = config::exported_paths(lookup, &process.config.paths);
+        let mut all = config::exported_paths(variable, &process.config.paths);
         all.push((config::RUN, process.run.id.clone().into()));
         if process.run.main_pid != 0 {
             all.push((config::MAIN_PID, process.run.main_pid.to_string().into()));
@@ -86,7 +86,7 @@ impl Recorder {
         if process::existing().is_some() {
             return self.exports();
         }
-        let config = Config::from_lookup(|name| std::env::var_os(name));
+        let config = Config::from_lookup(variable);
         config.map_or_else(Vec::new, |config| {
             run::announced::announce(&process::absolute(config))
         })

@@ -1,6 +1,7 @@
 //! The operating system: descriptors, mappings, threads. Every raw call of the crate that is not on the hot path is here.
 
 pub(crate) mod dir;
+pub(crate) mod environment;
 pub(crate) mod fd;
 pub(crate) mod map;
 mod stderr;

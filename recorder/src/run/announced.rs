@@ -8,6 +8,7 @@ use crate::config::{self, Config};
 use crate::format::RUN_FILE;
 use crate::identity::Identity;
 use crate::sys::dir::Dir;
+use crate::sys::environment::variable;
 
 /// The variables of a run that this process will begin with its first event. Empty if it belongs to one already, or will join one that is live here. Writes nothing.
 pub(crate) fn announce(config: &Config) -> Vec<(&'static str, OsString)> {
@@ -17,8 +18,7 @@ pub(crate) fn announce(config: &Config) -> Vec<(&'static str, OsString)> {
     if is_given || directory.is_ok_and(is_live) {
         return Vec::new();
     }
-    let lookup = |name: &str| std::env::var_os(name);
-    let mut all = config::exported_paths(lookup, &config.paths);
+    let mut all = config::exported_paths(variable, &config.paths);
     all.push((config::RUN, new_run_id().into()));
     all.push((config::MAIN_PID, std::process::id().to_string().into()));
     all

@@ -99,7 +99,7 @@ impl Shim {
         }
         let _ = Recorder::get().is_main(); // what is registered later runs earlier at the exit
         host::run_after_fork(after_fork);
-        let made = Shim::of(&Config::from_lookup(|name| std::env::var_os(name)));
+        let made = Shim::of(&Config::from_lookup(host::variable));
         let shim = SHIM.get_or_init(|| made);
         shim.runtime.watch();
         host::run_at_exit(at_exit);

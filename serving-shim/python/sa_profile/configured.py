@@ -34,7 +34,7 @@ def recording() -> Iterator[Row]:
     """Whether a process started with these variables records, and where."""
     found = _sa_profile.configuration()
     if found is None:
-        yield "recording", f"off: none of {', '.join(_TURN_ON)} is set"
+        yield "recording", _unasked()
         return
     directory = Path(found["directory"]).absolute()
     run = _live_run(directory)
@@ -46,6 +46,12 @@ def recording() -> Iterator[Row]:
     yield "disk", f"{found['max_bytes'] // _MIB} MiB at most for each process; at the bound keeps what was recorded {found['keep']}"
     for warning in found["warnings"]:
         yield "warning", warning
+
+
+def _unasked() -> str:
+    if _sa_profile.is_privileged():
+        return "off: this program has raised privileges, and its environment counts for nothing"
+    return f"off: none of {', '.join(_TURN_ON)} is set"
 
 
 def _state(found: "Configuration", directory: Path, run: dict[str, Any] | None) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import _sa_profile
+
 DIR = "SA_PROFILE_DIR"
 OUTPUT = "SA_PROFILE_OUTPUT"
 LEVEL = "SA_PROFILE_LEVEL"
@@ -16,6 +18,11 @@ MAIN_PID = "SA_PROFILE_MAIN_PID"
 LEVELS = ("e2e", "kernel", "verbose")
 DEFAULT_LEVELS = frozenset({"e2e", "kernel"})
 DEFAULT_OUTPUT = "profile_out"
+
+
+def environment() -> Mapping[str, str]:
+    """The environment, as far as it may decide anything: in a program with raised privileges it is the caller's, and nothing in it counts."""
+    return {} if _sa_profile.is_privileged() else os.environ
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,7 @@ def load_profile_config(env: Mapping[str, str] | None = None) -> ProfileConfig:
     ``SA_PROFILE_OUTPUT`` (a directory, or a path with the suffix .json) and ``SA_PROFILE_LEVEL`` turn recording on by being there, empty or not; so does ``SA_PROFILE_DIR``,
     which names a directory and goes before ``SA_PROFILE_OUTPUT``. A level that there is not is a ValueError.
     """
-    env = os.environ if env is None else env
+    env = environment() if env is None else env
     directory = env.get(DIR, "").strip()
     enabled = bool(directory) or OUTPUT in env or LEVEL in env
     levels = _levels(env.get(LEVEL, ""))

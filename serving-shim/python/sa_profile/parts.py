@@ -8,6 +8,7 @@ from pathlib import Path
 
 from . import _sa_profile, installed
 from .configured import Row
+from .env import environment
 
 _PRELOAD = "libsa_profile_preload.so"
 _RUNTIMES = ("libacl_rt.so", "libascendcl.so")
@@ -59,7 +60,7 @@ def _mapped(name: str) -> str | None:
 
 def _device_runtime() -> str:
     """What would time launches. Nothing is opened: CANN writes files of its own when it is."""
-    choice = os.environ.get("SA_PROFILE_DEVICE", "").strip().lower() or "auto"
+    choice = environment().get("SA_PROFILE_DEVICE", "").strip().lower() or "auto"
     if choice == "off":
         return "none: SA_PROFILE_DEVICE=off"
     if choice == "sim":
@@ -72,7 +73,7 @@ def _device_runtime() -> str:
 
 def _runtime_paths() -> Iterator[Path]:
     folders = [Path(folder) for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
-    homes = [os.environ[name] for name in _TOOLKIT_VARIABLES if os.environ.get(name)]
+    homes = [environment()[name] for name in _TOOLKIT_VARIABLES if environment().get(name)]
     folders += [Path(home, "lib64") for home in (*homes, *_TOOLKITS)]
     return (folder / name for folder in folders for name in _RUNTIMES)
 

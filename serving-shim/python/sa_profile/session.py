@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from . import _sa_profile, forks
-from .env import DIR, LEVEL, MAIN_PID, OUTPUT, RUN, ProfileConfig, load_profile_config
+from .env import DIR, LEVEL, MAIN_PID, OUTPUT, RUN, ProfileConfig, environment, load_profile_config
 
 # The run id that this process put into its environment; one that anybody else put there groups processes.
 _exported_run: str | None = None
@@ -47,14 +47,14 @@ def is_main_process() -> bool:
 
 def leads() -> bool:
     """Whether this process is the one that begins runs."""
-    return is_main_process() and os.environ.get(MAIN_PID, "") in ("", str(os.getpid()))
+    return is_main_process() and environment().get(MAIN_PID, "") in ("", str(os.getpid()))
 
 
 def is_first() -> bool:
     """Whether no process has begun a run that this one belongs to, but for one that it has announced itself when the package was imported."""
     run = forks.announced.get(RUN) if forks.announced.get(MAIN_PID) == str(os.getpid()) else None
-    is_announced = run is not None and os.environ.get(RUN) == run and not _sa_profile.exports()
-    return is_main_process() and (is_announced or not os.environ.get(MAIN_PID))
+    is_announced = run is not None and environment().get(RUN) == run and not _sa_profile.exports()
+    return is_main_process() and (is_announced or not environment().get(MAIN_PID))
 
 
 def lead() -> None:
@@ -73,7 +73,7 @@ def is_under_way(config: ProfileConfig) -> bool:
 
 def _variables(config: ProfileConfig, anew: bool) -> dict[str, str]:
     """What the recorder is to find instead of the environment."""
-    env = {name: value for name, value in os.environ.items() if name.startswith("SA_PROFILE_")}
+    env = {name: value for name, value in environment().items() if name.startswith("SA_PROFILE_")}
     for name in (DIR, OUTPUT):
         env.pop(name, None)
     run, main_pid = env.get(RUN), env.get(MAIN_PID)
@@ -132,5 +132,5 @@ def _export(config: ProfileConfig) -> None:
         return
     if _absolute(named.fragments_dir) == _absolute(config.fragments_dir):
         for name in (DIR, OUTPUT):
-            if os.environ.get(name) and name in exports:
+            if environment().get(name) and name in exports:
                 os.environ[name] = exports[name]

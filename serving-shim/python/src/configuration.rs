@@ -2,14 +2,14 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use sa_recorder::{Config, Keep, Level};
+use sa_recorder::{Config, Keep, Level, host};
 
 use crate::names;
 
 /// The configuration that a process started with these variables has, or None where nothing asks for recording.
 #[pyfunction]
 fn configuration(py: Python<'_>) -> PyResult<Option<Bound<'_, PyDict>>> {
-    let Some(config) = Config::from_lookup(|name| std::env::var_os(name)) else {
+    let Some(config) = Config::from_lookup(host::variable) else {
         return Ok(None);
     };
     let found = PyDict::new(py);

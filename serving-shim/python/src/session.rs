@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pyo3::prelude::*;
-use sa_recorder::{Config, Recorder};
+use sa_recorder::{Config, Recorder, host};
 
 use crate::{plain, start};
 
@@ -85,13 +85,19 @@ fn new_run_id() -> String {
     sa_recorder::new_run_id()
 }
 
+/// Whether this program has rights that its caller lacks: then nothing that the environment says of recording counts.
+#[pyfunction]
+fn is_privileged() -> bool {
+    host::is_privileged()
+}
+
 /// Whether a variable that turns recording on is there, be it empty, and nothing is being recorded yet nor to begin switched off.
 #[pyfunction]
 fn is_to_begin() -> bool {
-    let [directory, others @ ..] = ASKING.map(std::env::var_os);
+    let [directory, others @ ..] = ASKING.map(host::variable);
     let is_asked =
         directory.is_some_and(|path| !path.is_empty()) || others.iter().any(Option::is_some);
-    let config = || Config::from_lookup(|name| std::env::var_os(name));
+    let config = || Config::from_lookup(host::variable);
     is_asked && !is_under_way() && !config().is_some_and(|config| config.paused)
 }
 
@@ -104,5 +110,6 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(recording, module)?)?;
     module.add_function(wrap_pyfunction!(exports, module)?)?;
     module.add_function(wrap_pyfunction!(new_run_id, module)?)?;
+    module.add_function(wrap_pyfunction!(is_privileged, module)?)?;
     module.add_function(wrap_pyfunction!(is_to_begin, module)?)
 }

@@ -1,8 +1,12 @@
 //! What C programs record, read from the merged trace.
 
-use crate::stage::{Stage, Trace, has, run};
+use crate::stage::{Stage, Trace, has, run, skip};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 
 #[test]
 fn every_kind_of_event_is_in_the_trace_as_it_was_recorded() {
@@ -205,6 +209,41 @@ fn without_the_environment_nothing_is_recorded_and_no_file_appears() {
     let before = files();
     assert_eq!(run(&mut stage.command(&program)), "");
     assert_eq!(files(), before);
+}
+
+/// A user without any rights of its own.
+const NOBODY: u32 = 65534;
+
+#[test]
+fn issue_19_a_program_with_raised_privileges_obeys_no_variable() {
+    let name = "issue_19_a_program_with_raised_privileges_obeys_no_variable";
+    if !has("cc", name) {
+        return;
+    }
+    let stage = Stage::new();
+    let program = stage.static_program("raised.c");
+    let is_open = |path: &Path, mode| {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    };
+    is_open(stage.path(), 0o777);
+    if let Err(error) = chown(&program, Some(0), Some(0)) {
+        return skip(name, &error.to_string());
+    }
+    let theirs = stage.run_directory();
+    let recorded = || {
+        let mut command = stage.command(&program);
+        command.uid(NOBODY).gid(NOBODY);
+        run(command.env("SA_PROFILE_DIR", &theirs))
+    };
+    is_open(&program, 0o4755);
+    let raised = recorded();
+    if theirs.exists() && std::fs::metadata(&theirs).unwrap().uid() == NOBODY {
+        return skip(name, "this file system gives no program more rights");
+    }
+    assert!(!theirs.exists(), "made what its caller asked for");
+    is_open(&program, 0o755);
+    assert_eq!(recorded(), raised);
+    assert!(theirs.exists(), "recorded without more rights");
 }
 
 #[test]

@@ -1,16 +1,16 @@
 """The entry point of the plugin: decides whether to record, and waits for vLLM's modules."""
 
-import os
-
+from ..env import environment
 from .chain import quietly
 
 SWITCHES = ("SA_PROFILE_DIR", "SA_PROFILE_OUTPUT", "SA_PROFILE_LEVEL")
 _registered = False
 
 
-def configured(environment=os.environ):
+def configured(variables=None):
     """Whether the environment asks for recording, also for one that begins paused."""
-    return any(name in environment for name in SWITCHES)
+    found = environment() if variables is None else variables
+    return any(name in found for name in SWITCHES)
 
 
 def register():

@@ -1,6 +1,17 @@
 """Forks, spawns and pools: nothing lost, nothing twice, no hang, whatever way a child ends."""
 
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
 import pytest
+
+import sa_profile
+
+NOBODY = 65534
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -215,3 +226,39 @@ def test_programs_that_start_together_are_one_run(program):
         PYTHONWARNINGS="ignore",
     )
     assert program.merge().counts() == {"one": 3}
+
+
+RAISED = """
+import os
+import sa_profile
+from sa_profile.vllm.plugin import configured
+
+with sa_profile.span("one"):
+    pass
+print(os.getuid() != os.geteuid(), sa_profile.is_enabled(), sa_profile.load_profile_config().enabled, configured())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_issue_19_an_interpreter_with_raised_privileges_obeys_no_variable():
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        python, theirs = Path(folder, "python"), Path(folder, "run")
+        shutil.copy(os.path.realpath(sys.executable), python)
+        packages = str(Path(sa_profile.__file__).parents[1])
+        variables = {"SA_PROFILE_DIR": str(theirs), "PYTHONPATH": packages, "PYTHONHOME": sys.base_prefix}
+        user = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+
+        def output(mode):
+            python.chmod(mode)
+            done = subprocess.run([python, "-c", RAISED], env=variables, cwd="/", capture_output=True, text=True, timeout=120, **user)
+            assert (done.returncode, done.stderr) == (0, "")
+            return done.stdout.split()
+
+        raised = output(0o4755)
+        if raised[0] == "False":
+            pytest.skip("this file system gives no program more rights")
+        assert raised == ["True", "False", "False", "False"]
+        assert not theirs.exists()
+        assert output(0o755) == ["False", "True", "True", "True"]
+        assert theirs.exists()

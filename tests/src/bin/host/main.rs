@@ -60,6 +60,7 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["deep-then-killed", depth] => stack::deep_then_killed(number(depth)),
         ["open-args", ending] => open_args::then(ending),
         ["oversized"] => odd::oversized(),
+        ["rights", label, count] => odd::rights(label, number(count)),
         ["panicking"] => odd::panicking(),
         ["exchange", one, other, stop] => odd::exchange(one, other, stop),
         ["many-sites-then-killed"] => odd::many_sites_then_killed(),

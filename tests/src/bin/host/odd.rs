@@ -46,6 +46,14 @@ pub(crate) fn oversized() {
     println!("oversized");
 }
 
+/// Says whether the kernel gave the program rights that its caller lacks, and records.
+pub(crate) fn rights(label: &str, count: u64) {
+    record(label, count);
+    // SAFETY: reads a word that the kernel gave the process.
+    let raised = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    println!("rights raised: {raised}");
+}
+
 /// Records on after values have panicked.
 pub(crate) fn panicking() {
     std::panic::set_hook(Box::new(|_| {}));
