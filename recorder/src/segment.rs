@@ -143,12 +143,7 @@ impl Segment {
         if self.ahead.reach(self.file, size, size + wanted as u64, end) {
             size = self.still_ours()?;
         }
-        let written = loop {
-            match fd::write_vectored(self.file, &parts) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => break other.map_err(|error| cause_of(&error))?,
-            }
-        };
+        let written = fd::write_vectored(self.file, &parts).map_err(|error| cause_of(&error))?;
         if written == wanted {
             self.torn = false;
             self.size = size + wanted as u64;

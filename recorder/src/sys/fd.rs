@@ -1,7 +1,7 @@
 //! Descriptors: kept out of the host's way (512 and up), and checked before use, since a host may close and reuse any number.
 
 use std::ffi::CString;
-use std::io::{self, Error};
+use std::io::{self, Error, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -98,13 +98,28 @@ pub(crate) fn unlock(fd: RawFd) {
     unsafe { libc::flock(fd, libc::LOCK_UN) };
 }
 
+/// How often a write that a signal interrupted is tried again: a file system that says so each time may not keep the host.
+const INTERRUPTIONS: usize = 100;
+
 /// Gathers the parts into one append; returns the bytes written.
 pub(crate) fn write_vectored(fd: RawFd, parts: &[&[u8]]) -> io::Result<usize> {
     let slices: Vec<io::IoSlice<'_>> = parts.iter().map(|part| io::IoSlice::new(part)).collect();
     let count = libc::c_int::try_from(slices.len()).unwrap_or(libc::c_int::MAX);
-    // SAFETY: IoSlice has the layout of iovec, each valid for the call.
-    let written = unsafe { libc::writev(fd, slices.as_ptr().cast(), count) };
-    usize::try_from(written).map_err(|_| Error::last_os_error())
+    let mut interruptions = 0;
+    loop {
+        // SAFETY: IoSlice has the layout of iovec, each valid for the call.
+        let written = unsafe { libc::writev(fd, slices.as_ptr().cast(), count) };
+        let outcome = usize::try_from(written).map_err(|_| Error::last_os_error());
+        match outcome {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                interruptions += 1;
+                if interruptions > INTERRUPTIONS {
+                    return Err(error);
+                }
+            }
+            outcome => return outcome,
+        }
+    }
 }
 
 /// The largest size a file of this process may have; a write beyond it would be answered with a deadly signal.

@@ -1,0 +1,281 @@
+//! The functions of the C library that may fail. Each goes on to the next one of its name.
+
+use crate::plan::{self, Fault, fault};
+use libc::{
+    c_int, c_long, c_uint, c_void, iovec, mode_t, nfds_t, off_t, pollfd, pthread_attr_t,
+    pthread_key_t, pthread_t, rlimit, size_t, ssize_t, stat, statfs,
+};
+use std::ffi::c_char;
+
+/// Runs before the program's first line.
+// SAFETY: the section holds pointers to functions of this type, which the linker calls once.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_START: extern "C" fn() = at_start;
+
+extern "C" fn at_start() {
+    plan::read();
+}
+
+/// What a failing call returns.
+trait Failed {
+    const FAILED: Self;
+}
+impl Failed for c_int {
+    const FAILED: c_int = -1;
+}
+impl Failed for ssize_t {
+    const FAILED: ssize_t = -1;
+}
+impl Failed for c_long {
+    const FAILED: c_long = -1;
+}
+impl Failed for *mut c_void {
+    const FAILED: *mut c_void = libc::MAP_FAILED;
+}
+
+fn failed<T: Failed>(error: c_int) -> T {
+    // SAFETY: the address of this thread's errno.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: it is writable.
+    unsafe { *errno = error };
+    T::FAILED
+}
+
+/// Whether a descriptor is none of the program's own.
+fn is_recorders(fd: c_int) -> bool {
+    fd > libc::STDERR_FILENO
+}
+
+/// The error of a fault; half of what there is nothing of is the least error.
+fn error_of(fault: Fault) -> c_int {
+    match fault {
+        Fault::Error(error) => error,
+        Fault::Short => libc::EINTR,
+    }
+}
+
+/// The C library's function of a name, with the type that is asked for.
+macro_rules! next {
+    ($name:ident, fn($($type:ty),*) -> $result:ty) => {{
+        const NAME: &[u8] = concat!(stringify!($name), "\0").as_bytes();
+        // SAFETY: the name is NUL-terminated.
+        let next = unsafe { libc::dlsym(libc::RTLD_NEXT, NAME.as_ptr().cast()) };
+        // SAFETY: the C library defines the symbol with exactly this type.
+        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> $result>(next) }
+    }};
+}
+
+/// Functions that fail with -1 and `errno`: the name, under which call the plans have it, and whether this call may fail.
+macro_rules! failing {
+    ($($name:ident($($arg:ident: $type:ty),*) -> $result:ty, $call:literal $(, if $may:expr)?;)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`, which fails where a plan says so.")]
+        ///
+        /// # Safety
+        /// As for the C library's.
+        // SAFETY: defined with the C library's type, for the process that asked for it.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> $result {
+            let may_fail = true $(&& $may)?;
+            if may_fail && let Some(fault) = fault($call) {
+                return failed(error_of(fault));
+            }
+            let next = next!($name, fn($($type),*) -> $result);
+            // SAFETY: the caller's arguments, unchanged.
+            unsafe { next($($arg),*) }
+        }
+    )*};
+}
+
+failing! {
+    open(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "open";
+    open64(path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "open";
+    openat(at: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "open";
+    openat64(at: c_int, path: *const c_char, flags: c_int, mode: mode_t) -> c_int, "open";
+    mkdir(path: *const c_char, mode: mode_t) -> c_int, "mkdir";
+    mkdirat(at: c_int, path: *const c_char, mode: mode_t) -> c_int, "mkdir";
+    unlinkat(at: c_int, path: *const c_char, flags: c_int) -> c_int, "unlinkat";
+    fstatat(at: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int, "stat";
+    fstatat64(at: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int, "stat";
+    stat64(path: *const c_char, status: *mut stat) -> c_int, "stat";
+    ftruncate(fd: c_int, bytes: off_t) -> c_int, "ftruncate";
+    ftruncate64(fd: c_int, bytes: off_t) -> c_int, "ftruncate";
+    fallocate(fd: c_int, mode: c_int, at: off_t, bytes: off_t) -> c_int, "fallocate";
+    fallocate64(fd: c_int, mode: c_int, at: off_t, bytes: off_t) -> c_int, "fallocate";
+    fstat(fd: c_int, status: *mut stat) -> c_int, "fstat", if is_recorders(fd);
+    fstat64(fd: c_int, status: *mut stat) -> c_int, "fstat", if is_recorders(fd);
+    fstatfs(fd: c_int, status: *mut statfs) -> c_int, "fstatfs";
+    fstatfs64(fd: c_int, status: *mut statfs) -> c_int, "fstatfs";
+    flock(fd: c_int, how: c_int) -> c_int, "flock";
+    fchmod(fd: c_int, mode: mode_t) -> c_int, "fchmod";
+    fcntl(fd: c_int, what: c_int, value: c_long) -> c_int, "fcntl", if is_recorders(fd);
+    fcntl64(fd: c_int, what: c_int, value: c_long) -> c_int, "fcntl", if is_recorders(fd);
+    // Of files alone: the standard library ends the process where a thread of its own gets no stack for signals.
+    mmap(at: *mut c_void, bytes: size_t, access: c_int, flags: c_int, fd: c_int, from: off_t) -> *mut c_void, "mmap", if fd >= 0;
+    mmap64(at: *mut c_void, bytes: size_t, access: c_int, flags: c_int, fd: c_int, from: off_t) -> *mut c_void, "mmap", if fd >= 0;
+    madvise(at: *mut c_void, bytes: size_t, advice: c_int) -> c_int, "madvise";
+    memfd_create(name: *const c_char, flags: c_uint) -> c_int, "memfd_create";
+    getrandom(to: *mut c_void, bytes: size_t, flags: c_uint) -> ssize_t, "getrandom";
+    getrlimit(of: c_int, limit: *mut rlimit) -> c_int, "getrlimit";
+    getrlimit64(of: c_int, limit: *mut rlimit) -> c_int, "getrlimit";
+    poll(files: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int, "poll";
+    prctl(what: c_int, a: c_long, b: c_long, c: c_long, d: c_long) -> c_int, "prctl";
+    // Not gettid, which cannot fail, nor what the standard library waits with.
+    syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long, "syscall",
+        if number == libc::SYS_renameat2 || number == libc::SYS_membarrier;
+}
+
+/// `pthread_create`, which returns its error.
+///
+/// # Safety
+/// As for the C library's.
+// SAFETY: defined with the C library's type, for the process that asked for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_create(
+    thread: *mut pthread_t,
+    attributes: *const pthread_attr_t,
+    start: extern "C" fn(*mut c_void) -> *mut c_void,
+    with: *mut c_void,
+) -> c_int {
+    if let Some(fault) = fault("pthread_create") {
+        return error_of(fault);
+    }
+    type Start = extern "C" fn(*mut c_void) -> *mut c_void;
+    let next = next!(
+        pthread_create,
+        fn(*mut pthread_t, *const pthread_attr_t, Start, *mut c_void) -> c_int
+    );
+    // SAFETY: the caller's arguments, unchanged.
+    unsafe { next(thread, attributes, start, with) }
+}
+
+/// `pthread_key_create`, which returns its error.
+///
+/// # Safety
+/// As for the C library's.
+// SAFETY: defined with the C library's type, for the process that asked for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_key_create(
+    key: *mut pthread_key_t,
+    end: Option<unsafe extern "C" fn(*mut c_void)>,
+) -> c_int {
+    if let Some(fault) = fault("pthread_key_create") {
+        return error_of(fault);
+    }
+    type End = Option<unsafe extern "C" fn(*mut c_void)>;
+    let next = next!(pthread_key_create, fn(*mut pthread_key_t, End) -> c_int);
+    // SAFETY: the caller's arguments, unchanged.
+    unsafe { next(key, end) }
+}
+
+/// `close`, which closes the descriptor also where it fails, as Linux does.
+///
+/// # Safety
+/// As for the C library's.
+// SAFETY: defined with the C library's type, for the process that asked for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn close(fd: c_int) -> c_int {
+    let next = next!(close, fn(c_int) -> c_int);
+    // SAFETY: the caller's argument, unchanged.
+    let closed = unsafe { next(fd) };
+    if is_recorders(fd)
+        && let Some(fault) = fault("close")
+    {
+        return failed(error_of(fault));
+    }
+    closed
+}
+
+/// The bytes that a call is let do.
+fn allowed(call: &str, fd: c_int, bytes: size_t) -> Result<size_t, c_int> {
+    match is_recorders(fd).then(|| fault(call)).flatten() {
+        Some(Fault::Error(error)) => Err(error),
+        Some(Fault::Short) => Ok(bytes / 2),
+        None => Ok(bytes),
+    }
+}
+
+/// `read`; the first one from stdin begins it all.
+///
+/// # Safety
+/// As for the C library's.
+// SAFETY: defined with the C library's type, for the process that asked for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn read(fd: c_int, to: *mut c_void, bytes: size_t) -> ssize_t {
+    let bytes = match allowed("read", fd, bytes) {
+        Ok(bytes) => bytes,
+        Err(error) => return failed(error),
+    };
+    let next = next!(read, fn(c_int, *mut c_void, size_t) -> ssize_t);
+    // SAFETY: the caller's arguments, or fewer bytes.
+    let read = unsafe { next(fd, to, bytes) };
+    if fd == libc::STDIN_FILENO {
+        plan::arm();
+    }
+    read
+}
+
+/// `pread`.
+///
+/// # Safety
+/// As for the C library's.
+// SAFETY: defined with the C library's type, for the process that asked for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pread(fd: c_int, to: *mut c_void, bytes: size_t, at: off_t) -> ssize_t {
+    let next = next!(pread, fn(c_int, *mut c_void, size_t, off_t) -> ssize_t);
+    match allowed("read", fd, bytes) {
+        // SAFETY: the caller's arguments, or fewer bytes.
+        Ok(bytes) => unsafe { next(fd, to, bytes, at) },
+        Err(error) => failed(error),
+    }
+}
+
+/// The same by its other name.
+///
+/// # Safety
+/// As for the C library's.
+// SAFETY: defined with the C library's type, for the process that asked for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pread64(fd: c_int, to: *mut c_void, bytes: size_t, at: off_t) -> ssize_t {
+    // SAFETY: the caller's arguments, unchanged.
+    unsafe { pread(fd, to, bytes, at) }
+}
+
+/// `write`.
+///
+/// # Safety
+/// As for the C library's.
+// SAFETY: defined with the C library's type, for the process that asked for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn write(fd: c_int, from: *const c_void, bytes: size_t) -> ssize_t {
+    let next = next!(write, fn(c_int, *const c_void, size_t) -> ssize_t);
+    match allowed("write", fd, bytes) {
+        // SAFETY: the caller's arguments, or fewer bytes.
+        Ok(bytes) => unsafe { next(fd, from, bytes) },
+        Err(error) => failed(error),
+    }
+}
+
+/// `writev`; a short one writes half of the parts' bytes.
+///
+/// # Safety
+/// As for the C library's.
+// SAFETY: defined with the C library's type, for the process that asked for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
+    // SAFETY: the caller hands in `count` parts.
+    let given = unsafe { std::slice::from_raw_parts(parts, usize::try_from(count).unwrap_or(0)) };
+    let wanted = given.iter().map(|part| part.iov_len).sum();
+    let mut left: size_t = match allowed("writev", fd, wanted) {
+        Ok(bytes) => bytes,
+        Err(error) => return failed(error),
+    };
+    let mut cut = given.to_vec();
+    for part in &mut cut {
+        part.iov_len = part.iov_len.min(left);
+        left -= part.iov_len;
+    }
+    let next = next!(writev, fn(c_int, *const iovec, c_int) -> ssize_t);
+    // SAFETY: the caller's parts, some of them with fewer bytes.
+    unsafe { next(fd, cut.as_ptr(), count) }
+}

@@ -1,0 +1,171 @@
+//! Each call that the recorder makes of the C library fails: once, from some time on, or at random. The host's output and exit code stay, and each event is recorded or counted, or one
+//! line says that nothing is recorded.
+//!
+//! The calls are made to fail by a preloaded library (`tests/faults`), which does not see what the recorder asks of the kernel by itself.
+#![expect(
+    clippy::print_stdout,
+    reason = "a test says how many calls it let fail"
+)]
+
+use e2e::chance::Chance;
+use e2e::host_support::{
+    Host, Outcome, assert_accounted_or_off, assert_undisturbed, full, scratch,
+};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const HOST: &str = env!("CARGO_BIN_EXE_host");
+/// What a test reads back of the calls: how many there were, how many failed.
+const NONE: [u8; 16] = [0; 16];
+/// Half of what is asked for is done.
+const SHORT: &str = "short";
+
+/// The calls, each with the ways in which it fails. Left out is what ends or keeps the standard library by itself: no random bytes, no key of threads, no memory for their stacks, and an
+/// interruption of `open` or `read` each time.
+fn calls() -> Vec<(&'static str, Vec<String>)> {
+    let named = |errors: &[i32]| errors.iter().map(i32::to_string).collect::<Vec<_>>();
+    let cut = |errors: &[i32]| [named(errors), vec![SHORT.to_owned()]].concat();
+    use libc::*;
+    vec![
+        ("writev", cut(&[ENOSPC, EINTR, EIO, EAGAIN, EDQUOT])),
+        ("write", cut(&[ENOSPC, EINTR, EIO, EAGAIN])),
+        ("read", cut(&[EIO])),
+        ("open", named(&[ENOSPC, EIO, EMFILE, EACCES])),
+        ("mkdir", named(&[ENOSPC, EIO, EACCES])),
+        ("unlinkat", named(&[EIO, EACCES])),
+        ("stat", named(&[EIO, ENOMEM])),
+        ("fstat", named(&[EIO, EBADF])),
+        ("ftruncate", named(&[EIO, ENOSPC, EINTR])),
+        ("fallocate", named(&[ENOSPC, EOPNOTSUPP, EINTR, EIO])),
+        ("fstatfs", named(&[EIO])),
+        ("flock", named(&[EWOULDBLOCK, EINTR, ENOLCK])),
+        ("fchmod", named(&[EPERM, EIO])),
+        ("fcntl", named(&[EMFILE, EINVAL])),
+        ("close", named(&[EIO, EINTR])),
+        ("mmap", named(&[ENOMEM, EAGAIN, EACCES])),
+        ("madvise", named(&[EINVAL, ENOMEM])),
+        ("memfd_create", named(&[EMFILE, ENOMEM])),
+        ("getrlimit", named(&[EPERM])),
+        ("poll", named(&[EINTR])),
+        ("prctl", named(&[EINVAL])),
+        ("pthread_create", named(&[EAGAIN])),
+        ("syscall", named(&[EPERM, EIO, EINTR])), // renameat2 and membarrier
+    ]
+}
+
+/// The library, which cargo puts beside the tests.
+fn library() -> PathBuf {
+    let beside = std::env::current_exe().expect("the test's own path");
+    let library = beside.with_file_name("libfaults.so");
+    assert!(library.exists(), "{} is built", library.display());
+    library
+}
+
+/// Runs a host whose calls fail as planned; how often they were made, and how often they failed.
+fn run(dir: &Path, plans: &str, mode: &[&str]) -> (Outcome, u64, u64) {
+    let told = dir.join("told");
+    fs::write(&told, NONE).expect("own directory");
+    let host = Host::new(HOST)
+        .arguments(&[&["--gate"], mode].concat())
+        .recorded_in(&dir.join("run"))
+        .variable("LD_PRELOAD", library())
+        .variable("SA_TEST_FAULTS", plans)
+        .variable("SA_TEST_FAULTS_TOLD", &told);
+    let mut host = host.start();
+    host.tell("go");
+    let outcome = host.end();
+    let numbers = fs::read(&told).expect("own file");
+    let number = |at: usize| {
+        let bytes = numbers[at..at + 8].try_into().expect("eight bytes");
+        u64::from_ne_bytes(bytes)
+    };
+    (outcome, number(0), number(8))
+}
+
+/// Runs it, and asserts that nobody noticed and nothing is missing without a word; how many calls failed.
+fn assert_unharmed(plans: &str, spans: u64) -> u64 {
+    let count = spans.to_string();
+    let dir = scratch();
+    let plain = Host::new(HOST).arguments(&["spans", "work", &count]).run();
+    let (outcome, _, failed) = run(dir.path(), plans, &["spans", "work", &count]);
+    println!("{plans}: {failed} failed; {}", outcome.stderr.trim_end());
+    assert_undisturbed(&outcome, &plain);
+    assert_accounted_or_off(&dir.path().join("run"), &outcome, spans);
+    failed
+}
+
+/// How often each of the calls is made.
+fn made(call: &str) -> u64 {
+    let dir = scratch();
+    let plan = format!("{call}=0@1");
+    run(dir.path(), &plan, &["spans", "work", "4000"]).1
+}
+
+/// The numbers of the calls that fail alone: the first, the last, and some between; all with `SA_PROFILE_FULL`.
+fn chosen(made: u64) -> Vec<u64> {
+    if full() {
+        return (1..=made.min(60)).collect();
+    }
+    let mut all = vec![1, 2, made / 2, made];
+    all.sort_unstable();
+    all.dedup();
+    all.retain(|number| (1..=made).contains(number));
+    all
+}
+
+#[test]
+fn each_call_fails_once() {
+    let mut failed = 0;
+    for (call, ways) in calls() {
+        let numbers = chosen(made(call));
+        for (at, number) in numbers.iter().enumerate() {
+            let ways = if full() {
+                &ways[..]
+            } else {
+                &ways[at % ways.len()..][..1]
+            };
+            for way in ways {
+                failed += assert_unharmed(&format!("{call}={way}@{number}"), 4000);
+            }
+        }
+    }
+    println!("FAULTS once: {failed} calls failed");
+    assert!(failed >= 30, "{failed} calls failed");
+}
+
+#[test]
+fn each_call_fails_from_some_time_on() {
+    let mut failed = 0;
+    for (call, ways) in calls() {
+        for way in &ways {
+            for from in if full() { vec![1, 2, 3, 5] } else { vec![1] } {
+                failed += assert_unharmed(&format!("{call}={way}@{from}+"), 4000);
+            }
+        }
+    }
+    println!("FAULTS from some time on: {failed} calls failed");
+    assert!(failed >= 100, "{failed} calls failed");
+}
+
+#[test]
+fn calls_fail_at_random() {
+    let mut chance = Chance::new();
+    let mut failed = 0;
+    for _ in 0..if full() { 300 } else { 16 } {
+        let mut plans = Vec::new();
+        for (call, ways) in calls() {
+            // Where stderr cannot be asked whether it has room, nothing is said there.
+            if call != "poll" && chance.below(2) == 0 {
+                let (way, seed) = (&ways[chance.below(ways.len())], chance.below(1 << 20));
+                let many = [3, 10, 40][chance.below(3)];
+                plans.push(format!("{call}={way}%{many}:{seed}"));
+            }
+        }
+        failed += assert_unharmed(&plans.join(","), 12_000);
+    }
+    println!(
+        "FAULTS at random: {failed} calls failed, seed {}",
+        chance.seed
+    );
+    assert!(failed >= 16, "{failed} calls failed");
+}
