@@ -15,6 +15,8 @@ use trace_merge::survey::{RunProcess, processes};
 
 /// How long all processes may take.
 const LONGEST: Duration = Duration::from_secs(2);
+/// What the recorder calls its thread.
+const HELPER: &str = "sa-profile";
 /// How often they are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -64,9 +66,24 @@ pub(crate) fn carry_out(
     print(&format!("{heading} {obeyed} of {} {deed}\n", plural(count)))?;
     for waiting in &waiting {
         let (name, pid) = (waiting.process.program(), waiting.process.header.pid);
-        say(&format!("{name} [{pid}] did not obey within 2 s"));
+        let why = match has_helper(pid) {
+            Some(false) => {
+                ": it has no thread that looks (docs/threads.md), and will with its next event"
+            }
+            _ => "",
+        };
+        say(&format!("{name} [{pid}] did not obey within 2 s{why}"));
     }
     Ok(ExitCode::from(u8::from(!waiting.is_empty())))
+}
+
+/// Whether a process has the recorder's thread; `None` where `/proc` does not say it.
+fn has_helper(pid: u32) -> Option<bool> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let mut names = threads
+        .flatten()
+        .map(|thread| std::fs::read_to_string(thread.path().join("comm")));
+    Some(names.any(|name| name.is_ok_and(|name| name.trim_end() == HELPER)))
 }
 
 fn plural(count: usize) -> String {

@@ -27,6 +27,8 @@ pub(crate) const MODE: &str = "SA_PROFILE_MODE";
 pub(crate) const CPU: &str = "SA_PROFILE_CPU";
 /// `paused` begins with recording off.
 pub(crate) const START: &str = "SA_PROFILE_START";
+/// `0` forbids a thread of the recorder's own, `1` asks for it with the first event.
+pub(crate) const THREADS: &str = "SA_PROFILE_THREADS";
 
 const DEFAULT_DIR: &str = "profile_out";
 const LEVEL_WORDS: &str = "e2e, kernel, verbose";
@@ -95,6 +97,18 @@ pub enum Keep {
     First,
 }
 
+/// When a process gets a thread of the recorder's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// When it has several threads anyway, has recorded for a while, or is switched by a control.
+    #[default]
+    Auto,
+    /// Never.
+    Never,
+    /// With its first event.
+    AtOnce,
+}
+
 /// What the environment asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -118,6 +132,8 @@ pub struct Config {
     pub mode: u32,
     /// Whether spans carry thread CPU time.
     pub cpu: bool,
+    /// When the process gets a thread of the recorder's own.
+    pub threads: Threads,
     /// What was wrong with the variables, for one line on stderr.
     pub warnings: Vec<String>,
 }
@@ -173,10 +189,17 @@ impl Config {
         let mut warnings = Vec::new();
         let paths = paths(directory, output, &mut warnings);
         let text = |name| set(name).map(|value| value.to_string_lossy().trim().to_owned());
+        let paused = text(START).is_some_and(|start| paused(&start, &mut warnings));
+        let threads = text(THREADS).map_or(Threads::Auto, |text| threads(&text, &mut warnings));
+        if paused && threads == Threads::Never {
+            warnings.push(format!(
+                "{START}=paused with {THREADS}=0: nothing will see that recording is switched on"
+            ));
+        }
         Some(Config {
             paths,
             levels: levels(&text(LEVEL).unwrap_or_default(), &mut warnings),
-            paused: text(START).is_some_and(|start| paused(&start, &mut warnings)),
+            paused,
             run: text(RUN).and_then(|run| run_id(run, &mut warnings)),
             main_pid: text(MAIN_PID).and_then(|pid| number(MAIN_PID, &pid, 10, &mut warnings)),
             old_runs: text(OLD_RUNS)
@@ -192,6 +215,7 @@ impl Config {
                 .and_then(|mode| file_mode(&mode, &mut warnings))
                 .unwrap_or(0o600),
             cpu: text(CPU).is_some_and(|cpu| switch(&cpu, &mut warnings)),
+            threads,
             warnings,
         })
     }
@@ -332,6 +356,17 @@ fn paused(text: &str, warnings: &mut Vec<String>) -> bool {
     paused
 }
 
+fn threads(text: &str, warnings: &mut Vec<String>) -> Threads {
+    match text {
+        "0" => Threads::Never,
+        "1" => Threads::AtOnce,
+        _ => {
+            warnings.push(format!("{THREADS}: expected 0 or 1, found {text:?}"));
+            Threads::Auto
+        }
+    }
+}
+
 fn switch(text: &str, warnings: &mut Vec<String>) -> bool {
     match text {
         "1" => true,
@@ -361,6 +396,20 @@ mod tests {
         assert_eq!(config(&[]), None);
         assert_eq!(config(&[(DIR, ""), (RUN, "x")]), None);
         assert_eq!(config(&[(DIR, ""), (OUTPUT, ""), (LEVEL, "")]), None);
+    }
+
+    #[test]
+    fn threads_table() {
+        for (variables, threads, warned) in [
+            (&[][..], Threads::Auto, 0),
+            (&[(THREADS, "0")], Threads::Never, 0),
+            (&[(THREADS, "1")], Threads::AtOnce, 0),
+            (&[(THREADS, "2")], Threads::Auto, 1),
+            (&[(THREADS, "0"), (START, "paused")], Threads::Never, 1),
+        ] {
+            let config = config(&[variables, &[(DIR, "/a")]].concat()).unwrap();
+            assert_eq!((config.threads, config.warnings.len()), (threads, warned));
+        }
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl Process {
     fn finish_files(&self) {
         sys::barrier_everywhere();
         let idle = seat::wait_until_idle(self.epoch(), 50_000_000);
-        self.wake_threads();
+        self.wake_helper();
         let end_ns = clock::now_ns() + PATIENCE_NS;
         let flushed = self.flush_or_give_up(end_ns);
         if !(idle && flushed) || clock::now_ns() > end_ns {

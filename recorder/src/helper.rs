@@ -1,40 +1,45 @@
-//! The helper thread of a process: flushes what the others recorded, so that they rarely write; repeats anchors; tells losses.
+//! The one thread of ours in a process: flushes what the others recorded, so that they rarely write; repeats anchors; tells losses; obeys the control
+//! file. `visit.rs` says when a process gets it.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::current::Using;
 use crate::flush;
 use crate::pace::{Pace, SHORTEST_NS};
-use crate::preamble::block_anchor_line;
 use crate::process::Process;
+use crate::rounds::Rounds;
+use crate::wait::PATIENCE_NS;
 use crate::{clock, sys};
 
-const ANCHOR_NS: u64 = 5_000_000_000;
-const LOSSES_NS: u64 = 1_000_000_000;
 /// A sleep that a thread may end when its ring fills.
 const LONG_NS: u64 = 2_000_000;
 /// Threads that recorded at full speed together are expected to do so again.
 const CROWDED_NS: u64 = 1_000_000_000;
+/// How often it looks whether the host's threads have ended.
+const ALONE_NS: u64 = 200_000_000;
 
-/// Starts the helper. Without one, threads flush for themselves when their ring is three quarters full, and at exit.
+/// Starts the helper, unless somebody has. Without one, threads flush for themselves when their ring is three quarters full, and at exit.
 pub(crate) fn start(process: Using) {
+    if process.helper_asked.swap(true, Ordering::AcqRel) {
+        return;
+    }
     let helped = process.clone();
-    if let Ok(thread) = sys::thread::spawn_quiet("sa-profile", move || run(&helped)) {
-        let _ = process.helper.set(thread); // set once: there is one start
+    match sys::thread::spawn_quiet(sys::thread::HELPER, move || run(&helped)) {
+        Ok(thread) => drop(process.helper.set(thread)), // set once: only who asked first comes here
+        Err(_) => process.helper_asked.store(false, Ordering::Release), // the next visit tries again
     }
 }
 
 fn run(process: &Process) {
     sys::thread::wake_punctually();
+    sys::prepare_barrier(); // nobody waits for this thread
     let mut pace = Pace::new(process);
-    let (mut next_anchor, mut next_losses) = (pace.at_ns + ANCHOR_NS, pace.at_ns + LOSSES_NS);
-    // How far each slot was when the last anchor was read.
-    let mut heads = BTreeMap::new();
-    let mut last_anchor_ns = pace.at_ns;
+    let mut rounds = Rounds::new(pace.at_ns);
     let mut crowded_until = 0;
+    let mut next_alone = pace.at_ns + ALONE_NS;
     while !process.is_finished() {
+        process.switches.follow(process);
         pace.measure(process);
         // A helper beside several threads at full speed takes their time, and their lines from another processor's cache.
         if pace.fast_threads() > 1 {
@@ -44,40 +49,45 @@ fn run(process: &Process) {
         process.crowded.store(crowded, Ordering::Relaxed);
         flush_all(process, |slot| crowded && pace.is_fast(slot));
         process.fragment.close_removed();
-        // While the file takes nothing, slot 0 must not fill up: it would give up its oldest records. Losses wait in their slots, as sums.
-        let told = !process.is_refused();
-        // Before an anchor: what explains the gaps in front of it stands in front of the next one.
-        if told && pace.at_ns >= next_losses {
-            process.tell_losses(pace.at_ns + LOSSES_NS);
-            next_losses = pace.at_ns + LOSSES_NS;
-        }
-        if told && pace.at_ns >= next_anchor && has_written(process, &heads) {
-            // In this order: what is open when the anchor is read was open before, or began after the last one was read.
-            let open_ns = process.least_open_ns().min(last_anchor_ns);
-            let late_ns = process.late.longest_ns();
-            let (line, at_ns) = block_anchor_line(process.pid, open_ns, late_ns);
-            process.tell(&line);
-            last_anchor_ns = at_ns;
-            let slots = process.ring.slots();
-            heads = slots.map(|slot| (slot.index, slot.head())).collect();
-            next_anchor = pace.at_ns + ANCHOR_NS;
-        }
-        let pause_ns = if crowded {
-            pace.pause_ns().max(LONG_NS)
-        } else {
-            pace.pause_ns()
-        };
-        match pause_ns {
-            pause_ns if crowded => std::thread::park_timeout(Duration::from_nanos(pause_ns)),
-            pause_ns if pause_ns < SHORTEST_NS => stay_awake(pause_ns),
-            pause_ns if sleep(process, pause_ns) => {
-                // Woken by a thread in a hurry: how fast it is shows in the next moment, not in the whole sleep.
-                flush_all(process, |_| false);
-                pace = Pace::new(process);
-                std::thread::park_timeout(Duration::from_nanos(SHORTEST_NS));
+        rounds.make(process, pace.at_ns);
+        if pace.at_ns >= next_alone {
+            next_alone = pace.at_ns + ALONE_NS;
+            if let Some(code) = sys::thread::only_helpers_are_left() {
+                return leave_to_end(process, code);
             }
-            _ => {}
         }
+        pace = pause(process, pace, crowded);
+    }
+}
+
+/// Sleeps until there is something to do.
+fn pause(process: &Process, pace: Pace, crowded: bool) -> Pace {
+    let least_ns = if crowded { LONG_NS } else { 0 };
+    let pause_ns = pace.pause_ns().max(least_ns);
+    let pause_ns = pause_ns.min(process.switches.pause_ns());
+    match pause_ns {
+        pause_ns if crowded => std::thread::park_timeout(Duration::from_nanos(pause_ns)),
+        pause_ns if pause_ns < SHORTEST_NS => stay_awake(pause_ns),
+        pause_ns if sleep(process, pause_ns) => {
+            // Woken by a thread in a hurry: how fast it is shows in the next moment, not in the whole sleep.
+            flush_all(process, |_| false);
+            let pace = Pace::new(process);
+            std::thread::park_timeout(Duration::from_nanos(SHORTEST_NS));
+            return pace;
+        }
+        _ => {}
+    }
+    pace
+}
+
+/// Ends as the last thread: the host's first one has ended by `pthread_exit`, or by the system call alone, and the process shall end as it would without
+/// us. The C library knows which it was, and runs what the host wants done at its exit now, or nothing. The code of the last thread is that of the
+/// process: after `pthread_exit` it is 0, else that of the first one.
+fn leave_to_end(process: &Process, code: i32) {
+    process.flush_all(PATIENCE_NS);
+    sys::thread::take_signals();
+    if code != 0 {
+        sys::thread::end(code);
     }
 }
 
@@ -86,16 +96,9 @@ fn flush_all(process: &Process, flushes_itself: impl Fn(usize) -> bool) {
     for (index, slot) in process.ring.slots().enumerate() {
         if !flushes_itself(index) && !slot.is_empty() {
             flush::flush(slot, process);
+            process.switches.follow(process); // a write may have taken long
         }
     }
-}
-
-/// Whether each slot is in the file up to where it was: readers look for a time between two anchors (FORMAT.md §2.2).
-fn has_written(process: &Process, heads: &BTreeMap<u32, u64>) -> bool {
-    process.ring.slots().all(|slot| {
-        let head = heads.get(&slot.index).copied().unwrap_or(0);
-        slot.flushed().load(Ordering::Acquire) >= head
-    })
 }
 
 /// Sleeps; tells whether a thread ended a long sleep.

@@ -100,11 +100,6 @@ pub(crate) fn is_ancestor(ancestor: u32, pid: u32) -> bool {
     false
 }
 
-/// Tells whether this process has but the calling thread.
-pub(crate) fn is_single_threaded() -> bool {
-    stat_field(std::process::id(), 20).is_some_and(|threads| threads == "1")
-}
-
 /// Field `number` (from 1) of `/proc/<pid>/stat`; the second, the name, may hold anything, so fields are counted after it.
 fn stat_field(pid: u32, number: usize) -> Option<String> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;

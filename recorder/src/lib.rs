@@ -18,13 +18,17 @@
 //! ```
 //!
 //! **Data flow.** A macro formats its event as a JSON line straight into the calling thread's slot of a memory-mapped ring file and publishes it with one
-//! store. A helper thread appends what was published to the fragment, in blocks. FORMAT.md describes both files.
+//! store. A helper thread appends what was published to the fragment, in blocks; a process that is young and has one thread does so itself, when three quarters
+//! of its ring are full and at exit. FORMAT.md describes both files.
 //!
 //! **What a crash loses.** Nothing that was published: after SIGKILL the merge takes the tail from the ring, and shows the spans that were open. (A crash of the
 //! machine loses what the page cache had not written.) The recorder never fails or panics its host: what it cannot keep is counted and told in the trace.
 //!
-//! **Switching.** A thread of its own obeys `<dir>/control` (`sa-profile start`, `stop`, `level`): all processes of a run switch at one instant. Spans open at
-//! a stop are written whole when they end, with a mark. `SA_PROFILE_START=paused` begins switched off.
+//! **Switching.** The helper obeys `<dir>/control` (`sa-profile start`, `stop`, `level`): all processes of a run switch at one instant. A process without a helper looks
+//! there with its first event in each second. Spans open at a stop are written whole when they end, with a mark. `SA_PROFILE_START=paused` begins switched off.
+//!
+//! **Threads.** A process gets the helper, a thread with all signals blocked, when it has several threads of its own or has recorded for five seconds; at once if it begins
+//! paused, and when it is switched. `SA_PROFILE_THREADS=0` forbids it. It ends by itself when it is the last thread.
 //!
 //! **Again.** [`Recorder::start_with`] ends the recording and begins another one, with other variables. What is open then is told as unfinished by the old one; threads go over to the
 //! new one with their next event, and what the old one held is given back.
@@ -80,6 +84,7 @@ mod process;
 mod recorder;
 mod restart;
 mod ring;
+mod rounds;
 mod run;
 mod seat;
 mod segment;
@@ -93,12 +98,13 @@ mod tally;
 mod tell;
 mod track;
 mod value;
+mod visit;
 mod wait;
 mod writer;
 
 pub use async_span::{AsyncSpan, AsyncSpanId};
 pub use clock::now_ns;
-pub use config::{Config, Keep, Level, Levels, RunPaths};
+pub use config::{Config, Keep, Level, Levels, RunPaths, Threads};
 pub use event::{FlowId, FlowPhase, duration, flow, flow_at, flow_now};
 #[doc(hidden)]
 pub use event::{site_counter, site_instant};

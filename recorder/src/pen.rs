@@ -22,6 +22,8 @@ const OWN_STEP_BYTES: u64 = STEP_BYTES as u64 + 1024;
 /// After so many bytes it tries again if another thread was writing.
 const RETRY_BYTES: u64 = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
+/// A helper that follows a switch so late waits for the disk; in a process without one the visits follow (`visit.rs`).
+const HELPER_LATE_NS: u64 = 20_000_000;
 /// Writes lines into a slot.
 pub(crate) struct Pen {
     process: &'static Process,
@@ -210,6 +212,7 @@ impl Pen {
         };
         self.prefix_len = self.fixed_len + digits.len();
         self.prefix[self.fixed_len..self.prefix_len].copy_from_slice(digits.as_bytes());
+        self.process.come_by(self.second_ns);
     }
 
     /// Writes the line of an event, `part` ns after the second of the prefix.
@@ -232,6 +235,9 @@ impl Pen {
     #[inline(never)]
     fn make_room(&mut self, need: u64) -> bool {
         let (size, flushed) = (self.slot.bytes, self.slot.flushed().load(Ordering::Acquire));
+        if self.process.switches.is_late(HELPER_LATE_NS) {
+            self.process.visit();
+        }
         if need > size / 2 {
             return false;
         }

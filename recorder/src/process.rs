@@ -14,7 +14,7 @@ use crate::config::{Config, Levels};
 use crate::current::{self, Using};
 use crate::format::{FragmentHeader, RingKind, VERSION};
 use crate::fragment::{self, Fragment};
-use crate::identity::{Identity, is_single_threaded};
+use crate::identity::Identity;
 use crate::lanes::{Lanes, Named};
 use crate::late::Late;
 use crate::loss::Counters;
@@ -23,13 +23,14 @@ use crate::restart;
 use crate::ring::Ring;
 use crate::run::{self, Before, Run};
 use crate::starting::Starting;
-use crate::switch::{InForce, Schedule};
+use crate::switch::{InForce, Switches};
 use crate::sys;
 use crate::sys::environment::variable;
 use crate::sys::fd;
 use crate::track::Tracks;
+use crate::visit::Visits;
 use crate::wait::PATIENCE_NS;
-use crate::{async_span, held, helper};
+use crate::{async_span, held};
 
 static EPOCHS: AtomicU32 = AtomicU32::new(0);
 static HOOKED: AtomicBool = AtomicBool::new(false);
@@ -53,8 +54,10 @@ pub(crate) struct Process {
     /// Async spans begun by id.
     pub(crate) held_async: async_span::Held,
     pub(crate) helper: OnceLock<Thread>,
-    /// The thread that obeys the control file.
-    pub(crate) switcher: OnceLock<Thread>,
+    /// Somebody is starting it, or has.
+    pub(crate) helper_asked: AtomicBool,
+    pub(crate) visits: Visits,
+    pub(crate) switches: Switches,
     /// The helper is in a long sleep: a thread that fills its ring wakes it.
     pub(crate) helper_sleeps: AtomicBool,
     /// Several threads record at full speed: each flushes for itself.
@@ -189,6 +192,8 @@ impl Process {
         Ok(Box::new(Process {
             alive,
             in_force,
+            switches: Switches::new(&config.paths.directory, run.ids()),
+            visits: Visits::default(),
             run,
             pid: identity.pid,
             lost: ring.counters(),
@@ -200,7 +205,7 @@ impl Process {
             tracks: Tracks::default(),
             held_async: async_span::Held::default(),
             helper: OnceLock::new(),
-            switcher: OnceLock::new(),
+            helper_asked: AtomicBool::new(false),
             helper_sleeps: AtomicBool::new(false),
             crowded: AtomicBool::new(false),
             own: Mutex::default(),
@@ -244,21 +249,13 @@ impl Process {
         }
     }
 
-    /// Wakes its threads, which look whether they shall end.
-    pub(crate) fn wake_threads(&self) {
-        self.wake_helper();
-        if let Some(switcher) = self.switcher.get() {
-            switcher.unpark();
-        }
-    }
-
     /// The fragment's path.
     pub(crate) fn fragment_path(&self) -> PathBuf {
         self.fragment.path().to_owned()
     }
 }
 
-/// Makes a recorder the current one, and starts its threads.
+/// Makes a recorder the current one, and starts its helper if it needs one already.
 fn announce(process: Box<Process>, warnings: &[String]) {
     process.fragment.lock().hold();
     let (file, id) = process.ring.descriptor();
@@ -269,7 +266,7 @@ fn announce(process: Box<Process>, warnings: &[String]) {
     }
     let (alive, epoch) = (process.alive, process.epoch());
     // Before any thread can find the recorder: its first event is already under what a control asks for.
-    let schedule = Schedule::begin(&process);
+    process.switches.begin(&process);
     if let Some(name) = crate::wait::lock(&process.name).filter(|name| !name.is_empty()) {
         process.tell(&process.name_line(&name));
     }
@@ -281,12 +278,11 @@ fn announce(process: Box<Process>, warnings: &[String]) {
         sys::run_after_fork(held::close_in_child);
         sys::run_after_fork(mask::look_again_in_child);
     }
-    if is_single_threaded() {
+    if sys::thread::is_only_one() {
         sys::prepare_barrier(); // now it costs nothing
     }
     if let Some(process) = existing() {
-        helper::start(process.clone());
-        schedule.start(process);
+        process.visit();
     }
     if !warnings.is_empty() {
         sys::warn_once(&warnings.join("; "));

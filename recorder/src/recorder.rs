@@ -192,6 +192,9 @@ impl Recorder {
     pub fn flush(self) {
         if let Some(process) = process::existing() {
             process.flush_all(1_000_000_000);
+            if !process.is_finished() {
+                process.visit();
+            }
         }
     }
 

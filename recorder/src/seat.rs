@@ -166,6 +166,7 @@ fn take_seat(name: Option<&str>) -> Option<&'static Seat> {
     }
     let name = seat.name.try_borrow().ok().and_then(|name| name.clone());
     tell_name(&name.unwrap_or_else(sys::thread::name));
+    process.visit(); // this may be the second thread
     Some(seat)
 }
 

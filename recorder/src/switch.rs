@@ -1,19 +1,20 @@
 //! When this process records what: the controls it was given, in the order of their instants, and the records that tell of each switch.
 //!
-//! A thread of its own obeys them. The helper may wait for the disk, for seconds where many write as fast as they can: just when somebody stops them.
+//! Whoever comes by first follows them: the helper, which looks four times a second; or a thread that records, in a process without a helper, and where
+//! the helper is late. It may wait for the disk, for seconds where many write as fast as they can: just when somebody stops them.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use crate::config::Levels;
 use crate::control::Watch;
-use crate::current::Using;
 use crate::format::control::{CONTROL_VERSION, Control, SWITCH_RECORD, Switch, SwitchCause};
 use crate::format::{Anchor, OWN_CATEGORY};
 use crate::mask;
 use crate::process::Process;
 use crate::tally::Tally;
-use crate::{clock, sys};
-use std::time::Duration;
+use crate::{clock, sys, wait};
 
 /// How often the file is looked at.
 const LOOK_NS: u64 = 250_000_000;
@@ -77,9 +78,74 @@ impl Due {
     }
 }
 
-/// The switches of a process; one thread alone follows them.
+/// The switches of a process.
 #[derive(Debug)]
-pub(crate) struct Schedule {
+pub(crate) struct Switches {
+    schedule: Mutex<Schedule>,
+    /// When there is something to do next, in ns; the largest number before the recorder began.
+    next_ns: AtomicU64,
+    /// A control is in force or about to be, or levels are off: the events may not come by in time, or at all.
+    need_a_thread: AtomicBool,
+}
+
+impl Switches {
+    /// Those of a recorder that has not begun, which obeys the controls of these runs.
+    pub(crate) fn new(directory: &Path, runs: Vec<String>) -> Switches {
+        Switches {
+            schedule: Mutex::new(Schedule::new(directory, runs)),
+            next_ns: AtomicU64::new(u64::MAX),
+            need_a_thread: AtomicBool::new(false),
+        }
+    }
+
+    /// Begins with what is in force, or with what a control of this run asks for.
+    pub(crate) fn begin(&self, process: &Process) {
+        if let Some(mut schedule) = wait::try_lock(&self.schedule) {
+            schedule.begin(process);
+            self.note(&schedule, process);
+        }
+    }
+
+    /// Whether something has been due for so long.
+    pub(crate) fn is_late(&self, by_ns: u64) -> bool {
+        let next_ns = self.next_ns.load(Ordering::Relaxed);
+        clock::now_ns() >= next_ns.saturating_add(by_ns)
+    }
+
+    /// Follows what is due, unless another thread does.
+    pub(crate) fn follow(&self, process: &Process) {
+        if !self.is_late(0) {
+            return;
+        }
+        if let Some(mut schedule) = wait::try_lock(&self.schedule) {
+            schedule.follow(process);
+            self.note(&schedule, process);
+        }
+    }
+
+    /// Whether only a thread of the recorder's own can follow them in time.
+    pub(crate) fn need_a_thread(&self) -> bool {
+        self.need_a_thread.load(Ordering::Relaxed)
+    }
+
+    /// How long there is nothing to do.
+    pub(crate) fn pause_ns(&self) -> u64 {
+        let next_ns = self.next_ns.load(Ordering::Relaxed);
+        next_ns.saturating_sub(clock::now_ns())
+    }
+
+    fn note(&self, schedule: &Schedule, process: &Process) {
+        let is_plain = schedule.due.is_empty()
+            && schedule.control.is_none()
+            && process.in_force.levels() == process.config.levels;
+        self.need_a_thread.store(!is_plain, Ordering::Relaxed);
+        self.next_ns.store(schedule.next_ns(), Ordering::Relaxed);
+    }
+}
+
+/// What is planned; whoever has the lock follows it.
+#[derive(Debug)]
+struct Schedule {
     watch: Watch,
     next_look_ns: u64,
     /// By their instants.
@@ -90,49 +156,31 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Begins with what is in force, or with what a control of this run asks for.
-    pub(crate) fn begin(process: &Process) -> Schedule {
-        let watch = Watch::new(&process.config.paths.directory, process.run.ids());
-        let mut schedule = Schedule {
-            watch,
+    fn new(directory: &Path, runs: Vec<String>) -> Schedule {
+        Schedule {
+            watch: Watch::new(directory, runs),
             next_look_ns: 0,
             due: Vec::new(),
             control: None,
             counting: false,
-        };
+        }
+    }
+
+    fn begin(&mut self, process: &Process) {
         let until_ns = process.in_force.until_ns.load(Ordering::Relaxed);
         if until_ns > 0 {
-            schedule
-                .due
-                .push(Due::stop(until_ns, SwitchCause::For, None));
+            self.due.push(Due::stop(until_ns, SwitchCause::For, None));
         }
         let levels = process.in_force.levels();
         mask::open(process.epoch(), levels);
-        if !schedule.follow(process) && levels == Levels::NONE {
+        if !self.follow(process) && levels == Levels::NONE {
             let paused = Due::stop(0, SwitchCause::Paused, None);
             tell(process, clock::now_ns(), &paused);
-        }
-        schedule
-    }
-
-    /// Follows the switches from now on. Where no thread can be had, what is in force stays.
-    pub(crate) fn start(mut self, process: Using) {
-        let switched = process.clone();
-        let run = move || {
-            sys::thread::wake_punctually();
-            sys::prepare_barrier(); // nobody waits for this thread
-            while !switched.is_finished() {
-                self.follow(&switched);
-                std::thread::park_timeout(Duration::from_nanos(self.pause_ns()));
-            }
-        };
-        if let Ok(thread) = sys::thread::spawn_quiet("sa-control", run) {
-            let _ = process.switcher.set(thread); // set once: there is one start
         }
     }
 
     /// Looks whether it is time to look at the file, or to switch; tells whether it switched.
-    pub(crate) fn follow(&mut self, process: &Process) -> bool {
+    fn follow(&mut self, process: &Process) -> bool {
         let now_ns = clock::now_ns();
         if now_ns >= self.next_look_ns {
             self.next_look_ns = now_ns + self.look_ns();
@@ -149,10 +197,10 @@ impl Schedule {
         })
     }
 
-    /// How long there is nothing to do.
-    fn pause_ns(&self) -> u64 {
+    /// When there is something to do next.
+    fn next_ns(&self) -> u64 {
         let due = self.due.first().map_or(u64::MAX, |due| due.at_ns);
-        due.min(self.next_look_ns).saturating_sub(clock::now_ns())
+        due.min(self.next_look_ns)
     }
 
     fn look_ns(&self) -> u64 {
@@ -260,7 +308,6 @@ fn monotonic_ns(realtime_ns: u64, now: Anchor) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     const NOW: Anchor = Anchor {
         monotonic_ns: 1_000,
@@ -283,13 +330,7 @@ mod tests {
     }
 
     fn planned(controls: &[Control]) -> Vec<(u64, SwitchCause, String)> {
-        let mut schedule = Schedule {
-            watch: Watch::new(Path::new("/nowhere"), vec!["r".to_owned()]),
-            next_look_ns: 0,
-            due: Vec::new(),
-            control: None,
-            counting: false,
-        };
+        let mut schedule = Schedule::new(Path::new("/nowhere"), vec!["r".to_owned()]);
         for control in controls {
             schedule.plan(control, Levels::DEFAULT, NOW);
         }

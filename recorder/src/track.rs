@@ -184,6 +184,7 @@ impl Track {
             if seat.epoch() == self.epoch {
                 writer.process.late.note(ts_ns);
                 writer.pen.append(&line, None);
+                writer.process.come_by(ts_ns);
             }
         });
     }

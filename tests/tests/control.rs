@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const HOST: &str = env!("CARGO_BIN_EXE_host");
 /// How far ahead of its store the instant of a switch lies.
@@ -24,6 +24,7 @@ fn host(dir: &Path, arguments: &[&str], paused: bool) -> Live {
         .arguments(arguments)
         .recorded_in(dir)
         .variable("SA_PROFILE_START", start)
+        .variable("SA_PROFILE_THREADS", "1") // one that is idle, with a single thread, obeys too
         .deadline(DEADLINE)
         .start()
 }
@@ -152,6 +153,67 @@ fn a_paused_process_has_a_fragment_and_records_when_started() {
     assert_eq!(causes, [Paused, Start, Stop]);
     let merged = Merged::newest(dir.path());
     assert_eq!((merged.named("sa_switch"), merged.damage()), (3, vec![]));
+}
+
+/// A process with one thread has none of the recorder's own, and looks at the control with its first event in each second. Switched off it gets one, to
+/// be switched on again; where it may have none, a flush looks.
+#[test]
+fn issue_19_a_process_without_a_helper_obeys_with_its_events() {
+    for threads in ["", "0"] {
+        let dir = scratch();
+        let mut host = Host::new(HOST)
+            .arguments(&["script"])
+            .recorded_in(dir.path())
+            .variable("SA_PROFILE_THREADS", threads)
+            .deadline(DEADLINE)
+            .start();
+        host.ask("spans early 10");
+        let own = || fs::read_dir(format!("/proc/{}/task", host.pid())).map_or(0, Iterator::count);
+        assert_eq!(own(), 1, "no thread of ours");
+        store(dir.path(), &stop(dir.path()));
+        ask_until(&mut host, "spans before 1", false);
+        host.ask("spans late 10");
+        store(dir.path(), &start(dir.path()));
+        ask_until(
+            &mut host,
+            if threads == "0" {
+                "flush"
+            } else {
+                "spans late 1"
+            },
+            true,
+        );
+        host.ask("spans work 10");
+        let _outcome = host.end().quiet();
+        let found = Found::in_dir(dir.path());
+        assert_eq!((found.damage.len(), found.lost), (0, 0));
+        let counts = found.counts();
+        assert_eq!(
+            (counts.get("early"), counts.get("work")),
+            (Some(&10), Some(&10))
+        );
+        assert!(
+            counts.get("late").is_none_or(|late| *late <= 1),
+            "{counts:?}"
+        );
+        let causes = switches(dir.path())
+            .into_iter()
+            .map(|told| told.switch.cause);
+        assert_eq!(
+            causes.collect::<Vec<_>>(),
+            [SwitchCause::Stop, SwitchCause::Start]
+        );
+    }
+}
+
+/// Has a host do something until recording is on, or off.
+fn ask_until(host: &mut Live, line: &str, on: bool) {
+    let begun = Instant::now();
+    while host.who()["enabled"] != on {
+        assert!(begun.elapsed() < DEADLINE, "enabled is never {on}");
+        host.ask(line);
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

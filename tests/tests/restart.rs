@@ -15,6 +15,7 @@ fn script(dir: &Path) -> Live {
     Host::new(HOST)
         .arguments(&["script"])
         .recorded_in(dir)
+        .variable("SA_PROFILE_THREADS", "1") // idle, and obeys controls all the same
         .start()
 }
 

@@ -43,6 +43,12 @@ pub(crate) struct Host(Child);
 impl Host {
     /// Starts a process of this name and waits until it has recorded its first spans.
     pub(crate) fn start(directory: &Path, name: &str, paused: bool) -> Host {
+        let start = if paused { "paused" } else { "" };
+        Host::start_with(directory, name, ("SA_PROFILE_START", start))
+    }
+
+    /// Starts one with this variable.
+    pub(crate) fn start_with(directory: &Path, name: &str, variable: (&str, &str)) -> Host {
         let scratch = tempfile::tempdir().unwrap();
         let ready = scratch.path().join("ready");
         let child = Command::new(std::env::current_exe().unwrap())
@@ -51,7 +57,7 @@ impl Host {
             .envs([("CLI_TEST_READY", &ready)])
             .env(NAME, name)
             .env("SA_PROFILE_DIR", directory)
-            .env("SA_PROFILE_START", if paused { "paused" } else { "" })
+            .envs([variable])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()

@@ -147,6 +147,23 @@ fn who_does_not_obey_is_named() {
 }
 
 #[test]
+fn issue_19_a_process_without_a_helper_obeys_with_its_next_event_and_is_explained_until_then() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path();
+    let host = Host::start_with(directory, "a", ("SA_PROFILE_THREADS", "0"));
+    host.signal("STOP");
+    let said = run(&["stop"], directory);
+    assert_eq!(said.code, Some(1));
+    let words = "did not obey within 2 s: it has no thread that looks (docs/threads.md), and will with its next event\n";
+    assert!(said.stderr.ends_with(words), "{said:?}");
+    host.signal("CONT");
+    assert_eq!(
+        obeyed(directory, &["stop"]),
+        "DIR: run RUN: 1 of 1 process record nothing\n"
+    );
+}
+
+#[test]
 fn nobody_is_left_to_obey() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path();

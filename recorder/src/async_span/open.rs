@@ -197,6 +197,7 @@ impl Open {
         }
         let row = LANE_BASE + ended.row;
         writer.pen.span_on_row(row, self.start_ns, &body, entry);
+        writer.process.come_by(ended.end_ns);
     }
 
     /// Gives the lane back.

@@ -176,6 +176,7 @@ impl Stage {
         Host::new(&self.program)
             .arguments(&["script"])
             .recorded_in(&self.dir())
+            .variable("SA_PROFILE_THREADS", "1") // idle, and obeys controls all the same
             .deadline(DEADLINE)
             .start()
     }

@@ -10,4 +10,5 @@ mod install;
 mod launches;
 mod library;
 mod recording;
+mod single_thread;
 mod stage;

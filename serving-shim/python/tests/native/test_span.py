@@ -240,7 +240,8 @@ def test_spans_survive_being_switched_within(program):
                     SPAN.arg(n=3)
         with SPAN:
             SPAN.arg(n=4)
-        """
+        """,
+        SA_PROFILE_THREADS="1",  # one thread that waits, and obeys all the same
     )
     assert sorted(span["args"]["n"] for span in trace.spans("shared")) == [1, 3, 4]
     assert trace.overlaps() == []

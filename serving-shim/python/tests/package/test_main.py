@@ -27,7 +27,7 @@ def rows(process, tmp_path):
 @pytest.fixture
 def live_run(process, tmp_path):
     """A main process that records; gives its run and pid."""
-    environment = process.environment({"SA_PROFILE_DIR": "out"})
+    environment = process.environment({"SA_PROFILE_DIR": "out", "SA_PROFILE_THREADS": "1"})  # it waits, and obeys all the same
     words = [sys.executable, "-c", RECORDS]
     with subprocess.Popen(words, cwd=tmp_path, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as main:
         yield main.stdout.readline().strip(), main.pid

@@ -1,0 +1,98 @@
+//! What threads that record do for their process in passing: with their first event, with the first one in each second, and when they call for a flush.
+//!
+//! They start the helper once it may be started. A host with one thread may rely on having one: `unshare` of a user namespace fails with two, and so does
+//! a change of user where their credentials differ. So a process gets the helper when it has several threads, or has recorded for so long that
+//! such calls are behind it. Until then, and where the user wants no thread, those who come by look at the control file.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::clock;
+use crate::config::Threads;
+use crate::current::Using;
+use crate::flush::{self, Extent};
+use crate::format::RingKind;
+use crate::helper;
+use crate::process::{self, Process};
+use crate::ring::Ring;
+use crate::rounds::Rounds;
+use crate::sys;
+use crate::wait;
+
+/// How long a process with one thread records before it gets the helper.
+const WHILE_NS: u64 = 5_000_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// When threads come by.
+#[derive(Debug)]
+pub(crate) struct Visits {
+    began_ns: u64,
+    next_ns: AtomicU64,
+    /// What a helper would tell from time to time, where there may be none.
+    rounds: Mutex<Rounds>,
+}
+
+impl Default for Visits {
+    fn default() -> Visits {
+        let now_ns = clock::now_ns();
+        Visits {
+            began_ns: now_ns,
+            next_ns: AtomicU64::new(0),
+            rounds: Mutex::new(Rounds::new(now_ns)),
+        }
+    }
+}
+
+impl Process {
+    /// A thread comes by with an event of this instant.
+    #[inline(always)]
+    pub(crate) fn come_by(&self, at_ns: u64) {
+        if at_ns >= self.visits.next_ns.load(Ordering::Relaxed) {
+            self.visit();
+        }
+    }
+
+    /// Does what is to be done; inside an event of the calling thread, or outside of any.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn visit(&self) {
+        let now_ns = clock::now_ns();
+        let next_ns = now_ns - now_ns % SECOND_NS + SECOND_NS;
+        let is_first = self.visits.next_ns.swap(next_ns, Ordering::Relaxed) < next_ns;
+        self.switches.follow(self);
+        if self.helper.get().is_some() {
+            return;
+        }
+        if self.config.threads != Threads::Never && self.may_have_helper(now_ns) {
+            let of_it = |process: &Using| process.epoch() == self.epoch();
+            if let Some(process) = process::existing().filter(of_it) {
+                helper::start(process);
+            }
+        } else if is_first
+            && (self.config.threads == Threads::Never || !survives_a_kill(&self.ring))
+        {
+            self.make_rounds(now_ns);
+        }
+    }
+
+    fn may_have_helper(&self, now_ns: u64) -> bool {
+        self.config.threads == Threads::AtOnce
+            || self.switches.need_a_thread()
+            || now_ns >= self.visits.began_ns + WHILE_NS
+            || !sys::thread::is_only_one()
+    }
+
+    /// Does what a helper would, as far as that needs no waiting.
+    fn make_rounds(&self, now_ns: u64) {
+        for slot in self.ring.slots() {
+            flush::try_flush(slot, self, Extent::All);
+        }
+        if let Some(mut rounds) = wait::try_lock(&self.visits.rounds) {
+            rounds.make(self, now_ns);
+        }
+    }
+}
+
+fn survives_a_kill(ring: &Ring) -> bool {
+    ring.kind == RingKind::File
+}

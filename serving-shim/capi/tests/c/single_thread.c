@@ -1,0 +1,103 @@
+/* What only a process with one thread may do, or does otherwise than one with two: each after it has recorded. `program WHAT` */
+#define _GNU_SOURCE
+#include <sa_profile.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/capability.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+enum { SPANS = 100 };
+
+static void record(void) {
+  for (int at = 0; at < SPANS; at++) {
+    sa_profile_span_end(sa_profile_span_begin(SA_PROFILE_LEVEL_E2E, "test", "work"));
+  }
+}
+
+static int threads(void) {
+  DIR *tasks = opendir("/proc/self/task");
+  int count = 0;
+  CHECK(tasks != NULL);
+  while (readdir(tasks) != NULL) count++;
+  closedir(tasks);
+  return count - 2;
+}
+
+/* Records on until there are so many threads. */
+static void wait_for_threads(int count) {
+  const time_t end = time(NULL) + 60;
+  while (threads() != count) {
+    CHECK(time(NULL) < end);
+    record();
+    usleep(10000);
+  }
+}
+
+static void say_goodbye(void) {
+  record();
+  puts("an exit handler ran");
+}
+
+static void *other(void *unused) {
+  record();
+  wait_for_threads(3);
+  return unused;
+}
+
+static void say(const char *what, long result) {
+  printf("%s: %s\n", what, result == 0 ? "done" : strerror(errno));
+}
+
+/* Takes the right to change the user from the calling thread alone. */
+static void drop_right(void) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct data[2];
+  CHECK(syscall(SYS_capget, &header, data) == 0);
+  data[0].effective &= ~(1U << CAP_SETUID);
+  data[0].permitted &= ~(1U << CAP_SETUID);
+  CHECK(syscall(SYS_capset, &header, data) == 0);
+}
+
+int main(int count, char **words) {
+  CHECK(count == 2);
+  const char *what = words[1];
+  sa_profile_init();
+  atexit(say_goodbye);
+  record();
+  if (strcmp(what, "second thread") == 0) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, other, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    return 0;
+  }
+  if (strcmp(what, "a while") == 0) {
+    wait_for_threads(2);
+    return 0;
+  }
+  if (strcmp(what, "helper, pthread_exit") == 0 || strcmp(what, "helper, SYS_exit") == 0) {
+    if (getenv("SA_PROFILE_THREADS") != NULL) wait_for_threads(2);
+    what += strlen("helper, ");
+  } else {
+    printf("%d thread\n", threads());
+  }
+  fflush(stdout);
+  if (strcmp(what, "pthread_exit") == 0) pthread_exit(NULL);
+  if (strcmp(what, "SYS_exit") == 0) syscall(SYS_exit, 5);
+  if (strcmp(what, "unshare") == 0) {
+    say("a user namespace", unshare(CLONE_NEWUSER));
+  } else {
+    CHECK(strcmp(what, "setresuid") == 0);
+    drop_right();
+    say("another user", setresuid(65534, 65534, 65534));
+  }
+  record();
+  return 3;
+}

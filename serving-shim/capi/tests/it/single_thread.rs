@@ -1,0 +1,105 @@
+//! A process with one thread keeps having one, and ends and changes its rights as it does without a recording.
+
+use crate::stage::{Stage, Trace, has};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// No program here takes so long unless it hangs.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// The output of a command, which must end.
+fn output(command: &mut Command) -> Output {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > DEADLINE {
+            end(child);
+            panic!("{command:?} never ends");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait_with_output().unwrap()
+}
+
+fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Runs the program plain and recorded: both ways it must end alike, and its spans must be in the trace.
+fn compare(what: &str, variables: &[(&str, &str)], spans: std::ops::RangeInclusive<usize>) {
+    if !has("cc", what) {
+        return;
+    }
+    let stage = Stage::new();
+    let program = stage.program("single_thread.c");
+    let plain = output(stage.command(&program).arg(what));
+    let recorded = record(&stage, &program, what, variables);
+    assert_eq!(recorded, plain, "{what}");
+    let trace = Trace::of(&stage.run_directory(), String::new());
+    let found = trace.named("work").len();
+    assert!(spans.contains(&found), "{what}: {found}");
+    assert_eq!(trace.report.lost_events, 0, "{what}");
+}
+
+fn record(stage: &Stage, program: &Path, what: &str, variables: &[(&str, &str)]) -> Output {
+    let mut command = stage.command(program);
+    command.env("SA_PROFILE_DIR", stage.run_directory());
+    output(command.envs(variables.iter().copied()).arg(what))
+}
+
+#[test]
+fn issue_19_the_first_thread_ends_alone_by_pthread_exit() {
+    compare("pthread_exit", &[], 200..=200);
+}
+
+#[test]
+fn issue_19_the_first_thread_ends_alone_by_the_system_call() {
+    compare("SYS_exit", &[], 100..=100); // no exit handler runs
+}
+
+/// The helper ends by itself as the last thread, and the process as it does without one.
+#[test]
+fn issue_19_the_helper_is_no_last_thread() {
+    let helper = [("SA_PROFILE_THREADS", "1")];
+    compare("helper, pthread_exit", &helper, 200..=1_000_000);
+    compare("helper, SYS_exit", &helper, 100..=1_000_000);
+}
+
+#[test]
+fn issue_19_a_user_namespace_is_entered() {
+    compare("unshare", &[], 300..=300);
+}
+
+/// The C library changes the user of all threads, and aborts where one may and another may not.
+#[test]
+fn issue_19_rights_are_dropped_by_one_thread() {
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        return crate::stage::skip("issue_19_rights_are_dropped_by_one_thread", "not root");
+    }
+    compare("setresuid", &[], 300..=300);
+}
+
+/// The helper comes when there are two threads, or after a while; never where it is not wanted.
+#[test]
+fn issue_19_the_helper_comes_beside_a_second_thread_and_after_a_while() {
+    if !has(
+        "cc",
+        "issue_19_the_helper_comes_beside_a_second_thread_and_after_a_while",
+    ) {
+        return;
+    }
+    for what in ["second thread", "a while"] {
+        let stage = Stage::new();
+        let program = stage.program("single_thread.c");
+        let outcome = record(&stage, &program, what, &[]);
+        assert!(outcome.status.success(), "{what}: {outcome:?}");
+        assert_eq!(outcome.stderr, b"", "{what}");
+    }
+}
