@@ -127,6 +127,10 @@ impl TextArea {
 
     /// Everything from `at` on.
     #[inline(always)]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the memory is the ring's, and its one writer is the caller"
+    )]
     fn room(&self, at: usize) -> Option<&mut [u8]> {
         // SAFETY: the one thread that writes here is the caller.
         unsafe { self.0.from(at) }
