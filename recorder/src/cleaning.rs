@@ -19,12 +19,16 @@ use crate::sys::fd;
 /// A ring without a fragment, and a fragment without a header, may be those of a process that is just starting.
 const STARTING: Duration = Duration::from_secs(60);
 
-/// Cleans the directory for the new run `run`. What cannot be moved stays: a later cleaning tries again.
-pub(crate) fn clean(config: &Config, identity: &Identity, directory: &Dir, run: &str) {
-    let Ok(fragments) = fragments_folder(config, directory) else {
-        return;
-    };
-    let Ok(names) = fragments.names() else { return };
+/// Cleans the directory for the new run `run`; gives the words to say if earlier runs had to be removed. What cannot be moved stays: a later
+/// cleaning tries again.
+pub(crate) fn clean(
+    config: &Config,
+    identity: &Identity,
+    directory: &Dir,
+    run: &str,
+) -> Option<String> {
+    let fragments = fragments_folder(config, directory).ok()?;
+    let names = fragments.names().ok()?;
     for (stem, segments) in by_stem(&names) {
         if let Some(header) = abandoned(&fragments, (stem, &segments), identity, run) {
             let old = (run_of(header.as_ref()), header.as_ref());
@@ -37,7 +41,7 @@ pub(crate) fn clean(config: &Config, identity: &Identity, directory: &Dir, run: 
     {
         remove_orphan(&fragments, name, &names);
     }
-    previous::forget_old_runs(config, &identity.host, directory);
+    previous::forget_old_runs(config, &identity.host, directory)
 }
 
 /// The fragments among the names, each with the numbers of its segments.
@@ -152,7 +156,7 @@ pub(crate) mod testing {
 
         pub(crate) fn config(&self, old_runs: usize) -> Config {
             Config {
-                old_runs,
+                old_runs: Some(old_runs),
                 ..Config::from_lookup(|name| {
                     (name == crate::config::DIR).then(|| self.0.path().into())
                 })
@@ -181,13 +185,23 @@ pub(crate) mod testing {
             file.into()
         }
 
-        pub(crate) fn forget(&self, old_runs: usize) {
+        pub(crate) fn forget(&self, old_runs: usize) -> Option<String> {
             let host = Identity::read().host;
-            previous::forget_old_runs(&self.config(old_runs), &host, &self.directory());
+            previous::forget_old_runs(&self.config(old_runs), &host, &self.directory())
+        }
+
+        /// The same where nobody says how many runs to keep.
+        pub(crate) fn forget_by_default(&self) -> Option<String> {
+            let host = Identity::read().host;
+            let config = Config {
+                old_runs: None,
+                ..self.config(0)
+            };
+            previous::forget_old_runs(&config, &host, &self.directory())
         }
 
         pub(crate) fn clean(&self) {
-            clean(&self.config(1), &Identity::read(), &self.directory(), "new");
+            let _ = clean(&self.config(1), &Identity::read(), &self.directory(), "new");
         }
     }
 

@@ -122,8 +122,8 @@ pub struct Config {
     pub run: Option<String>,
     /// Pid of the main process from the environment.
     pub main_pid: Option<u32>,
-    /// Previous runs to keep.
-    pub old_runs: usize,
+    /// Previous runs to keep; `None` for those of the last day, up to 20 runs or 1 GiB.
+    pub old_runs: Option<usize>,
     /// Bytes that the segments of a process may have together.
     pub max_bytes: u64,
     /// What to keep when they have.
@@ -204,7 +204,7 @@ impl Config {
             main_pid: text(MAIN_PID).and_then(|pid| number(MAIN_PID, &pid, 10, &mut warnings)),
             old_runs: text(OLD_RUNS)
                 .and_then(|runs| number(OLD_RUNS, &runs, 10, &mut warnings))
-                .map_or(1, |runs| runs as usize),
+                .map(|runs| runs as usize),
             max_bytes: text(MAX_MB)
                 .and_then(|bound| number(MAX_MB, &bound, 10, &mut warnings))
                 .map_or(max_bytes(DEFAULT_MAX_MB), |bound| {
@@ -527,7 +527,7 @@ mod tests {
                     config.main_pid,
                     config.run
                 ),
-                (1, 0o600, false, None, None)
+                (None, 0o600, false, None, None)
             );
             assert_eq!((config.max_bytes, config.keep), (4096 << 20, Keep::Last));
         }
@@ -559,7 +559,7 @@ mod tests {
         .unwrap();
         assert_eq!(
             (config.old_runs, config.mode, config.cpu, config.main_pid),
-            (3, 0o640, true, Some(42))
+            (Some(3), 0o640, true, Some(42))
         );
         assert_eq!(config.run.as_deref(), Some("r-1"));
         assert_eq!((config.max_bytes, config.keep), (100 << 20, Keep::First));

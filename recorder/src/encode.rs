@@ -1,5 +1,7 @@
 //! Numbers, strings and times → JSON text in a caller's buffer. No I/O, no allocation, no panic: what does not fit is noticed at the end.
 
+use crate::format::visible;
+
 /// Text whose start is padded to 64 bytes, so that its copy is a few vector moves instead of a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Padded {
@@ -289,6 +291,11 @@ fn trimmed(value: u32) -> (u64, usize) {
     let digits = digits(value);
     let zeros = (digits | 1 << 56).trailing_zeros() / 8;
     ((digits | ZEROS) >> (8 * zeros), zeros as usize)
+}
+
+/// Appends a name as a JSON string, with what nobody sees in it spelled out.
+pub(crate) fn name(out: &mut Vec<u8>, text: &str, bound: usize) {
+    string(out, &visible(text), bound);
 }
 
 /// Appends a JSON string with its quotes; longer text than `bound` bytes is cut at a character and marked.

@@ -5,10 +5,12 @@
 pub mod control;
 pub mod loss;
 pub mod ring;
+mod visible;
 
 pub use crate::config::Level;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
+pub use visible::{is_invisible, visible};
 
 /// The format version this crate writes.
 pub const VERSION: u32 = 1;
@@ -20,6 +22,8 @@ pub const PREVIOUS_DIR: &str = "previous";
 pub const RUN_FILE: &str = "run";
 /// File that names the run that a main process is about to begin, as a process that was faster has it.
 pub const NEXT_RUN_FILE: &str = "run.next";
+/// File that tells of the earlier runs that were removed, inside the run directory.
+pub const REMOVED_FILE: &str = "removed";
 /// The merged trace inside the run directory.
 pub const TRACE_FILE: &str = "trace.json";
 /// First part of every fragment's file name.
@@ -160,6 +164,38 @@ pub struct RunFile {
     pub boot_id: String,
     /// Inode of the main process's pid namespace.
     pub pid_ns: u64,
+}
+
+/// An earlier run whose fragments were removed to make room.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovedRun {
+    /// Run id.
+    pub run: String,
+    /// Fragments and segments that were removed.
+    pub fragments: u64,
+    /// Their length in bytes.
+    pub bytes: u64,
+    /// Events in them.
+    pub events: u64,
+    /// Whether the number of events was estimated from a part of them.
+    #[serde(default)]
+    pub estimated: bool,
+    /// When, in ns of `CLOCK_REALTIME`.
+    pub realtime_ns: u64,
+}
+
+/// The contents of `<dir>/removed`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemovedRuns {
+    /// The runs that were removed last, in that order.
+    #[serde(default)]
+    pub runs: Vec<RemovedRun>,
+    /// How many runs were removed before these, and are not named any more.
+    #[serde(default)]
+    pub older_runs: u64,
+    /// The events of those.
+    #[serde(default)]
+    pub older_events: u64,
 }
 
 /// A metadata record as a line holds it.

@@ -82,6 +82,7 @@ mod preamble;
 mod previous;
 mod process;
 mod recorder;
+mod removed;
 mod restart;
 mod ring;
 mod rounds;

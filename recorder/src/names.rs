@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::format::LANE_BASE;
+use crate::format::{LANE_BASE, visible};
 use crate::lanes::LaneName;
 use crate::preamble::metadata_line;
 use crate::process::Process;
@@ -82,7 +82,7 @@ impl Process {
     }
 
     pub(crate) fn name_line(&self, name: &str) -> Vec<u8> {
-        let name = serde_json::json!({ "name": name });
+        let name = serde_json::json!({ "name": visible(name) });
         metadata_line(self.pid, "process_name", name)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
-use crate::encode::string;
+use crate::encode;
 use crate::flush;
 use crate::format::LANE_BASE;
 use crate::format::ring::{self as layout, SpanText};
@@ -107,7 +107,7 @@ fn line(
     let site = process.ring.site_text(entry.site().load(Ordering::Relaxed));
     let names = site.or_else(|| part(text.names())).unwrap_or_else(|| {
         let mut names = b"\"name\":".to_vec();
-        string(&mut names, &name(), MAX_STRING_BYTES);
+        encode::name(&mut names, &name(), MAX_STRING_BYTES);
         names.extend_from_slice(br#","cat":"""#);
         names
     });

@@ -3,16 +3,17 @@
 //! A directory may be shared by several hosts: each forgets only its own fragments, and counts only the runs that have some.
 
 use std::cmp::Reverse;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::config::Config;
 use crate::format::{
     FragmentHeader, PREVIOUS_DIR, RING_SUFFIX, is_fragment_name, segment_name, stem_and_segment,
 };
 use crate::owner::read_header;
+use crate::removed::Removed;
 use crate::run::folder_mode;
 use crate::sys::dir::Dir;
 
@@ -20,6 +21,10 @@ use crate::sys::dir::Dir;
 pub(crate) const UNKNOWN_RUN: &str = "unknown";
 /// Such fragments kept for each previous run that is kept.
 const UNKNOWN_FRAGMENTS: usize = 8;
+/// By default the runs of so long are kept, at most so many of so many bytes.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const MOST_RUNS: usize = 20;
+const MOST_BYTES: u64 = 1 << 30;
 
 /// Moves a fragment and its ring into `previous/<run>/`. The ring goes first: a kill in between leaves segments, and the next cleaning
 /// moves them beside their ring, while a ring left alone would look like that of a fragment somebody removed.
@@ -77,24 +82,36 @@ fn suffix(header: Option<&FragmentHeader>) -> String {
         .unwrap_or_else(|| format!("{:016x}", crate::sys::random()))
 }
 
-/// The fragments of this host in one folder of `previous/`, newest first: when each was last written, and its name.
+/// A fragment of this host, or a segment of one.
+struct Old {
+    written: SystemTime,
+    bytes: u64,
+    name: OsString,
+}
+
+/// The fragments of this host in one folder of `previous/`, newest first.
 struct OldRun {
     name: OsString,
     folder: Dir,
-    fragments: Vec<(SystemTime, OsString)>,
+    fragments: Vec<Old>,
 }
 
 impl OldRun {
     fn open(previous: &Dir, name: OsString, host: &str) -> Option<OldRun> {
         let folder = previous.open_folder(&name.to_string_lossy()).ok()?;
-        let written = |name: OsString| Some((last_written(&folder, &name, host)?, name));
-        let mut fragments: Vec<_> = folder
-            .names()
-            .ok()?
-            .into_iter()
-            .filter_map(written)
-            .collect();
-        fragments.sort_by(|a, b| b.cmp(a));
+        let mut names = folder.names().ok()?;
+        names.retain(|name| is_fragment_name(&name.to_string_lossy()));
+        names.sort_unstable();
+        // Reading each header of each run would take the host's time at every start. Of a run whose first one is of this host all are, nearly always.
+        let first = names.first().and_then(|name| folder.open_linked(name).ok());
+        let header = first.and_then(|(file, _)| read_header(&file));
+        let is_ours = header.is_some_and(|header| header.host == host);
+        let look = |name: OsString| match is_ours {
+            true => Old::of(folder.open_linked(&name).ok()?.0, name),
+            false => of_host(&folder, name, host),
+        };
+        let mut fragments: Vec<Old> = names.into_iter().filter_map(look).collect();
+        fragments.sort_by(|a, b| (b.written, &b.name).cmp(&(a.written, &a.name)));
         Some(OldRun {
             name,
             folder,
@@ -104,12 +121,25 @@ impl OldRun {
 
     /// When the run last wrote anything. The folder's own time would be that of the move, which many runs may share.
     fn last_written(&self) -> Option<SystemTime> {
-        self.fragments.first().map(|(time, _)| *time)
+        self.fragments.first().map(|fragment| fragment.written)
     }
 
-    /// Removes all but the newest fragments, each after its ring: what a kill leaves half removed is still found by its fragment.
-    fn keep_newest(&self, count: usize) {
-        for (_, name) in self.fragments.iter().skip(count) {
+    fn bytes(&self) -> u64 {
+        self.fragments.iter().map(|fragment| fragment.bytes).sum()
+    }
+
+    /// Removes all but the newest fragments of this host, each after its ring: what a kill leaves half removed is still found by its fragment. What
+    /// goes is counted, and told to `removed` before.
+    fn keep_newest(&self, count: usize, host: &str, removed: &mut Removed<'_>) {
+        let gone = self.fragments.iter().skip(count);
+        let gone = gone.filter_map(|old| of_host(&self.folder, old.name.clone(), host));
+        let gone: Vec<Old> = gone.collect();
+        let files = gone.iter().filter_map(|old| {
+            let (file, _) = self.folder.open_linked(&old.name).ok()?;
+            Some((file, old.bytes))
+        });
+        removed.tell(&self.name.to_string_lossy(), files);
+        for Old { name, .. } in &gone {
             let text = name.to_string_lossy();
             let stem = stem_and_segment(&text).map_or(&*text, |(stem, _)| stem);
             let ring = with(stem, RING_SUFFIX);
@@ -121,22 +151,30 @@ impl OldRun {
     }
 
     /// Removes this host's fragments, and the folder if that was all.
-    fn remove(self, previous: &Dir) {
-        self.keep_newest(0);
+    fn remove(self, previous: &Dir, host: &str, removed: &mut Removed<'_>) {
+        self.keep_newest(0, host, removed);
         let _ = previous.remove_folder(&self.name); // stays while it holds something else
     }
 }
 
-/// When a fragment of this host was last written; `None` for anything else.
-fn last_written(folder: &Dir, name: &OsStr, host: &str) -> Option<SystemTime> {
-    if !is_fragment_name(&name.to_string_lossy()) {
-        return None;
+impl Old {
+    fn of(file: OwnedFd, name: OsString) -> Option<Old> {
+        let metadata = std::fs::File::from(file).metadata().ok()?;
+        Some(Old {
+            written: metadata.modified().ok()?,
+            bytes: metadata.len(),
+            name,
+        })
     }
-    let (file, status) = folder.open_linked(name).ok()?;
+}
+
+/// A fragment of this host; `None` for anything else.
+fn of_host(folder: &Dir, name: OsString, host: &str) -> Option<Old> {
+    let (file, status) = folder.open_linked(&name).ok()?;
     let header = read_header(&file);
     let elsewhere = header.as_ref().is_some_and(|header| header.host != host);
     let not_ours = header.is_none() && status.links > 1;
-    (!elsewhere && !not_ours).then(|| modified(file))?
+    (!elsewhere && !not_ours).then(|| Old::of(file, name))?
 }
 
 /// When a file was last written.
@@ -144,29 +182,47 @@ pub(crate) fn modified(file: OwnedFd) -> Option<SystemTime> {
     std::fs::File::from(file).metadata().ok()?.modified().ok()
 }
 
-/// Keeps the `SA_PROFILE_OLD_RUNS` runs that were written last; fragments of no known run are bounded, but no run that could push one out.
-pub(crate) fn forget_old_runs(config: &Config, host: &str, directory: &Dir) {
-    let Ok(previous) = directory.open_folder(PREVIOUS_DIR) else {
-        return;
-    };
+/// Keeps the `SA_PROFILE_OLD_RUNS` runs that were written last, or those of the last day; fragments of no known run are bounded, but no run that could
+/// push one out. What is removed is told in `<dir>/removed`; gives the words to say of it.
+pub(crate) fn forget_old_runs(config: &Config, host: &str, directory: &Dir) -> Option<String> {
+    let previous = directory.open_folder(PREVIOUS_DIR).ok()?;
     let names = previous.names().unwrap_or_default();
     let (unknown, mut runs): (Vec<OldRun>, Vec<OldRun>) = names
         .into_iter()
         .filter_map(|name| OldRun::open(&previous, name, host))
         .partition(|run| run.name == UNKNOWN_RUN);
+    let mut removed = Removed::new(directory, config.mode);
     for run in unknown {
-        run.keep_newest(config.old_runs.saturating_mul(UNKNOWN_FRAGMENTS));
+        let kept = config.old_runs.unwrap_or(1);
+        run.keep_newest(kept.saturating_mul(UNKNOWN_FRAGMENTS), host, &mut removed);
     }
     runs.sort_by_key(|run| Reverse(run.last_written()));
-    for run in runs.into_iter().skip(config.old_runs) {
-        run.remove(&previous);
+    let kept = config.old_runs.unwrap_or_else(|| young(&runs));
+    for run in runs.into_iter().skip(kept) {
+        run.remove(&previous, host, &mut removed);
     }
+    removed.words()
+}
+
+/// How many of the runs, the newest first, are of the last day and not too many together. The newest one stays in any case.
+fn young(runs: &[OldRun]) -> usize {
+    let is_young = |run: &OldRun| {
+        let age = run.last_written().map(|written| written.elapsed());
+        age.is_none_or(|age| age.is_ok_and(|age| age < DAY))
+    };
+    let mut bytes = 0u64;
+    let stays = |(number, run): &(usize, &OldRun)| {
+        bytes = bytes.saturating_add(run.bytes());
+        *number == 0 || *number < MOST_RUNS && bytes <= MOST_BYTES && is_young(run)
+    };
+    runs.iter().enumerate().take_while(stays).count()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cleaning::testing::{Ground, header};
+    use crate::format::RemovedRuns;
     use std::fs;
 
     #[test]
@@ -181,6 +237,76 @@ mod tests {
         assert!(ground.path("previous/newest").exists() && ground.path("previous/mixed").exists());
         assert!(!ground.path("previous/older").exists());
         assert!(ground.path("previous/mixed/trace.3.jsonl").exists());
+    }
+
+    /// Runs of these ages in seconds, the newest first, each with a fragment of so many events.
+    fn runs(ground: &Ground, ages: &[u64], events: usize) {
+        for (number, age) in ages.iter().enumerate() {
+            let name = format!("run-{number:02}");
+            let fragment = format!("previous/{name}/trace.1.jsonl");
+            drop(ground.write(&fragment, Some(&header(&name)), *age));
+            let path = ground.path(&fragment);
+            let event = "{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":1.000}\n".repeat(events);
+            let text = fs::read_to_string(&path).unwrap() + "\n" + &event;
+            fs::write(&path, text).unwrap();
+            let file = fs::File::options().append(true).open(path).unwrap();
+            let written = SystemTime::now() - Duration::from_secs(*age);
+            file.set_modified(written).unwrap();
+        }
+    }
+
+    fn left(ground: &Ground) -> usize {
+        fs::read_dir(ground.path("previous")).unwrap().count()
+    }
+
+    #[test]
+    fn issue_19_runs_of_the_last_day_stay() {
+        let ground = Ground::new();
+        runs(&ground, &[60; 20], 3);
+        assert_eq!(ground.forget_by_default(), None);
+        assert_eq!(left(&ground), 20);
+        assert!(!ground.path("removed").exists());
+        runs(&ground, &[60, 60, 90_000, 100_000], 3);
+        assert!(ground.forget_by_default().is_some());
+        assert_eq!(left(&ground), 18);
+        let ground = Ground::new();
+        runs(&ground, &[90_000, 100_000], 3);
+        ground.forget_by_default();
+        assert_eq!(left(&ground), 1, "the newest one stays however old it is");
+    }
+
+    #[test]
+    fn issue_19_what_is_removed_is_told() {
+        let ground = Ground::new();
+        runs(&ground, &(0..23).map(|age| 10 * age).collect::<Vec<_>>(), 7);
+        let words = ground.forget_by_default().unwrap();
+        for said in [
+            "3 earlier runs",
+            "run-20: 7 events",
+            "21 events",
+            "SA_PROFILE_OLD_RUNS",
+        ] {
+            assert!(words.contains(said), "{said} in {words}");
+        }
+        let read = || -> RemovedRuns {
+            serde_json::from_str(&fs::read_to_string(ground.path("removed")).unwrap()).unwrap()
+        };
+        let told: Vec<_> = read()
+            .runs
+            .iter()
+            .map(|run| (run.run.clone(), run.events, run.estimated))
+            .collect();
+        let run = |number: usize| (format!("run-{number}"), 7, false);
+        assert_eq!(told, [run(20), run(21), run(22)]);
+        // It is said once, and told each time.
+        assert_eq!(ground.forget(10), None);
+        assert_eq!(read().runs.len(), 13);
+        for round in 0..40 {
+            runs(&ground, &[0, 10, 20], round);
+            ground.forget(0);
+        }
+        let told = read();
+        assert!(told.runs.len() <= 64 && told.older_runs > 50, "{told:?}");
     }
 
     #[test]

@@ -160,7 +160,9 @@ impl Process {
         let (run, folder) = match origin {
             Origin::Fork(parent) => (parent.run.of_child(), open_fragments(&config).map_err(at)?),
             Origin::First => run::enter(&config, &identity, &mut warnings).map_err(at)?,
-            Origin::Anew(before) => run::enter_anew(&config, &identity, *before).map_err(at)?,
+            Origin::Anew(before) => {
+                run::enter_anew(&config, &identity, *before, &mut warnings).map_err(at)?
+            }
         };
         let lock = run.lock;
         let name = match origin {

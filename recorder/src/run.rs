@@ -85,11 +85,11 @@ pub(crate) fn enter(
     warnings: &mut Vec<String>,
 ) -> io::Result<(Run, Dir)> {
     let directory = Dir::create_path(&config.paths.directory, folder_mode(config.mode))?;
-    let run = match announced::begin(config, identity, &directory)? {
+    let run = match announced::begin(config, identity, &directory, warnings)? {
         Some(run) => run,
         None => match given(config, identity, &directory, warnings) {
             Some(run) => run,
-            None => join_or_start(config, identity, &directory)?,
+            None => join_or_start(config, identity, &directory, warnings)?,
         },
     };
     Ok((run, fragments_folder(config, &directory)?))
@@ -190,7 +190,12 @@ fn parse(file: &OwnedFd) -> Option<RunFile> {
     serde_json::from_slice(&text).ok()
 }
 
-fn join_or_start(config: &Config, identity: &Identity, directory: &Dir) -> io::Result<Run> {
+fn join_or_start(
+    config: &Config,
+    identity: &Identity,
+    directory: &Dir,
+    warnings: &mut Vec<String>,
+) -> io::Result<Run> {
     let gate = Gate::of(config)?;
     match directory.open_file(OsStr::new(RUN_FILE), libc::O_RDONLY) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -205,7 +210,7 @@ fn join_or_start(config: &Config, identity: &Identity, directory: &Dir) -> io::R
     }
     let run = begin(config, identity, directory, new_run_id())?;
     if gate.alone {
-        tidy(config, identity, directory, &run);
+        warnings.extend(tidy(config, identity, directory, &run));
     }
     Ok(run)
 }
@@ -217,10 +222,11 @@ fn begin(config: &Config, identity: &Identity, directory: &Dir, id: String) -> i
     Ok(run)
 }
 
-/// Puts aside what earlier runs left.
-fn tidy(config: &Config, identity: &Identity, directory: &Dir, run: &Run) {
-    cleaning::clean(config, identity, directory, &run.id);
+/// Puts aside what earlier runs left; gives the words to say if some had to be removed.
+fn tidy(config: &Config, identity: &Identity, directory: &Dir, run: &Run) -> Option<String> {
+    let removed = cleaning::clean(config, identity, directory, &run.id);
     control::forget_others(&config.paths.directory, &run.id, directory);
+    removed
 }
 
 /// Finds or starts the run of a recording that begins anew; makes the directories. The main process begins a new run. Any other one joins what the
@@ -232,12 +238,13 @@ pub(crate) fn enter_anew(
     config: &Config,
     identity: &Identity,
     before: Option<&Before>,
+    warnings: &mut Vec<String>,
 ) -> io::Result<(Run, Dir)> {
     let directory = Dir::create_path(&config.paths.directory, folder_mode(config.mode))?;
     let gate = Gate::of(config)?;
-    let run = anew(config, identity, before, &directory)?;
+    let run = anew(config, identity, (before, warnings), &directory)?;
     if run.main && gate.alone {
-        tidy(config, identity, &directory, &run);
+        warnings.extend(tidy(config, identity, &directory, &run));
     }
     Ok((run, fragments_folder(config, &directory)?))
 }
@@ -245,14 +252,14 @@ pub(crate) fn enter_anew(
 fn anew(
     config: &Config,
     identity: &Identity,
-    before: Option<&Before>,
+    (before, warnings): (Option<&Before>, &mut Vec<String>),
     directory: &Dir,
 ) -> io::Result<Run> {
     if let (Some(id), None) = (&config.run, config.main_pid) {
         return Ok(Run::joined(id.clone(), 0)); // a launcher groups its processes
     }
     if before.is_none()
-        && let Some(run) = announced::begin(config, identity, directory)?
+        && let Some(run) = announced::begin(config, identity, directory, warnings)?
     {
         return Ok(run);
     }

@@ -326,8 +326,11 @@ pub(crate) fn cut_name(name: &str) -> &str {
 
 /// The metadata line that names a thread or lane.
 pub(crate) fn thread_name_line(pid: u32, tid: u32, name: &str) -> Vec<u8> {
-    let mut record =
-        crate::format::Metadata::new(pid, "thread_name", serde_json::json!({ "name": name }));
+    let mut record = crate::format::Metadata::new(
+        pid,
+        "thread_name",
+        serde_json::json!({ "name": crate::format::visible(name) }),
+    );
     record.tid = tid;
     let mut line = serde_json::to_vec(&record).unwrap_or_default();
     line.push(b'\n');

@@ -5,7 +5,7 @@ mod interned;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::config::Level;
-use crate::encode::{Padded, string};
+use crate::encode::{self, Padded, string};
 use crate::value::MAX_STRING_BYTES;
 
 /// The fixed part of the events of one place in the program. The macros make one per use.
@@ -33,7 +33,7 @@ pub(crate) struct SiteText {
 impl SiteText {
     fn new(category: &str, name: &str) -> SiteText {
         let mut plain = b"\"name\":".to_vec();
-        string(&mut plain, name, MAX_STRING_BYTES);
+        encode::name(&mut plain, name, MAX_STRING_BYTES);
         plain.extend_from_slice(b",\"cat\":");
         string(&mut plain, category, MAX_STRING_BYTES);
         let surrounded = |after: &[u8]| Padded::new(&[b",", plain.as_slice(), after].concat());

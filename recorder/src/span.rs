@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 use crate::clock::{now_ns, thread_cpu_ns};
 use crate::config::Level;
-use crate::encode::{Line, string};
+use crate::encode::{self, Line, string};
 use crate::mask;
 use crate::pen::{Body, Name};
 use crate::seat::{self, Seat};
@@ -311,7 +311,7 @@ impl OpenSpan {
 /// Appends `"name":"…","cat":"…"`.
 pub(crate) fn write_name(text: &mut Vec<u8>, category: &str, name: &str) {
     text.extend_from_slice(b"\"name\":");
-    string(text, name, MAX_STRING_BYTES);
+    encode::name(text, name, MAX_STRING_BYTES);
     text.extend_from_slice(b",\"cat\":");
     string(text, category, MAX_STRING_BYTES);
 }

@@ -17,7 +17,7 @@ pub fn warn_once(text: &str) {
     if SAID.swap(true, Ordering::Relaxed) {
         return;
     }
-    stderr::say(format!("sa-profile: {text}\n").as_bytes());
+    stderr::say(format!("sa-profile: {}\n", crate::format::visible(text)).as_bytes());
 }
 
 /// The page size of this machine.

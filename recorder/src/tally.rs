@@ -2,7 +2,7 @@
 
 use memchr::{memmem, memrchr};
 
-use crate::encode::string;
+use crate::encode::{self, string};
 use crate::format::control::{Control, Steps, SwitchCause};
 use crate::value::MAX_STRING_BYTES;
 
@@ -51,7 +51,7 @@ impl Tally {
 /// Finds the name, and the category if one is asked for, as lines have them.
 fn finder(steps: &Steps) -> memmem::Finder<'static> {
     let mut text = b"\"name\":".to_vec();
-    string(&mut text, &steps.name, MAX_STRING_BYTES);
+    encode::name(&mut text, &steps.name, MAX_STRING_BYTES);
     text.extend_from_slice(b",\"cat\":");
     if let Some(category) = &steps.category {
         string(&mut text, category, MAX_STRING_BYTES);

@@ -96,9 +96,9 @@ fn a_restart_after_a_kill_keeps_the_crashed_run_in_previous() {
 
 #[test]
 fn the_cleaning_keeps_as_many_old_runs_as_asked_and_the_newest_ones() {
-    for (asked, kept) in [(Some("0"), 0), (None, 1), (Some("2"), 2)] {
+    for (asked, kept) in [(Some("0"), 0), (None, 3), (Some("2"), 2)] {
         let dir = scratch();
-        let mut runs = Vec::new();
+        let (mut runs, mut said) = (Vec::new(), String::new());
         for round in 0..4 {
             let mut host = Host::new(HOST)
                 .arguments(&["spans", &format!("round-{round}"), "10"])
@@ -106,9 +106,22 @@ fn the_cleaning_keeps_as_many_old_runs_as_asked_and_the_newest_ones() {
             if let Some(asked) = asked {
                 host = host.variable("SA_PROFILE_OLD_RUNS", asked);
             }
-            let _outcome = host.run().quiet();
+            let outcome = host.run();
+            said += &outcome.stderr;
             runs.push(Found::in_dir(dir.path()).run());
         }
+        // It is said once that runs are removed.
+        let lines = said
+            .lines()
+            .filter(|line| line.contains("removed 1 earlier run"));
+        assert_eq!(
+            (lines.count(), said.lines().count()),
+            match kept {
+                3 => (0, 0),
+                _ => (1, 1),
+            },
+            "{said}"
+        );
         let mut expected = runs[3 - kept..3].to_vec();
         expected.sort();
         assert_eq!(
@@ -118,6 +131,41 @@ fn the_cleaning_keeps_as_many_old_runs_as_asked_and_the_newest_ones() {
         );
         Found::in_dir(dir.path()).assert_exactly(&[("round-3", 10)]);
     }
+}
+
+#[test]
+fn issue_19_runs_that_are_removed_are_named() {
+    let (dir, mut runs, mut said) = (scratch(), Vec::new(), String::new());
+    for _ in 0..24 {
+        let host = Host::new(HOST).arguments(&["spans", "work", "7"]);
+        said += &host.recorded_in(dir.path()).run().stderr;
+        runs.push(Found::in_dir(dir.path()).run());
+    }
+    assert_eq!(previous_runs(dir.path()).len(), 20);
+    let names = [&runs[0], &runs[1], &runs[2]];
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains(&format!("{}: 7 events", names[0])), "{said}");
+    let removed = fs::read_to_string(dir.path().join("removed")).unwrap();
+    let removed: serde_json::Value = serde_json::from_str(&removed).unwrap();
+    let told: Vec<_> = removed["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| {
+            (
+                run["run"].as_str().unwrap().to_owned(),
+                run["events"].as_u64(),
+                run["estimated"] == false,
+            )
+        })
+        .collect();
+    assert_eq!(told, names.map(|name| (name.clone(), Some(7), true)));
+    let report = trace_merge::merge(&trace_merge::Options::new([dir.path().to_owned()])).unwrap();
+    let text = report.text();
+    assert!(
+        text.contains("3 earlier runs with 21 events") && text.contains(names[2].as_str()),
+        "{text}"
+    );
 }
 
 #[test]

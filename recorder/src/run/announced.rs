@@ -30,6 +30,7 @@ pub(super) fn begin(
     config: &Config,
     identity: &Identity,
     directory: &Dir,
+    warnings: &mut Vec<String>,
 ) -> io::Result<Option<Run>> {
     let Some(id) = &config.run else {
         return Ok(None);
@@ -49,7 +50,7 @@ pub(super) fn begin(
     }
     let run = super::begin(config, identity, directory, id.clone())?;
     if gate.alone {
-        tidy(config, identity, directory, &run);
+        warnings.extend(tidy(config, identity, directory, &run));
     }
     Ok(Some(run))
 }

@@ -125,7 +125,7 @@ class Configuration(TypedDict):
     paused: bool
     run: str | None
     main_pid: int | None
-    old_runs: int
+    old_runs: int | None
     max_bytes: int
     keep: str
     mode: int

@@ -1,0 +1,53 @@
+//! Characters that show nothing, and make what stands beside them look like something else: a name with them is written so that they are seen.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Whether a character shows nothing by itself: controls, marks that turn the direction of writing, joiners, and others without a width.
+pub fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// The text with each of these characters spelled out, as `<U+202E>`: plain ASCII, which no viewer, terminal or JSON reader takes for anything else.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let is_ascii = |byte: &u8| matches!(byte, 0x20..=0x7e);
+    if text.as_bytes().iter().all(is_ascii) || !text.contains(is_invisible) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_invisible(c) {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "<U+{:04X}>", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn issue_19_what_nobody_sees_is_spelled_out() {
+        for (text, shown) in [
+            ("wörker-0 · 東京 👩", "wörker-0 · 東京 👩"),
+            ("", ""),
+            ("a\u{202e}b", "a<U+202E>b"),
+            ("\u{200b}\u{2066}x\u{2069}", "<U+200B><U+2066>x<U+2069>"),
+            ("\u{feff}n\u{2028}m", "<U+FEFF>n<U+2028>m"),
+            (
+                "a\u{1b}[2J\n\u{9b}\u{7f}",
+                "a<U+001B>[2J<U+000A><U+009B><U+007F>",
+            ),
+            ("\u{e0041}", "<U+E0041>"),
+        ] {
+            assert_eq!(visible(text), shown);
+        }
+    }
+}
