@@ -2,6 +2,7 @@
 
 use crate::json::scan_object;
 use crate::link::{Known, any_form, known};
+use crate::mend::from_slice;
 use crate::progress::Progress;
 use crate::scan::{Part, line_start};
 use crate::source::{Chunk, Source};
@@ -87,7 +88,7 @@ fn find(bytes: &[u8], part: Part, asked: &BTreeSet<String>, found: &mut Found<'_
 
 fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut Found<'_>) {
     let args = scan_object(line).map(|fields| fields.args.of(line));
-    let args = args.and_then(|args| serde_json::from_slice::<Map<String, Value>>(args).ok());
+    let args = args.and_then(from_slice::<Map<String, Value>>);
     let (mut inside, mut outside) = (Vec::new(), BTreeSet::new());
     for (key, value) in args.iter().flatten() {
         match known(key.as_bytes()) {

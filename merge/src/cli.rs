@@ -7,6 +7,7 @@ use crate::arguments::Selection;
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use clap_complete::Shell;
 use interrupt::Interrupts;
+use sa_recorder::format::{is_invisible, visible};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -101,6 +102,9 @@ struct Arguments {
     /// Write no flows that link the events of a request by its id
     #[arg(long)]
     no_link_requests: bool,
+    /// Show events whose time lies decades away from all others of their file too, instead of counting them as damage
+    #[arg(long)]
+    keep_times: bool,
     /// Leave the inputs as they are: append nothing to the fragments of dead processes, remove no ring
     #[arg(long)]
     no_settle: bool,
@@ -125,7 +129,7 @@ struct Arguments {
 }
 
 /// What says how to merge.
-const NOT_TO_CHECK: [&str; 24] = [
+const NOT_TO_CHECK: [&str; 25] = [
     "paths",
     "output",
     "gzip",
@@ -147,6 +151,7 @@ const NOT_TO_CHECK: [&str; 24] = [
     "offsets",
     "clock",
     "wall_error",
+    "keep_times",
     "no_settle",
     "strict",
     "threads",
@@ -254,6 +259,7 @@ fn options(
         gzip: arguments.gzip,
         split: arguments.split,
         sort: arguments.sort.then_some(arguments.memory),
+        keep_times: arguments.keep_times,
         settle: !arguments.no_settle,
         offsets: arguments.offsets.clone(),
         verbatim: arguments.verbatim,
@@ -337,7 +343,22 @@ fn tell(
 }
 
 fn print_json(report: &impl Serialize) -> io::Result<()> {
-    print((serde_json::to_string_pretty(report)? + "\n").as_bytes())
+    print((harmless_json(&serde_json::to_string_pretty(report)?) + "\n").as_bytes())
+}
+
+/// JSON that says the same, with what a terminal would not show or obey as escapes.
+fn harmless_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '\n' || !is_invisible(c) {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            out += &format!("\\u{unit:04x}");
+        }
+    }
+    out
 }
 
 /// Prints to the standard output; a reader that went away has what it wanted.
@@ -355,8 +376,10 @@ fn say(message: &str) {
 }
 
 fn say_plain(message: &str) {
-    // Nobody is left to tell.
-    let _ = writeln!(std::io::stderr(), "{message}");
+    // What it quotes, such as a path, commands no terminal and turns no line around.
+    for line in message.split('\n') {
+        let _ = writeln!(std::io::stderr(), "{}", visible(line)); // nobody is left to tell
+    }
 }
 
 #[cfg(test)]

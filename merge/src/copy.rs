@@ -314,7 +314,7 @@ impl<'a> Job<'a> {
                 Found::Damage(kind) => {
                     if let Some(object) = object(source.bytes, *part, at, kind) {
                         out.extend_from_slice(b",\n");
-                        out.extend_from_slice(object);
+                        out.extend_from_slice(&object);
                     }
                 }
             });
@@ -364,6 +364,9 @@ fn other_data(report: &Report) -> Value {
     }
     if let Some(filter) = &report.filter {
         data["filter"] = json!(filter);
+    }
+    if report.repaired_total > 0 {
+        data["repaired"] = json!(report.repaired_by_kind);
     }
     let overlapping = [
         ("overlapping_spans", report.overlapping_spans),

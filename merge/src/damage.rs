@@ -17,6 +17,8 @@ pub enum Kind {
     BadJson,
     /// An object without a usable `ph`, `ts`, `pid` or `dur`.
     BadEvent,
+    /// An event whose time lies decades away from all others of its recording.
+    BadTime,
     /// Invalid UTF-8.
     BadUtf8,
     /// A run of NUL bytes.
@@ -48,6 +50,7 @@ impl Kind {
             Kind::TornTail => "torn_tail",
             Kind::BadJson => "bad_json",
             Kind::BadEvent => "bad_event",
+            Kind::BadTime => "bad_time",
             Kind::BadUtf8 => "bad_utf8",
             Kind::Nul => "nul",
             Kind::LineTooLong => "line_too_long",

@@ -3,6 +3,7 @@
 use crate::json::scan_object;
 use crate::line::Event;
 use crate::link::{any_form, known};
+use crate::mend::from_slice;
 use crate::pattern::Pattern;
 use memchr::memmem;
 use serde::Serialize;
@@ -142,7 +143,7 @@ impl Wanted<'_> {
         if self.requests.is_empty() {
             return true;
         }
-        let Ok(args) = serde_json::from_slice::<Map<String, Value>>(args) else {
+        let Some(args) = from_slice::<Map<String, Value>>(args) else {
             return false;
         };
         let is_wanted = |id: &Value| is_id(id, &self.requests);

@@ -12,6 +12,7 @@ mod gzip;
 mod join;
 mod lines;
 mod members;
+mod objects;
 mod offset;
 mod place;
 mod resync;
@@ -26,6 +27,7 @@ pub(crate) use told::tell;
 use crate::access::Access;
 use crate::damage::{Kind, Places};
 use crate::fragment::{Content, FileId, Fragment};
+use crate::mend::Repairs;
 use crate::recording::Recording;
 use crate::report::Report;
 use crate::{Error, Options};
@@ -58,6 +60,8 @@ pub(crate) struct Foreign {
     pub(crate) texts: BTreeMap<i64, String>,
     /// What was wrong in it.
     places: Places,
+    /// What was mended in it.
+    repairs: Repairs,
     /// Its length in bytes.
     bytes: u64,
     told: ForeignReport,
@@ -91,12 +95,13 @@ pub(crate) fn read(
     report: &mut Report,
 ) -> Result<Vec<Recording>, Error> {
     let names = names(&candidates);
+    let how = (folders, options.keep_times);
     let mut drafts = Vec::new();
     for (candidate, name) in candidates.into_iter().zip(names) {
         if let Some((offset, why)) = &candidate.failure {
             report.add_damage(&candidate.path, *offset, Kind::BadGzip, Some(why.clone()));
         }
-        drafts.push(draft(candidate, name, recordings, folders)?);
+        drafts.push(draft(candidate, name, recordings, how)?);
     }
     let placed = place::place(&drafts, &Axis::of(recordings), &options.offsets)?;
     let finished = drafts.into_iter().zip(placed).enumerate();
@@ -130,13 +135,20 @@ fn draft(
     candidate: Candidate,
     name: String,
     recordings: &[Recording],
-    folders: &[PathBuf],
+    (folders, keeps_times): (&[PathBuf], bool),
 ) -> Result<Draft, Error> {
     let is_log = strace::is_log(candidate.content.bytes());
     let (folder, (lines, read)) = in_first(folders, |folder| {
-        let mut lines = Lines::new(folder)?;
-        let read = read_content(&candidate.content, is_log, &mut lines)?;
-        Ok((lines, read))
+        let read_in = |era| {
+            let mut lines = Lines::new(folder, era)?;
+            let read = read_content(&candidate.content, is_log, &mut lines)?;
+            Ok((lines, read))
+        };
+        let (mut lines, read) = read_in(None)?;
+        match lines.doubted().filter(|_| !keeps_times) {
+            Some(era) => read_in(Some(era)),
+            None => Ok((lines, read)),
+        }
     })?;
     if candidate.content.has_changed() {
         let path = candidate.path;
@@ -229,6 +241,7 @@ fn finish(number: usize, draft: Draft, placed: place::Placed) -> io::Result<Reco
         joined: draft.joined,
         texts: std::mem::take(&mut lines.texts),
         places: std::mem::take(&mut lines.places),
+        repairs: std::mem::take(&mut lines.repairs),
         bytes: draft.bytes,
         told,
     };

@@ -1,6 +1,7 @@
 //! What a trace says of how its rows are to be shown. Our own fragments leave that to the merge.
 
 use crate::line::Event;
+use crate::mend::from_slice;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
@@ -62,7 +63,7 @@ impl Hints {
 }
 
 fn args<T: DeserializeOwned>(event: &Event<'_>) -> Option<T> {
-    let record: Record<T> = serde_json::from_slice(event.line).ok()?;
+    let record: Record<T> = from_slice(event.line)?;
     Some(record.args)
 }
 

@@ -1,6 +1,7 @@
 //! Who is who: recordings, pids and tids → processes and threads with ids that are unique in the trace.
 
 use crate::aside::{Aside, step_aside};
+use crate::end::End;
 use crate::foreign::Foreign;
 use crate::index::{Activity, Index};
 use crate::patch::Target;
@@ -92,6 +93,8 @@ pub(crate) struct Process {
     pub(crate) name: Option<String>,
     pub(crate) fallback_name: Option<String>,
     pub(crate) activity: Activity,
+    /// How its last recording ended, and when.
+    pub(crate) end: Option<(i64, End)>,
     pub(crate) start_ns: i64,
     pub(crate) output_pid: u32,
     pub(crate) threads: BTreeMap<ThreadKey, Thread>,
@@ -104,6 +107,7 @@ pub(crate) struct Member<'a> {
     pub(crate) foreign: Option<&'a Foreign>,
     pub(crate) index: &'a Index,
     pub(crate) shift_ns: i64,
+    pub(crate) end: End,
 }
 
 /// All processes in the order of the trace.
@@ -236,6 +240,8 @@ fn gather(recording: usize, member: &Member<'_>, drafts: &mut BTreeMap<ProcessKe
             .or_insert_with(|| draft(key, member, pid));
         if let Some(header) = member.naming(pid) {
             process.main |= header.main;
+            let end = (member.index.last_ns().unwrap_or(i64::MIN), member.end);
+            process.end = process.end.max(Some(end));
         }
         let activity = activity.shifted(member.shift_ns);
         process.activity.add(&activity);
@@ -305,6 +311,7 @@ fn draft(key: ProcessKey, member: &Member<'_>, pid: i64) -> Process {
                 .and_then(|foreign| foreign.texts.get(&pid).cloned()),
         },
         activity: Activity::default(),
+        end: None,
         start_ns: start_ns.unwrap_or(i64::MAX),
         output_pid: 0,
         threads: BTreeMap::new(),
@@ -423,6 +430,7 @@ mod tests {
 
     fn member<'a>(header: Option<&'a FragmentHeader>, index: &'a Index) -> Member<'a> {
         Member {
+            end: End::default(),
             header,
             foreign: None,
             index,

@@ -2,11 +2,13 @@
 
 use crate::align::{self, Curve, Reading, drop_disordered};
 use crate::assembly::StreamKey;
-use crate::damage::Places;
+use crate::damage::{Kind, Places};
+use crate::era::Era;
 use crate::hints::Hints;
 use crate::indexer::Indexer;
 use crate::link::Gather;
 use crate::losses::Losses;
+use crate::mend::Repairs;
 use crate::nesting::Nesting;
 use crate::scan::{Found, Part, scan_part};
 use crate::verbatim::object;
@@ -92,9 +94,12 @@ pub(crate) struct Index {
     /// What both clocks showed, in the order of the lines; the most certain ones of many.
     pub(crate) anchors: Vec<Anchor>,
     pub(crate) ended: bool,
+    /// How many spans were open in the ring, or were when somebody settled it.
+    pub(crate) open: Option<u64>,
     /// The recorder has stopped keeping events.
     pub(crate) stopped: bool,
     pub(crate) places: Places,
+    pub(crate) repairs: Repairs,
 }
 
 impl Index {
@@ -123,8 +128,10 @@ impl Index {
         self.anchors.extend(later.anchors);
         thin(&mut self.anchors);
         self.ended |= later.ended;
+        self.open = later.open.or(self.open);
         self.stopped |= later.stopped;
         self.places.append(&later.places);
+        self.repairs.append(&later.repairs);
     }
 
     /// Moves all its times.
@@ -200,9 +207,29 @@ pub(crate) fn index_parts<'a>(
     parts: &[Part],
     gather: Option<Gather<'a, '_>>,
 ) -> Index {
+    index_era(bytes, parts, gather, None)
+}
+
+/// The same of a recording whose events must lie in an era.
+pub(crate) fn index_era<'a>(
+    bytes: &'a [u8],
+    parts: &[Part],
+    gather: Option<Gather<'a, '_>>,
+    era: Option<Era>,
+) -> Index {
     let mut indexer = Indexer::of_spans(gather);
     indexer.index.canonical = true;
     for part in parts {
+        if let Some(era) = era {
+            indexer.index.canonical = false;
+            scan_part(bytes, *part, |at, found| match found {
+                Found::Event(event) if !era.holds_event(&event) => {
+                    indexer.damage(at, Kind::BadTime);
+                }
+                found => indexer.found(at, found),
+            });
+            continue;
+        }
         if part.trusted {
             indexer.trusted(bytes, *part);
             continue;

@@ -6,6 +6,7 @@ use crate::index::{Activity, Index};
 use crate::line::{Event, parse_canonical};
 use crate::link::Gather;
 use crate::losses::Loss as Lost;
+use crate::mend::{Repair, from_slice};
 use crate::nesting::Nesting;
 use crate::scan::{Found, Part, general, lines};
 use crate::source::kind;
@@ -38,6 +39,13 @@ fn own_record(event: &Event<'_>) -> Option<&'static str> {
         return None;
     }
     OWN_RECORDS.into_iter().find(|own| own.as_bytes() == name)
+}
+
+/// What the last record of a recording says.
+#[derive(Deserialize)]
+struct End {
+    /// The spans that were open, if somebody else wrote it for a process that was dead.
+    open: Option<u64>,
 }
 
 pub(crate) struct Indexer<'a, 'f> {
@@ -147,6 +155,17 @@ impl<'a, 'f> Indexer<'a, 'f> {
         self.index.places.add(at as u64, kind);
     }
 
+    #[cold]
+    fn mended(&mut self, event: &Event<'_>) {
+        self.index.odd = true;
+        if event.fields.odd_numbers {
+            self.index.repairs.add(Repair::Number);
+        }
+        if event.fields.hidden {
+            self.index.repairs.add(Repair::Name);
+        }
+    }
+
     pub(crate) fn object(&mut self) {
         self.index.odd = true;
         self.index.objects += 1;
@@ -155,6 +174,9 @@ impl<'a, 'f> Indexer<'a, 'f> {
     #[inline]
     pub(crate) fn event(&mut self, event: &Event<'a>) {
         self.index.odd |= event.fields.repeated | event.fields.bind_id.is_some();
+        if event.fields.is_mended() {
+            self.mended(event);
+        }
         if event.is_metadata() && !self.metadata(event) {
             return;
         }
@@ -212,7 +234,11 @@ impl<'a, 'f> Indexer<'a, 'f> {
     /// Reads a metadata record; tells whether it is shown.
     fn metadata(&mut self, event: &Event<'_>) -> bool {
         match own_record(event) {
-            Some(END_RECORD) => self.index.ended = true,
+            Some(END_RECORD) => {
+                self.index.ended = true;
+                let end = serde_json::from_slice::<Metadata<End>>(event.line).ok();
+                self.index.open = end.and_then(|record| record.args.open).or(self.index.open);
+            }
             Some(BLOCK_RECORD) => self.index.odd = true,
             Some(REMOVED_RECORD) => self.removed(event),
             Some(TRACK_RECORD) => {
@@ -253,11 +279,7 @@ impl<'a, 'f> Indexer<'a, 'f> {
         struct Name {
             name: String,
         }
-        let parse = || {
-            serde_json::from_slice::<Named>(event.line)
-                .ok()
-                .map(|named| named.args.name)
-        };
+        let parse = || from_slice::<Named>(event.line).map(|named| named.args.name);
         match event.name() {
             b"process_name" => self
                 .index

@@ -4,8 +4,8 @@ use crate::folder::{Folder, Place};
 use crate::fragment::read_header;
 use crate::{LeftOut, Runs};
 use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, FRAGMENTS_DIR, Metadata, NEXT_RUN_FILE, PREVIOUS_DIR, RUN_FILE, RunFile,
-    is_fragment_name,
+    ANCHOR_RECORD, Anchor, FRAGMENTS_DIR, Metadata, NEXT_RUN_FILE, PREVIOUS_DIR, REMOVED_FILE,
+    RUN_FILE, RemovedRuns, RunFile, is_fragment_name,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -41,6 +41,8 @@ pub(crate) struct Inputs {
     pub(crate) files: Vec<Input>,
     pub(crate) unreadable: Vec<(PathBuf, String)>,
     pub(crate) left_out: Vec<LeftOut>,
+    /// Runs that were there and are removed.
+    pub(crate) removed: RemovedRuns,
     /// Directory that the trace goes to by default.
     pub(crate) run_directory: Option<Folder>,
 }
@@ -261,7 +263,18 @@ fn directory_files(
     }
     list_previous(run, runs, &mut candidates)?;
     select(run, candidates, runs, inputs);
+    let removed = removed_runs(run).unwrap_or_default();
+    let all = &mut inputs.removed;
+    all.runs.extend(removed.runs);
+    all.older_runs = all.older_runs.saturating_add(removed.older_runs);
+    all.older_events = all.older_events.saturating_add(removed.older_events);
     Ok(())
+}
+
+/// What the directory tells of earlier runs that are removed.
+fn removed_runs(run: &Folder) -> Option<RemovedRuns> {
+    let text = run.place(REMOVED_FILE).read_front(false).ok()?;
+    serde_json::from_slice(&text).ok()
 }
 
 /// Finds the fragments of earlier runs.

@@ -1,11 +1,13 @@
 //! A validating scanner for one JSON object: RFC 8259 grammar, and where the event fields stand.
 //!
 //! In: bytes that may be anything. Out: whether they are one JSON object, and the spans of the top-level members the merge
-//! looks at. UTF-8 is not checked here. Nothing is allocated.
+//! looks at. UTF-8 is not checked here. Nothing is allocated. Numbers that JSON has not (`NaN`) pass, and are told.
 
 mod scanner;
 
-pub(crate) use scanner::Scanner;
+pub(crate) use scanner::{Scanner, odd_number_len};
+
+use memchr::memchr2;
 
 /// A byte range of a line; `end` 0 means absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,6 +57,23 @@ pub struct Fields {
     pub args: Span,
     /// Whether one of these keys stands there more than once.
     pub repeated: bool,
+    /// Whether the object has a number that JSON has not: `NaN`, `Infinity` or `-Infinity`.
+    pub odd_numbers: bool,
+    /// Whether a name in it has characters that nobody sees.
+    pub hidden: bool,
+}
+
+/// Where the string that begins at `start` ends.
+pub(crate) fn string_end(text: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(hit) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += hit;
+        if text[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    text.len()
 }
 
 /// Finds the members that tell where an event belongs, in a line that [`scan_object`] has accepted without a repeated key; what comes
@@ -77,6 +96,12 @@ pub(crate) fn scan_front(line: &[u8]) -> Option<Fields> {
 }
 
 impl Fields {
+    /// Whether something of the line is mended where it is written.
+    #[inline(always)]
+    pub(crate) fn is_mended(&self) -> bool {
+        self.odd_numbers | self.hidden
+    }
+
     /// Whether nothing else of the event can need another text: flows and metadata are read to their end.
     #[inline(always)]
     fn place_an_event(&self, line: &[u8]) -> bool {
@@ -90,24 +115,26 @@ impl Fields {
     }
 }
 
-/// Scans a line that must be exactly one JSON object (white space around it allowed).
+/// Scans a line that must be exactly one JSON object (white space around it allowed), but for numbers that JSON has not.
 pub fn scan_object(line: &[u8]) -> Option<Fields> {
-    let mut scanner = Scanner::new(line, 0);
+    let mut scanner = Scanner::lenient(line, 0);
     let mut fields = Fields::default();
     scanner.space();
     scanner.members(&mut fields)?;
+    fields.odd_numbers = scanner.odd_numbers;
     scanner.space();
     (scanner.at == line.len()).then_some(fields)
 }
 
 /// Scans the object at the front of `bytes`, whatever stands behind it: its members and its length, else how far it is well formed.
 pub(crate) fn scan_object_at_front(bytes: &[u8]) -> Result<(Fields, usize), usize> {
-    let mut scanner = Scanner { bytes, at: 0 };
+    let mut scanner = Scanner::lenient(bytes, 0);
     let mut fields = Fields::default();
-    match scanner.members(&mut fields) {
-        Some(()) => Ok((fields, scanner.at)),
-        None => Err(scanner.at),
+    if scanner.members(&mut fields).is_none() {
+        return Err(scanner.at);
     }
+    fields.odd_numbers = scanner.odd_numbers;
+    Ok((fields, scanner.at))
 }
 
 impl Scanner<'_> {
@@ -192,7 +219,8 @@ mod tests {
     }
 
     fn ours_accepts(line: &[u8]) -> bool {
-        std::str::from_utf8(line).is_ok() && scan_object(line).is_some()
+        let strict = |fields: Fields| !fields.odd_numbers;
+        std::str::from_utf8(line).is_ok() && scan_object(line).is_some_and(strict)
     }
 
     #[test]

@@ -37,6 +37,8 @@ mod cover;
 mod damage;
 mod death;
 mod duration;
+mod end;
+mod era;
 mod filter;
 mod flow;
 mod folder;
@@ -58,6 +60,7 @@ mod losses;
 mod marker;
 mod marks;
 mod mate;
+mod mend;
 mod merge;
 mod moment;
 mod nesting;
@@ -117,6 +120,7 @@ pub use filter::{Filter, FilterReport};
 pub use foreign::{ForeignReport, Offset, parse_offset};
 pub use link::LinkReport;
 pub use losses::LossReport;
+pub use mend::Repair;
 pub use merge::{merge, merge_with, most_threads};
 pub use moment::{Moment, parse_around, parse_moment};
 pub use output::Unfinished;
@@ -196,6 +200,8 @@ pub struct Options {
     /// How far the wall clock of a host may be from the truth after it was last set; 10 ms if that is not said. It is part of every uncertainty that
     /// is stated, and bounds how far flows may move a host.
     pub wall_error: Option<Duration>,
+    /// Whether an event whose time lies decades away from all others of its recording is shown as well, instead of being damage.
+    pub keep_times: bool,
     /// Whether fragments of dead processes are settled afterwards (FORMAT.md §4): their ring's contents appended, the ring removed.
     pub settle: bool,
     /// Whether lines are copied as they stand, as pypto-serving's own merge does: in the order of the fragments' names, with the times and ids they have, objects

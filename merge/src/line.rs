@@ -5,7 +5,8 @@
 
 pub use crate::canonical::parse_canonical;
 use crate::damage::Kind;
-use crate::json::{Fields, scan_front, scan_object};
+use crate::json::{Fields, Span, odd_number_len, scan_front, scan_object};
+use crate::mend::hides_name;
 use crate::number;
 use crate::{pypto, words};
 use xxhash_rust::xxh3::xxh3_64;
@@ -71,7 +72,20 @@ pub(crate) fn parse_utf8(line: &[u8]) -> Result<Event<'_>, Kind> {
 /// Parses a line in any order and spacing that is known to be UTF-8.
 pub(crate) fn parse_any(line: &[u8]) -> Result<Event<'_>, Kind> {
     let fields = scan_object(line).ok_or(Kind::BadJson)?;
-    event(line, fields).ok_or(Kind::BadEvent)
+    let mut event = event(line, fields).ok_or_else(|| refused(line, &fields))?;
+    event.fields.hidden = hides_name(&event);
+    Ok(event)
+}
+
+/// Why an object is no event: one of its members is no JSON, or no time or id.
+#[cold]
+pub(crate) fn refused(line: &[u8], fields: &Fields) -> Kind {
+    let needed = [fields.ph, fields.ts, fields.dur, fields.pid, fields.tid];
+    let is_odd = |member: Span| odd_number_len(member.of(line)).is_some();
+    match fields.odd_numbers && needed.into_iter().any(is_odd) {
+        true => Kind::BadJson,
+        false => Kind::BadEvent,
+    }
 }
 
 /// Parses the front of a line that [`parse`] has accepted and that repeats no key.

@@ -149,6 +149,7 @@ fn merge_read(
         recordings: &recordings,
         assemblies: &by_looks,
         folders: &folders,
+        eras: Vec::new(),
     };
     let collector = || {
         let links = options.links();
@@ -163,6 +164,12 @@ fn merge_read(
         progress.begin_again();
         after_all = assemble(Look::Everywhere)?;
         merge.assemblies = &after_all;
+        (links, sought.bytes) = (collector(), unread);
+        first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once))?;
+    }
+    if merge.doubts(&first.0) {
+        drop((first, links));
+        progress.begin_again();
         (links, sought.bytes) = (collector(), unread);
         first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once))?;
     }
@@ -205,6 +212,7 @@ fn open_all(
         recordings.sort_by(|one, other| one.path().cmp(&other.path()));
     }
     report.left_out.clone_from(&inputs.left_out);
+    report.removed_runs = (!inputs.removed.runs.is_empty()).then(|| inputs.removed.clone());
     Ok(recordings)
 }
 

@@ -1,6 +1,7 @@
 //! How the viewer shows processes and threads: effective names, labels and sort order, as metadata the merge adds.
 
 use crate::identity::{Process, Thread, ThreadKey};
+use sa_recorder::format::visible;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,10 +20,11 @@ pub(crate) fn shown_names(processes: &[Process]) -> Vec<Option<String>> {
     };
     let mut uses: BTreeMap<String, usize> = BTreeMap::new();
     for name in processes.iter().filter_map(plain) {
+        let name = visible(&name).into_owned();
         *uses.entry(name).or_default() += 1;
     }
     let shown = |process: &Process| {
-        let name = plain(process)?;
+        let name = plain(process).map(|name| visible(&name).into_owned())?;
         Some(if uses[&name] > 1 {
             format!("{name}[{}]", process.pid)
         } else {
@@ -64,7 +66,7 @@ pub(crate) fn metadata_lines(processes: &[Process]) -> Vec<String> {
             pid,
             pid,
             "process_labels",
-            &json!({ "labels": label }),
+            &json!({ "labels": visible(&label) }),
         ));
         lines.push(line(
             pid,
@@ -84,12 +86,13 @@ fn thread_lines(process: &Process, lines: &mut Vec<String>) {
         let text = thread.text.as_ref().filter(|_| thread.name.is_none());
         let added = thread.name.as_ref().filter(|_| process.tracks.is_some());
         if let Some(name) = added.or(text) {
-            lines.push(line(pid, tid, "thread_name", &json!({ "name": name })));
+            let name = json!({ "name": visible(name) });
+            lines.push(line(pid, tid, "thread_name", &name));
         }
         lines.push(sort_line((pid, tid), &mut order));
         let first = thread.name.clone().unwrap_or_else(|| format!("{tid}"));
         for (tid, number) in thread.overflow.iter().zip(1..) {
-            let name = json!({ "name": format!("{first} (overlapping {number})") });
+            let name = json!({ "name": format!("{} (overlapping {number})", visible(&first)) });
             lines.push(line(pid, *tid, "thread_name", &name));
             lines.push(sort_line((pid, *tid), &mut order));
         }
@@ -149,6 +152,7 @@ mod tests {
             .iter()
             .zip(&indexes)
             .map(|(header, index)| Member {
+                end: crate::end::End::default(),
                 header: Some(header),
                 foreign: None,
                 index,

@@ -3,6 +3,7 @@
 use crate::flow;
 use crate::json::Fields;
 use crate::line::Event;
+use crate::mend::mend_line;
 use crate::number::{put_front, put_short, write_micros};
 use crate::stamp::Stamp;
 use std::ops::Deref;
@@ -88,7 +89,11 @@ pub(crate) fn write_line(
         let ts_ns = shifted(event.ts_ns, shift_ns);
         return write_in_order(event, target, (ts_ns, stamp), out);
     }
+    let start = out.len();
     write_edits(event, target, shift_ns, out);
+    if event.fields.is_mended() {
+        mend_line(out, start);
+    }
 }
 
 /// The event's time in the trace.
@@ -140,7 +145,8 @@ fn takes_three_edits(event: &Event<'_>) -> bool {
     let time_outside = ts.end < pid.start || tid.end < ts.start;
     let in_order = pid.end < tid.start && time_outside;
     let has_id = flow::has_id(event.phase) || event.fields.bind_id.is_some();
-    in_order && !event.is_metadata() && !event.rounds_dur && !has_id
+    let as_written = !event.rounds_dur && !event.fields.is_mended();
+    in_order && !event.is_metadata() && as_written && !has_id
 }
 
 /// Writes such a line without a list of edits, which would cost as much as all the copying.

@@ -1,7 +1,8 @@
 //! What the second pass does to each recording's lines: output ids and the shift of its clock.
 
 use crate::clock::{Clocks, Map};
-use crate::identity::{Identities, Member};
+use crate::end::End;
+use crate::identity::{Identities, Member, Process};
 use crate::index::Index;
 use crate::order::{metadata_lines, shown_names};
 use crate::patch::Target;
@@ -28,6 +29,7 @@ impl Plan {
                 foreign: recording.foreign.as_deref(),
                 index,
                 shift_ns: map.shift_ns,
+                end: End::of(recording, index),
             })
             .collect();
         let identities = Identities::new(&members);
@@ -54,6 +56,10 @@ impl Plan {
         let from_base =
             |ns: i64| (ns.unsigned_abs() <= u64::MAX / 4).then(|| ns.saturating_sub(self.base_ns));
         let names = shown_names(&self.identities.processes);
+        let end = |process: &Process| {
+            let end = process.end.filter(|_| process.tracks.is_none());
+            end.map(|(_, end)| end)
+        };
         let processes = self
             .identities
             .processes
@@ -66,6 +72,8 @@ impl Plan {
                 host: process.host.clone(),
                 main: process.main && process.tracks.is_none(),
                 tracks: process.tracks.is_some(),
+                end: end(process).and_then(End::name),
+                open_spans: end(process).map_or(0, End::open_spans),
                 aside_for: process.aside.as_ref().map(|aside| aside.trace.clone()),
                 threads: process
                     .threads

@@ -13,6 +13,7 @@ use heads::{Head, Ids};
 
 use crate::json::{Fields, Scanner, Span};
 use crate::line::Event;
+use crate::mend::hides;
 use crate::words::{begins_with, digits};
 
 /// Parses a whole line: every byte of it is checked.
@@ -36,6 +37,9 @@ fn parse_head(line: &[u8]) -> Option<Head<'_>> {
     let mut scanner = Scanner::new(line, 0);
     scanner.literal(br#"{"name":"#)?;
     let name = scanner.text()?;
+    if hides(line, name) {
+        return None;
+    }
     scanner.literal(br#","cat":"#)?;
     let cat = scanner.text()?;
     scanner.literal(br#","ph":"#)?;

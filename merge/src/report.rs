@@ -5,10 +5,11 @@ use crate::filter::FilterReport;
 use crate::foreign::ForeignReport;
 use crate::link::LinkReport;
 use crate::losses::LossReport;
+use crate::mend::Repairs;
 use crate::placement::Placement;
 use crate::split::{PartReport, file_name};
 use crate::window::WindowReport;
-use sa_recorder::format::FragmentHeader;
+use sa_recorder::format::{FragmentHeader, RemovedRun, RemovedRuns, visible};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -61,6 +62,13 @@ pub struct ProcessReport {
     pub host: Option<String>,
     /// Whether it is its run's main process.
     pub main: bool,
+    /// How it ended, if it did not say so: `killed` where spans were open, which it died in; `silent` where none was, as after `_exit` or a signal between two spans. Absent for one
+    /// that ended as it should, still runs, or of which nobody can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<&'static str>,
+    /// The spans it was killed in.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub open_spans: u64,
     /// Whether it is no process, but a group of tracks that one recorded, such as the streams of a device.
     pub tracks: bool,
     /// The other profiler's trace that has all kernels of this device: the slices here are sampled, and no sum may count both.
@@ -101,6 +109,9 @@ pub struct Report {
     pub foreign: Vec<ForeignReport>,
     /// Runs that were left out.
     pub left_out: Vec<LeftOut>,
+    /// Earlier runs of the directories whose fragments were removed to make room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed_runs: Option<RemovedRuns>,
     /// Events that came from the inputs, metadata and unfinished spans included.
     pub events_total: u64,
     /// The same by phase.
@@ -122,6 +133,10 @@ pub struct Report {
     pub damage_by_kind: BTreeMap<&'static str, u64>,
     /// The first of them.
     pub damage: Vec<Damage>,
+    /// Events that were mended and are in the trace.
+    pub repaired_total: u64,
+    /// The same by kind.
+    pub repaired_by_kind: BTreeMap<&'static str, u64>,
     /// Events that recorders lost: as they say, and one for each gap of which nobody knows how many it held.
     pub lost_events: u64,
     /// Whose they are, when and why; the 256 that lost most.
@@ -209,6 +224,14 @@ impl Report {
         }
     }
 
+    /// Adds what was mended.
+    pub(crate) fn add_repairs(&mut self, repairs: &Repairs) {
+        for (kind, count) in repairs.iter() {
+            self.repaired_total += count;
+            *self.repaired_by_kind.entry(kind.name()).or_default() += count;
+        }
+    }
+
     fn list(&mut self, file: &Path, offset: u64, kind: Kind, detail: Option<String>) {
         if self.damage.len() < LISTED {
             self.damage.push(Damage {
@@ -259,6 +282,7 @@ impl Report {
         if self.unfinished_spans > 0 {
             writeln!(text, "unfinished spans: {}", self.unfinished_spans)?;
         }
+        self.write_ends(text)?;
         if self.lost_events > 0 {
             writeln!(text, "events lost while recording: {}", self.lost_events)?;
         }
@@ -300,7 +324,19 @@ impl Report {
                 left.fragments
             )?;
         }
+        if let Some(removed) = &self.removed_runs {
+            write_removed(removed, text)?;
+        }
+        self.write_repairs(text)?;
         self.write_damage(text)
+    }
+
+    fn write_repairs(&self, text: &mut String) -> std::fmt::Result {
+        if self.repaired_total == 0 {
+            return Ok(());
+        }
+        let (total, kinds) = (self.repaired_total, by_kind(&self.repaired_by_kind));
+        writeln!(text, "repaired, and in the trace: {total} events ({kinds})")
     }
 
     /// Where the trace is, and whose events it has.
@@ -308,7 +344,9 @@ impl Report {
         let output = self
             .output
             .as_ref()
-            .map_or("standard output".into(), |path| path.display().to_string());
+            .map_or("standard output".into(), |path| {
+                printable(&path.to_string_lossy())
+            });
         let output = match self.parts.as_slice() {
             [_, .., last] => format!("{output} to {}", file_name(&last.path)),
             _ => output,
@@ -343,6 +381,34 @@ impl Report {
         let more = self.losses.len().saturating_sub(LOSSES_SHOWN);
         if more > 0 {
             writeln!(text, "  and {more} more")?;
+        }
+        Ok(())
+    }
+
+    /// Who was killed, and how many went without a word.
+    fn write_ends(&self, text: &mut String) -> std::fmt::Result {
+        const NAMED: usize = 8;
+        let ended = |end| {
+            let processes = self.processes.iter();
+            processes.filter(move |process| process.end == Some(end))
+        };
+        let killed = |process: &ProcessReport| {
+            let name = printable(process.name.as_deref().unwrap_or("(no name)"));
+            let (pid, open) = (process.pid, process.open_spans);
+            format!("{name} (pid {pid}, in {open} open spans)")
+        };
+        let mut named: Vec<String> = ended("killed").take(NAMED).map(killed).collect();
+        if !named.is_empty() {
+            let more = ended("killed").skip(NAMED).count();
+            named.extend((more > 0).then(|| format!("and {more} more")));
+            writeln!(text, "killed: {}", named.join(", "))?;
+        }
+        let silent = ended("silent").count();
+        if silent > 0 {
+            writeln!(
+                text,
+                "ended without a goodbye, with no span open (_exit, or a signal between two spans): {silent} processes"
+            )?;
         }
         Ok(())
     }
@@ -395,12 +461,8 @@ impl Report {
         if self.damage_total == 0 {
             return Ok(());
         }
-        let kinds: Vec<_> = self
-            .damage_by_kind
-            .iter()
-            .map(|(kind, count)| format!("{kind} {count}"))
-            .collect();
-        writeln!(text, "damage: {} ({})", self.damage_total, kinds.join(", "))?;
+        let kinds = by_kind(&self.damage_by_kind);
+        writeln!(text, "damage: {} ({kinds})", self.damage_total)?;
         for damage in self.damage.iter().take(SHOWN) {
             let detail = damage
                 .detail
@@ -420,6 +482,34 @@ impl Report {
         }
         Ok(())
     }
+}
+
+/// The earlier runs that are removed, the last ones by name.
+fn write_removed(removed: &RemovedRuns, text: &mut String) -> std::fmt::Result {
+    const SHOWN: usize = 5;
+    let count = removed.older_runs + removed.runs.len() as u64;
+    let events = removed.runs.iter().map(|run| run.events).sum::<u64>();
+    let events = events.saturating_add(removed.older_events);
+    let run = |run: &RemovedRun| {
+        let about = if run.estimated { "about " } else { "" };
+        format!("{} with {about}{} events", printable(&run.run), run.events)
+    };
+    let named: Vec<String> = removed.runs.iter().rev().take(SHOWN).map(run).collect();
+    let more = if count > named.len() as u64 {
+        ", …"
+    } else {
+        ""
+    };
+    writeln!(
+        text,
+        "removed to make room: {count} earlier runs with {events} events ({}{more}); SA_PROFILE_OLD_RUNS keeps more",
+        named.join(", ")
+    )
+}
+
+fn by_kind(counts: &BTreeMap<&'static str, u64>) -> String {
+    let words = counts.iter().map(|(kind, count)| format!("{kind} {count}"));
+    words.collect::<Vec<_>>().join(", ")
 }
 
 fn write_links(links: &LinkReport, text: &mut String) -> std::fmt::Result {
@@ -453,12 +543,12 @@ fn pid_words(pid: i64) -> String {
 
 /// A recorded text for a terminal, which must not take any of it for a command.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            c if c.is_control() => c.escape_default().to_string(),
-            c => c.to_string(),
-        })
-        .collect()
+    visible(text).into_owned()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn path_text_if_some<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
@@ -475,7 +565,10 @@ mod tests {
     #[test]
     fn a_name_commands_no_terminal() {
         assert_eq!(printable("wörker-0"), "wörker-0");
-        assert_eq!(printable("a\u{1b}[2J\n\u{9b}"), r"a\u{1b}[2J\n\u{9b}");
+        assert_eq!(
+            printable("a\u{1b}[2J\n\u{9b}"),
+            "a<U+001B>[2J<U+000A><U+009B>"
+        );
     }
 
     #[test]

@@ -93,7 +93,8 @@ pub(crate) fn seek(
     let known: Vec<Known> = recordings.par_iter().map(Known::of).collect();
     let mut sought = Sought::default();
     if options.last.is_none() {
-        sought.firsts_ns = recordings.par_iter().map(start::first_ns).collect();
+        let first_ns = |recording: &Recording| start::first_ns(recording, options.keep_times);
+        sought.firsts_ns = recordings.par_iter().map(first_ns).collect();
     }
     sought.stretches = match (extent, options.last) {
         (Extent::Within(edges), _) if edges.len() == recordings.len() => {

@@ -69,7 +69,8 @@ pub(crate) fn blocks(
     if !assembly.beyond_ring {
         last_body.extend_from_slice(&assembly.loss_lines);
         last_body.extend_from_slice(&assembly.open_lines);
-        let end = serde_json::json!({ "monotonic_ns": last_ns.max(0) });
+        let open = memchr::memchr_iter(b'\n', &assembly.open_lines).count();
+        let end = serde_json::json!({ "monotonic_ns": last_ns.max(0), "open": open });
         serde_json::to_writer(&mut last_body, &Metadata::new(header.pid, END_RECORD, end)).ok()?;
         last_body.push(b'\n');
     }
@@ -240,7 +241,7 @@ mod tests {
         assert_eq!(text.matches(LINE).count(), 2);
         assert_eq!(text.matches(r#""unfinished":true"#).count(), 2);
         assert!(
-            text.ends_with("\"name\":\"sa_end\",\"args\":{\"monotonic_ns\":9}}\n"),
+            text.ends_with("\"name\":\"sa_end\",\"args\":{\"monotonic_ns\":9,\"open\":2}}\n"),
             "{text}"
         );
         let (again, _) = settle_in(dir.path(), &header, LINE);

@@ -2,8 +2,9 @@
 
 use crate::align::Curve;
 use crate::assembly::Assembly;
+use crate::era::Era;
 use crate::history::Histories;
-use crate::index::{Index, index_objects, index_parts};
+use crate::index::{Index, index_era, index_objects};
 use crate::line::Event;
 use crate::link::Collector;
 use crate::progress::Progress;
@@ -41,6 +42,12 @@ enum Parts<'a> {
 }
 
 impl Source<'_> {
+    /// How many spans were open, if that is what these bytes say.
+    fn open_spans(&self) -> Option<u64> {
+        let says = self.segment.is_none() && self.slot.is_none();
+        says.then(|| memchr::memchr_iter(b'\n', self.bytes).count() as u64)
+    }
+
     /// Where in the source's file the byte at `at` lies.
     pub(crate) fn file_offset(&self, at: u64) -> u64 {
         self.slot.map_or(at, |slot| slot.file_offset(at))
@@ -93,6 +100,8 @@ pub(crate) struct Chunk {
     pub(crate) shown: Shown,
     /// What brings its times to the axis, if no shift does.
     warp: Option<Arc<Curve>>,
+    /// When its events must have taken place, if some of its recording did not.
+    pub(crate) era: Option<Era>,
 }
 
 impl Chunk {
@@ -109,6 +118,7 @@ impl Chunk {
             halves: false,
             shown: Shown::default(),
             warp: None,
+            era: None,
         }
     }
 
@@ -159,7 +169,9 @@ impl Chunk {
                 continue;
             }
             scan_part(bytes, *part, |_, line| {
-                if let Found::Event(event) = line {
+                if let Found::Event(event) = line
+                    && self.era.is_none_or(|era| era.holds_event(&event))
+                {
                     found(event);
                 }
             });
@@ -362,7 +374,7 @@ pub(crate) fn index(
                 let gather = links.map(|links| links.gather(chunk, source));
                 let index = match objects {
                     true => index_objects(source.bytes, &chunk.parts),
-                    false => index_parts(source.bytes, &chunk.parts, gather),
+                    false => index_era(source.bytes, &chunk.parts, gather, chunk.era),
                 };
                 progress.add(chunk.len(), index.events());
                 index
@@ -393,7 +405,10 @@ pub(crate) fn by_recording(recordings: &[Recording], sources: &mut [Source<'_>])
             anchors,
             ..source.index.clone()
         };
-        indexes[source.recording].append(index);
+        let open = source.open_spans();
+        let all = &mut indexes[source.recording];
+        all.append(index);
+        all.open = all.open.or(open.filter(|_| !all.ended));
     }
     indexes
 }

@@ -27,6 +27,7 @@ pub(crate) fn tell_sources(
         for source in sources.iter().filter(|source| source.recording == number) {
             let offset = |at| source.file_offset(at);
             report.add_places(source.path, &source.index.places, offset);
+            report.add_repairs(&source.index.repairs);
             let input = &mut report.inputs[first_input + source.segment.unwrap_or(0)];
             input.damage += source.index.places.total();
             match source.segment {

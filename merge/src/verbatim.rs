@@ -4,27 +4,31 @@ use crate::damage::Kind;
 use crate::flow;
 use crate::json::scan_object;
 use crate::line::Event;
+use crate::mend::{mend_line, mended};
 use crate::scan::Part;
 use sa_recorder::format::MAX_LINE_BYTES;
+use std::borrow::Cow;
 
 /// The object that stands where a line was found to be no event, such as one without a time.
-pub(crate) fn object(bytes: &[u8], part: Part, at: usize, kind: Kind) -> Option<&[u8]> {
+pub(crate) fn object(bytes: &[u8], part: Part, at: usize, kind: Kind) -> Option<Cow<'_, [u8]>> {
     if !matches!(kind, Kind::BadEvent | Kind::TornTail) {
         return None;
     }
     let rest = bytes.get(at..part.end)?;
     let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
     let line = rest[..end].trim_ascii();
-    let is_object = line.len() <= MAX_LINE_BYTES
-        && simdutf8::basic::from_utf8(line).is_ok()
-        && scan_object(line).is_some();
-    is_object.then_some(line)
+    let is_text = line.len() <= MAX_LINE_BYTES && simdutf8::basic::from_utf8(line).is_ok();
+    let fields = scan_object(line).filter(|_| is_text)?;
+    Some(match fields.odd_numbers {
+        true => mended(line),
+        false => Cow::Borrowed(line),
+    })
 }
 
 /// Appends the line of an event. The flow ids of a recorder of ours, which tell processes apart, are made ones that viewers read: `ordinal` is that of
 /// its process.
 pub(crate) fn write_verbatim(event: &Event<'_>, ordinal: Option<u64>, out: &mut Vec<u8>) {
-    let line = event.line;
+    let (line, start) = (event.line, out.len());
     let id2 = event.fields.id2;
     let flow_id = ordinal
         .filter(|_| flow::has_id(event.phase) && id2.is_some())
@@ -37,6 +41,9 @@ pub(crate) fn write_verbatim(event: &Event<'_>, ordinal: Option<u64>, out: &mut 
             out.extend_from_slice(&line[member.end..]);
         }
         None => out.extend_from_slice(line),
+    }
+    if event.fields.is_mended() {
+        mend_line(out, start);
     }
 }
 
@@ -74,8 +81,8 @@ mod tests {
             end: bytes.len(),
             trusted: false,
         };
-        let at = |at, kind| object(bytes, part, at, kind);
-        assert_eq!(at(1, Kind::BadEvent), Some(&br#"{"name":"ok"}"#[..]));
+        let at = |at, kind| object(bytes, part, at, kind).map(Cow::into_owned);
+        assert_eq!(at(1, Kind::BadEvent), Some(br#"{"name":"ok"}"#.to_vec()));
         assert_eq!(at(16, Kind::BadJson), None);
         assert_eq!(at(19, Kind::TornTail), None, "torn");
     }

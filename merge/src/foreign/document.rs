@@ -160,10 +160,7 @@ impl<'a> Reader<'a> {
     }
 
     fn scanner(&self, at: usize) -> Scanner<'a> {
-        Scanner {
-            bytes: self.bytes,
-            at,
-        }
+        Scanner::lenient(self.bytes, at)
     }
 
     /// The members of an object that holds events, from behind its bracket on.

@@ -6,8 +6,9 @@
 use crate::damage::Kind;
 use crate::flow::has_id;
 use crate::indexer::is_left_out;
-use crate::json::{Fields, scan_object_at_front};
+use crate::json::{Fields, scan_object_at_front, string_end};
 use crate::line::{Event, event};
+use crate::mend::{hides_name, name_edits};
 use memchr::{memchr2, memmem};
 use sa_recorder::format::MAX_LINE_BYTES;
 use serde_json::{Value, json};
@@ -22,6 +23,8 @@ pub(super) struct Written {
     pub(super) time: Option<(i64, i64)>,
     /// Ids that are texts, and the numbers that stand for them.
     pub(super) texts: [Option<(i64, String)>; 2],
+    /// Whether a name had characters that nobody sees.
+    pub(super) had_hidden: bool,
 }
 
 /// Appends the line of an object, `None` if it is a record that only fragments may hold.
@@ -53,6 +56,7 @@ pub(super) fn write_line(
     }
     out.push(b'\n');
     Ok(Some(Written {
+        had_hidden: hides_name(&event),
         time: (!event.is_metadata()).then_some((event.ts_ns, event.ts_ns + event.dur_ns)),
         texts: [(event.pid, fields.pid), (event.tid, fields.tid)]
             .map(|(id, span)| text_id(id, span.of(text))),
@@ -83,6 +87,9 @@ fn edits(event: &Event<'_>) -> Edits {
     }
     if has_id(phase) {
         edits.extend(scoped_id(event));
+    }
+    if hides_name(event) {
+        edits.extend(name_edits(event.line, &event.fields, true));
     }
     edits.sort_by_key(|(range, _)| range.start);
     edits
@@ -157,19 +164,6 @@ fn write_compact(text: &[u8], out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(&text[copied..]);
-}
-
-/// Where the string that begins at `start` ends.
-pub(super) fn string_end(text: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while let Some(hit) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
-        at += hit;
-        if text[at] == b'"' {
-            return at + 1;
-        }
-        at += 2;
-    }
-    text.len()
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@
 
 use super::event::write_line;
 use crate::damage::{Kind, Places};
-use crate::json::Fields;
+use crate::era::{Days, Era};
+use crate::json::{Fields, scan_object_at_front};
+use crate::line::refused;
+use crate::mend::{Repair, Repairs, mended};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -18,20 +21,28 @@ pub(super) struct Lines {
     line: Vec<u8>,
     /// What was wrong, by its offset in the input.
     pub(super) places: Places,
+    pub(super) repairs: Repairs,
     /// From the first event to the end of the last.
     pub(super) time: Option<(i64, i64)>,
+    /// When the events began.
+    pub(super) days: Days,
+    /// When they must have taken place, if that is known.
+    era: Option<Era>,
     pub(super) events: u64,
     /// Ids that are texts, by the numbers that stand for them.
     pub(super) texts: BTreeMap<i64, String>,
 }
 
 impl Lines {
-    pub(super) fn new(folder: &Path) -> io::Result<Lines> {
+    pub(super) fn new(folder: &Path, era: Option<Era>) -> io::Result<Lines> {
         Ok(Lines {
             out: BufWriter::with_capacity(BUFFER_BYTES, tempfile::tempfile_in(folder)?),
             line: Vec::new(),
             places: Places::default(),
+            repairs: Repairs::default(),
             time: None,
+            days: Days::default(),
+            era,
             events: 0,
             texts: BTreeMap::new(),
         })
@@ -39,10 +50,20 @@ impl Lines {
 
     /// Takes an object that stood at `at`.
     pub(super) fn object(&mut self, text: &[u8], fields: Fields, at: usize) -> io::Result<()> {
+        if fields.odd_numbers {
+            return self.odd_object(text, fields, at);
+        }
         self.line.clear();
         match write_line(text, fields, &mut self.line) {
+            Ok(Some(written)) if self.is_far(written.time) => {
+                self.damage(at, Kind::BadTime);
+                Ok(())
+            }
             Ok(Some(written)) => {
                 self.events += 1;
+                if written.had_hidden {
+                    self.repairs.add(Repair::Name);
+                }
                 self.see(written.time);
                 for (id, text) in written.texts.into_iter().flatten() {
                     // Perfetto takes no name that is empty.
@@ -58,6 +79,22 @@ impl Lines {
                 Ok(())
             }
         }
+    }
+
+    /// One with numbers that JSON has not.
+    fn odd_object(&mut self, text: &[u8], fields: Fields, at: usize) -> io::Result<()> {
+        if refused(text, &fields) == Kind::BadJson {
+            self.damage(at, Kind::BadJson);
+            return Ok(());
+        }
+        let (mended, events) = (mended(text), self.events);
+        if let Ok((fields, _)) = scan_object_at_front(&mended) {
+            self.object(&mended, fields, at)?;
+        }
+        if self.events > events {
+            self.repairs.add(Repair::Number);
+        }
+        Ok(())
     }
 
     pub(super) fn damage(&mut self, at: usize, kind: Kind) {
@@ -77,9 +114,23 @@ impl Lines {
         self.out.write_all(b"\n")
     }
 
+    /// Whether an event lies decades away from all others.
+    pub(super) fn is_far(&self, time: Option<(i64, i64)>) -> bool {
+        let is_far = |era: Era| time.is_some_and(|time| !era.holds(time));
+        self.era.is_some_and(is_far)
+    }
+
+    /// The era in which not all events lie, if they were all taken.
+    pub(super) fn doubted(&mut self) -> Option<Era> {
+        let (time, asked) = (self.time?, self.era.is_none());
+        let era = self.days.era().filter(|_| asked)?;
+        (!era.holds(time)).then_some(era)
+    }
+
     /// Notes from when to when an event lies.
     pub(super) fn see(&mut self, time: Option<(i64, i64)>) {
         let Some((start, end)) = time else { return };
+        self.days.see(start);
         let (first, last) = self.time.unwrap_or((start, end));
         self.time = Some((first.min(start), last.max(end)));
     }

@@ -2,10 +2,12 @@
 //!
 //! Profilers write names with quotes they do not escape, numbers that JSON has not, lists with a comma too many. What follows such an event is good.
 
-use super::event::string_end;
-use crate::json::scan_object_at_front;
+use super::objects::objects;
+use crate::json::{scan_object_at_front, string_end};
 use crate::line::event;
 use memchr::{memchr, memchr_iter, memmem};
+use std::iter::Peekable;
+use std::vec::IntoIter;
 
 /// Bytes in which a broken element should end; further on its brackets say nothing.
 const MOST_BYTES: usize = 1 << 20;
@@ -44,17 +46,49 @@ fn balanced_end(bytes: &[u8], start: usize) -> Option<usize> {
 
 /// The first place from `from` on, and before `to`, at which a whole event stands.
 pub(super) fn next_event(bytes: &[u8], from: usize, to: usize) -> Option<usize> {
-    let found = memchr_iter(b'{', bytes.get(from..to)?).map(|hit| from + hit);
-    let mut found = found.filter(|at| is_event(&bytes[*at..]));
-    found.next()
+    let (mut first, mut seen) = (None, Seen::default());
+    for hit in memchr_iter(b'{', bytes.get(from..to)?) {
+        let at = from + hit;
+        if first.is_some_and(|first| first <= at) {
+            break;
+        }
+        if seen.has(at) || bytes[at + 1..].trim_ascii_start().first() != Some(&b'"') {
+            continue;
+        }
+        let mut found = objects(bytes, at);
+        found.events.sort_unstable();
+        let events = found.events.into_iter().take_while(|event| *event < to);
+        let event = events.into_iter().find(|event| is_event(&bytes[*event..]));
+        first = first.into_iter().chain(event).min();
+        seen.add(found.starts);
+    }
+    first
+}
+
+/// Objects that have been gone over. Where a quote is missing, what one walk takes for text is none to the next, so there may be several.
+#[derive(Default)]
+struct Seen(Vec<Peekable<IntoIter<usize>>>);
+
+impl Seen {
+    fn add(&mut self, starts: Vec<usize>) {
+        self.0.push(starts.into_iter().peekable());
+    }
+
+    /// Whether an object at `at` has been gone over; the next question is about one behind it.
+    fn has(&mut self, at: usize) -> bool {
+        let mut has = false;
+        for starts in &mut self.0 {
+            while starts.next_if(|start| *start < at).is_some() {}
+            has |= starts.peek() == Some(&at);
+        }
+        self.0.retain_mut(|starts| starts.peek().is_some());
+        has
+    }
 }
 
 fn is_event(bytes: &[u8]) -> bool {
-    let inside = bytes[1..].trim_ascii_start();
-    inside.first() == Some(&b'"')
-        && scan_object_at_front(bytes).is_ok_and(|(fields, end)| {
-            fields.pid.is_some() && event(&bytes[..end], fields).is_some()
-        })
+    scan_object_at_front(bytes)
+        .is_ok_and(|(fields, end)| fields.pid.is_some() && event(&bytes[..end], fields).is_some())
 }
 
 /// Behind the newline that ends the line at `at`.
@@ -78,6 +112,30 @@ pub(super) fn is_first(bytes: &[u8], one: &[u8], other: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Going over a deep object takes about as long as going over it once, where each object in it was tried by itself before.
+    #[test]
+    fn issue_19_a_deep_object_is_gone_over_a_few_times() {
+        let levels = 1 << 17;
+        let deep = r#"{"a":"#.repeat(levels) + "1" + &"}".repeat(levels);
+        let text = deep + ",{\"ph\":\"i\",\"pid\":1,\"ts\":2}]";
+        let good = text.rfind('{').unwrap();
+        let least = |work: &dyn Fn()| {
+            let time = |_| {
+                let begin = std::time::Instant::now();
+                work();
+                begin.elapsed()
+            };
+            (0..3).map(time).min().unwrap()
+        };
+        assert_eq!(behind(text.as_bytes(), 0), Some(good - 1));
+        let once = least(&|| assert_eq!(objects(text.as_bytes(), 0).starts.len(), levels));
+        let all = least(&|| assert!(behind(text.as_bytes(), 0).is_some()));
+        assert!(
+            all < 20 * once,
+            "{all:?}, and {once:?} for going over it once"
+        );
+    }
 
     #[test]
     fn goes_on_at_the_next_event() {

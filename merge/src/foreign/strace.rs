@@ -103,7 +103,7 @@ impl Reader<'_> {
                 Ok(())
             }
             // A number may be cut off and still be one.
-            Some(Record::Span(span)) if is_whole => self.span(&span),
+            Some(Record::Span(span)) if is_whole => self.span(&span, at),
             _ if is_whole => {
                 self.lines.damage(at, Kind::BadEvent);
                 Ok(())
@@ -115,7 +115,12 @@ impl Reader<'_> {
         }
     }
 
-    fn span(&mut self, span: &Span) -> io::Result<()> {
+    fn span(&mut self, span: &Span, at: usize) -> io::Result<()> {
+        let time = (span.ts_ns, span.ts_ns.saturating_add(span.dur_ns));
+        if !span.is_on_chip && self.lines.is_far(Some(time)) {
+            self.lines.damage(at, Kind::BadTime);
+            return Ok(());
+        }
         self.log.pids.insert(span.pid);
         if !span.is_on_chip {
             write(self.lines, span, span.tid, span.ts_ns, None)?;

@@ -80,6 +80,7 @@ pub(crate) fn tell(recordings: &[Recording], report: &mut Report) {
 
 fn tell_of(foreign: &Foreign, path: &std::path::Path, report: &mut Report) {
     report.add_places(path, &foreign.places, |at| at);
+    report.add_repairs(&foreign.repairs);
     let damage = report.damage.iter().filter(|damage| damage.file == path);
     let of_gzip = damage
         .filter(|damage| damage.kind == crate::Kind::BadGzip)

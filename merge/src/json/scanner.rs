@@ -5,23 +5,55 @@ use crate::words::{digits_len, eight, plain_len, sixteen};
 /// Deepest nesting accepted, the same as serde_json's.
 const MAX_DEPTH: u32 = 127;
 
+/// Numbers that JSON has not, as Python and others write them.
+const ODD_NUMBERS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
+
+/// The length of the number at the front that JSON has not, if there is one.
+pub(crate) fn odd_number_len(text: &[u8]) -> Option<usize> {
+    let mut odd = ODD_NUMBERS.into_iter();
+    odd.find(|number| text.starts_with(number)).map(<[u8]>::len)
+}
+
 /// A place in a line. Without `SPACED` white space between tokens is none that it moves over: it never leaves the line it is in.
 pub(crate) struct Scanner<'a, const SPACED: bool = true> {
     pub(crate) bytes: &'a [u8],
     pub(crate) at: usize,
+    /// Whether it moves over numbers that JSON has not.
+    lenient: bool,
+    /// Whether it has met one.
+    pub(crate) odd_numbers: bool,
 }
 
 impl<'a> Scanner<'a> {
     #[inline(always)]
     pub(crate) fn new(bytes: &'a [u8], at: usize) -> Self {
-        Scanner { bytes, at }
+        Scanner {
+            bytes,
+            at,
+            lenient: false,
+            odd_numbers: false,
+        }
+    }
+
+    /// One that takes `NaN`, `Infinity` and `-Infinity` for numbers, which Python writes.
+    #[inline(always)]
+    pub(crate) fn lenient(bytes: &'a [u8], at: usize) -> Self {
+        Scanner {
+            lenient: true,
+            ..Scanner::new(bytes, at)
+        }
     }
 }
 
 impl<'a> Scanner<'a, false> {
     #[inline(always)]
     pub(crate) fn compact(bytes: &'a [u8], at: usize) -> Self {
-        Scanner { bytes, at }
+        Scanner {
+            bytes,
+            at,
+            lenient: false,
+            odd_numbers: false,
+        }
     }
 }
 
@@ -52,8 +84,20 @@ impl<const SPACED: bool> Scanner<'_, SPACED> {
             b't' => self.literal(b"true"),
             b'f' => self.literal(b"false"),
             b'n' => self.literal(b"null"),
-            _ => None,
+            _ => self.odd_number(self.at),
         }
+    }
+
+    /// A number that JSON has not.
+    #[cold]
+    #[inline(never)]
+    fn odd_number(&mut self, start: usize) -> Option<()> {
+        if !self.lenient {
+            return None;
+        }
+        self.at = start + odd_number_len(self.bytes.get(start..)?)?;
+        self.odd_numbers = true;
+        Some(())
     }
 
     fn object(&mut self, depth: u32) -> Option<()> {
@@ -145,11 +189,14 @@ impl<const SPACED: bool> Scanner<'_, SPACED> {
 
     #[inline(always)]
     fn number(&mut self) -> Option<()> {
+        let first = self.at;
         if self.peek() == b'-' {
             self.at += 1;
         }
         let start = self.at;
-        self.digits()?;
+        if self.digits().is_none() {
+            return self.odd_number(first);
+        }
         if self.bytes[start] == b'0' && self.at > start + 1 {
             return None;
         }

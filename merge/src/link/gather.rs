@@ -232,7 +232,7 @@ fn is_of_thread(event: &Event<'_>) -> Option<bool> {
             return Some(!matches!(scope, b'p' | b'g'));
         }
     }
-    let mut scanner = Scanner::new(line, 0);
+    let mut scanner = Scanner::lenient(line, 0);
     scanner.space();
     scanner.expect(b'{')?;
     loop {

@@ -5,6 +5,7 @@ use crate::access::Access;
 use crate::assembly::Assembly;
 use crate::clock::{Clocks, Flows, Map};
 use crate::copy::Job;
+use crate::era::{Era, eras};
 use crate::folder::Folder;
 use crate::foreign;
 use crate::history::Histories;
@@ -40,6 +41,8 @@ pub(super) struct Merge<'a> {
     pub(super) assemblies: &'a [Assembly],
     /// Where temporary files may be.
     pub(super) folders: &'a [PathBuf],
+    /// When the events of each recording must have taken place, where some did not; empty before that is known.
+    pub(super) eras: Vec<Option<Era>>,
 }
 
 /// What the second pass does to each line, and which lines go to other rows.
@@ -102,6 +105,10 @@ impl<'a> Merge<'a> {
         let mut sources = sources(self.recordings, self.assemblies);
         let shared_out = chunks(&sources, self.folders);
         let mut chunks = shared_out.map_err(of_spill)?;
+        for chunk in &mut chunks {
+            let recording = sources[chunk.source].recording;
+            chunk.era = self.eras.get(recording).copied().flatten();
+        }
         let rest = bytes_of(&chunks).saturating_mul(passes(self.options) - 1);
         self.progress.expect_rest(rest);
         let objects = self.options.verbatim;
@@ -116,6 +123,17 @@ impl<'a> Merge<'a> {
             chunks,
         };
         Ok((found, histories))
+    }
+
+    /// Whether some events lie decades away from all others of their recording: then all is to be read anew, without them.
+    pub(super) fn doubts(&mut self, found: &Found<'_>) -> bool {
+        if self.options.keep_times || self.options.verbatim {
+            return false;
+        }
+        let is_foreign = |recording: usize| self.recordings[recording].foreign.is_some();
+        let found = || eras(&found.indexes, &found.sources, &found.chunks, is_foreign);
+        self.eras = self.pool.install(found);
+        self.eras.iter().any(Option::is_some)
     }
 
     /// Brings all clocks together. Lines that are copied as they stand keep their times.

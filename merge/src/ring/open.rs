@@ -2,6 +2,7 @@
 
 use super::{Head, RingBytes, entry_u32, entry_u64};
 use sa_recorder::format::ring::{self as layout, SpanText};
+use sa_recorder::format::visible;
 use serde::de::IgnoredAny;
 
 /// Largest site table that is believed.
@@ -189,7 +190,10 @@ fn named(name: &[u8], len: u32) -> String {
     let len = usize::try_from(len).unwrap_or(0).min(name.len());
     let text = String::from_utf8_lossy(&name[..len]);
     let text = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
-    format!(r#""name":{},"cat":"""#, serde_json::Value::from(text))
+    format!(
+        r#""name":{},"cat":"""#,
+        serde_json::Value::from(&*visible(text))
+    )
 }
 
 /// The text of a call site, if it is what it should be.
@@ -212,7 +216,7 @@ fn label_of(text: &str) -> Option<String> {
     let object = format!("{{{text}}}");
     let label: Label<'_> = serde_json::from_str(&object).ok()?;
     let (name, cat) = (
-        serde_json::Value::from(label.name),
+        serde_json::Value::from(&*visible(&label.name)),
         serde_json::Value::from(label.cat),
     );
     Some(format!(r#""name":{name},"cat":{cat}"#))

@@ -1,6 +1,7 @@
 //! Where a recording begins, without reading it.
 
-use crate::index::index_parts;
+use crate::era::{days_of, doubted};
+use crate::index::{index_era, index_parts};
 use crate::recording::Recording;
 use crate::scan::{Part, line_start};
 
@@ -9,7 +10,7 @@ const FRONT_BYTES: usize = 1 << 20;
 
 /// The begin of the first event of a recording, in its own time, as far as its first lines and the spans that are open in its ring tell. A span that
 /// was written later has begun earlier only if it lasted longer than all that.
-pub(super) fn first_ns(recording: &Recording) -> Option<i64> {
+pub(super) fn first_ns(recording: &Recording, keeps_times: bool) -> Option<i64> {
     let bytes = recording.fragments.first()?.content.bytes();
     let end = match bytes.len() {
         len if len <= FRONT_BYTES => len,
@@ -20,7 +21,11 @@ pub(super) fn first_ns(recording: &Recording) -> Option<i64> {
         end,
         trusted: false,
     };
-    let index = index_parts(bytes, &[part], None);
+    let mut index = index_parts(bytes, &[part], None);
+    let days = || days_of(bytes, part);
+    if let Some(era) = doubted(&index, days).filter(|_| !keeps_times) {
+        index = index_era(bytes, &[part], None, Some(era));
+    }
     let slots = recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
     let lanes = recording.ring.iter().flat_map(|(ring, _)| &ring.lanes);
     let open = slots.flat_map(|slot| &slot.open);

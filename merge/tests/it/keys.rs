@@ -8,7 +8,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Objects whose keys are no names of ours.
-const FREE: [&str; 3] = ["events_by_phase", "damage_by_kind", "damage"];
+const FREE: [&str; 5] = [
+    "events_by_phase",
+    "damage_by_kind",
+    "damage",
+    "repaired_by_kind",
+    "repaired",
+];
 
 fn add_keys(value: &Value, keys: &mut BTreeSet<String>) {
     match value {
@@ -25,11 +31,12 @@ fn add_keys(value: &Value, keys: &mut BTreeSet<String>) {
     }
 }
 
-/// Steps of one request that overlap, and a damaged line.
+/// Steps of one request that overlap, one with a number that JSON has not, and a damaged line.
 fn run() -> RunDir {
     let (dir, on) = (RunDir::new(), On { pid: 5, tid: 5 });
     let step = |number: u64| on.span(1_000 * number, 1_500, "step", r#""request_id":"r-1""#);
-    let lines: Vec<String> = (1..50).map(step).collect();
+    let mut lines: Vec<String> = (1..50).map(step).collect();
+    lines.push(on.span(60_000, 5, "odd", r#""load":NaN"#));
     dir.put("5", (lines.join("\n") + "\ngarbage\n").as_bytes());
     dir
 }

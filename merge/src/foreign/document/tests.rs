@@ -8,7 +8,7 @@ type Outcome = (Form, Vec<String>, Vec<(u64, Kind)>);
 
 fn outcome(text: &[u8]) -> Outcome {
     let dir = tempfile::tempdir().unwrap();
-    let mut lines = Lines::new(dir.path()).unwrap();
+    let mut lines = Lines::new(dir.path(), None).unwrap();
     let read = read(text, &mut lines, &|_| {}).unwrap();
     let places = lines.places.listed.clone();
     let mut file = lines.finish().unwrap();

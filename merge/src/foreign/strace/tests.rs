@@ -5,7 +5,7 @@ use std::io::{Read as _, Seek, SeekFrom};
 
 fn outcome(text: &str) -> (Log, Vec<Value>, Vec<(u64, Kind)>) {
     let dir = tempfile::tempdir().unwrap();
-    let mut lines = Lines::new(dir.path()).unwrap();
+    let mut lines = Lines::new(dir.path(), None).unwrap();
     let log = read(text.as_bytes(), &mut lines, &|_| {}).unwrap();
     let places = lines.places.listed.clone();
     let (mut file, mut text) = (lines.finish().unwrap(), String::new());

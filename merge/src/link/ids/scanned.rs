@@ -13,7 +13,7 @@ impl<'a> Ids<'a> {
             b"" => scan_object(line.text).map_or(&[][..], |fields| fields.args.of(line.text)),
             args => args,
         };
-        let mut scanner = Scanner::new(args, 0);
+        let mut scanner = Scanner::lenient(args, 0);
         // What is no object has no ids; the line itself is good.
         let _ = self.members(&mut scanner);
     }

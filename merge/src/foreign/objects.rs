@@ -1,0 +1,137 @@
+//! The objects in a text that is not well formed as a whole, found in one go however deep they lie in each other.
+
+use crate::json::Scanner;
+
+/// Deepest nesting of an event: the scanner takes no more.
+const MOST_LEVELS: usize = 127;
+
+/// What stands behind a bracket.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Objects {
+    /// Where each object begins, in order.
+    pub(super) starts: Vec<usize>,
+    /// Those of them that end, are not too deep, and have the members of an event; those within others before these.
+    pub(super) events: Vec<usize>,
+}
+
+/// An object or array that has not ended.
+struct Open {
+    start: usize,
+    is_object: bool,
+    has_phase: bool,
+    has_pid: bool,
+    /// Levels in it, with its own.
+    levels: usize,
+}
+
+/// Goes over the object at `at`, up to its end or what is not well formed.
+pub(super) fn objects(bytes: &[u8], at: usize) -> Objects {
+    let (mut found, mut open) = (Objects::default(), Vec::new());
+    let mut scanner = Scanner::lenient(bytes, at);
+    // Where that stops says nothing: what has ended by then counts.
+    let _ = walk(&mut scanner, &mut open, &mut found);
+    found
+}
+
+fn walk(scanner: &mut Scanner<'_>, open: &mut Vec<Open>, found: &mut Objects) -> Option<()> {
+    loop {
+        match scanner.peek() {
+            byte @ (b'{' | b'[') => {
+                begin(scanner, byte == b'{', open, found);
+                if scanner.peek() != closer(byte == b'{') {
+                    key(scanner, open)?;
+                    continue;
+                }
+            }
+            _ => scanner.value(1)?,
+        }
+        loop {
+            scanner.space();
+            let inner = open.last()?;
+            if scanner.expect(b',').is_some() {
+                scanner.space();
+                key(scanner, open)?;
+                break;
+            }
+            scanner.expect(closer(inner.is_object))?;
+            end(open, found);
+        }
+    }
+}
+
+fn closer(is_object: bool) -> u8 {
+    if is_object { b'}' } else { b']' }
+}
+
+fn begin(scanner: &mut Scanner<'_>, is_object: bool, open: &mut Vec<Open>, found: &mut Objects) {
+    let start = scanner.at;
+    if is_object {
+        found.starts.push(start);
+    }
+    open.push(Open {
+        start,
+        is_object,
+        has_phase: false,
+        has_pid: false,
+        levels: 1,
+    });
+    scanner.at += 1;
+    scanner.space();
+}
+
+/// The key of a member, if it is one of an object.
+fn key(scanner: &mut Scanner<'_>, open: &mut [Open]) -> Option<()> {
+    let inner = open.last_mut()?;
+    if !inner.is_object {
+        return Some(());
+    }
+    let start = scanner.at;
+    scanner.string()?;
+    match &scanner.bytes[start + 1..scanner.at - 1] {
+        b"ph" => inner.has_phase = true,
+        b"pid" => inner.has_pid = true,
+        _ => {}
+    }
+    scanner.space();
+    scanner.expect(b':')?;
+    scanner.space();
+    Some(())
+}
+
+fn end(open: &mut Vec<Open>, found: &mut Objects) {
+    let Some(inner) = open.pop() else { return };
+    if inner.has_phase && inner.has_pid && inner.levels <= MOST_LEVELS {
+        found.events.push(inner.start);
+    }
+    if let Some(outer) = open.last_mut() {
+        outer.levels = outer.levels.max(inner.levels + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_found_in_what_is_broken() {
+        let event = r#"{"ph":"i","pid":1,"ts":2,"args":{"a":[{}]}}"#;
+        let text = format!(r#"{{"x":[{event}, {{"pid":1}} ,{event}"#);
+        let found = objects(text.as_bytes(), 0);
+        let first = text.find("{\"ph").unwrap();
+        let second = text.rfind("{\"ph").unwrap();
+        assert_eq!(found.events, [first, second]);
+        assert_eq!(found.starts.len(), 8);
+        let deep = format!(
+            r#"{{"ph":1,"pid":1,"a":{}{}}}"#,
+            "[".repeat(127),
+            "]".repeat(127)
+        );
+        assert_eq!(objects(deep.as_bytes(), 0).events, [] as [usize; 0]);
+        let deep = format!(
+            r#"{{"ph":1,"pid":1,"a":{}{}}}"#,
+            "[".repeat(126),
+            "]".repeat(126)
+        );
+        assert_eq!(objects(deep.as_bytes(), 0).events, [0]);
+    }
+}

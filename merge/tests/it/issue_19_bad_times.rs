@@ -1,0 +1,179 @@
+//! Damaged times (issue 19, 14): an event decades away from all others moves none of them, and is told.
+
+use crate::foreign::put;
+use crate::invocation::{Merged, RunDir};
+use crate::trace::ns;
+use crate::writer::Process;
+use crate::writer::line::{On, stream};
+
+/// Microseconds since 1970.
+const EPOCH_US: u64 = 1_795_248_902_000_000;
+/// Times that are none of a recording's that has those: about its start, near zero, in 2039.
+const ODD_US: [u64; 3] = [0, 7_000_000, 2_200_000_000_000_000];
+
+/// The line of a span in the order of the pypto-serving recorder.
+fn pypto(name: &str, ts: u64, dur: u64) -> String {
+    format!(
+        r#"{{"name":"{name}","cat":"w","ph":"X","ts":{ts},"dur":{dur},"pid":7,"tid":8,"args":{{}}}}"#
+    )
+}
+
+/// Five good spans with `odd` among them.
+fn with(odd: &str, base_us: u64) -> Vec<String> {
+    let mut lines: Vec<String> = (0..5)
+        .map(|nth| pypto("good", base_us + 10 * nth, 2))
+        .collect();
+    lines.insert(2, odd.to_owned());
+    lines
+}
+
+/// Only the good ones are there, at the times that they have without the other; that one is told where it stands.
+fn assert_told(merged: &Merged, offset: usize) {
+    let good = merged.trace.all_named("good");
+    let times: Vec<i64> = good.iter().map(|event| ns(&event["ts"])).collect();
+    assert_eq!(
+        times,
+        [0, 10_000, 20_000, 30_000, 40_000],
+        "{}",
+        merged.report.0
+    );
+    assert!(merged.trace.all_named("odd").is_empty());
+    assert_eq!(
+        merged.report.number("damage_total"),
+        1,
+        "{}",
+        merged.report.0
+    );
+    let [(_, at, kind)] = &merged.report.damage()[..] else {
+        panic!("{}", merged.report.0);
+    };
+    assert_eq!((*at, kind.as_str()), (offset as u64, "bad_time"));
+}
+
+/// Spans that are damaged beside times from `base_us` on.
+fn odd_spans(base_us: u64) -> Vec<String> {
+    let far = ODD_US
+        .into_iter()
+        .filter(|at| at.abs_diff(base_us) > 1_000_000_000_000);
+    let far = far.map(|at| pypto("odd", at, 2));
+    far.chain([pypto("odd", base_us + 25, 900_000_000_000_000)])
+        .collect()
+}
+
+#[test]
+fn issue_19_a_damaged_time_moves_no_line_of_other_recorders() {
+    for base_us in [EPOCH_US, 81_000_000] {
+        for odd in odd_spans(base_us) {
+            let (dir, lines) = (RunDir::new(), with(&odd, base_us));
+            dir.put("7", (lines.join("\n") + "\n").as_bytes());
+            let offset = lines[0].len() + lines[1].len() + 2;
+            for options in [&[][..], &["--sort"], &["--threads", "1"], &["--from", "0s"]] {
+                assert_told(&Merged::of(options, &[dir.path()]), offset);
+            }
+            let kept = Merged::of(&["--keep-times"], &[dir.path()]);
+            assert_eq!(kept.report.number("damage_total"), 0);
+            assert_eq!(kept.trace.all_named("odd").len(), 1);
+            let verbatim = Merged::of(&["--verbatim"], &[dir.path()]);
+            assert_eq!(verbatim.report.number("damage_total"), 0);
+            assert_eq!(verbatim.trace.names().len(), 6);
+        }
+    }
+}
+
+#[test]
+fn issue_19_a_damaged_time_moves_no_document() {
+    for odd in odd_spans(EPOCH_US) {
+        let (dir, lines) = (RunDir::new(), with(&odd, EPOCH_US));
+        let text = format!("[{}]", lines.join(",\n"));
+        let path = put(&dir, "t.json", text.as_bytes());
+        let offset = 1 + lines[0].len() + lines[1].len() + 4;
+        let merged = Merged::of(&[], &[&path]);
+        assert_told(&merged, offset);
+        assert_eq!(merged.report.0["foreign"][0]["method"], "wall_clock");
+        let kept = Merged::of(&["--keep-times"], &[&path]);
+        assert_eq!(kept.trace.all_named("odd").len(), 1);
+    }
+    // Beside a base, as Kineto writes it.
+    let (dir, lines) = (
+        RunDir::new(),
+        with(&pypto("odd", 2_200_000_000_000_000, 2), 81_000_000),
+    );
+    let head = r#"{"baseTimeNanoseconds":1790857026000000000,"traceEvents":["#;
+    let text = format!("{head}{}]}}", lines.join(","));
+    let path = put(&dir, "k.json", text.as_bytes());
+    assert_told(
+        &Merged::of(&[], &[&path]),
+        head.len() + lines[0].len() + lines[1].len() + 2,
+    );
+}
+
+#[test]
+fn issue_19_a_damaged_time_moves_no_block() {
+    let process = Process::new(7);
+    let thread = process.main_thread();
+    for (ts_ns, dur_ns) in [
+        (1_795_248_902_000_000_000, 5),
+        (5_000_000_000, 900_000_000_000_000_000),
+    ] {
+        let dir = RunDir::new();
+        let mut fragment = process.fragment();
+        let mut lines: Vec<String> = (0..5)
+            .map(|nth| thread.span(5_000_000_000 + 10_000 * nth, 2_000, "good", ""))
+            .collect();
+        lines.insert(2, thread.span(ts_ns, dur_ns, "odd", ""));
+        fragment.block(0, 0, &stream(&[process.anchor(5_000_000_000)]));
+        fragment.block(1, 0, &stream(&lines));
+        let odd = memchr_in(&fragment.bytes, &lines[2]);
+        fragment.write_here(&dir.fragments());
+        for options in [&[][..], &["--sort"], &["--from", "0s"]] {
+            assert_told(&Merged::of(options, &[dir.path()]), odd);
+        }
+    }
+}
+
+fn memchr_in(bytes: &[u8], line: &str) -> usize {
+    let found = bytes
+        .windows(line.len())
+        .position(|part| part == line.as_bytes());
+    found.unwrap()
+}
+
+/// What is far away from others for a reason stays.
+#[test]
+fn issue_19_times_that_differ_for_a_reason_stay() {
+    let dir = RunDir::new();
+    // Uptimes of two hosts, each fragment alone; one has a single event.
+    dir.put("7", (pypto("good", 81_000_000, 2) + "\n").as_bytes());
+    let other = On { pid: 9, tid: 9 };
+    dir.put(
+        "9",
+        (other.span(9_000_000_000_000_000, 5, "other", "") + "\n").as_bytes(),
+    );
+    let merged = Merged::of(&[], &[dir.path()]);
+    assert_eq!(
+        merged.report.number("damage_total"),
+        0,
+        "{}",
+        merged.report.0
+    );
+    assert_eq!(merged.trace.names().len(), 2);
+    // Documents with axes of their own, one a single span of two months.
+    let long = pypto("long", 0, 60 * 86_400_000_000);
+    let one = put(&dir, "a.json", format!("[{long}]").as_bytes());
+    let two = put(
+        &dir,
+        "b.json",
+        with(&pypto("good", EPOCH_US, 2), EPOCH_US)
+            .join("\n")
+            .as_bytes(),
+    );
+    let offset = format!("{}=1795248902s", one.display());
+    let merged = Merged::of(&["--offset", &offset], &[&one, &two]);
+    assert_eq!(
+        merged.report.number("damage_total"),
+        0,
+        "{}",
+        merged.report.0
+    );
+    assert_eq!(merged.trace.names().len(), 7);
+}

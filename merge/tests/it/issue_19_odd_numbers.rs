@@ -1,0 +1,135 @@
+//! Numbers that JSON has not (issue 19, 12): Python's `json.dumps` writes `NaN` and `Infinity`, and the events that hold them stay.
+
+use crate::foreign::put;
+use crate::invocation::{Merged, RunDir};
+use crate::writer::Process;
+use crate::writer::line::On;
+use serde_json::{Value, json};
+
+/// Args with every such number, and texts that only look like them.
+const ODD: &str =
+    r#"{"a":NaN,"b":[Infinity,{"c":-Infinity}],"d":"NaN \"Infinity","e":-1,"request_id":"r-1"}"#;
+
+fn mended() -> Value {
+    json!({"a": null, "b": [null, {"c": null}], "d": "NaN \"Infinity", "e": -1, "request_id": "r-1"})
+}
+
+fn assert_mended(merged: &Merged, events: u64) {
+    let spans = merged.trace.all_named("odd");
+    assert_eq!(spans.len() as u64, events, "{}", merged.report.0);
+    for span in spans {
+        assert_eq!(span["args"], mended(), "{span}");
+    }
+    assert_eq!(
+        merged.report.number("damage_total"),
+        0,
+        "{}",
+        merged.report.0
+    );
+    assert_eq!(merged.report.number("repaired_total"), events);
+    assert_eq!(
+        merged.report.0["repaired_by_kind"],
+        json!({"repaired_number": events})
+    );
+    assert_eq!(
+        merged.trace.document["otherData"]["repaired"],
+        json!({"repaired_number": events})
+    );
+}
+
+/// The line of a span in the order of the pypto-serving recorder.
+fn pypto(ts: u32) -> String {
+    format!(r#"{{"name":"odd","cat":"w","ph":"X","ts":{ts},"dur":2,"pid":7,"tid":8,"args":{ODD}}}"#)
+}
+
+/// The same as `json.dumps` writes it.
+fn python(ts: u32) -> String {
+    pypto(ts).replace("\":", "\": ").replace(",\"", ", \"")
+}
+
+#[test]
+fn issue_19_lines_of_other_recorders_keep_their_events() {
+    let dir = RunDir::new();
+    let lines = [pypto(10), python(20), pypto(30)].join("\n") + "\n";
+    dir.put("7", lines.as_bytes());
+    assert_mended(&Merged::of(&[], &[dir.path()]), 3);
+    for options in [
+        &["--sort"][..],
+        &["--last", "1s"],
+        &["--name", "odd"],
+        &["--verbatim"],
+    ] {
+        assert_mended(&Merged::of(options, &[dir.path()]), 3);
+    }
+    // What stands behind such a number is found all the same.
+    let merged = Merged::of(&["--request", "r-1"], &[dir.path()]);
+    assert_eq!(merged.trace.all_named("odd").len(), 3);
+    let merged = Merged::of(&[], &[dir.path()]);
+    assert_eq!(
+        merged.report.0["links"]["requests"], 1,
+        "{}",
+        merged.report.0
+    );
+}
+
+#[test]
+fn issue_19_lines_outside_of_blocks_keep_their_events() {
+    let (dir, process) = (RunDir::new(), Process::new(7));
+    let mut fragment = process.fragment();
+    fragment
+        .bytes
+        .extend_from_slice((pypto(10) + "\n").as_bytes());
+    fragment.write_here(&dir.fragments());
+    let merged = Merged::of(&[], &[dir.path()]);
+    assert_eq!(merged.trace.named("odd")["args"], mended());
+    assert_eq!(
+        merged.report.0["repaired_by_kind"],
+        json!({"repaired_number": 1})
+    );
+}
+
+#[test]
+fn issue_19_documents_keep_their_events() {
+    let dir = RunDir::new();
+    let (one, other) = (python(10), pypto(20));
+    for text in [
+        format!("{{\"schemaVersion\":1,\"x\":{{\"y\":NaN}},\"traceEvents\":[{one},\n{other}]}}"),
+        format!("[{one},\n\n{other}"),
+        format!("{one}\n{other}\n"),
+    ] {
+        let path = put(&dir, "t.json", text.as_bytes());
+        assert_mended(&Merged::of(&[], &[&path]), 2);
+    }
+}
+
+#[test]
+fn issue_19_names_beside_such_a_number_are_read() {
+    let dir = RunDir::new();
+    let name =
+        r#"{"ph":"M","pid":7,"tid":7,"name":"process_name","args":{"load":NaN,"name":"worker"}}"#;
+    dir.put("7", format!("{name}\n{}\n", pypto(10)).as_bytes());
+    let merged = Merged::of(&[], &[dir.path()]);
+    assert_eq!(merged.report.0["processes"][0]["name"], "worker");
+    assert_eq!(merged.report.number("repaired_total"), 2);
+}
+
+#[test]
+fn issue_19_a_time_that_is_no_number_is_damage() {
+    let (dir, on) = (RunDir::new(), On { pid: 7, tid: 7 });
+    let good = on.span(1_000, 5, "good", "");
+    let ts = pypto(10).replace("\"ts\":10", "\"ts\":NaN");
+    let dur = pypto(10).replace("\"dur\":2", "\"dur\":Infinity");
+    dir.put("7", format!("{good}\n{ts}\n{dur}\n").as_bytes());
+    for options in [&[][..], &["--sort"]] {
+        let merged = Merged::of(options, &[dir.path()]);
+        assert_eq!(merged.trace.names(), ["good"]);
+        assert_eq!(merged.report.kind("bad_json"), 2);
+        assert_eq!(merged.report.number("repaired_total"), 0);
+    }
+    let path = put(&dir, "t.json", format!("[{ts},{dur},{good}]").as_bytes());
+    let merged = Merged::of(&[], &[&path]);
+    assert_eq!(
+        (merged.report.kind("bad_json"), merged.trace.names()),
+        (2, vec!["good"])
+    );
+}
