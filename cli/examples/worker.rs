@@ -1,13 +1,14 @@
 //! A recorded process for the tests of `sa-profile`: it does what its arguments say, one word after the other.
 //!
-//! `worker NAME [spans=N | silent | say=TEXT | sleep=MS | signals=FILE | until=FILE | daemon=FILE | kill | exit=CODE]...`
+//! `worker NAME [spans=N | silent | say=TEXT | sleep=MS | signals=FILE | until=FILE | daemon=FILE | open | kill | term | leave | exit=CODE]...`
 #![expect(clippy::print_stdout, reason = "a program whose output is compared")]
 
 use nix::sys::signal::{SigSet, Signal, raise};
-use sa_recorder::{Recorder, span};
+use sa_recorder::{Level, Recorder, begin, span};
 use std::error::Error;
 use std::fs;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio, exit};
 use std::time::{Duration, Instant};
@@ -28,7 +29,11 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             "signals" => note_signals(value)?,
             "until" => wait_for(value),
             "daemon" => daemonise(&name, value)?,
+            "open" => begin(Level::E2e, "worker", "open"),
             "kill" => raise(Signal::SIGKILL)?,
+            "term" => raise(Signal::SIGTERM)?,
+            // No exit handler runs, as with `_exit`.
+            "leave" => return Err(Command::new("true").exec().into()),
             "exit" => return Ok(ExitCode::from(value.parse::<u8>()?)),
             _ => return Err(format!("unknown word {word}").into()),
         }

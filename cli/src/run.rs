@@ -2,6 +2,7 @@
 
 mod descendants;
 pub(crate) mod directory;
+mod ends;
 mod environment;
 mod launch;
 pub(crate) mod preload;
@@ -174,6 +175,7 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
     let recorded = Recorded {
         directory: directory.path(),
         merged,
+        exits: &ended.exits,
     };
     say_plain(&recorded.text());
     directory.remove_if_unused();

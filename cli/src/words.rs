@@ -1,6 +1,7 @@
 //! Words for people, on stderr: stdout belongs to data, or to the recorded command.
 
 use crate::amount::grouped;
+use sa_recorder::format::visible;
 use std::io::{self, Write};
 
 /// Says a line under the program's name.
@@ -10,17 +11,15 @@ pub(crate) fn say(line: &str) {
 
 /// Says lines as they are.
 pub(crate) fn say_plain(lines: &str) {
-    // Nobody is left to tell.
-    let _ = writeln!(io::stderr(), "{lines}");
+    // What it quotes, such as a path, commands no terminal and turns no line around.
+    for line in lines.split('\n') {
+        let _ = writeln!(io::stderr(), "{}", visible(line)); // nobody is left to tell
+    }
 }
 
 /// A recorded text for a terminal, which must not take any of it for a command.
 pub(crate) fn printable(text: &str) -> String {
-    let escape = |c: char| match c {
-        c if c.is_control() => c.escape_default().to_string(),
-        c => c.to_string(),
-    };
-    text.chars().map(escape).collect()
+    visible(text).into_owned()
 }
 
 /// `one thing`, `2 things`.
@@ -56,6 +55,6 @@ mod tests {
 
     #[test]
     fn a_recorded_name_commands_no_terminal() {
-        assert_eq!(printable("wörker\u{1b}[2J"), r"wörker\u{1b}[2J");
+        assert_eq!(printable("wörker\u{1b}[2J"), "wörker<U+001B>[2J");
     }
 }

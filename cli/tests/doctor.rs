@@ -232,7 +232,7 @@ fn a_killed_process_and_its_stale_run_file() {
         format!("warn  run file        run {run} is over: its main process {pid} is gone -- nothing to do: the next main process replaces it"),
         "ok    processes       1 process: 0 live, 0 ended, 1 died".to_owned(),
         String::new(),
-        format!("warn  died            1 process ended without a goodbye: {pid} (worker) -- killed or crashed; what they recorded is kept, and trace-merge shows the spans they died in"),
+        format!("warn  died            1 process ended without a goodbye: {pid} (worker) -- killed or crashed, or ended by _exit: trace-merge tells which, and shows the spans they died in; what they recorded is kept"),
         "warn  rings           1 ring of dead processes left -- trace-merge takes what they hold and removes them".to_owned(),
     ];
     assert_eq!(told, expected);

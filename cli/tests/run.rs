@@ -240,7 +240,7 @@ fn killed_processes_are_recovered_and_the_code_says_the_signal() {
     assert_eq!(ended.code, Some(128 + 9));
     assert_eq!(ground.trace("out/trace.json").spans("victim"), 1000);
     assert!(
-        ended.stderr.contains("ended without a goodbye: 1 process;"),
+        ended.stderr.contains("killed: victim (pid ") && ended.stderr.contains(", by SIGKILL"),
         "{}",
         ended.stderr
     );
@@ -249,6 +249,55 @@ fn killed_processes_are_recovered_and_the_code_says_the_signal() {
     let ended = ground.run(&["run", "-d", "orphaned", "--", "sh", "-c", &script]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(ground.trace("orphaned/trace.json").spans("orphan"), 50);
+}
+
+#[test]
+fn issue_19_only_those_are_called_killed_that_were_in_the_middle_of_something() {
+    let ground = Ground::new();
+    let worker = worker();
+    let idle: String = (0..3)
+        .map(|number| {
+            format!(
+                "'{worker}' left-{number} spans=5 leave & '{worker}' ended-{number} spans=5 term & "
+            )
+        })
+        .collect();
+    let script = format!("{idle} '{worker}' victim spans=5 open kill & wait");
+    let ended = ground.run(&["run", "-d", "out", "--", "sh", "-c", &script]);
+    let said = &ended.stderr;
+    assert!(
+        said.contains("killed: victim (pid ") && said.contains(", in 1 open span. "),
+        "{said}"
+    );
+    assert!(
+        said.contains("not in the middle of anything: 6 processes"),
+        "{said}"
+    );
+    // Who merges it again, when all is settled, is told the same.
+    for _ in 0..2 {
+        let options = trace_merge::Options::new([ground.path("out")]);
+        let report = trace_merge::merge(&options).unwrap();
+        let ends = |end| {
+            let processes = report.processes.iter();
+            processes.filter(|process| process.end == Some(end)).count()
+        };
+        assert_eq!(
+            (ends("killed"), ends("silent")),
+            (1, 6),
+            "{}",
+            report.text()
+        );
+        assert!(
+            report.text().contains("killed: victim (pid "),
+            "{}",
+            report.text()
+        );
+        assert!(
+            report.text().contains("two spans): 6 processes"),
+            "{}",
+            report.text()
+        );
+    }
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! A run that is already in the directory: who wrote nothing, who died, and what they left behind.
 
 use super::finding::Finding;
-use crate::words::{plural, processes};
+use crate::words::{plural, printable, processes};
 use nix::fcntl::{Flock, FlockArg};
 use sa_recorder::RunPaths;
 use sa_recorder::format::loss::Cause;
 use sa_recorder::format::{
-    END_RECORD, FRAGMENT_RECORD, FragmentHeader, Metadata, RING_SUFFIX, RUN_FILE, RingKind,
-    RunFile, is_ring_name, segment_name, stem_and_segment,
+    END_RECORD, FRAGMENT_RECORD, FragmentHeader, Metadata, REMOVED_FILE, RING_SUFFIX, RUN_FILE,
+    RemovedRuns, RingKind, RunFile, is_ring_name, segment_name, stem_and_segment,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -60,6 +60,7 @@ pub(crate) fn examine(paths: &RunPaths) -> Vec<Finding> {
     }
     findings.extend(lone_rings(&names, &stems));
     findings.extend(losses(&paths.directory));
+    findings.extend(removed_runs(&paths.directory.join(REMOVED_FILE)));
     findings
 }
 
@@ -88,6 +89,33 @@ fn losses(directory: &Path) -> Option<Finding> {
     let found: Vec<String> = counts.chain(refused).collect();
     let hint = "trace-merge says whose they are and when";
     (!found.is_empty()).then(|| Finding::warn("losses", found.join(", "), hint))
+}
+
+/// The earlier runs that were removed to make room.
+fn removed_runs(path: &Path) -> Option<Finding> {
+    let mut text = String::new();
+    let file = File::open(path).ok()?;
+    file.take(64 << 10).read_to_string(&mut text).ok()?;
+    let removed: RemovedRuns = serde_json::from_str(&text).ok()?;
+    let events: u64 = removed.runs.iter().map(|run| run.events).sum();
+    let named = removed.runs.iter().rev().take(NAMED).map(|run| {
+        let about = if run.estimated { "about " } else { "" };
+        format!("{} with {about}{} events", printable(&run.run), run.events)
+    });
+    let named: Vec<String> = named.collect();
+    let count = removed.older_runs.saturating_add(removed.runs.len() as u64);
+    (count > 0).then(|| {
+        Finding::warn(
+            "removed runs",
+            format!(
+                "{} with {} in all were removed to make room, the last ones {}",
+                plural(count, "earlier run"),
+                plural(events.saturating_add(removed.older_events), "event"),
+                named.join(", ")
+            ),
+            "SA_PROFILE_OLD_RUNS says how many are kept; by default those of the last day, up to 20 or 1 GiB",
+        )
+    })
 }
 
 /// The fragments among the names, each with the numbers of its segments.
@@ -212,7 +240,7 @@ fn of_fragments(fragments: &[Fragment]) -> Vec<Finding> {
             "died",
             &died,
             "ended without a goodbye",
-            "killed or crashed; what they recorded is kept, and trace-merge shows the spans they died in",
+            "killed or crashed, or ended by _exit: trace-merge tells which, and shows the spans they died in; what they recorded is kept",
         ),
         left_rings(fragments),
         some_of(

@@ -1,7 +1,10 @@
 //! What a run came to, in words: what was recorded, what was lost, what to do next.
 
+use super::ends;
+use super::tree::Exit;
 use crate::amount::{grouped, size};
 use crate::words::{plural, printable, processes};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -18,6 +21,8 @@ const LOSSES_LISTED: usize = 8;
 pub(crate) struct Recorded<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) merged: Result<Report, Error>,
+    /// How the processes ended that were waited for.
+    pub(crate) exits: &'a BTreeMap<i64, Exit>,
 }
 
 impl Recorded<'_> {
@@ -68,6 +73,8 @@ impl Recorded<'_> {
             writeln!(text, "  and {} more", report.processes.len() - LISTED)?;
         }
         write_losses(report, text)?;
+        ends::write(report, self.exits, text)?;
+        write_left_out(report, text)?;
         writeln!(
             text,
             "next: sa-profile open {}    shows it in Perfetto",
@@ -121,14 +128,6 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
             kinds.join(", ")
         )?;
     }
-    let killed = report.inputs.iter().filter(|input| input.settled).count() as u64;
-    if killed > 0 {
-        writeln!(
-            text,
-            "ended without a goodbye: {}; what they had recorded was recovered",
-            processes(killed)
-        )?;
-    }
     if report.unfinished_spans > 0 {
         writeln!(
             text,
@@ -136,6 +135,11 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
             plural(report.unfinished_spans, "span")
         )?;
     }
+    Ok(())
+}
+
+/// What is not shown, because it was not asked for.
+fn write_left_out(report: &Report, text: &mut String) -> std::fmt::Result {
     if let Some(window) = &report.window {
         writeln!(
             text,
@@ -200,6 +204,8 @@ mod tests {
             pid: 42,
             output_pid: 1,
             host: None,
+            end: None,
+            open_spans: 0,
             tracks: false,
             aside_for: None,
             main: false,
@@ -215,6 +221,7 @@ mod tests {
         Recorded {
             directory,
             merged: Ok(report),
+            exits: &BTreeMap::new(),
         }
         .text()
     }
@@ -231,7 +238,7 @@ mod tests {
             text,
             "sa-profile: recorded 12,001 events of 2 processes in out/trace.json (1.2 MB)\n  \
              api-server                   pid 42        12,000 events, 1 thread\n  \
-             wor\\u{1b}ker                 pid 42              1 event, 1 thread\n\
+             wor<U+001B>ker               pid 42              1 event, 1 thread\n\
              lost: nothing\n\
              next: sa-profile open out/trace.json    shows it in Perfetto"
         );

@@ -9,6 +9,7 @@ use nix::sys::prctl::set_child_subreaper;
 use nix::sys::signal::{SigSet, Signal, kill, raise};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::time::{Duration, Instant};
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_secs(1);
 /// Most processes that are named.
 const NAMED: usize = 8;
+/// Most processes of which it is kept how they ended.
+const MOST_EXITS: usize = 1 << 20;
 
 /// What is passed on, and the news of children.
 const READ: [Signal; 10] = [
@@ -37,8 +40,19 @@ const READ: [Signal; 10] = [
 pub(crate) struct Ended {
     /// The command's exit code, 128 + its signal if one ended it; `None` where the system keeps it to itself.
     pub(crate) code: Option<u8>,
+    /// How each process ended that was waited for: the command, its orphans, and theirs.
+    pub(crate) exits: BTreeMap<i64, Exit>,
     /// Processes that go on, because the user would not wait for them.
     pub(crate) still_running: Vec<Descendant>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// By itself.
+    Code,
+    /// By a signal.
+    Signal(Signal),
 }
 
 /// A running command.
@@ -47,6 +61,7 @@ pub(crate) struct Tree {
     /// The command itself, until it has ended.
     main: Option<Pid>,
     code: Option<u8>,
+    exits: BTreeMap<i64, Exit>,
     signals: Signals,
 }
 
@@ -62,6 +77,7 @@ impl Tree {
         Ok(Tree {
             main: Some(main),
             code: None,
+            exits: BTreeMap::new(),
             signals,
         })
     }
@@ -87,6 +103,7 @@ impl Tree {
     fn ended(self, still_running: Vec<Descendant>) -> Ended {
         Ended {
             code: self.code,
+            exits: self.exits,
             still_running,
         }
     }
@@ -94,15 +111,21 @@ impl Tree {
     /// Takes note of every process that has ended; false when none is left.
     fn reap(&mut self) -> bool {
         loop {
-            let (pid, code) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-                Ok(WaitStatus::Exited(pid, code)) => (pid, u8::try_from(code & 0xff).ok()),
+            let (pid, code, exit) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::Exited(pid, code)) => {
+                    (pid, u8::try_from(code & 0xff).ok(), Exit::Code)
+                }
                 Ok(WaitStatus::Signaled(pid, signal, _)) => {
-                    (pid, u8::try_from(128 + signal as i32).ok())
+                    let code = u8::try_from(128 + signal as i32).ok();
+                    (pid, code, Exit::Signal(signal))
                 }
                 Ok(WaitStatus::StillAlive) => return true,
                 Ok(_) | Err(Errno::EINTR) => continue,
                 Err(_) => return false,
             };
+            if self.exits.len() < MOST_EXITS {
+                self.exits.insert(pid.as_raw().into(), exit);
+            }
             if self.main == Some(pid) {
                 // What came before its end was meant for it, above all the Ctrl-C that ended it.
                 self.signals.discard();
