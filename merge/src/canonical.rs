@@ -1,5 +1,6 @@
 //! Lines in the key order that FORMAT.md fixes: only their front is read, for the checksum of their block vouches for the rest.
 
+use crate::counter;
 use crate::json::{Fields, Span};
 use crate::line::Event;
 use crate::number::three_decimals;
@@ -99,7 +100,8 @@ impl Front<'_> {
                 self.literal(br#","dur":"#)?;
                 (event.dur_ns, event.fields.dur) = self.micros()?;
             }
-            b'B' | b'C' => {}
+            b'B' => {}
+            b'C' if counter::ends_drawn(self.line) => {}
             b'i' => {
                 self.literal(br#","s":""#)?;
                 self.at += 1;

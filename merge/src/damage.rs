@@ -19,6 +19,14 @@ pub enum Kind {
     BadEvent,
     /// An event whose time lies decades away from all others of its recording.
     BadTime,
+    /// An event of a phase that no viewer shows.
+    UnknownPhase,
+    /// An arrow or async event (`s`, `t`, `f`, `b`, `n`, `e`) without an id.
+    NoId,
+    /// A counter (`C`) without a value that is a number.
+    BadCounter,
+    /// A `process_name` or `thread_name` whose name is no text, or an empty one.
+    BadName,
     /// Invalid UTF-8.
     BadUtf8,
     /// A run of NUL bytes.
@@ -44,6 +52,14 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether it is an object of an event that viewers do not show.
+    pub(crate) fn is_unshown(self) -> bool {
+        matches!(
+            self,
+            Kind::UnknownPhase | Kind::NoId | Kind::BadCounter | Kind::BadName
+        )
+    }
+
     /// The name that reports and FORMAT.md use.
     pub fn name(self) -> &'static str {
         match self {
@@ -51,6 +67,10 @@ impl Kind {
             Kind::BadJson => "bad_json",
             Kind::BadEvent => "bad_event",
             Kind::BadTime => "bad_time",
+            Kind::UnknownPhase => "unknown_phase",
+            Kind::NoId => "no_id",
+            Kind::BadCounter => "bad_counter",
+            Kind::BadName => "bad_name",
             Kind::BadUtf8 => "bad_utf8",
             Kind::Nul => "nul",
             Kind::LineTooLong => "line_too_long",

@@ -2,6 +2,7 @@
 
 use crate::json::{Fields, Span};
 use crate::line::Event;
+use crate::member::is_id;
 use crate::number::unquoted;
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -16,9 +17,26 @@ const GLOBAL_SEED: u64 = u64::MAX;
 #[derive(Deserialize)]
 struct Id2<'a> {
     #[serde(borrow)]
-    local: Option<Cow<'a, str>>,
+    local: Option<Scoped<'a>>,
     #[serde(borrow)]
-    global: Option<Cow<'a, str>>,
+    global: Option<Scoped<'a>>,
+}
+
+/// An id in `id2`, which some write as a number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scoped<'a> {
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Number(i64),
+}
+
+impl Scoped<'_> {
+    fn key(&self) -> Result<u64, &[u8]> {
+        match self {
+            Scoped::Text(text) => key(text.as_bytes()),
+            Scoped::Number(number) => Ok(number.cast_unsigned()),
+        }
+    }
 }
 
 /// Tells whether events of the phase carry an id that the merge has to scope.
@@ -50,6 +68,13 @@ pub(crate) fn trace_id(event: &Event<'_>, ordinal: u64) -> Option<(u64, Span)> {
     id.is_some().then(|| (plain(), id))
 }
 
+/// Whether the event has an id that can be read.
+pub(crate) fn is_named(text: &[u8], fields: &Fields) -> bool {
+    let value = |span: Span| member_value(span.of(text));
+    fields.id.is_some() && is_id(value(fields.id))
+        || fields.id2.is_some() && of_id2(value(fields.id2), 0).is_some()
+}
+
 /// The id that binds an event of any phase to a flow, in the trace.
 pub(crate) fn trace_bind_id(event: &Event<'_>, ordinal: u64) -> u64 {
     of_id(member_value(event.fields.bind_id.of(event.line)), ordinal)
@@ -79,13 +104,13 @@ pub(crate) fn global_number_of(value: &[u8]) -> Option<u64> {
         return None;
     }
     let id: Id2<'_> = serde_json::from_slice(value).ok()?;
-    hexadecimal(id.global?.as_bytes())
+    id.global?.key().ok()
 }
 
 /// What follows the colon of `"id": value`; the key holds no colon.
 fn member_value(member: &[u8]) -> &[u8] {
-    let colon = memchr::memchr(b':', member).unwrap_or(0);
-    member[colon + 1..].trim_ascii()
+    let colon = memchr::memchr(b':', member).map_or(member.len(), |at| at + 1);
+    member[colon..].trim_ascii()
 }
 
 /// The id in the trace that an `id2` of this value means, if that can be read.
@@ -99,11 +124,11 @@ pub(crate) fn of_id2(value: &[u8], ordinal: u64) -> Option<u64> {
     }
     match serde_json::from_slice::<Id2<'_>>(value).ok()? {
         Id2 {
-            global: Some(text), ..
-        } => Some(global(key(text.as_bytes()))),
+            global: Some(id), ..
+        } => Some(global(id.key())),
         Id2 {
-            local: Some(text), ..
-        } => Some(local(key(text.as_bytes()), ordinal)),
+            local: Some(id), ..
+        } => Some(local(id.key(), ordinal)),
         Id2 { .. } => None,
     }
 }
@@ -224,7 +249,12 @@ mod tests {
         assert_eq!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-1""#, 1));
         assert_ne!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-1""#, 2));
         assert_ne!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-2""#, 1));
-        assert_eq!(id(r#""id2":{}"#, 1), None);
+        let unread = br#"{"ph":"s","ts":1,"pid":1,"id2":{}}"#;
+        assert_eq!(parse(unread), Err(crate::Kind::NoId));
+        assert_eq!(
+            id(r#""id2":{"local":5}"#, 1),
+            id(r#""id2":{"local":"0x5"}"#, 1)
+        );
         assert_eq!(id(r#""id":5,"id2":{}"#, 1), id(r#""id":5"#, 1));
     }
 

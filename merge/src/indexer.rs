@@ -1,12 +1,13 @@
 //! What a stretch of lines holds, gathered line by line.
 
 use crate::alike::{Fronts, Timed};
+use crate::counter;
 use crate::damage::Kind;
 use crate::index::{Activity, Index};
 use crate::line::{Event, parse_canonical};
 use crate::link::Gather;
 use crate::losses::Loss as Lost;
-use crate::mend::{Repair, from_slice};
+use crate::mend::{Repair, from_slice, mended_event};
 use crate::nesting::Nesting;
 use crate::scan::{Found, Part, general, lines};
 use crate::source::kind;
@@ -129,6 +130,7 @@ impl<'a, 'f> Indexer<'a, 'f> {
         let dur_ns = match phase {
             b'X' => timed.dur_ns()?,
             b'i' if !timed.has_common_name() => return None,
+            b'C' if !counter::ends_drawn(timed.rest) => return None,
             b's' | b't' | b'f' => timed.flow_id().map(|_| 0)?,
             _ => 0,
         };
@@ -155,12 +157,12 @@ impl<'a, 'f> Indexer<'a, 'f> {
         self.index.places.add(at as u64, kind);
     }
 
+    /// Notes what has to be mended in an event.
     #[cold]
     fn mended(&mut self, event: &Event<'_>) {
         self.index.odd = true;
-        if event.fields.odd_numbers {
-            self.index.repairs.add(Repair::Number);
-        }
+        let repairs = mended_event(event.line, event.phase).map(|(_, repairs)| repairs);
+        self.index.repairs.add_all(repairs.unwrap_or_default());
         if event.fields.hidden {
             self.index.repairs.add(Repair::Name);
         }

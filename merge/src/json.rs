@@ -3,10 +3,13 @@
 //! In: bytes that may be anything. Out: whether they are one JSON object, and the spans of the top-level members the merge
 //! looks at. UTF-8 is not checked here. Nothing is allocated. Numbers that JSON has not (`NaN`) pass, and are told.
 
+mod members;
 mod scanner;
 
+pub(crate) use members::Members;
 pub(crate) use scanner::{Scanner, odd_number_len};
 
+use crate::member::is_odd;
 use memchr::memchr2;
 
 /// A byte range of a line; `end` 0 means absent.
@@ -61,6 +64,8 @@ pub struct Fields {
     pub odd_numbers: bool,
     /// Whether a name in it has characters that nobody sees.
     pub hidden: bool,
+    /// Of an event: whether it has to be mended for viewers. Of an object: whether a member beside these may have to be.
+    pub odd: bool,
 }
 
 /// Where the string that begins at `start` ends.
@@ -99,7 +104,7 @@ impl Fields {
     /// Whether something of the line is mended where it is written.
     #[inline(always)]
     pub(crate) fn is_mended(&self) -> bool {
-        self.odd_numbers | self.hidden
+        self.odd_numbers | self.hidden | self.odd
     }
 
     /// Whether nothing else of the event can need another text: flows and metadata are read to their end.
@@ -172,8 +177,11 @@ impl Scanner<'_> {
             start,
             end: self.at,
         };
-        let key = &self.bytes[key_start + 1..key_end - 1];
-        note(fields, key, key_start, value);
+        let key = Span {
+            start: key_start + 1,
+            end: key_end - 1,
+        };
+        note(fields, self.bytes, key, value);
         self.space();
         Some(())
     }
@@ -181,12 +189,12 @@ impl Scanner<'_> {
 
 /// Notes the value of a member, if it is one that is looked at.
 #[inline(always)]
-pub(crate) fn note(fields: &mut Fields, key: &[u8], key_start: usize, value: Span) {
+pub(crate) fn note(fields: &mut Fields, bytes: &[u8], key: Span, value: Span) {
     let from_key = Span {
-        start: key_start,
+        start: key.start - 1,
         end: value.end,
     };
-    let (field, span) = match key {
+    let (field, span) = match key.of(bytes) {
         b"ph" => (&mut fields.ph, value),
         b"ts" => (&mut fields.ts, value),
         b"dur" => (&mut fields.dur, value),
@@ -198,7 +206,10 @@ pub(crate) fn note(fields: &mut Fields, key: &[u8], key_start: usize, value: Spa
         b"name" => (&mut fields.name, value),
         b"cat" => (&mut fields.cat, value),
         b"args" => (&mut fields.args, value),
-        _ => return,
+        key => {
+            fields.odd |= is_odd(key, value.of(bytes));
+            return;
+        }
     };
     fields.repeated |= field.is_some();
     *field = span;

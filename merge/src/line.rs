@@ -5,10 +5,13 @@
 
 pub use crate::canonical::parse_canonical;
 use crate::damage::Kind;
+use crate::flow;
 use crate::json::{Fields, Span, odd_number_len, scan_front, scan_object};
-use crate::mend::hides_name;
+use crate::member::{is_name, is_shown, modern, names_something, phase_of};
+use crate::mend::{hides_name, mended_event};
 use crate::number;
-use crate::{pypto, words};
+use crate::patch::is_exact;
+use crate::{counter, pypto, words};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// An event as far as the merge looks at it.
@@ -52,7 +55,7 @@ impl<'a> Event<'a> {
 /// Parses a line of unknown origin.
 ///
 /// # Errors
-/// The kind of damage: `bad_utf8`, `bad_json` or `bad_event`.
+/// The kind of damage: `bad_utf8`, `bad_json`, `bad_event` or what viewers do not take of it.
 pub fn parse(line: &[u8]) -> Result<Event<'_>, Kind> {
     if simdutf8::basic::from_utf8(line).is_err() {
         return Err(Kind::BadUtf8);
@@ -72,14 +75,14 @@ pub(crate) fn parse_utf8(line: &[u8]) -> Result<Event<'_>, Kind> {
 /// Parses a line in any order and spacing that is known to be UTF-8.
 pub(crate) fn parse_any(line: &[u8]) -> Result<Event<'_>, Kind> {
     let fields = scan_object(line).ok_or(Kind::BadJson)?;
-    let mut event = event(line, fields).ok_or_else(|| refused(line, &fields))?;
+    let mut event = event(line, fields)?;
     event.fields.hidden = hides_name(&event);
     Ok(event)
 }
 
 /// Why an object is no event: one of its members is no JSON, or no time or id.
 #[cold]
-pub(crate) fn refused(line: &[u8], fields: &Fields) -> Kind {
+fn refused(line: &[u8], fields: &Fields) -> Kind {
     let needed = [fields.ph, fields.ts, fields.dur, fields.pid, fields.tid];
     let is_odd = |member: Span| odd_number_len(member.of(line)).is_some();
     match fields.odd_numbers && needed.into_iter().any(is_odd) {
@@ -93,19 +96,34 @@ pub(crate) fn refused(line: &[u8], fields: &Fields) -> Kind {
 pub(crate) fn parse_again(line: &[u8]) -> Option<Event<'_>> {
     match pypto::parse_front(line) {
         Some((event, _)) => Some(event),
-        None => event(line, scan_front(line)?),
+        // None of these was at fault, and what comes after the front was not read now.
+        None => plain_event(
+            line,
+            Fields {
+                odd: false,
+                ..scan_front(line)?
+            },
+        ),
     }
 }
 
 /// The event in an object of which the members are known.
+///
+/// # Errors
+/// If it is none, or none that viewers take.
 #[inline]
-pub(crate) fn event(line: &[u8], fields: Fields) -> Option<Event<'_>> {
-    let [b'"', phase, b'"'] = *fields.ph.of(line) else {
-        return None;
-    };
-    if !phase.is_ascii_graphic() || phase == b'\\' {
-        return None;
+pub(crate) fn event(line: &[u8], fields: Fields) -> Result<Event<'_>, Kind> {
+    let mut event = plain_event(line, fields).ok_or_else(|| refused(line, &fields))?;
+    if !is_taken(&event) {
+        event.fields.odd = has_to_be_mended(&event)?;
     }
+    Ok(event)
+}
+
+/// The event in an object, whatever viewers make of its other members.
+#[inline]
+fn plain_event(line: &[u8], fields: Fields) -> Option<Event<'_>> {
+    let phase = modern(phase_of(fields.ph.of(line))?);
     let pid = id_number(fields.pid.of(line))?;
     let tid = match fields.tid.of(line) {
         b"" | b"null" => pid,
@@ -127,6 +145,65 @@ pub(crate) fn event(line: &[u8], fields: Fields) -> Option<Event<'_>> {
     Some(event)
 }
 
+/// Whether viewers surely take it as it is: so are nearly all.
+#[inline]
+fn is_taken(event: &Event<'_>) -> bool {
+    let Fields {
+        ph,
+        dur,
+        id,
+        id2,
+        bind_id,
+        name,
+        cat,
+        args,
+        ..
+    } = event.fields;
+    let line = event.line;
+    let begins = |span: Span, byte: u8| !span.is_some() || line.get(span.start) == Some(&byte);
+    let is_odd = event.fields.odd | event.fields.repeated | event.fields.odd_numbers;
+    let has_length = dur.is_some() == (event.phase == b'X');
+    // One of Chrome's older phases stands for another.
+    let is_modern = line.get(ph.start + 1) == Some(&event.phase);
+    let is_plain = !(is_odd | id2.is_some() | bind_id.is_some())
+        && is_modern
+        && has_length
+        && begins(name, b'"')
+        && begins(cat, b'"')
+        && begins(args, b'{');
+    is_plain
+        && match event.phase {
+            b'X' | b'B' | b'E' | b'i' => !id.is_some(),
+            b'C' => !id.is_some() && counter::is_drawn(args.of(line)),
+            phase => flow::has_id(phase) && flow::is_named(line, &event.fields),
+        }
+}
+
+/// Whether an event has something in it that viewers do not take, which the trace is to have without it.
+///
+/// # Errors
+/// If viewers take no such event.
+fn has_to_be_mended(event: &Event<'_>) -> Result<bool, Kind> {
+    let (text, fields) = (event.line, &event.fields);
+    let Some((mended, _)) = mended_event(text, event.phase) else {
+        return what_lacks(event.phase, text, fields).map_or(Ok(false), Err);
+    };
+    let fields = scan_object(&mended).ok_or(Kind::BadJson)?;
+    what_lacks(event.phase, &mended, &fields).map_or(Ok(true), Err)
+}
+
+/// What viewers do not show such an event without.
+pub(crate) fn what_lacks(phase: u8, text: &[u8], fields: &Fields) -> Option<Kind> {
+    let args = fields.args.of(text);
+    match phase {
+        phase if !is_shown(phase) => Some(Kind::UnknownPhase),
+        b'C' => (!counter::is_drawn(args)).then_some(Kind::BadCounter),
+        b'M' if is_name(fields.name.of(text)) => (!names_something(args)).then_some(Kind::BadName),
+        phase if flow::has_id(phase) => (!flow::is_named(text, fields)).then_some(Kind::NoId),
+        _ => None,
+    }
+}
+
 #[inline]
 fn read_times(event: &mut Event<'_>) -> Option<()> {
     let ts_text = event.fields.ts.of(event.line);
@@ -136,7 +213,8 @@ fn read_times(event: &mut Event<'_>) -> Option<()> {
         let dur_text = event.fields.dur.of(event.line);
         let dur = number::micros(dur_text)?;
         event.dur_ns = ts.span_ns(dur);
-        event.rounds_dur = !dur.is_whole_ns() || dur_text.starts_with(b"\"");
+        let is_exact = is_exact(event.dur_ns.unsigned_abs());
+        event.rounds_dur = !(dur.is_whole_ns() && is_exact) || dur_text.starts_with(b"\"");
         if dur_text.starts_with(b"-") || event.dur_ns < 0 {
             return None;
         }

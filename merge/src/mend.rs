@@ -1,5 +1,9 @@
 //! What is wrong in an event and can be put right: the event stays, and what was mended is counted.
 
+mod event;
+
+pub(crate) use event::mended_event;
+
 use crate::json::{Fields, Span, odd_number_len, scan_object, string_end};
 use crate::line::Event;
 use crate::words::eight;
@@ -13,10 +17,20 @@ use std::ops::Range;
 /// A kind of what is mended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Repair {
-    /// A number that JSON has not (`NaN`, `Infinity`, `-Infinity`), which is `null` in the trace.
+    /// A number that JSON has not (`NaN`, `Infinity`, `-Infinity`) or that no double holds (`1e999`), which is `null` in the trace.
     Number,
     /// A name with characters that nobody sees, such as those that turn the direction of writing: they are spelled out, as `<U+202E>`.
     Name,
+    /// A time beside the event's own (`tts`, `tdur`, `dur` of what is no span, `ts` of metadata) that is no number or below zero, left out.
+    Time,
+    /// A key that stands in the event more than once: the last one counts.
+    Key,
+    /// Values of a counter that are no numbers, left out.
+    Counter,
+    /// A `bind_id` that is none, or of an arrow that leads neither in nor out, left out.
+    Arrow,
+    /// A phase of Chrome's older async events, which is the newer one in the trace.
+    Phase,
 }
 
 impl Repair {
@@ -25,6 +39,11 @@ impl Repair {
         match self {
             Repair::Number => "repaired_number",
             Repair::Name => "repaired_name",
+            Repair::Time => "repaired_time",
+            Repair::Key => "repaired_key",
+            Repair::Counter => "repaired_counter",
+            Repair::Arrow => "repaired_arrow",
+            Repair::Phase => "repaired_phase",
         }
     }
 }
@@ -36,6 +55,11 @@ pub(crate) struct Repairs(BTreeMap<Repair, u64>);
 impl Repairs {
     pub(crate) fn add(&mut self, kind: Repair) {
         *self.0.entry(kind).or_default() += 1;
+    }
+
+    /// Adds what was mended in one event.
+    pub(crate) fn add_all(&mut self, kinds: impl IntoIterator<Item = Repair>) {
+        kinds.into_iter().for_each(|kind| self.add(kind));
     }
 
     pub(crate) fn append(&mut self, other: &Repairs) {

@@ -11,8 +11,10 @@ pub(crate) use heads::{Heads, parse_first, parse_first_front};
 use end::End;
 use heads::{Head, Ids};
 
+use crate::counter;
 use crate::json::{Fields, Scanner, Span};
 use crate::line::Event;
+use crate::member::is_infinite;
 use crate::mend::hides;
 use crate::words::{begins_with, digits};
 
@@ -22,7 +24,17 @@ pub(crate) fn parse(line: &[u8]) -> Option<Event<'_>> {
     let (mut event, at) = parse_front(line)?;
     let mut scanner = Scanner::new(line, at);
     event.fields.args = parse_end(&mut scanner)?;
-    (scanner.at == line.len()).then_some(event)
+    (scanner.at == line.len() && has_good_args(&event)).then_some(event)
+}
+
+/// Whether viewers take its args.
+#[inline(always)]
+fn has_good_args(event: &Event<'_>) -> bool {
+    let args = event.fields.args.of(event.line);
+    match event.phase {
+        b'C' => counter::is_drawn(args),
+        _ => !is_infinite(args),
+    }
 }
 
 const ARGS: &[u8] = br#","args":"#;
@@ -181,7 +193,7 @@ mod tests {
     pub(super) const LINES: [&str; 5] = [
         r#"{"name":"kernel","cat":"worker","ph":"X","ts":2431580341,"dur":1250,"pid":23149,"tid":139662951478848,"args":{"k":1,"f":-2.5e3,"s":["a\"b",null]}}"#,
         r#"{"name":"request.queued","cat":"serving","ph":"i","s":"t","ts":7,"pid":1,"tid":0,"args":{"id":"cmpl-1"}}"#,
-        r#"{"name":"té\u00e9","cat":"","ph":"C","ts":0,"pid":1,"tid":1,"args":{}}"#,
+        r#"{"name":"té\u00e9","cat":"","ph":"C","ts":0,"pid":1,"tid":1,"args":{"v":7}}"#,
         r#"{"name":"a","cat":"b","ph":"B","ts":1,"pid":1,"tid":1}"#,
         r#"{"name":"a","cat":"b","ph":"E","ts":123456789012345,"pid":1,"tid":1,"args":7}"#,
     ];

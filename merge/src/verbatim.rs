@@ -1,17 +1,19 @@
 //! Lines as they stand: what pypto-serving's own merge makes of fragments, whose readers know times, ids and counts of the lines themselves.
+//! Only what would keep viewers from loading the trace is mended.
 
 use crate::damage::Kind;
 use crate::flow;
 use crate::json::scan_object;
 use crate::line::Event;
-use crate::mend::{mend_line, mended};
+use crate::member::{modern, phase_of};
+use crate::mend::{mend_line, mended_event};
 use crate::scan::Part;
 use sa_recorder::format::MAX_LINE_BYTES;
 use std::borrow::Cow;
 
 /// The object that stands where a line was found to be no event, such as one without a time.
 pub(crate) fn object(bytes: &[u8], part: Part, at: usize, kind: Kind) -> Option<Cow<'_, [u8]>> {
-    if !matches!(kind, Kind::BadEvent | Kind::TornTail) {
+    if !matches!(kind, Kind::BadEvent | Kind::TornTail) && !kind.is_unshown() {
         return None;
     }
     let rest = bytes.get(at..part.end)?;
@@ -19,16 +21,35 @@ pub(crate) fn object(bytes: &[u8], part: Part, at: usize, kind: Kind) -> Option<
     let line = rest[..end].trim_ascii();
     let is_text = line.len() <= MAX_LINE_BYTES && simdutf8::basic::from_utf8(line).is_ok();
     let fields = scan_object(line).filter(|_| is_text)?;
-    Some(match fields.odd_numbers {
-        true => mended(line),
-        false => Cow::Borrowed(line),
-    })
+    let phase = phase_of(fields.ph.of(line)).map_or(0, modern);
+    let mended = mended_event(line, phase).map(|(text, _)| Cow::Owned(text));
+    Some(mended.unwrap_or(Cow::Borrowed(line)))
 }
 
 /// Appends the line of an event. The flow ids of a recorder of ours, which tell processes apart, are made ones that viewers read: `ordinal` is that of
 /// its process.
 pub(crate) fn write_verbatim(event: &Event<'_>, ordinal: Option<u64>, out: &mut Vec<u8>) {
-    let (line, start) = (event.line, out.len());
+    let start = out.len();
+    if event.fields.odd
+        && let Some((text, _)) = mended_event(event.line, event.phase)
+        && let Some(fields) = scan_object(&text)
+    {
+        let mended = Event {
+            line: &text,
+            fields,
+            ..*event
+        };
+        write(&mended, ordinal, out);
+    } else {
+        write(event, ordinal, out);
+    }
+    if event.fields.is_mended() {
+        mend_line(out, start);
+    }
+}
+
+fn write(event: &Event<'_>, ordinal: Option<u64>, out: &mut Vec<u8>) {
+    let line = event.line;
     let id2 = event.fields.id2;
     let flow_id = ordinal
         .filter(|_| flow::has_id(event.phase) && id2.is_some())
@@ -41,9 +62,6 @@ pub(crate) fn write_verbatim(event: &Event<'_>, ordinal: Option<u64>, out: &mut 
             out.extend_from_slice(&line[member.end..]);
         }
         None => out.extend_from_slice(line),
-    }
-    if event.fields.is_mended() {
-        mend_line(out, start);
     }
 }
 

@@ -60,7 +60,13 @@ fn good(value: &Value) -> Option<&Map<String, Value>> {
     };
     let has_length = phase != "X"
         || has_time("dur") && event["dur"].as_f64()? >= 0.0 && event["dur"].to_string() != "-0.0";
+    let has_id = !matches!(phase, "s" | "t" | "f" | "b" | "n" | "e")
+        || event.get("id").is_some_and(|id| id.is_string() || id.is_i64());
+    let values = event.get("args").and_then(Value::as_object);
+    let has_values = phase != "C" || values.is_some_and(|values| values.values().any(Value::is_number));
     let is_good = PHASES.contains(&phase)
+        && has_id
+        && has_values
         && event.get("name")?.is_string()
         && has_time("ts")
         && has_length

@@ -1,7 +1,7 @@
 //! The values of a counter.
 
 use super::loose::Members;
-use crate::number::unquoted;
+use crate::member::is_counter_value;
 
 /// How many of the values in `args` are no numbers; without any, one. `None` if one cannot be read.
 pub(super) fn bad_values(args: &[u8]) -> Option<u64> {
@@ -11,23 +11,13 @@ pub(super) fn bad_values(args: &[u8]) -> Option<u64> {
     let (mut count, mut bad) = (0_u64, 0);
     loop {
         match values.member() {
-            Ok(Some((_, value))) => bad += u64::from(!is_number(value.of(args))),
+            Ok(Some((_, value))) => bad += u64::from(!is_counter_value(value.of(args))),
             Ok(None) => break,
             Err(_) => return None,
         }
         count += 1;
     }
     Some(bad.max(u64::from(count == 0)))
-}
-
-/// A number, or a text that is one.
-fn is_number(value: &[u8]) -> bool {
-    match value.first() {
-        Some(b'"') => {
-            std::str::from_utf8(unquoted(value)).is_ok_and(|text| text.parse::<f64>().is_ok())
-        }
-        first => matches!(first, Some(b'-' | b'0'..=b'9')),
-    }
 }
 
 #[cfg(test)]

@@ -164,7 +164,9 @@ impl Walk<'_, '_, '_> {
         let added = self.events.add(range, &fields, self.findings);
         added.map_err(Stop::Failed)?;
         // Perfetto waits for the rest of the event, and ends a bare array there.
-        match bare && self.findings.is_found(Rule::BadTime) {
+        let is_last =
+            self.findings.is_found(Rule::BadTime) || self.findings.is_found(Rule::BadNumber);
+        match bare && is_last {
             true => Err(Stop::Told),
             false => Ok(()),
         }

@@ -1,6 +1,7 @@
 //! One event after the other: what is wrong with it alone, and what it does on the timeline.
 
 mod flow;
+mod member;
 
 use super::counter::bad_values;
 use super::finding::{Findings, Place};
@@ -10,10 +11,11 @@ use super::loose::member;
 use super::rule::Rule;
 use super::temporary::Folder;
 use super::thread::{Thread, Threads};
-use super::time::{Time, has_bad_thread_time};
+use super::time::Time;
 use super::timeline::Timeline;
 use super::track::{Key, Keys};
 use crate::json::{Fields, Span};
+use crate::member::is_shown;
 use crate::number::unquoted;
 use std::io;
 use std::ops::Range;
@@ -91,7 +93,8 @@ impl<'a, 'f> Events<'a, 'f> {
         };
         let is_span = matches!(phase, b'X' | b'B' | b'b');
         findings.spans += u64::from(is_span);
-        let times = event.times(phase, findings);
+        let has_good_times = event.look_at_members(phase, findings);
+        let times = event.times(phase, has_good_times, findings);
         if phase == b'M' {
             return Ok(());
         }
@@ -169,21 +172,23 @@ impl Event<'_, '_> {
     }
 
     /// The time and the duration; nothing if it is dropped for want of them.
-    fn times(&self, phase: u8, findings: &mut Findings) -> Option<(i64, i64)> {
+    fn times(
+        &self,
+        phase: u8,
+        has_good_times: bool,
+        findings: &mut Findings,
+    ) -> Option<(i64, i64)> {
         let ts = Time::of(self.fields.ts.of(self.text));
         let dur = Time::of(self.fields.dur.of(self.text));
-        let mut is_off = false;
-        let mut number = |time| match time {
-            Time::Ns { ns, is_off: off } => {
-                is_off |= off;
-                Some(ns)
-            }
+        let number = |time| match time {
+            Time::Ns { ns, .. } => Some(ns),
             Time::Absent | Time::Bad => None,
         };
+        let is_off = |time| matches!(time, Time::Ns { is_off: true, .. });
         let (ts_ns, dur_ns) = (number(ts), number(dur));
         let rule = match (ts, dur) {
             (Time::Bad, _) | (_, Time::Bad) => Rule::BadTime,
-            _ if has_bad_thread_time(&self.text[self.range.clone()]) => Rule::BadTime,
+            _ if !has_good_times => Rule::BadTime,
             (Time::Absent, _) if phase != b'M' => Rule::NoTs,
             _ if ts_ns.is_some_and(|ns| ns < 0) => Rule::NegativeTs,
             (_, Time::Absent) if phase == b'X' => Rule::NoDur,
@@ -191,8 +196,8 @@ impl Event<'_, '_> {
                 if phase == b'X' && dur_ns.is_some_and(|ns| ns < 0) {
                     findings.add(Rule::NegativeDur, self.place);
                 }
-                // Nothing is drawn at the time of metadata.
-                if is_off && phase != b'M' {
+                // Nothing is drawn at the time of metadata, and only spans have a duration.
+                if is_off(ts) && phase != b'M' || is_off(dur) && phase == b'X' {
                     findings.add(Rule::ImpreciseTime, self.place);
                 }
                 return Some((ts_ns.unwrap_or(0), dur_ns.unwrap_or(0)));
@@ -228,7 +233,7 @@ impl Event<'_, '_> {
                 None
             }
             // Where clocks meet, which no viewer draws.
-            b'c' => None,
+            phase if is_shown(phase) => None,
             _ => lost(Rule::UnknownPhase),
         }
     }

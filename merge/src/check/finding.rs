@@ -132,8 +132,8 @@ impl Findings {
             return;
         }
         self.is_loaded &= match rule {
-            Rule::BadTime => self.is_bare,
-            Rule::CounterEndless | Rule::NotATrace => false,
+            Rule::BadTime | Rule::BadNumber => self.is_bare,
+            Rule::CounterEndless | Rule::MetadataEndless | Rule::NotATrace => false,
             _ => true,
         };
         let (total, first) = self.by_rule.entry(rule).or_default();

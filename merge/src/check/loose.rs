@@ -91,7 +91,7 @@ impl<'a> Members<'a> {
         let mut fields = Fields::default();
         self.begin()?;
         while let Some((key, value)) = self.member()? {
-            note(&mut fields, key.of(self.bytes), key.start - 1, value);
+            note(&mut fields, self.bytes, key, value);
         }
         Ok(fields)
     }

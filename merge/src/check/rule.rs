@@ -14,6 +14,8 @@ pub enum Rule {
     CutOff,
     /// JSON, but no trace.
     NotATrace,
+    /// A number that no double holds: nothing is loaded.
+    BadNumber,
     /// A time that is no number: nothing is loaded.
     BadTime,
     /// Commas that JSON does not allow, or none where it wants one.
@@ -48,8 +50,14 @@ pub enum Rule {
     CounterValue,
     /// A counter whose values no viewer can read: loading never ends.
     CounterEndless,
+    /// Metadata with a number that no double holds: loading never ends.
+    MetadataEndless,
+    /// A name of a process or thread that is no text.
+    BadName,
     /// An async event that names no id or no process.
     AsyncWithoutId,
+    /// An `id2` with a number that no double holds.
+    BadId2,
     /// An arrow whose id is none.
     FlowId,
     /// A second start of an arrow.
@@ -108,8 +116,10 @@ impl Rule {
             Rule::NotJson
             | Rule::CutOff
             | Rule::NotATrace
+            | Rule::BadNumber
             | Rule::BadTime
-            | Rule::CounterEndless => Kind::NotLoaded,
+            | Rule::CounterEndless
+            | Rule::MetadataEndless => Kind::NotLoaded,
             Rule::LooseJson | Rule::Comma | Rule::GzipMembers | Rule::AfterEnd => {
                 Kind::RefusedByChrome
             }
@@ -123,6 +133,22 @@ impl Rule {
             | Rule::ImpreciseTime => Kind::ShownWrongly,
             _ => Kind::Lost,
         }
+    }
+
+    /// Whether it tells of other events that the recording lacks, or has too many of, and of none that viewers do not take by itself: an end whose
+    /// begin was not recorded is as good as any. A merge leaves those as they are; everything else it mends, moves or leaves out.
+    pub fn is_of_recording(self) -> bool {
+        matches!(
+            self,
+            Rule::EndWithoutBegin
+                | Rule::MisplacedEnd
+                | Rule::TooDeep
+                | Rule::FlowTwice
+                | Rule::FlowWithoutStart
+                | Rule::FlowFromElsewhere
+                | Rule::FlowWithoutSpan
+                | Rule::FlowWithoutNextSpan
+        )
     }
 
     /// Whether chrome://tracing loads nothing of the file.
@@ -148,6 +174,10 @@ impl Rule {
             Rule::NotATrace => (
                 "not_a_trace",
                 "neither an array of events nor an object with traceEvents: viewers show nothing, often without saying so",
+            ),
+            Rule::BadNumber => (
+                "bad_number",
+                "a number that no double holds, such as 1e999, as a member of an event: Perfetto loads nothing of the file, but for an array without an object around it, of which it shows what stands before; what comes after in one was not checked",
             ),
             Rule::BadTime => (
                 "bad_time",
@@ -204,6 +234,18 @@ impl Rule {
             Rule::CounterEndless => (
                 "counter_endless",
                 "values of a counter that JSON does not know, such as NaN: Perfetto never ends loading the file",
+            ),
+            Rule::MetadataEndless => (
+                "metadata_endless",
+                "args of a process_name or thread_name with a number that no double holds, such as 1e999: Perfetto never ends loading the file",
+            ),
+            Rule::BadName => (
+                "bad_name",
+                "names of processes or threads that are no text, or an empty one, are dropped",
+            ),
+            Rule::BadId2 => (
+                "bad_id2",
+                "events with a number in their id2 that no double holds, such as 1e999, are dropped",
             ),
             Rule::AsyncWithoutId => (
                 "async_without_id",

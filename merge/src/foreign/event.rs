@@ -1,17 +1,18 @@
 //! One event of another profiler → one line that the passes read.
 //!
-//! The text stays as it is but for what a line cannot hold (newlines between its members), what viewers take for granted (a pid), phases that
-//! newer ones have replaced, and ids whose scope is not the whole document.
+//! The text stays as it is but for what a line cannot hold (newlines between its members), what viewers take for granted (a pid), what they do
+//! not take, and ids whose scope is not the whole document.
 
 use crate::damage::Kind;
 use crate::flow::has_id;
 use crate::indexer::is_left_out;
 use crate::json::{Fields, scan_object_at_front, string_end};
 use crate::line::{Event, event};
-use crate::mend::{hides_name, name_edits};
+use crate::mend::{Repair, hides_name, mended_event, name_edits};
 use memchr::{memchr2, memmem};
 use sa_recorder::format::MAX_LINE_BYTES;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Texts that stand in the place of others.
@@ -25,6 +26,8 @@ pub(super) struct Written {
     pub(super) texts: [Option<(i64, String)>; 2],
     /// Whether a name had characters that nobody sees.
     pub(super) had_hidden: bool,
+    /// What was mended in it.
+    pub(super) repairs: BTreeSet<Repair>,
 }
 
 /// Appends the line of an object, `None` if it is a record that only fragments may hold.
@@ -42,9 +45,12 @@ pub(super) fn write_line(
     if fields.ph.is_some() && !fields.pid.is_some() {
         return write_with_pid(text, out);
     }
-    let event = event(text, fields).ok_or(Kind::BadEvent)?;
+    let event = event(text, fields)?;
     if is_left_out(&event) {
         return Ok(None);
+    }
+    if event.fields.odd {
+        return write_mended(&event, out);
     }
     let edits = edits(&event);
     if !edits.is_empty() {
@@ -60,7 +66,16 @@ pub(super) fn write_line(
         time: (!event.is_metadata()).then_some((event.ts_ns, event.ts_ns + event.dur_ns)),
         texts: [(event.pid, fields.pid), (event.tid, fields.tid)]
             .map(|(id, span)| text_id(id, span.of(text))),
+        repairs: BTreeSet::new(),
     }))
+}
+
+/// What viewers do not take of an event is not in its line.
+fn write_mended(event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<Written>, Kind> {
+    let (text, repairs) = mended_event(event.line, event.phase).ok_or(Kind::BadEvent)?;
+    let (fields, _) = scan_object_at_front(&text).map_err(|_| Kind::BadJson)?;
+    let written = write_line(&text, fields, out)?;
+    Ok(written.map(|written| Written { repairs, ..written }))
 }
 
 /// Viewers take an event without a pid for one of process 0.
@@ -80,12 +95,7 @@ fn text_id(id: i64, text: &[u8]) -> Option<(i64, String)> {
 
 fn edits(event: &Event<'_>) -> Edits {
     let mut edits = Edits::new();
-    let phase = modern(event.phase);
-    if phase != event.phase {
-        let start = event.fields.ph.start + 1;
-        edits.push((start..start + 1, vec![phase]));
-    }
-    if has_id(phase) {
+    if has_id(event.phase) {
         edits.extend(scoped_id(event));
     }
     if hides_name(event) {
@@ -93,16 +103,6 @@ fn edits(event: &Event<'_>) -> Edits {
     }
     edits.sort_by_key(|(range, _)| range.start);
     edits
-}
-
-/// Async events as Chrome wrote them once; Perfetto passes over those without a word.
-fn modern(phase: u8) -> u8 {
-    match phase {
-        b'S' => b'b',
-        b'T' | b'p' => b'n',
-        b'F' => b'e',
-        phase => phase,
-    }
 }
 
 /// The id of an event in the scope of the document: one of a process has its pid in it, one of all processes is one of the document's, and
@@ -117,8 +117,8 @@ fn scoped_id(event: &Event<'_>) -> Option<(Range<usize>, Vec<u8>)> {
     if fields.id2.is_some() {
         let id2 = member(fields.id2)?;
         let id2 = &id2["id2"];
-        let text = match (id2["global"].as_str(), id2["local"].as_str()) {
-            (Some(global), _) => global.to_owned(),
+        let text = match (id_text(&id2["global"]), id_text(&id2["local"])) {
+            (Some(global), _) => global,
             (None, Some(local)) => format!("{}:{local}", event.pid),
             (None, None) => return None,
         };
@@ -136,6 +136,12 @@ fn scoped_id(event: &Event<'_>) -> Option<(Range<usize>, Vec<u8>)> {
     };
     let scoped = format!(r#""id":{}"#, json!(format!("{scope}/{text}")));
     Some((fields.id.start..fields.id.end, scoped.into_bytes()))
+}
+
+/// An id as a text; some write it as a number.
+fn id_text(id: &Value) -> Option<String> {
+    let number = || id.as_i64().map(|number| format!("{number:#x}"));
+    id.as_str().map(str::to_owned).or_else(number)
 }
 
 fn edited(text: &[u8], edits: &Edits) -> Vec<u8> {

@@ -3,9 +3,8 @@
 use super::event::write_line;
 use crate::damage::{Kind, Places};
 use crate::era::{Days, Era};
-use crate::json::{Fields, scan_object_at_front};
-use crate::line::refused;
-use crate::mend::{Repair, Repairs, mended};
+use crate::json::Fields;
+use crate::mend::{Repair, Repairs};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -50,9 +49,6 @@ impl Lines {
 
     /// Takes an object that stood at `at`.
     pub(super) fn object(&mut self, text: &[u8], fields: Fields, at: usize) -> io::Result<()> {
-        if fields.odd_numbers {
-            return self.odd_object(text, fields, at);
-        }
         self.line.clear();
         match write_line(text, fields, &mut self.line) {
             Ok(Some(written)) if self.is_far(written.time) => {
@@ -64,6 +60,7 @@ impl Lines {
                 if written.had_hidden {
                     self.repairs.add(Repair::Name);
                 }
+                self.repairs.add_all(written.repairs);
                 self.see(written.time);
                 for (id, text) in written.texts.into_iter().flatten() {
                     // Perfetto takes no name that is empty.
@@ -79,22 +76,6 @@ impl Lines {
                 Ok(())
             }
         }
-    }
-
-    /// One with numbers that JSON has not.
-    fn odd_object(&mut self, text: &[u8], fields: Fields, at: usize) -> io::Result<()> {
-        if refused(text, &fields) == Kind::BadJson {
-            self.damage(at, Kind::BadJson);
-            return Ok(());
-        }
-        let (mended, events) = (mended(text), self.events);
-        if let Ok((fields, _)) = scan_object_at_front(&mended) {
-            self.object(&mended, fields, at)?;
-        }
-        if self.events > events {
-            self.repairs.add(Repair::Number);
-        }
-        Ok(())
     }
 
     pub(super) fn damage(&mut self, at: usize, kind: Kind) {

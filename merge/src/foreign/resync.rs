@@ -3,6 +3,7 @@
 //! Profilers write names with quotes they do not escape, numbers that JSON has not, lists with a comma too many. What follows such an event is good.
 
 use super::objects::objects;
+use crate::damage::Kind;
 use crate::json::{scan_object_at_front, string_end};
 use crate::line::event;
 use memchr::{memchr, memchr_iter, memmem};
@@ -87,8 +88,10 @@ impl Seen {
 }
 
 fn is_event(bytes: &[u8]) -> bool {
-    scan_object_at_front(bytes)
-        .is_ok_and(|(fields, end)| fields.pid.is_some() && event(&bytes[..end], fields).is_some())
+    scan_object_at_front(bytes).is_ok_and(|(fields, end)| {
+        let event = event(&bytes[..end], fields);
+        fields.pid.is_some() && event.map_or_else(Kind::is_unshown, |_| true)
+    })
 }
 
 /// Behind the newline that ends the line at `at`.

@@ -4,7 +4,7 @@
 //! What is kept of a text follows from its bytes alone, so the lines that came before make no difference to what is read.
 
 use super::end::End;
-use super::{parse_behind, parse_head};
+use super::{has_good_args, parse_behind, parse_head};
 use crate::json::Span;
 use crate::line::Event;
 use crate::words::{begins_with, eight};
@@ -44,7 +44,7 @@ pub(crate) fn parse_first<'a>(lines: &'a [u8], heads: &mut Heads<'a>) -> Option<
     let end = at + head.end.text.len();
     event.fields.args = head.end.args(at);
     event.line = &lines[..end - 1];
-    (event.line.len() <= MAX_LINE_BYTES).then_some(event)
+    (event.line.len() <= MAX_LINE_BYTES && has_good_args(&event)).then_some(event)
 }
 
 /// Parses the front of the first of some lines, as [`parse_front`] does; whoever calls knows where the line ends.

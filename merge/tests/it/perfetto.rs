@@ -9,10 +9,15 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// How long the trace processor may take for all that a test asks of it.
+const MOST_SECONDS: &str = "170";
+
 /// How the trace processor ended, or nothing (said loudly) where it cannot be set up.
 fn tpq(test: &str, traces: &[impl AsRef<Path>], words: &[&str]) -> Option<Output> {
     let tpq = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/perfetto/tpq");
-    let mut command = Command::new(&tpq);
+    // Of some traces it never ends loading.
+    let mut command = Command::new("timeout");
+    command.args(["--kill-after", "10", MOST_SECONDS]).arg(&tpq);
     command.args(traces.iter().map(AsRef::as_ref)).args(words);
     let output = match command.output() {
         Ok(output) => output,
@@ -22,6 +27,10 @@ fn tpq(test: &str, traces: &[impl AsRef<Path>], words: &[&str]) -> Option<Output
         }
     };
     let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !matches!(output.status.code(), Some(124 | 137) | None),
+        "{test}: the trace processor does not end"
+    );
     if output.status.code() == Some(3) {
         eprintln!("SKIPPED {test}: the trace processor cannot be set up: {stderr}");
         return None;

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::path::PathBuf;
 
 /// Text with `@` for an event, what is found, and whether Perfetto loads it.
-const DOCUMENTS: [(&str, &str, bool); 22] = [
+const DOCUMENTS: [(&str, &str, bool); 26] = [
     (r#"{"traceEvents":[@]}"#, "", true),
     (r#"[@]"#, "", true),
     (r#"[@"#, "", true),
@@ -38,6 +38,26 @@ const DOCUMENTS: [(&str, &str, bool); 22] = [
         r#"{"traceEvents":[@,{"ph":"X","pid":1,"ts":1,"dur":2,"tts":null,"name":"n"}]}"#,
         "bad_time",
         false,
+    ),
+    (
+        r#"{"traceEvents":[@,{"ph":"i","s":"p","pid":1,"ts":1,"name":"n","x":1e999}]}"#,
+        "bad_number",
+        false,
+    ),
+    (
+        r#"{"traceEvents":[@,{"ph":"i","s":"p","pid":1,"ts":1,"name":"n","tts":"5.","tdur":1}]}"#,
+        "bad_time",
+        false,
+    ),
+    (
+        r#"{"traceEvents":[@,{"ph":"M","pid":1,"name":"process_name","args":{"name":5}}]}"#,
+        "bad_name",
+        true,
+    ),
+    (
+        r#"{"traceEvents":[@,{"ph":"i","s":"p","pid":1,"ts":1,"name":"n","id2":{"local":1e999}}]}"#,
+        "bad_id2",
+        true,
     ),
     ("@\n@\n", "not_a_trace", true),
     ("", "not_a_trace", true),

@@ -136,10 +136,35 @@ fn event(line: &[u8]) -> Result<Option<Value>, &'static str> {
     if !value.is_object() {
         return Err("bad_json");
     }
-    if is_event(&value) {
-        Ok(Some(value))
-    } else {
-        Err("bad_event")
+    if !is_event(&value) {
+        return Err("bad_event");
+    }
+    unshown(&value).map_or(Ok(Some(value)), Err)
+}
+
+/// Why viewers do not show an event.
+fn unshown(value: &Value) -> Option<&'static str> {
+    let is_id = |id: &Value| id.is_number() || id.is_string();
+    match value["ph"].as_str().unwrap_or_default() {
+        "s" | "t" | "f" | "b" | "n" | "e" | "S" | "T" | "F" | "p" => {
+            let ids = [
+                &value["id"],
+                &value["id2"]["local"],
+                &value["id2"]["global"],
+            ];
+            (!ids.into_iter().any(is_id)).then_some("no_id")
+        }
+        "C" => {
+            let args = value["args"].as_object();
+            let is_drawn = args.is_some_and(|args| args.values().any(Value::is_number));
+            (!is_drawn).then_some("bad_counter")
+        }
+        "M" if value["name"] == "process_name" || value["name"] == "thread_name" => {
+            let name = value["args"]["name"].as_str();
+            name.is_none_or(str::is_empty).then_some("bad_name")
+        }
+        "X" | "B" | "E" | "i" | "I" | "R" | "M" | "c" => None,
+        _ => Some("unknown_phase"),
     }
 }
 

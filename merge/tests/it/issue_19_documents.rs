@@ -1,0 +1,121 @@
+//! Whatever a document holds, what is merged from it passes `--check`, and Perfetto's trace processor loads it.
+
+use crate::mutated::choices::Choices;
+use crate::mutated::document::{Document, document};
+use crate::perfetto::loads;
+use std::path::{Path, PathBuf};
+use trace_merge::check::{CheckReport, check};
+use trace_merge::{Error, Options, Output, Report, merge};
+
+/// Documents by default, and of these those that the trace processor loads.
+const DOCUMENTS: u64 = 400;
+const LOADED: u64 = 60;
+
+/// All of them, and those loaded.
+fn counts() -> (u64, u64) {
+    let documents = |name: &str| std::env::var(name).ok()?.parse().ok();
+    match std::env::var_os("SA_PROFILE_FULL") {
+        Some(_) => (documents("SA_TEST_DOCUMENTS").unwrap_or(100_000), 4_000),
+        None => (DOCUMENTS, LOADED),
+    }
+}
+
+/// How a document is merged.
+fn options(folder: &Path, path: PathBuf, choices: &mut Choices<'_>) -> Options {
+    let kind = choices.below(8);
+    Options {
+        output: Output::File(folder.join("out.json")),
+        settle: false,
+        threads: 1,
+        sort: (kind == 0).then_some(1 << 20),
+        verbatim: kind == 1,
+        link_requests: kind != 2,
+        ..Options::new([path])
+    }
+}
+
+/// What is found in what was merged, and must not be.
+fn found(checked: &CheckReport, is_verbatim: bool) -> Vec<&'static str> {
+    if is_verbatim {
+        // The lines are as they were recorded, but the trace loads.
+        return if checked.is_loaded {
+            vec![]
+        } else {
+            vec!["verbatim, and not loaded"]
+        };
+    }
+    let lost = checked.lost.iter().map(|finding| finding.rule);
+    lost.filter(|rule| !rule.is_of_recording())
+        .map(|rule| rule.name())
+        .collect()
+}
+
+/// Merges the document of a seed into `out.json`; nothing if nothing in it is usable.
+fn merged(folder: &Path, seed: u64) -> Option<(Document, bool, Report)> {
+    let mut choices = Choices::seeded(seed);
+    let document = document(&mut choices);
+    let path = folder.join(document.name);
+    std::fs::write(&path, &document.text).unwrap();
+    let options = options(folder, path.clone(), &mut choices);
+    let result = merge(&options);
+    std::fs::remove_file(path).unwrap();
+    match result {
+        Ok(report) => Some((document, options.verbatim, report)),
+        Err(Error::NothingUsable(_) | Error::Usage(_)) => None,
+        Err(error) => panic!("seed {seed}: {error}"),
+    }
+}
+
+#[test]
+fn issue_19_what_is_merged_passes_its_own_check() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut traces, mut events, mut repaired, mut damaged) = (0, 0, 0, 0);
+    for seed in 0..counts().0 {
+        let Some((document, is_verbatim, report)) = merged(folder.path(), seed) else {
+            continue;
+        };
+        let output = folder.path().join("out.json");
+        let found = found(&check(&output).unwrap(), is_verbatim);
+        assert!(
+            found.is_empty(),
+            "seed {seed}: {found:?}\n{}\nmerged:\n{}",
+            String::from_utf8_lossy(&document.text),
+            String::from_utf8_lossy(&std::fs::read(output).unwrap())
+        );
+        traces += 1;
+        events += report.events_total;
+        repaired += report.repaired_total;
+        damaged += report.damage_total;
+    }
+    eprintln!(
+        "{traces} traces of {} documents, {events} events, {repaired} repaired, {damaged} damaged",
+        counts().0
+    );
+    assert!(traces > counts().0 / 2 && repaired > traces / 4 && damaged > traces / 4);
+}
+
+#[test]
+fn issue_19_what_is_merged_loads_in_the_trace_processor() {
+    let test = "issue_19_what_is_merged_loads_in_the_trace_processor";
+    let folder = tempfile::tempdir().unwrap();
+    let mut paths = Vec::new();
+    for seed in 1_000_000..1_000_000 + counts().1 {
+        if merged(folder.path(), seed).is_some() {
+            let path = folder.path().join(format!("{seed}.json"));
+            std::fs::rename(folder.path().join("out.json"), &path).unwrap();
+            paths.push(path);
+        }
+    }
+    for paths in paths.chunks(500) {
+        let Some(loads) = loads(test, paths) else {
+            return;
+        };
+        let refused: Vec<_> = paths
+            .iter()
+            .zip(loads)
+            .filter(|(_, loads)| !loads)
+            .collect();
+        assert!(refused.is_empty(), "{refused:?}");
+    }
+    eprintln!("{} traces loaded", paths.len());
+}

@@ -1,0 +1,211 @@
+//! Every member of an event with every odd value, in every phase: merged, and loaded into Perfetto's own trace processor.
+
+use crate::invocation::{Ended, RunDir, trace_merge};
+use crate::mutated::event::{KEYS, ODD, event, object, set};
+use crate::perfetto::{ERRORS, loads, query};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use trace_merge::check::{Rule, check};
+
+/// The phases, one event of each.
+const PHASES: &str = "XBEiIRCstfbneMScP";
+
+/// Errors that come of what is not recorded: ends whose begin is missing, and of arrows on threads without a span.
+const OF_RECORDING: [&str; 4] = [
+    "flow_no_enclosing_slice",
+    "flow_duplicate_id",
+    "flow_end_without_start",
+    "flow_step_without_start",
+];
+
+/// A combination in words, and its event.
+type Combination = (String, String);
+
+/// All combinations: the value in the member's place, behind the good one, and before it.
+fn combinations() -> Vec<Combination> {
+    let mut all = Vec::new();
+    let long = format!("\"{}\"", "x".repeat(10_000));
+    let digits = format!("1{}", "0".repeat(400));
+    let deep = "[".repeat(100) + &"]".repeat(100);
+    let values: Vec<&str> = ODD.into_iter().chain([&*long, &*digits, &*deep]).collect();
+    for phase in PHASES.chars() {
+        for value in &values {
+            let mut members = event(phase, all.len());
+            set(&mut members, "tid", &(1000 + all.len()).to_string());
+            let inner = format!("{{\"v\":1,\"w\":{value},\"name\":{value}}}");
+            set(&mut members, "args", &inner);
+            all.push((format!("{phase} in args"), object(&members, "")));
+        }
+        for key in KEYS {
+            for value in &values {
+                let short: String = value.chars().take(24).collect();
+                let mut members = event(phase, all.len());
+                // Each on a thread of its own, so that none is in another's way.
+                set(&mut members, "tid", &(1000 + all.len()).to_string());
+                let mut replaced = members.clone();
+                set(&mut replaced, key, value);
+                all.push((format!("{phase} {key} = {short}"), object(&replaced, "")));
+                if all.len() % 7 == 0 {
+                    members.insert(0, (key.to_owned(), (*value).to_owned()));
+                    all.push((
+                        format!("{phase} {key} = {short}, twice"),
+                        object(&members, ""),
+                    ));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Merges lines of another recorder, or a document of another profiler.
+fn merge(dir: &RunDir, name: &str, text: &str) -> (PathBuf, Value) {
+    let (input, output) = (dir.path().join(name), dir.path().join("out.json"));
+    std::fs::write(&input, text).unwrap();
+    let mut command = trace_merge();
+    command.args(["--report", "json", "-o"]).arg(&output);
+    let ended = Ended::of(command.arg(&input));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    (output, ended.report().0)
+}
+
+/// What `--check` finds that a merge must not write.
+fn found(path: &Path) -> Vec<(String, Value)> {
+    let report = check(path).unwrap();
+    let lost = report.lost.into_iter();
+    lost.filter(|finding| !finding.rule.is_of_recording())
+        .map(|finding| (finding.rule.name().to_owned(), json!(finding.places)))
+        .collect()
+}
+
+fn forms(combinations: &[Combination]) -> [(&'static str, String); 2] {
+    let events: Vec<&str> = combinations.iter().map(|(_, event)| &**event).collect();
+    let document = format!("{{\"traceEvents\":[{}]}}", events.join(",\n"));
+    [
+        ("trace.900.jsonl", events.join("\n") + "\n"),
+        ("other.json", document),
+    ]
+}
+
+#[test]
+fn issue_19_every_member_with_every_odd_value_loads() {
+    let test = "issue_19_every_member_with_every_odd_value_loads";
+    let all = combinations();
+    assert!(all.len() > 3_700, "{}", all.len());
+    for (name, text) in forms(&all) {
+        let dir = RunDir::new();
+        let (path, report) = merge(&dir, name, &text);
+        let found = found(&path);
+        assert!(found.is_empty(), "{name}: {found:?}");
+        for kind in [
+            "repaired_number",
+            "repaired_time",
+            "repaired_key",
+            "repaired_counter",
+            "repaired_arrow",
+            "repaired_phase",
+        ] {
+            assert!(
+                report["repaired_by_kind"][kind].as_u64() > Some(1),
+                "{kind}: {}",
+                report["repaired_by_kind"]
+            );
+        }
+        for kind in [
+            "bad_event",
+            "unknown_phase",
+            "no_id",
+            "bad_counter",
+            "bad_name",
+        ] {
+            assert!(
+                report["damage_by_kind"][kind].as_u64() > Some(1),
+                "{kind}: {}",
+                report["damage_by_kind"]
+            );
+        }
+        let told = ["events_total", "damage_total"].map(|key| report[key].as_u64().unwrap());
+        assert_eq!(
+            told[0] + told[1],
+            all.len() as u64,
+            "each is there or counted"
+        );
+        let Some(rows) = query(test, &path, &[ERRORS]) else {
+            return;
+        };
+        let errors = rows[0]
+            .iter()
+            .filter(|row| !OF_RECORDING.contains(&row[0].as_str().unwrap()));
+        assert_eq!(errors.collect::<Vec<_>>(), Vec::<&Value>::new(), "{name}");
+    }
+    eprintln!("{} combinations in two forms", all.len());
+}
+
+/// Each by itself, which takes minutes.
+#[test]
+fn issue_19_each_odd_value_by_itself_loads() {
+    let test = "issue_19_each_odd_value_by_itself_loads";
+    let all = combinations();
+    let step = match std::env::var_os("SA_PROFILE_FULL") {
+        Some(_) => 1,
+        None => 397,
+    };
+    let dir = RunDir::new();
+    let mut traces = Vec::new();
+    for (number, combination) in all.iter().enumerate().step_by(step) {
+        let (name, text) = &forms(std::slice::from_ref(combination))[number % 2];
+        let good = object(&event('X', 0), "");
+        let text = match *name {
+            "other.json" => text.replacen('[', &format!("[{good},"), 1),
+            _ => format!("{good}\n{text}"),
+        };
+        let (path, _) = merge(&dir, name, &text);
+        let found = found(&path);
+        assert!(found.is_empty(), "{combination:?}: {found:?}");
+        let kept = dir.path().join(format!("{number}.json"));
+        std::fs::rename(path, &kept).unwrap();
+        traces.push((combination, kept));
+    }
+    for traces in traces.chunks(500) {
+        let paths: Vec<PathBuf> = traces.iter().map(|(_, path)| path.clone()).collect();
+        let Some(loads) = loads(test, &paths) else {
+            return;
+        };
+        for ((combination, _), loads) in traces.iter().zip(loads) {
+            assert!(loads, "{combination:?}");
+        }
+    }
+}
+
+/// What keeps Perfetto from loading a file is found by `--check`, and nothing else is called so.
+#[test]
+fn issue_19_check_knows_what_does_not_load() {
+    let test = "issue_19_check_knows_what_does_not_load";
+    let folder = tempfile::tempdir().unwrap();
+    let good = object(&event('X', 0), "");
+    let all = combinations();
+    let mut traces = Vec::new();
+    for (number, (what, text)) in all.iter().enumerate().step_by(13) {
+        let path = folder.path().join(format!("{number}.json"));
+        std::fs::write(&path, format!("{{\"traceEvents\":[{good},{text}]}}")).unwrap();
+        let checked = check(&path).unwrap();
+        // What Perfetto never ends loading cannot be asked.
+        let endless = [Rule::CounterEndless, Rule::MetadataEndless];
+        if endless.iter().all(|rule| checked.count(*rule) == 0) {
+            traces.push((what, text, checked.is_loaded, path));
+        }
+    }
+    assert!(traces.len() > all.len() / 15);
+    let paths: Vec<PathBuf> = traces.iter().map(|(.., path)| path.clone()).collect();
+    let Some(loads) = loads(test, &paths) else {
+        return;
+    };
+    for ((what, text, is_loaded, _), loads) in traces.iter().zip(loads) {
+        // A number of hundreds of digits, which Perfetto reads by other means.
+        let is_long = text.contains(&"0".repeat(300));
+        assert!(
+            *is_loaded == loads || is_long,
+            "{what}: loaded {loads}, {text}"
+        );
+    }
+}

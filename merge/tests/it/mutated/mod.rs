@@ -1,0 +1,5 @@
+//! A recipe for documents of every form, good ones and others. The fuzz target `document` takes the same, with a fuzzer's choices.
+
+pub(crate) mod choices;
+pub(crate) mod document;
+pub(crate) mod event;
