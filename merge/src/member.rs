@@ -10,6 +10,9 @@ use memchr::memchr2;
 /// The longest text of a number that is surely one of a double.
 const MOST_DIGITS: usize = 300;
 
+/// From here on the nanoseconds of a time do not fit 64 bits.
+const MOST_US: f64 = 9.2e15;
+
 /// What comes of a value that viewers do not take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -134,8 +137,9 @@ pub(crate) fn is_time(value: &[u8]) -> bool {
     double(unquoted(value)).is_some_and(f64::is_finite)
 }
 
+/// Whether Perfetto takes a time for one below zero: it is, or its nanoseconds do not fit 64 bits.
 fn is_negative(value: &[u8]) -> bool {
-    double(unquoted(value)).is_some_and(|number| number < 0.0)
+    double(unquoted(value)).is_some_and(|number| !(0.0..MOST_US).contains(&number))
 }
 
 /// The number in a text that has nothing else in it, as JSON has it: of a time Perfetto takes no other.
@@ -153,7 +157,7 @@ mod tests {
     #[test]
     fn the_table_says_what_comes_of_a_value() {
         use Fault::{Endless, Id2, Name, NegativeTime, Number, Time};
-        let table: [(u8, &str, &str, Option<Fault>); 34] = [
+        let table: [(u8, &str, &str, Option<Fault>); 35] = [
             (b'X', "any", "1e999", Some(Number)),
             (b'X', "any", "-1e999", Some(Number)),
             (b'X', "any", "1e-999", None),
@@ -176,6 +180,7 @@ mod tests {
             (b'i', "ts", "-5", None),
             (b'M', "ts", "-5", Some(NegativeTime)),
             (b'M', "ts", "-0", None),
+            (b'M', "ts", "9223372036854775807", Some(NegativeTime)),
             (b's', "id2", r#"{"local":1e999}"#, Some(Id2)),
             (b's', "id2", r#"{"local":{"a":1e999}}"#, None),
             (b'C', "args", r#"{"a":1,"b":1e999}"#, Some(Endless)),
