@@ -166,6 +166,7 @@ fn why(cause: &str) -> &str {
         Some(Cause::Threads) => "no more threads could record",
         Some(Cause::TooLarge) => "they were too large",
         Some(Cause::TooManyOpen) => "too many spans were open",
+        Some(Cause::OutOfMemory) => "there was no memory for them",
         Some(Cause::Clamped | Cause::ChildrenRefused) | None => cause,
     }
 }

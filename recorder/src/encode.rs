@@ -308,17 +308,40 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
     out.push(b'"');
     escape(out, &text.as_bytes()[..cut]);
     if cut < text.len() {
-        out.extend_from_slice(format!("…[+{} bytes]", text.len() - cut).as_bytes());
+        out.extend_from_slice("…[+".as_bytes());
+        let missing = text.len() - cut;
+        out.extend_from_slice(itoa::Buffer::new().format(missing).as_bytes());
+        out.extend_from_slice(b" bytes]");
     }
     out.push(b'"');
 }
 
+/// Most bytes that [`string`] appends.
+#[inline]
+pub(crate) fn string_bytes(text: &str, bound: usize) -> usize {
+    /// Longest escape.
+    const ESCAPED: usize = 6;
+    /// Below this length nobody counts.
+    const SHORT: usize = 64;
+    /// Quotes, and the mark of what was cut.
+    const MARKS: usize = 48;
+    let kept = text.len().min(bound);
+    let escaped = if kept <= SHORT {
+        kept
+    } else {
+        text.bytes().filter(|byte| is_escaped(*byte)).count()
+    };
+    kept + escaped * (ESCAPED - 1) + MARKS
+}
+
+#[inline]
+fn is_escaped(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
 fn escape(out: &mut Vec<u8>, text: &[u8]) {
     let mut rest = text;
-    while let Some(at) = rest
-        .iter()
-        .position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\')
-    {
+    while let Some(at) = rest.iter().position(|byte| is_escaped(*byte)) {
         out.extend_from_slice(&rest[..at]);
         match rest[at] {
             b'"' => out.extend_from_slice(b"\\\""),
@@ -326,7 +349,12 @@ fn escape(out: &mut Vec<u8>, text: &[u8]) {
             b'\n' => out.extend_from_slice(b"\\n"),
             b'\r' => out.extend_from_slice(b"\\r"),
             b'\t' => out.extend_from_slice(b"\\t"),
-            control => out.extend_from_slice(format!("\\u{control:04x}").as_bytes()),
+            control => {
+                const HEX: [u8; 16] = *b"0123456789abcdef";
+                let digit = |half: u8| HEX[usize::from(half & 15)];
+                let escaped = [b'\\', b'u', b'0', b'0', digit(control >> 4), digit(control)];
+                out.extend_from_slice(&escaped);
+            }
         }
         rest = &rest[at + 1..];
     }

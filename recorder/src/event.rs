@@ -115,7 +115,7 @@ fn named_for(
             if let Some(ts_ns) = ts_ns {
                 writer.process.late.note(ts_ns);
             }
-            let mut text = Vec::with_capacity(128);
+            let mut text = Vec::new();
             write_name(&mut text, category, name);
             writer.pen.event(
                 phase,

@@ -8,7 +8,11 @@ use crate::loss::Cause;
 use crate::preamble::metadata_line;
 use crate::process::Process;
 use crate::slot::Slot;
+use crate::sys::memory::look_for_room;
 use crate::wait::{self, PATIENCE_NS};
+
+/// Room for what is told of open spans at the end.
+const FINISH_BYTES: usize = 96 << 10;
 use crate::{clock, mask, open, seat, sys};
 
 impl Process {
@@ -62,6 +66,9 @@ impl Process {
         let flushed = self.flush_or_give_up(end_ns);
         if !(idle && flushed) || clock::now_ns() > end_ns {
             return; // the next merge settles what is left
+        }
+        if look_for_room(FINISH_BYTES).is_err() {
+            return; // so it does here
         }
         open::close_all(self);
         self.flush_or_give_up(end_ns);

@@ -16,7 +16,7 @@ use crate::wait::{self, PATIENCE_NS};
 /// it take 21 ns for 119 bytes here, those of 32 KiB 26 and of 16 KiB 37; others take up to 270 (the page cache then works with pieces of many sizes).
 pub(crate) const STEP_BYTES: usize = 64 << 10;
 /// A cache line. Where source and target lie alike in it, the copy into the page cache takes whole ones, and less than half the time.
-const LEAD_BYTES: usize = 64;
+pub(crate) const LEAD_BYTES: usize = 64;
 /// A rest of a step that is not worth a block of its own.
 const SMALL_REST: usize = STEP_BYTES / 4;
 /// What fills a step up: empty lines mean nothing.
@@ -82,9 +82,21 @@ fn flush_to(
     mut place: MutexGuard<'_, Place>,
     extent: Extent,
 ) -> Outcome {
+    let mut header = place.take_header_text();
+    let outcome = flush_blocks(slot, process, &mut place, extent, &mut header);
+    place.give_back_header_text(header);
+    outcome
+}
+
+fn flush_blocks(
+    slot: &Slot,
+    process: &Process,
+    place: &mut Place,
+    extent: Extent,
+    header: &mut Vec<u8>,
+) -> Outcome {
     let head = slot.head();
     let mut from = slot.flushed().load(Ordering::Relaxed);
-    let mut header = Vec::with_capacity(MAX_HEADER_BYTES + LEAD_BYTES);
     while from < head {
         // SAFETY: we have the turn, and `head` was read from the state.
         let lines = unsafe { slot.published(from, head) };
@@ -94,13 +106,13 @@ fn flush_to(
         }
         let len = block_len(lines, rest.saturating_sub(MAX_HEADER_BYTES + LEAD_BYTES));
         let block = &lines[..len];
-        header_of(slot, process.pid, from, block, &mut header);
+        header_of(slot, process.pid, from, block, header);
         let lead = lead(block, place.size() + header.len() as u64);
         header.splice(0..0, std::iter::repeat_n(b'\n', lead));
         let padding = padding(rest, header.len() + len, len < lines.len());
         let block = Block {
             of: Some((slot, from)),
-            header: &header,
+            header,
             lines: block,
             padding,
         };

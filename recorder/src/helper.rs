@@ -66,13 +66,13 @@ fn pause(process: &Process, pace: Pace, crowded: bool) -> Pace {
     let pause_ns = pace.pause_ns().max(least_ns);
     let pause_ns = pause_ns.min(process.switches.pause_ns());
     match pause_ns {
-        pause_ns if crowded => std::thread::park_timeout(Duration::from_nanos(pause_ns)),
+        pause_ns if crowded => sys::thread::park_timeout(Duration::from_nanos(pause_ns)),
         pause_ns if pause_ns < SHORTEST_NS => stay_awake(pause_ns),
         pause_ns if sleep(process, pause_ns) => {
             // Woken by a thread in a hurry: how fast it is shows in the next moment, not in the whole sleep.
             flush_all(process, |_| false);
             let pace = Pace::new(process);
-            std::thread::park_timeout(Duration::from_nanos(SHORTEST_NS));
+            sys::thread::park_timeout(Duration::from_nanos(SHORTEST_NS));
             return pace;
         }
         _ => {}
@@ -105,7 +105,7 @@ fn flush_all(process: &Process, flushes_itself: impl Fn(usize) -> bool) {
 fn sleep(process: &Process, pause_ns: u64) -> bool {
     let long = pause_ns >= LONG_NS;
     process.helper_sleeps.store(long, Ordering::Relaxed);
-    std::thread::park_timeout(Duration::from_nanos(pause_ns));
+    sys::thread::park_timeout(Duration::from_nanos(pause_ns));
     long && !process.helper_sleeps.swap(false, Ordering::Relaxed)
 }
 

@@ -12,7 +12,7 @@ use crate::format::loss::LossRecord;
 use crate::format::{LANE_BASE, LOSS_RECORD, OWN_CATEGORY};
 
 /// Causes that are counted without a position.
-pub(crate) const COUNTED: [Cause; 7] = [
+pub(crate) const COUNTED: [Cause; 8] = [
     Cause::Busy,
     Cause::Signal,
     Cause::Threads,
@@ -20,6 +20,7 @@ pub(crate) const COUNTED: [Cause; 7] = [
     Cause::TooLarge,
     Cause::TooManyOpen,
     Cause::ChildrenRefused,
+    Cause::OutOfMemory,
 ];
 
 /// Most bytes of the record of a loss that had a position, and of one that had none.

@@ -4,14 +4,17 @@ use std::sync::atomic::Ordering;
 
 use crate::format::{LANE_BASE, visible};
 use crate::lanes::LaneName;
-use crate::preamble::metadata_line;
+use crate::preamble::{Name, metadata_line};
 use crate::process::Process;
 use crate::seat;
+use crate::sys::memory::{leave_out, look_for_room};
 use crate::value::Args;
 use crate::wait;
 
 /// A longer record of the program's own is not told: the process's own slot holds names and losses.
 const MAX_METADATA_BYTES: usize = 16 << 10;
+/// Room for what telling a name takes.
+const NAME_BYTES: usize = 8 << 10;
 
 /// The name of the thread that has a slot, or had it last.
 #[derive(Debug, Default)]
@@ -56,6 +59,9 @@ impl Process {
     /// Names the process; a later name renames it.
     pub(crate) fn set_name(&self, name: &str) {
         let name = seat::cut_name(name);
+        if look_for_room(NAME_BYTES).is_err() {
+            return leave_out();
+        }
         if let Some(mut kept) = wait::lock(&self.name) {
             name.clone_into(&mut kept);
         }
@@ -64,12 +70,18 @@ impl Process {
 
     /// Names a lane; a later name renames it.
     pub(crate) fn name_lane(&self, lane: u32, name: &LaneName) {
+        if look_for_room(NAME_BYTES).is_err() {
+            return leave_out();
+        }
         self.named_lanes.set(lane, name);
         self.tell(&lane_name_line(self.pid, lane, &name.text(lane)));
     }
 
     /// Tells a record of the program's own; one that no block holds is left out.
     pub(crate) fn tell_metadata(&self, name: &str, tid: Option<u64>, args: &Args) {
+        if look_for_room(NAME_BYTES + 2 * (name.len() + args.text().len())).is_err() {
+            return leave_out();
+        }
         let (pid, name) = (self.pid, serde_json::json!(name));
         let tid = tid.unwrap_or_else(|| u64::from(pid));
         let mut line =
@@ -82,8 +94,8 @@ impl Process {
     }
 
     pub(crate) fn name_line(&self, name: &str) -> Vec<u8> {
-        let name = serde_json::json!({ "name": visible(name) });
-        metadata_line(self.pid, "process_name", name)
+        let name = &visible(name);
+        metadata_line(self.pid, "process_name", Name { name })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Open spans → `B` lines, when the thread or the recording ends before they do.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use crate::encode;
@@ -75,7 +75,7 @@ fn open_lanes(process: &Process) -> Vec<OpenLane> {
         .filter(|open| open.start_ns != 0)
         .collect();
     open.sort_by_key(|open| open.start_ns);
-    let mut rows = HashMap::new();
+    let mut rows = BTreeMap::new(); // a hash map needs random bytes, and panics without
     for open in &mut open {
         let parent = open.entry.parent().load(Ordering::Relaxed).checked_sub(1);
         let row = parent.and_then(|parent| rows.get(&parent).copied());

@@ -8,8 +8,9 @@ use crate::block::Block;
 use crate::bound::{Bound, Removed};
 use crate::clock;
 use crate::contents::Contents;
+use crate::flush::LEAD_BYTES;
 use crate::folder::Folder;
-use crate::format::{FragmentHeader, RING_SUFFIX, segment_name};
+use crate::format::{FragmentHeader, MAX_HEADER_BYTES, RING_SUFFIX, segment_name};
 use crate::held;
 use crate::loss::{Cause, stopped_line};
 use crate::preamble::preamble;
@@ -18,11 +19,14 @@ use crate::run::folder_mode;
 use crate::segment::{Doomed, Found, Segment, cause_of};
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
+use crate::sys::memory::look_for_room;
 
 /// How long a failed write is not repeated.
 const RETRY_NS: u64 = 1_000_000_000;
 /// The same where the descriptor was the trouble: the host has just closed it, and needs a moment to open its own files.
 const SOON_NS: u64 = 20_000_000;
+/// Room for what the first lines of a segment take with the names of a common process.
+const TURN_BYTES: usize = 96 << 10;
 /// Taken names that are passed over.
 const TAKEN_NAMES: u32 = 64;
 
@@ -44,6 +48,8 @@ pub(crate) struct Place {
     stopped: Option<Stopped>,
     /// The file is closed for good.
     ended: bool,
+    /// Room for the header of a block: what is flushed when memory is gone needs none.
+    header_text: Vec<u8>,
 }
 
 /// Nothing but the process's own records is kept any more.
@@ -78,12 +84,23 @@ impl Place {
             doomed: Vec::new(),
             stopped: None,
             ended: false,
+            header_text: Vec::with_capacity(MAX_HEADER_BYTES + LEAD_BYTES),
         })
     }
 
     /// Notes the open segment as the one that the child of a fork must close.
     pub(crate) fn hold(&self) {
         self.segment.hold();
+    }
+
+    /// Takes the room for the header of a block, to be given back.
+    pub(crate) fn take_header_text(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.header_text)
+    }
+
+    /// Gives it back.
+    pub(crate) fn give_back_header_text(&mut self, text: Vec<u8>) {
+        self.header_text = text;
     }
 
     /// The segment's size as far as is known.
@@ -169,6 +186,13 @@ impl Place {
         (wanted, end): (u64, u64),
     ) -> Result<u64, Cause> {
         let now_ns = clock::now_ns();
+        if look_for_room(TURN_BYTES).is_err() {
+            self.turn_after_ns = now_ns + RETRY_NS;
+            return match self.bound.is_exceeded(size + wanted, end) {
+                true => Err(Cause::OutOfMemory),
+                false => Ok(size),
+            };
+        }
         let mut full = self.contents.clone();
         (full.bytes, full.ended_ns) = (size, now_ns);
         // What is told as lost goes with this segment too.

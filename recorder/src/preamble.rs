@@ -3,17 +3,85 @@
 use crate::bound::Removed;
 use crate::clock;
 use crate::format::{
-    ANCHOR_RECORD, BlockAnchor, FRAGMENT_RECORD, FragmentHeader, Metadata, REMOVED_RECORD,
-    RemovedStreams,
+    ANCHOR_RECORD, BlockAnchor, FRAGMENT_RECORD, FragmentHeader, REMOVED_RECORD, RemovedStreams,
 };
 use crate::loss::removed_line;
 use crate::slot::GENERATION;
 
-/// Makes a metadata line.
+/// A metadata record, as [`Metadata`](crate::format::Metadata) without text of its own.
+#[derive(serde::Serialize)]
+struct Record<'a, A> {
+    ph: &'a str,
+    pid: u32,
+    tid: u32,
+    name: &'a str,
+    args: A,
+}
+
+/// The args of a record that gives a name.
+#[derive(serde::Serialize)]
+pub(crate) struct Name<'a> {
+    pub(crate) name: &'a str,
+}
+
+/// Makes a metadata line; an empty one where there is no memory for it.
 pub(crate) fn metadata_line<A: serde::Serialize>(pid: u32, name: &str, args: A) -> Vec<u8> {
-    let mut line = serde_json::to_vec(&Metadata::new(pid, name, args)).unwrap_or_default();
-    line.push(b'\n');
-    line
+    metadata_line_of(pid, pid, name, args)
+}
+
+/// Makes a metadata line about a thread or a row.
+pub(crate) fn metadata_line_of<A: serde::Serialize>(
+    pid: u32,
+    tid: u32,
+    name: &str,
+    args: A,
+) -> Vec<u8> {
+    let record = Record {
+        ph: "M",
+        pid,
+        tid,
+        name,
+        args,
+    };
+    json_line(&record)
+}
+
+/// A value as a line of JSON; an empty one where there is no memory for it.
+pub(crate) fn json_line<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    let mut line = Growing::default();
+    let written = serde_json::to_writer(&mut line, value);
+    line.add(b"\n");
+    match written {
+        Ok(()) if !line.is_cut => line.text,
+        _ => Vec::new(),
+    }
+}
+
+/// Text that remembers when there was no memory for more. It never answers with an error: that would be one more thing on the heap.
+#[derive(Default)]
+struct Growing {
+    text: Vec<u8>,
+    is_cut: bool,
+}
+
+impl Growing {
+    fn add(&mut self, more: &[u8]) {
+        self.is_cut = self.is_cut || self.text.try_reserve(more.len()).is_err();
+        if !self.is_cut {
+            self.text.extend_from_slice(more);
+        }
+    }
+}
+
+impl std::io::Write for Growing {
+    fn write(&mut self, more: &[u8]) -> std::io::Result<usize> {
+        self.add(more);
+        Ok(more.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Makes an anchor line of now.

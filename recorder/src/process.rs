@@ -7,7 +7,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
-use std::thread::Thread;
 
 use crate::alive::Alive;
 use crate::config::{Config, Levels};
@@ -22,15 +21,21 @@ use crate::mask;
 use crate::restart;
 use crate::ring::Ring;
 use crate::run::{self, Before, Run};
+use crate::site;
 use crate::starting::Starting;
 use crate::switch::{InForce, Switches};
 use crate::sys;
 use crate::sys::environment::variable;
 use crate::sys::fd;
+use crate::sys::memory::look_for_room;
+use crate::sys::thread::Thread;
 use crate::track::Tracks;
 use crate::visit::Visits;
 use crate::wait::PATIENCE_NS;
 use crate::{async_span, held};
+
+/// Room for what the start allocates; the C library keeps so much for the thread that has looked for it.
+const START_BYTES: usize = 96 << 10;
 
 static EPOCHS: AtomicU32 = AtomicU32::new(0);
 static HOOKED: AtomicBool = AtomicBool::new(false);
@@ -140,6 +145,9 @@ impl Process {
     /// # Errors
     /// When its files cannot be made, in words.
     pub(crate) fn start(config: Config, origin: &Origin<'_>) -> Result<(), String> {
+        look_for_room(START_BYTES)
+            .map_err(|_| "recording is off: there is too little memory".to_owned())?;
+        site::prepare();
         let mut config = absolute(config);
         let mut warnings = std::mem::take(&mut config.warnings);
         let in_force = match origin {

@@ -13,6 +13,7 @@ use crate::site::Site;
 use crate::slot::{OpenEntry, Slot, TextArea};
 use crate::sys::fd::{self, FileId};
 use crate::sys::map::Map;
+use crate::sys::memory::{boxed, out_of_memory};
 use crate::sys::page_bytes;
 
 /// Where in the header the directory of the lanes' text areas lies.
@@ -81,10 +82,13 @@ impl Ring {
         let id = fd::status(file.as_raw_fd())?.id;
         let slots = (0..MAX_SLOTS).map(|_| AtomicPtr::default()).collect();
         let lanes_of_group = group_bytes() / layout::LANE_TEXT_BYTES;
+        let mut free = Vec::new(); // what ends may not need memory
+        let room = free.try_reserve_exact(MAX_SLOTS);
+        room.map_err(|_| out_of_memory())?;
         let growth = Mutex::new(Growth {
             end,
             sites: 0,
-            free: Vec::new(),
+            free,
         });
         let ring = Ring {
             kind,
@@ -195,13 +199,17 @@ impl Ring {
             Ok(()) => map_slot(self.file, start, front_bytes, bytes)?,
             Err(_) => memory_slot(front_bytes, bytes)?, // no room in the file: this thread's tail is not kill-safe
         };
-        let slot = Box::leak(Box::new(Slot::new(
+        let slot = boxed(Slot::new(
             u32::try_from(index).unwrap_or(0),
             in_file.is_ok() && self.kind == RingKind::File,
             bytes as u64,
             maps,
             self.pending(index),
-        )));
+        ));
+        let slot = Box::leak(slot.inspect_err(|_| {
+            maps.0.unmap();
+            maps.1.unmap();
+        })?);
         if in_file.is_ok() {
             growth.end = start + front_bytes + bytes;
             let offset = start + text_bytes();

@@ -1,15 +1,18 @@
 //! The calling thread's place in the recorder: found in one thread-local load, taken at the first event, given back when the thread ends.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
-use std::fmt;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence};
+use std::{fmt, io};
 
 use crate::alive::Alive;
+use crate::current::Using;
 use crate::loss::Cause;
 use crate::names::ThreadName;
+use crate::preamble::{Name, metadata_line_of};
 use crate::process::{self, Process};
 use crate::slot::Slot;
+use crate::sys::memory::{boxed, out_of_memory};
 use crate::writer::Writer;
 use crate::{clock, open, sys};
 
@@ -45,12 +48,16 @@ impl fmt::Debug for Seat {
 
 /// The epoch of a seat without a writer: no recording has it.
 const UNBOUND: u32 = u32::MAX;
+/// How long a thread without a slot waits before it asks again.
+const RETRY_NS: u64 = 10_000_000;
 /// Every seat; the list only grows, to as many as threads recorded at a time.
 static SEATS: AtomicPtr<Seat> = AtomicPtr::new(std::ptr::null_mut());
 
 thread_local! {
     static SEAT: Cell<*const Seat> = const { Cell::new(std::ptr::null()) };
     static ATTACHING: Cell<bool> = const { Cell::new(false) };
+    /// Before that a thread that got no slot does not ask again: each attempt takes system calls.
+    static RETRY_AT_NS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Runs `record` with the calling thread's writer, attaching the thread if needed; `None` if recording is off, has ended, or a signal handler
@@ -143,31 +150,69 @@ fn attach(name: Option<&str>) -> Option<&'static Seat> {
 fn take_seat(name: Option<&str>) -> Option<&'static Seat> {
     let process = process::current().filter(|process| !process.is_finished())?;
     let seat = own_seat()?;
+    let now_ns = clock::now_ns();
+    if now_ns < RETRY_AT_NS.get() {
+        process.lost.count(Cause::Threads);
+        return None;
+    }
     let Ok(slot) = process.ring.take_slot() else {
+        RETRY_AT_NS.set(now_ns + RETRY_NS);
         process.lost.count(Cause::Threads);
         return None;
     };
+    let Ok(seat) = sit_down(&process, slot, seat) else {
+        process.ring.free_slot(slot);
+        RETRY_AT_NS.set(now_ns + RETRY_NS);
+        process.lost.count(Cause::OutOfMemory);
+        return None;
+    };
+    if let Some(name) = name {
+        seat.keep_name(name);
+    }
+    match seat
+        .name
+        .try_borrow()
+        .ok()
+        .and_then(|name| copy(name.as_deref()?).ok())
+    {
+        Some(name) => tell_name(&name),
+        None => tell_name(&sys::thread::name().unwrap_or_default()),
+    }
+    process.visit(); // this may be the second thread
+    Some(seat)
+}
+
+/// Binds the calling thread's seat, or a new one, to a slot.
+fn sit_down(
+    process: &Using,
+    slot: &'static Slot,
+    seat: Option<&'static Seat>,
+) -> io::Result<&'static Seat> {
     let tid = sys::thread::tid();
+    // SAFETY: the seat uses it inside events of its epoch alone, and the reaper looks for those.
+    let kept = unsafe { process.for_seat() };
+    let writer = Writer::new(kept, slot, tid)?;
     let seat = match seat {
         Some(seat) => seat,
         None => {
-            let seat = claim(process.alive);
+            let seat = claim(process.alive)?;
             sys::thread::call_at_end(std::ptr::from_ref(seat).cast_mut().cast(), detach);
             seat
         }
     };
-    // SAFETY: the seat uses it inside events of its epoch alone, and the reaper looks for those.
-    let kept = unsafe { process.for_seat() };
-    seat.bind(kept, slot, tid);
+    seat.bind(kept, writer);
     SEAT.set(seat);
     slot.tid().store(tid, Ordering::Release);
-    if let Some(name) = name {
-        seat.keep_name(name);
-    }
-    let name = seat.name.try_borrow().ok().and_then(|name| name.clone());
-    tell_name(&name.unwrap_or_else(sys::thread::name));
-    process.visit(); // this may be the second thread
-    Some(seat)
+    Ok(seat)
+}
+
+/// A text of its own.
+fn copy(text: &str) -> io::Result<String> {
+    let mut copy = String::new();
+    let room = copy.try_reserve_exact(text.len());
+    room.map_err(|_| out_of_memory())?;
+    copy.push_str(text);
+    Ok(copy)
 }
 
 /// The seat that the calling thread has already. Nothing at all where a signal handler interrupted an event: its seat cannot change hands now.
@@ -188,7 +233,7 @@ fn own_seat() -> Option<Option<&'static Seat>> {
 }
 
 /// Takes a seat that no thread has, or makes one.
-fn claim(alive: Alive) -> &'static Seat {
+fn claim(alive: Alive) -> io::Result<&'static Seat> {
     let free = seats().find(|seat| {
         let take = (Ordering::Acquire, Ordering::Relaxed);
         !seat.taken.load(Ordering::Relaxed)
@@ -197,11 +242,11 @@ fn claim(alive: Alive) -> &'static Seat {
                 .compare_exchange(false, true, take.0, take.1)
                 .is_ok()
     });
-    free.unwrap_or_else(|| add(alive))
+    free.map_or_else(|| add(alive), Ok)
 }
 
-fn add(alive: Alive) -> &'static Seat {
-    let mut seat = Box::new(Seat {
+fn add(alive: Alive) -> io::Result<&'static Seat> {
+    let mut seat = boxed(Seat {
         alive,
         epoch: AtomicU32::new(UNBOUND),
         busy: AtomicBool::new(false),
@@ -210,11 +255,11 @@ fn add(alive: Alive) -> &'static Seat {
         writer: UnsafeCell::new(None),
         name: RefCell::new(None),
         next: SEATS.load(Ordering::Acquire),
-    });
+    })?;
     loop {
         let (next, made) = (seat.next.cast_mut(), std::ptr::from_mut(&mut *seat));
         match SEATS.compare_exchange_weak(next, made, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => return Box::leak(seat),
+            Ok(_) => return Ok(Box::leak(seat)),
             Err(other) => seat.next = other,
         }
     }
@@ -235,9 +280,9 @@ impl Seat {
     }
 
     /// Binds the seat of the calling thread, which is outside of any event.
-    fn bind(&self, process: &'static Process, slot: &'static Slot, tid: u32) {
+    fn bind(&self, process: &'static Process, writer: Writer) {
         // SAFETY: only the thread that has the seat comes here, and its signal handlers find the seat's epoch over.
-        unsafe { *self.writer.get() = Some(Writer::new(process, slot, tid)) };
+        unsafe { *self.writer.get() = Some(writer) };
         self.pid.store(process.pid, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         self.epoch.store(process.epoch(), Ordering::Release);
@@ -250,7 +295,7 @@ impl Seat {
         };
         let is_new = kept.as_deref() != Some(name);
         if is_new {
-            *kept = Some(name.to_owned());
+            *kept = copy(name).ok(); // without memory the next recording has the kernel's name
         }
         is_new
     }
@@ -305,13 +350,13 @@ fn tell_name(name: &str) {
     with(|_, writer| {
         let (process, slot) = (writer.process, writer.slot);
         let tid = slot.tid().load(Ordering::Relaxed);
+        let Ok(kept) = copy(name) else {
+            return; // without a name, then
+        };
         *slot
             .thread_name
             .lock()
-            .unwrap_or_else(PoisonError::into_inner) = ThreadName {
-            tid,
-            name: name.to_owned(),
-        };
+            .unwrap_or_else(PoisonError::into_inner) = ThreadName { tid, name: kept };
         slot.set_named_until(None);
         let line = thread_name_line(process.pid, tid, name);
         writer.pen.append(&line, None);
@@ -326,15 +371,8 @@ pub(crate) fn cut_name(name: &str) -> &str {
 
 /// The metadata line that names a thread or lane.
 pub(crate) fn thread_name_line(pid: u32, tid: u32, name: &str) -> Vec<u8> {
-    let mut record = crate::format::Metadata::new(
-        pid,
-        "thread_name",
-        serde_json::json!({ "name": crate::format::visible(name) }),
-    );
-    record.tid = tid;
-    let mut line = serde_json::to_vec(&record).unwrap_or_default();
-    line.push(b'\n');
-    line
+    let name = &crate::format::visible(name);
+    metadata_line_of(pid, tid, "thread_name", Name { name })
 }
 
 /// Waits until no thread is inside an event of a recording that takes no more; false if one still is after `patience_ns`.

@@ -6,7 +6,21 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::config::Level;
 use crate::encode::{self, Padded, string};
+use crate::sys::memory::{leave_out, look_for_room};
 use crate::value::MAX_STRING_BYTES;
+
+/// The text of a site that there is no memory for; made when the recorder starts.
+static NAMELESS: AtomicPtr<SiteText> = AtomicPtr::new(std::ptr::null_mut());
+/// What a site's text takes beside its name and category.
+const SPARE_BYTES: usize = 1024;
+
+/// Prepares for the events of sites that there will be no memory for. One thread at a time comes here.
+pub(crate) fn prepare() {
+    if NAMELESS.load(Ordering::Acquire).is_null() {
+        let nameless = Box::leak(Box::new(SiteText::new("", "")));
+        NAMELESS.store(nameless, Ordering::Release);
+    }
+}
 
 /// The fixed part of the events of one place in the program. The macros make one per use.
 #[derive(Debug)]
@@ -76,6 +90,13 @@ impl Site {
 
     #[cold]
     fn make_text(&'static self) -> &'static SiteText {
+        if look_for_room(4 * (self.category.len() + self.name.len()) + SPARE_BYTES).is_err() {
+            // SAFETY: as in `text`.
+            if let Some(nameless) = unsafe { NAMELESS.load(Ordering::Acquire).as_ref() } {
+                leave_out();
+                return nameless; // the next event tries again
+            }
+        }
         let made: &'static mut SiteText =
             Box::leak(Box::new(SiteText::new(self.category, self.name)));
         let made = std::ptr::from_mut(made);

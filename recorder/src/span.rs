@@ -11,6 +11,7 @@ use crate::mask;
 use crate::pen::{Body, Name};
 use crate::seat::{self, Seat};
 use crate::site::Site;
+use crate::sys::memory::{copied, reserve};
 use crate::value::{self, Args, MAX_STRING_BYTES, Value};
 use crate::writer::{Piece, Writer};
 
@@ -126,6 +127,9 @@ impl SiteArgs<'_> {
     /// Appends an argument; `key` is `"key":` as JSON.
     #[inline(always)]
     pub fn add(&mut self, key: &'static str, value: &(impl Value + ?Sized)) {
+        if !reserve(self.text, key.len() + 1 + value.most_bytes()) {
+            return;
+        }
         if self.text.len() > self.from {
             self.text.push(b',');
         }
@@ -234,7 +238,7 @@ impl OpenSpan {
             } else {
                 more_args
             };
-            mark_stopped(own_args.get_or_insert_with(|| args.to_vec()));
+            mark_stopped(own_args.get_or_insert_with(|| copied(args)));
         }
         let free_from = writer.pop_any(self.depth, text_from);
         self.write(writer, end_ns, own_args.as_deref().unwrap_or(more_args));

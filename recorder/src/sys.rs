@@ -1,9 +1,12 @@
 //! The operating system: descriptors, mappings, threads. Every raw call of the crate that is not on the hot path is here.
 
 pub(crate) mod dir;
+mod entries;
 pub(crate) mod environment;
 pub(crate) mod fd;
 pub(crate) mod map;
+pub(crate) mod memory;
+pub(crate) mod sleep;
 mod stderr;
 pub(crate) mod thread;
 
@@ -42,7 +45,7 @@ pub(crate) fn barrier_everywhere() {
     let pass = || unsafe { libc::syscall(libc::SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0 };
     let done = pass() || prepare_barrier() && pass();
     if !done {
-        std::thread::sleep(std::time::Duration::from_millis(1)); // no such call: store buffers drain long before
+        sleep::sleep(std::time::Duration::from_millis(1)); // no such call: store buffers drain long before
     }
 }
 

@@ -6,7 +6,11 @@ use crate::flush::append;
 use crate::loss::{COUNTED, Cause, Loss, MAX_RECORD_BYTES, Untold, counted_line};
 use crate::process::Process;
 use crate::slot::{GENERATION, OpenEntry, Slot};
+use crate::sys::memory;
 use crate::wait;
+
+/// Room for the records of losses.
+const LOSS_BYTES: usize = 4 << 10;
 
 impl Process {
     /// Appends lines to the process's own slot; gives up where somebody keeps that to himself for long.
@@ -39,10 +43,18 @@ impl Process {
 
     /// Tells what was lost since the last call. Without its turn until `end_ns`, or where a thread is counting, it leaves that for the next call.
     pub(crate) fn tell_losses(&self, end_ns: u64) {
+        if memory::look_for_room(LOSS_BYTES).is_err() {
+            return; // the counts wait
+        }
         let Some(_turn) = wait::lock_until(&self.own, end_ns) else {
             return;
         };
         self.ring.slots().for_each(|slot| self.tell_loss(slot));
+        let left_out = memory::take_left_out();
+        if left_out > 0 {
+            self.lost.add(Cause::OutOfMemory, left_out);
+            self.lost.add_total(left_out);
+        }
         COUNTED.into_iter().for_each(|cause| self.tell_count(cause));
         self.tell_removed();
     }

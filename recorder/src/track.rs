@@ -9,17 +9,21 @@ use crate::alive::Alive;
 use crate::clock::now_ns;
 use crate::config::Level;
 use crate::event::{FlowId, FlowPhase, flow_middle};
-use crate::format::{Metadata, TRACK_BASE, TRACK_RECORD, TrackRecord};
+use crate::format::{TRACK_BASE, TRACK_RECORD, TrackRecord};
 use crate::line::{Place, line};
 use crate::mask;
+use crate::preamble::metadata_line_of;
 use crate::process::{self, Process};
 use crate::seat;
 use crate::span::write_name;
+use crate::sys::memory::look_for_room;
 use crate::value::Args;
 use crate::wait;
 
 /// How long a lookup may take that is in the way.
 const MOMENT_NS: u64 = 1_000_000;
+/// Room for the texts of a track's record.
+const RECORD_BYTES: usize = 8 << 10;
 /// Most tracks of a process.
 const MAX_TRACKS: usize = 1 << 16;
 
@@ -59,6 +63,8 @@ impl Tracks {
             return None;
         }
         if new {
+            look_for_room(RECORD_BYTES).ok()?;
+            known.try_reserve(1).ok()?;
             known.push(record.clone());
         }
         Some((TRACK_BASE + u32::try_from(at).ok()?, new))
@@ -79,6 +85,7 @@ impl Track {
     /// The track `thread` of a group of this process; the same names give the same track. `None` while nothing is recorded.
     pub(crate) fn new(group: &TrackProcess<'_>, thread: &str) -> Option<Track> {
         let process = process::current()?;
+        look_for_room(RECORD_BYTES).ok()?;
         let record = TrackRecord {
             process: seat::cut_name(group.name).to_owned(),
             label: seat::cut_name(group.label).to_owned(),
@@ -171,7 +178,7 @@ impl Track {
         if !is_wanted || !self.is_live() {
             return; // in the child of a fork the track is the parent's
         }
-        let mut names = Vec::with_capacity(64);
+        let mut names = Vec::new();
         write_name(&mut names, category, name);
         let place = Place {
             pid: self.pid,
@@ -191,9 +198,5 @@ impl Track {
 }
 
 fn record_line(pid: u32, tid: u32, record: &TrackRecord) -> Vec<u8> {
-    let mut metadata = Metadata::new(pid, TRACK_RECORD, record);
-    metadata.tid = tid;
-    let mut line = serde_json::to_vec(&metadata).unwrap_or_default();
-    line.push(b'\n');
-    line
+    metadata_line_of(pid, tid, TRACK_RECORD, record)
 }

@@ -1,11 +1,14 @@
 //! Arg values → JSON text: integers, floats, booleans, strings, lists of these.
 
-use crate::encode::{SMALL_NUMBERS, small_number, string};
+use crate::encode::{SMALL_NUMBERS, small_number, string, string_bytes};
+use crate::sys::memory::reserve;
 
 /// Longest string kept whole, in bytes; longer ones are cut and marked.
 pub(crate) const MAX_STRING_BYTES: usize = 16 << 10;
 /// Room for some args, so that the text does not grow in small steps.
 const FIRST_BYTES: usize = 128;
+/// Room for any number, and for `null`.
+const NUMBER_BYTES: usize = 48;
 /// Most elements of a list that are kept.
 const MAX_LIST: usize = 4096;
 
@@ -13,6 +16,11 @@ const MAX_LIST: usize = 4096;
 pub trait Value {
     /// Appends the value as JSON.
     fn write(&self, out: &mut Vec<u8>);
+
+    /// Most bytes that [`Value::write`] appends. There is room for so many when it is called; an argument without room is left out, and counted.
+    fn most_bytes(&self) -> usize {
+        0
+    }
 }
 
 macro_rules! integers {
@@ -24,6 +32,11 @@ macro_rules! integers {
                     Ok(small) if small < SMALL_NUMBERS => small_number(out, small),
                     _ => out.extend_from_slice(itoa::Buffer::new().format(*self).as_bytes()),
                 }
+            }
+
+            #[inline]
+            fn most_bytes(&self) -> usize {
+                NUMBER_BYTES
             }
         }
     )*};
@@ -41,15 +54,26 @@ impl Value for f64 {
             let _ = write!(out, "{self:?}");
         }
     }
+
+    fn most_bytes(&self) -> usize {
+        NUMBER_BYTES
+    }
 }
 
 impl Value for f32 {
     fn write(&self, out: &mut Vec<u8>) {
+        use std::io::Write;
         // Through its own shortest text, so that 0.1f32 reads 0.1.
-        self.to_string()
-            .parse::<f64>()
-            .unwrap_or(f64::NAN)
-            .write(out);
+        let mut text = [0; NUMBER_BYTES];
+        let mut room = text.as_mut_slice();
+        let _ = write!(room, "{self:e}"); // it is not so long
+        let rest = room.len();
+        let text = std::str::from_utf8(&text[..NUMBER_BYTES - rest]).unwrap_or_default();
+        text.parse::<f64>().unwrap_or(f64::NAN).write(out);
+    }
+
+    fn most_bytes(&self) -> usize {
+        NUMBER_BYTES
     }
 }
 
@@ -58,12 +82,22 @@ impl Value for bool {
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(if *self { b"true" } else { b"false" });
     }
+
+    #[inline]
+    fn most_bytes(&self) -> usize {
+        NUMBER_BYTES
+    }
 }
 
 impl Value for str {
     #[inline]
     fn write(&self, out: &mut Vec<u8>) {
         string(out, self, MAX_STRING_BYTES);
+    }
+
+    #[inline]
+    fn most_bytes(&self) -> usize {
+        string_bytes(self, MAX_STRING_BYTES)
     }
 }
 
@@ -72,12 +106,22 @@ impl Value for String {
     fn write(&self, out: &mut Vec<u8>) {
         self.as_str().write(out);
     }
+
+    #[inline]
+    fn most_bytes(&self) -> usize {
+        self.as_str().most_bytes()
+    }
 }
 
 impl<T: Value + ?Sized> Value for &T {
     #[inline]
     fn write(&self, out: &mut Vec<u8>) {
         (**self).write(out);
+    }
+
+    #[inline]
+    fn most_bytes(&self) -> usize {
+        (**self).most_bytes()
     }
 }
 
@@ -87,6 +131,10 @@ impl<T: Value> Value for Option<T> {
             Some(value) => value.write(out),
             None => out.extend_from_slice(b"null"),
         }
+    }
+
+    fn most_bytes(&self) -> usize {
+        self.as_ref().map_or(NUMBER_BYTES, Value::most_bytes)
     }
 }
 
@@ -101,13 +149,17 @@ impl<T: Value> Value for [T] {
         }
         if self.len() > MAX_LIST {
             out.push(b',');
-            string(
-                out,
-                &format!("…[+{} more]", self.len() - MAX_LIST),
-                MAX_STRING_BYTES,
-            );
+            out.extend_from_slice("\"…[+".as_bytes());
+            let more = self.len() - MAX_LIST;
+            out.extend_from_slice(itoa::Buffer::new().format(more).as_bytes());
+            out.extend_from_slice(b" more]\"");
         }
         out.push(b']');
+    }
+
+    fn most_bytes(&self) -> usize {
+        let kept = self.iter().take(MAX_LIST);
+        kept.map(|value| 1 + value.most_bytes()).sum::<usize>() + 2 * NUMBER_BYTES
     }
 }
 
@@ -115,11 +167,19 @@ impl<T: Value> Value for Vec<T> {
     fn write(&self, out: &mut Vec<u8>) {
         self.as_slice().write(out);
     }
+
+    fn most_bytes(&self) -> usize {
+        self.as_slice().most_bytes()
+    }
 }
 
 impl<T: Value, const N: usize> Value for [T; N] {
     fn write(&self, out: &mut Vec<u8>) {
         self.as_slice().write(out);
+    }
+
+    fn most_bytes(&self) -> usize {
+        self.as_slice().most_bytes()
     }
 }
 
@@ -146,7 +206,7 @@ impl Args {
     pub fn push(&mut self, key: &str, value: &dyn Value) {
         let first = self.text.is_empty();
         if first {
-            self.text.reserve(FIRST_BYTES);
+            let _ = self.text.try_reserve(FIRST_BYTES); // else what is needed is asked for
         }
         push_after(&mut self.text, first, key, value);
     }
@@ -172,6 +232,12 @@ impl Args {
 
 /// Appends `"key":value`, with a comma before it unless it is the first.
 pub(crate) fn push_after(text: &mut Vec<u8>, first: bool, key: &str, value: &dyn Value) {
+    if !reserve(
+        text,
+        string_bytes(key, MAX_STRING_BYTES) + 2 + value.most_bytes(),
+    ) {
+        return;
+    }
     if !first {
         text.push(b',');
     }
@@ -182,6 +248,9 @@ pub(crate) fn push_after(text: &mut Vec<u8>, first: bool, key: &str, value: &dyn
 
 /// Appends args that are JSON text already, with a comma before them unless they are the first.
 pub(crate) fn raw_after(text: &mut Vec<u8>, first: bool, args: &[u8]) {
+    if !reserve(text, args.len() + 1) {
+        return;
+    }
     if !first && !args.is_empty() {
         text.push(b',');
     }

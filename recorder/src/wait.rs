@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use crate::clock;
+use crate::sys::sleep::sleep;
 
 /// How long a thread waits for another one that is writing: as long as it might have to wait in a write of its own.
 pub(crate) const PATIENCE_NS: u64 = 1_000_000_000;
@@ -41,7 +42,7 @@ pub(crate) fn pause(start_ns: u64) {
     if clock::now_ns() < start_ns + AWAKE_NS {
         std::thread::yield_now();
     } else {
-        std::thread::sleep(Duration::from_micros(20));
+        sleep(Duration::from_micros(20));
     }
 }
 

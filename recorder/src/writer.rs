@@ -1,5 +1,6 @@
 //! A thread's open spans: their place on the stack that outlives a crash, and the text they carry until they end.
 
+use std::io;
 use std::sync::atomic::Ordering;
 
 use crate::format::ring as layout;
@@ -7,9 +8,12 @@ use crate::pen::Pen;
 use crate::process::Process;
 use crate::site::Site;
 use crate::slot::{OpenEntry, Slot};
+use crate::sys::memory::{copied, leave_out, out_of_memory};
 
 /// Added to the depth of a span whose args the writer keeps outside of its text.
 const OWN_ARGS: u32 = 1 << 31;
+/// What a thread begins with room for.
+const TEXT_BYTES: usize = 4096;
 
 /// The writing end of a slot; used by the thread that has the seat.
 pub(crate) struct Writer {
@@ -45,17 +49,27 @@ impl Piece {
 
 impl Writer {
     /// The writer of thread `tid` in `slot`.
-    pub(crate) fn new(process: &'static Process, slot: &'static Slot, tid: u32) -> Writer {
-        Writer {
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(crate) fn new(
+        process: &'static Process,
+        slot: &'static Slot,
+        tid: u32,
+    ) -> io::Result<Writer> {
+        let mut text = Vec::new();
+        text.try_reserve_exact(TEXT_BYTES)
+            .map_err(|_| out_of_memory())?;
+        Ok(Writer {
             process,
             slot,
             pen: Pen::new(process, slot, tid),
-            text: Vec::with_capacity(4096),
+            text,
             vacant: Vec::new(),
             own_args: Vec::new(),
             begun: Vec::new(),
             held: crate::span::Held::new(),
-        }
+        })
     }
 
     /// Opens a span: it shows in the stack until it is closed, with its args.
@@ -146,6 +160,9 @@ impl Writer {
         if let Some(entry) = self.entry(depth) {
             entry.start().store(0, Ordering::Relaxed);
         }
+        if self.vacant.try_reserve(1).is_err() {
+            return leave_out();
+        }
         let at = self.vacant.partition_point(|vacant| vacant.0 < depth);
         self.vacant.insert(at, (depth, text_from));
     }
@@ -185,7 +202,10 @@ impl Writer {
             return;
         }
         if *depth & OWN_ARGS == 0 {
-            let args = self.text.get(piece.range()).unwrap_or_default().to_vec();
+            if self.own_args.try_reserve(1).is_err() {
+                return leave_out();
+            }
+            let args = copied(self.text.get(piece.range()).unwrap_or_default());
             *depth |= OWN_ARGS;
             self.own_args.push((*depth, args));
         }

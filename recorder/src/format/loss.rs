@@ -27,11 +27,13 @@ pub enum Cause {
     TooManyOpen,
     /// Children of a fork could not open a fragment of their own: what is counted are processes.
     ChildrenRefused,
+    /// There was no memory for the event, or for something of it.
+    OutOfMemory,
 }
 
 impl Cause {
     /// Every cause, in the order of their numbers.
-    pub const ALL: [Cause; 12] = [
+    pub const ALL: [Cause; 13] = [
         Cause::DiskFull,
         Cause::FileSizeLimit,
         Cause::WriteError,
@@ -44,6 +46,7 @@ impl Cause {
         Cause::TooLarge,
         Cause::TooManyOpen,
         Cause::ChildrenRefused,
+        Cause::OutOfMemory,
     ];
 
     /// The name that records have.
@@ -61,6 +64,7 @@ impl Cause {
             Cause::TooLarge => "too_large",
             Cause::TooManyOpen => "too_many_open",
             Cause::ChildrenRefused => "children_refused",
+            Cause::OutOfMemory => "out_of_memory",
         }
     }
 
@@ -151,7 +155,7 @@ mod tests {
             assert_eq!(Cause::of_number(number), Some(cause));
             assert_eq!(Cause::of_name(cause.name()), Some(cause));
         }
-        assert_eq!((Cause::of_number(0), Cause::of_number(13)), (None, None));
+        assert_eq!((Cause::of_number(0), Cause::of_number(14)), (None, None));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use twox_hash::XxHash3_64;
 
 use super::Site;
 use crate::config::Level;
+use crate::sys::memory::look_for_room;
 
 /// Most sites that are made: a host that puts a number into its names shall not grow without end.
 const MAX_SITES: u32 = 1 << 14;
@@ -13,6 +14,8 @@ const MAX_SITES: u32 = 1 << 14;
 const PLACES: usize = 1 << 15;
 /// Most bytes of category and name together; the text of a site is kept several times.
 const MAX_NAME_BYTES: usize = 1024;
+/// Room for a site and its names.
+const SITE_BYTES: usize = 2 * MAX_NAME_BYTES;
 
 /// The sites of this process. No lock, so a fork at any moment leaves nothing held; the child goes on with its parent's.
 static INTERNED: Table<PLACES> = Table::new();
@@ -82,6 +85,7 @@ impl<const N: usize> Table<N> {
         name: &str,
         most: u32,
     ) -> Option<&'static Site> {
+        look_for_room(SITE_BYTES).ok()?;
         if self.count.fetch_add(1, Ordering::Relaxed) >= most {
             self.count.fetch_sub(1, Ordering::Relaxed);
             return None;

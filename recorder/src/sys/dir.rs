@@ -7,7 +7,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::entries;
 use super::fd::{self, Status, check};
+use super::sleep::sleep;
+use crate::clock;
 
 /// Links that are followed from the path that the user named, as the kernel does.
 const MOST_LINKS: usize = 40;
@@ -189,11 +192,11 @@ impl Dir {
 
     /// Names of the entries.
     pub(crate) fn names(&self) -> io::Result<Vec<OsString>> {
-        let path = format!("/proc/self/fd/{}", self.fd.as_raw_fd());
-        let entries = std::fs::read_dir(path).or_else(|_| std::fs::read_dir(&self.path))?;
-        Ok(entries
-            .filter_map(|entry| entry.ok().map(|entry| entry.file_name()))
-            .collect())
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+        let again = open_at(self.fd.as_raw_fd(), OsStr::new("."), flags, 0)?; // from the first entry on
+        let mut names = Vec::new();
+        entries::each(&again, |name| names.push(name.to_owned()))?;
+        Ok(names)
     }
 
     /// Whether there is anything of this name, be it a link to nowhere.
@@ -224,12 +227,13 @@ impl Dir {
 
     /// Takes the directory's lock, waiting at most `patience`; it ends with the `Dir`.
     pub(crate) fn lock(&self, patience: std::time::Duration) -> bool {
-        let end = std::time::Instant::now() + patience;
+        let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        let end_ns = clock::now_ns().saturating_add(patience_ns);
         while !fd::try_lock(self.fd.as_raw_fd()) {
-            if std::time::Instant::now() > end {
+            if clock::now_ns() > end_ns {
                 return false;
             }
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            sleep(std::time::Duration::from_millis(1));
         }
         true
     }

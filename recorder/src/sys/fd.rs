@@ -1,6 +1,6 @@
 //! Descriptors: kept out of the host's way (512 and up), and checked before use, since a host may close and reuse any number.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io::{self, Error, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -101,10 +101,17 @@ pub(crate) fn unlock(fd: RawFd) {
 /// How often a write that a signal interrupted is tried again: a file system that says so each time may not keep the host.
 const INTERRUPTIONS: usize = 100;
 
-/// Gathers the parts into one append; returns the bytes written.
+/// Most parts of one append.
+const MOST_PARTS: usize = 4;
+
+/// Gathers up to [`MOST_PARTS`] parts into one append; returns the bytes written.
 pub(crate) fn write_vectored(fd: RawFd, parts: &[&[u8]]) -> io::Result<usize> {
-    let slices: Vec<io::IoSlice<'_>> = parts.iter().map(|part| io::IoSlice::new(part)).collect();
-    let count = libc::c_int::try_from(slices.len()).unwrap_or(libc::c_int::MAX);
+    let mut slices = [io::IoSlice::new(&[]); MOST_PARTS];
+    let parts = slices.iter_mut().zip(parts);
+    let count = parts
+        .map(|(slice, part)| *slice = io::IoSlice::new(part))
+        .count();
+    let count = libc::c_int::try_from(count).unwrap_or(0);
     let mut interruptions = 0;
     loop {
         // SAFETY: IoSlice has the layout of iovec, each valid for the call.
@@ -229,6 +236,18 @@ pub(crate) fn read_start(path: &Path, id: FileId, bytes: usize) -> io::Result<Ve
     close_if(file, id);
     start.truncate(read?);
     Ok(start)
+}
+
+/// Reads what fits of a small file of the kernel's.
+pub(super) fn read_whole(path: &CStr, room: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the path is a C string.
+    let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+    check(fd)?;
+    // SAFETY: a new descriptor that nobody else owns.
+    let file = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: the room is valid for its length.
+    let read = unsafe { libc::read(file.as_raw_fd(), room.as_mut_ptr().cast(), room.len()) };
+    usize::try_from(read).map_err(|_| Error::last_os_error())
 }
 
 /// Opens a file that we know, by its path; what else lies there is let go again. One number is taken for a moment, and the host may close and

@@ -158,26 +158,37 @@ impl Map {
     }
 }
 
-/// Address space that is left to the host where it is limited: an allocation that fails ends most programs, whoever took the last.
-const LEFT_BYTES: usize = 8 << 20;
+/// Address space that is left to the host where it is limited: an allocation that fails ends most programs, whoever took the last. The C library may take
+/// 64 MiB for the heap of a thread that the host starts later.
+const LEFT_BYTES: usize = 72 << 20;
 
-/// Whether the host has enough address space after a mapping of `bytes`.
-fn leaves_enough(bytes: usize) -> bool {
-    if super::fd::limit(libc::RLIMIT_AS) == libc::RLIM_INFINITY {
-        return true;
+/// Says that `bytes` more would leave the host too little of a limited address space. Nothing is taken to find out: in that moment an allocation of the
+/// host's would fail.
+pub(super) fn look_for_space(bytes: usize) -> io::Result<()> {
+    let limit = super::fd::limit(libc::RLIMIT_AS);
+    if limit == libc::RLIM_INFINITY {
+        return Ok(());
     }
-    let (all, flags) = (
-        bytes.saturating_add(LEFT_BYTES),
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-    );
-    // SAFETY: the kernel chooses the place, and nothing can be read or written there.
-    let tried = unsafe { libc::mmap(ptr::null_mut(), all, libc::PROT_NONE, flags, -1, 0) };
-    if tried == libc::MAP_FAILED {
-        return false;
+    let wanted = bytes.saturating_add(LEFT_BYTES);
+    let taken = taken_pages()?.saturating_mul(super::page_bytes());
+    let after = u64::try_from(taken.saturating_add(wanted)).unwrap_or(u64::MAX);
+    if after <= limit {
+        Ok(())
+    } else {
+        Err(super::memory::out_of_memory())
     }
-    // SAFETY: exactly the mapping just made.
-    unsafe { libc::munmap(tried, all) };
-    true
+}
+
+/// How much address space the process has taken, in pages.
+fn taken_pages() -> io::Result<usize> {
+    let mut text = [0; 128];
+    let read = super::fd::read_whole(c"/proc/self/statm", &mut text)?;
+    let digits = text[..read].iter().take_while(|byte| byte.is_ascii_digit());
+    let number = |all: usize, digit: &u8| all.checked_mul(10)?.checked_add((digit - b'0').into());
+    let pages = digits.into_iter().try_fold(0, number);
+    pages
+        .filter(|pages| *pages > 0)
+        .ok_or_else(super::memory::out_of_memory)
 }
 
 fn map_at(
@@ -187,8 +198,8 @@ fn map_at(
     fd: RawFd,
     offset: usize,
 ) -> io::Result<Map> {
-    if at.is_null() && !leaves_enough(bytes) {
-        return Err(Error::from_raw_os_error(libc::ENOMEM));
+    if at.is_null() {
+        look_for_space(bytes)?;
     }
     let offset =
         libc::off_t::try_from(offset).map_err(|_| Error::from_raw_os_error(libc::EOVERFLOW))?;

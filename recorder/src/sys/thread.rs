@@ -1,7 +1,14 @@
 //! Threads: their ids and names, a helper thread that takes no signals, a call when a thread ends.
 
+use std::cell::Cell;
 use std::io;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::sleep::{Bell, sleep};
+use super::{map, memory};
 
 /// What the recorder's own thread is called.
 pub(crate) const HELPER: &str = "sa-profile";
@@ -14,36 +21,169 @@ pub fn tid() -> u32 {
 }
 
 /// The kernel's name of the calling thread.
-pub(crate) fn name() -> String {
+pub(crate) fn name() -> io::Result<String> {
     let mut bytes = [0u8; 16];
     // SAFETY: PR_GET_NAME fills up to 16 bytes.
     unsafe { libc::prctl(libc::PR_GET_NAME, bytes.as_mut_ptr()) };
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(text).into_owned()
+    let mut name = String::new();
+    let room = name.try_reserve_exact(text.len() * char::REPLACEMENT_CHARACTER.len_utf8());
+    room.map_err(|_| memory::out_of_memory())?;
+    for chunk in text.utf8_chunks() {
+        name.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            name.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    Ok(name)
 }
 
-/// Starts a thread with every signal blocked, so that the host's handlers never run on it.
+/// A thread of ours that others may wake.
+#[derive(Clone, Debug)]
+pub struct Thread(Arc<Bell>);
+
+impl Thread {
+    /// Ends the thread's sleep, or its next one at once.
+    pub fn unpark(&self) {
+        self.0.ring();
+    }
+}
+
+thread_local! {
+    /// What wakes the calling thread, if it is one of ours.
+    static OWN: Cell<*const Bell> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Sleeps until the calling thread, which is one of ours, is woken, for `time` at most.
+pub fn park_timeout(time: Duration) {
+    // SAFETY: set by `begin`, which keeps the bell as long as the thread runs.
+    match unsafe { OWN.get().as_ref() } {
+        Some(bell) => bell.wait(time),
+        None => sleep(time),
+    }
+}
+
+/// What a thread of ours begins with.
+struct Start<F> {
+    name: [u8; 16],
+    bell: Arc<Bell>,
+    run: F,
+}
+
+/// Memory that the C library keeps for a thread which allocates, on top of its stack; it tries twice as much first.
+const HEAP_BYTES: usize = 128 << 20;
+const STACK_BYTES: usize = 256 << 10;
+/// What starting a thread allocates, at most.
+const START_BYTES: usize = 4 << 10;
+
+/// Starts a thread with every signal blocked, so that the host's handlers never run on it. Not by the standard library, whose threads end the process where
+/// memory for their signal stack is missing or refused.
 ///
 /// # Errors
 ///
-/// What the operating system says when it starts no thread.
-pub fn spawn_quiet(
-    name: &str,
-    run: impl FnOnce() + Send + 'static,
-) -> io::Result<std::thread::Thread> {
+/// What the operating system says when it starts no thread. Also where that would take most of a limited address space, or signals cannot be blocked.
+pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Result<Thread> {
+    map::look_for_space(HEAP_BYTES + STACK_BYTES)?;
+    if ends_the_process() {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    memory::look_for_room(START_BYTES + size_of::<Start<F>>())?;
+    let bell = Arc::new(Bell::default());
+    let mut start = Start {
+        name: [0; 16],
+        bell: bell.clone(),
+        run,
+    };
+    let shown = name.as_bytes().iter().take(start.name.len() - 1);
+    start
+        .name
+        .iter_mut()
+        .zip(shown)
+        .for_each(|(to, from)| *to = *from);
+    let start = Box::into_raw(memory::boxed(start)?);
+    let started = signals_blocked(|| create(begin::<F>, start.cast()));
+    if started.is_err() {
+        // SAFETY: no thread has begun that would own it.
+        drop(unsafe { Box::from_raw(start) });
+    }
+    started.map(|()| Thread(bell))
+}
+
+/// Whether a new thread would end the process: glibc (from 2.35 on) has registered restartable sequences, and a filter refuses that call by now. It answers a
+/// call that asks for nothing with `EINVAL` else.
+fn ends_the_process() -> bool {
+    // SAFETY: a C string; the name is looked for everywhere.
+    let registered = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()) };
+    // SAFETY: where it exists it is an integer that glibc never changes after the start.
+    if unsafe { registered.cast::<libc::c_uint>().as_ref() }.is_none_or(|bytes| *bytes == 0) {
+        return false;
+    }
+    // SAFETY: without an area nothing is registered, and what is stays.
+    let asked = unsafe { libc::syscall(libc::SYS_rseq, std::ptr::null::<u8>(), 0, 0, 0) };
+    let error = io::Error::last_os_error().raw_os_error();
+    asked < 0 && !matches!(error, Some(libc::EINVAL | libc::EBUSY))
+}
+
+extern "C" fn begin<F: FnOnce()>(start: *mut libc::c_void) -> *mut libc::c_void {
+    // SAFETY: whoever started the thread gave it this box.
+    let start = unsafe { Box::from_raw(start.cast::<Start<F>>()) };
+    let Start { name, bell, run } = *start;
+    // SAFETY: PR_SET_NAME reads a C string.
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+    OWN.set(Arc::as_ptr(&bell));
+    let _ = std::panic::catch_unwind(AssertUnwindSafe(run)); // a panic of ours ends our thread alone
+    OWN.set(std::ptr::null());
+    std::ptr::null_mut()
+}
+
+/// Runs something with every signal of the calling thread blocked.
+fn signals_blocked(run: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let mut all = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
     let mut before = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: fills a valid signal set.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
     // SAFETY: both sets are valid; the calling thread's mask is put back below.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
-    let started = std::thread::Builder::new()
-        .name(name.to_owned())
-        .stack_size(256 << 10)
-        .spawn(run);
+    let blocked =
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
+    error_number(blocked)?;
+    let done = run();
     // SAFETY: `before` was filled by the call above.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
-    started.map(|handle| handle.thread().clone())
+    done
+}
+
+/// Starts a thread that nobody waits for; with the usual stack where ours is too small for what the host's libraries keep in each.
+fn create(
+    begin: extern "C" fn(*mut libc::c_void) -> *mut libc::c_void,
+    start: *mut libc::c_void,
+) -> io::Result<()> {
+    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::zeroed();
+    // SAFETY: valid to fill.
+    error_number(unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) })?;
+    let attributes = attributes.as_mut_ptr();
+    let mut thread: libc::pthread_t = 0;
+    // SAFETY: initialised above; the state is one that the C library knows.
+    unsafe { libc::pthread_attr_setdetachstate(attributes, libc::PTHREAD_CREATE_DETACHED) };
+    let mut made = libc::EINVAL;
+    for bytes in [STACK_BYTES, 8 * STACK_BYTES] {
+        // SAFETY: as above; a size that cannot be is refused.
+        unsafe { libc::pthread_attr_setstacksize(attributes, bytes) };
+        // SAFETY: everything is valid for the call, and the thread owns `start` if it begins.
+        made = unsafe { libc::pthread_create(&raw mut thread, attributes, begin, start) };
+        if made != libc::EINVAL {
+            break;
+        }
+    }
+    // SAFETY: initialised above, and not used any more.
+    unsafe { libc::pthread_attr_destroy(attributes) };
+    error_number(made)
+}
+
+fn error_number(number: libc::c_int) -> io::Result<()> {
+    match number {
+        0 => Ok(()),
+        number => Err(io::Error::from_raw_os_error(number)),
+    }
 }
 
 /// Lets the calling thread take every signal.

@@ -6,11 +6,11 @@ use crate::pool::Pool;
 use crate::resolver::Resolver;
 use crate::runtime::{Code, DeviceRuntime, Stream};
 use crate::shim::{Shim, tell};
-use sa_recorder::{Args, host, now_ns};
+use sa_recorder::host::{self, Thread};
+use sa_recorder::{Args, now_ns};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
-use std::thread::Thread;
 use std::time::Duration;
 
 const OPEN: u8 = 0;
@@ -124,7 +124,7 @@ impl Device {
             if is_idle && !shim.gate.is_closed() {
                 self.sleep();
             } else {
-                std::thread::park_timeout(nap);
+                host::park_timeout(nap);
             }
         }
         let mut resolver = lock(&self.resolver);
@@ -138,7 +138,7 @@ impl Device {
     fn sleep(&self) {
         self.sleeps.store(true, Ordering::Release);
         if lock(&self.incoming).is_empty() {
-            std::thread::park_timeout(IDLE_SLEEP);
+            host::park_timeout(IDLE_SLEEP);
         }
         self.sleeps.store(false, Ordering::Release);
     }
@@ -169,7 +169,7 @@ impl Device {
             if resolver.is_idle() || now_ns() > end {
                 return resolver.tell_clock();
             }
-            std::thread::sleep(SHORT_SLEEP);
+            host::sleep(SHORT_SLEEP);
         }
     }
 
@@ -185,7 +185,7 @@ impl Device {
     pub(crate) fn await_end(&self, end_ns: u64) {
         let has_thread = matches!(self.thread.get(), Some(Some(_)));
         while has_thread && !self.ended.load(Ordering::Acquire) && now_ns() < end_ns {
-            std::thread::sleep(SHORT_SLEEP);
+            host::sleep(SHORT_SLEEP);
         }
     }
 
@@ -248,7 +248,7 @@ impl Device {
             if now_ns() > end {
                 return false;
             }
-            std::thread::sleep(SHORT_SLEEP);
+            host::sleep(SHORT_SLEEP);
         }
     }
 

@@ -114,7 +114,7 @@ impl Shim {
             if now_ns() > end_ns {
                 HANGS.store(true, Ordering::Relaxed); // nobody waits a second time
             }
-            std::thread::sleep(MAKE_NAP);
+            host::sleep(MAKE_NAP);
         }
         SHIM.get().unwrap_or_else(Shim::meanwhile)
     }

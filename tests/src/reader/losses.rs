@@ -7,7 +7,7 @@ use super::mapping::Mapping;
 use super::ring::{Slot, low_half};
 
 /// The causes by their numbers, from 1 on.
-const CAUSES: [&str; 12] = [
+const CAUSES: [&str; 13] = [
     "disk_full",
     "file_size_limit",
     "write_error",
@@ -20,6 +20,7 @@ const CAUSES: [&str; 12] = [
     "too_large",
     "too_many_open",
     "children_refused",
+    "out_of_memory",
 ];
 const ENTRY_BYTES: usize = 64;
 

@@ -18,6 +18,7 @@ mod lanes;
 mod odd;
 mod open_args;
 mod options;
+mod refusals;
 mod restarts;
 mod sandbox;
 mod script;
@@ -88,12 +89,14 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["pid-reuse", pid, count] => descendants::same_pid(number(pid), number(count)),
         ["daemon", how, file, count] => daemon::run(how, file, number(count)),
         ["threads", threads, count] => crowd::at_once(number(threads), number(count)),
+        ["allocating", threads, count] => crowd::allocating(number(threads), number(count)),
         ["threads-then-killed", threads, count] => crowd::killed(number(threads), number(count)),
         ["short-threads", threads] => crowd::one_by_one(number(threads)),
         ["paced", threads, burst, ticks] => {
             crowd::paced(number(threads), number(burst), number(ticks));
         }
         ["long", ticks, begin, end] => crowd::long(number(ticks), number(begin), number(end)),
+        ["refused", when, call, error] => refusals::run(when, number(call), number(error)),
         ["restart-stress", dir, threads, cycles] => {
             restarts::stress(dir, number(threads), number(cycles));
         }

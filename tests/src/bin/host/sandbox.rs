@@ -1,24 +1,56 @@
 //! A sandbox of the host's own: a seccomp filter, as container runtimes set them up.
 
+const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+const JUMP: u32 = libc::BPF_JMP | libc::BPF_K;
+const GIVE: u32 = libc::BPF_RET | libc::BPF_K;
+/// Where what the kernel shows of a call has its number.
+const NUMBER: u32 = 0;
+
+/// Where it has the lower half of an argument.
+fn argument(at: u32) -> u32 {
+    16 + at * 8 + if cfg!(target_endian = "big") { 4 } else { 0 }
+}
+
 /// Answers every `mmap` that shares memory with `ENODEV`, as file systems do that cannot be mapped.
 pub(crate) fn refuse_shared_maps() {
-    // What seccomp_data holds: the call's number, and its fourth argument.
-    const NUMBER: u32 = 0;
-    const FLAGS: u32 = 16 + 3 * 8 + if cfg!(target_endian = "big") { 4 } else { 0 };
-    const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-    const SHARED: u32 = libc::MAP_SHARED.cast_unsigned();
     let number = u32::try_from(libc::SYS_mmap).expect("a small number");
-    let refused = libc::SECCOMP_RET_ERRNO | libc::ENODEV.cast_unsigned();
-    let jump = libc::BPF_JMP | libc::BPF_K;
-    let give = libc::BPF_RET | libc::BPF_K;
-    let mut filter = [
+    install(&mut [
         statement(LOAD, NUMBER, 0, 0),
-        statement(jump | libc::BPF_JEQ, number, 0, 3),
-        statement(LOAD, FLAGS, 0, 0),
-        statement(jump | libc::BPF_JSET, SHARED, 0, 1),
-        statement(give, refused, 0, 0),
-        statement(give, libc::SECCOMP_RET_ALLOW, 0, 0),
-    ];
+        statement(JUMP | libc::BPF_JEQ, number, 0, 3),
+        statement(LOAD, argument(3), 0, 0),
+        statement(
+            JUMP | libc::BPF_JSET,
+            libc::MAP_SHARED.cast_unsigned(),
+            0,
+            1,
+        ),
+        refused(libc::ENODEV),
+        statement(GIVE, libc::SECCOMP_RET_ALLOW, 0, 0),
+    ]);
+}
+
+/// Answers a call with an error in every thread, unless its first argument is one of the three descriptors that the host itself writes to.
+pub(crate) fn refuse(number: u32, error: i32) {
+    let last = libc::STDERR_FILENO.cast_unsigned();
+    let descriptors = [libc::SYS_write, libc::SYS_writev, libc::SYS_close];
+    let spared = u8::from(descriptors.contains(&number.into())); // else both ways lead to the refusal
+    install(&mut [
+        statement(LOAD, NUMBER, 0, 0),
+        statement(JUMP | libc::BPF_JEQ, number, 0, 3),
+        statement(LOAD, argument(0), 0, 0),
+        statement(JUMP | libc::BPF_JGT, last, 0, spared),
+        refused(error),
+        statement(GIVE, libc::SECCOMP_RET_ALLOW, 0, 0),
+    ]);
+}
+
+fn refused(error: i32) -> libc::sock_filter {
+    let give = libc::SECCOMP_RET_ERRNO | error.cast_unsigned();
+    statement(GIVE, give, 0, 0)
+}
+
+/// Sets a filter for all threads of the process.
+fn install(filter: &mut [libc::sock_filter]) {
     let program = libc::sock_fprog {
         len: u16::try_from(filter.len()).expect("a short program"),
         filter: filter.as_mut_ptr(),
@@ -28,9 +60,10 @@ pub(crate) fn refuse_shared_maps() {
     assert_eq!(bound, 0, "rights can be given up");
     // SAFETY: the program and its statements are valid for the call.
     let set = unsafe {
-        libc::prctl(
-            libc::PR_SET_SECCOMP,
-            libc::SECCOMP_MODE_FILTER,
+        libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_TSYNC,
             &raw const program,
         )
     };

@@ -1,0 +1,81 @@
+//! Memory that may not be there: the allocator's own way to say so ends the host.
+
+use std::io::{self, Error};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What had to be left out since it was told last.
+static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
+
+/// Makes room for `bytes` more in a text that may not be the only user of memory; counts what will be missing where there is none.
+#[inline(always)]
+pub(crate) fn reserve(text: &mut Vec<u8>, bytes: usize) -> bool {
+    text.capacity() - text.len() >= bytes || grow(text, bytes)
+}
+
+#[cold]
+#[inline(never)]
+fn grow(text: &mut Vec<u8>, bytes: usize) -> bool {
+    let grown = text.try_reserve(bytes).is_ok();
+    if !grown {
+        leave_out();
+    }
+    grown
+}
+
+/// Counts something that is left out for want of memory.
+pub(crate) fn leave_out() {
+    LEFT_OUT.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Takes the number of what was left out.
+pub(crate) fn take_left_out() -> u64 {
+    LEFT_OUT.swap(0, Ordering::Relaxed)
+}
+
+/// A copy of bytes; without memory for it an empty one, which is counted.
+pub(crate) fn copied(bytes: &[u8]) -> Vec<u8> {
+    let mut copy = Vec::new();
+    if reserve(&mut copy, bytes.len()) {
+        copy.extend_from_slice(bytes);
+    }
+    copy
+}
+
+/// Puts a value on the heap; it is dropped where there is no room.
+pub(crate) fn boxed<T>(value: T) -> io::Result<Box<T>> {
+    let mut one = Vec::new();
+    one.try_reserve_exact(1).map_err(|_| out_of_memory())?;
+    one.push(value);
+    let one = Box::into_raw(one.into_boxed_slice());
+    // SAFETY: a boxed slice of one element has the place and the layout of that element in a box.
+    Ok(unsafe { Box::from_raw(one.cast::<T>()) })
+}
+
+/// Says that there is no room for `bytes` more. That there is can change before they are taken: for what is rare, small, and cannot be taken in pieces
+/// that may fail. Below 128 KiB the C library keeps what was tried for this thread.
+pub(crate) fn look_for_room(bytes: usize) -> io::Result<()> {
+    super::map::look_for_space(bytes)?;
+    let mut room: Vec<u8> = Vec::new();
+    let tried = room.try_reserve_exact(bytes);
+    std::hint::black_box(&mut room); // or the compiler leaves the attempt out
+    tried.map_err(|_| out_of_memory())
+}
+
+/// The error of who finds no room.
+pub(crate) fn out_of_memory() -> Error {
+    Error::from_raw_os_error(libc::ENOMEM)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_an_error() {
+        assert_eq!(*boxed([7u8; 40]).unwrap(), [7; 40]);
+        assert_eq!(*boxed(()).unwrap(), ());
+        assert!(look_for_room(1 << 20).is_ok());
+        let error = look_for_room(1 << 60).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOMEM));
+    }
+}

@@ -1,0 +1,123 @@
+//! Sleeps. The standard library's panic where the kernel refuses them (a seccomp filter), and a panic at exit ends the host; these come back early instead.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Sleeps for so long. Where the kernel refuses each way to do so, others run for a moment.
+pub fn sleep(time: Duration) {
+    let time = timespec(time);
+    // SAFETY: a valid time; what is left of it is not asked for. The result is an error number.
+    let refused = unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            0,
+            &raw const time,
+            std::ptr::null_mut(),
+        )
+    };
+    if refused != 0 && refused != libc::EINTR {
+        poll(&time);
+    }
+}
+
+/// Sleeps in a call that more filters allow.
+fn poll(time: &libc::timespec) {
+    // SAFETY: no descriptors are looked at; the time is valid, and no mask is given.
+    let slept = unsafe {
+        libc::ppoll(
+            std::ptr::null_mut(),
+            0,
+            std::ptr::from_ref(time),
+            std::ptr::null(),
+        )
+    };
+    if slept < 0 {
+        std::thread::yield_now();
+    }
+}
+
+fn timespec(time: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: time.subsec_nanos().into(),
+    }
+}
+
+/// What a thread sleeps by that others may wake.
+#[derive(Debug, Default)]
+pub(super) struct Bell(AtomicU32);
+
+/// Nothing has happened.
+const SILENT: u32 = 0;
+/// It was rung, and nobody has heard it yet.
+const RUNG: u32 = 1;
+/// Its thread sleeps.
+const ASLEEP: u32 = 2;
+
+impl Bell {
+    /// Wakes the thread, or ends its next sleep at once.
+    pub(super) fn ring(&self) {
+        if self.0.swap(RUNG, Ordering::Release) == ASLEEP {
+            // SAFETY: wakes whoever waits at the word, which is not touched.
+            unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), WAKE, 1) };
+        }
+    }
+
+    /// Sleeps until it is rung, for `time` at most.
+    pub(super) fn wait(&self, time: Duration) {
+        let states = (Ordering::Acquire, Ordering::Acquire);
+        let sleeps = self.0.compare_exchange(SILENT, ASLEEP, states.0, states.1);
+        if sleeps.is_ok() {
+            self.wait_asleep(time);
+        }
+        self.0.store(SILENT, Ordering::Release);
+    }
+
+    fn wait_asleep(&self, time: Duration) {
+        let limit = timespec(time);
+        let limit = &raw const limit;
+        // SAFETY: the word lives as long as `self`, the time for the call.
+        let woken = unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), WAIT, ASLEEP, limit) };
+        let refused = woken < 0
+            && !matches!(
+                std::io::Error::last_os_error().raw_os_error(),
+                Some(libc::ETIMEDOUT | libc::EAGAIN | libc::EINTR)
+            );
+        if refused {
+            sleep(time.min(UNWOKEN)); // who rings is heard then
+        }
+    }
+}
+
+const WAIT: libc::c_int = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+const WAKE: libc::c_int = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+/// Longest sleep where nobody can be woken.
+const UNWOKEN: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    #[test]
+    fn a_sleep_takes_its_time_and_a_bell_ends_it() {
+        let start = Instant::now();
+        sleep(Duration::from_millis(2));
+        Bell::default().wait(Duration::from_millis(2));
+        assert!(start.elapsed() >= Duration::from_millis(4));
+        let bell = Arc::new(Bell::default());
+        bell.ring();
+        bell.wait(Duration::from_secs(600)); // it was rung before
+        let (rings, heard) = (bell.clone(), Arc::new(AtomicU32::new(0)));
+        let until = heard.clone();
+        let ringer = std::thread::spawn(move || {
+            while until.load(Ordering::Relaxed) == 0 {
+                rings.ring();
+            }
+        });
+        bell.wait(Duration::from_secs(600));
+        heard.store(1, Ordering::Relaxed);
+        ringer.join().unwrap();
+    }
+}

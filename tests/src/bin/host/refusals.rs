@@ -1,0 +1,81 @@
+//! A host that forbids itself one system call, from some moment on, and records as if nothing were.
+
+use crate::sandbox;
+use crate::work::record;
+use sa_recorder::{Args, Level, Recorder, async_span, counter};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+/// How often all threads have been asked to record.
+static ASKED: AtomicU32 = AtomicU32::new(0);
+/// Threads that wait to be asked.
+static STARTED: AtomicUsize = AtomicUsize::new(0);
+/// How often one of them has.
+static DONE: AtomicU32 = AtomicU32::new(0);
+
+/// Spans that a thread records when it is asked: some flushes.
+const SPANS: u64 = 3000;
+
+/// Forbids the call before the first event, between events, or when all are recorded. A number that no call has forbids none.
+pub(crate) fn run(when: &str, call: u64, error: u64) {
+    let refuse = || {
+        let error = i32::try_from(error).expect("an error number");
+        sandbox::refuse(u32::try_from(call).expect("the number of a call"), error);
+    };
+    let threads = [1, 1, 2];
+    for first in threads {
+        std::thread::spawn(move || record_when_asked(first));
+    }
+    while STARTED.load(Ordering::Acquire) < threads.len() {
+        std::thread::yield_now(); // the C library starts no thread without its calls
+    }
+    match when {
+        "before" => {
+            refuse();
+            record_everywhere(2);
+        }
+        "between" => {
+            record_everywhere(2);
+            refuse();
+            record_everywhere(3);
+        }
+        _ => {
+            record_everywhere(2);
+            refuse();
+        }
+    }
+    println!("refused {when}");
+}
+
+/// Has this thread and so many others record, and waits for them without a call: which one is forbidden is not known here.
+fn record_everywhere(others: u32) {
+    let so_far = DONE.load(Ordering::Acquire);
+    ASKED.fetch_add(1, Ordering::Release);
+    record_all();
+    Recorder::get().flush();
+    while DONE.load(Ordering::Acquire) < so_far + others {
+        std::thread::yield_now();
+    }
+}
+
+/// Records each time that all are asked, beginning with the time `first`: one thread is new to the recorder when the call is forbidden already.
+fn record_when_asked(first: u32) {
+    STARTED.fetch_add(1, Ordering::Release);
+    for turn in first.. {
+        while ASKED.load(Ordering::Acquire) < turn {
+            std::thread::yield_now();
+        }
+        record_all();
+        DONE.fetch_add(1, Ordering::Release);
+    }
+}
+
+fn record_all() {
+    let recorder = Recorder::get();
+    recorder.set_thread_name("refused");
+    let mut open = async_span!("host", "open", size = 7);
+    record("refused", SPANS);
+    open.arg("text", "some text");
+    counter!("level", of = 3);
+    let args = Args::new().with("list", [1, 2, 3]).with("half", 0.5);
+    recorder.instant(Level::E2e, "host", "told", &args);
+}
