@@ -35,8 +35,17 @@ struct Place {
 pub(super) struct Table {
     places: [Place; PLACES],
     made: AtomicU32,
+    /// The name that was made last; all hang together.
+    last: AtomicPtr<Made>,
     /// A name was refused for want of room.
     full: AtomicBool,
+}
+
+/// A name, which is never freed: a launch on another thread may be using it. A leak checker would take one that another has replaced for lost, and end
+/// the host with a code of its own, if nothing led to it.
+struct Made {
+    name: KernelName,
+    before: *mut Made,
 }
 
 /// Stands for the name of those that have none.
@@ -53,6 +62,7 @@ impl Table {
                 }
             }; PLACES],
             made: AtomicU32::new(0),
+            last: AtomicPtr::new(ptr::null_mut()),
             full: AtomicBool::new(false),
         }
     }
@@ -85,9 +95,23 @@ impl Table {
             place.name.store(ptr::null_mut(), Ordering::Release); // rather none than a wrong one
             return;
         }
-        // Leaked: a launch on another thread may be using the one before.
-        let name = Box::leak(Box::new(KernelName::new(name.into_owned())));
+        let name = self.keep(KernelName::new(name.into_owned()));
         place.name.store(name, Ordering::Release);
+    }
+
+    /// Keeps a name for good.
+    fn keep(&self, name: KernelName) -> *mut KernelName {
+        let made = Box::leak(Box::new(Made {
+            name,
+            before: self.last.load(Ordering::Acquire),
+        }));
+        while let Err(other) =
+            self.last
+                .compare_exchange_weak(made.before, made, Ordering::AcqRel, Ordering::Acquire)
+        {
+            made.before = other;
+        }
+        &raw mut made.name
     }
 
     /// Whether there is no room for the name of an address, so that nobody need look for it.

@@ -1,7 +1,7 @@
 //! Other preloaded libraries: interposers of the same functions before and behind ours, allocators, a second copy of ours.
 
 use crate::ground::{Ended, Ground, end, preload, skip};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 fn ground() -> Ground {
     let ground = Ground::with_fakes();
@@ -63,34 +63,78 @@ fn an_allocator_before_or_behind_ours_is_used_as_without_us() {
     );
 }
 
-#[test]
-fn real_allocators_get_along_with_ours() {
-    let test = "real_allocators_get_along_with_ours";
-    let names = [
-        "libjemalloc.so.2",
-        "libtcmalloc_minimal.so.4",
-        "libtcmalloc.so.4",
-    ];
+/// Libraries that programs preload: the file, and Debian's package.
+const PRELOADED: [(&str, &str); 5] = [
+    ("libjemalloc.so.2", "libjemalloc2"),
+    ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
+    ("faketime/libfaketime.so.1", "libfaketime"),
+    ("faketime/libfaketimeMT.so.1", "libfaketime"),
+    ("libasan.so.8", "libasan8"),
+];
+
+/// Where a library is installed; else says that its part of a test is skipped.
+fn installed(test: &str, (name, package): (&str, &str)) -> Option<PathBuf> {
     let folders = [
         "/usr/lib/x86_64-linux-gnu",
         "/usr/lib/aarch64-linux-gnu",
         "/usr/lib64",
     ];
-    let paths = names
-        .iter()
-        .flat_map(|name| folders.map(|folder| Path::new(folder).join(name)));
-    let found: Vec<_> = paths.filter(|path| path.exists()).collect();
-    if found.is_empty() {
-        skip(test, "neither jemalloc nor tcmalloc is installed");
-        return;
+    let paths = folders.map(|folder| Path::new(folder).join(name));
+    let found = paths.into_iter().find(|path| path.exists());
+    if found.is_none() {
+        skip(
+            test,
+            &format!("{name} is not installed (Debian's {package})"),
+        );
     }
-    let ground = ground();
-    let (ours, plain) = (preload(), below(&ground, &[]));
-    for allocator in &found {
-        for order in [[&ours, allocator], [allocator, &ours]] {
-            assert_eq!(below(&ground, &order.map(AsRef::as_ref)), plain);
+    found
+}
+
+/// Runs the program below libraries that fake the time, check memory or allocate it, and asserts that ours beside them changes nothing but that there is a
+/// trace. One library of the program calls the runtime before main: what ends at the exit then ends behind the destructors of other libraries.
+fn get_along(test: &str, early: bool) {
+    let ground = Ground::with_fakes();
+    let mut options = [vec!["-DDIRECT".to_owned()], Ground::links()].concat();
+    if early {
+        ground.library("libearly.so", "early.c", &["-l:libascendcl.so"]);
+        options.push("-l:libearly.so".to_owned());
+    }
+    ground.program("direct", &["direct.c", "adversary.c"], &options);
+    let ours = preload();
+    let run = |libraries: &[&Path]| {
+        let list: Vec<String> = libraries
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let mut command = ground.recorded(ground.path("direct"));
+        command.arg("direct").env("LD_PRELOAD", list.join(":"));
+        command.env("FAKETIME", "-1d");
+        end(command.env("ASAN_OPTIONS", "verify_asan_link_order=0")) // it need not come first
+    };
+    let libraries = PRELOADED.iter();
+    for library in libraries.filter_map(|library| installed(test, *library)) {
+        let plain = run(&[&library]);
+        assert_eq!(plain.code, 42, "{plain:?}");
+        for order in [[&ours, &library], [&library, &ours]] {
+            let both = run(&order.map(AsRef::as_ref));
+            assert_eq!(both, plain, "{order:?}");
+            let calls = if early { 5 } else { 4 };
+            let trace = ground.trace();
+            assert_eq!(trace.count("aclrtSynchronizeDevice"), calls, "{order:?}");
+            std::fs::remove_dir_all(ground.run()).unwrap();
         }
     }
+}
+
+#[test]
+fn issue_19_real_libraries_get_along_with_ours() {
+    get_along("issue_19_real_libraries_get_along_with_ours", false);
+}
+
+#[test]
+fn issue_19_real_libraries_get_along_with_ours_that_begins_before_main() {
+    let test = "issue_19_real_libraries_get_along_with_ours_that_begins_before_main";
+    get_along(test, true);
 }
 
 #[test]
