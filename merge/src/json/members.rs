@@ -52,9 +52,12 @@ impl Iterator for Members<'_> {
 mod tests {
     use super::*;
 
+    /// A text, the members that are found in it, and whether it ends where the object does.
+    type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], bool);
+
     #[test]
     fn every_member_comes_once() {
-        let table: [(&str, &[(&str, &str)], bool); 6] = [
+        let table: [Case; 6] = [
             ("{}", &[], true),
             (
                 r#" { "a" : 1 , "b":{"c":[2,"}"]},"a":"x" } "#,
