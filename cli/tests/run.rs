@@ -166,7 +166,7 @@ fn the_serving_demo_is_recorded_whole() {
 /// Starts a command that ends with code 4 and leaves a daemon, which waits for the file `go`; gives what is said of the daemon.
 fn leave_a_daemon(ground: &Ground) -> (Started, String) {
     let daemon = format!("daemon={}", ground.path("go").display());
-    let started = ground.start(&[
+    let mut command = ground.command(&[
         "run",
         "-d",
         "out",
@@ -177,6 +177,8 @@ fn leave_a_daemon(ground: &Ground) -> (Started, String) {
         &daemon,
         "exit=4",
     ]);
+    // What a process of one thread has recorded is seen at once only with a helper.
+    let started = Started::of(command.env("SA_PROFILE_THREADS", "1"));
     let line =
         started.wait_for_line("the command has ended, waiting for what it left running: pid ");
     (started, line)

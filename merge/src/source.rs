@@ -30,6 +30,8 @@ pub(crate) struct Source<'a> {
     pub(crate) slot: Option<&'a Slot>,
     pub(crate) path: &'a Path,
     pub(crate) bytes: &'a [u8],
+    /// Whether these are the lines of the spans that were open.
+    is_of_open_spans: bool,
     parts: Parts<'a>,
     pub(crate) index: Index,
 }
@@ -44,8 +46,8 @@ enum Parts<'a> {
 impl Source<'_> {
     /// How many spans were open, if that is what these bytes say.
     fn open_spans(&self) -> Option<u64> {
-        let says = self.segment.is_none() && self.slot.is_none();
-        says.then(|| memchr::memchr_iter(b'\n', self.bytes).count() as u64)
+        self.is_of_open_spans
+            .then(|| memchr::memchr_iter(b'\n', self.bytes).count() as u64)
     }
 
     /// Where in the source's file the byte at `at` lies.
@@ -267,14 +269,20 @@ pub(crate) fn sources<'a>(
                 ..tail
             });
         }
-        for lines in [&assembly.loss_lines, &assembly.open_lines] {
+        for (lines, is_of_open_spans) in
+            [(&assembly.loss_lines, false), (&assembly.open_lines, true)]
+        {
             let all = Part {
                 start: 0,
                 end: lines.len(),
                 trusted: false,
             };
             let all = Parts::Few(vec![all].into());
-            sources.push(source(recording, None, path, lines, all));
+            let lines = source(recording, None, path, lines, all);
+            sources.push(Source {
+                is_of_open_spans,
+                ..lines
+            });
         }
     }
     sources
@@ -293,6 +301,7 @@ fn source<'a>(
         slot: None,
         path,
         bytes,
+        is_of_open_spans: false,
         parts,
         index: Index::default(),
     }
