@@ -104,7 +104,7 @@ setup_chromium() {
 }
 
 setup_programs() {
-  tests/programs/setup || skip 'some programs from Debian below the preload' 'they are not installed; the tests that need them are named after they ran'
+  tests/programs/setup || skip 'some programs and libraries from Debian beside the preload' 'they are not installed; the tests that need them are named after they ran'
 }
 
 # tests PROFILE WHERE COMMAND...: runs tests with it and names those that skipped, with WHERE that was.
