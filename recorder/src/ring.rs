@@ -197,6 +197,7 @@ impl Ring {
         let in_file = self.grow(start, front_bytes + bytes);
         let maps = match in_file {
             Ok(()) => map_slot(self.file, start, front_bytes, bytes)?,
+            Err(error) if index == 0 => return Err(error), // it tells what is lost, so it must be where readers look
             Err(_) => memory_slot(front_bytes, bytes)?, // no room in the file: this thread's tail is not kill-safe
         };
         let slot = boxed(Slot::new(
