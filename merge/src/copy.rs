@@ -186,7 +186,8 @@ impl<'a> Job<'a> {
                     return;
                 }
             };
-            if work.first == Some(number) {
+            // It has lost all its events where its file was cut short meanwhile; then all is merged once more.
+            if work.first == Some(number) && !scratch.text.is_empty() {
                 scratch.text.remove(0);
             }
             if !work.sink.put(turn + 1, &mut scratch, false) {

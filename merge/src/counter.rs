@@ -42,5 +42,6 @@ mod tests {
             let line = format!(r#"{{"ph":"C","args":{args}}}"#);
             assert_eq!(ends_drawn(line.as_bytes()), expected, "{line}");
         }
+        assert!(!ends_drawn(br#"{"ph":"C","id2":{"other":1},"name":"a"}"#));
     }
 }

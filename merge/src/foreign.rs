@@ -67,6 +67,13 @@ pub(crate) struct Foreign {
     told: ForeignReport,
 }
 
+impl Foreign {
+    /// Whether its file was empty.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+}
+
 /// A trace that was read, before it is known where its times belong.
 struct Draft {
     path: PathBuf,

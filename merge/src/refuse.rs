@@ -55,7 +55,10 @@ pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Resu
     if known || report.events_total > 0 {
         return Ok(());
     }
-    let is_empty = |recording: &Recording| recording.fragments.iter().all(|of| of.bytes() == 0);
+    let is_empty = |recording: &Recording| match &recording.foreign {
+        Some(foreign) => foreign.is_empty(),
+        None => recording.fragments.iter().all(|of| of.bytes() == 0),
+    };
     if report.damage_total == 0 {
         return match recordings.iter().all(is_empty) {
             true => Err(Error::NothingUsable(empty(recordings))),

@@ -87,20 +87,34 @@ function run(engine, queries, objects) {
   return code;
 }
 
-/** Prints for each trace whether it loads, one after the other in the same engine; returns the exit code. */
-async function loads(traces) {
+async function started() {
   const engine = new Engine(process.env.WEB_DIST);
   await engine.ready();
+  return engine;
+}
+
+/** Whether the engine loads a trace; `null` if it breaks down, which the traces before may have brought about. */
+function loadsIn(engine, trace) {
+  try {
+    engine.load(trace);
+    return true;
+  } catch (error) {
+    return error instanceof EngineError ? false : null;
+  }
+}
+
+/** Prints for each trace whether it loads, one after the other in the same engine as long as that goes; returns the exit code. */
+async function loads(traces) {
+  let engine = await started();
   for (const trace of traces) {
-    let isLoaded = true;
-    try {
-      engine.load(trace);
-    } catch (error) {
-      if (!(error instanceof EngineError)) throw error;
-      isLoaded = false;
+    let isLoaded = loadsIn(engine, trace);
+    if (isLoaded === null) {
+      engine = await started();
+      isLoaded = loadsIn(engine, trace);
     }
-    put(1, JSON.stringify(isLoaded));
-    engine.reset();
+    put(1, JSON.stringify(isLoaded === true));
+    if (isLoaded === null) engine = await started();
+    else engine.reset();
   }
   return 0;
 }

@@ -106,6 +106,7 @@ fn what_was_flushed_outlives_a_kill_without_a_ring_file() {
     let mut host = Host::new(HOST)
         .arguments(&["script"])
         .recorded_in(&dir)
+        .variable("SA_PROFILE_THREADS", "1")
         .start();
     host.ask("spans work 500");
     let start = Instant::now();

@@ -126,8 +126,9 @@ fn a_thousand_recordings_leave_nothing_behind() {
         .arguments(&["restart-many", &path, "1000"])
         .variable("MALLOC_ARENA_MAX", "1") // how many arenas the allocator makes for short threads is chance
         .deadline(Duration::from_secs(240))
-        .run()
-        .quiet();
+        .run();
+    let words = outcome.one_line();
+    assert!(words.contains("removed 1 earlier run"), "{words}");
     let held: Vec<Value> = outcome
         .stdout
         .lines()
@@ -349,13 +350,12 @@ fn a_process_goes_from_one_directory_to_another_and_back() {
     let _ended = host.end().quiet();
     Found::in_dir(other.path()).assert_exactly(&[("b", 10)]);
     Found::in_dir(one.path()).assert_exactly(&[("c", 10)]);
-    assert_eq!(
-        Found::in_previous(one.path())
-            .counts()
-            .into_keys()
-            .collect::<Vec<_>>(),
-        Vec::<String>::new()
-    );
+    let previous = one.path().join("previous");
+    let earlier = previous_runs(one.path());
+    let labels = earlier
+        .iter()
+        .flat_map(|run| Found::in_dir(&previous.join(run)).counts().into_keys());
+    assert_eq!((earlier.len(), labels.collect()), (2, vec!["a".to_owned()]));
 }
 
 #[test]

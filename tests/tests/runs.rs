@@ -187,7 +187,15 @@ fn of_two_crashed_runs_the_one_that_recorded_last_is_kept() {
     second.ask("flush");
     let run = second.who()["run"].as_str().map(str::to_owned);
     second.kill();
-    let _third = spans(dir.path(), "third", 10).quiet();
+    let third = Host::new(HOST)
+        .arguments(&["spans", "third", "10"])
+        .recorded_in(dir.path())
+        .variable("SA_PROFILE_OLD_RUNS", "1")
+        .run();
+    assert!(
+        third.one_line().contains("removed 1 earlier run"),
+        "{third:?}"
+    );
     assert_eq!(previous_runs(dir.path()), [run.expect("a run id")]);
     Found::in_previous(dir.path()).assert_exactly(&[("second", 10)]);
 }

@@ -155,7 +155,11 @@ fn full_segments_are_shared_with_the_run_and_stay_when_it_is_cleaned_away() {
     assert_eq!(shared.count(), report.linked);
     live.ask("spans work 50000");
     live.kill();
-    let _next = host(&["spans", "next", "10"]).run().quiet();
+    let next = host(&["spans", "next", "10"]).run();
+    assert!(
+        next.one_line().contains("removed 1 earlier run"),
+        "{next:?}"
+    );
     let left = fs::read_dir(dir.join("fragments")).unwrap().count();
     assert_eq!(left, 1, "the crashed run is gone but for the snapshot");
     assert!(fs::read_dir(dir.join("previous")).unwrap().next().is_none());

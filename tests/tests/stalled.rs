@@ -12,6 +12,7 @@ fn take_time(how: &str) -> Duration {
     let host = Host::new(STALLED).arguments(&[how]);
     let outcome = host
         .recorded_in(dir.path())
+        .variable("SA_PROFILE_THREADS", "1") // without the helper the only thread writes, and hangs (docs/threads.md)
         .deadline(Duration::from_secs(30))
         .run();
     assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");

@@ -6,6 +6,8 @@ use super::scanner::Scanner;
 /// Goes over the members of an object: key, without its quotes, and value. It ends at what is not well formed.
 pub(crate) struct Members<'a> {
     scanner: Scanner<'a>,
+    /// Where the text ends.
+    end: usize,
 }
 
 impl<'a> Members<'a> {
@@ -14,12 +16,13 @@ impl<'a> Members<'a> {
         scanner.space();
         // What is no object has no key behind its begin.
         let _ = scanner.expect(b'{');
-        Members { scanner }
+        let end = object.trim_ascii_end().len();
+        Members { scanner, end }
     }
 
-    /// Whether it stands before the end of the object.
+    /// Whether it stands before the end of the object, and nothing comes behind that.
     pub(crate) fn is_at_end(&self) -> bool {
-        self.scanner.peek() == b'}'
+        self.scanner.peek() == b'}' && self.scanner.at + 1 == self.end
     }
 }
 
@@ -57,7 +60,7 @@ mod tests {
 
     #[test]
     fn every_member_comes_once() {
-        let table: [Case; 6] = [
+        let table: [Case; 7] = [
             ("{}", &[], true),
             (
                 r#" { "a" : 1 , "b":{"c":[2,"}"]},"a":"x" } "#,
@@ -67,6 +70,7 @@ mod tests {
             (r#"{"":NaN}"#, &[("", "NaN")], true),
             (r#"{"a":1,"b":x}"#, &[("a", "1")], false),
             ("[1]", &[], false),
+            (r#"{"a":1},"b":2"#, &[("a", "1")], false),
             ("", &[], false),
         ];
         for (text, expected, is_whole) in table {

@@ -80,7 +80,7 @@ fn durations_below_a_microsecond_stay_exact() {
     let ended = crate::invocation::Ended::of(
         crate::invocation::trace_merge()
             .arg(dir.path())
-            .args(["-q", "-o"])
+            .args(["-q", "--keep-times", "-o"]) // 52 days
             .arg(&output),
     );
     assert_eq!(ended.code, 0);

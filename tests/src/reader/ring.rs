@@ -160,7 +160,10 @@ impl Layout<'_> {
             let Some(bytes) = bytes else {
                 continue; // Flushed beyond the head that was read before.
             };
-            snapshot.open.extend(open?);
+            let Some(open) = open else {
+                continue; // Their texts were written while they were read.
+            };
+            snapshot.open.extend(open);
             snapshot
                 .slots
                 .push(above(number, generation, flushed, &bytes, after));
