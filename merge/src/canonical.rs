@@ -135,6 +135,10 @@ impl Front<'_> {
     fn flow_id(&mut self) -> Option<Span> {
         let start = self.at + 1;
         self.literal(br#","id2":{""#)?;
+        let key = self.line.get(self.at..)?;
+        if !(key.starts_with(b"local\":") || key.starts_with(b"global\":")) {
+            return None; // an arrow without an id, which viewers refuse
+        }
         let end = self.at + memchr::memchr(b'}', &self.line[self.at..])? + 1;
         Some(Span { start, end })
     }
