@@ -108,9 +108,8 @@ impl<'a> Timed<'a> {
     pub(crate) fn flow_id(&self) -> Option<(&'a [u8], &'a [u8])> {
         let after = self.rest.strip_prefix(br#","id2":"#)?;
         let end = memchr::memchr(b'}', after)? + 1;
-        after[..end]
-            .starts_with(br#"{""#)
-            .then(|| after.split_at(end))
+        let is_id = after.starts_with(br#"{"local":"#) || after.starts_with(br#"{"global":"#);
+        is_id.then(|| after.split_at(end))
     }
 
     /// Whether a flow is one of its process.
