@@ -11,14 +11,26 @@ use crate::slot::Slot;
 use crate::sys::memory::look_for_room;
 use crate::wait::{self, PATIENCE_NS};
 
+use crate::{clock, mask, open, seat, sys};
+
 /// Room for what is told of open spans at the end.
 const FINISH_BYTES: usize = 96 << 10;
-use crate::{clock, mask, open, seat, sys};
+/// What comes after the last wait for the file.
+const REST_NS: u64 = 200_000_000;
 
 impl Process {
     /// Flushes every slot, waiting `patience_ns` for whoever is writing; returns whether all are empty then.
     pub(crate) fn flush_all(&self, patience_ns: u64) -> bool {
         self.flush_until(clock::now_ns() + patience_ns)
+    }
+
+    /// The same for a thread of the host's, which waits no longer than that even where the file system hangs.
+    pub(crate) fn flush_within(&self, patience_ns: u64) {
+        let end_ns = clock::now_ns() + patience_ns;
+        let flush = move |process: &Process| process.flush_until(end_ns);
+        if self.on_errand(end_ns, flush).is_err() {
+            flush(self);
+        }
     }
 
     fn flush_until(&self, end_ns: u64) -> bool {
@@ -38,8 +50,17 @@ impl Process {
         mask::close(self.epoch());
         let of_it = (Ordering::SeqCst, Ordering::Relaxed);
         let _ = (self.alive.recording).compare_exchange(self.epoch(), 0, of_it.0, of_it.1); // it is 0 in no other case
-        self.finish_files();
-        self.fragment.close_removed(); // the helper has gone, and the host may live on
+        sys::barrier_everywhere();
+        let idle = seat::wait_until_idle(self.epoch(), 50_000_000);
+        self.wake_helper();
+        let end_ns = clock::now_ns() + PATIENCE_NS;
+        let finish = move |process: &Process| {
+            process.finish_files(idle, end_ns);
+            process.fragment.close_removed(); // the helper has gone, and the host may live on
+        };
+        if self.on_errand(end_ns + REST_NS, finish).is_err() {
+            finish(self);
+        }
         self.is_over.store(true, Ordering::Release);
     }
 
@@ -58,11 +79,7 @@ impl Process {
         }
     }
 
-    fn finish_files(&self) {
-        sys::barrier_everywhere();
-        let idle = seat::wait_until_idle(self.epoch(), 50_000_000);
-        self.wake_helper();
-        let end_ns = clock::now_ns() + PATIENCE_NS;
+    fn finish_files(&self, idle: bool, end_ns: u64) {
         let flushed = self.flush_or_give_up(end_ns);
         if !(idle && flushed) || clock::now_ns() > end_ns {
             return; // the next merge settles what is left

@@ -65,6 +65,25 @@ pub(crate) fn try_flush(slot: &Slot, process: &Process, extent: Extent) -> Outco
     }
 }
 
+/// Flushes what a slot has published, unless somebody writes. A helper hangs before others do where the file system hangs; in a process without one
+/// a thread that does only this may, and is waited for until `end_ns`.
+pub(crate) fn flush_within(slot: &'static Slot, process: &Process, end_ns: u64) -> Outcome {
+    if !process.has_helper() {
+        process.come_by_full();
+    }
+    if process.has_helper() {
+        return try_flush(slot, process, Extent::All);
+    }
+    if slot.try_turn().is_none() || process.fragment.try_lock().is_none() {
+        return Outcome::Busy;
+    }
+    let flush = move |process: &Process| try_flush(slot, process, Extent::All);
+    match process.on_errand(end_ns, flush) {
+        Ok(outcome) => outcome.unwrap_or(Outcome::Busy),
+        Err(_) => flush(process),
+    }
+}
+
 /// Flushes what a slot has published, waiting until `end_ns` for whoever is writing.
 pub(crate) fn flush_until(slot: &Slot, process: &Process, end_ns: u64) -> Outcome {
     let start_ns = clock::now_ns();
@@ -214,7 +233,7 @@ pub(crate) fn append(slot: &Slot, head: u64, lines: &[u8], depth: u64) {
 
 impl Process {
     /// Makes room in a slot whose owner is the caller, giving up its oldest lines if they cannot be written.
-    pub(crate) fn make_room(&self, slot: &Slot, bytes: u64) -> bool {
+    pub(crate) fn make_room(&self, slot: &'static Slot, bytes: u64) -> bool {
         let has_room =
             || slot.head() + bytes <= slot.flushed().load(Ordering::Acquire) + slot.bytes;
         if bytes > slot.bytes / 2 {
@@ -222,7 +241,7 @@ impl Process {
         }
         let start = clock::now_ns();
         while !has_room() {
-            match try_flush(slot, self, Extent::All) {
+            match flush_within(slot, self, start + PATIENCE_NS) {
                 Outcome::Done => {}
                 Outcome::Failed(cause) => {
                     self.lost.add_total(drop_oldest(slot, cause).unwrap_or(0));
@@ -232,6 +251,25 @@ impl Process {
             }
         }
         true
+    }
+
+    /// Writes a line straight to the fragment, if that takes it soon; whether it did.
+    pub(crate) fn write_through(&self, line: &[u8]) -> bool {
+        let end_ns = clock::now_ns() + PATIENCE_NS;
+        let mut copy = Vec::new();
+        if !self.has_helper() && copy.try_reserve_exact(line.len()).is_ok() {
+            copy.extend_from_slice(line);
+            let write = move |process: &Process| process.write_line(&copy, end_ns);
+            if let Ok(written) = self.on_errand(end_ns, write) {
+                return written == Some(true);
+            }
+        }
+        self.write_line(line, end_ns)
+    }
+
+    fn write_line(&self, line: &[u8], end_ns: u64) -> bool {
+        let place = self.fragment.lock_until(end_ns);
+        place.is_some_and(|mut place| place.append(self, &Block::line(line)).is_ok())
     }
 }
 

@@ -53,7 +53,8 @@ fn run(process: &Process) {
         if pace.at_ns >= next_alone {
             next_alone = pace.at_ns + ALONE_NS;
             if let Some(code) = sys::thread::only_helpers_are_left() {
-                return leave_to_end(process, code);
+                process.flush_all(PATIENCE_NS);
+                return sys::thread::end_as_the_last(code);
             }
         }
         pace = pause(process, pace, crowded);
@@ -78,17 +79,6 @@ fn pause(process: &Process, pace: Pace, crowded: bool) -> Pace {
         _ => {}
     }
     pace
-}
-
-/// Ends as the last thread: the host's first one has ended by `pthread_exit`, or by the system call alone, and the process shall end as it would without
-/// us. The C library knows which it was, and runs what the host wants done at its exit now, or nothing. The code of the last thread is that of the
-/// process: after `pthread_exit` it is 0, else that of the first one.
-fn leave_to_end(process: &Process, code: i32) {
-    process.flush_all(PATIENCE_NS);
-    sys::thread::take_signals();
-    if code != 0 {
-        sys::thread::end(code);
-    }
 }
 
 /// Flushes every slot but those whose threads do so themselves.

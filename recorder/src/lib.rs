@@ -55,6 +55,7 @@ mod contents;
 mod control;
 mod current;
 mod encode;
+mod errand;
 mod event;
 mod finish;
 mod flush;

@@ -17,7 +17,7 @@ use crate::wait;
 const UNFINISHED: &str = "unfinished";
 
 /// Writes the spans open on a slot's thread as unfinished ones and empties its stack, in one store. The caller owns the slot.
-pub(crate) fn close_stack(process: &Process, slot: &Slot) {
+pub(crate) fn close_stack(process: &Process, slot: &'static Slot) {
     let depth = slot.depth().min(layout::STACK_DEPTH);
     let tid = slot.tid().load(Ordering::Relaxed);
     let entries = (0..depth).map(|at| slot.open_entry(at));

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::block::Block;
 use crate::clock;
 use crate::encode::{Line, SLACK};
 use crate::flush::{self, Extent, Outcome, STEP_BYTES};
@@ -274,7 +273,8 @@ impl Pen {
     fn flush_for_room(&mut self, need: u64, end: u64) -> bool {
         let (slot, process) = (self.slot, self.process);
         let flushed = |slot: &Slot| slot.flushed().load(Ordering::Acquire);
-        if flush::try_flush(slot, process, Extent::All) == Outcome::Done {
+        let end_ns = clock::now_ns() + PATIENCE_NS;
+        if flush::flush_within(slot, process, end_ns) == Outcome::Done {
             self.limit = flushed(slot) + slot.bytes / 2;
             return self.head + need <= self.limit;
         }
@@ -308,14 +308,8 @@ impl Pen {
 
     /// Writes a line straight to the fragment, where a reader would take it and the file is free soon.
     fn write_through(&self, line: &[u8]) {
-        let process = self.process;
-        let taken = line.len() <= MAX_LINE_BYTES
-            && process
-                .fragment
-                .lock_until(clock::now_ns() + PATIENCE_NS)
-                .is_some_and(|mut place| place.append(process, &Block::line(line)).is_ok());
-        if !taken {
-            process.lost.count(Cause::TooLarge);
+        if line.len() > MAX_LINE_BYTES || !self.process.write_through(line) {
+            self.process.lost.count(Cause::TooLarge);
         }
     }
 

@@ -32,7 +32,7 @@ use crate::sys::thread::Thread;
 use crate::track::Tracks;
 use crate::visit::Visits;
 use crate::wait::PATIENCE_NS;
-use crate::{async_span, held};
+use crate::{async_span, errand, held};
 
 /// Room for what the start allocates; the C library keeps so much for the thread that has looked for it.
 const START_BYTES: usize = 96 << 10;
@@ -251,6 +251,11 @@ impl Process {
         }
     }
 
+    /// Whether the helper runs, or did.
+    pub(crate) fn has_helper(&self) -> bool {
+        self.helper.get().is_some()
+    }
+
     /// Wakes the helper thread now.
     pub(crate) fn wake_helper(&self) {
         self.helper_sleeps.store(false, Ordering::Relaxed);
@@ -287,8 +292,9 @@ fn announce(process: Box<Process>, warnings: &[String]) {
         sys::run_at_exit(finish_at_exit);
         sys::run_after_fork(held::close_in_child);
         sys::run_after_fork(mask::look_again_in_child);
+        sys::run_after_fork(errand::forget_in_child);
     }
-    if sys::thread::is_only_one() {
+    if errand::has_one_thread() {
         sys::prepare_barrier(); // now it costs nothing
     }
     if let Some(process) = existing() {

@@ -16,6 +16,7 @@ use crate::span::SpanGuard;
 use crate::sys::environment::variable;
 use crate::track::{Track, TrackProcess};
 use crate::value::Args;
+use crate::wait::PATIENCE_NS;
 
 /// The recorder of this process. A handle without contents: every copy, in every thread, is the same recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -191,7 +192,7 @@ impl Recorder {
     /// Brings everything recorded so far into the fragment; waits at most a second for a writer that is under way.
     pub fn flush(self) {
         if let Some(process) = process::existing() {
-            process.flush_all(1_000_000_000);
+            process.flush_within(PATIENCE_NS);
             if !process.is_finished() {
                 process.visit();
             }

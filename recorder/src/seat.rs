@@ -14,7 +14,7 @@ use crate::process::{self, Process};
 use crate::slot::Slot;
 use crate::sys::memory::{boxed, out_of_memory};
 use crate::writer::Writer;
-use crate::{clock, open, sys};
+use crate::{clock, errand, open, sys};
 
 /// Longest name of a process or thread.
 const MAX_NAME_BYTES: usize = 1024;
@@ -308,6 +308,7 @@ impl Seat {
 
 /// Gives the seat back when its thread ends. What is not flushed stays in the slot until it is.
 unsafe extern "C" fn detach(seat: *mut libc::c_void) {
+    errand::note_end();
     // SAFETY: the value was set from a seat, which is never freed.
     let seat = unsafe { &*seat.cast_const().cast::<Seat>() };
     if SEAT.replace(std::ptr::null()) != std::ptr::from_ref(seat) {

@@ -1,26 +1,28 @@
 //! What threads that record do for their process in passing: with their first event, with the first one in each second, and when they call for a flush.
 //!
 //! They start the helper once it may be started. A host with one thread may rely on having one: `unshare` of a user namespace fails with two, and so does
-//! a change of user where their credentials differ. So a process gets the helper when it has several threads, or has recorded for so long that
+//! a change of user where their credentials differ. So a process gets the helper when it has several threads, or has recorded for so long or so much that
 //! such calls are behind it. Until then, and where the user wants no thread, those who come by look at the control file.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::clock;
 use crate::config::Threads;
 use crate::current::Using;
+use crate::errand;
 use crate::flush::{self, Extent};
 use crate::format::RingKind;
 use crate::helper;
 use crate::process::{self, Process};
 use crate::ring::Ring;
 use crate::rounds::Rounds;
-use crate::sys;
 use crate::wait;
 
 /// How long a process with one thread records before it gets the helper.
 const WHILE_NS: u64 = 5_000_000_000;
+/// How often its ring fills up before it gets the helper: a thread for each time costs more.
+const OFTEN: u32 = 16;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// When threads come by.
@@ -28,6 +30,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub(crate) struct Visits {
     began_ns: u64,
     next_ns: AtomicU64,
+    /// How often a ring was full so far that it was flushed.
+    full: AtomicU32,
     /// What a helper would tell from time to time, where there may be none.
     rounds: Mutex<Rounds>,
 }
@@ -38,6 +42,7 @@ impl Default for Visits {
         Visits {
             began_ns: now_ns,
             next_ns: AtomicU64::new(0),
+            full: AtomicU32::new(0),
             rounds: Mutex::new(Rounds::new(now_ns)),
         }
     }
@@ -60,7 +65,7 @@ impl Process {
         let next_ns = now_ns - now_ns % SECOND_NS + SECOND_NS;
         let is_first = self.visits.next_ns.swap(next_ns, Ordering::Relaxed) < next_ns;
         self.switches.follow(self);
-        if self.helper.get().is_some() {
+        if self.has_helper() {
             return;
         }
         if self.config.threads != Threads::Never && self.may_have_helper(now_ns) {
@@ -71,7 +76,18 @@ impl Process {
         } else if is_first
             && (self.config.threads == Threads::Never || !survives_a_kill(&self.ring))
         {
-            self.make_rounds(now_ns);
+            let end_ns = now_ns + wait::PATIENCE_NS;
+            let rounds = move |process: &Process| process.make_rounds(now_ns);
+            if self.on_errand(end_ns, rounds).is_err() {
+                rounds(self);
+            }
+        }
+    }
+
+    /// The calling thread's ring is full in a process without a helper.
+    pub(crate) fn come_by_full(&self) {
+        if self.visits.full.fetch_add(1, Ordering::Relaxed) == OFTEN {
+            self.visit();
         }
     }
 
@@ -79,7 +95,8 @@ impl Process {
         self.config.threads == Threads::AtOnce
             || self.switches.need_a_thread()
             || now_ns >= self.visits.began_ns + WHILE_NS
-            || !sys::thread::is_only_one()
+            || self.visits.full.load(Ordering::Relaxed) > OFTEN
+            || !errand::has_one_thread()
     }
 
     /// Does what a helper would, as far as that needs no waiting.

@@ -75,6 +75,7 @@ const CALLS: &[(&str, libc::c_long)] = calls! {
     sigaltstack SYS_sigaltstack
     statfs SYS_statfs
     statx SYS_statx
+    tgkill SYS_tgkill
     uname SYS_uname
     unlinkat SYS_unlinkat
     write SYS_write

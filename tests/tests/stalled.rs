@@ -1,32 +1,58 @@
-//! A file system that hangs may cost the host seconds, never its life.
+//! A file system that hangs may cost the host seconds, never its life: neither with the recorder's own thread nor without.
 
-use e2e::host_support::{Host, scratch};
+use e2e::host_support::{Found, Host, scratch};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 const STALLED: &str = env!("CARGO_BIN_EXE_stalled");
+/// Longer than a second for each of what the host does, shorter than for ever.
+const BOUND: Duration = Duration::from_secs(8);
 
-/// Lets the host do its work; gives how long that took.
-fn take_time(how: &str) -> Duration {
-    let dir = scratch();
+/// Lets the host do its work, with the recorder's threads as asked; gives how long that took.
+fn take_time(how: &str, threads: &str, dir: &Path) -> Duration {
     let start = Instant::now();
     let host = Host::new(STALLED).arguments(&[how]);
     let outcome = host
-        .recorded_in(dir.path())
-        .variable("SA_PROFILE_THREADS", "1") // without the helper the only thread writes, and hangs (docs/threads.md)
+        .recorded_in(dir)
+        .variable("SA_PROFILE_THREADS", threads)
         .deadline(Duration::from_secs(30))
         .run();
-    assert_eq!(outcome.status.code(), Some(7), "{outcome:?}");
+    assert_eq!(
+        outcome.status.code(),
+        Some(7),
+        "{how}, {threads}: {outcome:?}"
+    );
     start.elapsed()
 }
 
 #[test]
 fn a_write_that_hangs_does_not_hang_the_host() {
-    let took = take_time("hung");
-    assert!(took < Duration::from_secs(8), "{took:?}");
+    for threads in ["", "1"] {
+        let took = take_time("hung", threads, scratch().path());
+        assert!(took < BOUND, "{threads}: {took:?}");
+    }
+}
+
+/// The ring fills up while the write at its three quarters never ends. Beside a helper that the host is faster than, it writes itself (docs/threads.md).
+#[test]
+fn a_host_that_records_fast_goes_on_beside_a_write_that_hangs() {
+    let took = take_time("fast", "", scratch().path());
+    assert!(took < BOUND, "{took:?}");
 }
 
 #[test]
+fn after_a_hang_the_host_has_one_thread_and_nothing_is_lost() {
+    let dir = scratch();
+    let took = take_time("recovers", "", dir.path());
+    assert!(took < BOUND, "{took:?}");
+    Found::in_dir(dir.path()).assert_accounted(30);
+}
+
+/// Also where the calling thread itself writes.
+#[test]
 fn a_signal_handler_may_exit_within_a_write() {
-    let took = take_time("exit");
-    assert!(took < Duration::from_secs(8), "{took:?}");
+    for threads in ["", "0", "1"] {
+        let took = take_time("exit", threads, scratch().path());
+        assert!(took < BOUND, "{threads}: {took:?}");
+    }
 }

@@ -45,7 +45,7 @@ fn timespec(time: Duration) -> libc::timespec {
 
 /// What a thread sleeps by that others may wake.
 #[derive(Debug, Default)]
-pub(super) struct Bell(AtomicU32);
+pub(crate) struct Bell(AtomicU32);
 
 /// Nothing has happened.
 const SILENT: u32 = 0;
@@ -56,7 +56,7 @@ const ASLEEP: u32 = 2;
 
 impl Bell {
     /// Wakes the thread, or ends its next sleep at once.
-    pub(super) fn ring(&self) {
+    pub(crate) fn ring(&self) {
         if self.0.swap(RUNG, Ordering::Release) == ASLEEP {
             // SAFETY: wakes whoever waits at the word, which is not touched.
             unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), WAKE, 1) };
@@ -64,7 +64,7 @@ impl Bell {
     }
 
     /// Sleeps until it is rung, for `time` at most.
-    pub(super) fn wait(&self, time: Duration) {
+    pub(crate) fn wait(&self, time: Duration) {
         let states = (Ordering::Acquire, Ordering::Acquire);
         let sleeps = self.0.compare_exchange(SILENT, ASLEEP, states.0, states.1);
         if sleeps.is_ok() {

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::io;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::shared::Shared;
 use super::sleep::{Bell, sleep};
 use super::{map, memory};
 
@@ -40,7 +40,7 @@ pub(crate) fn name() -> io::Result<String> {
 
 /// A thread of ours that others may wake.
 #[derive(Clone, Debug)]
-pub struct Thread(Arc<Bell>);
+pub struct Thread(Shared<Bell>);
 
 impl Thread {
     /// Ends the thread's sleep, or its next one at once.
@@ -52,6 +52,17 @@ impl Thread {
 thread_local! {
     /// What wakes the calling thread, if it is one of ours.
     static OWN: Cell<*const Bell> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Whether the calling thread is one of ours.
+pub(crate) fn is_ours() -> bool {
+    !OWN.get().is_null()
+}
+
+/// Whether a thread of this process has this id.
+pub(crate) fn is_there(tid: u32) -> bool {
+    // SAFETY: signal 0 is none: the kernel only looks for the thread.
+    unsafe { libc::syscall(libc::SYS_tgkill, std::process::id(), tid, 0) == 0 }
 }
 
 /// Sleeps until the calling thread, which is one of ours, is woken, for `time` at most.
@@ -66,7 +77,7 @@ pub fn park_timeout(time: Duration) {
 /// What a thread of ours begins with.
 struct Start<F> {
     name: [u8; 16],
-    bell: Arc<Bell>,
+    bell: Shared<Bell>,
     run: F,
 }
 
@@ -88,7 +99,7 @@ pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Resu
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
     memory::look_for_room(START_BYTES + size_of::<Start<F>>())?;
-    let bell = Arc::new(Bell::default());
+    let bell = Shared::new(Bell::default())?;
     let mut start = Start {
         name: [0; 16],
         bell: bell.clone(),
@@ -130,7 +141,7 @@ extern "C" fn begin<F: FnOnce()>(start: *mut libc::c_void) -> *mut libc::c_void 
     let Start { name, bell, run } = *start;
     // SAFETY: PR_SET_NAME reads a C string.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
-    OWN.set(Arc::as_ptr(&bell));
+    OWN.set(std::ptr::from_ref(&*bell));
     let _ = std::panic::catch_unwind(AssertUnwindSafe(run)); // a panic of ours ends our thread alone
     OWN.set(std::ptr::null());
     std::ptr::null_mut()
@@ -187,7 +198,7 @@ fn error_number(number: libc::c_int) -> io::Result<()> {
 }
 
 /// Lets the calling thread take every signal.
-pub(crate) fn take_signals() {
+fn take_signals() {
     let none = std::mem::MaybeUninit::<libc::sigset_t>::zeroed(); // an empty set on Linux
     // SAFETY: the set is valid.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut()) };
@@ -239,9 +250,13 @@ impl Count {
     }
 }
 
-/// Whether this process has but the calling thread. Where `/proc` does not say it, a thread that is not the first one is taken for one of several.
-pub(crate) fn is_only_one() -> bool {
-    Count::look().map_or_else(|| tid() == std::process::id(), |count| count.threads == 1)
+/// Whether this process has but the calling thread and so many others. Where `/proc` does not say it, a thread that is not the first one is taken for one of
+/// several.
+pub(crate) fn is_only_one(others: u32) -> bool {
+    Count::look().map_or_else(
+        || tid() == std::process::id(),
+        |count| count.threads <= 1 + others,
+    )
 }
 
 /// Whether all threads of the process have ended, the first one among them, but those of recorders: another library may have brought one too. Gives the
@@ -252,9 +267,19 @@ pub(crate) fn only_helpers_are_left() -> Option<i32> {
 }
 
 /// Ends the calling thread at once with this code, which is that of the process if it is the last one.
-pub(crate) fn end(code: i32) {
+fn end(code: i32) {
     // SAFETY: the thread holds nothing that another one waits for.
     unsafe { libc::syscall(libc::SYS_exit, code) };
+}
+
+/// Ends the calling thread as the last one of a process whose first one has ended by `pthread_exit`, or by the system call alone, so that the process ends as
+/// it would without us. The C library knows which it was, and runs what the host wants done at its exit now, or nothing. The code of the last thread is
+/// that of the process: after `pthread_exit` it is 0, else that of the first one.
+pub(crate) fn end_as_the_last(code: i32) {
+    take_signals();
+    if code != 0 {
+        end(code);
+    }
 }
 
 /// Looks at all threads but the first one.
@@ -341,7 +366,7 @@ mod tests {
         }
         assert_eq!(Count::parse(b"7 (a) R 1 7"), None);
         assert_eq!(only_helpers_are_left(), None);
-        let is_only_one = std::thread::spawn(is_only_one).join().unwrap();
+        let is_only_one = std::thread::spawn(|| is_only_one(0)).join().unwrap();
         assert!(!is_only_one, "a thread beside that of the test");
     }
 }

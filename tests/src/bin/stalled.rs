@@ -1,15 +1,17 @@
 //! A host whose file system hangs: this program's `writev` is the one that the recorder in it calls.
 //!
-//! `stalled hung` makes every write hang and then does all that a host may do; `stalled exit` ends the process from a signal handler that interrupts
-//! a write. Both end with exit code 7 and say nothing.
+//! `stalled hung` makes every write hang and then does all that a host may do; `stalled fast` records so much meanwhile that its ring fills up; `stalled
+//! recovers` goes on after the hang, with one thread again; `stalled exit` ends the process from a signal handler that interrupts a write. All end with
+//! exit code 7 and say nothing.
 #![expect(unsafe_code, reason = "replaces a function of the C library")]
 
 use sa_recorder::{Args, Level, Recorder, span};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What a write does: 0 writes, 1 hangs, 2 raises SIGTERM first.
-static WRITES: AtomicU32 = AtomicU32::new(0);
+static WRITES: AtomicU32 = AtomicU32::new(WRITE);
+const WRITE: u32 = 0;
 const HANG: u32 = 1;
 const RAISE: u32 = 2;
 
@@ -25,8 +27,10 @@ unsafe extern "C" fn writev(
         std::thread::sleep(Duration::from_millis(10));
     }
     if WRITES.load(Ordering::Relaxed) == RAISE {
-        // SAFETY: raise has no preconditions; the recorder's own thread has the signal blocked.
-        unsafe { libc::raise(libc::SIGTERM) };
+        // SAFETY: getpid takes nothing.
+        let own = unsafe { libc::getpid() };
+        // SAFETY: kill has no preconditions; the recorder's own thread has the signal blocked, so the host's takes it.
+        unsafe { libc::kill(own, libc::SIGTERM) };
     }
     // SAFETY: the caller's promise.
     let written = unsafe { libc::syscall(libc::SYS_writev, file, parts, count) };
@@ -39,14 +43,20 @@ fn main() {
     Recorder::get().flush();
     match std::env::args().nth(1).as_deref() {
         Some("hung") => hang(),
+        Some("fast") => fill_up(),
+        Some("recovers") => recover(),
         Some("exit") => exit_in_write(),
         _ => std::process::exit(64),
     }
     std::process::exit(7);
 }
 
+/// How many spans were recorded.
+static RECORDED: AtomicU64 = AtomicU64::new(0);
+
 fn record(count: u64) {
-    for index in 0..count {
+    for _ in 0..count {
+        let index = RECORDED.fetch_add(1, Ordering::Relaxed);
         drop(span!("host", "work", label = "stalled", index = index));
     }
 }
@@ -65,6 +75,28 @@ fn hang() {
         args.with(&format!("key{number}"), large.as_str())
     });
     recorder.instant(Level::E2e, "host", "large", &args);
+}
+
+/// More than a ring holds, while no write ends.
+fn fill_up() {
+    WRITES.store(HANG, Ordering::Relaxed);
+    record(10_000);
+}
+
+/// A hang ends, and so does the thread that was in it.
+fn recover() {
+    WRITES.store(HANG, Ordering::Relaxed);
+    record(10);
+    Recorder::get().flush();
+    WRITES.store(WRITE, Ordering::Relaxed);
+    while threads() > 1 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    record(10);
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }
 
 extern "C" fn end(_signal: libc::c_int) {
