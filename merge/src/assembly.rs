@@ -8,7 +8,7 @@ mod work;
 use crate::scan::Part;
 use crate::spill::{List, Spilled};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A slot's stream: slot and generation.
 pub(crate) type StreamKey = (u32, u32);
@@ -20,6 +20,10 @@ pub(crate) struct Gap {
     pub(crate) range: Range<u64>,
     /// Segment and offset where the bytes should have been.
     pub(crate) place: (usize, u64),
+    /// Segment and end of the last block of the stream before them.
+    pub(crate) before: Option<(usize, usize)>,
+    /// Segment and begin of the first one behind them.
+    pub(crate) after: Option<(usize, usize)>,
 }
 
 /// Which parts of a recording count.
@@ -36,6 +40,8 @@ pub(crate) struct Assembly {
     /// What the ring says was lost and no record tells, as records.
     pub(crate) loss_lines: Vec<u8>,
     pub(crate) gaps: Vec<Gap>,
+    /// A loss record for each gap that no record explains, once it is known which these are.
+    pub(crate) gap_lines: OnceLock<Vec<u8>>,
     /// Broken blocks that nothing else covers, with the positions they claim.
     pub(crate) bad_blocks: Vec<Gap>,
     /// Whether the fragment already goes beyond what the ring held of slot 0, as it does once it is settled.

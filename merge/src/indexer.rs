@@ -319,6 +319,8 @@ impl<'a, 'f> Indexer<'a, 'f> {
             processes: u64,
             #[serde(default)]
             errno: u64,
+            #[serde(default)]
+            bytes: u64,
         }
         let Ok(Record { s, args: loss }) = serde_json::from_slice(event.line) else {
             return;
@@ -332,6 +334,7 @@ impl<'a, 'f> Indexer<'a, 'f> {
                 events: loss.events,
                 processes: loss.processes,
                 error: loss.errno,
+                bytes: loss.bytes,
                 first_ns: event.ts_ns,
                 last_ns: event.ts_ns.saturating_add(span_ns),
             };

@@ -45,6 +45,7 @@ mod flow;
 mod folder;
 mod foreign;
 mod fragment;
+mod gaps;
 mod halves;
 mod hints;
 mod history;

@@ -8,7 +8,6 @@ use crate::report::{Report, printable};
 use crate::source::{Chunk, Source};
 use crate::window::Lies;
 use rayon::prelude::*;
-use sa_recorder::format::LOSS_RECORD;
 use sa_recorder::format::loss::Cause;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -17,10 +16,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Most rows of which a report says what they lost; the sum of all stays exact.
 const MOST: usize = 256;
 
+/// How recorders name their loss records.
+const LOSS_NAME: &[u8] = br#""name":"sa_loss""#;
 /// No recorder's cause is longer.
 const CAUSE_CHARS: usize = 64;
-/// The cause of what is missing and no record explains.
-const GAP: &str = "gap";
+/// The cause of what is missing and no recorder's record explains.
+pub(crate) const GAP: &str = "gap";
 
 /// What one row lost for one cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,7 +32,7 @@ pub struct LossReport {
     pub pid: i64,
     /// The thread, if all events were of one: its name, else its id.
     pub thread: Option<String>,
-    /// Why, as `sa_loss` records say it.
+    /// Why, as `sa_loss` records say it; `gap` where nothing tells.
     pub cause: String,
     /// Events that are missing; of `gap` at least so many, for nothing tells how many there were.
     pub events: u64,
@@ -73,42 +74,24 @@ impl LossReport {
             Some(thread) => (thread, format!(" of {process}")),
             None => (process, String::new()),
         };
-        let events = self.events;
-        let Some((from_ns, to_ns)) = self.from_ns.zip(self.to_ns) else {
-            let bytes = self.bytes;
+        let (events, bytes, when) = (self.events, self.bytes, self.when());
+        if self.cause == GAP {
             return printable(&format!(
-                "at least {events} of {whose}'s events are missing, {bytes} bytes of their lines: nothing tells why"
+                "at least {events} of {whose}'s events{when} are missing ({bytes} bytes of their lines{of}): nothing tells why"
             ));
-        };
-        let when = match (seconds(from_ns), seconds(to_ns)) {
-            (from, to) if from == to => format!("at {from}"),
-            (from, to) => format!("between {from} and {to}"),
-        };
+        }
         let (share, why) = (self.share(), why(&self.cause));
         printable(&format!(
-            "{share} of {whose}'s events {when} are missing ({events}{of}): {why}"
+            "{share} of {whose}'s events{when} are missing ({events}{of}): {why}"
         ))
     }
 
-    /// Missing bytes that no record explains, of the process with this pid and name.
-    pub(crate) fn of_gap(process: Option<String>, pid: i64) -> LossReport {
-        LossReport {
-            process,
-            pid,
-            thread: None,
-            cause: GAP.to_owned(),
-            events: 0,
-            bytes: 0,
-            events_left: 0,
-            processes: 0,
-            error: 0,
-            from_ns: None,
-            to_ns: None,
+    fn when(&self) -> String {
+        match self.from_ns.zip(self.to_ns) {
+            None => String::new(),
+            Some((from, to)) if seconds(from) == seconds(to) => format!(" at {}", seconds(from)),
+            Some((from, to)) => format!(" between {} and {}", seconds(from), seconds(to)),
         }
-    }
-
-    pub(crate) fn is_gap(&self) -> bool {
-        self.cause == GAP
     }
 
     /// How much of what was recorded is missing, rounded so that only all is all.
@@ -184,6 +167,8 @@ pub(crate) struct Loss {
     pub(crate) events: u64,
     pub(crate) processes: u64,
     pub(crate) error: u64,
+    /// Bytes of their lines, of [`GAP`] alone.
+    pub(crate) bytes: u64,
     pub(crate) first_ns: i64,
     pub(crate) last_ns: i64,
 }
@@ -203,10 +188,12 @@ impl Losses {
         let sum = self.0.entry(row).or_insert(Loss {
             events: 0,
             processes: 0,
+            bytes: 0,
             ..loss
         });
         sum.events = sum.events.saturating_add(loss.events);
         sum.processes = sum.processes.saturating_add(loss.processes);
+        sum.bytes = sum.bytes.saturating_add(loss.bytes);
         sum.first_ns = sum.first_ns.min(loss.first_ns);
         sum.last_ns = sum.last_ns.max(loss.last_ns);
     }
@@ -269,8 +256,7 @@ pub(crate) fn tell_losses(
             return;
         }
         chunk.each(source.bytes, |_, lies, event| {
-            let is_own = event.is_metadata() || event.name() == LOSS_RECORD.as_bytes();
-            if lies != Lies::Outside && !is_own {
+            if lies != Lies::Outside && !event.is_metadata() && !is_loss(event) {
                 missing.iter().for_each(|missing| missing.count(event));
             }
         });
@@ -286,6 +272,11 @@ pub(crate) fn tell_losses(
         .losses
         .sort_by_key(|loss| std::cmp::Reverse(loss.events));
     report.losses.truncate(MOST);
+}
+
+/// Whether it is a loss record; its name may not have been looked for.
+fn is_loss(event: &Event<'_>) -> bool {
+    event.phase == b'i' && memchr::memmem::find(event.line, LOSS_NAME).is_some()
 }
 
 fn of_recording(index: &Index) -> Vec<Missing<'_>> {
@@ -324,7 +315,7 @@ fn said(
         thread: is_of_thread.then(name),
         cause: cause.clone(),
         events: missing.loss.events,
-        bytes: 0,
+        bytes: missing.loss.bytes,
         events_left: missing.left.load(Ordering::Relaxed),
         processes: missing.loss.processes,
         error: missing.loss.error,
@@ -380,13 +371,13 @@ mod tests {
     #[test]
     fn a_gap_is_at_least_one_event() {
         let gap = LossReport {
-            events: 1,
             bytes: 99,
-            ..LossReport::of_gap(Some("api".to_owned()), 7)
+            cause: GAP.to_owned(),
+            ..lost(1, 7)
         };
         assert_eq!(
             gap.words(),
-            "at least 1 of api's events are missing, 99 bytes of their lines: nothing tells why"
+            "at least 1 of worker-3's events between 12.100 s and 60.000 s are missing (99 bytes of their lines of api): nothing tells why"
         );
     }
 

@@ -9,7 +9,7 @@ use crate::mend::Repairs;
 use crate::placement::Placement;
 use crate::split::{PartReport, file_name};
 use crate::window::WindowReport;
-use sa_recorder::format::{FragmentHeader, RemovedRun, RemovedRuns, visible};
+use sa_recorder::format::{RemovedRun, RemovedRuns, visible};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -191,26 +191,6 @@ impl Report {
         self.damage_total += 1;
         *self.damage_by_kind.entry(kind.name()).or_default() += 1;
         self.list(file, offset, kind, detail);
-    }
-
-    /// Counts positions of a recorder that nothing covers and no record explains: they held an event at least.
-    pub(crate) fn add_gap(&mut self, header: Option<&FragmentHeader>, bytes: u64) {
-        self.lost_events += 1;
-        let pid = header.map_or(0, |header| header.pid.into());
-        let process = self.processes.iter().find(|process| process.pid == pid);
-        let name = process.and_then(|process| process.name.clone());
-        let known = self.losses.iter_mut();
-        let mut known = known.filter(|loss| loss.is_gap() && loss.pid == pid);
-        let gap = match known.next() {
-            Some(gap) => gap,
-            None => {
-                self.losses.push(LossReport::of_gap(name, pid));
-                let last = self.losses.len() - 1;
-                &mut self.losses[last]
-            }
-        };
-        gap.events += 1;
-        gap.bytes += bytes;
     }
 
     /// Adds the places of one source; `offset` tells where in the file they are.

@@ -24,6 +24,17 @@ pub struct Part {
     pub trusted: bool,
 }
 
+impl Part {
+    /// All of some lines that nothing vouches for.
+    pub(crate) fn all_of(lines: &[u8]) -> Part {
+        Part {
+            start: 0,
+            end: lines.len(),
+            trusted: false,
+        }
+    }
+}
+
 /// What a line turned out to be.
 #[derive(Debug)]
 #[expect(

@@ -43,7 +43,13 @@ enum Parts<'a> {
     Few(Cow<'a, [Part]>),
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    /// Lines that all count and stand in no segment.
+    pub(crate) fn of_lines(recording: usize, path: &'a Path, lines: &'a [u8]) -> Source<'a> {
+        let all = Parts::Few(vec![Part::all_of(lines)].into());
+        source(recording, None, path, lines, all)
+    }
+
     /// How many spans were open, if that is what these bytes say.
     fn open_spans(&self) -> Option<u64> {
         self.is_of_open_spans
@@ -269,21 +275,11 @@ pub(crate) fn sources<'a>(
                 ..tail
             });
         }
-        for (lines, is_of_open_spans) in
-            [(&assembly.loss_lines, false), (&assembly.open_lines, true)]
-        {
-            let all = Part {
-                start: 0,
-                end: lines.len(),
-                trusted: false,
-            };
-            let all = Parts::Few(vec![all].into());
-            let lines = source(recording, None, path, lines, all);
-            sources.push(Source {
-                is_of_open_spans,
-                ..lines
-            });
-        }
+        sources.push(Source::of_lines(recording, path, &assembly.loss_lines));
+        sources.push(Source {
+            is_of_open_spans: true,
+            ..Source::of_lines(recording, path, &assembly.open_lines)
+        });
     }
     sources
 }

@@ -1,15 +1,14 @@
 //! What each input gave and what was wrong with it → the report.
 
-use crate::assembly::{Assembly, Gap};
-use crate::blocks::Positions;
+use crate::assembly::Assembly;
 use crate::damage::Kind;
 use crate::folder::Place;
 use crate::fragment::Fragment;
+use crate::gaps::unexplained;
 use crate::index::Index;
 use crate::recording::Recording;
 use crate::report::{InputReport, Report};
 use crate::source::Source;
-use std::ops::Range;
 
 /// Fills in what each input gave and what was wrong with it.
 pub(crate) fn tell_sources(
@@ -62,32 +61,18 @@ fn input_report(fragment: &Fragment) -> InputReport {
     }
 }
 
-/// The positions that no loss record explains.
-fn unexplained(gap: &Gap, index: &Index) -> Vec<Range<u64>> {
-    let mut explained = Positions::default();
-    for (_, range) in index
-        .explained
-        .iter()
-        .filter(|(stream, _)| *stream == gap.stream)
-    {
-        explained.add(range.clone());
-    }
-    explained.missing(gap.range.clone())
-}
-
 /// Damage of a recording as a whole: blocks, gaps, the ring.
 fn tell_missing(recording: &Recording, assembly: &Assembly, index: &Index, report: &mut Report) {
     let path = |segment: usize| recording.fragments[segment].path.as_path();
     for block in &assembly.bad_blocks {
-        if !unexplained(block, index).is_empty() {
+        if !unexplained(block, &index.explained).is_empty() {
             report.add_damage(path(block.place.0), block.place.1, Kind::BadBlock, None);
         }
     }
     for gap in assembly.gaps.iter().filter(|_| !index.stopped) {
-        for range in unexplained(gap, index) {
+        for range in unexplained(gap, &index.explained) {
             let detail = format!("slot {} bytes {}..{}", gap.stream.0, range.start, range.end);
             report.add_damage(path(gap.place.0), gap.place.1, Kind::Gap, Some(detail));
-            report.add_gap(recording.header(), range.end - range.start);
         }
     }
     let ring_path = recording.ring_place.as_ref().map_or(path(0), Place::path);

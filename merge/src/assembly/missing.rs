@@ -5,11 +5,34 @@ use sa_recorder::format::BlockHeader;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Positions that nothing covers, and the first block behind each: segment and offset of its body.
+/// Positions that nothing covers, with the blocks on both sides.
 #[derive(Default)]
 pub(super) struct Missing(BTreeMap<StreamKey, Vec<Hole>>);
 
-type Hole = (Range<u64>, Option<(u64, usize, usize)>);
+/// Positions of one stream that nothing covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hole {
+    pub(super) range: Range<u64>,
+    /// The last block before them, by its end.
+    before: Option<Edge>,
+    /// The first block behind them, by its begin.
+    after: Option<Edge>,
+}
+
+/// Where a block begins or ends: position, segment and offset.
+type Edge = (u64, usize, usize);
+
+impl Hole {
+    /// Segment and offset of the end of the last block before it.
+    pub(super) fn before(&self) -> Option<(usize, usize)> {
+        self.before.map(|(_, segment, at)| (segment, at))
+    }
+
+    /// Segment and offset of the body of the first block behind it.
+    pub(super) fn after(&self) -> Option<(usize, usize)> {
+        self.after.map(|(_, segment, at)| (segment, at))
+    }
+}
 
 impl Missing {
     pub(super) fn is_empty(&self) -> bool {
@@ -18,31 +41,46 @@ impl Missing {
 
     pub(super) fn add(&mut self, stream: StreamKey, holes: Vec<Range<u64>>) {
         if !holes.is_empty() {
-            let holes = holes.into_iter().map(|range| (range, None));
-            self.0.insert(stream, holes.collect());
+            let hole = |range| Hole {
+                range,
+                before: None,
+                after: None,
+            };
+            self.0.insert(stream, holes.into_iter().map(hole).collect());
         }
     }
 
-    /// Notes a block at the last hole before it.
-    pub(super) fn note(&mut self, header: &BlockHeader, (segment, at): (usize, usize)) {
-        let holes = self.0.get_mut(&(header.slot, header.generation));
-        let before = holes.and_then(|holes| {
-            let number = holes.partition_point(|(range, _)| range.end <= header.from);
-            holes.get_mut(number.checked_sub(1)?)
-        });
-        if let Some((_, after)) = before {
-            let place = (header.from, segment, at);
-            *after = Some(after.map_or(place, |after| after.min(place)));
+    /// Notes a block at the last hole before it and at the first one behind it.
+    pub(super) fn note(&mut self, header: &BlockHeader, segment: usize, body: &Range<usize>) {
+        let Some(holes) = self.0.get_mut(&(header.slot, header.generation)) else {
+            return;
+        };
+        let end = header.from.saturating_add(header.len);
+        let behind = holes.partition_point(|hole| hole.range.end <= header.from);
+        if let Some(hole) = behind
+            .checked_sub(1)
+            .and_then(|number| holes.get_mut(number))
+        {
+            let begin = (header.from, segment, body.start);
+            hole.after = Some(hole.after.map_or(begin, |after| after.min(begin)));
+        }
+        let next = holes.partition_point(|hole| hole.range.start < end);
+        if let Some(hole) = holes.get_mut(next) {
+            hole.before = hole.before.max(Some((end, segment, body.end)));
         }
     }
 
-    /// Each hole, and the first block behind it, be it behind a later one as well.
+    /// Each hole with the blocks next to it, be they beyond other holes.
     pub(super) fn into_holes(self) -> impl Iterator<Item = (StreamKey, Hole)> {
         self.0.into_iter().flat_map(|(key, mut holes)| {
-            let mut behind = None;
-            for (_, after) in holes.iter_mut().rev() {
-                *after = after.or(behind);
-                behind = *after;
+            let (mut before, mut after) = (None, None);
+            for hole in &mut holes {
+                hole.before = hole.before.max(before);
+                before = hole.before;
+            }
+            for hole in holes.iter_mut().rev() {
+                hole.after = hole.after.or(after);
+                after = hole.after;
             }
             holes.into_iter().map(move |hole| (key, hole))
         })
@@ -64,30 +102,34 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_is_placed_at_the_first_block_behind_it() {
+    fn a_hole_lies_between_the_blocks_next_to_it() {
         let mut missing = Missing::default();
         missing.add((1, 0), Vec::new());
         assert!(missing.is_empty());
         missing.add((1, 0), vec![0..4, 10..20, 30..40, 60..70]);
         missing.add((1, 1), vec![0..4, 8..9]);
-        for (generation, from, place) in [
-            (0, 50, (3, 500)),
-            (0, 40, (2, 400)),
-            (0, 4, (0, 40)),
-            (0, 55, (1, 10)),
-            (2, 4, (0, 0)),
+        for (generation, from, segment, at) in [
+            (0, 50, 3, 500),
+            (0, 40, 2, 400),
+            (0, 4, 0, 40),
+            (0, 55, 1, 10),
+            (2, 4, 0, 0),
         ] {
-            missing.note(&block(generation, from), place);
+            missing.note(&block(generation, from), segment, &(at..at + 5));
         }
-        let holes: Vec<_> = missing.into_holes().collect();
+        let holes = missing.into_holes();
+        let found: Vec<_> = holes
+            .map(|(key, hole)| (key, hole.range.clone(), hole.before(), hole.after()))
+            .collect();
         let expected = [
-            ((1, 0), (0..4, Some((4, 0, 40)))),
-            ((1, 0), (10..20, Some((40, 2, 400)))), // no block before the next hole
-            ((1, 0), (30..40, Some((40, 2, 400)))),
-            ((1, 0), (60..70, None)),
-            ((1, 1), (0..4, None)),
-            ((1, 1), (8..9, None)),
+            ((1, 0), 0..4, None, Some((0, 40))),
+            // No block lies between this one and the next.
+            ((1, 0), 10..20, None, Some((2, 400))),
+            ((1, 0), 30..40, Some((0, 45)), Some((2, 400))),
+            ((1, 0), 60..70, Some((3, 505)), None),
+            ((1, 1), 0..4, None, None),
+            ((1, 1), 8..9, None, None),
         ];
-        assert_eq!(holes, expected);
+        assert_eq!(found, expected);
     }
 }

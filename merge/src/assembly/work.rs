@@ -57,7 +57,7 @@ impl Recording {
             for segment in 0..segments {
                 for (range, piece) in pieces(segment) {
                     if let Piece::Complete(header) = piece {
-                        missing.note(&header, (segment, range.start));
+                        missing.note(&header, segment, &range);
                     }
                 }
             }
@@ -294,6 +294,8 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             stream: key,
             range: claimed,
             place,
+            before: None,
+            after: None,
         });
     }
 
@@ -314,17 +316,19 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             kept.broken.shrink_to_fit();
         }
         let last = self.recording.fragments.len().saturating_sub(1);
-        for (stream, (range, after)) in missing.into_holes() {
-            let at = after.map(|(_, segment, at)| (segment, at));
+        for (stream, hole) in missing.into_holes() {
+            let after = hole.after();
             // A loss is told after the block behind it was written, and that may stand where nothing is looked at.
             let unsure = self.recording.unsure.as_ref();
-            if at.is_some_and(|at| unsure.is_some_and(|unsure| unsure.contains(&at))) {
+            if after.is_some_and(|at| unsure.is_some_and(|unsure| unsure.contains(&at))) {
                 continue;
             }
-            let place = at.unwrap_or_else(|| (last, self.bytes(last).len()));
+            let place = after.unwrap_or_else(|| (last, self.bytes(last).len()));
             self.result.gaps.push(Gap {
                 stream,
-                range,
+                before: hole.before(),
+                after,
+                range: hole.range,
                 place: (place.0, place.1 as u64),
             });
         }

@@ -8,6 +8,7 @@ use crate::copy::Job;
 use crate::era::{Era, eras};
 use crate::folder::Folder;
 use crate::foreign;
+use crate::gaps::add_gaps;
 use crate::history::Histories;
 use crate::index::Index;
 use crate::link::{Collector, Links};
@@ -117,6 +118,7 @@ impl<'a> Merge<'a> {
         let names = || add_names(self.recordings, sought, &mut sources, &mut chunks);
         let named = self.pool.install(names);
         sought.bytes = sought.bytes.saturating_sub(named);
+        add_gaps(self.recordings, self.assemblies, &mut sources, &mut chunks);
         let found = Found {
             indexes: by_recording(self.recordings, &mut sources),
             sources,

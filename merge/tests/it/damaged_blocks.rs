@@ -231,11 +231,59 @@ fn a_gap_is_damage_unless_a_loss_explains_it() {
         );
         assert_eq!(
             merged.trace.all_named("sa_loss").len(),
-            usize::from(told),
-            "a loss stays visible"
+            1,
+            "a loss is visible, whoever tells it"
         );
         assert_eq!(merged.trace.all_named("b").len(), 1);
     }
+}
+
+#[test]
+fn issue_19_a_gap_stands_on_the_row_whose_events_are_missing() {
+    let worker = Process::new(PID).thread(9);
+    let span = |ts_ns: u64, name: &str| worker.span(ts_ns, 500_000, name, "");
+    let mut fragment = Process::new(PID).fragment();
+    fragment.block(
+        0,
+        0,
+        &stream(&[Process::new(PID)
+            .main_thread()
+            .span(500_000, 9_000_000, "other", "")]),
+    );
+    let from = fragment.block(1, 0, &stream(&[span(1_000_000, "a"), span(2_000_000, "b")]));
+    fragment.block(
+        1,
+        from + 1000,
+        &stream(&[span(7_000_000, "c"), span(8_000_000, "d")]),
+    );
+    let merged = merge(&fragment);
+    let [gap] = merged.trace.gaps()[..] else {
+        panic!("one gap: {:?}", merged.trace.gaps())
+    };
+    // From the end of the last span before it to that of the first one behind it; the trace begins with the first span.
+    assert_eq!(
+        (&gap["tid"], &gap["s"], &gap["ts"]),
+        (&9.into(), &"t".into(), &2000.0.into())
+    );
+    let args = serde_json::json!({"cause": "gap", "events": 1, "span_us": 5000, "bytes": 1000});
+    assert_eq!(gap["args"], args);
+    assert_eq!(merged.report.number("lost_events"), 1);
+    let loss = &merged.report.0["losses"][0];
+    let told = (
+        &loss["cause"],
+        &loss["events"],
+        &loss["bytes"],
+        &loss["events_left"],
+    );
+    assert_eq!(
+        told,
+        (&"gap".into(), &1.into(), &1000.into(), &1.into()),
+        "{loss}"
+    );
+    assert_eq!(
+        (&loss["from_ns"], &loss["to_ns"]),
+        (&2_000_000.into(), &7_000_000.into())
+    );
 }
 
 #[test]

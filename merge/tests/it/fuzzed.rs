@@ -50,6 +50,9 @@ fn check(make: &dyn Fn() -> RunDir, what: &str) {
     }
     assert_same(&expected.events, &merged.trace.comparable(), what);
     assert_eq!(merged.report.0["base_ns"], expected.base_ns, "{what}");
+    let gaps = merged.trace.gaps().len() as u64;
+    // A process in which nothing has a time has no row for them.
+    assert!(gaps <= merged.report.kind("gap"), "{what}");
     assert_eq!(
         merged.report.number("lost_events"),
         expected.lost_events + merged.report.kind("gap"),

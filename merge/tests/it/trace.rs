@@ -67,8 +67,13 @@ impl Trace {
 
     /// All recorded events but metadata.
     pub(crate) fn shown(&self) -> impl Iterator<Item = &Value> {
-        let is_shown = |event: &&Value| event["ph"] != "M" && !is_link(event);
+        let is_shown = |event: &&Value| event["ph"] != "M" && !is_link(event) && !is_gap(event);
         self.events.iter().filter(is_shown)
+    }
+
+    /// The records that the merge wrote for missing positions that no recorder's record explains.
+    pub(crate) fn gaps(&self) -> Vec<&Value> {
+        self.events.iter().filter(|event| is_gap(event)).collect()
     }
 
     /// The flow events by which the merge links requests.
@@ -107,6 +112,10 @@ impl Trace {
             })
             .collect()
     }
+}
+
+fn is_gap(event: &Value) -> bool {
+    event["name"] == "sa_loss" && event["args"]["cause"] == "gap"
 }
 
 fn is_link(event: &Value) -> bool {
