@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 
 /// Names the process in the child.
 const NAME: &str = "CLI_TEST_HOST";
-/// How many spans each has recorded when it says that it is ready.
+/// How many spans each has recorded when it says that it is ready, unless [`COUNT`] says so.
 pub(crate) const SPANS: u64 = 1000;
+/// Variable of another number.
+pub(crate) const COUNT: &str = "CLI_TEST_SPANS";
 
 /// Records spans at once, then one every ms until stdin ends. Does nothing as a test of its own.
 #[test]
@@ -26,7 +28,8 @@ fn child() {
         let _ = std::io::stdin().read_to_end(&mut rest); // its end is all that counts
         STOP.store(true, Ordering::Relaxed);
     });
-    for number in 0..SPANS {
+    let count = std::env::var(COUNT).map_or(SPANS, |count| count.parse().unwrap());
+    for number in 0..count {
         let _span = span!("test", "early", number = number);
     }
     Recorder::get().flush();
@@ -44,11 +47,11 @@ impl Host {
     /// Starts a process of this name and waits until it has recorded its first spans.
     pub(crate) fn start(directory: &Path, name: &str, paused: bool) -> Host {
         let start = if paused { "paused" } else { "" };
-        Host::start_with(directory, name, ("SA_PROFILE_START", start))
+        Host::start_with(directory, name, &[("SA_PROFILE_START", start)])
     }
 
-    /// Starts one with this variable.
-    pub(crate) fn start_with(directory: &Path, name: &str, variable: (&str, &str)) -> Host {
+    /// Starts one with these variables.
+    pub(crate) fn start_with(directory: &Path, name: &str, variables: &[(&str, &str)]) -> Host {
         let scratch = tempfile::tempdir().unwrap();
         let ready = scratch.path().join("ready");
         let child = Command::new(std::env::current_exe().unwrap())
@@ -57,7 +60,7 @@ impl Host {
             .envs([("CLI_TEST_READY", &ready)])
             .env(NAME, name)
             .env("SA_PROFILE_DIR", directory)
-            .envs([variable])
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()

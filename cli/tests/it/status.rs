@@ -1,6 +1,6 @@
 //! `status`, on healthy and on broken runs.
 
-use crate::host::{Host, SPANS};
+use crate::host::{COUNT, Host, SPANS};
 use crate::{Said, command, run};
 use serde_json::Value;
 use std::fs;
@@ -101,13 +101,42 @@ fn a_run_that_is_over_counts_what_the_merge_counts() {
     let killed = Host::start(directory, "b", false);
     killed.kill();
     let status = json(directory);
-    let mut options = trace_merge::Options::new([directory.to_owned()]);
-    options.output = trace_merge::Output::File(directory.join("t.json"));
-    options.settle = false;
-    let report = trace_merge::merge(&options).unwrap();
+    let report = merged(directory);
     let names = report.events_by_phase[&'M'];
     let expected = report.events_total - names - report.unfinished_spans;
     assert_eq!(status["events"].as_u64(), Some(expected));
+}
+
+fn merged(directory: &Path) -> trace_merge::Report {
+    let mut options = trace_merge::Options::new([directory.to_owned()]);
+    options.output = trace_merge::Output::File(directory.join("t.json"));
+    options.settle = false;
+    trace_merge::merge(&options).unwrap()
+}
+
+#[test]
+fn issue_19_losses_that_only_the_ring_tells_are_counted() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path();
+    let bound = [
+        (COUNT, "60000"),
+        ("SA_PROFILE_MAX_MB", "1"),
+        ("SA_PROFILE_KEEP", "first"),
+    ];
+    Host::start_with(directory, "worker-0", &bound).kill();
+    let status = json(directory);
+    let report = merged(directory);
+    assert!(report.lost_events > 0, "{report:?}");
+    assert_eq!(status["lost"].as_u64(), Some(report.lost_events));
+    assert_eq!(
+        status["processes"][0]["lost"]["disk_bound"].as_u64(),
+        Some(report.lost_events)
+    );
+    let doctor = run(&["doctor"], directory).stdout;
+    let words: Vec<&str> = doctor.split_whitespace().collect();
+    let said = words.join(" ").replace(',', "");
+    let lost = format!("{} events by disk_bound", report.lost_events);
+    assert!(said.contains(&lost), "{doctor}");
 }
 
 #[test]

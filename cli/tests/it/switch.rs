@@ -150,7 +150,7 @@ fn who_does_not_obey_is_named() {
 fn issue_19_a_process_without_a_helper_obeys_with_its_next_event_and_is_explained_until_then() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path();
-    let host = Host::start_with(directory, "a", ("SA_PROFILE_THREADS", "0"));
+    let host = Host::start_with(directory, "a", &[("SA_PROFILE_THREADS", "0")]);
     host.signal("STOP");
     let said = run(&["stop"], directory);
     assert_eq!(said.code, Some(1));
