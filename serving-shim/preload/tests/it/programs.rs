@@ -8,6 +8,7 @@ mod node;
 mod postgres;
 mod python;
 mod redis;
+mod rights;
 mod sandbox;
 mod shell;
 mod subject;

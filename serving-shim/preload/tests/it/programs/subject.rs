@@ -149,9 +149,20 @@ impl Subject {
 
     /// Runs a program in each way to its end; what it says and how it ends is the same. What is on stderr below `sa-profile run` is the command's as well.
     pub(super) fn assert_the_same(&self, program: &str, arguments: &[&str]) -> Ended {
+        self.assert_the_same_with(&[], program, arguments)
+    }
+
+    /// The same with these variables.
+    pub(super) fn assert_the_same_with(
+        &self,
+        variables: &[(&str, &str)],
+        program: &str,
+        arguments: &[&str],
+    ) -> Ended {
         let mut plain: Option<Ended> = None;
         for way in self.all_ways() {
-            let ended = end(&mut self.command(way, program, arguments));
+            let mut command = self.command(way, program, arguments);
+            let ended = end(command.envs(variables.iter().copied()));
             let expected = plain.get_or_insert_with(|| ended.clone());
             assert_eq!(
                 (ended.code, &ended.stdout),
