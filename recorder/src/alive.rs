@@ -47,3 +47,11 @@ impl Alive {
         self.recording.load(Ordering::Relaxed) == epoch
     }
 }
+
+/// Whether the recording of an epoch takes events in this process, for who has not kept the words.
+#[inline]
+pub(crate) fn is_recording(epoch: u32) -> bool {
+    // SAFETY: as above.
+    let map = unsafe { PAGE.load(Ordering::Acquire).as_ref() };
+    map.is_some_and(|map| map.half(RECORDING_AT).load(Ordering::Relaxed) == epoch)
+}

@@ -14,7 +14,6 @@ use crate::site::Site;
 use crate::span::{SiteArgs, site_args, write_name};
 use crate::track::Track;
 use crate::value::{self, Args, Value};
-use crate::wait;
 use open::{Names, Open, Spot};
 
 pub use by_id::AsyncSpanId;
@@ -35,6 +34,7 @@ impl AsyncSpan {
 
     /// Opens a span of a call site; `args` appends its arguments.
     #[doc(hidden)]
+    #[inline(always)]
     pub fn open(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) -> AsyncSpan {
         AsyncSpan::start(site.level(), |process, text| {
             let piece = site_args(text, args);
@@ -46,12 +46,7 @@ impl AsyncSpan {
     }
 
     pub(crate) fn open_named(level: Level, category: &str, name: &str) -> AsyncSpan {
-        AsyncSpan::start(level, |process, _| {
-            let mut names = Vec::new();
-            write_name(&mut names, category, name);
-            let names = Names::Text(names, name);
-            Open::start(process, names, &[], &Spot::default())
-        })
+        AsyncSpan::open_at(level, category, name, None, None, &Args::default())
     }
 
     /// Opens a span within `parent`, or on a row of its own that is called `lane`.
@@ -79,7 +74,7 @@ impl AsyncSpan {
             }
             let mut names = Vec::new();
             write_name(&mut names, category, name);
-            Open::start(process, Names::Text(names, name), args, &spot)
+            Open::start(process, Names::Text(&names, name), args, &spot)
         })
     }
 
@@ -105,20 +100,24 @@ impl AsyncSpan {
     pub fn row_since(&self, start_ns: u64) -> Option<Track> {
         let open = self.0.as_ref()?;
         let process = open.process()?;
-        let lanes = wait::lock(&process.lanes)?;
-        let row = lanes.row_since(open.lane, start_ns)?;
+        let lanes = process.lanes.lock()?;
+        let row = lanes.row_since(open.lane(), start_ns)?;
         Some(Track::of(&process, LANE_BASE + row))
     }
 
     /// `open` may append to the text it gets, and takes that off again.
-    #[inline]
-    fn start(level: Level, open: impl FnOnce(&Process, &mut Vec<u8>) -> Open) -> AsyncSpan {
+    #[inline(always)]
+    fn start(level: Level, open: impl FnOnce(&Process, &mut Vec<u8>) -> Option<Open>) -> AsyncSpan {
         if !mask::wants(level) {
             return AsyncSpan(None);
         }
         // The first event of a process finds out in between what is on.
         let opened = seat::with(|_, writer| {
-            mask::wants(level).then(|| open(writer.process, &mut writer.text))
+            if mask::wants(level) {
+                open(writer.process, &mut writer.text)
+            } else {
+                None
+            }
         });
         AsyncSpan(opened.flatten())
     }
@@ -126,7 +125,7 @@ impl AsyncSpan {
     /// Its lane if it is a span of this recording.
     fn lane_in(&self, process: &Process) -> Option<u32> {
         let open = self.0.as_ref()?;
-        (open.epoch == process.epoch()).then_some(open.lane)
+        (open.epoch() == process.epoch()).then_some(open.lane())
     }
 
     /// Ends it without recording it: what its end would tell never was. Counted as lost for this cause.

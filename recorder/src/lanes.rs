@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex};
 
+use crate::site::Site;
 use crate::{clock, wait};
 
 /// Spans within each other on one row; a viewer drops those deeper than 512.
@@ -54,28 +55,54 @@ struct Lane {
     name: LaneName,
     /// What it was called last.
     told: Option<LaneName>,
+    /// Both are the same.
+    is_told: bool,
+    /// What names the span that has the lane, if its own text does not.
+    site: Option<&'static Site>,
+    own: OwnText,
+}
+
+/// The text of a span that the ring and its site do not have: its names where it has no site, and then all its args.
+#[derive(Debug, Default)]
+pub(crate) struct OwnText {
+    pub(crate) text: Vec<u8>,
+    /// Bytes of the names.
+    pub(crate) names: usize,
+}
+
+impl OwnText {
+    /// `"name":"…","cat":"…"`
+    pub(crate) fn names(&self) -> &[u8] {
+        self.text.get(..self.names).unwrap_or_default()
+    }
+
+    pub(crate) fn args(&self) -> &[u8] {
+        self.text.get(self.names..).unwrap_or_default()
+    }
 }
 
 /// Where a span ended.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     /// The lane it is shown on.
     pub(crate) row: u32,
     pub(crate) end_ns: u64,
+    /// What names it, if its own text does not.
+    pub(crate) site: Option<&'static Site>,
     /// The span that lay in it, which has no parent any more.
     pub(crate) orphan: Option<u32>,
-    /// What the row must be called before something is shown there.
-    pub(crate) untold: Option<LaneName>,
+    /// Whether the row has its name; else [`Lanes::untold`] has it, and it must be told before something is shown there.
+    pub(crate) is_named: bool,
 }
 
 /// A lane that was taken.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     pub(crate) lane: u32,
     /// The lane of the span that the new one lies in.
     pub(crate) parent: Option<u32>,
-    /// What the row must be called before something is shown there.
-    pub(crate) untold: Option<LaneName>,
+    /// As of a span that ended.
+    pub(crate) is_named: bool,
 }
 
 impl LaneName {
@@ -129,12 +156,21 @@ impl Lane {
             until_ns: 0,
             name: LaneName::Numbered,
             told: None,
+            is_told: false,
+            site: None,
+            own: OwnText::default(),
         }
+    }
+
+    #[cold]
+    fn rename(&mut self, name: LaneName) {
+        self.is_told = self.told.as_ref() == Some(&name);
+        self.name = name;
     }
 
     /// Gives the row its name; says so if that must be told.
     fn tell(&mut self) -> Option<LaneName> {
-        if self.told.as_ref() == Some(&self.name) {
+        if std::mem::replace(&mut self.is_told, true) {
             return None;
         }
         self.told = Some(self.name.clone());
@@ -144,36 +180,77 @@ impl Lane {
 
 impl Lanes {
     /// Takes the lowest free lane for a span that lies in the one of `parent`, or on a row of its own of this name. It also has a row of its own
-    /// where another span lies in that of `parent`, or too many lie in each other.
-    pub(crate) fn take(&mut self, parent: Option<u32>, name: Option<&str>) -> Taken {
-        let lane = self.take_free();
+    /// where another span lies in that of `parent`, or too many lie in each other. A lane that was given back is free once it `is_vacant`.
+    #[inline]
+    pub(crate) fn take(
+        &mut self,
+        parent: Option<u32>,
+        name: Option<&str>,
+        is_vacant: impl Fn(u32) -> bool,
+    ) -> Taken {
+        let lane = match self.free.peek() {
+            Some(Reverse(lane)) if is_vacant(*lane) => {
+                let lane = *lane;
+                self.free.pop();
+                lane
+            }
+            Some(_) => self.take_other(is_vacant),
+            None => self.add(),
+        };
         let parent = parent.filter(|parent| self.has_room(*parent));
-        let mut untold = None;
+        let mut is_named = true; // it may never be shown
         if let Some(outer) = parent {
-            self.at(outer).child = Some(lane);
-            let Lane { row, depth, .. } = *self.at(outer);
-            let name = self.at(outer).name.clone();
-            let own = self.at(lane);
-            (own.parent, own.row, own.depth, own.name) = (parent, row, depth + 1, name);
+            self.put_within(outer, lane);
         } else {
             let own = self.at(lane);
             (own.parent, own.row, own.depth) = (None, lane, 0);
             if !own.name.is(name) {
-                own.name = name.map_or(LaneName::Numbered, |name| LaneName::Given(name.into()));
+                own.rename(name.map_or(LaneName::Numbered, |name| LaneName::Given(name.into())));
             }
-            untold = own.tell();
+            is_named = own.is_told;
         }
         Taken {
             lane,
             parent,
-            untold,
+            is_named,
         }
     }
 
-    fn take_free(&mut self) -> u32 {
-        if let Some(Reverse(lane)) = self.free.pop() {
-            return lane;
+    /// Puts the span of a lane into that of another, whose row it shall be shown on.
+    #[inline]
+    fn put_within(&mut self, outer: u32, lane: u32) {
+        let around = self.at(outer);
+        around.child = Some(lane);
+        let (row, depth) = (around.row, around.depth);
+        let own = self.at(lane);
+        (own.parent, own.row, own.depth) = (Some(outer), row, depth + 1);
+        let name = &self.lanes[outer as usize].name;
+        if *name != self.lanes[lane as usize].name {
+            let name = name.clone();
+            self.at(lane).rename(name);
         }
+    }
+
+    /// Takes a lane where the line of the lowest one's last span is still being written.
+    #[cold]
+    fn take_other(&mut self, is_vacant: impl Fn(u32) -> bool) -> u32 {
+        let mut passed = Vec::new();
+        let mut found = None;
+        while found.is_none()
+            && let Some(Reverse(lane)) = self.free.pop()
+        {
+            if is_vacant(lane) {
+                found = Some(lane);
+            } else {
+                passed.push(Reverse(lane));
+            }
+        }
+        self.free.extend(passed);
+        found.unwrap_or_else(|| self.add())
+    }
+
+    #[cold]
+    fn add(&mut self) -> u32 {
         self.lanes.push(Lane::new());
         u32::try_from(self.lanes.len() - 1).unwrap_or(0)
     }
@@ -184,24 +261,28 @@ impl Lanes {
     }
 
     /// Begins the span of a taken lane now; says when that is.
-    pub(crate) fn begin(&mut self, lane: u32, now_ns: u64) -> u64 {
+    #[inline]
+    pub(crate) fn begin(&mut self, lane: u32, site: Option<&'static Site>, now_ns: u64) -> u64 {
         let parent = self.at(lane).parent;
         let of_parent = parent.map_or(0, |parent| self.at(parent).until_ns);
         let earliest = (self.last_start_ns + 1).max(of_parent);
         let own = self.at(lane);
+        own.site = site;
         own.until_ns = now_ns.max(earliest).max(own.until_ns);
         self.last_start_ns = own.until_ns;
         self.last_start_ns
     }
 
     /// Ends the span of a lane now. The lane stays taken until it is given back.
+    #[inline]
     pub(crate) fn end(&mut self, lane: u32, now_ns: u64) -> Ended {
         let orphan = self.at(lane).child.take();
         let of_orphans = orphan.map_or(0, |orphan| self.cut_off(orphan));
         let own = self.at(lane);
         own.until_ns = own.until_ns.max(now_ns).max(of_orphans);
-        let (end_ns, row, parent) = (own.until_ns, own.row, own.parent.take());
-        let untold = if row == lane { own.tell() } else { None };
+        let (end_ns, row, site) = (own.until_ns, own.row, own.site);
+        let parent = own.parent.take();
+        let is_named = row != lane || own.is_told;
         if let Some(parent) = parent {
             let parent = self.at(parent);
             parent.child = None;
@@ -210,8 +291,9 @@ impl Lanes {
         Ended {
             row,
             end_ns,
+            site,
             orphan,
-            untold,
+            is_named,
         }
     }
 
@@ -235,9 +317,15 @@ impl Lanes {
         is_free.then_some(lane.row)
     }
 
-    /// What the row must be called of a span that is shown on its own lane without an end.
+    /// What the row of a lane must be called, if that is not told yet. Now it is.
+    #[cold]
     pub(crate) fn untold(&mut self, lane: u32) -> Option<LaneName> {
         self.lanes.get_mut(lane as usize)?.tell()
+    }
+
+    /// The own text of a lane's span; who takes it, and does not end the span, puts it back.
+    pub(crate) fn own_text(&mut self, lane: u32) -> &mut OwnText {
+        &mut self.at(lane).own
     }
 
     /// Gives a lane back.

@@ -93,6 +93,7 @@ mod segment;
 mod site;
 mod slot;
 mod span;
+mod spin_lock;
 mod starting;
 mod switch;
 mod sys;

@@ -11,7 +11,6 @@ use crate::line::{self, Place};
 use crate::process::Process;
 use crate::slot::{OpenEntry, Slot, TextArea};
 use crate::value::{self, MAX_STRING_BYTES};
-use crate::wait;
 
 /// Marks a span without an end.
 const UNFINISHED: &str = "unfinished";
@@ -85,9 +84,13 @@ fn open_lanes(process: &Process) -> Vec<OpenLane> {
     open
 }
 
-/// Names the row of a span whose parent has ended.
-fn name_row(process: &Process, lane: u32) {
-    let untold = wait::lock(&process.lanes).and_then(|mut lanes| lanes.untold(lane));
+/// Names the row of a lane if that is not told yet.
+#[cold]
+pub(crate) fn name_row(process: &Process, lane: u32) {
+    let untold = process
+        .lanes
+        .lock()
+        .and_then(|mut lanes| lanes.untold(lane));
     if let Some(name) = untold {
         process.name_lane(lane, &name);
     }

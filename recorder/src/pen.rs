@@ -14,6 +14,8 @@ use crate::wait::PATIENCE_NS;
 
 /// Room for everything of a line but its name, category and args.
 const FIXED_BYTES: usize = 256 + SLACK;
+/// What stands between the row and the time.
+const TIME_KEY: [u8; 6] = *b",\"ts\":";
 /// Where the phase stands in a line.
 const PHASE_AT: usize = 7;
 /// What a thread that flushes for itself gathers: a step and the last line's rest.
@@ -45,6 +47,9 @@ pub(crate) struct Pen {
     fixed_len: usize,
     /// Where in it the thread stands.
     tid_at: usize,
+    /// `,"ts":` and the digits of the second.
+    after_row: [u8; 32],
+    after_row_len: usize,
 }
 
 /// What a timed event consists of beside its phase and time.
@@ -100,6 +105,8 @@ impl Pen {
             prefix_len: fixed_len,
             fixed_len,
             tid_at: of_process.len(),
+            after_row: [0; 32],
+            after_row_len: 0,
         }
     }
 
@@ -144,12 +151,8 @@ impl Pen {
     ) {
         let need = FIXED_BYTES + body.name.len() + body.args.len();
         if self.head + need as u64 > self.limit && !self.make_room(need as u64) {
-            if need as u64 > self.slot.bytes / 2 {
-                let mut bytes = vec![0; need];
-                let len = self.compose_on_row(Line::new(&mut bytes), row, start_ns, body);
-                self.write_through(bytes.get(..len).unwrap_or_default());
-            }
-            return; // else counted
+            let body = *body; // as in `event`
+            return self.large_on_row(row, start_ns, &body);
         }
         if start_ns >= self.second_ns + SECOND_NS {
             self.change_second(start_ns / SECOND_NS); // only ever on, for the thread's own events
@@ -164,6 +167,18 @@ impl Pen {
         self.publish();
     }
 
+    /// Writes a span on another row that does not fit into a ring straight to the fragment; what had no room else is counted.
+    #[cold]
+    #[inline(never)]
+    fn large_on_row(&self, row: u32, start_ns: u64, body: &Body<'_>) {
+        let need = FIXED_BYTES + body.name.len() + body.args.len();
+        if need as u64 > self.slot.bytes / 2 {
+            let mut bytes = vec![0; need];
+            let len = self.compose_on_row(Line::new(&mut bytes), row, start_ns, body);
+            self.write_through(bytes.get(..len).unwrap_or_default());
+        }
+    }
+
     /// Writes the line of a span on another row; its length, or 0 if it does not fit.
     #[inline(always)]
     fn compose_on_row(
@@ -175,13 +190,12 @@ impl Pen {
     ) -> usize {
         line.block(&self.prefix, self.tid_at);
         line.number(row);
-        line.literal(b",\"ts\":");
         let part = start_ns.wrapping_sub(self.second_ns);
         if part < SECOND_NS && self.second_ns > 0 {
-            let second = self.prefix.get(self.fixed_len..self.prefix_len);
-            line.text(second.unwrap_or_default());
+            line.block(&self.after_row, self.after_row_len);
             line.second_part(u32::try_from(part).unwrap_or(0));
         } else {
+            line.literal(&TIME_KEY);
             line.micros(start_ns);
         }
         after_time(&mut line, body);
@@ -211,6 +225,10 @@ impl Pen {
         };
         self.prefix_len = self.fixed_len + digits.len();
         self.prefix[self.fixed_len..self.prefix_len].copy_from_slice(digits.as_bytes());
+        self.after_row_len = TIME_KEY.len() + digits.len();
+        let (key, rest) = self.after_row.split_at_mut(TIME_KEY.len());
+        key.copy_from_slice(&TIME_KEY);
+        rest[..digits.len()].copy_from_slice(digits.as_bytes());
         self.process.come_by(self.second_ns);
     }
 

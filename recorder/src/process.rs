@@ -22,6 +22,7 @@ use crate::restart;
 use crate::ring::Ring;
 use crate::run::{self, Before, Run};
 use crate::site;
+use crate::spin_lock::SpinLock;
 use crate::starting::Starting;
 use crate::switch::{InForce, Switches};
 use crate::sys;
@@ -53,7 +54,7 @@ pub(crate) struct Process {
     pub(crate) fragment: Fragment,
     pub(crate) lost: Counters,
     pub(crate) late: Late,
-    pub(crate) lanes: Mutex<Lanes>,
+    pub(crate) lanes: SpinLock<Lanes>,
     pub(crate) named_lanes: Named,
     pub(crate) tracks: Tracks,
     /// Async spans begun by id.
@@ -210,7 +211,7 @@ impl Process {
             ring,
             fragment,
             late: Late::default(),
-            lanes: Mutex::default(),
+            lanes: SpinLock::default(),
             named_lanes: Named::default(),
             tracks: Tracks::default(),
             held_async: async_span::Held::default(),

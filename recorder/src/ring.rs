@@ -322,11 +322,17 @@ impl Ring {
         )
     }
 
+    /// Whether the lane table has an entry for a lane.
+    #[inline(always)]
+    pub(crate) fn has_lane(&self, lane: u32) -> bool {
+        (lane as usize) < LANES
+    }
+
     /// The lane table's entry of lane number `lane`, counted from 0; `None` beyond the table.
+    #[inline(always)]
     pub(crate) fn lane_entry(&self, lane: u32) -> Option<OpenEntry> {
-        let lane = lane as usize;
-        (lane < LANES)
-            .then(|| OpenEntry::new(self.header, LANES_AT + lane * layout::OPEN_ENTRY_BYTES))
+        let at = LANES_AT + lane as usize * layout::OPEN_ENTRY_BYTES;
+        self.has_lane(lane).then(|| OpenEntry::new(self.header, at))
     }
 
     /// The area for the text of a lane's span; `None` beyond the lane table, and where there was no room for it.

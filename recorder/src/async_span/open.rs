@@ -1,47 +1,48 @@
 //! An open async span: its lane, its entry of the ring's lane table, and its line in the end.
 
-use std::sync::PoisonError;
+use std::num::NonZeroU32;
 use std::sync::atomic::Ordering;
 
-use crate::alive::Alive;
-use crate::clock::now_ns;
+use crate::alive;
+use crate::clock;
 use crate::current::Using;
 use crate::format::LANE_BASE;
 use crate::format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
-use crate::lanes::Ended;
+use crate::lanes::{Ended, OwnText, Taken};
 use crate::loss::Cause;
 use crate::mask;
+use crate::open::name_row;
 use crate::pen::{Body, Name};
 use crate::process::{self, Process};
 use crate::seat;
 use crate::site::Site;
 use crate::slot::OpenEntry;
 use crate::span::mark_stopped;
-use crate::wait;
+use crate::sys::memory::copied;
+use crate::value;
 use crate::writer::Writer;
 
-/// What is known of an open async span.
-#[derive(Debug)]
+/// An open async span. So small that it goes from hand to hand in registers; what else is known of it has the lane.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
-    alive: Alive,
     /// The recording in which it began; in another one, and in the child of a fork, it does nothing.
-    pub(super) epoch: u32,
-    pub(super) lane: u32,
+    epoch: NonZeroU32,
+    /// Its lane, and perhaps [`OWN_TEXT`].
+    lane: u32,
     start_ns: u64,
-    /// Name and category are the site's, or `"name":"…","cat":"…"`.
-    site: Option<&'static Site>,
-    names: Vec<u8>,
-    /// So many bytes of args stand behind the names in the text area of the lane, and nowhere else.
-    kept: usize,
-    /// The args that do not stand there alone.
-    args: Vec<u8>,
 }
 
+/// The lane has a text of the span's own. Else a site names it, and all its args stand in the lane's area of the ring.
+const OWN_TEXT: u32 = 1 << 31;
+/// The names of a span whose own were lost.
+const NAMELESS: &[u8] = br#""name":"","cat":"""#;
+
 /// Name and category of a span that opens.
+#[derive(Clone, Copy)]
 pub(super) enum Names<'a> {
     Site(&'static Site),
     /// `"name":"…","cat":"…"`, and the name alone.
-    Text(Vec<u8>, &'a str),
+    Text(&'a [u8], &'a str),
 }
 
 /// Where a span shall be shown.
@@ -54,76 +55,122 @@ pub(super) struct Spot<'a> {
 }
 
 impl Open {
-    pub(super) fn start(process: &Process, names: Names<'_>, args: &[u8], spot: &Spot<'_>) -> Open {
-        let lock = || process.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut lanes = lock();
-        let taken = lanes.take(spot.parent, spot.lane);
-        if let Some(name) = &taken.untold {
-            drop(lanes); // telling may wait for the disk
-            process.name_lane(taken.lane, name);
-            lanes = lock();
-        }
-        let start_ns = lanes.begin(taken.lane, now_ns());
-        drop(lanes);
-        let mut is_kept = false;
+    /// Opens a span; nothing, and it is counted, if others keep the lanes to themselves.
+    #[inline]
+    pub(super) fn start(
+        process: &Process,
+        names: Names<'_>,
+        args: &[u8],
+        spot: &Spot<'_>,
+    ) -> Option<Open> {
+        let site = match names {
+            Names::Site(site) => Some(site),
+            Names::Text(..) => None,
+        };
+        let Some((taken, start_ns)) = begin(process, site, spot) else {
+            process.lost.count(Cause::Busy);
+            return None;
+        };
+        let mut is_whole = args.is_empty();
         if let Some(entry) = process.ring.lane_entry(taken.lane) {
-            let number = number(process, &names, entry);
-            is_kept = show(process, taken.lane, entry, &names, args);
+            let number = number(process, names, entry);
+            is_whole |= show(process, taken.lane, entry, names, args);
             entry.open(number, taken.parent, start_ns);
         }
-        let (site, names) = match names {
-            Names::Site(site) => (Some(site), Vec::new()),
-            Names::Text(names, _) => (None, names),
-        };
-        Open {
-            alive: process.alive,
-            epoch: process.epoch(),
+        let mut open = Open {
+            epoch: NonZeroU32::new(process.epoch())?,
             lane: taken.lane,
             start_ns,
-            site,
-            names,
-            kept: if is_kept { args.len() } else { 0 },
-            args: if is_kept { Vec::new() } else { args.to_vec() },
+        };
+        if site.is_none() || !is_whole {
+            open.keep(process, names, args);
+        }
+        Some(open)
+    }
+
+    /// Keeps a text of the span's own.
+    #[cold]
+    #[inline(never)]
+    fn keep(&mut self, process: &Process, names: Names<'_>, args: &[u8]) {
+        let mut text = match names {
+            Names::Site(_) => Vec::new(),
+            Names::Text(names, _) => copied(names),
+        };
+        let names = text.len();
+        value::raw_after(&mut text, true, args);
+        self.set_own(process, OwnText { text, names });
+    }
+
+    fn set_own(&mut self, process: &Process, own: OwnText) {
+        match process.lanes.lock() {
+            Some(mut lanes) => {
+                *lanes.own_text(self.lane()) = own;
+                self.lane |= OWN_TEXT;
+            }
+            None => process.lost.count(Cause::Busy),
         }
     }
 
-    /// Appends to the args; `add` gets them, and whether it adds the first.
+    /// Its lane.
+    pub(super) fn lane(&self) -> u32 {
+        self.lane & !OWN_TEXT
+    }
+
+    pub(super) fn epoch(&self) -> u32 {
+        self.epoch.get()
+    }
+
+    /// Appends to the args; `add` gets a text, and that it adds the first.
     pub(super) fn add_args(&mut self, add: impl FnOnce(&mut Vec<u8>, bool)) {
         seat::with(|seat, writer| {
-            if seat.epoch() == self.epoch {
-                self.add_args_in(writer.process, add); // else told as unfinished when its recording ended
+            if seat.epoch() != self.epoch() {
+                return; // told as unfinished when its recording ended
             }
+            let from = writer.text.len();
+            add(&mut writer.text, true);
+            let args = writer.text.get(from..).unwrap_or_default();
+            self.append(writer.process, args);
+            writer.text.truncate(from);
         });
     }
 
-    fn add_args_in(&mut self, process: &Process, add: impl FnOnce(&mut Vec<u8>, bool)) {
-        let at = self.names.len();
-        let area = process.ring.lane_text(self.lane);
-        if let Some(area) = area.filter(|_| self.kept > 0) {
-            self.args = area.own(at..at + self.kept).to_vec();
-            self.kept = 0;
+    fn append(&mut self, process: &Process, args: &[u8]) {
+        let entry = process.ring.lane_entry(self.lane());
+        let place = entry.zip(process.ring.lane_text(self.lane()));
+        let mut own = OwnText::default();
+        if self.lane & OWN_TEXT != 0 {
+            let Some(mut lanes) = process.lanes.lock() else {
+                return process.lost.count(Cause::Busy);
+            };
+            own = std::mem::take(lanes.own_text(self.lane()));
+        } else if let Some((entry, area)) = place {
+            if args.is_empty() || area.append(entry, args) {
+                return;
+            }
+            own.text = copied(area.args(entry));
         }
-        let old = self.args.len();
-        add(&mut self.args, old == 0);
-        if let (Some(entry), Some(area)) = (process.ring.lane_entry(self.lane), area) {
-            area.show_more(entry, old, &self.args);
+        let old = own.args().len();
+        value::raw_after(&mut own.text, old == 0, args);
+        if let Some((entry, area)) = place {
+            area.show_more(entry, old, own.args());
         }
+        self.set_own(process, own);
     }
 
     /// Writes the span on the calling thread's slot and gives its lane back.
     pub(super) fn close(&self, now_ns: u64) {
         let written = seat::with(|seat, writer| {
-            if seat.epoch() != self.epoch {
+            if seat.epoch() != self.epoch() {
                 return; // told as unfinished when its recording ended
             }
             let process = writer.process;
-            let Some(ended) = self.end(process, now_ns) else {
+            let Some((ended, own)) = self.end(process, now_ns) else {
                 return process.lost.count(Cause::Busy);
             };
-            if let Some(name) = &ended.untold {
-                process.name_lane(self.lane, name);
+            if !ended.is_named {
+                name_row(process, self.lane());
             }
-            self.write(writer, &ended, process.ring.lane_entry(self.lane));
+            self.write(writer, &ended, own.as_ref());
             self.leave(process);
         });
         // Below a signal handler there is no line, but the lane is free all the same. After the end of recording the span is told as unfinished.
@@ -137,12 +184,12 @@ impl Open {
 
     /// Whether its recording still takes events.
     pub(super) fn is_live(&self) -> bool {
-        self.alive.is_recording(self.epoch)
+        alive::is_recording(self.epoch())
     }
 
     /// Its recorder, if that still takes events.
     pub(super) fn process(&self) -> Option<Using> {
-        let of_it = |process: &Using| process.epoch() == self.epoch && process.is_recording();
+        let of_it = |process: &Using| process.epoch() == self.epoch() && process.is_recording();
         process::existing().filter(of_it)
     }
 
@@ -154,7 +201,7 @@ impl Open {
             }
         };
         let left = seat::with(|seat, _| {
-            if seat.epoch() == self.epoch {
+            if seat.epoch() == self.epoch() {
                 leave();
             }
         });
@@ -163,34 +210,55 @@ impl Open {
         }
     }
 
-    /// Finds out where the span ended. What lay in it has a row of its own from now on, for readers of the ring too.
-    fn end(&self, process: &Process, now_ns: u64) -> Option<Ended> {
-        let mut lanes = wait::lock(&process.lanes)?;
-        let ended = lanes.end(self.lane, now_ns);
+    /// Finds out where the span ended. What lay in it has a row of its own from now on, for readers of the ring too. Its lane is given back, but stays
+    /// taken until its entry is vacant.
+    #[inline]
+    fn end(&self, process: &Process, now_ns: u64) -> Option<(Ended, Option<OwnText>)> {
+        let lane = self.lane();
+        let mut lanes = process.lanes.lock()?;
+        let ended = lanes.end(lane, now_ns);
+        let own = (self.lane != lane).then(|| std::mem::take(lanes.own_text(lane)));
         let orphan = ended.orphan.map(|lane| process.ring.lane_entry(lane));
         if let Some(entry) = orphan.flatten() {
             entry.parent().store(0, Ordering::Relaxed);
         }
-        Some(ended)
+        if process.ring.has_lane(lane) {
+            lanes.give_back(lane);
+        }
+        Some((ended, own))
     }
 
-    fn write(&self, writer: &mut Writer, ended: &Ended, entry: Option<OpenEntry>) {
-        let at = self.names.len();
-        let area = writer.process.ring.lane_text(self.lane);
-        let args = match &area {
-            Some(area) if self.kept > 0 => area.own(at..at + self.kept),
-            _ => &self.args,
+    #[inline]
+    fn write(&self, writer: &mut Writer, ended: &Ended, own: Option<&OwnText>) {
+        let process = writer.process;
+        let entry = process.ring.lane_entry(self.lane());
+        let area = || process.ring.lane_text(self.lane());
+        let place = match own {
+            None => entry.zip(area()),
+            Some(_) => None,
         };
-        let stopped = mask::stopped_since(self.start_ns).then(|| {
-            let mut args = args.to_vec();
+        let in_ring = place.as_ref().map(|(entry, area)| area.args(*entry));
+        let args = own.map(OwnText::args).or(in_ring).unwrap_or_default();
+        if mask::stopped_since(self.start_ns) {
+            let mut args = copied(args);
             mark_stopped(&mut args);
-            args
-        });
+            return self.write_line(writer, ended, own, &args);
+        }
+        self.write_line(writer, ended, own, args);
+    }
+
+    #[inline(always)]
+    fn write_line(&self, writer: &mut Writer, ended: &Ended, own: Option<&OwnText>, args: &[u8]) {
+        let entry = writer.process.ring.lane_entry(self.lane());
+        let names = || {
+            let names = own.map(OwnText::names).filter(|names| !names.is_empty());
+            names.unwrap_or(NAMELESS)
+        };
         let body = Body {
             duration_ns: Some(ended.end_ns.saturating_sub(self.start_ns)),
             middle: b"",
-            name: self.site.map_or(Name::Text(&self.names), Name::Site),
-            args: stopped.as_deref().unwrap_or(args),
+            name: ended.site.map_or_else(|| Name::Text(names()), Name::Site),
+            args,
         };
         if entry.is_none() {
             writer.process.late.note(self.start_ns); // more are open than the ring shows
@@ -200,19 +268,38 @@ impl Open {
         writer.process.come_by(ended.end_ns);
     }
 
-    /// Gives the lane back.
+    /// Makes the lane free, whose line is written.
+    #[inline]
     fn leave(&self, process: &Process) {
-        if let Some(entry) = process.ring.lane_entry(self.lane) {
+        if let Some(entry) = process.ring.lane_entry(self.lane()) {
             entry.start().store(0, Ordering::Release);
-        }
-        if let Some(mut lanes) = wait::lock(&process.lanes) {
-            lanes.give_back(self.lane);
+        } else if let Some(mut lanes) = process.lanes.lock() {
+            lanes.give_back(self.lane()); // without an entry that could say when
         }
     }
 }
 
+/// Takes a lane and begins its span.
+#[inline]
+fn begin(process: &Process, site: Option<&'static Site>, spot: &Spot<'_>) -> Option<(Taken, u64)> {
+    let is_vacant = |lane| {
+        let entry = process.ring.lane_entry(lane);
+        entry.is_none_or(|entry| entry.start().load(Ordering::Acquire) == 0)
+    };
+    let now_ns = clock::now_ns();
+    let mut lanes = process.lanes.lock()?;
+    let taken = lanes.take(spot.parent, spot.lane, is_vacant);
+    if !taken.is_named {
+        drop(lanes); // telling may wait for the disk
+        name_row(process, taken.lane);
+        lanes = process.lanes.lock()?;
+    }
+    let start_ns = lanes.begin(taken.lane, site, now_ns);
+    Some((taken, start_ns))
+}
+
 /// Lets readers of the ring find the span's args, and its names where it has no site; false if not all args have room.
-fn show(process: &Process, lane: u32, entry: OpenEntry, names: &Names<'_>, args: &[u8]) -> bool {
+fn show(process: &Process, lane: u32, entry: OpenEntry, names: Names<'_>, args: &[u8]) -> bool {
     let Some(area) = process.ring.lane_text(lane) else {
         entry.text().store(0, Ordering::Relaxed);
         return false;
@@ -227,7 +314,7 @@ fn show(process: &Process, lane: u32, entry: OpenEntry, names: &Names<'_>, args:
 }
 
 /// The number of the span's site; without one its name stands in the entry.
-fn number(process: &Process, names: &Names<'_>, entry: OpenEntry) -> u32 {
+fn number(process: &Process, names: Names<'_>, entry: OpenEntry) -> u32 {
     let set_name = |name: &str| entry.set_name(name, LANE_NAME_AT, LANE_NAME_BYTES);
     match names {
         Names::Site(site) => process.ring.number_of(site, || set_name(site.name())),

@@ -19,8 +19,8 @@ struct Board {
 
 impl Board {
     fn open(&mut self, parent: Option<u32>, now_ns: u64) -> u32 {
-        let lane = self.lanes.take(parent, None).lane;
-        self.open.push((lane, self.lanes.begin(lane, now_ns)));
+        let lane = self.lanes.take(parent, None, at_once).lane;
+        self.open.push((lane, self.lanes.begin(lane, None, now_ns)));
         lane
     }
 
@@ -57,6 +57,11 @@ impl Board {
     }
 }
 
+/// A lane is free as soon as it is given back.
+fn at_once(_lane: u32) -> bool {
+    true
+}
+
 /// A small generator (splitmix64).
 struct Rng(u64);
 
@@ -77,6 +82,21 @@ fn the_lowest_free_lane_is_taken() {
     board.end(1, 4);
     board.end(0, 5);
     assert_eq!([6, 7, 8].map(|now| board.open(None, now)), [0, 1, 3]);
+}
+
+#[test]
+fn a_lane_whose_line_is_being_written_is_not_taken() {
+    let mut lanes = Lanes::default();
+    for lane in 0..4 {
+        assert_eq!(lanes.take(None, None, at_once).lane, lane);
+        lanes.end(lane, 1);
+    }
+    (0..4).for_each(|lane| lanes.give_back(lane));
+    assert_eq!(lanes.take(None, None, |lane| lane > 1).lane, 2);
+    assert_eq!(lanes.take(None, None, |lane| lane == 1).lane, 1);
+    assert_eq!(lanes.take(None, None, |_| false).lane, 4, "a new one");
+    assert_eq!(lanes.take(None, None, at_once).lane, 0);
+    assert_eq!(lanes.take(None, None, at_once).lane, 3);
 }
 
 #[test]
@@ -141,17 +161,24 @@ fn deep_spans_begin_a_new_row() {
 fn names_are_told_once_for_a_row_that_is_shown() {
     let given = |name: &str| Some(LaneName::Given(name.into()));
     let mut lanes = Lanes::default();
-    let outer = lanes.take(None, Some("task 1"));
-    assert_eq!(outer.untold, given("task 1"));
-    let inner = lanes.take(Some(outer.lane), Some("not asked for"));
-    assert_eq!(inner.untold, None, "it may never be shown");
+    let take = |lanes: &mut Lanes, parent, name| lanes.take(parent, name, at_once);
+    let outer = take(&mut lanes, None, Some("task 1"));
+    assert!(!outer.is_named);
+    assert_eq!(lanes.untold(outer.lane), given("task 1"));
+    assert_eq!(lanes.untold(outer.lane), None, "once");
+    let inner = take(&mut lanes, Some(outer.lane), Some("not asked for"));
+    assert!(inner.is_named, "it may never be shown");
     assert_eq!(lanes.end(outer.lane, 5).orphan, Some(inner.lane));
-    assert_eq!(lanes.end(inner.lane, 6).untold, given("task 1"));
+    assert!(!lanes.end(inner.lane, 6).is_named);
+    assert_eq!(lanes.untold(inner.lane), given("task 1"));
     lanes.give_back(inner.lane);
     lanes.give_back(outer.lane);
-    assert_eq!(lanes.take(None, Some("task 1")).untold, None);
-    assert_eq!(lanes.take(None, None).untold, Some(LaneName::Numbered));
-    assert_eq!(lanes.take(None, None).untold, Some(LaneName::Numbered));
+    assert!(take(&mut lanes, None, Some("task 1")).is_named);
+    for _ in 0..2 {
+        let taken = take(&mut lanes, None, None);
+        assert!(!taken.is_named);
+        assert_eq!(lanes.untold(taken.lane), Some(LaneName::Numbered));
+    }
 }
 
 #[test]
@@ -191,13 +218,17 @@ fn nothing_overlaps_whatever_ends_first() {
 #[test]
 fn many_lanes_are_taken_and_given_back_in_order() {
     let mut lanes = Lanes::default();
-    let mut taken: Vec<u32> = (0..16_384).map(|_| lanes.take(None, None).lane).collect();
+    let mut taken: Vec<u32> = (0..16_384)
+        .map(|_| lanes.take(None, None, at_once).lane)
+        .collect();
     assert!(taken.iter().copied().eq(0..16_384));
     taken.reverse();
     for lane in &taken {
         lanes.end(*lane, 1);
         lanes.give_back(*lane);
     }
-    let again: Vec<u32> = (0..16_384).map(|_| lanes.take(None, None).lane).collect();
+    let again: Vec<u32> = (0..16_384)
+        .map(|_| lanes.take(None, None, at_once).lane)
+        .collect();
     assert!(again.into_iter().eq(0..16_384));
 }

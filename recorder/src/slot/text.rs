@@ -67,6 +67,27 @@ impl TextArea {
         is_whole
     }
 
+    /// Appends to the args of an open span behind whose text nothing lies. False, and nothing done, if they have no room.
+    pub(crate) fn append(&self, entry: OpenEntry, args: &[u8]) -> bool {
+        let text = SpanText::of_word(entry.text().load(Ordering::Relaxed));
+        let (old, at) = (usize::from(text.args), text.args().end);
+        let comma = usize::from(old > 0);
+        let is_whole = self.put(at + comma, args) && self.put(at, &b","[..comma]);
+        if is_whole {
+            let args = old + comma + args.len();
+            let word = text_word(text.at as usize, usize::from(text.names), args);
+            compiler_fence(Ordering::SeqCst);
+            entry.text().store(word, Ordering::Relaxed);
+        }
+        is_whole
+    }
+
+    /// The args of an open span, for the thread that writes here.
+    #[inline(always)]
+    pub(crate) fn args(&self, entry: OpenEntry) -> &[u8] {
+        self.own(SpanText::of_word(entry.text().load(Ordering::Relaxed)).args())
+    }
+
     /// The bytes of a range; `None` if it is not all inside, or empty.
     pub(crate) fn get(&self, range: Range<usize>) -> Option<Vec<u8>> {
         let inside = !range.is_empty() && range.end <= self.0.len();
@@ -75,7 +96,7 @@ impl TextArea {
 
     /// The bytes of a range, for the thread that writes here; nothing if it is not all inside.
     #[inline(always)]
-    pub(crate) fn own(&self, range: Range<usize>) -> &[u8] {
+    fn own(&self, range: Range<usize>) -> &[u8] {
         let rest = self.room(range.start).unwrap_or_default();
         rest.get(..range.len()).unwrap_or_default()
     }
@@ -209,6 +230,23 @@ mod tests {
         assert!(area.show(entry, 30, 0, b""));
         assert!(area.show_more(entry, 0, b"\"c\":3"));
         assert_eq!(found(entry, area), owned("", "\"c\":3"), "without names");
+    }
+
+    #[test]
+    fn args_are_appended_where_they_have_room() {
+        let (entry, area) = entry_and_area();
+        assert!(area.show(entry, 0, 0, b""));
+        assert!(area.append(entry, b"\"a\":1"));
+        assert!(area.append(entry, b"\"b\":2"));
+        assert_eq!(found(entry, area), owned("", "\"a\":1,\"b\":2"));
+        assert_eq!(area.args(entry), b"\"a\":1,\"b\":2");
+        let rest = ROOM - area.args(entry).len();
+        let long = format!("\"c\":{}", "1".repeat(rest));
+        for cut in [1, 3, 4, 5] {
+            let args = &long.as_bytes()[..long.len() - cut];
+            assert_eq!(area.append(entry, args), cut == 5, "{cut}");
+        }
+        assert_eq!(area.args(entry).len(), ROOM);
     }
 
     #[test]
