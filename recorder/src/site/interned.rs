@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use twox_hash::XxHash3_64;
-
 use super::Site;
 use crate::config::Level;
 use crate::sys::memory::look_for_room;
@@ -34,8 +32,9 @@ impl Site {
         INTERNED.get(level, category, name, MAX_SITES)
     }
 
+    #[inline(always)]
     fn is(&self, level: Level, category: &str, name: &str) -> bool {
-        self.level == level && self.name == name && self.category == category
+        self.level == level && are_same(self.name, name) && are_same(self.category, category)
     }
 
     fn leak(level: Level, category: &str, name: &str) -> &'static mut Site {
@@ -99,9 +98,56 @@ impl<const N: usize> Table<N> {
     }
 }
 
+/// Most names are so short that a call for their hash, and one for a comparison, would take longer than the work.
+#[inline(always)]
 fn hash(level: Level, category: &str, name: &str) -> u64 {
-    let seed = XxHash3_64::oneshot_with_seed(u64::from(level.bit()), category.as_bytes());
-    XxHash3_64::oneshot_with_seed(seed, name.as_bytes())
+    let sum = mix(u64::from(level.bit()), category.as_bytes());
+    mix(sum, name.as_bytes())
+}
+
+/// Mixes a text into a sum, its length with it.
+#[inline(always)]
+fn mix(sum: u64, text: &[u8]) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let step = |sum: u64, word: u64| halves(u128::from(sum ^ word) * u128::from(ODD));
+    let (first, last) = ends(text);
+    let mut sum = step(sum ^ text.len() as u64, first);
+    if text.len() > 16 {
+        let (words, _) = text[8..].as_chunks::<8>();
+        sum = words
+            .iter()
+            .fold(sum, |sum, word| step(sum, u64::from_le_bytes(*word)));
+    }
+    step(sum, last)
+}
+
+/// Both halves of a product in one: the lower one knows nothing of the upper bits of its factors.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "each half fits")]
+const fn halves(product: u128) -> u64 {
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+#[inline(always)]
+fn are_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    one.len() == other.len() && ends(one) == ends(other) && (one.len() <= 16 || one == other)
+}
+
+/// The first and the last eight bytes of a text; of a shorter one, words that say all its bytes if the length is known.
+#[inline(always)]
+fn ends(text: &[u8]) -> (u64, u64) {
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        return (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
+    }
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+        return (u64::from(first), u64::from(last));
+    }
+    let word = text
+        .iter()
+        .fold(0, |word, byte| word << 8 | u64::from(*byte));
+    (word, 0)
 }
 
 #[cfg(test)]
@@ -148,6 +194,30 @@ mod tests {
             assert!(TABLE.get(Level::E2e, "", name, 9).is_some());
         }
         assert!(TABLE.get(Level::E2e, "", "e", 9).is_none());
+    }
+
+    #[test]
+    fn names_that_differ_in_one_byte_or_in_length_are_others() {
+        for len in 0..40 {
+            let name = "n".repeat(len);
+            let others = (0..len).map(|at| [&name[..at], "m", &name[at + 1..]].concat());
+            for other in others.chain([name.clone() + "n"]) {
+                assert!(!are_same(&name, &other), "{name} {other}");
+                let hashes = [&name, &other].map(|name| hash(Level::E2e, "c", name));
+                assert_ne!(hashes[0], hashes[1], "{name} {other}");
+            }
+            assert!(are_same(&name, &"n".repeat(len)));
+        }
+    }
+
+    #[test]
+    fn few_of_many_names_fall_on_the_same_place() {
+        for prefix in ["", "step ", "a prefix that is longer than sixteen bytes "] {
+            let names = (0..4096).map(|at| format!("{prefix}{at}"));
+            let places = names.map(|name| hash(Level::E2e, "c", &name) % 32_768);
+            let places: std::collections::BTreeSet<u64> = places.collect();
+            assert!(places.len() > 3_700, "{prefix}: {}", places.len()); // by chance some 3,850
+        }
     }
 
     #[test]
