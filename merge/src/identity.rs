@@ -97,7 +97,8 @@ pub(crate) struct Process {
     pub(crate) end: Option<(i64, End)>,
     pub(crate) start_ns: i64,
     pub(crate) output_pid: u32,
-    pub(crate) threads: BTreeMap<ThreadKey, Thread>,
+    /// In boxes: most processes have few, and a map begins with room for some.
+    pub(crate) threads: BTreeMap<ThreadKey, Box<Thread>>,
 }
 
 /// A recording as far as identity goes.

@@ -4,13 +4,13 @@ use crate::index::Index;
 use crate::line::Event;
 use crate::patch::Id;
 use crate::plan::Plan;
-use crate::report::{Report, printable};
+use crate::report::{ProcessReport, Report, printable};
 use crate::source::{Chunk, Source};
 use crate::window::Lies;
 use rayon::prelude::*;
 use sa_recorder::format::loss::Cause;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most rows of which a report says what they lost; the sum of all stays exact.
@@ -261,9 +261,16 @@ pub(crate) fn tell_losses(
             }
         });
     });
+    let processes = report.processes.iter().enumerate();
+    let by_pid: HashMap<Id, usize> = processes
+        .map(|(nth, process)| (process.output_pid.into(), nth))
+        .collect();
     for (recording, missing) in missing.iter().enumerate() {
         for missing in missing {
-            let told = said(missing, (recording, &indexes[recording]), plan, report);
+            let target = plan.targets[recording].get(&missing.row.0);
+            let process = target.and_then(|target| by_pid.get(&target.pid));
+            let process = process.map(|nth| &report.processes[*nth]);
+            let told = said(missing, (recording, &indexes[recording]), plan, process);
             report.refused_processes += told.processes;
             report.losses.push(told);
         }
@@ -297,13 +304,9 @@ fn said(
     missing: &Missing<'_>,
     (recording, index): (usize, &Index),
     plan: &Plan,
-    report: &Report,
+    process: Option<&ProcessReport>,
 ) -> LossReport {
     let (thread, is_of_thread, cause) = missing.row;
-    let target = plan.targets[recording].get(thread);
-    let mut processes = report.processes.iter();
-    let process =
-        target.and_then(|target| processes.find(|one| Id::from(one.output_pid) == target.pid));
     let name = || {
         let name = index.thread_names.get(thread);
         name.map_or_else(|| format!("thread {}", thread.1), Clone::clone)

@@ -249,13 +249,11 @@ fn settle_all(
     last_ns: &[i64],
     report: &mut Report,
 ) {
+    let mut inputs = report.inputs.iter_mut(); // one for each fragment, in the same order
     for ((recording, assembly), last_ns) in recordings.iter().zip(assemblies).zip(last_ns) {
+        let last = inputs.by_ref().take(recording.fragments.len()).last();
         if settle(recording, assembly, *last_ns)
-            && let Some(last) = recording.fragments.last()
-            && let Some(input) = report
-                .inputs
-                .iter_mut()
-                .find(|input| input.path == last.path)
+            && let Some(input) = last
         {
             input.settled = true;
         }

@@ -314,7 +314,7 @@ impl<'f> Groups<'f> {
                     recorder,
                     ring_place: ring_place.clone(),
                     snapshot: snapshot.take(),
-                    fragments: Vec::new(),
+                    fragments: Vec::with_capacity(1), // most have no more, and they may be many
                 });
             }
             self.groups[group].fragments.push(fragment);

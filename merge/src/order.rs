@@ -109,6 +109,7 @@ fn sorted_threads(process: &Process) -> Vec<(&ThreadKey, &Thread)> {
     let mut threads: Vec<_> = process
         .threads
         .iter()
+        .map(|(key, thread)| (key, &**thread))
         .filter(|(_, thread)| thread.is_used())
         .collect();
     threads.sort_by_key(|(key, thread)| {

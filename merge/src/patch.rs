@@ -20,7 +20,7 @@ pub(crate) struct Target {
 }
 
 /// An id in the trace: its decimal digits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Id {
     text: [u8; 16],
     len: usize,

@@ -120,7 +120,9 @@ pub(crate) fn targets(
 /// A row is looked up in them, and there may be many of both.
 fn by_id(process: &mut Process) -> HashMap<u32, &mut Thread> {
     let threads = process.threads.values_mut();
-    threads.map(|thread| (thread.output_tid, thread)).collect()
+    threads
+        .map(|thread| (thread.output_tid, &mut **thread))
+        .collect()
 }
 
 fn id(text: &[u8]) -> Option<u32> {

@@ -10,7 +10,7 @@ use crate::recording::Recording;
 use crate::report::{InputReport, Report};
 use crate::source::Source;
 
-/// Fills in what each input gave and what was wrong with it.
+/// Fills in what each input gave and what was wrong with it. `sources` are in the order of the recordings.
 pub(crate) fn tell_sources(
     recordings: &[Recording],
     assemblies: &[Assembly],
@@ -18,12 +18,15 @@ pub(crate) fn tell_sources(
     indexes: &[Index],
     report: &mut Report,
 ) {
+    let mut rest = sources;
     for (number, recording) in recordings.iter().enumerate() {
+        let own;
+        (own, rest) = rest.split_at(rest.partition_point(|source| source.recording == number));
         let first_input = report.inputs.len();
         report
             .inputs
             .extend(recording.fragments.iter().map(input_report));
-        for source in sources.iter().filter(|source| source.recording == number) {
+        for source in own {
             let offset = |at| source.file_offset(at);
             report.add_places(source.path, &source.index.places, offset);
             report.add_repairs(&source.index.repairs);

@@ -1,11 +1,14 @@
 //! More fragments than a process may have mappings or open files.
 
-use crate::invocation::{Ended, RunDir, trace_merge};
+use crate::invocation::{RunDir, trace_merge};
+use crate::memory::{anonymous_kib, assert_below};
+use crate::writer::Process;
+use crate::writer::line::stream;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// A few lines of a process.
@@ -65,21 +68,76 @@ fn issue_19_small_fragments_are_neither_mapped_nor_held_open() {
     assert!(most < FRAGMENTS / 2, "{most} mappings");
 }
 
-#[test]
-fn issue_19_two_hundred_thousand_fragments_merge() {
-    if std::env::var_os("SA_PROFILE_FULL").is_none() {
-        eprintln!(
-            "SKIPPED issue_19_two_hundred_thousand_fragments_merge: only with SA_PROFILE_FULL"
-        );
-        return;
+/// The same of processes with a recorder of ours: name, three spans, a clean end.
+fn fill_own(dir: &RunDir, fragments: u32) {
+    for pid in 1..=fragments {
+        let (process, at) = (Process::new(pid), 5_000_000_000 + u64::from(pid) * 1_000);
+        let thread = process.main_thread();
+        let mut fragment = process.fragment();
+        let name = thread.metadata("process_name", r#""name":"worker""#);
+        fragment.block(0, 0, &stream(&[process.anchor(at), name]));
+        let spans: Vec<String> = (0..3)
+            .map(|nth| thread.span(at + 10_000 * nth, 2_000, "step", ""))
+            .collect();
+        fragment.block(1, 0, &stream(&spans));
+        fragment.line(&process.end(at + 50_000));
+        fragment.write_here(&dir.fragments());
     }
+}
+
+/// Processor time that a child has taken so far, in ticks of 10 ms; one that has ended is still told of until it is waited for.
+fn ticks(child: &Child) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    let mut next = || fields.next()?.parse::<u64>().ok();
+    Some(next()? + next()?)
+}
+
+/// What a merge of so many fragments takes: ticks, and KiB of anonymous memory at most.
+fn cost(fragments: u32) -> (u64, u64) {
     let dir = RunDir::new();
-    fill(&dir, 200_000);
-    let began = Instant::now();
-    let mut merge = trace_merge();
+    fill_own(&dir, fragments);
+    let (mut merge, began) = (trace_merge(), Instant::now());
     merge.args(["-q", "--report", "json"]).arg(dir.path());
-    let ended = Ended::of(&mut merge);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
-    assert_eq!(ended.report().number("events_total"), 400_000);
-    eprintln!("200,000 fragments in {:?}", began.elapsed());
+    let mut child = merge.stdout(Stdio::piped()).spawn().unwrap();
+    let mut report = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        report.read_to_string(&mut text).unwrap();
+        text
+    });
+    let (mut time, mut most) = (0, 0);
+    while child.try_wait().unwrap().is_none() {
+        time = ticks(&child).unwrap_or(time).max(time);
+        most = anonymous_kib(&child).unwrap_or(0).max(most);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(child.wait().unwrap().success());
+    let report: serde_json::Value = serde_json::from_str(&reader.join().unwrap()).unwrap();
+    let shown = ["events_total", "damage_total"].map(|key| report[key].as_u64().unwrap());
+    assert_eq!(shown, [4 * u64::from(fragments), 0]);
+    let took = began.elapsed();
+    eprintln!("{fragments} fragments: {took:?}, {time} ticks, {most} KiB");
+    (time, most)
+}
+
+/// Time and memory grow with the fragments, and no faster.
+#[test]
+fn issue_19_fragments_of_a_few_lines_cost_the_same_however_many() {
+    // KiB of heap for each: names, ids and times of a process and its thread, and where its lines are.
+    const KIB: u64 = 9;
+    let test = "issue_19_fragments_of_a_few_lines_cost_the_same_however_many";
+    let is_full = std::env::var_os("SA_PROFILE_FULL").is_some();
+    let (few, many) = if is_full {
+        (50_000, 200_000)
+    } else {
+        (2_000, 8_000)
+    };
+    let (of_few, of_many) = (cost(few), cost(many));
+    let more = of_many.1.saturating_sub(of_few.1);
+    assert_below(KIB * u64::from(many - few), more, test);
+    // Four times as many take four times as long; what grows with their square shows where there are many.
+    if is_full {
+        assert!(of_many.0 < 6 * of_few.0, "{of_few:?}, {of_many:?}");
+    }
 }
