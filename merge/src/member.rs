@@ -6,12 +6,16 @@
 use crate::json::{Members, Scanner, Span};
 use crate::number::unquoted;
 use memchr::memchr2;
+use std::ops::RangeInclusive;
 
 /// The longest text of a number that is surely one of a double.
 const MOST_DIGITS: usize = 300;
 
 /// From here on the nanoseconds of a time do not fit 64 bits.
 const MOST_US: f64 = 9.2e15;
+
+/// The pids that Perfetto takes, but for 0, where it finds an empty text.
+const PIDS: RangeInclusive<f64> = 1.0..=4_294_967_295.0;
 
 /// What comes of a value that viewers do not take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +146,22 @@ fn is_negative(value: &[u8]) -> bool {
     double(unquoted(value)).is_some_and(|number| !(0.0..MOST_US).contains(&number))
 }
 
+/// Whether Perfetto breaks down at an event with these pids, one behind the other: it remembers that one was a text, and takes a number behind it for the
+/// text's place among all texts.
+pub(crate) fn breaks_down<'a>(pids: impl Iterator<Item = &'a [u8]>) -> bool {
+    let (mut had_text, mut is_number) = (false, false);
+    for pid in pids {
+        match pid.first() {
+            Some(b'"') => (had_text, is_number) = (true, false),
+            Some(b'-' | b'0'..=b'9') => {
+                is_number = double(pid).is_some_and(|pid| PIDS.contains(&pid));
+            }
+            _ => {}
+        }
+    }
+    had_text && is_number
+}
+
 /// The number in a text that has nothing else in it, as JSON has it: of a time Perfetto takes no other.
 fn double(text: &[u8]) -> Option<f64> {
     let mut scanner = Scanner::new(text, 0);
@@ -212,6 +232,27 @@ mod tests {
                 let is_wrong = fault(b'X', b"", key, value).is_some();
                 assert!(!is_wrong || is_odd(key, value));
             }
+        }
+    }
+
+    #[test]
+    fn a_number_behind_a_text_is_no_pid() {
+        for (pids, breaks) in [
+            (&["\"a\"", "900"][..], true),
+            (&["\"\"", "900"], true),
+            (&["\"5\"", "1"], true),
+            (&["\"a\"", "900", "null"], true),
+            (&["900", "\"a\"", "{}", "900"], true),
+            (&["\"a\"", "900", "0"], false),
+            (&["\"a\"", "900", "-7"], false),
+            (&["\"a\"", "900", "\"a\""], false),
+            (&["\"a\"", "4294967296"], false),
+            (&["900", "\"a\""], false),
+            (&["900", "900"], false),
+            (&["\"a\""], false),
+        ] {
+            let all = pids.iter().map(|pid| pid.as_bytes());
+            assert_eq!(breaks_down(all), breaks, "{pids:?}");
         }
     }
 

@@ -18,6 +18,8 @@ pub enum Rule {
     BadNumber,
     /// A time that is no number: nothing is loaded.
     BadTime,
+    /// A pid that stands twice, once as a text: nothing is loaded.
+    PidTwice,
     /// Commas that JSON does not allow, or none where it wants one.
     Comma,
     /// A trace compressed in several pieces.
@@ -118,6 +120,7 @@ impl Rule {
             | Rule::NotATrace
             | Rule::BadNumber
             | Rule::BadTime
+            | Rule::PidTwice
             | Rule::CounterEndless
             | Rule::MetadataEndless => Kind::NotLoaded,
             Rule::LooseJson | Rule::Comma | Rule::GzipMembers | Rule::AfterEnd => {
@@ -182,6 +185,10 @@ impl Rule {
             Rule::BadTime => (
                 "bad_time",
                 "a ts, dur, tts or tdur that is no number: Perfetto loads nothing of the file, but for an array without an object around it, of which it shows what stands before; what comes after in one was not checked",
+            ),
+            Rule::PidTwice => (
+                "pid_twice",
+                "a pid that stands in the same event as a text and again as a number behind it: Perfetto breaks down and loads nothing of the file",
             ),
             Rule::Comma => (
                 "comma",

@@ -27,9 +27,11 @@ fn tpq(test: &str, traces: &[impl AsRef<Path>], words: &[&str]) -> Option<Output
         }
     };
     let stderr = String::from_utf8_lossy(&output.stderr);
+    let ended = output.stdout.iter().filter(|byte| **byte == b'\n').count();
     assert!(
         !matches!(output.status.code(), Some(124 | 137) | None),
-        "{test}: the trace processor does not end"
+        "{test}: the trace processor does not end, at {:?}",
+        traces.get(ended).map(|trace| trace.as_ref().display())
     );
     if output.status.code() == Some(3) {
         eprintln!("SKIPPED {test}: the trace processor cannot be set up: {stderr}");

@@ -5,7 +5,7 @@ use crate::check::finding::Findings;
 use crate::check::loose;
 use crate::check::rule::Rule;
 use crate::json::{Members, Span};
-use crate::member::{Fault, fault, is_infinite};
+use crate::member::{Fault, breaks_down, fault, is_infinite};
 
 impl Event<'_, '_> {
     /// Tells of members whose values viewers do not take; false if there is a time among them, which is told with the other times.
@@ -18,7 +18,14 @@ impl Event<'_, '_> {
             self.fields.name.of(self.text),
         );
         let mut has_good_times = true;
-        for (key, value) in members(text) {
+        let members = members(text);
+        let pids = members.iter().filter(|(key, _)| key.of(text) == b"pid");
+        // Nobody looks for the process of a sample, or of what has no time.
+        let is_placed = phase != b'P' && (self.fields.ts.is_some() || phase == b'M');
+        if is_placed && breaks_down(pids.map(|(_, value)| value.of(text))) {
+            findings.add(Rule::PidTwice, self.place);
+        }
+        for (key, value) in members {
             match fault(phase, name, key.of(text), value.of(text)) {
                 Some(Fault::Number) => findings.add(Rule::BadNumber, self.place),
                 Some(Fault::Time) => has_good_times = false,
