@@ -18,10 +18,14 @@ const FAR_NS: i64 = 30 * DAY_NS;
 const DECADE_NS: i64 = 3652 * DAY_NS;
 /// Of how many events one may be apart, for its time to be damaged rather than a pause before it.
 const FEW: u64 = 10;
+/// Damaged times rarely lie together: more than these, within a decade, were recorded before or after a pause.
+const MOST_FEW: u64 = 3;
+/// A span may last as long as its process, and that as long as its host; a longer one has a damaged end.
+const LONG_NS: i64 = 366 * DAY_NS;
 /// Times since 1970 of the years 2001 to 2043.
 const WALL_NS: std::ops::Range<i64> = 1_000_000_000_000_000_000..2_300_000_000_000_000_000;
 
-/// A stretch of time.
+/// A stretch of time in which events begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Era {
     from_ns: i64,
@@ -37,8 +41,14 @@ impl Era {
         }
     }
 
-    /// Whether something from `first_ns` to `last_ns` lies in it.
+    /// Whether an event from `first_ns` to `last_ns` is of it.
     pub(crate) fn holds(self, (first_ns, last_ns): (i64, i64)) -> bool {
+        let ends_by_ns = self.to_ns.saturating_add(LONG_NS);
+        self.from_ns <= first_ns && first_ns <= self.to_ns && last_ns <= ends_by_ns
+    }
+
+    /// Whether all between these times is of it, however long it lasts.
+    fn holds_all(self, (first_ns, last_ns): (i64, i64)) -> bool {
         self.from_ns <= first_ns && last_ns <= self.to_ns
     }
 
@@ -145,13 +155,22 @@ impl Days {
         self.groups().into_iter().max_by_key(rank)
     }
 
-    /// When most of the events took place; `None` if nobody can tell, or all did.
-    pub(crate) fn era(&mut self) -> Option<Era> {
+    /// When most of the events took place, if not all of them are of that time; the last one ends at `end_ns`. `anchors` have a say as events do.
+    pub(crate) fn doubt(&mut self, anchors: Days, end_ns: i64) -> Option<Era> {
+        let groups = self.groups();
+        let begins = (groups.first()?.first_ns, groups.last()?.last_ns);
+        let era = self.clone().append(anchors).era()?;
+        let is_whole = era.holds_all(begins) && era.holds((begins.1, end_ns));
+        (!is_whole).then_some(era)
+    }
+
+    /// When most of the events took place; `None` if nobody can tell.
+    fn era(&mut self) -> Option<Era> {
         let (groups, main) = (self.groups(), self.main()?);
         let all: u64 = groups.iter().map(|group| group.events).sum();
         let (mut era, mut kept) = (main, 0);
         for group in &groups {
-            let is_few = group.events.saturating_mul(FEW) <= all;
+            let is_few = group.events <= MOST_FEW && group.events.saturating_mul(FEW) <= all;
             if *group == main || (!is_few && main.distance_ns(group) < DECADE_NS) {
                 era.add(*group);
                 kept += group.events;
@@ -174,12 +193,11 @@ pub(crate) fn doubted(index: &Index, days: impl FnOnce() -> Days) -> Option<Era>
     }
     // Whatever was recorded lies near the anchors, else near all else.
     let near = anchors.main().unwrap_or(Group::of(range_ns.0));
-    if Era::around(near.first_ns, near.last_ns).holds(range_ns) {
+    if Era::around(near.first_ns, near.last_ns).holds_all(range_ns) {
         return None;
     }
     // An anchor may be damaged as well, and the first one is not in a block that would tell.
-    let era = days().append(anchors).era()?;
-    (!era.holds(range_ns)).then_some(era)
+    days().doubt(anchors, range_ns.1)
 }
 
 /// The eras of recordings in which not all events lie. Traces of other profilers have been looked at when they were read.
@@ -267,6 +285,17 @@ mod tests {
         assert!(found.holds((EPOCH_NS, month)));
         let found = era(&[(EPOCH_NS, 60), (0, 40)]).unwrap();
         assert!(!found.holds((0, 0)), "decades are no pause");
+    }
+
+    #[test]
+    fn issue_19_a_few_events_long_before_all_others_stay() {
+        let later = EPOCH_NS + 40 * DAY_NS;
+        let found = era(&[(EPOCH_NS, 10), (later, 500)]).unwrap();
+        assert!(found.holds((EPOCH_NS, EPOCH_NS)), "the start of a program");
+        let found = era(&[(EPOCH_NS, 1), (later, 500)]).unwrap();
+        assert!(!found.holds((EPOCH_NS, EPOCH_NS)), "one alone");
+        let lifetime = (EPOCH_NS, EPOCH_NS + 200 * DAY_NS);
+        assert!(era(&[(EPOCH_NS, 500)]).unwrap().holds(lifetime));
     }
 
     #[test]

@@ -103,9 +103,11 @@ impl Lines {
 
     /// The era in which not all events lie, if they were all taken.
     pub(super) fn doubted(&mut self) -> Option<Era> {
-        let (time, asked) = (self.time?, self.era.is_none());
-        let era = self.days.era().filter(|_| asked)?;
-        (!era.holds(time)).then_some(era)
+        let (_, end_ns) = self.time?;
+        let is_asked = self.era.is_none();
+        is_asked
+            .then(|| self.days.doubt(Days::default(), end_ns))
+            .flatten()
     }
 
     /// Notes from when to when an event lies.

@@ -177,3 +177,66 @@ fn issue_19_times_that_differ_for_a_reason_stay() {
     );
     assert_eq!(merged.trace.names().len(), 7);
 }
+
+/// Nothing is lost of a recording that goes on for months.
+#[test]
+fn issue_19_a_recording_of_months_is_whole() {
+    const DAY_US: u64 = 86_400_000_000;
+    let lines = |days: &[u64], each: u64| -> Vec<String> {
+        let at = |day: &u64| EPOCH_US + day * DAY_US;
+        let of_day = |day| (0..each).map(move |nth| pypto("good", at(day) + 10 * nth, 2));
+        days.iter().flat_map(of_day).collect()
+    };
+    let steady = lines(&(0..90).collect::<Vec<_>>(), 5);
+    // A start, a pause of 45 days, and then much; and a span that lasts as long as all of it.
+    let lifetime = pypto("lifetime", EPOCH_US, 90 * DAY_US);
+    let late = [lines(&[0], 8), lines(&(45..90).collect::<Vec<_>>(), 20)].concat();
+    let early = lines(&[0], 300);
+    for lines in [
+        steady,
+        [vec![lifetime.clone()], late].concat(),
+        [vec![lifetime], early].concat(),
+    ] {
+        let dir = RunDir::new();
+        dir.put("7", (lines.join("\n") + "\n").as_bytes());
+        let document = put(&dir, "t.json", format!("[{}]", lines.join(",")).as_bytes());
+        for path in [dir.path(), &document] {
+            for options in [&[][..], &["--sort"], &["--from", "0s"]] {
+                let merged = Merged::of(options, &[path]);
+                let damage = merged.report.number("damage_total");
+                assert_eq!(damage, 0, "{options:?} {}", merged.report.0["damage"]);
+                assert_eq!(merged.trace.names().len(), lines.len());
+            }
+        }
+    }
+}
+
+/// Of two events the one that lies near the anchors is the good one.
+#[test]
+fn issue_19_anchors_say_which_of_two_times_is_damaged() {
+    const NEAR_NS: u64 = 5_000_000_000;
+    let process = Process::new(7);
+    let thread = process.main_thread();
+    for odd_ns in [
+        NEAR_NS + 60 * 365 * 86_400_000_000_000,
+        1_795_248_902_000_000_000,
+    ] {
+        for odd_first in [true, false] {
+            let dir = RunDir::new();
+            let mut fragment = process.fragment();
+            let mut lines = vec![
+                thread.span(NEAR_NS, 2_000, "good", ""),
+                thread.span(odd_ns, 2_000, "odd", ""),
+            ];
+            if odd_first {
+                lines.reverse();
+            }
+            fragment.block(0, 0, &stream(&[process.anchor(NEAR_NS)]));
+            fragment.block(1, 0, &stream(&lines));
+            fragment.write_here(&dir.fragments());
+            let merged = Merged::of(&[], &[dir.path()]);
+            assert_eq!(merged.trace.names(), ["good"], "{}", merged.report.0);
+            assert_eq!(merged.report.kind("bad_time"), 1);
+        }
+    }
+}
