@@ -4,6 +4,7 @@ use crate::invocation::trace_merge;
 use crate::trace::Trace;
 use crate::writer::Process;
 use crate::writer::line::stream;
+use serde_json::Value;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -76,8 +77,20 @@ fn document() -> Vec<u8> {
     format!("{{\"traceEvents\":[\n{events}\n]}}").into_bytes()
 }
 
-/// How one merge ended, of which the input was attacked all the time; whether a change was told.
-fn merge_beside(path: &Path, whole: &[u8], kind: Attack, output: &Path) -> (i32, bool) {
+/// How one merge ended, of which the input was attacked all the time, and its report, if it gave one.
+fn merge_beside(path: &Path, whole: &[u8], kind: Attack, output: &Path) -> (i32, Value) {
+    let (code, stdout, _) = merged_beside(path, whole, kind, output, "json");
+    (code, serde_json::from_slice(&stdout).unwrap_or_default())
+}
+
+/// The same with a report in this form: its code, and what it prints and says.
+fn merged_beside(
+    path: &Path,
+    whole: &[u8],
+    kind: Attack,
+    output: &Path,
+    form: &str,
+) -> (i32, Vec<u8>, String) {
     let _ = fs::remove_file(output);
     fs::write(path, whole).unwrap();
     let is_done = AtomicBool::new(false);
@@ -91,7 +104,7 @@ fn merge_beside(path: &Path, whole: &[u8], kind: Attack, output: &Path) -> (i32,
             }
         });
         let mut merge = trace_merge();
-        merge.args(["--report", "json", "-o"]).arg(output).arg(path);
+        merge.args(["--report", form, "-o"]).arg(output).arg(path);
         let merge = merge.stdout(Stdio::piped()).stderr(Stdio::piped());
         let ended = merge.output().unwrap();
         is_done.store(true, Ordering::Relaxed);
@@ -101,8 +114,21 @@ fn merge_beside(path: &Path, whole: &[u8], kind: Attack, output: &Path) -> (i32,
     let signal = ended.status.signal();
     assert_eq!(signal, None, "{kind:?}: {words}");
     assert!(!words.contains("panicked"), "{kind:?}: {words}");
-    let told = String::from_utf8_lossy(&ended.stdout).contains("\"changed\"");
-    (ended.status.code().unwrap(), told)
+    (ended.status.code().unwrap(), ended.stdout, words)
+}
+
+/// Whether a change was told: it then counts as damage, with the file that changed, and the summary that people read says the same.
+fn is_told(report: &Value, path: &Path) -> bool {
+    let count = report["damage_by_kind"]["changed"].as_u64().unwrap_or(0);
+    let damage = report["damage"].as_array().into_iter().flatten();
+    let changed = damage.filter(|damage| damage["kind"] == "changed");
+    let files: Vec<_> = changed
+        .map(|damage| damage["file"].as_str().unwrap())
+        .collect();
+    assert!(count <= 1, "one file changed: {report}");
+    assert_eq!(files, vec![path.to_str().unwrap(); usize::from(count == 1)]);
+    assert!(report["damage_total"].as_u64() >= Some(count));
+    count == 1
 }
 
 fn survives(name: &str, whole: &[u8]) {
@@ -111,8 +137,8 @@ fn survives(name: &str, whole: &[u8]) {
     let mut changes = 0;
     for kind in [Attack::Cut, Attack::Anew, Attack::Replace] {
         for round in 0..rounds() {
-            let (code, told) = merge_beside(&path, whole, kind, &output);
-            changes += u32::from(told);
+            let (code, report) = merge_beside(&path, whole, kind, &output);
+            changes += u32::from(code == 0 && is_told(&report, &path));
             // An input in which nothing is any more is nothing usable.
             assert!(code == 0 || code == 2, "{kind:?} {round}: {code}");
             assert_eq!(code == 0, output.exists(), "{kind:?} {round}");
@@ -122,6 +148,29 @@ fn survives(name: &str, whole: &[u8]) {
         }
     }
     eprintln!("{name}: {changes} changes in {} merges", 3 * rounds());
+    assert!(changes > 0, "{name}: no merge was met by a change");
+}
+
+/// What people read names the file that changed.
+#[test]
+fn issue_19_the_summary_names_a_file_that_was_cut_short() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, output) = (
+        dir.path().join("trace.90.jsonl"),
+        dir.path().join("out.json"),
+    );
+    let whole = plain();
+    for round in 0..60 {
+        let (code, _, words) = merged_beside(&path, &whole, Attack::Cut, &output, "text");
+        if code == 0 && words.contains("changed") {
+            let says = |line: &str| line.contains("changed") && line.contains("trace.90.jsonl");
+            assert!(words.lines().any(says), "{words}");
+            assert!(words.contains("cut short or written anew"), "{words}");
+            eprintln!("told in round {round}");
+            return;
+        }
+    }
+    panic!("no merge was met by a change");
 }
 
 #[test]
