@@ -27,6 +27,7 @@ mod cuts;
 mod damaged_blocks;
 mod damaged_lines;
 mod damaged_rings;
+mod deep;
 mod exchanged;
 mod faults;
 mod filter;

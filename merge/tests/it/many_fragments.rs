@@ -1,14 +1,14 @@
 //! More fragments than a process may have mappings or open files.
 
 use crate::invocation::{RunDir, trace_merge};
-use crate::memory::{anonymous_kib, assert_below};
+use crate::memory::{anonymous_kib, assert_below, ticks};
 use crate::writer::Process;
 use crate::writer::line::stream;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// A few lines of a process.
@@ -83,14 +83,6 @@ fn fill_own(dir: &RunDir, fragments: u32) {
         fragment.line(&process.end(at + 50_000));
         fragment.write_here(&dir.fragments());
     }
-}
-
-/// Processor time that a child has taken so far, in ticks of 10 ms; one that has ended is still told of until it is waited for.
-fn ticks(child: &Child) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
-    let mut next = || fields.next()?.parse::<u64>().ok();
-    Some(next()? + next()?)
 }
 
 /// What a merge of so many fragments takes: ticks, and KiB of anonymous memory at most.

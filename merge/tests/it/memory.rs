@@ -1,4 +1,4 @@
-//! Anonymous memory of a merge: its heap and stacks, not the files that it maps.
+//! What a merge takes: anonymous memory, which is its heap and stacks and not the files that it maps, and processor time.
 
 use std::process::Child;
 use std::time::Duration;
@@ -16,6 +16,14 @@ pub(crate) fn anonymous_kib(child: &Child) -> Option<u64> {
         .lines()
         .find_map(|line| line.strip_prefix("RssAnon:"))?;
     line.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+/// Processor time that a child has taken so far, in ticks of 10 ms; one that has ended is still told of until it is waited for.
+pub(crate) fn ticks(child: &Child) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
+    let mut next = || fields.next()?.parse::<u64>().ok();
+    Some(next()? + next()?)
 }
 
 /// The most that a merge has until it ends well, in KiB; looked at every millisecond.

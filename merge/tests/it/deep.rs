@@ -1,0 +1,60 @@
+//! Objects in objects, millions of them: time grows with the text, and no faster.
+
+use crate::foreign::put;
+use crate::invocation::{RunDir, trace_merge};
+use crate::memory::ticks;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+const GOOD: &str = r#"{"ph":"X","name":"good","cat":"c","ts":1,"dur":2,"pid":7,"tid":8}"#;
+/// Bytes of the smaller text, and how many times as many the larger one has.
+const SMALL: usize = 2 << 20;
+const TIMES: u64 = 8;
+
+/// Documents of about so many bytes with `front` over and over, and `back` as often behind it, beside a good event.
+fn nested(front: &str, back: &str, bytes: usize) -> String {
+    let levels = bytes / (front.len() + back.len());
+    let (fronts, backs) = (front.repeat(levels), back.repeat(levels));
+    format!("{{\"traceEvents\":[{GOOD},{fronts}1{backs},{GOOD}]}}")
+}
+
+/// Processor time of a command, in ticks of 10 ms; it must end by itself.
+fn time(arguments: &[&str], path: &Path) -> u64 {
+    let mut command = trace_merge();
+    command.args(arguments).arg(path);
+    let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+    let (mut child, mut time) = (command.spawn().unwrap(), 0);
+    while child.try_wait().unwrap().is_none() {
+        time = ticks(&child).unwrap_or(time).max(time);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let code = child.wait().unwrap().code();
+    assert!(code.is_some_and(|code| code < 3), "{code:?}");
+    time
+}
+
+#[test]
+fn issue_19_a_deep_object_takes_as_long_as_it_is() {
+    let dir = RunDir::new();
+    let output = dir.path().join("out.json");
+    let merge = ["-q", "-o", output.to_str().unwrap()];
+    for (front, back) in [
+        (r#"{"a":"#, "}"),
+        (r#"{"ph":"X","pid":7,"a":"#, "}"),
+        (r#"{"a":"#, ""),
+        ("[", "]"),
+        (r#"[{"a":"#, "}]"),
+    ] {
+        let large = SMALL * usize::try_from(TIMES).unwrap();
+        let [small, large] = [SMALL, large].map(|bytes| nested(front, back, bytes));
+        let small = put(&dir, "small.json", small.as_bytes());
+        let large = put(&dir, "large.json", large.as_bytes());
+        for arguments in [&merge[..], &["--check"]] {
+            let took = [&small, &large].map(|path| time(arguments, path));
+            eprintln!("{front} {}: {took:?} ticks", arguments[0]);
+            // A square would take 64 times as long; less than some ticks tells nothing.
+            assert!(took[1] < 3 * TIMES * took[0].max(4), "{front}: {took:?}");
+        }
+    }
+}
