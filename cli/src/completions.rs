@@ -1,7 +1,7 @@
 //! `sa-profile completions`: what makes a shell complete the commands and options of this program.
 
 use crate::error::Error;
-use crate::print;
+use crate::print_data;
 use clap::CommandFactory;
 use clap_complete::{Shell, generate};
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let mut script = Vec::new();
     let mut command = crate::Arguments::command();
     generate(arguments.shell, &mut command, "sa-profile", &mut script);
-    print(&mended(&String::from_utf8_lossy(&script)))?;
+    print_data(&mended(&String::from_utf8_lossy(&script)))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -12,6 +12,7 @@ mod variables;
 
 use crate::words::say;
 use finding::{Finding, Status};
+use sa_recorder::format::visible_json;
 use sa_recorder::{Config, RunPaths};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -40,7 +41,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let findings = examine(arguments.dir.clone());
     let text = match arguments.json {
-        true => serde_json::to_string_pretty(&findings).expect("texts become JSON") + "\n",
+        true => {
+            let text = serde_json::to_string_pretty(&findings).expect("texts become JSON");
+            visible_json(&text).into_owned() + "\n"
+        }
         false => findings
             .iter()
             .map(|finding| format!("{finding}\n"))

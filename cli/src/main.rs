@@ -19,6 +19,7 @@ mod words;
 
 use clap::{Parser, Subcommand};
 use error::Error;
+use sa_recorder::format::visible_lines;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use words::say;
@@ -90,8 +91,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints to stdout.
-fn print(text: &str) -> Result<(), Error> {
+/// Prints lines for people to stdout. What they quote, such as a name, commands no terminal and turns no line around.
+fn print(lines: &str) -> Result<(), Error> {
+    print_data(&visible_lines(lines))
+}
+
+/// Prints what programs read to stdout.
+fn print_data(text: &str) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
     let printed = stdout.write_all(text.as_bytes());
     printed

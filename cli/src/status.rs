@@ -4,10 +4,10 @@ mod run;
 mod table;
 
 use crate::error::Error;
-use crate::{directory, print};
+use crate::{directory, print, print_data};
 use run::Run;
+use sa_recorder::format::visible_json;
 use std::io::IsTerminal;
-use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,9 +38,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let mut known = Known::default();
     loop {
         let start = Instant::now();
-        let text = text(&directory, arguments.json, &mut known)?;
-        let before = if clears { CLEAR } else { "" };
-        print(&format!("{before}{text}"))?;
+        let run = Run::read(&directory, &mut known)?;
+        if arguments.json {
+            print_data(&json(&run)?)?;
+        } else {
+            let text = table::text(&run);
+            print_data(if clears { CLEAR } else { "" })?;
+            print(&text)?;
+        }
         if !arguments.watch {
             return Ok(ExitCode::SUCCESS);
         }
@@ -51,11 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     }
 }
 
-fn text(directory: &Path, json: bool, known: &mut Known) -> Result<String, Error> {
-    let run = Run::read(directory, known)?;
-    if !json {
-        return Ok(table::text(&run));
-    }
-    let line = serde_json::to_string(&run).map_err(|error| Error::of_stdout(error.into()))?;
-    Ok(line + "\n")
+fn json(run: &Run) -> Result<String, Error> {
+    let line = serde_json::to_string(run).map_err(|error| Error::of_stdout(error.into()))?;
+    Ok(visible_json(&line).into_owned() + "\n")
 }

@@ -1,7 +1,7 @@
 //! Words for people, on stderr: stdout belongs to data, or to the recorded command.
 
 use crate::amount::grouped;
-use sa_recorder::format::visible;
+use sa_recorder::format::{visible, visible_lines};
 use std::io::{self, Write};
 
 /// Says a line under the program's name.
@@ -12,9 +12,7 @@ pub(crate) fn say(line: &str) {
 /// Says lines as they are.
 pub(crate) fn say_plain(lines: &str) {
     // What it quotes, such as a path, commands no terminal and turns no line around.
-    for line in lines.split('\n') {
-        let _ = writeln!(io::stderr(), "{}", visible(line)); // nobody is left to tell
-    }
+    let _ = writeln!(io::stderr(), "{}", visible_lines(lines)); // nobody is left to tell
 }
 
 /// A recorded text for a terminal, which must not take any of it for a command.

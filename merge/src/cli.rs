@@ -7,7 +7,7 @@ use crate::arguments::Selection;
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use clap_complete::Shell;
 use interrupt::Interrupts;
-use sa_recorder::format::{is_invisible, visible};
+use sa_recorder::format::{visible_json, visible_lines};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -343,22 +343,8 @@ fn tell(
 }
 
 fn print_json(report: &impl Serialize) -> io::Result<()> {
-    print((harmless_json(&serde_json::to_string_pretty(report)?) + "\n").as_bytes())
-}
-
-/// JSON that says the same, with what a terminal would not show or obey as escapes.
-fn harmless_json(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c == '\n' || !is_invisible(c) {
-            out.push(c);
-            continue;
-        }
-        for unit in c.encode_utf16(&mut [0; 2]) {
-            out += &format!("\\u{unit:04x}");
-        }
-    }
-    out
+    let text = serde_json::to_string_pretty(report)?;
+    print((visible_json(&text).into_owned() + "\n").as_bytes())
 }
 
 /// Prints to the standard output; a reader that went away has what it wanted.
@@ -377,9 +363,7 @@ fn say(message: &str) {
 
 fn say_plain(message: &str) {
     // What it quotes, such as a path, commands no terminal and turns no line around.
-    for line in message.split('\n') {
-        let _ = writeln!(std::io::stderr(), "{}", visible(line)); // nobody is left to tell
-    }
+    let _ = writeln!(std::io::stderr(), "{}", visible_lines(message)); // nobody is left to tell
 }
 
 #[cfg(test)]

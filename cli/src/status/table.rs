@@ -3,6 +3,7 @@
 use super::run::{Process, Run, State};
 use crate::amount::{age, grouped, size};
 use crate::level;
+use crate::words::printable;
 use std::fmt::Write;
 
 const HEADINGS: [&str; 10] = [
@@ -28,7 +29,12 @@ pub(super) fn text(run: &Run) -> String {
         .iter()
         .filter(|process| process.state == State::Alive);
     let age = run.age_ns.map_or("-".to_owned(), age);
-    let _ = writeln!(text, "run       {} in {}", run.run, run.directory); // a string takes everything
+    let _ = writeln!(
+        text,
+        "run       {} in {}",
+        printable(&run.run),
+        printable(&run.directory)
+    ); // a string takes everything
     let _ = writeln!(text, "began     {age} ago");
     let _ = writeln!(
         text,
@@ -66,10 +72,10 @@ fn row(process: &Process) -> [String; 10] {
     let dash = || "-".to_owned();
     let lost: Vec<_> = lost
         .iter()
-        .map(|(cause, events)| format!("{} {cause}", grouped(*events)))
+        .map(|(cause, events)| format!("{} {}", grouped(*events), printable(cause)))
         .collect();
     [
-        name.clone(),
+        printable(name),
         pid.to_string(),
         state.word().to_owned(),
         levels
@@ -84,7 +90,7 @@ fn row(process: &Process) -> [String; 10] {
         } else {
             lost.join(", ")
         },
-        device_method.clone().unwrap_or_else(dash),
+        device_method.as_deref().map_or_else(dash, printable),
     ]
 }
 
@@ -120,7 +126,7 @@ fn epitaph(run: &Run) -> String {
         .iter()
         .filter(|process| process.state == State::Died);
     let names: Vec<_> = died
-        .map(|process| format!("{} [{}]", process.name, process.pid))
+        .map(|process| format!("{} [{}]", printable(&process.name), process.pid))
         .collect();
     if names.is_empty() {
         return String::new();
@@ -128,7 +134,7 @@ fn epitaph(run: &Run) -> String {
     format!(
         "\nDied while recording: {}. `trace-merge {}` shows the step in which.\n",
         names.join(", "),
-        run.directory
+        printable(&run.directory)
     )
 }
 

@@ -1,6 +1,7 @@
 //! `sa-profile` as its users run it, on processes that really record.
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
+mod hidden;
 mod host;
 mod snapshot;
 mod status;

@@ -29,6 +29,34 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Lines for a terminal: the same, but for the newlines between them.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c| c != '\n' && is_invisible(c)) {
+        return Cow::Borrowed(text);
+    }
+    let lines: Vec<_> = text.split('\n').map(visible).collect();
+    Cow::Owned(lines.join("\n"))
+}
+
+/// JSON that says the same, with these characters as escapes; newlines between its members stay.
+pub fn visible_json(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c| c != '\n' && is_invisible(c)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if c == '\n' || !is_invisible(c) {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    }
+    Cow::Owned(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +77,16 @@ mod tests {
         ] {
             assert_eq!(visible(text), shown);
         }
+    }
+
+    #[test]
+    fn issue_19_lines_and_json_stay_what_they_are() {
+        assert_eq!(visible_lines("a\u{202e}b\nc\t"), "a<U+202E>b\nc<U+0009>");
+        assert_eq!(visible_lines("a\nb"), "a\nb");
+        let json = "{\"a\":\"\u{202e}x\u{e0041}\",\n\"b\":1}";
+        assert_eq!(
+            visible_json(json),
+            "{\"a\":\"\\u202ex\\udb40\\udc41\",\n\"b\":1}"
+        );
     }
 }

@@ -1,6 +1,7 @@
 """``python -m sa_profile``: what a process started here would record, and which parts there are. Makes no file."""
 
 from . import configured, parts
+from .words import visible
 
 
 def main() -> None:
@@ -11,7 +12,7 @@ def main() -> None:
     ):
         print(title)
         for name, value in rows:
-            print(f"  {name:<20} {value}")
+            print(f"  {name:<20} {visible(value)}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from . import _sa_profile, session
 from .aside import put_aside
 from .env import LEVELS, ProfileConfig, load_profile_config
 from .merge import merge_fragments
+from .words import visible
 
 _profiler: ProfileRecorder | None = None
 _profiler_pid: int | None = None
@@ -189,7 +190,7 @@ def merge_profile() -> int:
     try:
         return merge_fragments(profiler.config.fragments_dir, profiler.config.trace_file)
     except OSError as error:
-        print(f"sa_profile: {error}", file=sys.stderr)  # the fragments are there, and the server goes on
+        print(f"sa_profile: {visible(error)}", file=sys.stderr)  # the fragments are there, and the server goes on
         return 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from . import _sa_profile, forks
 from .env import DIR, LEVEL, MAIN_PID, OUTPUT, RUN, ProfileConfig, environment, load_profile_config
+from .words import visible
 
 # The run id that this process put into its environment; one that anybody else put there groups processes.
 _exported_run: str | None = None
@@ -33,7 +34,7 @@ def begin(config: ProfileConfig, process_name: str, *, anew: bool) -> int:
         return current()
     error = _sa_profile.start_with(_variables(config, anew), process_name)
     if error is not None and not is_under_way(config):
-        print(f"sa_profile: {error}", file=sys.stderr)
+        print(f"sa_profile: {visible(error)}", file=sys.stderr)
         return 0
     _export(config)
     return current()

@@ -14,6 +14,8 @@ import functools
 import inspect
 import sys
 
+from ..words import visible
+
 MARK = "_sa_profile_chained"
 _told = set()
 
@@ -24,7 +26,7 @@ def tell(text):
         return
     _told.add(text)
     try:
-        print(f"sa_profile: vLLM plugin: {text}", file=sys.stderr, flush=True)
+        print(f"sa_profile: vLLM plugin: {visible(text)}", file=sys.stderr, flush=True)
     except (OSError, ValueError, AttributeError):
         pass
 

@@ -1,0 +1,56 @@
+//! Characters that nobody sees (issue 19, 13), in the names of what is recorded and of the directory: none reaches the terminal.
+
+use crate::command;
+use std::fs;
+use std::path::Path;
+
+/// What `is_invisible` calls so, for these names.
+const HIDDEN: [char; 3] = ['\u{202e}', '\u{1b}', '\u{200b}'];
+
+/// A run of a process that is dead, whose name, host and run have such characters.
+fn record(directory: &Path) {
+    let fragments = directory.join("fragments");
+    fs::create_dir_all(&fragments).unwrap();
+    let odd = "x\u{202e}y\u{200b}";
+    let header = format!(
+        r#"{{"ph":"M","pid":4711,"tid":4711,"name":"sa_fragment","args":{{"version":1,"nonce":"9f86d081884c7d65","segment":0,"run":"run-{odd}","main":true,"host":"h{odd}","boot_id":"b","pid_ns":1,"time_ns":2,"monotonic_offset_ns":0,"pid":4711,"start_time":812345,"exe":"exe{odd}","script":"s{odd}\u001b[2J.py","ring":"heap","page_bytes":4096}}}}"#
+    );
+    let span = r#"{"ph":"X","pid":4711,"tid":4711,"ts":5000.000,"dur":2.000,"name":"n","cat":"c"}"#;
+    let name = format!(
+        r#"{{"ph":"M","pid":4711,"tid":4711,"name":"process_name","args":{{"name":"worker{odd}\u001b[2J"}}}}"#
+    );
+    let text = format!("{header}\n{name}\n{span}\n");
+    fs::write(fragments.join("trace.4711.jsonl"), text).unwrap();
+}
+
+#[test]
+fn issue_19_no_message_turns_a_terminal_around() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = scratch.path().join("od\u{202e}d\u{1b}[2J");
+    record(&directory);
+    let copy = scratch.path().join("cop\u{202e}y");
+    for (words, is_json) in [
+        (&["status"][..], false),
+        (&["status", "--json"], true),
+        (&["doctor"], false),
+        (&["doctor", "--json"], true),
+        (&["stop"], false),
+        (&["level", "e2e"], false),
+        (&["snapshot"], false),
+    ] {
+        let mut command = command(words);
+        command.arg(&directory);
+        if words == ["snapshot"] {
+            command.arg(&copy);
+        }
+        let output = command.output().unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let said = stdout.clone() + &String::from_utf8(output.stderr).unwrap();
+        assert!(!said.contains(HIDDEN), "{words:?}: {said:?}");
+        let spelled = if is_json { "\\u202e" } else { "<U+202E>" };
+        assert!(said.contains(spelled), "{words:?}: {said:?}");
+        if is_json {
+            serde_json::from_str::<serde_json::Value>(&stdout).unwrap();
+        }
+    }
+}
