@@ -4,15 +4,16 @@ use std::sync::atomic::Ordering;
 
 use crate::format::{LANE_BASE, visible};
 use crate::lanes::LaneName;
-use crate::preamble::{Name, metadata_line};
+use crate::preamble::{Name, metadata_line, metadata_line_of};
 use crate::process::Process;
-use crate::seat;
 use crate::sys::memory::{leave_out, look_for_room};
 use crate::value::Args;
 use crate::wait;
 
 /// A longer record of the program's own is not told: the process's own slot holds names and losses.
 const MAX_METADATA_BYTES: usize = 16 << 10;
+/// Longest name of a process or thread.
+const MAX_NAME_BYTES: usize = 1024;
 /// Room for what telling a name takes.
 const NAME_BYTES: usize = 8 << 10;
 
@@ -50,7 +51,7 @@ impl Process {
                 continue;
             }
             if let Some(name) = wait::try_lock(&slot.thread_name).filter(|name| name.tid != 0) {
-                lines.extend(seat::thread_name_line(self.pid, name.tid, &name.name));
+                lines.extend(thread_name_line(self.pid, name.tid, &name.name));
             }
         }
         lines
@@ -58,7 +59,7 @@ impl Process {
 
     /// Names the process; a later name renames it.
     pub(crate) fn set_name(&self, name: &str) {
-        let name = seat::cut_name(name);
+        let name = cut_name(name);
         if look_for_room(NAME_BYTES).is_err() {
             return leave_out();
         }
@@ -100,5 +101,16 @@ impl Process {
 }
 
 fn lane_name_line(pid: u32, lane: u32, name: &str) -> Vec<u8> {
-    seat::thread_name_line(pid, LANE_BASE + lane, name)
+    thread_name_line(pid, LANE_BASE + lane, name)
+}
+
+/// The part of a process's or thread's name that is kept.
+pub(crate) fn cut_name(name: &str) -> &str {
+    &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
+}
+
+/// The metadata line that names a thread or lane.
+pub(crate) fn thread_name_line(pid: u32, tid: u32, name: &str) -> Vec<u8> {
+    let name = &visible(name);
+    metadata_line_of(pid, tid, "thread_name", Name { name })
 }

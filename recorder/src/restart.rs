@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::config::{self, Config};
 use crate::current;
+use crate::names::cut_name;
 use crate::process::{self, Origin, Process};
 use crate::run::Before;
-use crate::seat::cut_name;
 use crate::starting::Starting;
 use crate::wait::PATIENCE_NS;
 use crate::{clock, mask};

@@ -8,16 +8,12 @@ use std::{fmt, io};
 use crate::alive::Alive;
 use crate::current::Using;
 use crate::loss::Cause;
-use crate::names::ThreadName;
-use crate::preamble::{Name, metadata_line_of};
+use crate::names::{ThreadName, cut_name, thread_name_line};
 use crate::process::{self, Process};
 use crate::slot::Slot;
 use crate::sys::memory::{boxed, out_of_memory};
 use crate::writer::Writer;
 use crate::{clock, errand, open, sys};
-
-/// Longest name of a process or thread.
-const MAX_NAME_BYTES: usize = 1024;
 
 /// What a thread records with, in one recording after the other. Never freed: who ends a recording looks whether the thread is inside an event, and
 /// a thread that comes late looks here whether it may still begin one. A thread's successor gets it. Each lies in cache lines of its own, and in
@@ -363,17 +359,6 @@ fn tell_name(name: &str) {
         writer.pen.append(&line, None);
         slot.set_named_until(Some(writer.pen.position()));
     });
-}
-
-/// The part of a process's or thread's name that is kept.
-pub(crate) fn cut_name(name: &str) -> &str {
-    &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
-}
-
-/// The metadata line that names a thread or lane.
-pub(crate) fn thread_name_line(pid: u32, tid: u32, name: &str) -> Vec<u8> {
-    let name = &crate::format::visible(name);
-    metadata_line_of(pid, tid, "thread_name", Name { name })
 }
 
 /// Waits until no thread is inside an event of a recording that takes no more; false if one still is after `patience_ns`.

@@ -12,6 +12,7 @@ use crate::event::{FlowId, FlowPhase, flow_middle};
 use crate::format::{TRACK_BASE, TRACK_RECORD, TrackRecord};
 use crate::line::{Place, line};
 use crate::mask;
+use crate::names;
 use crate::preamble::metadata_line_of;
 use crate::process::{self, Process};
 use crate::seat;
@@ -87,10 +88,10 @@ impl Track {
         let process = process::current()?;
         look_for_room(RECORD_BYTES).ok()?;
         let record = TrackRecord {
-            process: seat::cut_name(group.name).to_owned(),
-            label: seat::cut_name(group.label).to_owned(),
+            process: names::cut_name(group.name).to_owned(),
+            label: names::cut_name(group.label).to_owned(),
             sort_index: group.sort_index,
-            thread: seat::cut_name(thread).to_owned(),
+            thread: names::cut_name(thread).to_owned(),
         };
         let (tid, new) = process.tracks.number(&record)?;
         if new {
