@@ -11,7 +11,9 @@ use crate::wait::{self, PATIENCE_NS};
 /// How often a thread looks again before it lets others run.
 const LOOKS: u32 = 64;
 
-/// A value that one thread at a time uses.
+/// A value that one thread at a time uses. It lies in cache lines of its own, and in pairs of them, which processors fetch together: what lies beside it is read by
+/// threads that do not use it.
+#[repr(align(128))]
 #[derive(Debug, Default)]
 pub(crate) struct SpinLock<T> {
     is_taken: AtomicBool,
