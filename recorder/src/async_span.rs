@@ -146,6 +146,14 @@ impl AsyncSpan {
         }
     }
 
+    /// Adds an argument whose key is JSON text of [`key_text`](crate::key_text).
+    #[doc(hidden)]
+    pub fn known_arg(&mut self, key: &str, value: &impl Value) {
+        if let Some(open) = &mut self.0 {
+            open.add_args(|args, first| value::known_after(args, first, key, value));
+        }
+    }
+
     /// Adds args that are JSON text already: `"key":value,…`, without braces.
     #[doc(hidden)]
     pub fn raw(&mut self, args: &[u8]) {

@@ -121,6 +121,8 @@ pub use site::Site;
 pub use span::SiteArgs;
 pub use span::{SpanGuard, SpanId, begin, end};
 pub use track::{Track, TrackProcess};
+#[doc(hidden)]
+pub use value::key_text;
 pub use value::{Args, Value};
 
 /// Whether a macro should go on: one load of a private mask.

@@ -1,4 +1,5 @@
-//! Formats a thread's events straight into its slot and publishes them. No lock, no allocation, no system call per event.
+//! Formats a thread's events straight into its slot and publishes them. No lock, no allocation, no system call per event. Where there is more to do,
+//! a thread that comes from C is kept from being cancelled.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,6 +11,7 @@ use crate::loss::Cause;
 use crate::process::Process;
 use crate::site::Site;
 use crate::slot::{OpenEntry, Slot};
+use crate::sys::cancel::Uncancelled;
 use crate::wait::PATIENCE_NS;
 
 /// Room for everything of a line but its name, category and args.
@@ -216,6 +218,7 @@ impl Pen {
     #[cold]
     #[inline(never)]
     fn change_second(&mut self, second: u64) {
+        let _uncancelled = Uncancelled::keep();
         self.second_ns = second * SECOND_NS;
         let mut buffer = itoa::Buffer::new();
         let digits = if second == 0 {
@@ -251,6 +254,7 @@ impl Pen {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, need: u64) -> bool {
+        let _uncancelled = Uncancelled::keep();
         let (size, flushed) = (self.slot.bytes, self.slot.flushed().load(Ordering::Acquire));
         if self.process.switches.is_late(HELPER_LATE_NS) {
             self.process.visit();
@@ -326,6 +330,7 @@ impl Pen {
 
     /// Writes a line straight to the fragment, where a reader would take it and the file is free soon.
     fn write_through(&self, line: &[u8]) {
+        let _uncancelled = Uncancelled::keep();
         if line.len() > MAX_LINE_BYTES || !self.process.write_through(line) {
             self.process.lost.count(Cause::TooLarge);
         }

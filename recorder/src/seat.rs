@@ -68,6 +68,17 @@ pub(crate) fn with<R>(record: impl FnOnce(&'static Seat, &mut Writer) -> R) -> O
     enter(seat, seat.epoch(), record)
 }
 
+/// Runs `record` as [`with`] does, if the calling thread is attached already; says whether it is.
+#[inline(always)]
+pub(crate) fn with_ready<R>(
+    record: impl FnOnce(&'static Seat, &mut Writer) -> R,
+) -> Option<Option<R>> {
+    // SAFETY: a seat is never freed.
+    let seat = unsafe { SEAT.get().as_ref() };
+    let seat = seat.filter(|seat| seat.alive.is_recording(seat.epoch()))?;
+    Some(enter(seat, seat.epoch(), record))
+}
+
 /// Runs `record` with the calling thread's writer if it has one.
 pub(crate) fn with_own<R>(record: impl FnOnce(&mut Writer) -> R) -> Option<R> {
     // SAFETY: a seat is never freed.

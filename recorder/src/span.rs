@@ -11,7 +11,7 @@ use crate::mask;
 use crate::pen::{Body, Name};
 use crate::seat::{self, Seat};
 use crate::site::Site;
-use crate::sys::memory::{copied, reserve};
+use crate::sys::memory::copied;
 use crate::value::{self, Args, MAX_STRING_BYTES, Value};
 use crate::writer::{Piece, Writer};
 
@@ -127,14 +127,8 @@ impl SiteArgs<'_> {
     /// Appends an argument; `key` is `"key":` as JSON.
     #[inline(always)]
     pub fn add(&mut self, key: &'static str, value: &(impl Value + ?Sized)) {
-        if !reserve(self.text, key.len() + 1 + value.most_bytes()) {
-            return;
-        }
-        if self.text.len() > self.from {
-            self.text.push(b',');
-        }
-        self.text.extend_from_slice(key.as_bytes());
-        value.write(self.text);
+        let first = self.text.len() == self.from;
+        value::known_after(self.text, first, key, value);
     }
 
     /// Appends args that are JSON text already: `"key":value,…`, without braces.

@@ -1,5 +1,6 @@
 //! The operating system: descriptors, mappings, threads. Every raw call of the crate that is not on the hot path is here.
 
+pub(crate) mod cancel;
 pub(crate) mod dir;
 mod entries;
 pub(crate) mod environment;

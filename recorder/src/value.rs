@@ -23,14 +23,20 @@ pub trait Value {
     }
 }
 
+/// Appends a number that does not fit a register.
+#[inline(never)]
+fn large_number(out: &mut Vec<u8>, value: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
 macro_rules! integers {
     ($($kind:ty)*) => {$(
         impl Value for $kind {
-            #[inline]
+            #[inline(always)]
             fn write(&self, out: &mut Vec<u8>) {
                 match u32::try_from(*self) {
                     Ok(small) if small < SMALL_NUMBERS => small_number(out, small),
-                    _ => out.extend_from_slice(itoa::Buffer::new().format(*self).as_bytes()),
+                    _ => large_number(out, *self),
                 }
             }
 
@@ -243,6 +249,35 @@ pub(crate) fn push_after(text: &mut Vec<u8>, first: bool, key: &str, value: &dyn
     }
     string(text, key, MAX_STRING_BYTES);
     text.push(b':');
+    value.write(text);
+}
+
+/// `"key":`, for [`known_after`].
+#[doc(hidden)]
+pub fn key_text(key: &str) -> String {
+    let mut text = Vec::new();
+    if reserve(&mut text, string_bytes(key, MAX_STRING_BYTES) + 1) {
+        string(&mut text, key, MAX_STRING_BYTES);
+        text.push(b':');
+    }
+    String::from_utf8(text).unwrap_or_default()
+}
+
+/// Appends an argument as [`push_after`] does; `key` is `"key":` as JSON.
+#[inline(always)]
+pub(crate) fn known_after(
+    text: &mut Vec<u8>,
+    first: bool,
+    key: &str,
+    value: &(impl Value + ?Sized),
+) {
+    if !reserve(text, key.len() + 1 + value.most_bytes()) {
+        return;
+    }
+    if !first {
+        text.push(b',');
+    }
+    text.extend_from_slice(key.as_bytes());
     value.write(text);
 }
 

@@ -87,9 +87,21 @@ impl AsyncSpanId {
         self.args(&Args::new().with(key, value));
     }
 
+    /// Adds an argument whose key is JSON text of [`key_text`](crate::key_text).
+    #[doc(hidden)]
+    pub fn known_arg(self, key: &str, value: &impl Value) {
+        self.with(|span| span.known_arg(key, value));
+    }
+
     /// Adds arguments.
     pub fn args(self, args: &Args) {
-        if !self.is_some() || args.text().is_empty() {
+        if !args.text().is_empty() {
+            self.with(|span| span.args(args));
+        }
+    }
+
+    fn with(self, act: impl FnOnce(&mut AsyncSpan)) {
+        if !self.is_some() {
             return;
         }
         let process = process::existing();
@@ -97,7 +109,7 @@ impl AsyncSpanId {
         if let Some(mut open) = held.and_then(|held| wait::lock(&held.0))
             && let Some(span) = open.get_mut(&self.0)
         {
-            span.args(args);
+            act(span);
         }
     }
 

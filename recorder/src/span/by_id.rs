@@ -52,6 +52,7 @@ impl Held {
         taken.map(|(_, open)| open)
     }
 
+    #[inline(always)] // else the span is copied while it is on its way to memory, which processors wait for
     fn add(&mut self, open: OpenSpan) -> u64 {
         let id = self.next;
         // A thread's ids repeat after 2^32 spans: by then nobody holds the first ones.
@@ -59,6 +60,21 @@ impl Held {
         self.open.push((id, open));
         id
     }
+}
+
+/// Holds the span that `open` opens, if there is room for one more.
+#[inline(always)]
+fn hold(
+    writer: &mut Writer,
+    level: Level,
+    open: impl FnOnce(&mut Writer) -> Option<OpenSpan>,
+) -> Option<SpanId> {
+    if writer.held.open.len() >= MAX_OPEN && mask::wants(level) {
+        writer.process.lost.count(Cause::TooManyOpen);
+        return None;
+    }
+    let open = open(writer)?;
+    Some(SpanId(writer.held.add(open)))
 }
 
 impl SpanId {
@@ -78,24 +94,32 @@ impl SpanId {
         }
         let site = Site::intern(level, category, name);
         let begun = seat::with(|seat, writer| {
-            if writer.held.open.len() >= MAX_OPEN && mask::wants(level) {
-                writer.process.lost.count(Cause::TooManyOpen);
-                return None;
-            }
-            let open = match site {
-                Some(site) => OpenSpan::open(seat, writer, site, |text| text.raw(args.text()))?,
+            hold(writer, level, |writer| match site {
+                Some(site) => OpenSpan::open(seat, writer, site, |text| text.raw(args.text())),
                 None if mask::wants(level) => {
                     let mut open = OpenSpan::open_named(seat, writer, category, name);
                     let add =
                         |text: &mut Vec<u8>, first| value::raw_after(text, first, args.text());
                     writer.add_args(&mut open.depth, &mut open.args, add);
-                    open
+                    Some(open)
                 }
-                None => return None,
-            };
-            Some(SpanId(writer.held.add(open)))
+                None => None,
+            })
         });
         begun.flatten().unwrap_or_default()
+    }
+
+    /// Begins a span of a site, as [`SpanId::begin`] does; `None` where the calling thread has recorded nothing yet, and must begin it by name. It comes
+    /// to no cancellation point, nor do [`SpanId::arg`], [`SpanId::args`] and [`SpanId::end`] let a thread be cancelled at one.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn begin_site(site: &'static Site) -> Option<SpanId> {
+        let begun = seat::with_ready(|seat, writer| {
+            hold(writer, site.level(), |writer| {
+                OpenSpan::open(seat, writer, site, |_| {})
+            })
+        })?;
+        Some(begun.flatten().unwrap_or_default())
     }
 
     /// Takes the number that [`SpanId::number`] gave.
@@ -118,6 +142,13 @@ impl SpanId {
         self.add(|text, first| value::push_after(text, first, key, &value));
     }
 
+    /// Adds an argument whose key is JSON text of [`key_text`](crate::key_text).
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn known_arg(self, key: &str, value: &impl Value) {
+        self.add(|text, first| value::known_after(text, first, key, value));
+    }
+
     /// Adds arguments.
     pub fn args(self, args: &Args) {
         if args.text().is_empty() {
@@ -126,6 +157,7 @@ impl SpanId {
         self.add(|text, first| value::raw_after(text, first, args.text()));
     }
 
+    #[inline]
     fn add(self, add: impl FnOnce(&mut Vec<u8>, bool)) {
         if !self.is_some() {
             return;

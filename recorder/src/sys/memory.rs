@@ -3,6 +3,8 @@
 use std::io::{self, Error};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::cancel::Uncancelled;
+
 /// What had to be left out since it was told last.
 static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
 
@@ -54,6 +56,7 @@ pub(crate) fn boxed<T>(value: T) -> io::Result<Box<T>> {
 /// Says that there is no room for `bytes` more. That there is can change before they are taken: for what is rare, small, and cannot be taken in pieces
 /// that may fail. Below 128 KiB the C library keeps what was tried for this thread.
 pub(crate) fn look_for_room(bytes: usize) -> io::Result<()> {
+    let _uncancelled = Uncancelled::keep();
     super::map::look_for_space(bytes)?;
     let mut room: Vec<u8> = Vec::new();
     let tried = room.try_reserve_exact(bytes);

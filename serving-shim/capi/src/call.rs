@@ -2,20 +2,25 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The caller's `errno`, given back at the end.
-struct Errno(libc::c_int);
+use sa_recorder::host::Uncancelled;
+
+/// The caller's `errno`, given back at the end, and where it lies.
+struct Errno(*mut libc::c_int, libc::c_int);
 
 impl Errno {
+    #[inline(always)]
     fn keep() -> Errno {
+        let place = place();
         // SAFETY: the address is that of the calling thread's errno, valid as long as the thread lives.
-        Errno(unsafe { *place() })
+        Errno(place, unsafe { *place })
     }
 }
 
 impl Drop for Errno {
+    #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { *place() = self.0 };
+        // SAFETY: as above; a guard stays on its thread.
+        unsafe { *self.0 = self.1 };
     }
 }
 
@@ -24,37 +29,17 @@ fn place() -> *mut libc::c_int {
     unsafe { libc::__errno_location() }
 }
 
-/// Keeps the thread from being cancelled until it is dropped: recording comes to cancellation points, and nothing may unwind from there. Where cancellation is
-/// asked for meanwhile, it takes effect at the caller's next one.
-struct Uncancelled(libc::c_int);
-
-impl Uncancelled {
-    fn keep() -> Uncancelled {
-        const DISABLE: libc::c_int = 1; // glibc's PTHREAD_CANCEL_DISABLE
-        let mut before = 0;
-        // SAFETY: a state that the C library knows, and room for the one before.
-        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
-        Uncancelled(before)
-    }
-}
-
-impl Drop for Uncancelled {
-    fn drop(&mut self) {
-        let mut ours = 0;
-        // SAFETY: the state that the C library gave, and room for our own.
-        unsafe { pthread_setcancelstate(self.0, &raw mut ours) };
-    }
-}
-
-unsafe extern "C" {
-    // Not in the `libc` crate. A thread whose type is asynchronous may call nothing of ours, so that this never unwinds.
-    fn pthread_setcancelstate(state: libc::c_int, before: *mut libc::c_int) -> libc::c_int;
-}
-
 /// Runs `record`; a panic of it gives `fallback`.
 #[inline(always)]
 pub(crate) fn guarded<R>(fallback: R, record: impl FnOnce() -> R) -> R {
     let _uncancelled = Uncancelled::keep();
+    guarded_memory(fallback, record)
+}
+
+/// Runs `record` as [`guarded`] does, where the recorder itself keeps the thread from being cancelled, if need be: to forbid that and to permit it again takes two
+/// locked instructions.
+#[inline(always)]
+pub(crate) fn guarded_memory<R>(fallback: R, record: impl FnOnce() -> R) -> R {
     let _errno = Errno::keep();
     // Nothing of ours is half-changed by a panic: what a call changes lies in the recorder, which ends its events by guards.
     catch_unwind(AssertUnwindSafe(record)).unwrap_or(fallback)
@@ -66,9 +51,9 @@ mod tests {
 
     #[test]
     fn a_panic_gives_the_fallback_and_errno_is_the_callers() {
-        Errno(7).drop_now();
+        drop(Errno(place(), 7));
         let outcome = guarded(5, || {
-            Errno(8).drop_now();
+            drop(Errno(place(), 8));
             panic!("as this test wants")
         });
         assert_eq!((outcome, Errno::keep().taken()), (5, 7));
@@ -76,12 +61,9 @@ mod tests {
     }
 
     impl Errno {
-        /// Sets errno to this.
-        fn drop_now(self) {}
-
         /// What was kept.
         fn taken(&self) -> libc::c_int {
-            self.0
+            self.1
         }
     }
 }

@@ -1,19 +1,25 @@
 //! What is done with the handle of a span, of either kind.
 
+use std::borrow::Cow;
 use std::ffi::c_char;
 
 use sa_recorder::{Args, AsyncSpanId, SpanId, Value};
 
 use crate::arg::{self, Arg};
-use crate::call::guarded;
+use crate::call::{guarded, guarded_memory};
+use crate::known;
 use crate::text;
 
 /// A span by its id.
 pub(crate) trait Handle: Copy {
+    /// Does something with the span; a panic of that does nothing.
+    fn guarded(self, act: impl FnOnce(Self));
     /// Whether it was recorded when it began.
     fn is_recorded(self) -> bool;
     /// Adds an argument.
     fn arg(self, key: &str, value: impl Value);
+    /// Adds an argument whose key is JSON text.
+    fn known_arg(self, key: &str, value: &impl Value);
     /// Adds arguments.
     fn args(self, args: &Args);
     /// Ends it.
@@ -21,8 +27,13 @@ pub(crate) trait Handle: Copy {
 }
 
 macro_rules! handles {
-    ($($id:ty)*) => {$(
+    ($($id:ty, $guarded:path;)*) => {$(
         impl Handle for $id {
+            #[inline(always)]
+            fn guarded(self, act: impl FnOnce(Self)) {
+                $guarded((), || act(self));
+            }
+
             #[inline(always)]
             fn is_recorded(self) -> bool {
                 self.is_some()
@@ -30,6 +41,11 @@ macro_rules! handles {
 
             fn arg(self, key: &str, value: impl Value) {
                 self.arg(key, value);
+            }
+
+            #[inline(always)]
+            fn known_arg(self, key: &str, value: &impl Value) {
+                self.known_arg(key, value);
             }
 
             fn args(self, args: &Args) {
@@ -43,7 +59,7 @@ macro_rules! handles {
         }
     )*};
 }
-handles!(SpanId AsyncSpanId);
+handles!(SpanId, guarded_memory; AsyncSpanId, guarded;);
 
 /// Adds a value.
 ///
@@ -53,10 +69,17 @@ handles!(SpanId AsyncSpanId);
 #[inline]
 pub(crate) unsafe fn add(span: impl Handle, key: *const c_char, value: impl Value) {
     if span.is_recorded() {
-        guarded((), || {
+        span.guarded(|span| {
             // SAFETY: the caller's.
-            let key = unsafe { text::name(key) };
-            span.arg(&key, value);
+            if let Some(key) = unsafe { known::key(key) } {
+                return span.known_arg(key, &value);
+            }
+            // SAFETY: the caller's.
+            let name = unsafe { text::name(key) };
+            if let Cow::Borrowed(name) = name {
+                known::keep_key(key, name); // else it would not be found: other bytes lie there
+            }
+            span.arg(&name, value);
         });
     }
 }
@@ -68,7 +91,7 @@ pub(crate) unsafe fn add(span: impl Handle, key: *const c_char, value: impl Valu
 /// Both are null or C strings.
 pub(crate) unsafe fn add_string(span: impl Handle, key: *const c_char, value: *const c_char) {
     if span.is_recorded() {
-        guarded((), || {
+        span.guarded(|span| {
             // SAFETY: the caller's.
             let key = unsafe { text::name(key) };
             // SAFETY: the caller's.
@@ -90,7 +113,7 @@ pub(crate) unsafe fn add_string_n(
     length: usize,
 ) {
     if span.is_recorded() {
-        guarded((), || {
+        span.guarded(|span| {
             // SAFETY: the caller's.
             let key = unsafe { text::name(key) };
             // SAFETY: the caller's.
@@ -107,7 +130,7 @@ pub(crate) unsafe fn add_string_n(
 /// As of [`arg::args`].
 pub(crate) unsafe fn add_all(span: impl Handle, args: *const Arg, count: usize) {
     if span.is_recorded() {
-        guarded((), || {
+        span.guarded(|span| {
             // SAFETY: the caller's.
             let args = unsafe { arg::args(args, count) };
             span.args(&args);
@@ -119,6 +142,6 @@ pub(crate) unsafe fn add_all(span: impl Handle, args: *const Arg, count: usize) 
 #[inline]
 pub(crate) fn end(span: impl Handle) {
     if span.is_recorded() {
-        guarded((), || span.end());
+        span.guarded(Handle::end);
     }
 }

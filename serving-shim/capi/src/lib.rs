@@ -14,6 +14,7 @@ mod async_span;
 mod call;
 mod event;
 mod handle;
+mod known;
 mod launch;
 mod level;
 mod process;

@@ -5,8 +5,9 @@ use std::ffi::c_char;
 use sa_recorder::SpanId;
 
 use crate::arg::{self, Arg};
-use crate::call::guarded;
+use crate::call::{guarded, guarded_memory};
 use crate::handle;
+use crate::known;
 use crate::level::{self, Level};
 use crate::text;
 
@@ -34,11 +35,35 @@ pub unsafe extern "C" fn sa_profile_span_begin(
     let Some(level) = level::wanted(level) else {
         return Span { id: 0 };
     };
+    let quick = guarded_memory(None, || {
+        // SAFETY: the caller's.
+        SpanId::begin_site(unsafe { known::site(level, category, name) }?)
+    });
+    if let Some(begun) = quick {
+        return Span { id: begun.number() };
+    }
+    // SAFETY: the caller's.
+    unsafe { begin_by_name(level, category, name) }
+}
+
+/// Begins the first span of a thread or of a name, or one whose name cannot be kept.
+///
+/// # Safety
+///
+/// Both are null or C strings.
+#[cold]
+unsafe fn begin_by_name(
+    level: sa_recorder::Level,
+    category: *const c_char,
+    name: *const c_char,
+) -> Span {
     let begun = guarded(SpanId::NONE, || {
+        let pointers = (category, name);
         // SAFETY: the caller's.
         let category = unsafe { text::name(category) };
         // SAFETY: the caller's.
         let name = unsafe { text::name(name) };
+        known::keep_site(level, pointers, [&category, &name]);
         SpanId::begin(level, &category, &name)
     });
     Span { id: begun.number() }

@@ -1,0 +1,236 @@
+//! Names and keys that were seen before, found by their address: a C program passes the same literals again and again. What lies there is compared
+//! each time, for it may be another text by now.
+
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use sa_recorder::{Level, Site, key_text};
+
+/// Longer texts are not kept.
+const MAX_BYTES: usize = 256;
+
+static SITES: Table<Names, 512> = Table::new();
+static KEYS: Table<Key, 256> = Table::new();
+
+/// What was seen, each at the place that belongs to its address. Nothing is ever replaced or removed, so that a host whose names change shall not grow without end.
+struct Table<T, const N: usize>([AtomicPtr<T>; N]);
+
+/// Category and name, and the site of both.
+struct Names {
+    category: &'static CStr,
+    name: &'static CStr,
+    site: &'static Site,
+}
+
+/// A key, and its JSON text with the colon.
+struct Key {
+    key: &'static CStr,
+    text: &'static str,
+}
+
+/// The site of a category and a name that were kept.
+///
+/// # Safety
+///
+/// Both are null or C strings.
+#[inline(always)]
+pub(crate) unsafe fn site(
+    level: Level,
+    category: *const c_char,
+    name: *const c_char,
+) -> Option<&'static Site> {
+    let names = SITES.get(hash(category, name, level))?;
+    // SAFETY: the caller's.
+    let same = unsafe { is(names.name, name) };
+    // SAFETY: the caller's.
+    let same = same && unsafe { is(names.category, category) };
+    (same && names.site.level() == level).then_some(names.site)
+}
+
+/// Keeps the site of a category and a name, given as C strings and as texts.
+#[cold]
+pub(crate) fn keep_site(
+    level: Level,
+    (category, name): (*const c_char, *const c_char),
+    texts: [&Cow<'_, str>; 2],
+) {
+    let (hash, has_null) = (
+        hash(category, name, level),
+        category.is_null() || name.is_null(),
+    );
+    let [Cow::Borrowed(category), Cow::Borrowed(name)] = texts else {
+        return; // it would not be found: other bytes lie there
+    };
+    if has_null || category.len().max(name.len()) > MAX_BYTES {
+        return;
+    }
+    SITES.keep(hash, || {
+        let site = Site::intern(level, category, name)?;
+        Some(Names {
+            category: c_string(category)?,
+            name: c_string(name)?,
+            site,
+        })
+    });
+}
+
+/// The JSON text of a key that was kept.
+///
+/// # Safety
+///
+/// It is null or a C string.
+#[inline(always)]
+pub(crate) unsafe fn key(key: *const c_char) -> Option<&'static str> {
+    let known = KEYS.get(hash(key, key, Level::E2e))?;
+    // SAFETY: the caller's.
+    unsafe { is(known.key, key) }.then_some(known.text)
+}
+
+/// Keeps a key, given as a C string and as its text.
+#[cold]
+pub(crate) fn keep_key(key: *const c_char, text: &str) {
+    if key.is_null() || text.len() > MAX_BYTES {
+        return;
+    }
+    KEYS.keep(hash(key, key, Level::E2e), || {
+        let json = key_text(text);
+        Some(Key {
+            key: c_string(text)?,
+            text: (!json.is_empty()).then(|| &*json.leak())?,
+        })
+    });
+}
+
+impl<T: 'static, const N: usize> Table<T, N> {
+    const fn new() -> Table<T, N> {
+        Table([const { AtomicPtr::new(std::ptr::null_mut()) }; N])
+    }
+
+    #[inline(always)]
+    fn place(&self, hash: usize) -> &AtomicPtr<T> {
+        &self.0[hash % N]
+    }
+
+    #[inline(always)]
+    fn get(&self, hash: usize) -> Option<&'static T> {
+        // SAFETY: a non-null pointer is one of a leaked value.
+        unsafe { self.place(hash).load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Keeps what `make` makes, if the place is free.
+    fn keep(&self, hash: usize, make: impl FnOnce() -> Option<T>) {
+        if self.get(hash).is_some() {
+            return;
+        }
+        let Some(made) = make() else {
+            return;
+        };
+        let mut one = Vec::new();
+        if one.try_reserve_exact(1).is_err() {
+            return;
+        }
+        one.push(made);
+        if let Some(made) = one.leak().first_mut() {
+            let (none, made) = (std::ptr::null_mut(), std::ptr::from_mut(made));
+            let order = (Ordering::Release, Ordering::Relaxed);
+            // Where another thread was faster, ours stays leaked, once.
+            let _ = self
+                .place(hash)
+                .compare_exchange(none, made, order.0, order.1);
+        }
+    }
+}
+
+#[inline(always)]
+fn hash(one: *const c_char, other: *const c_char, level: Level) -> usize {
+    let sum = one.addr().rotate_left(20) ^ other.addr() ^ (level as usize) << 50;
+    sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48
+}
+
+/// Whether a C string is this one.
+///
+/// # Safety
+///
+/// `other` is null or a C string.
+#[inline(always)]
+unsafe fn is(text: &CStr, other: *const c_char) -> bool {
+    // SAFETY: a C string, and the caller's.
+    !other.is_null() && unsafe { libc::strcmp(text.as_ptr(), other) } == 0
+}
+
+/// A copy of a text that stays; nothing without memory.
+fn c_string(text: &str) -> Option<&'static CStr> {
+    let mut copy: Vec<u8> = Vec::new();
+    copy.try_reserve_exact(text.len() + 1).ok()?;
+    copy.extend_from_slice(text.as_bytes());
+    copy.push(0);
+    CStr::from_bytes_with_nul(copy.leak()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keep(level: Level, category: &CStr, name: &CStr) {
+        let texts = [category, name].map(|text| text.to_string_lossy());
+        let pointers = (category.as_ptr(), name.as_ptr());
+        keep_site(level, pointers, [&texts[0], &texts[1]]);
+    }
+
+    fn find(level: Level, category: &CStr, name: &CStr) -> Option<&'static Site> {
+        // SAFETY: C strings.
+        unsafe { site(level, category.as_ptr(), name.as_ptr()) }
+    }
+
+    fn at(name: &[u8]) -> &CStr {
+        CStr::from_bytes_until_nul(name).unwrap()
+    }
+
+    #[test]
+    fn names_are_found_while_they_are_what_they_were() {
+        let mut name = c"known".to_owned().into_bytes_with_nul();
+        assert!(find(Level::E2e, c"known", at(&name)).is_none());
+        keep(Level::E2e, c"known", at(&name));
+        let site = find(Level::E2e, c"known", at(&name)).unwrap();
+        let interned = Site::intern(Level::E2e, "known", "known").unwrap();
+        assert!(std::ptr::eq(site, interned));
+        assert!(find(Level::Kernel, c"known", at(&name)).is_none());
+        name[4] = b'm';
+        assert!(find(Level::E2e, c"known", at(&name)).is_none());
+        name[4] = 0;
+        assert!(find(Level::E2e, c"known", at(&name)).is_none());
+    }
+
+    #[test]
+    fn a_long_name_is_not_kept() {
+        let long = std::ffi::CString::new("n".repeat(MAX_BYTES + 1)).unwrap();
+        keep(Level::E2e, c"known", &long);
+        keep(Level::E2e, &long, c"known");
+        assert!(find(Level::E2e, c"known", &long).is_none());
+        keep_key(long.as_ptr(), long.to_str().unwrap());
+        // SAFETY: a C string.
+        assert!(unsafe { super::key(long.as_ptr()) }.is_none());
+    }
+
+    #[test]
+    fn what_is_no_text_is_not_kept() {
+        let null = std::ptr::null();
+        keep_key(null, "(null)");
+        assert!(KEYS.get(hash(null, null, Level::E2e)).is_none());
+        keep(Level::E2e, c"known", c"\xff");
+        assert!(find(Level::E2e, c"known", c"\xff").is_none());
+        let texts = [&Cow::Borrowed("(null)"), &Cow::Borrowed("(null)")];
+        keep_site(Level::E2e, (null, null), texts);
+        assert!(SITES.get(hash(null, null, Level::E2e)).is_none());
+    }
+
+    #[test]
+    fn keys_have_their_json_text() {
+        for (key, json) in [(c"step", "\"step\":"), (c"a\"b", "\"a\\\"b\":")] {
+            keep_key(key.as_ptr(), key.to_str().unwrap());
+            // SAFETY: a C string.
+            assert_eq!(unsafe { super::key(key.as_ptr()) }, Some(json));
+        }
+    }
+}
