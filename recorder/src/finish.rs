@@ -124,6 +124,7 @@ impl Process {
                 self.lost.add_total(events);
             }
         }
+        self.give_up_line();
         self.tell_losses(end_ns);
         stopped && self.flush_until(end_ns)
     }

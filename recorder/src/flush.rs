@@ -17,6 +17,8 @@ use crate::wait::{self, PATIENCE_NS};
 pub(crate) const STEP_BYTES: usize = 64 << 10;
 /// A cache line. Where source and target lie alike in it, the copy into the page cache takes whole ones, and less than half the time.
 pub(crate) const LEAD_BYTES: usize = 64;
+/// What a thread that waited in vain takes to count that.
+const COUNTING_NS: u64 = 50_000_000;
 /// A rest of a step that is not worth a block of its own.
 const SMALL_REST: usize = STEP_BYTES / 4;
 /// What fills a step up: empty lines mean nothing.
@@ -253,23 +255,40 @@ impl Process {
         true
     }
 
-    /// Writes a line straight to the fragment, if that takes it soon; whether it did.
-    pub(crate) fn write_through(&self, line: &[u8]) -> bool {
+    /// Writes a line straight to the fragment, or counts it. Where the file system hangs, that happens when it answers.
+    pub(crate) fn write_through(&self, line: &[u8]) {
         let end_ns = clock::now_ns() + PATIENCE_NS;
         let mut copy = Vec::new();
         if !self.has_helper() && copy.try_reserve_exact(line.len()).is_ok() {
             copy.extend_from_slice(line);
             let write = move |process: &Process| process.write_line(&copy, end_ns);
-            if let Ok(written) = self.on_errand(end_ns, write) {
-                return written == Some(true);
+            if self.on_errand(end_ns + COUNTING_NS, write).is_ok() {
+                return;
             }
         }
-        self.write_line(line, end_ns)
+        self.write_line(line, end_ns);
     }
 
-    fn write_line(&self, line: &[u8], end_ns: u64) -> bool {
-        let place = self.fragment.lock_until(end_ns);
-        place.is_some_and(|mut place| place.append(self, &Block::line(line)).is_ok())
+    fn write_line(&self, line: &[u8], end_ns: u64) {
+        let outcome = match self.fragment.lock_until(end_ns) {
+            Some(mut place) => {
+                self.fragment.begin_line();
+                let outcome = place.append(self, &Block::line(line));
+                self.fragment.take_line();
+                outcome
+            }
+            None => Err(Cause::Busy),
+        };
+        if let Err(cause) = outcome {
+            self.lost.count(cause);
+        }
+    }
+
+    /// Counts the line that a write took and does not come back from; for the end of the process.
+    pub(crate) fn give_up_line(&self) {
+        if self.fragment.take_line() {
+            self.lost.count(Cause::Busy);
+        }
     }
 }
 

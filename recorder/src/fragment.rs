@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::bound::Bound;
@@ -24,6 +25,8 @@ use crate::wait;
 pub(crate) struct Fragment {
     path: PathBuf,
     place: Mutex<Place>,
+    /// Whoever has the place writes a line that stands in no ring.
+    writes_line: AtomicBool,
     /// What is counted while it is written, if a control asks for a number. Not in the place: whoever has that may wait for the disk.
     tally: Mutex<Option<Tally>>,
 }
@@ -125,6 +128,7 @@ fn create_fragment(
             config.mode,
             bound,
         )?),
+        writes_line: AtomicBool::new(false),
         tally: Mutex::default(),
     })
 }
@@ -143,6 +147,16 @@ impl Fragment {
     /// Waits for the file until `end_ns`. The writer may even be this very thread, below a signal handler.
     pub(crate) fn lock_until(&self, end_ns: u64) -> Option<MutexGuard<'_, Place>> {
         wait::lock_until(&self.place, end_ns)
+    }
+
+    /// Notes that a line is written that stands in no ring.
+    pub(crate) fn begin_line(&self) {
+        self.writes_line.store(true, Ordering::Release);
+    }
+
+    /// Notes that it is not any more; whether it was.
+    pub(crate) fn take_line(&self) -> bool {
+        self.writes_line.swap(false, Ordering::AcqRel)
     }
 
     /// Counts from now on what a control asks for, or nothing.

@@ -11,18 +11,6 @@ use crate::contents;
 use crate::format::loss::LossRecord;
 use crate::format::{LANE_BASE, LOSS_RECORD, OWN_CATEGORY};
 
-/// Causes that are counted without a position.
-pub(crate) const COUNTED: [Cause; 8] = [
-    Cause::Busy,
-    Cause::Signal,
-    Cause::Threads,
-    Cause::Clamped,
-    Cause::TooLarge,
-    Cause::TooManyOpen,
-    Cause::ChildrenRefused,
-    Cause::OutOfMemory,
-];
-
 /// Most bytes of the record of a loss that had a position, and of one that had none.
 pub(crate) const MAX_RECORD_BYTES: u64 = 512;
 

@@ -328,12 +328,13 @@ impl Pen {
         self.publish();
     }
 
-    /// Writes a line straight to the fragment, where a reader would take it and the file is free soon.
+    /// Writes a line straight to the fragment, where a reader would take it.
     fn write_through(&self, line: &[u8]) {
         let _uncancelled = Uncancelled::keep();
-        if line.len() > MAX_LINE_BYTES || !self.process.write_through(line) {
-            self.process.lost.count(Cause::TooLarge);
+        if line.len() > MAX_LINE_BYTES {
+            return self.process.lost.count(Cause::TooLarge);
         }
+        self.process.write_through(line);
     }
 
     /// Appends a whole line that is no timed event of this thread; with `closing` it ends the span of that lane entry.

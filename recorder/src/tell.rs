@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use crate::flush::append;
-use crate::loss::{COUNTED, Cause, Loss, MAX_RECORD_BYTES, Untold, counted_line};
+use crate::loss::{Cause, Loss, MAX_RECORD_BYTES, Untold, counted_line};
 use crate::process::Process;
 use crate::slot::{GENERATION, OpenEntry, Slot};
 use crate::sys::memory;
@@ -55,7 +55,10 @@ impl Process {
             self.lost.add(Cause::OutOfMemory, left_out);
             self.lost.add_total(left_out);
         }
-        COUNTED.into_iter().for_each(|cause| self.tell_count(cause));
+        let counted = Cause::ALL
+            .into_iter()
+            .filter(|cause| *cause != Cause::FragmentRemoved);
+        counted.for_each(|cause| self.tell_count(cause));
         self.tell_removed();
     }
 

@@ -1,6 +1,6 @@
 //! A file system that hangs may cost the host seconds, never its life: neither with the recorder's own thread nor without.
 
-use e2e::host_support::{Found, Host, scratch};
+use e2e::host_support::{Found, Host, Merged, scratch};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -46,6 +46,24 @@ fn after_a_hang_the_host_has_one_thread_and_nothing_is_lost() {
     let took = take_time("recovers", "", dir.path());
     assert!(took < BOUND, "{took:?}");
     Found::in_dir(dir.path()).assert_accounted(30);
+}
+
+/// It is in the file, or one that is lost: not both, and not neither.
+#[test]
+fn a_span_larger_than_a_ring_is_written_late_or_counted() {
+    for (how, threads, lost) in [("late", "", 0), ("never", "", 1), ("never", "1", 1)] {
+        let dir = scratch();
+        let took = take_time(how, threads, dir.path());
+        assert!(took < BOUND, "{how}, {threads}: {took:?}");
+        let found = Found::in_dir(dir.path());
+        found.assert_accounted(21);
+        assert_eq!(found.lost, lost, "{how}, {threads}");
+        let merged = Merged::newest(dir.path());
+        let events = merged.events().iter();
+        let causes = events.filter_map(|event| event["args"]["cause"].as_str());
+        let expected = vec!["busy"; usize::from(lost > 0)];
+        assert_eq!(causes.collect::<Vec<_>>(), expected, "{how}, {threads}");
+    }
 }
 
 /// Also where the calling thread itself writes.

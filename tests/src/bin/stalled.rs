@@ -1,7 +1,8 @@
 //! A host whose file system hangs: this program's `writev` is the one that the recorder in it calls.
 //!
 //! `stalled hung` makes every write hang and then does all that a host may do; `stalled fast` records so much meanwhile that its ring fills up; `stalled
-//! recovers` goes on after the hang, with one thread again; `stalled exit` ends the process from a signal handler that interrupts a write. All end with
+//! recovers` goes on after the hang, with one thread again; `stalled late` and `stalled never` record a span meanwhile that no ring has room for, and the
+//! write ends later, or never; `stalled exit` ends the process from a signal handler that interrupts a write. All end with
 //! exit code 7 and say nothing.
 #![expect(unsafe_code, reason = "replaces a function of the C library")]
 
@@ -45,6 +46,8 @@ fn main() {
         Some("hung") => hang(),
         Some("fast") => fill_up(),
         Some("recovers") => recover(),
+        Some("late") => record_large_late(),
+        Some("never") => record_large_never(),
         Some("exit") => exit_in_write(),
         _ => std::process::exit(64),
     }
@@ -93,6 +96,40 @@ fn recover() {
         std::thread::sleep(Duration::from_millis(1));
     }
     record(10);
+}
+
+/// Longer than a thread waits for a write.
+const LATE: Duration = Duration::from_millis(1500);
+
+/// The write ends when nobody waits for it any more.
+fn record_large_late() {
+    WRITES.store(HANG, Ordering::Relaxed);
+    let other = std::thread::spawn(|| {
+        std::thread::sleep(LATE);
+        WRITES.store(WRITE, Ordering::Relaxed);
+    });
+    record_large();
+    other.join().expect("it only sleeps");
+    std::thread::sleep(LATE); // by then it is written
+    record(10);
+}
+
+/// The recorder's own thread is in a write for ever; or, where there is none, the errand of this thread is.
+fn record_large_never() {
+    WRITES.store(HANG, Ordering::Relaxed);
+    record(10);
+    std::thread::sleep(Duration::from_millis(600));
+    record_large();
+}
+
+/// A span that no ring has room for.
+fn record_large() {
+    let index = RECORDED.fetch_add(1, Ordering::Relaxed);
+    let text = "x".repeat(16 << 10);
+    let mut span = span!("host", "work", label = "stalled", index = index);
+    for number in 0..20 {
+        span.arg(&format!("key{number}"), text.as_str());
+    }
 }
 
 fn threads() -> usize {
