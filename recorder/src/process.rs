@@ -16,7 +16,7 @@ use crate::fragment::{self, Fragment};
 use crate::identity::Identity;
 use crate::lanes::{Lanes, Named};
 use crate::late::Late;
-use crate::loss::Counters;
+use crate::loss::{Cause, Counters};
 use crate::mask;
 use crate::restart;
 use crate::ring::Ring;
@@ -28,7 +28,7 @@ use crate::switch::{InForce, Switches};
 use crate::sys;
 use crate::sys::environment::variable;
 use crate::sys::fd;
-use crate::sys::memory::look_for_room;
+use crate::sys::memory::{self, look_for_room};
 use crate::sys::thread::Thread;
 use crate::track::Tracks;
 use crate::visit::Visits;
@@ -101,6 +101,15 @@ pub(crate) fn existing() -> Option<Using> {
     current::last().filter(|process| process.is_own())
 }
 
+/// Counts in the ring what is left out for want of memory; false without a recorder.
+fn count_left_out() -> bool {
+    let process = existing();
+    process.is_some_and(|process| {
+        process.lost.count(Cause::OutOfMemory);
+        true
+    })
+}
+
 /// Starts the recorder, one thread at a time; a start that a fork cut in two is taken over, and one that takes long is not waited for.
 #[cold]
 fn start() -> Option<Using> {
@@ -149,6 +158,7 @@ impl Process {
         look_for_room(START_BYTES)
             .map_err(|_| "recording is off: there is too little memory".to_owned())?;
         site::prepare();
+        memory::count_by(count_left_out);
         let mut config = absolute(config);
         let mut warnings = std::mem::take(&mut config.warnings);
         let in_force = match origin {

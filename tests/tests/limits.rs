@@ -1,7 +1,7 @@
 //! Limits of the process: whatever the kernel refuses, the host's output and exit code stay and losses are counted.
 
 use e2e::host_support::{
-    Found, Host, assert_accounted_or_off, is_root, public_copy, scratch, undisturbed,
+    Found, Host, Merged, assert_accounted_or_off, is_root, public_copy, scratch, undisturbed,
 };
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -77,6 +77,19 @@ fn little_address_space_leaves_the_host_alone() {
         let outcome = undisturbed(HOST, dir.path(), &arguments);
         assert_accounted_or_off(dir.path(), &outcome, threads * 1000);
     }
+}
+
+#[test]
+fn issue_19_what_finds_no_memory_is_counted_beyond_a_kill() {
+    let dir = scratch();
+    let arguments = ["little-memory-then-killed"];
+    let host = Host::new(HOST).arguments(&arguments);
+    let _killed = host.recorded_in(dir.path()).run().was_killed();
+    let found = Found::in_dir(dir.path());
+    assert_eq!(found.counts()["work"], 10);
+    assert!(found.lost > 0, "args of 16 MB found memory");
+    let merged = Merged::newest(dir.path());
+    assert_eq!(merged.lost(), found.lost);
 }
 
 #[test]

@@ -1,12 +1,20 @@
 //! Memory that may not be there: the allocator's own way to say so ends the host.
 
 use std::io::{self, Error};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::cancel::Uncancelled;
 
-/// What had to be left out since it was told last.
+/// What had to be left out since it was told last, where nobody counted it.
 static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
+/// Counts what is left out where a kill leaves it; false where there is no such place.
+static COUNT: OnceLock<fn() -> bool> = OnceLock::new();
+
+/// Lets `count` count what is left out from now on.
+pub(crate) fn count_by(count: fn() -> bool) {
+    COUNT.get_or_init(|| count);
+}
 
 /// Makes room for `bytes` more in a text that may not be the only user of memory; counts what will be missing where there is none.
 #[inline(always)]
@@ -26,10 +34,12 @@ fn grow(text: &mut Vec<u8>, bytes: usize) -> bool {
 
 /// Counts something that is left out for want of memory.
 pub(crate) fn leave_out() {
-    LEFT_OUT.fetch_add(1, Ordering::Relaxed);
+    if !COUNT.get().is_some_and(|count| count()) {
+        LEFT_OUT.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
-/// Takes the number of what was left out.
+/// Takes the number of what was left out and counted nowhere.
 pub(crate) fn take_left_out() -> u64 {
     LEFT_OUT.swap(0, Ordering::Relaxed)
 }

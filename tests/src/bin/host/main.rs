@@ -62,6 +62,7 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["open-args", ending] => open_args::then(ending),
         ["oversized"] => odd::oversized(),
         ["rights", label, count] => odd::rights(label, number(count)),
+        ["little-memory-then-killed"] => odd::little_memory_then_killed(),
         ["panicking"] => odd::panicking(),
         ["exchange", one, other, stop] => odd::exchange(one, other, stop),
         ["many-sites-then-killed"] => odd::many_sites_then_killed(),

@@ -1,7 +1,8 @@
 //! Events that are too large, values that panic, and more call sites than a ring can list.
 
+use crate::options::set_limit;
 use crate::work::record;
-use sa_recorder::{AsyncSpan, Level, Recorder, Site, SpanGuard, Value, async_span, instant};
+use sa_recorder::{AsyncSpan, Level, Recorder, Site, SpanGuard, Value, async_span, instant, span};
 
 /// A value of more bytes than a line may have.
 struct Endless;
@@ -52,6 +53,19 @@ pub(crate) fn rights(label: &str, count: u64) {
     // SAFETY: reads a word that the kernel gave the process.
     let raised = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     println!("rights raised: {raised}");
+}
+
+/// Records a span whose args find no memory, and is killed inside it.
+pub(crate) fn little_memory_then_killed() {
+    record("work", 10);
+    let text = "x".repeat(16 << 10);
+    let mut span = span!("host", "short of memory");
+    set_limit("as", 1);
+    for _ in 0..1000 {
+        span.arg("key", text.as_str());
+    }
+    // SAFETY: takes no address.
+    unsafe { libc::raise(libc::SIGKILL) };
 }
 
 /// Records on after values have panicked.

@@ -64,7 +64,8 @@ fn limit(text: &str) -> (String, libc::rlim_t) {
     (what.to_owned(), value.parse().expect("a limit in decimal"))
 }
 
-fn set_limit(what: &str, value: libc::rlim_t) {
+/// Limits what the process may have.
+pub(crate) fn set_limit(what: &str, value: libc::rlim_t) {
     let resource = match what {
         "fsize" => libc::RLIMIT_FSIZE,
         "nofile" => libc::RLIMIT_NOFILE,
