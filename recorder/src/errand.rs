@@ -65,6 +65,17 @@ pub(crate) fn note_end() {
     }
 }
 
+/// Ends the calling thread of ours as the last one. The C library may run the exit handlers on it, and must not do so again on another one.
+pub(crate) fn end_as_the_last(code: i32) {
+    FIRST_HAS_ENDED.store(true, Ordering::Relaxed);
+    thread::end_as_the_last(code);
+}
+
+/// Whether an errand of this process hangs.
+pub(crate) fn is_hanging() -> bool {
+    LEFT.load(Ordering::Relaxed) > 0
+}
+
 /// Whether the process has one thread, but for those that hang.
 pub(crate) fn has_one_thread() -> bool {
     thread::is_only_one(LEFT.load(Ordering::Relaxed))
@@ -112,7 +123,7 @@ impl<R> Drop for Ending<R> {
         if is_left {
             LEFT.fetch_sub(1, Ordering::Relaxed);
             if let Some(code) = thread::only_helpers_are_left() {
-                thread::end_as_the_last(code);
+                end_as_the_last(code);
             }
         }
     }

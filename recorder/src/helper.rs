@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::current::Using;
+use crate::errand;
 use crate::flush;
 use crate::pace::{Pace, SHORTEST_NS};
 use crate::process::Process;
@@ -54,7 +55,7 @@ fn run(process: &Process) {
             next_alone = pace.at_ns + ALONE_NS;
             if let Some(code) = sys::thread::only_helpers_are_left() {
                 process.flush_all(PATIENCE_NS);
-                return sys::thread::end_as_the_last(code);
+                return errand::end_as_the_last(code);
             }
         }
         pace = pause(process, pace, crowded);

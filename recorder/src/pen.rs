@@ -12,6 +12,7 @@ use crate::process::Process;
 use crate::site::Site;
 use crate::slot::{OpenEntry, Slot};
 use crate::sys::cancel::Uncancelled;
+use crate::visit::HELPER_LATE_NS;
 use crate::wait::PATIENCE_NS;
 
 /// Room for everything of a line but its name, category and args.
@@ -25,8 +26,6 @@ const OWN_STEP_BYTES: u64 = STEP_BYTES as u64 + 1024;
 /// After so many bytes it tries again if another thread was writing.
 const RETRY_BYTES: u64 = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
-/// A helper that follows a switch so late waits for the disk; in a process without one the visits follow (`visit.rs`).
-const HELPER_LATE_NS: u64 = 20_000_000;
 /// Writes lines into a slot.
 pub(crate) struct Pen {
     process: &'static Process,

@@ -24,6 +24,8 @@ const WHILE_NS: u64 = 5_000_000_000;
 /// How often its ring fills up before it gets the helper: a thread for each time costs more.
 const OFTEN: u32 = 16;
 const SECOND_NS: u64 = 1_000_000_000;
+/// A helper that follows a switch so late waits for the disk: then a thread that comes by follows it.
+pub(crate) const HELPER_LATE_NS: u64 = 20_000_000;
 
 /// When threads come by.
 #[derive(Debug)]
@@ -64,16 +66,15 @@ impl Process {
         let now_ns = clock::now_ns();
         let next_ns = now_ns - now_ns % SECOND_NS + SECOND_NS;
         let is_first = self.visits.next_ns.swap(next_ns, Ordering::Relaxed) < next_ns;
-        self.switches.follow(self);
         if self.has_helper() {
+            if self.switches.is_late(HELPER_LATE_NS) {
+                self.follow_within(now_ns);
+            }
             return;
         }
-        if self.config.threads != Threads::Never && self.may_have_helper(now_ns) {
-            let of_it = |process: &Using| process.epoch() == self.epoch();
-            if let Some(process) = process::existing().filter(of_it) {
-                helper::start(process);
-            }
-        } else if is_first
+        self.follow_within(now_ns);
+        if !self.start_helper(now_ns)
+            && is_first
             && (self.config.threads == Threads::Never || !survives_a_kill(&self.ring))
         {
             let end_ns = now_ns + wait::PATIENCE_NS;
@@ -84,11 +85,36 @@ impl Process {
         }
     }
 
+    /// Looks at the control file. Like a write that may hang; then nobody tries again.
+    fn follow_within(&self, now_ns: u64) {
+        if errand::is_hanging() || !self.switches.is_late(0) {
+            return;
+        }
+        let follow = |process: &Process| {
+            process.switches.follow(process);
+        };
+        if self.on_errand(now_ns + wait::PATIENCE_NS, follow).is_err() {
+            follow(self);
+        }
+    }
+
     /// The calling thread's ring is full in a process without a helper.
     pub(crate) fn come_by_full(&self) {
         if self.visits.full.fetch_add(1, Ordering::Relaxed) == OFTEN {
-            self.visit();
+            self.start_helper(clock::now_ns());
         }
+    }
+
+    /// Starts the helper if there may be one.
+    fn start_helper(&self, now_ns: u64) -> bool {
+        if self.config.threads == Threads::Never || !self.may_have_helper(now_ns) {
+            return false;
+        }
+        let of_it = |process: &Using| process.epoch() == self.epoch();
+        if let Some(process) = process::existing().filter(of_it) {
+            helper::start(process);
+        }
+        true
     }
 
     fn may_have_helper(&self, now_ns: u64) -> bool {

@@ -33,6 +33,14 @@ fn a_write_that_hangs_does_not_hang_the_host() {
     }
 }
 
+#[test]
+fn a_look_at_the_control_file_that_hangs_does_not_hang_the_host() {
+    for threads in ["", "1"] {
+        let took = take_time("looks", threads, scratch().path());
+        assert!(took < BOUND, "{threads}: {took:?}");
+    }
+}
+
 /// The ring fills up while the write at its three quarters never ends. Beside a helper that the host is faster than, it writes itself (docs/threads.md).
 #[test]
 fn a_host_that_records_fast_goes_on_beside_a_write_that_hangs() {

@@ -70,7 +70,7 @@ impl Bell {
         if sleeps.is_ok() {
             self.wait_asleep(time);
         }
-        self.0.store(SILENT, Ordering::Release);
+        self.0.swap(SILENT, Ordering::AcqRel); // what was done before it was rung is seen from here on
     }
 
     fn wait_asleep(&self, time: Duration) {

@@ -120,19 +120,39 @@ pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Resu
     started.map(|()| Thread(bell))
 }
 
-/// Whether a new thread would end the process: glibc (from 2.35 on) has registered restartable sequences, and a filter refuses that call by now. It answers a
+/// Whether a new thread would end the process: glibc registers restartable sequences, and a filter refuses that call by now. It answers a
 /// call that asks for nothing with `EINVAL` else.
 fn ends_the_process() -> bool {
-    // SAFETY: a C string; the name is looked for everywhere.
-    let registered = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()) };
-    // SAFETY: where it exists it is an integer that glibc never changes after the start.
-    if unsafe { registered.cast::<libc::c_uint>().as_ref() }.is_none_or(|bytes| *bytes == 0) {
+    if !registers_sequences() {
         return false;
     }
     // SAFETY: without an area nothing is registered, and what is stays.
     let asked = unsafe { libc::syscall(libc::SYS_rseq, std::ptr::null::<u8>(), 0, 0, 0) };
     let error = io::Error::last_os_error().raw_os_error();
     asked < 0 && !matches!(error, Some(libc::EINVAL | libc::EBUSY))
+}
+
+/// Whether the C library registers restartable sequences for new threads, by its version: looking for its `__rseq_size` takes the lock that a `dlopen`
+/// of the host's holds, which may wait for the calling thread.
+#[cfg(target_env = "gnu")]
+fn registers_sequences() -> bool {
+    // SAFETY: takes nothing, and no lock.
+    let version = unsafe { libc::gnu_get_libc_version() };
+    // SAFETY: a constant C string.
+    let version = unsafe { std::ffi::CStr::from_ptr(version) };
+    version.to_str().is_ok_and(is_from_2_35_on)
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn registers_sequences() -> bool {
+    false
+}
+
+#[cfg(target_env = "gnu")]
+fn is_from_2_35_on(version: &str) -> bool {
+    let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
+    let mut next = || numbers.next().flatten().unwrap_or(0);
+    (next(), next()) >= (2, 35)
 }
 
 extern "C" fn begin<F: FnOnce()>(start: *mut libc::c_void) -> *mut libc::c_void {
@@ -215,7 +235,7 @@ struct Count {
 }
 
 impl Count {
-    /// `None` where `/proc` does not show it. Allocates nothing: events of signal handlers come here too.
+    /// `None` where `/proc` does not show it.
     fn look() -> Option<Count> {
         let mut text = [0; 1024];
         // SAFETY: the path is a C string.
@@ -346,6 +366,14 @@ fn make_key(ended: unsafe extern "C" fn(*mut libc::c_void)) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_env = "gnu")]
+    fn the_c_library_registers_sequences_from_2_35_on() {
+        let old = ["2.17", "2.34", "2.4", "", "x"].map(is_from_2_35_on);
+        let new = ["2.35", "2.36.1", "2.100", "3.0"].map(is_from_2_35_on);
+        assert_eq!((old, new), ([false; 5], [true; 4]));
+    }
 
     #[test]
     fn threads_are_counted() {

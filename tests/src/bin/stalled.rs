@@ -1,13 +1,13 @@
-//! A host whose file system hangs: this program's `writev` is the one that the recorder in it calls.
+//! A host whose file system hangs: this program's `writev` and `statx` are those that the recorder in it calls.
 //!
-//! `stalled hung` makes every write hang and then does all that a host may do; `stalled fast` records so much meanwhile that its ring fills up; `stalled
-//! recovers` goes on after the hang, with one thread again; `stalled late` and `stalled never` record a span meanwhile that no ring has room for, and the
-//! write ends later, or never; `stalled exit` ends the process from a signal handler that interrupts a write. All end with
-//! exit code 7 and say nothing.
+//! `stalled hung` makes every write hang and then does all that a host may do; `stalled looks` makes each look at the control file hang; `stalled fast`
+//! records so much meanwhile that its ring fills up; `stalled recovers` goes on after the hang, with one thread again; `stalled late` and `stalled never`
+//! record a span meanwhile that no ring has room for, and the write ends later, or never; `stalled exit` ends the process from a signal handler that
+//! interrupts a write. All end with exit code 7 and say nothing.
 #![expect(unsafe_code, reason = "replaces a function of the C library")]
 
 use sa_recorder::{Args, Level, Recorder, span};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What a write does: 0 writes, 1 hangs, 2 raises SIGTERM first.
@@ -38,12 +38,39 @@ unsafe extern "C" fn writev(
     libc::ssize_t::try_from(written).unwrap_or(-1)
 }
 
+/// # Safety
+/// As statx(2).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn statx(
+    folder: libc::c_int,
+    path: *const libc::c_char,
+    flags: libc::c_int,
+    mask: libc::c_uint,
+    found: *mut libc::c_void,
+) -> libc::c_int {
+    // SAFETY: the caller's promise. The standard library asks for no path, too, to see what the kernel answers.
+    let name = (!path.is_null()).then(|| unsafe { std::ffi::CStr::from_ptr(path) }.to_bytes());
+    while name.is_some_and(|name| name.ends_with(b"/control"))
+        && WRITES.load(Ordering::Relaxed) == HANG
+    {
+        LOOKS.store(true, Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // SAFETY: the caller's promise.
+    let found = unsafe { libc::syscall(libc::SYS_statx, folder, path, flags, mask, found) };
+    libc::c_int::try_from(found).unwrap_or(-1)
+}
+
+/// Whether somebody has looked at the control file meanwhile.
+static LOOKS: AtomicBool = AtomicBool::new(false);
+
 fn main() {
     Recorder::init();
     record(10);
     Recorder::get().flush();
     match std::env::args().nth(1).as_deref() {
         Some("hung") => hang(),
+        Some("looks") => look(),
         Some("fast") => fill_up(),
         Some("recovers") => recover(),
         Some("late") => record_large_late(),
@@ -78,6 +105,16 @@ fn hang() {
         args.with(&format!("key{number}"), large.as_str())
     });
     recorder.instant(Level::E2e, "host", "large", &args);
+}
+
+/// Events of more than two seconds: with the first one in each the control file is looked at.
+fn look() {
+    WRITES.store(HANG, Ordering::Relaxed);
+    for _ in 0..50 {
+        record(1);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(LOOKS.load(Ordering::Relaxed), "nobody looked");
 }
 
 /// More than a ring holds, while no write ends.
