@@ -3,14 +3,16 @@
 //! A directory may be shared by several hosts: each forgets only its own fragments, and counts only the runs that have some.
 
 use std::cmp::Reverse;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
 use crate::config::Config;
 use crate::format::{
-    FragmentHeader, PREVIOUS_DIR, RING_SUFFIX, is_fragment_name, segment_name, stem_and_segment,
+    FragmentHeader, PREVIOUS_DIR, RING_SUFFIX, is_fragment_name, is_ring_name, segment_name,
+    stem_and_segment,
 };
 use crate::owner::read_header;
 use crate::removed::Removed;
@@ -74,6 +76,13 @@ fn with(stem: &str, suffix: &str) -> OsString {
     OsString::from(format!("{stem}{suffix}"))
 }
 
+/// The name of the ring of a fragment's segment.
+fn ring_of(name: &OsStr) -> OsString {
+    let text = name.to_string_lossy();
+    let stem = stem_and_segment(&text).map_or(&*text, |(stem, _)| stem);
+    with(stem, RING_SUFFIX)
+}
+
 /// What makes a taken name a free one: the nonce, so that a move cut in two goes on under the same name.
 fn suffix(header: Option<&FragmentHeader>) -> String {
     let nonce = header.map(|header| header.nonce.clone());
@@ -86,6 +95,8 @@ fn suffix(header: Option<&FragmentHeader>) -> String {
 struct Old {
     written: SystemTime,
     bytes: u64,
+    /// What it takes of the disk: room that a killed process had reserved, too.
+    disk_bytes: u64,
     name: OsString,
 }
 
@@ -94,12 +105,19 @@ struct OldRun {
     name: OsString,
     folder: Dir,
     fragments: Vec<Old>,
+    /// What the rings in the folder take of the disk.
+    ring_bytes: u64,
 }
 
 impl OldRun {
     fn open(previous: &Dir, name: OsString, host: &str) -> Option<OldRun> {
         let folder = previous.open_folder(&name.to_string_lossy()).ok()?;
         let mut names = folder.names().ok()?;
+        let rings = names
+            .iter()
+            .filter(|name| is_ring_name(&name.to_string_lossy()));
+        let ring = |name: &OsString| Old::of(folder.open_linked(name).ok()?.0, name.clone());
+        let ring_bytes = rings.filter_map(ring).map(|ring| ring.disk_bytes).sum();
         names.retain(|name| is_fragment_name(&name.to_string_lossy()));
         names.sort_unstable();
         // Reading each header of each run would take the host's time at every start. Of a run whose first one is of this host all are, nearly always.
@@ -116,6 +134,7 @@ impl OldRun {
             name,
             folder,
             fragments,
+            ring_bytes,
         })
     }
 
@@ -124,8 +143,9 @@ impl OldRun {
         self.fragments.first().map(|fragment| fragment.written)
     }
 
-    fn bytes(&self) -> u64 {
-        self.fragments.iter().map(|fragment| fragment.bytes).sum()
+    fn disk_bytes(&self) -> u64 {
+        let fragments = self.fragments.iter().map(|fragment| fragment.disk_bytes);
+        fragments.sum::<u64>().saturating_add(self.ring_bytes)
     }
 
     /// Removes all but the newest fragments of this host, each after its ring: what a kill leaves half removed is still found by its fragment. What
@@ -136,13 +156,12 @@ impl OldRun {
         let gone: Vec<Old> = gone.collect();
         let files = gone.iter().filter_map(|old| {
             let (file, _) = self.folder.open_linked(&old.name).ok()?;
-            Some((file, old.bytes))
+            let has_ring = self.folder.has(&ring_of(&old.name));
+            Some((file, old.bytes, has_ring))
         });
         removed.tell(&self.name.to_string_lossy(), files);
         for Old { name, .. } in &gone {
-            let text = name.to_string_lossy();
-            let stem = stem_and_segment(&text).map_or(&*text, |(stem, _)| stem);
-            let ring = with(stem, RING_SUFFIX);
+            let ring = ring_of(name);
             if self.folder.open_file(&ring, libc::O_RDONLY).is_ok() {
                 let _ = self.folder.remove(&ring); // only tidying
             }
@@ -163,6 +182,7 @@ impl Old {
         Some(Old {
             written: metadata.modified().ok()?,
             bytes: metadata.len(),
+            disk_bytes: metadata.blocks().saturating_mul(512),
             name,
         })
     }
@@ -208,11 +228,11 @@ pub(crate) fn forget_old_runs(config: &Config, host: &str, directory: &Dir) -> O
 fn young(runs: &[OldRun]) -> usize {
     let is_young = |run: &OldRun| {
         let age = run.last_written().map(|written| written.elapsed());
-        age.is_none_or(|age| age.is_ok_and(|age| age < DAY))
+        age.is_none_or(|age| age.unwrap_or_default() < DAY) // one in the future is young
     };
     let mut bytes = 0u64;
     let stays = |(number, run): &(usize, &OldRun)| {
-        bytes = bytes.saturating_add(run.bytes());
+        bytes = bytes.saturating_add(run.disk_bytes());
         *number == 0 || *number < MOST_RUNS && bytes <= MOST_BYTES && is_young(run)
     };
     runs.iter().enumerate().take_while(stays).count()
@@ -273,6 +293,38 @@ mod tests {
         runs(&ground, &[90_000, 100_000], 3);
         ground.forget_by_default();
         assert_eq!(left(&ground), 1, "the newest one stays however old it is");
+    }
+
+    #[test]
+    fn issue_19_runs_of_a_clock_that_is_ahead_stay() {
+        let ground = Ground::new();
+        runs(&ground, &[0, 1, 2], 3);
+        for number in 0..3 {
+            let path = ground.path(&format!("previous/run-0{number}/trace.1.jsonl"));
+            let file = fs::File::options().append(true).open(path).unwrap();
+            let ahead = SystemTime::now() + Duration::from_secs(60);
+            file.set_modified(ahead).unwrap();
+        }
+        assert_eq!(ground.forget_by_default(), None);
+        assert_eq!(left(&ground), 3);
+    }
+
+    #[test]
+    fn issue_19_rings_count_where_runs_are_removed() {
+        let ground = Ground::new();
+        runs(&ground, &[10, 20], 7);
+        fs::write(
+            ground.path("previous/run-01/trace.1.ring"),
+            vec![1; 1 << 20],
+        )
+        .unwrap();
+        let previous = ground.directory().open_folder(PREVIOUS_DIR).unwrap();
+        let host = crate::identity::Identity::read().host;
+        let run = OldRun::open(&previous, "run-01".into(), &host).unwrap();
+        assert!(run.disk_bytes() >= 1 << 20, "{}", run.disk_bytes());
+        // What the ring holds is not counted.
+        let words = ground.forget(1).unwrap();
+        assert!(words.contains("run-01: about 7 events"), "{words}");
     }
 
     #[test]

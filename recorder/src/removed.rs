@@ -49,8 +49,8 @@ impl<'a> Removed<'a> {
         }
     }
 
-    /// Tells of a run that is about to be removed: its files, and the length of each.
-    pub(crate) fn tell(&mut self, run: &str, files: impl Iterator<Item = (OwnedFd, u64)>) {
+    /// Tells of a run that is about to be removed: its files, the length of each, and whether there is a ring, of which nobody counts what it holds.
+    pub(crate) fn tell(&mut self, run: &str, files: impl Iterator<Item = (OwnedFd, u64, bool)>) {
         let mut removed = RemovedRun {
             run: run.to_owned(),
             fragments: 0,
@@ -59,12 +59,12 @@ impl<'a> Removed<'a> {
             estimated: false,
             realtime_ns: now_ns(),
         };
-        for (file, bytes) in files {
+        for (file, bytes, has_ring) in files {
             removed.fragments += 1;
             removed.bytes += bytes;
             let (events, is_exact) = self.events(file, bytes);
             removed.events += events;
-            removed.estimated |= !is_exact;
+            removed.estimated |= !is_exact || has_ring;
         }
         if removed.fragments > 0 {
             self.write(&removed);
