@@ -76,13 +76,15 @@ impl Tables {
             Cause::ChildrenRefused => entry_u32(entry, layout::COUNT_ERROR_AT),
             _ => 0,
         };
+        let [first_ns, last_ns] =
+            [layout::LOSS_FIRST_AT, layout::LOSS_LAST_AT].map(|at| entry_u64(entry, at));
         let loss = LossRecord {
             pid,
             tid: 0,
             cause,
             count,
-            first_ns: entry_u64(entry, layout::LOSS_FIRST_AT),
-            last_ns: entry_u64(entry, layout::LOSS_LAST_AT),
+            first_ns: layout::first_lost(first_ns, last_ns),
+            last_ns,
             place: None,
             error,
         };

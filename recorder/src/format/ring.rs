@@ -168,6 +168,14 @@ pub fn entry_sum(slot: u32, offset: u64, size: u32) -> u32 {
     low_half(XxHash3_64::oneshot_with_seed(u64::from(slot), &bytes))
 }
 
+/// The time of the first lost event of a count entry. While a count is told, another may begin with no first time, or one behind its last.
+pub fn first_lost(first_ns: u64, last_ns: u64) -> u64 {
+    match first_ns {
+        0 => last_ns,
+        first_ns => first_ns.min(last_ns),
+    }
+}
+
 fn low_half(sum: u64) -> u32 {
     u32::try_from(sum & u64::from(u32::MAX)).unwrap_or(0)
 }

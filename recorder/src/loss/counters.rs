@@ -59,7 +59,7 @@ impl Counters {
         let first = self.word(cause, layout::LOSS_FIRST_AT);
         let _ = first.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed); // an earlier one was the first
         self.word(cause, layout::LOSS_LAST_AT)
-            .store(now_ns, Ordering::Relaxed);
+            .fetch_max(now_ns, Ordering::Relaxed);
         self.word(cause, layout::COUNT_EVENTS_AT)
             .fetch_add(count, Ordering::Release);
     }
@@ -87,10 +87,11 @@ impl Counters {
         let (until, told) = (get(layout::COUNT_EVENTS_AT), get(layout::COUNT_TOLD_AT));
         let count = until.checked_sub(told).filter(|count| *count > 0)?;
         let error = self.map.half(self.entry(cause) + layout::COUNT_ERROR_AT);
+        let (first_ns, last_ns) = (get(layout::LOSS_FIRST_AT), get(layout::LOSS_LAST_AT));
         Some(Untold {
             count,
-            first_ns: get(layout::LOSS_FIRST_AT),
-            last_ns: get(layout::LOSS_LAST_AT),
+            first_ns: layout::first_lost(first_ns, last_ns),
+            last_ns,
             error: match cause {
                 Cause::ChildrenRefused => error.load(Ordering::Relaxed),
                 _ => 0,
@@ -150,5 +151,11 @@ mod tests {
         counters.count(Cause::Signal); // while it is told
         counters.told(Cause::Signal, &signal);
         assert_eq!(count(Cause::Signal), Some(1));
+        let again = counters.untold(Cause::Signal).unwrap();
+        assert_eq!(
+            again.first_ns, again.last_ns,
+            "its first time is that of none before"
+        );
+        assert!(again.first_ns >= signal.last_ns);
     }
 }
