@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use crate::format::RingKind;
 use crate::format::loss::Cause;
@@ -15,6 +15,7 @@ use crate::sys::fd::{self, FileId};
 use crate::sys::map::Map;
 use crate::sys::memory::{boxed, out_of_memory};
 use crate::sys::page_bytes;
+use crate::wait;
 
 /// Where in the header the directory of the lanes' text areas lies.
 const LANE_TEXTS_AT: usize = 2048;
@@ -157,12 +158,7 @@ impl Ring {
 
     /// Takes a slot for a thread: one whose thread has ended, else a new one.
     pub(crate) fn take_slot(&self) -> io::Result<&'static Slot> {
-        let free = self
-            .growth
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .free
-            .pop();
+        let free = self.growth()?.free.pop();
         match free {
             Some(slot) => Ok(slot),
             None => self.new_slot(),
@@ -171,15 +167,13 @@ impl Ring {
 
     /// Gives a slot back; what is not flushed in it stays until it is.
     pub(crate) fn free_slot(&self, slot: &'static Slot) {
-        self.growth
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .free
-            .push(slot);
+        if let Ok(mut growth) = self.growth() {
+            growth.free.push(slot);
+        }
     }
 
     fn new_slot(&self) -> io::Result<&'static Slot> {
-        let mut growth = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut growth = self.growth()?;
         let index = self.used.load(Ordering::Relaxed) as usize;
         let place = self
             .slots
@@ -280,7 +274,9 @@ impl Ring {
 
     /// Enters a site's text into the site table; 0 when the table is full.
     fn enter_site(&self, text: &[u8]) -> u32 {
-        let mut growth = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(mut growth) = self.growth() else {
+            return 0;
+        };
         let at = growth.sites;
         let Ok(len) = u16::try_from(text.len()) else {
             return 0;
@@ -339,22 +335,33 @@ impl Ring {
     pub(crate) fn lane_text(&self, lane: u32) -> Option<TextArea> {
         let group = lane as usize >> self.group_bits;
         let texts = self.lane_texts.get(group)?;
-        let map = (*texts.get_or_init(|| self.add_lane_texts(group)))?;
+        let map = match texts.get() {
+            Some(map) => *map,
+            None => self.add_lane_texts(group, texts),
+        }?;
         let within = lane as usize - (group << self.group_bits);
         let at = within * layout::LANE_TEXT_BYTES;
         Some(TextArea::new(map.part(at, layout::LANE_TEXT_BYTES)))
     }
 
-    /// Makes the text areas of a group of lanes.
+    /// Makes the text areas of a group of lanes, unless somebody has meanwhile.
     #[cold]
-    fn add_lane_texts(&self, group: usize) -> Option<Map> {
-        let mut growth = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
-        let (offset, bytes) = (growth.end, group_bytes());
-        self.grow(offset, bytes).ok()?;
-        let map = Map::shared(self.file, offset, bytes).ok()?;
-        growth.end = offset + bytes;
-        self.enter(LANE_TEXTS_AT, group, offset, bytes);
-        Some(map)
+    fn add_lane_texts(&self, group: usize, texts: &OnceLock<Option<Map>>) -> Option<Map> {
+        let mut growth = self.growth().ok()?;
+        let add = || {
+            let (offset, bytes) = (growth.end, group_bytes());
+            self.grow(offset, bytes).ok()?;
+            let map = Map::shared(self.file, offset, bytes).ok()?;
+            growth.end = offset + bytes;
+            self.enter(LANE_TEXTS_AT, group, offset, bytes);
+            Some(map)
+        };
+        *texts.get_or_init(add) // under the lock, so nobody waits here
+    }
+
+    /// Takes what makes the file longer, which may hang in its file system.
+    fn growth(&self) -> io::Result<MutexGuard<'_, Growth>> {
+        wait::lock(&self.growth).ok_or_else(|| io::Error::from_raw_os_error(libc::EAGAIN))
     }
 
     /// Every entry of the lane table with its lane number.
