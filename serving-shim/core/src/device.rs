@@ -30,6 +30,8 @@ const LAST_WAIT_NS: u64 = 50_000_000;
 const PATIENCE_NS: u64 = 1_000_000_000;
 /// Between two looks at what is under way: at first, and while nothing ends.
 const SHORT_SLEEP: Duration = Duration::from_micros(200);
+/// Looks at a lock that others have, before it is slept between two.
+const QUICK_LOOKS: u32 = 50;
 const LONG_SLEEP: Duration = Duration::from_millis(2);
 const IDLE_SLEEP: Duration = Duration::from_secs(1);
 
@@ -264,13 +266,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Takes a lock if it gets free until `end_ns`.
 fn lock_until<T>(mutex: &Mutex<T>, end_ns: u64) -> Option<MutexGuard<'_, T>> {
+    let mut looks = 0;
     loop {
         match mutex.try_lock() {
             Ok(guard) => return Some(guard),
             Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) if now_ns() > end_ns => return None,
-            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            Err(TryLockError::WouldBlock) if looks < QUICK_LOOKS => std::thread::yield_now(),
+            Err(TryLockError::WouldBlock) => host::sleep(SHORT_SLEEP),
         }
+        looks += 1;
     }
 }
 
