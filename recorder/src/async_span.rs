@@ -74,7 +74,9 @@ impl AsyncSpan {
                 return Open::start(process, Names::Site(site), args, &spot);
             }
             let mut names = Vec::new();
-            write_name(&mut names, category, name);
+            if !write_name(&mut names, category, name) {
+                return None; // counted
+            }
             Open::start(process, Names::Text(&names, name), args, &spot)
         })
     }

@@ -7,20 +7,26 @@ use crate::format::visible;
 pub(crate) struct Padded {
     first: [u8; 64],
     /// What is beyond the first block.
-    rest: Box<[u8]>,
+    rest: &'static [u8],
     len: usize,
 }
 
 impl Padded {
-    pub(crate) fn new(text: &[u8]) -> Padded {
-        let (start, rest) = text.split_at(text.len().min(64));
+    /// A text that stays in memory.
+    pub(crate) fn leak(text: Vec<u8>) -> Padded {
+        Padded::fixed(text.leak())
+    }
+
+    pub(crate) const fn fixed(text: &'static [u8]) -> Padded {
+        let len = text.len();
+        let (start, rest) = text.split_at(if len < 64 { len } else { 64 });
         let mut first = [0; 64];
-        first[..start.len()].copy_from_slice(start);
-        Padded {
-            first,
-            rest: rest.into(),
-            len: text.len(),
+        let mut at = 0;
+        while at < start.len() {
+            first[at] = start[at];
+            at += 1;
         }
+        Padded { first, rest, len }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -435,7 +441,7 @@ mod tests {
             let text = std::str::from_utf8(&all[..len]).unwrap();
             assert_eq!(line(|line| line.text(text.as_bytes())), text);
             assert_eq!(
-                line(|line| line.padded(&Padded::new(text.as_bytes()))),
+                line(|line| line.padded(&Padded::leak(text.as_bytes().to_vec()))),
                 text
             );
         }

@@ -1,5 +1,7 @@
 //! Events without an extent on the stack: instants, counters, flows, durations told afterwards.
 
+use std::io::Write;
+
 use crate::clock::now_ns;
 use crate::config::Level;
 use crate::loss::Cause;
@@ -116,7 +118,9 @@ fn named_for(
                 writer.process.late.note(ts_ns);
             }
             let mut text = Vec::new();
-            write_name(&mut text, category, name);
+            if !write_name(&mut text, category, name) {
+                return; // counted
+            }
             writer.pen.event(
                 phase,
                 ts_ns.unwrap_or_else(now_ns),
@@ -171,17 +175,36 @@ fn write_flow(
 }
 
 /// The phase's letter, and what stands between time and name.
-pub(crate) fn flow_middle(phase: FlowPhase, id: FlowId) -> (u8, String) {
+pub(crate) fn flow_middle(phase: FlowPhase, id: FlowId) -> (u8, Middle) {
     let (letter, more) = match phase {
         FlowPhase::Start => (b's', ""),
         FlowPhase::Step => (b't', ""),
         FlowPhase::End => (b'f', r#","bp":"e""#),
     };
-    let middle = match id {
-        FlowId::Process(id) => format!(r#","id2":{{"local":"{id:#x}"}}{more}"#),
-        FlowId::Global(id) => format!(r#","id2":{{"global":"{id:#x}"}}{more}"#),
+    let (scope, id) = match id {
+        FlowId::Process(id) => ("local", id),
+        FlowId::Global(id) => ("global", id),
     };
-    (letter, middle)
+    let mut room = [0; MIDDLE_BYTES];
+    let mut rest = room.as_mut_slice();
+    let _ = write!(rest, r#","id2":{{"{scope}":"{id:#x}"}}{more}"#); // it has room
+    let len = MIDDLE_BYTES - rest.len();
+    (letter, Middle { room, len })
+}
+
+/// Room for what stands between the time and the name of a flow's event.
+const MIDDLE_BYTES: usize = 64;
+
+/// What stands between the time and the name of a flow's event.
+pub(crate) struct Middle {
+    room: [u8; MIDDLE_BYTES],
+    len: usize,
+}
+
+impl Middle {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.room.get(..self.len).unwrap_or_default()
+    }
 }
 
 /// Records a span that has ended already, `dur_ns` long. It began at `start_ns` (as [`now_ns`] counts), by default so that it ends now.

@@ -18,6 +18,12 @@ const FINISH_BYTES: usize = 96 << 10;
 /// What comes after the last wait for the file.
 const REST_NS: u64 = 200_000_000;
 
+/// The args of the last record.
+#[derive(serde::Serialize)]
+struct Goodbye {
+    monotonic_ns: u64,
+}
+
 impl Process {
     /// Flushes every slot, waiting `patience_ns` for whoever is writing; returns whether all are empty then.
     pub(crate) fn flush_all(&self, patience_ns: u64) -> bool {
@@ -89,7 +95,9 @@ impl Process {
         }
         open::close_all(self);
         self.flush_or_give_up(end_ns);
-        let end = serde_json::json!({ "monotonic_ns": clock::now_ns() });
+        let end = Goodbye {
+            monotonic_ns: clock::now_ns(),
+        };
         self.tell(&metadata_line(self.pid, END_RECORD, end));
         if self.flush_until(end_ns)
             && let Some(mut place) = self.fragment.lock_until(end_ns)

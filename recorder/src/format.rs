@@ -10,6 +10,7 @@ mod visible;
 pub use crate::config::Level;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
+pub(crate) use visible::try_visible;
 pub use visible::{is_invisible, visible, visible_json, visible_lines};
 
 /// The format version this crate writes.

@@ -7,9 +7,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Mutex};
+use std::io::Write;
+use std::sync::Mutex;
 
 use crate::site::Site;
+use crate::sys::memory::{leave_out, owned};
+use crate::sys::shared::Shared;
 use crate::{clock, wait};
 
 /// Spans within each other on one row; a viewer drops those deeper than 512.
@@ -32,7 +35,7 @@ pub(crate) enum LaneName {
     /// By its number.
     Numbered,
     /// As whoever opened a span on it asked.
-    Given(Arc<str>),
+    Given(Shared<String>),
 }
 
 /// What each lane was called last, for who must not wait for the lanes.
@@ -105,12 +108,33 @@ pub(crate) struct Taken {
     pub(crate) is_named: bool,
 }
 
+/// Room for the name of a lane by its number.
+pub(crate) type NumberRoom = [u8; 24];
+
 impl LaneName {
+    /// A given name; without memory for it the lane's number, and that is counted.
+    fn new(name: &str) -> LaneName {
+        let given = owned(name).and_then(Shared::new);
+        given.map_or_else(
+            |_| {
+                leave_out();
+                LaneName::Numbered
+            },
+            LaneName::Given,
+        )
+    }
+
     /// The name as text.
-    pub(crate) fn text(&self, lane: u32) -> String {
+    pub(crate) fn text<'a>(&'a self, lane: u32, room: &'a mut NumberRoom) -> &'a str {
         match self {
-            LaneName::Numbered => format!("async {lane}"),
-            LaneName::Given(name) => name.as_ref().to_owned(),
+            LaneName::Numbered => {
+                let mut rest = room.as_mut_slice();
+                let _ = write!(rest, "async {lane}"); // it has room
+                let rest = rest.len();
+                let text = room.get(..room.len() - rest).unwrap_or_default();
+                std::str::from_utf8(text).unwrap_or_default()
+            }
+            LaneName::Given(name) => name,
         }
     }
 
@@ -130,19 +154,24 @@ impl Named {
         };
         let at = lane as usize;
         if names.len() <= at {
+            let missing = at + 1 - names.len();
+            if names.try_reserve(missing).is_err() {
+                return leave_out();
+            }
             names.resize(at + 1, None);
         }
         names[at] = Some(name.clone());
     }
 
-    /// The named lanes with their names; none if somebody keeps them to himself.
-    pub(crate) fn list(&self) -> Vec<(u32, String)> {
+    /// Gives each named lane with its name; none if somebody keeps them to himself.
+    pub(crate) fn each(&self, mut with: impl FnMut(u32, &LaneName)) {
         let names = wait::lock_until(&self.0, clock::now_ns() + MOMENT_NS);
-        let names = names.map(|names| names.clone()).unwrap_or_default();
-        let named = (0..).zip(names);
-        named
-            .filter_map(|(lane, name)| Some((lane, name?.text(lane))))
-            .collect()
+        let names = names.iter().flat_map(|names| names.iter());
+        for (lane, name) in (0..).zip(names) {
+            if let Some(name) = name {
+                with(lane, name);
+            }
+        }
     }
 }
 
@@ -180,22 +209,22 @@ impl Lane {
 
 impl Lanes {
     /// Takes the lowest free lane for a span that lies in the one of `parent`, or on a row of its own of this name. It also has a row of its own
-    /// where another span lies in that of `parent`, or too many lie in each other. A lane that was given back is free once it `is_vacant`.
+    /// where another span lies in that of `parent`, or too many lie in each other. A lane that was given back is free once it `is_vacant`. `None` without memory for one more.
     #[inline]
     pub(crate) fn take(
         &mut self,
         parent: Option<u32>,
         name: Option<&str>,
         is_vacant: impl Fn(u32) -> bool,
-    ) -> Taken {
+    ) -> Option<Taken> {
         let lane = match self.free.peek() {
             Some(Reverse(lane)) if is_vacant(*lane) => {
                 let lane = *lane;
                 self.free.pop();
                 lane
             }
-            Some(_) => self.take_other(is_vacant),
-            None => self.add(),
+            Some(_) => self.take_other(is_vacant)?,
+            None => self.add()?,
         };
         let parent = parent.filter(|parent| self.has_room(*parent));
         let mut is_named = true; // it may never be shown
@@ -205,15 +234,15 @@ impl Lanes {
             let own = self.at(lane);
             (own.parent, own.row, own.depth) = (None, lane, 0);
             if !own.name.is(name) {
-                own.rename(name.map_or(LaneName::Numbered, |name| LaneName::Given(name.into())));
+                own.rename(name.map_or(LaneName::Numbered, LaneName::new));
             }
             is_named = own.is_told;
         }
-        Taken {
+        Some(Taken {
             lane,
             parent,
             is_named,
-        }
+        })
     }
 
     /// Puts the span of a lane into that of another, whose row it shall be shown on.
@@ -233,8 +262,9 @@ impl Lanes {
 
     /// Takes a lane where the line of the lowest one's last span is still being written.
     #[cold]
-    fn take_other(&mut self, is_vacant: impl Fn(u32) -> bool) -> u32 {
+    fn take_other(&mut self, is_vacant: impl Fn(u32) -> bool) -> Option<u32> {
         let mut passed = Vec::new();
+        passed.try_reserve_exact(self.free.len()).ok()?;
         let mut found = None;
         while found.is_none()
             && let Some(Reverse(lane)) = self.free.pop()
@@ -246,13 +276,17 @@ impl Lanes {
             }
         }
         self.free.extend(passed);
-        found.unwrap_or_else(|| self.add())
+        found.or_else(|| self.add())
     }
 
     #[cold]
-    fn add(&mut self) -> u32 {
+    fn add(&mut self) -> Option<u32> {
+        let lane = u32::try_from(self.lanes.len()).ok()?;
+        self.lanes.try_reserve(1).ok()?;
+        let missing = self.lanes.len() + 1 - self.free.len();
+        self.free.try_reserve(missing).ok()?; // to give lanes back needs no memory
         self.lanes.push(Lane::new());
-        u32::try_from(self.lanes.len() - 1).unwrap_or(0)
+        Some(lane)
     }
 
     fn has_room(&self, parent: u32) -> bool {

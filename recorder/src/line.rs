@@ -1,5 +1,10 @@
 //! Lines of events that stand elsewhere than on the calling thread: on a virtual lane or a track.
 
+use crate::sys::memory::reserve;
+
+/// Room for the rest of a line: keys, and numbers of 10 and 24 digits.
+const FIXED_BYTES: usize = 160;
+
 /// Where and when an event stands.
 pub(crate) struct Place {
     pub(crate) pid: u32,
@@ -9,9 +14,15 @@ pub(crate) struct Place {
     pub(crate) duration_ns: Option<u64>,
 }
 
-/// Makes a line: `middle` is text between the time and the names, `names` reads `"name":"…","cat":"…"`, `args` are JSON without the braces.
+/// Makes a line, an empty one where there is no memory for it, which is counted. `middle` is text between the time and the names, `names` reads `"name":"…","cat":"…"`, `args` are JSON without the braces.
 pub(crate) fn line(phase: u8, place: &Place, middle: &[u8], names: &[u8], args: &[u8]) -> Vec<u8> {
-    let mut line = Vec::with_capacity(128 + middle.len() + names.len() + args.len());
+    let mut line = Vec::new();
+    if !reserve(
+        &mut line,
+        FIXED_BYTES + middle.len() + names.len() + args.len(),
+    ) {
+        return line;
+    }
     line.extend_from_slice(b"{\"ph\":\"");
     line.push(phase);
     line.extend_from_slice(b"\",\"pid\":");

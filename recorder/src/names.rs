@@ -1,12 +1,13 @@
 //! The names in force: of the process, its threads, lanes and tracks.
 
+use std::io::Write;
 use std::sync::atomic::Ordering;
 
-use crate::format::{LANE_BASE, visible};
-use crate::lanes::LaneName;
-use crate::preamble::{Name, metadata_line, metadata_line_of};
+use crate::format::{LANE_BASE, try_visible};
+use crate::lanes::{LaneName, NumberRoom};
+use crate::preamble::{Growing, Name, metadata_line, metadata_line_of};
 use crate::process::Process;
-use crate::sys::memory::{leave_out, look_for_room};
+use crate::sys::memory::{leave_out, look_for_room, owned};
 use crate::value::Args;
 use crate::wait;
 
@@ -31,9 +32,8 @@ impl Process {
         let mut lines = name
             .filter(|name| !name.is_empty())
             .map_or_else(Vec::new, |name| self.name_line(&name));
-        for (lane, name) in self.named_lanes.list() {
-            lines.extend(lane_name_line(self.pid, lane, &name));
-        }
+        self.named_lanes
+            .each(|lane, name| lines.extend(lane_name_line(self.pid, lane, name)));
         lines.extend(self.tracks.lines(self.pid));
         // The kernel gives the tid of an ended thread to another one: that one's name comes after it.
         for ended in [true, false] {
@@ -63,8 +63,11 @@ impl Process {
         if look_for_room(NAME_BYTES).is_err() {
             return leave_out();
         }
-        if let Some(mut kept) = wait::lock(&self.name) {
-            name.clone_into(&mut kept);
+        let Ok(kept) = owned(name) else {
+            return leave_out();
+        };
+        if let Some(mut name) = wait::lock(&self.name) {
+            *name = kept;
         }
         self.tell(&self.name_line(name));
     }
@@ -75,7 +78,7 @@ impl Process {
             return leave_out();
         }
         self.named_lanes.set(lane, name);
-        self.tell(&lane_name_line(self.pid, lane, &name.text(lane)));
+        self.tell(&lane_name_line(self.pid, lane, name));
     }
 
     /// Tells a record of the program's own; one that no block holds is left out.
@@ -83,25 +86,33 @@ impl Process {
         if look_for_room(NAME_BYTES + 2 * (name.len() + args.text().len())).is_err() {
             return leave_out();
         }
-        let (pid, name) = (self.pid, serde_json::json!(name));
+        let pid = self.pid;
         let tid = tid.unwrap_or_else(|| u64::from(pid));
-        let mut line =
-            format!(r#"{{"ph":"M","pid":{pid},"tid":{tid},"name":{name},"args":{{"#).into_bytes();
-        line.extend_from_slice(args.text());
-        line.extend_from_slice(b"}}\n");
-        if line.len() <= MAX_METADATA_BYTES {
-            self.tell(&line);
+        let mut line = Growing::default();
+        let _ = write!(line, r#"{{"ph":"M","pid":{pid},"tid":{tid},"name":"#); // it takes everything
+        let _ = serde_json::to_writer(&mut line, name);
+        line.add(br#","args":{"#);
+        line.add(args.text());
+        line.add(b"}}\n");
+        match line.into_text() {
+            Some(line) if line.len() <= MAX_METADATA_BYTES => self.tell(&line),
+            Some(_) => {}
+            None => leave_out(),
         }
     }
 
     pub(crate) fn name_line(&self, name: &str) -> Vec<u8> {
-        let name = &visible(name);
-        metadata_line(self.pid, "process_name", Name { name })
+        let Some(name) = try_visible(name) else {
+            leave_out();
+            return Vec::new();
+        };
+        metadata_line(self.pid, "process_name", Name { name: &name })
     }
 }
 
-fn lane_name_line(pid: u32, lane: u32, name: &str) -> Vec<u8> {
-    thread_name_line(pid, LANE_BASE + lane, name)
+fn lane_name_line(pid: u32, lane: u32, name: &LaneName) -> Vec<u8> {
+    let mut room = NumberRoom::default();
+    thread_name_line(pid, LANE_BASE + lane, name.text(lane, &mut room))
 }
 
 /// The part of a process's or thread's name that is kept.
@@ -109,8 +120,11 @@ pub(crate) fn cut_name(name: &str) -> &str {
     &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
 }
 
-/// The metadata line that names a thread or lane.
+/// The metadata line that names a thread or lane; none, and counted, where there is no memory for it.
 pub(crate) fn thread_name_line(pid: u32, tid: u32, name: &str) -> Vec<u8> {
-    let name = &visible(name);
-    metadata_line_of(pid, tid, "thread_name", Name { name })
+    let Some(name) = try_visible(name) else {
+        leave_out();
+        return Vec::new();
+    };
+    metadata_line_of(pid, tid, "thread_name", Name { name: &name })
 }

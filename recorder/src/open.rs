@@ -1,16 +1,16 @@
 //! Open spans → `B` lines, when the thread or the recording ends before they do.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use crate::encode;
 use crate::flush;
 use crate::format::LANE_BASE;
 use crate::format::ring::{self as layout, SpanText};
 use crate::line::{self, Place};
 use crate::process::Process;
 use crate::slot::{OpenEntry, Slot, TextArea};
-use crate::value::{self, MAX_STRING_BYTES};
+use crate::span::write_name;
+use crate::sys::memory::{leave_out, reserve};
+use crate::value;
 
 /// Marks a span without an end.
 const UNFINISHED: &str = "unfinished";
@@ -20,13 +20,14 @@ pub(crate) fn close_stack(process: &Process, slot: &'static Slot) {
     let depth = slot.depth().min(layout::STACK_DEPTH);
     let tid = slot.tid().load(Ordering::Relaxed);
     let entries = (0..depth).map(|at| slot.open_entry(at));
-    let lines: Vec<u8> = entries
-        .filter(|entry| entry.start().load(Ordering::Relaxed) != 0)
-        .flat_map(|entry| {
-            let name = || entry.name(layout::STACK_NAME_AT, layout::STACK_NAME_BYTES);
-            line(process, entry, tid, Some(slot.text), name)
-        })
-        .collect();
+    let mut lines = Vec::new();
+    for entry in entries.filter(|entry| entry.start().load(Ordering::Relaxed) != 0) {
+        let name = || entry.name(layout::STACK_NAME_AT, layout::STACK_NAME_BYTES);
+        let line = line(process, entry, tid, Some(slot.text), name);
+        if reserve(&mut lines, line.len()) {
+            lines.extend_from_slice(&line);
+        }
+    }
     if depth > 0 && process.make_room(slot, lines.len() as u64) {
         flush::append(slot, slot.head(), &lines, 0);
     }
@@ -62,26 +63,38 @@ struct OpenLane {
 
 /// What is open on lanes, in the order in which it began.
 fn open_lanes(process: &Process) -> Vec<OpenLane> {
-    let mut open: Vec<OpenLane> = process
-        .ring
-        .lane_entries()
-        .map(|(lane, entry)| OpenLane {
+    let mut open: Vec<OpenLane> = Vec::new();
+    for (lane, entry) in process.ring.lane_entries() {
+        let start_ns = entry.start().load(Ordering::Acquire);
+        if start_ns == 0 {
+            continue;
+        }
+        if open.try_reserve(1).is_err() {
+            leave_out();
+            continue;
+        }
+        open.push(OpenLane {
             lane,
             entry,
-            start_ns: entry.start().load(Ordering::Acquire),
+            start_ns,
             row: lane,
-        })
-        .filter(|open| open.start_ns != 0)
-        .collect();
-    open.sort_by_key(|open| open.start_ns);
-    let mut rows = BTreeMap::new(); // a hash map needs random bytes, and panics without
-    for open in &mut open {
-        let parent = open.entry.parent().load(Ordering::Relaxed).checked_sub(1);
-        let row = parent.and_then(|parent| rows.get(&parent).copied());
-        open.row = row.unwrap_or(open.lane);
-        rows.insert(open.lane, open.row);
+        });
     }
+    open.sort_unstable_by_key(|open| open.start_ns); // no two begin at the same time
+    find_rows(&mut open);
     open
+}
+
+fn find_rows(open: &mut [OpenLane]) {
+    for at in 0..open.len() {
+        let (before, rest) = open.split_at_mut(at);
+        let Some(own) = rest.first_mut() else {
+            continue;
+        };
+        let parent = own.entry.parent().load(Ordering::Relaxed).checked_sub(1);
+        let parent = parent.and_then(|lane| before.iter().find(|open| open.lane == lane));
+        own.row = parent.map_or(own.lane, |parent| parent.row);
+    }
 }
 
 /// Names the row of a lane if that is not told yet.
@@ -109,11 +122,13 @@ fn line(
     let part = |range| area.and_then(|area| area.get(range));
     let site = process.ring.site_text(entry.site().load(Ordering::Relaxed));
     let names = site.or_else(|| part(text.names())).unwrap_or_else(|| {
-        let mut names = b"\"name\":".to_vec();
-        encode::name(&mut names, &name(), MAX_STRING_BYTES);
-        names.extend_from_slice(br#","cat":"""#);
+        let mut names = Vec::new();
+        write_name(&mut names, "", &name());
         names
     });
+    if names.is_empty() {
+        return names; // no memory, and counted
+    }
     let mut args = part(text.args()).unwrap_or_default();
     let first = args.is_empty();
     value::push_after(&mut args, first, UNFINISHED, &true);

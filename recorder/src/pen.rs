@@ -12,6 +12,7 @@ use crate::process::Process;
 use crate::site::Site;
 use crate::slot::{OpenEntry, Slot};
 use crate::sys::cancel::Uncancelled;
+use crate::sys::memory::{leave_out, zeros};
 use crate::visit::HELPER_LATE_NS;
 use crate::wait::PATIENCE_NS;
 
@@ -86,12 +87,16 @@ impl Name<'_> {
 impl Pen {
     /// The pen of thread `tid` in `slot`.
     pub(crate) fn new(process: &'static Process, slot: &'static Slot, tid: u32) -> Pen {
-        let of_process = format!(r#"{{"ph":"X","pid":{},"tid":"#, process.pid);
-        let start = format!(r#"{of_process}{tid},"ts":"#);
         let mut prefix = [0; 64];
-        prefix[..start.len()].copy_from_slice(start.as_bytes());
-        let head = slot.head();
-        let (state, fixed_len) = (slot.state(), start.len());
+        let mut line = Line::new(&mut prefix);
+        line.text(br#"{"ph":"X","pid":"#);
+        line.integer(process.pid);
+        line.text(br#","tid":"#);
+        let tid_at = line.len();
+        line.integer(tid);
+        line.text(br#","ts":"#);
+        let fixed_len = line.len();
+        let (head, state) = (slot.head(), slot.state());
         Pen {
             process,
             slot,
@@ -105,7 +110,7 @@ impl Pen {
             prefix,
             prefix_len: fixed_len,
             fixed_len,
-            tid_at: of_process.len(),
+            tid_at,
             after_row: [0; 32],
             after_row_len: 0,
         }
@@ -174,7 +179,9 @@ impl Pen {
     fn large_on_row(&self, row: u32, start_ns: u64, body: &Body<'_>) {
         let need = FIXED_BYTES + body.name.len() + body.args.len();
         if need as u64 > self.slot.bytes / 2 {
-            let mut bytes = vec![0; need];
+            let Ok(mut bytes) = zeros(need) else {
+                return leave_out();
+            };
             let len = self.compose_on_row(Line::new(&mut bytes), row, start_ns, body);
             self.write_through(bytes.get(..len).unwrap_or_default());
         }
@@ -319,7 +326,10 @@ impl Pen {
             return self.publish(); // no room, and counted
         }
         let part = self.part_of_second(ts_ns);
-        let mut bytes = vec![0; need];
+        let Ok(mut bytes) = zeros(need) else {
+            leave_out();
+            return self.publish();
+        };
         let mut line = Line::new(&mut bytes);
         self.compose(&mut line, phase, part, body);
         let len = line.len().min(need);

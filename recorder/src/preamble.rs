@@ -52,24 +52,29 @@ pub(crate) fn json_line<T: serde::Serialize>(value: &T) -> Vec<u8> {
     let written = serde_json::to_writer(&mut line, value);
     line.add(b"\n");
     match written {
-        Ok(()) if !line.is_cut => line.text,
-        _ => Vec::new(),
+        Ok(()) => line.into_text().unwrap_or_default(),
+        Err(_) => Vec::new(),
     }
 }
 
 /// Text that remembers when there was no memory for more. It never answers with an error: that would be one more thing on the heap.
 #[derive(Default)]
-struct Growing {
+pub(crate) struct Growing {
     text: Vec<u8>,
     is_cut: bool,
 }
 
 impl Growing {
-    fn add(&mut self, more: &[u8]) {
+    pub(crate) fn add(&mut self, more: &[u8]) {
         self.is_cut = self.is_cut || self.text.try_reserve(more.len()).is_err();
         if !self.is_cut {
             self.text.extend_from_slice(more);
         }
+    }
+
+    /// The text; `None` if some of it is missing.
+    pub(crate) fn into_text(self) -> Option<Vec<u8>> {
+        (!self.is_cut).then_some(self.text)
     }
 }
 

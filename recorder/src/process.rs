@@ -21,7 +21,6 @@ use crate::mask;
 use crate::restart;
 use crate::ring::Ring;
 use crate::run::{self, Before, Run};
-use crate::site;
 use crate::spin_lock::SpinLock;
 use crate::starting::Starting;
 use crate::switch::{InForce, Switches};
@@ -157,7 +156,6 @@ impl Process {
     pub(crate) fn start(config: Config, origin: &Origin<'_>) -> Result<(), String> {
         look_for_room(START_BYTES)
             .map_err(|_| "recording is off: there is too little memory".to_owned())?;
-        site::prepare();
         memory::count_by(count_left_out);
         let mut config = absolute(config);
         let mut warnings = std::mem::take(&mut config.warnings);

@@ -13,7 +13,7 @@ use crate::site::Site;
 use crate::slot::{OpenEntry, Slot, TextArea};
 use crate::sys::fd::{self, FileId};
 use crate::sys::map::Map;
-use crate::sys::memory::{boxed, out_of_memory};
+use crate::sys::memory::{boxed, gathered, out_of_memory};
 use crate::sys::page_bytes;
 use crate::wait;
 
@@ -311,11 +311,8 @@ impl Ring {
     pub(crate) fn site_text(&self, number: u32) -> Option<Vec<u8>> {
         let at = SITES_AT + (number as usize).checked_sub(1)?;
         let len = u16::from_ne_bytes([self.header.byte(at), self.header.byte(at + 1)]);
-        Some(
-            (0..usize::from(len))
-                .map(|offset| self.header.byte(at + 2 + offset))
-                .collect(),
-        )
+        let text = (0..usize::from(len)).map(|offset| self.header.byte(at + 2 + offset));
+        Some(gathered(text))
     }
 
     /// Whether the lane table has an entry for a lane.

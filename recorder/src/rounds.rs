@@ -1,6 +1,5 @@
 //! What a process tells from time to time: losses each second, and an anchor every five.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use crate::preamble::block_anchor_line;
@@ -15,7 +14,7 @@ pub(crate) struct Rounds {
     next_anchor_ns: u64,
     next_losses_ns: u64,
     /// How far each slot was when the last anchor was read.
-    heads: BTreeMap<u32, u64>,
+    heads: Vec<u64>,
     last_anchor_ns: u64,
 }
 
@@ -25,7 +24,7 @@ impl Rounds {
         Rounds {
             next_anchor_ns: now_ns + ANCHOR_NS,
             next_losses_ns: now_ns + LOSSES_NS,
-            heads: BTreeMap::new(),
+            heads: Vec::new(),
             last_anchor_ns: now_ns,
         }
     }
@@ -54,15 +53,17 @@ impl Rounds {
         let (line, at_ns) = block_anchor_line(process.pid, open_ns, late_ns);
         process.tell(&line);
         self.last_anchor_ns = at_ns;
-        let slots = process.ring.slots();
-        self.heads = slots.map(|slot| (slot.index, slot.head())).collect();
+        self.heads.clear();
+        for slot in process.ring.slots() {
+            if self.heads.try_reserve(1).is_ok() {
+                self.heads.push(slot.head());
+            }
+        }
     }
 
     /// Whether each slot is in the file up to where it was: readers look for a time between two anchors (FORMAT.md §2.2).
     fn has_written(&self, process: &Process) -> bool {
-        process.ring.slots().all(|slot| {
-            let head = self.heads.get(&slot.index).copied().unwrap_or(0);
-            slot.flushed().load(Ordering::Acquire) >= head
-        })
+        let mut heads = process.ring.slots().zip(&self.heads);
+        heads.all(|(slot, head)| slot.flushed().load(Ordering::Acquire) >= *head)
     }
 }

@@ -11,7 +11,7 @@ use crate::loss::Cause;
 use crate::names::{ThreadName, cut_name, thread_name_line};
 use crate::process::{self, Process};
 use crate::slot::Slot;
-use crate::sys::memory::{boxed, out_of_memory};
+use crate::sys::memory::{boxed, owned};
 use crate::writer::Writer;
 use crate::{clock, errand, open, sys};
 
@@ -180,7 +180,7 @@ fn take_seat(name: Option<&str>) -> Option<&'static Seat> {
         .name
         .try_borrow()
         .ok()
-        .and_then(|name| copy(name.as_deref()?).ok())
+        .and_then(|name| owned(name.as_deref()?).ok())
     {
         Some(name) => tell_name(&name),
         None => tell_name(&sys::thread::name().unwrap_or_default()),
@@ -211,15 +211,6 @@ fn sit_down(
     SEAT.set(seat);
     slot.tid().store(tid, Ordering::Release);
     Ok(seat)
-}
-
-/// A text of its own.
-fn copy(text: &str) -> io::Result<String> {
-    let mut copy = String::new();
-    let room = copy.try_reserve_exact(text.len());
-    room.map_err(|_| out_of_memory())?;
-    copy.push_str(text);
-    Ok(copy)
 }
 
 /// The seat that the calling thread has already. Nothing at all where a signal handler interrupted an event: its seat cannot change hands now.
@@ -302,7 +293,7 @@ impl Seat {
         };
         let is_new = kept.as_deref() != Some(name);
         if is_new {
-            *kept = copy(name).ok(); // without memory the next recording has the kernel's name
+            *kept = owned(name).ok(); // without memory the next recording has the kernel's name
         }
         is_new
     }
@@ -358,7 +349,7 @@ fn tell_name(name: &str) {
     with(|_, writer| {
         let (process, slot) = (writer.process, writer.slot);
         let tid = slot.tid().load(Ordering::Relaxed);
-        let Ok(kept) = copy(name) else {
+        let Ok(kept) = owned(name) else {
             return; // without a name, then
         };
         *slot

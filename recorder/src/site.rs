@@ -2,25 +2,20 @@
 
 mod interned;
 
+use std::collections::TryReserveError;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 use crate::config::Level;
-use crate::encode::{self, Padded, string};
-use crate::sys::memory::{leave_out, look_for_room};
-use crate::value::MAX_STRING_BYTES;
+use crate::encode::Padded;
+use crate::span::write_name;
+use crate::sys::memory::{boxed, leave_out};
 
-/// The text of a site that there is no memory for; made when the recorder starts.
-static NAMELESS: AtomicPtr<SiteText> = AtomicPtr::new(std::ptr::null_mut());
-/// What a site's text takes beside its name and category.
-const SPARE_BYTES: usize = 1024;
-
-/// Prepares for the events of sites that there will be no memory for. One thread at a time comes here.
-pub(crate) fn prepare() {
-    if NAMELESS.load(Ordering::Acquire).is_null() {
-        let nameless = Box::leak(Box::new(SiteText::new("", "")));
-        NAMELESS.store(nameless, Ordering::Release);
-    }
-}
+/// The text of a site that there is no memory for.
+static NAMELESS: SiteText = SiteText {
+    with_args: Padded::fixed(br#","name":"","cat":"","args":{"#),
+    alone: Padded::fixed(b",\"name\":\"\",\"cat\":\"\"}\n"),
+    plain: br#""name":"","cat":"""#,
+};
 
 /// The fixed part of the events of one place in the program. The macros make one per use.
 #[derive(Debug)]
@@ -41,22 +36,38 @@ pub(crate) struct SiteText {
     /// `,"name":"…","cat":"…"}` and the newline.
     pub(crate) alone: Padded,
     /// `"name":"…","cat":"…"`
-    pub(crate) plain: Vec<u8>,
+    pub(crate) plain: &'static [u8],
 }
 
 impl SiteText {
-    fn new(category: &str, name: &str) -> SiteText {
-        let mut plain = b"\"name\":".to_vec();
-        encode::name(&mut plain, name, MAX_STRING_BYTES);
-        plain.extend_from_slice(b",\"cat\":");
-        string(&mut plain, category, MAX_STRING_BYTES);
-        let surrounded = |after: &[u8]| Padded::new(&[b",", plain.as_slice(), after].concat());
-        SiteText {
-            with_args: surrounded(b",\"args\":{"),
-            alone: surrounded(b"}\n"),
-            plain,
+    /// Makes the text; `None`, and counted, where there is no memory for it.
+    fn new(category: &str, name: &str) -> Option<SiteText> {
+        let mut plain = Vec::new();
+        if !write_name(&mut plain, category, name) {
+            return None;
         }
+        let (with_args, alone) = (b",\"args\":{", b"}\n");
+        let made = surrounded(&plain, with_args)
+            .and_then(|with_args| Ok((with_args, surrounded(&plain, alone)?)));
+        let Ok((with_args, alone)) = made else {
+            leave_out();
+            return None;
+        };
+        Some(SiteText {
+            with_args: Padded::leak(with_args),
+            alone: Padded::leak(alone),
+            plain: plain.leak(),
+        })
     }
+}
+
+fn surrounded(plain: &[u8], after: &[u8]) -> Result<Vec<u8>, TryReserveError> {
+    let mut text = Vec::new();
+    text.try_reserve_exact(1 + plain.len() + after.len())?;
+    text.push(b',');
+    text.extend_from_slice(plain);
+    text.extend_from_slice(after);
+    Ok(text)
 }
 
 impl Site {
@@ -90,15 +101,14 @@ impl Site {
 
     #[cold]
     fn make_text(&'static self) -> &'static SiteText {
-        if look_for_room(4 * (self.category.len() + self.name.len()) + SPARE_BYTES).is_err() {
-            // SAFETY: as in `text`.
-            if let Some(nameless) = unsafe { NAMELESS.load(Ordering::Acquire).as_ref() } {
-                leave_out();
-                return nameless; // the next event tries again
-            }
-        }
-        let made: &'static mut SiteText =
-            Box::leak(Box::new(SiteText::new(self.category, self.name)));
+        let Some(made) = SiteText::new(self.category, self.name) else {
+            return &NAMELESS; // the next event tries again
+        };
+        let Ok(made) = boxed(made) else {
+            leave_out();
+            return &NAMELESS;
+        };
+        let made = Box::leak(made);
         let made = std::ptr::from_mut(made);
         let winner = match self.text.compare_exchange(
             std::ptr::null_mut(),

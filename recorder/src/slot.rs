@@ -12,6 +12,7 @@ use crate::format::ring as layout;
 use crate::loss::Pending;
 use crate::names::ThreadName;
 use crate::sys::map::Map;
+use crate::sys::memory::gathered;
 use crate::sys::page_bytes;
 
 pub(crate) use text::TextArea;
@@ -238,6 +239,6 @@ impl OpenEntry {
             .half(layout::OPEN_NAME_LEN_AT)
             .load(Ordering::Relaxed) as usize;
         let bytes = (0..len.min(room)).map(|offset| self.0.byte(at + offset));
-        String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned()
+        String::from_utf8(gathered(bytes)).unwrap_or_default() // it was text
     }
 }

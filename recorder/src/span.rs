@@ -6,12 +6,13 @@ use std::cell::Cell;
 
 use crate::clock::{now_ns, thread_cpu_ns};
 use crate::config::Level;
-use crate::encode::{self, Line, string};
+use crate::encode::{Line, string, string_bytes};
+use crate::format::try_visible;
 use crate::mask;
 use crate::pen::{Body, Name};
 use crate::seat::{self, Seat};
 use crate::site::Site;
-use crate::sys::memory::copied;
+use crate::sys::memory::{copied, leave_out, reserve};
 use crate::value::{self, Args, MAX_STRING_BYTES, Value};
 use crate::writer::{Piece, Writer};
 
@@ -26,6 +27,8 @@ pub struct SpanGuard(Option<OpenSpan>);
 
 /// Room for two times with their keys, which [`Line`] copies in blocks.
 const CPU_TIME_BYTES: usize = 128;
+/// `"name":` and `,"cat":`.
+const NAME_KEYS_BYTES: usize = 16;
 /// Marks a span during which recording was switched off.
 const ACROSS_STOP: &str = "sa_across_stop";
 
@@ -68,7 +71,8 @@ impl SpanGuard {
             return SpanGuard::off();
         }
         let opened = seat::with(|seat, writer| {
-            mask::wants(level).then(|| OpenSpan::open_named(seat, writer, category, name))
+            let wanted = mask::wants(level);
+            wanted.then(|| OpenSpan::open_named(seat, writer, category, name))?
         });
         SpanGuard(opened.flatten())
     }
@@ -186,8 +190,12 @@ impl OpenSpan {
         writer: &mut Writer,
         category: &str,
         name: &str,
-    ) -> OpenSpan {
-        let piece = writer.add_text(|text| write_name(text, category, name));
+    ) -> Option<OpenSpan> {
+        let mut is_named = false;
+        let piece = writer.add_text(|text| is_named = write_name(text, category, name));
+        if !is_named {
+            return None; // counted
+        }
         let cpu_start_ns = if writer.process.config.cpu {
             thread_cpu_ns()
         } else {
@@ -195,7 +203,7 @@ impl OpenSpan {
         };
         let start_ns = now_ns();
         let depth = writer.push_named(name, piece, start_ns);
-        OpenSpan {
+        Some(OpenSpan {
             seat,
             epoch: seat.epoch(),
             site: None,
@@ -204,7 +212,7 @@ impl OpenSpan {
             depth,
             name: piece,
             args: Piece::default(),
-        }
+        })
     }
 
     #[inline(always)]
@@ -306,12 +314,21 @@ impl OpenSpan {
     }
 }
 
-/// Appends `"name":"…","cat":"…"`.
-pub(crate) fn write_name(text: &mut Vec<u8>, category: &str, name: &str) {
+/// Appends `"name":"…","cat":"…"`; false, and counted, where there is no memory for it.
+pub(crate) fn write_name(text: &mut Vec<u8>, category: &str, name: &str) -> bool {
+    let Some(name) = try_visible(name) else {
+        leave_out();
+        return false;
+    };
+    let bytes = |text: &str| string_bytes(text, MAX_STRING_BYTES);
+    if !reserve(text, NAME_KEYS_BYTES + bytes(&name) + bytes(category)) {
+        return false;
+    }
     text.extend_from_slice(b"\"name\":");
-    encode::name(text, name, MAX_STRING_BYTES);
+    string(text, &name, MAX_STRING_BYTES);
     text.extend_from_slice(b",\"cat\":");
     string(text, category, MAX_STRING_BYTES);
+    true
 }
 
 /// Says in a span's args that recording was off for a part of it.
@@ -332,14 +349,20 @@ pub fn begin(level: Level, category: &str, name: &str) {
     } else {
         seat::with(|seat, writer| {
             // A span that is not recorded is remembered too, so that every `end` finds its `begin`.
+            let room = writer.begun.try_reserve(BEGUN_OFF.get().saturating_add(1));
+            if room.is_err() {
+                leave_out();
+                return false;
+            }
             let off = std::iter::repeat_with(|| None).take(BEGUN_OFF.take());
             writer.begun.extend(off);
-            let open =
-                mask::wants(level).then(|| OpenSpan::open_named(seat, writer, category, name));
-            writer.begun.push(open);
+            let wanted = mask::wants(level);
+            let open = wanted.then(|| OpenSpan::open_named(seat, writer, category, name));
+            writer.begun.push(open.flatten());
+            true
         })
     };
-    if remembered.is_none() {
+    if remembered != Some(true) {
         BEGUN_OFF.set(BEGUN_OFF.get().saturating_add(1));
     }
 }

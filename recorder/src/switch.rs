@@ -3,6 +3,7 @@
 //! Whoever comes by first follows them: the helper, which looks four times a second; or a thread that records, in a process without a helper, and where
 //! the helper is late. It may wait for the disk, for seconds where many write as fast as they can: just when somebody stops them.
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -12,7 +13,9 @@ use crate::control::Watch;
 use crate::format::control::{CONTROL_VERSION, Control, SWITCH_RECORD, Switch, SwitchCause};
 use crate::format::{Anchor, OWN_CATEGORY};
 use crate::mask;
+use crate::preamble::Growing;
 use crate::process::Process;
+use crate::sys::memory::{leave_out, look_for_room};
 use crate::tally::Tally;
 use crate::{clock, sys, wait};
 
@@ -22,6 +25,9 @@ const LOOK_NS: u64 = 250_000_000;
 const COUNTING_NS: u64 = 50_000_000;
 /// How far ahead the instant lies at which all processes stop after the last step: each looks at the file sooner then.
 const STEPS_LEAD_NS: u64 = 100_000_000;
+
+/// Room for what reading a control takes, and planning what it asks for.
+const CONTROL_BYTES: usize = 96 << 10;
 
 /// What is in force in this process; the child of a fork goes on with it.
 #[derive(Debug, Default)]
@@ -208,6 +214,9 @@ impl Schedule {
     }
 
     fn look(&mut self, process: &Process) {
+        if look_for_room(CONTROL_BYTES).is_err() {
+            return; // the next look finds it
+        }
         if let Some(control) = self.watch.look() {
             self.plan(&control, process.config.levels, clock::anchor());
         }
@@ -291,11 +300,17 @@ fn tell(process: &Process, at_ns: u64, due: &Due) {
         cause: due.cause,
         control: due.control.clone(),
     };
-    let args = serde_json::to_string(&args).unwrap_or_default();
-    let line = format!(
-        r#"{{"ph":"i","pid":{pid},"tid":{pid},"ts":{us}.{rest:03},"s":"p","name":"{SWITCH_RECORD}","cat":"{OWN_CATEGORY}","args":{args}}}"#
-    ) + "\n";
-    process.tell(line.as_bytes());
+    let mut line = Growing::default();
+    let _ = write!(
+        line,
+        r#"{{"ph":"i","pid":{pid},"tid":{pid},"ts":{us}.{rest:03},"s":"p","name":"{SWITCH_RECORD}","cat":"{OWN_CATEGORY}","args":"#
+    ); // it takes everything
+    let _ = serde_json::to_writer(&mut line, &args);
+    line.add(b"}\n");
+    match line.into_text() {
+        Some(line) => process.tell(&line),
+        None => leave_out(),
+    }
 }
 
 /// An instant of wall time on the monotonic clock; 1 for what was before it began.

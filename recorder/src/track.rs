@@ -3,6 +3,7 @@
 //! The merge shows the tracks of one [`TrackProcess`] as a process of its own, named after both. In the fragment a track is a tid that a
 //! `sa_track` record describes.
 
+use std::io;
 use std::sync::Mutex;
 
 use crate::alive::Alive;
@@ -17,14 +18,12 @@ use crate::preamble::metadata_line_of;
 use crate::process::{self, Process};
 use crate::seat;
 use crate::span::write_name;
-use crate::sys::memory::look_for_room;
+use crate::sys::memory::{leave_out, owned};
 use crate::value::Args;
 use crate::wait;
 
 /// How long a lookup may take that is in the way.
 const MOMENT_NS: u64 = 1_000_000;
-/// Room for the texts of a track's record.
-const RECORD_BYTES: usize = 8 << 10;
 /// Most tracks of a process.
 const MAX_TRACKS: usize = 1 << 16;
 
@@ -55,20 +54,24 @@ pub struct Track {
 pub(crate) struct Tracks(Mutex<Vec<TrackRecord>>);
 
 impl Tracks {
-    /// The tid of a track, and whether it is new; `None` when there are too many.
-    fn number(&self, record: &TrackRecord) -> Option<(u32, bool)> {
+    /// The tid of a track, and its line where that is new; `None` when there are too many.
+    fn number(&self, pid: u32, record: TrackRecord) -> Option<(u32, Option<Vec<u8>>)> {
         let mut known = wait::lock(&self.0)?;
-        let at = known.iter().position(|one| one == record);
+        let at = known.iter().position(|one| *one == record);
         let (at, new) = (at.unwrap_or(known.len()), at.is_none());
         if at >= MAX_TRACKS {
             return None;
         }
         if new {
-            look_for_room(RECORD_BYTES).ok()?;
-            known.try_reserve(1).ok()?;
-            known.push(record.clone());
+            if known.try_reserve(1).is_err() {
+                leave_out();
+                return None;
+            }
+            known.push(record);
         }
-        Some((TRACK_BASE + u32::try_from(at).ok()?, new))
+        let tid = TRACK_BASE + u32::try_from(at).ok()?;
+        let line = known.get(at).filter(|_| new);
+        Some((tid, line.map(|record| record_line(pid, tid, record))))
     }
 
     /// The records of all tracks, as lines. Who looks a track up has the lock for a moment.
@@ -86,16 +89,13 @@ impl Track {
     /// The track `thread` of a group of this process; the same names give the same track. `None` while nothing is recorded.
     pub(crate) fn new(group: &TrackProcess<'_>, thread: &str) -> Option<Track> {
         let process = process::current()?;
-        look_for_room(RECORD_BYTES).ok()?;
-        let record = TrackRecord {
-            process: names::cut_name(group.name).to_owned(),
-            label: names::cut_name(group.label).to_owned(),
-            sort_index: group.sort_index,
-            thread: names::cut_name(thread).to_owned(),
+        let Ok(record) = record(group, thread) else {
+            leave_out();
+            return None;
         };
-        let (tid, new) = process.tracks.number(&record)?;
-        if new {
-            process.tell(&record_line(process.pid, tid, &record));
+        let (tid, untold) = process.tracks.number(process.pid, record)?;
+        if let Some(line) = untold {
+            process.tell(&line);
         }
         Some(Track::of(&process, tid))
     }
@@ -180,7 +180,9 @@ impl Track {
             return; // in the child of a fork the track is the parent's
         }
         let mut names = Vec::new();
-        write_name(&mut names, category, name);
+        if !write_name(&mut names, category, name) {
+            return; // counted
+        }
         let place = Place {
             pid: self.pid,
             tid: self.tid,
@@ -196,6 +198,15 @@ impl Track {
             }
         });
     }
+}
+
+fn record(group: &TrackProcess<'_>, thread: &str) -> io::Result<TrackRecord> {
+    Ok(TrackRecord {
+        process: owned(names::cut_name(group.name))?,
+        label: owned(names::cut_name(group.label))?,
+        sort_index: group.sort_index,
+        thread: owned(names::cut_name(thread))?,
+    })
 }
 
 fn record_line(pid: u32, tid: u32, record: &TrackRecord) -> Vec<u8> {

@@ -1,6 +1,5 @@
 //! Async spans by id: for callers that can hold no value that ends when it is dropped, as in C.
 
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,26 +20,65 @@ pub struct AsyncSpanId(u64);
 
 /// The async spans of a process that were begun by id. Belongs to the process, as its lock does: the child of a fork has one of its own.
 #[derive(Debug, Default)]
-pub(crate) struct Held(Mutex<BTreeMap<u64, AsyncSpan>>);
+pub(crate) struct Held(Mutex<Places>);
+
+/// Places for spans, taken in turn.
+#[derive(Debug, Default)]
+struct Places {
+    /// Each with the id that it is open under.
+    all: Vec<(u64, Option<AsyncSpan>)>,
+    free: Vec<usize>,
+}
+
+impl Places {
+    fn find(&mut self, id: u64) -> Option<(usize, &mut Option<AsyncSpan>)> {
+        let at = usize::try_from(id % MAX_OPEN as u64).ok()?;
+        let place = self.all.get_mut(at).filter(|place| place.0 == id)?;
+        Some((at, &mut place.1))
+    }
+
+    /// A free place; to give it back needs no memory.
+    fn take_free(&mut self) -> Result<usize, Cause> {
+        if let Some(at) = self.free.pop() {
+            return Ok(at);
+        }
+        let at = self.all.len();
+        if at >= MAX_OPEN {
+            return Err(Cause::TooManyOpen);
+        }
+        let room = self.all.try_reserve(1);
+        let room = room.and_then(|()| self.free.try_reserve(at + 1));
+        room.map_err(|_| Cause::OutOfMemory)?;
+        self.all.push((0, None));
+        Ok(at)
+    }
+}
 
 impl Held {
     /// Keeps a span under a new id; gives it back if there is no room.
     fn add(&self, span: AsyncSpan) -> Result<u64, (AsyncSpan, Cause)> {
         // Goes on in the child of a fork, so that its ids are none of its parent's.
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let Some(mut open) = wait::lock(&self.0) else {
+        let Some(mut places) = wait::lock(&self.0) else {
             return Err((span, Cause::Busy));
         };
-        if open.len() >= MAX_OPEN {
-            return Err((span, Cause::TooManyOpen));
+        let at = match places.take_free() {
+            Ok(at) => at,
+            Err(cause) => return Err((span, cause)),
+        };
+        let id = NEXT.fetch_add(1, Ordering::Relaxed) * MAX_OPEN as u64 + at as u64;
+        if let Some(place) = places.all.get_mut(at) {
+            *place = (id, Some(span));
         }
-        let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        open.insert(id, span);
         Ok(id)
     }
 
     fn take(&self, id: u64) -> Option<AsyncSpan> {
-        wait::lock(&self.0)?.remove(&id)
+        let mut places = wait::lock(&self.0)?;
+        let (at, place) = places.find(id)?;
+        let span = place.take()?;
+        places.free.push(at);
+        Some(span)
     }
 }
 
@@ -107,7 +145,7 @@ impl AsyncSpanId {
         let process = process::existing();
         let held = process.as_deref().map(|process| &process.held_async);
         if let Some(mut open) = held.and_then(|held| wait::lock(&held.0))
-            && let Some(span) = open.get_mut(&self.0)
+            && let Some((_, Some(span))) = open.find(self.0)
         {
             act(span);
         }

@@ -18,7 +18,7 @@ use crate::seat;
 use crate::site::Site;
 use crate::slot::OpenEntry;
 use crate::span::mark_stopped;
-use crate::sys::memory::copied;
+use crate::sys::memory::{copied, leave_out};
 use crate::value;
 use crate::writer::Writer;
 
@@ -55,7 +55,7 @@ pub(super) struct Spot<'a> {
 }
 
 impl Open {
-    /// Opens a span; nothing, and it is counted, if others keep the lanes to themselves.
+    /// Opens a span; nothing, and it is counted, where it gets no lane.
     #[inline]
     pub(super) fn start(
         process: &Process,
@@ -67,10 +67,7 @@ impl Open {
             Names::Site(site) => Some(site),
             Names::Text(..) => None,
         };
-        let Some((taken, start_ns)) = begin(process, site, spot) else {
-            process.lost.count(Cause::Busy);
-            return None;
-        };
+        let (taken, start_ns) = begin(process, site, spot)?;
         let mut is_whole = args.is_empty();
         if let Some(entry) = process.ring.lane_entry(taken.lane) {
             let number = number(process, names, entry);
@@ -279,7 +276,7 @@ impl Open {
     }
 }
 
-/// Takes a lane and begins its span.
+/// Takes a lane and begins its span; `None`, and it is counted, if others keep the lanes to themselves, or there is no memory for one more.
 #[inline]
 fn begin(process: &Process, site: Option<&'static Site>, spot: &Spot<'_>) -> Option<(Taken, u64)> {
     let is_vacant = |lane| {
@@ -287,12 +284,22 @@ fn begin(process: &Process, site: Option<&'static Site>, spot: &Spot<'_>) -> Opt
         entry.is_none_or(|entry| entry.start().load(Ordering::Acquire) == 0)
     };
     let now_ns = clock::now_ns();
-    let mut lanes = process.lanes.lock()?;
-    let taken = lanes.take(spot.parent, spot.lane, is_vacant);
+    let Some(mut lanes) = process.lanes.lock() else {
+        process.lost.count(Cause::Busy);
+        return None;
+    };
+    let Some(taken) = lanes.take(spot.parent, spot.lane, is_vacant) else {
+        leave_out();
+        return None;
+    };
     if !taken.is_named {
         drop(lanes); // telling may wait for the disk
         name_row(process, taken.lane);
-        lanes = process.lanes.lock()?;
+        let Some(again) = process.lanes.lock() else {
+            process.lost.count(Cause::Busy);
+            return None;
+        };
+        lanes = again;
     }
     let start_ns = lanes.begin(taken.lane, site, now_ns);
     Some((taken, start_ns))

@@ -13,11 +13,35 @@ pub fn is_invisible(c: char) -> bool {
 
 /// The text with each of these characters spelled out, as `<U+202E>`: plain ASCII, which no viewer, terminal or JSON reader takes for anything else.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    let is_ascii = |byte: &u8| matches!(byte, 0x20..=0x7e);
-    if text.as_bytes().iter().all(is_ascii) || !text.contains(is_invisible) {
+    if is_visible(text) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
+    spell_out(text, &mut out);
+    Cow::Owned(out)
+}
+
+/// The same; `None` where there is no memory for it.
+pub(crate) fn try_visible(text: &str) -> Option<Cow<'_, str>> {
+    /// What one character becomes at most.
+    const SPELLED_BYTES: usize = "<U+E007F>".len();
+    if is_visible(text) {
+        return Some(Cow::Borrowed(text));
+    }
+    let invisible = text.chars().filter(|c| is_invisible(*c)).count();
+    let mut out = String::new();
+    out.try_reserve_exact(text.len() + invisible * SPELLED_BYTES)
+        .ok()?;
+    spell_out(text, &mut out);
+    Some(Cow::Owned(out))
+}
+
+fn is_visible(text: &str) -> bool {
+    let is_ascii = |byte: &u8| matches!(byte, 0x20..=0x7e);
+    text.as_bytes().iter().all(is_ascii) || !text.contains(is_invisible)
+}
+
+fn spell_out(text: &str, out: &mut String) {
     for c in text.chars() {
         if is_invisible(c) {
             // Writing to a string cannot fail.
@@ -26,7 +50,6 @@ pub fn visible(text: &str) -> Cow<'_, str> {
             out.push(c);
         }
     }
-    Cow::Owned(out)
 }
 
 /// Lines for a terminal: the same, but for the newlines between them.
@@ -76,6 +99,7 @@ mod tests {
             ("\u{e0041}", "<U+E0041>"),
         ] {
             assert_eq!(visible(text), shown);
+            assert_eq!(try_visible(text).unwrap(), shown);
         }
     }
 

@@ -19,7 +19,7 @@ struct Board {
 
 impl Board {
     fn open(&mut self, parent: Option<u32>, now_ns: u64) -> u32 {
-        let lane = self.lanes.take(parent, None, at_once).lane;
+        let lane = self.lanes.take(parent, None, at_once).unwrap().lane;
         self.open.push((lane, self.lanes.begin(lane, None, now_ns)));
         lane
     }
@@ -88,15 +88,19 @@ fn the_lowest_free_lane_is_taken() {
 fn a_lane_whose_line_is_being_written_is_not_taken() {
     let mut lanes = Lanes::default();
     for lane in 0..4 {
-        assert_eq!(lanes.take(None, None, at_once).lane, lane);
+        assert_eq!(lanes.take(None, None, at_once).unwrap().lane, lane);
         lanes.end(lane, 1);
     }
     (0..4).for_each(|lane| lanes.give_back(lane));
-    assert_eq!(lanes.take(None, None, |lane| lane > 1).lane, 2);
-    assert_eq!(lanes.take(None, None, |lane| lane == 1).lane, 1);
-    assert_eq!(lanes.take(None, None, |_| false).lane, 4, "a new one");
-    assert_eq!(lanes.take(None, None, at_once).lane, 0);
-    assert_eq!(lanes.take(None, None, at_once).lane, 3);
+    assert_eq!(lanes.take(None, None, |lane| lane > 1).unwrap().lane, 2);
+    assert_eq!(lanes.take(None, None, |lane| lane == 1).unwrap().lane, 1);
+    assert_eq!(
+        lanes.take(None, None, |_| false).unwrap().lane,
+        4,
+        "a new one"
+    );
+    assert_eq!(lanes.take(None, None, at_once).unwrap().lane, 0);
+    assert_eq!(lanes.take(None, None, at_once).unwrap().lane, 3);
 }
 
 #[test]
@@ -159,9 +163,9 @@ fn deep_spans_begin_a_new_row() {
 
 #[test]
 fn names_are_told_once_for_a_row_that_is_shown() {
-    let given = |name: &str| Some(LaneName::Given(name.into()));
+    let given = |name: &str| Some(LaneName::new(name));
     let mut lanes = Lanes::default();
-    let take = |lanes: &mut Lanes, parent, name| lanes.take(parent, name, at_once);
+    let take = |lanes: &mut Lanes, parent, name| lanes.take(parent, name, at_once).unwrap();
     let outer = take(&mut lanes, None, Some("task 1"));
     assert!(!outer.is_named);
     assert_eq!(lanes.untold(outer.lane), given("task 1"));
@@ -219,7 +223,7 @@ fn nothing_overlaps_whatever_ends_first() {
 fn many_lanes_are_taken_and_given_back_in_order() {
     let mut lanes = Lanes::default();
     let mut taken: Vec<u32> = (0..16_384)
-        .map(|_| lanes.take(None, None, at_once).lane)
+        .map(|_| lanes.take(None, None, at_once).unwrap().lane)
         .collect();
     assert!(taken.iter().copied().eq(0..16_384));
     taken.reverse();
@@ -228,7 +232,7 @@ fn many_lanes_are_taken_and_given_back_in_order() {
         lanes.give_back(*lane);
     }
     let again: Vec<u32> = (0..16_384)
-        .map(|_| lanes.take(None, None, at_once).lane)
+        .map(|_| lanes.take(None, None, at_once).unwrap().lane)
         .collect();
     assert!(again.into_iter().eq(0..16_384));
 }

@@ -1,10 +1,11 @@
 //! Sites whose names are known only at run time: made once for each name, so that they are as fast as those of the macros.
 
+use std::io;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use super::Site;
 use crate::config::Level;
-use crate::sys::memory::look_for_room;
+use crate::sys::memory::{boxed, owned};
 
 /// Most sites that are made: a host that puts a number into its names shall not grow without end.
 const MAX_SITES: u32 = 1 << 14;
@@ -12,8 +13,6 @@ const MAX_SITES: u32 = 1 << 14;
 const PLACES: usize = 1 << 15;
 /// Most bytes of category and name together; the text of a site is kept several times.
 const MAX_NAME_BYTES: usize = 1024;
-/// Room for a site and its names.
-const SITE_BYTES: usize = 2 * MAX_NAME_BYTES;
 
 /// The sites of this process. No lock, so a fork at any moment leaves nothing held; the child goes on with its parent's.
 static INTERNED: Table<PLACES> = Table::new();
@@ -37,9 +36,11 @@ impl Site {
         self.level == level && are_same(self.name, name) && are_same(self.category, category)
     }
 
-    fn leak(level: Level, category: &str, name: &str) -> &'static mut Site {
-        let leak = |text: &str| -> &'static str { Box::leak(Box::from(text)) };
-        Box::leak(Box::new(Site::new(level, leak(category), leak(name))))
+    fn leak(level: Level, category: &str, name: &str) -> io::Result<&'static mut Site> {
+        let (category, name) = (owned(category)?, owned(name)?);
+        let mut site = boxed(Site::new(level, "", ""))?;
+        (site.category, site.name) = (category.leak(), name.leak());
+        Ok(Box::leak(site))
     }
 }
 
@@ -84,12 +85,15 @@ impl<const N: usize> Table<N> {
         name: &str,
         most: u32,
     ) -> Option<&'static Site> {
-        look_for_room(SITE_BYTES).ok()?;
         if self.count.fetch_add(1, Ordering::Relaxed) >= most {
             self.count.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        let made = std::ptr::from_mut(Site::leak(level, category, name));
+        let Ok(made) = Site::leak(level, category, name) else {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        };
+        let made = std::ptr::from_mut(made);
         let none = std::ptr::null_mut();
         let stored = place.compare_exchange(none, made, Ordering::AcqRel, Ordering::Acquire);
         let site = stored.map_or_else(|other| other, |_| made); // ours stays leaked and counted, once

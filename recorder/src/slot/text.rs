@@ -10,6 +10,7 @@ use crate::encode::Line;
 use crate::format::ring::{SpanText, text_word};
 use crate::slot::OpenEntry;
 use crate::sys::map::Map;
+use crate::sys::memory::gathered;
 
 /// Says how many args had no room.
 const CUT: &str = "sa_args_cut";
@@ -91,7 +92,7 @@ impl TextArea {
     /// The bytes of a range; `None` if it is not all inside, or empty.
     pub(crate) fn get(&self, range: Range<usize>) -> Option<Vec<u8>> {
         let inside = !range.is_empty() && range.end <= self.0.len();
-        inside.then(|| range.map(|at| self.0.byte(at)).collect())
+        inside.then(|| gathered(range.map(|at| self.0.byte(at))))
     }
 
     /// The bytes of a range, for the thread that writes here; nothing if it is not all inside.

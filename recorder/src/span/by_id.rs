@@ -9,6 +9,7 @@ use crate::loss::Cause;
 use crate::mask;
 use crate::seat;
 use crate::site::Site;
+use crate::sys::memory::leave_out;
 use crate::value::{self, Args, Value};
 use crate::writer::Writer;
 
@@ -73,6 +74,10 @@ fn hold(
         writer.process.lost.count(Cause::TooManyOpen);
         return None;
     }
+    if writer.held.open.try_reserve(1).is_err() {
+        leave_out();
+        return None;
+    }
     let open = open(writer)?;
     Some(SpanId(writer.held.add(open)))
 }
@@ -97,7 +102,7 @@ impl SpanId {
             hold(writer, level, |writer| match site {
                 Some(site) => OpenSpan::open(seat, writer, site, |text| text.raw(args.text())),
                 None if mask::wants(level) => {
-                    let mut open = OpenSpan::open_named(seat, writer, category, name);
+                    let mut open = OpenSpan::open_named(seat, writer, category, name)?;
                     let add =
                         |text: &mut Vec<u8>, first| value::raw_after(text, first, args.text());
                     writer.add_args(&mut open.depth, &mut open.args, add);

@@ -293,8 +293,12 @@ fn owner_of_folder(path: &Path) -> Option<u32> {
     Some(fd::status(folder.as_raw_fd()).ok()?.owner)
 }
 
-/// Gives a folder we have just made the mode that the umask took from it; what it has from its parent (a shared group's bit) stays.
+/// Gives a folder we have just made the mode that the umask took from it; what it has from its parent (a shared group's bit) stays. Somebody who may
+/// write there could have put another one in its place before it was opened: only one of this user gets a mode.
 fn set_mode(folder: &OwnedFd, mode: u32) {
+    if !fd::status(folder.as_raw_fd()).is_ok_and(|status| status.owner == user()) {
+        return;
+    }
     let Ok(folder) = folder.try_clone().map(std::fs::File::from) else {
         return;
     };

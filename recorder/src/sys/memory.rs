@@ -53,6 +53,32 @@ pub(crate) fn copied(bytes: &[u8]) -> Vec<u8> {
     copy
 }
 
+/// Bytes gathered into a text; without memory for them an empty one, which is counted.
+pub(crate) fn gathered(bytes: impl ExactSizeIterator<Item = u8>) -> Vec<u8> {
+    let mut all = Vec::new();
+    if reserve(&mut all, bytes.len()) {
+        all.extend(bytes);
+    }
+    all
+}
+
+/// A text of its own.
+pub(crate) fn owned(text: &str) -> io::Result<String> {
+    let mut copy = String::new();
+    let room = copy.try_reserve_exact(text.len());
+    room.map_err(|_| out_of_memory())?;
+    copy.push_str(text);
+    Ok(copy)
+}
+
+/// So many zeros.
+pub(crate) fn zeros(bytes: usize) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(bytes).map_err(|_| out_of_memory())?;
+    all.resize(bytes, 0);
+    Ok(all)
+}
+
 /// Puts a value on the heap; it is dropped where there is no room.
 pub(crate) fn boxed<T>(value: T) -> io::Result<Box<T>> {
     let mut one = Vec::new();

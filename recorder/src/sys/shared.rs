@@ -46,6 +46,14 @@ impl<T> Clone for Shared<T> {
     }
 }
 
+impl<T: PartialEq> PartialEq for Shared<T> {
+    fn eq(&self, other: &Shared<T>) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: Eq> Eq for Shared<T> {}
+
 impl<T> Deref for Shared<T> {
     type Target = T;
 

@@ -2,7 +2,6 @@
 
 use crate::work::record;
 use sa_recorder::{Args, AsyncSpan, Level};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -26,25 +25,6 @@ fn start(work: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
 pub(crate) fn at_once(threads: u64, count: u64) {
     alive_together(threads, count, || {});
     println!("threads {threads} {count}");
-}
-
-/// The same beside two threads that allocate all the time, and end the program when they get no memory, as most programs end.
-pub(crate) fn allocating(threads: u64, count: u64) {
-    static OVER: AtomicBool = AtomicBool::new(false);
-    let allocate = || {
-        while !OVER.load(Ordering::Relaxed) {
-            for bytes in [64, 4 << 10, 300 << 10] {
-                std::hint::black_box(vec![1u8; bytes]);
-            }
-        }
-    };
-    let busy = [start(allocate), start(allocate)];
-    alive_together(threads, count, || {});
-    OVER.store(true, Ordering::Relaxed);
-    for thread in busy {
-        thread.join().expect("no panic");
-    }
-    println!("allocating {threads} {count}");
 }
 
 /// The same, but the process is killed while all of them are alive and have recorded.

@@ -90,7 +90,6 @@ fn run(mode: &[&str]) -> Option<u8> {
         ["pid-reuse", pid, count] => descendants::same_pid(number(pid), number(count)),
         ["daemon", how, file, count] => daemon::run(how, file, number(count)),
         ["threads", threads, count] => crowd::at_once(number(threads), number(count)),
-        ["allocating", threads, count] => crowd::allocating(number(threads), number(count)),
         ["threads-then-killed", threads, count] => crowd::killed(number(threads), number(count)),
         ["short-threads", threads] => crowd::one_by_one(number(threads)),
         ["paced", threads, burst, ticks] => {

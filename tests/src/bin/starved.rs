@@ -1,0 +1,146 @@
+//! A host whose allocator refuses one allocation of the thread that records: `starved NUMBER` refuses that one, `starved 0` none.
+//!
+//! It does what a recorder is asked for, says whether it came to that allocation, and ends with exit code 7.
+#![expect(unsafe_code, reason = "an allocator")]
+#![expect(clippy::print_stdout, reason = "a program whose output is compared")]
+
+use sa_recorder::{
+    Args, AsyncSpan, AsyncSpanId, FlowId, FlowPhase, Level, Recorder, SpanId, TrackProcess,
+    async_span, begin, counter, end, flow, instant, span,
+};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Refusing;
+
+thread_local! {
+    /// Allocations until the one that is refused; 0 where none is.
+    static LEFT: Cell<u64> = const { Cell::new(0) };
+}
+
+fn is_refused() -> bool {
+    let left = LEFT.get();
+    LEFT.set(left.saturating_sub(1));
+    left == 1
+}
+
+// SAFETY: the system's allocator, which also may say that there is nothing.
+unsafe impl GlobalAlloc for Refusing {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if is_refused() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        if is_refused() {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(old, layout, bytes) }
+    }
+
+    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(old, layout) };
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Refusing = Refusing;
+
+fn main() {
+    let number: u64 = std::env::args()
+        .nth(1)
+        .and_then(|text| text.parse().ok())
+        .expect("the number of an allocation");
+    Recorder::init();
+    instant!("host", "begun");
+    let large = "x".repeat(15 << 10);
+    let thread = std::thread::spawn(move || {
+        LEFT.set(number);
+        record(&large);
+        let is_over = number > 0 && LEFT.get() == 0;
+        let args = Args::new().with("until", "the thread ends");
+        let _open = SpanId::begin_args(Level::E2e, "host", "left open", &args);
+        is_over
+    });
+    let was_refused = thread.join().expect("no panic");
+    println!("{}", if was_refused { "refused" } else { "all" });
+    std::process::exit(7);
+}
+
+fn record(large: &str) {
+    let recorder = Recorder::get();
+    recorder.set_thread_name("starved");
+    recorder.set_process_name("the process");
+    spans(large);
+    async_spans(large);
+    by_id();
+    recorder.instant(
+        Level::E2e,
+        "host",
+        "named \u{202e}instant",
+        &Args::new().with("a", 1),
+    );
+    recorder.counter(Level::E2e, "named counter", &Args::new().with("a", 1));
+    counter!("counter", of = 2);
+    flow(FlowPhase::Start, "host", "flow", FlowId::Process(7));
+    recorder.metadata("process_labels", None, &Args::new().with("labels", "l"));
+    let group = TrackProcess {
+        name: "group",
+        label: "label",
+        sort_index: 1,
+    };
+    if let Some(track) = recorder.track(&group, "row") {
+        track.instant(
+            Level::E2e,
+            "host",
+            "on a track",
+            5_000_000,
+            &Args::new().with("a", 1),
+        );
+    }
+}
+
+fn spans(large: &str) {
+    let mut outer = span!("host", "outer", text = "some", number = 3);
+    let inner = Recorder::get().span(Level::E2e, "host", "named");
+    outer.arg("late", "while another is open");
+    drop(inner);
+    begin(Level::E2e, "host", "begun span");
+    end(&Args::new().with("a", 1));
+    // More than half a ring, so written straight to the file.
+    for key in ["a", "b", "c", "d", "e", "f", "g", "h", "i"] {
+        outer.arg(key, large);
+    }
+}
+
+fn async_spans(large: &str) {
+    let args = Args::new().with("request", "r-1");
+    let parent = AsyncSpan::open_at(Level::E2e, "host", "parent", None, Some("the row"), &args);
+    let mut child = AsyncSpan::open_at(Level::E2e, "host", "child", Some(&parent), None, &args);
+    let mut site = async_span!("host", "async site", text = "some");
+    site.arg("large", large); // more than the lane's room
+    child.arg("late", "arg");
+    drop(parent);
+}
+
+/// A name that is too long to be kept as a site.
+const LONG: &str = match std::str::from_utf8(&[b'n'; 1100]) {
+    Ok(name) => name,
+    Err(_) => "",
+};
+
+fn by_id() {
+    for name in ["by id", LONG] {
+        let span = SpanId::begin(Level::E2e, "host", name);
+        span.arg("a", 1);
+        let on_lane = AsyncSpanId::begin(Level::E2e, "host", name);
+        on_lane.arg("a", 1);
+        span.end();
+        on_lane.end();
+    }
+}
