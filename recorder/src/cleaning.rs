@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
+use crate::clock;
 use crate::config::Config;
 use crate::format::{FragmentHeader, RING_SUFFIX, is_ring_name, segment_name, stem_and_segment};
 use crate::identity::Identity;
@@ -128,8 +129,9 @@ fn remove_orphan(fragments: &Dir, name: &OsStr, names: &[OsString]) {
 
 /// Whether nobody has written the file for so long that no process is about to start with it.
 fn is_old(file: OwnedFd) -> bool {
+    let now = UNIX_EPOCH + Duration::from_nanos(clock::realtime_ns());
     modified(file)
-        .and_then(|time| SystemTime::now().duration_since(time).ok())
+        .and_then(|time| now.duration_since(time).ok())
         .is_some_and(|age| age > STARTING)
 }
 
@@ -180,7 +182,7 @@ pub(crate) mod testing {
             let line = header.map(|header| metadata_line(header.pid, FRAGMENT_RECORD, header));
             fs::write(&path, line.unwrap_or_default()).unwrap();
             let file = File::options().append(true).open(path).unwrap();
-            file.set_modified(SystemTime::now() - Duration::from_secs(age))
+            file.set_modified(std::time::SystemTime::now() - Duration::from_secs(age))
                 .unwrap();
             file.into()
         }

@@ -8,6 +8,11 @@ pub fn now_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// Returns the wall clock in nanoseconds since 1970.
+pub(crate) fn realtime_ns() -> u64 {
+    read(libc::CLOCK_REALTIME)
+}
+
 /// Returns the calling thread's CPU time in nanoseconds.
 pub(crate) fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
@@ -40,7 +45,7 @@ pub(crate) fn anchor() -> Anchor {
 
 fn read_pair() -> Anchor {
     let before = now_ns();
-    let realtime_ns = read(libc::CLOCK_REALTIME);
+    let realtime_ns = realtime_ns();
     let width = now_ns().saturating_sub(before);
     Anchor {
         monotonic_ns: before + width / 2,

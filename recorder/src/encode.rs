@@ -83,7 +83,7 @@ impl<'a> Line<'a> {
     pub(crate) fn padded(&mut self, text: &Padded) {
         self.block(&text.first, text.len.min(64));
         if !text.rest.is_empty() {
-            self.text(&text.rest);
+            self.text(text.rest);
         }
     }
 

@@ -42,6 +42,14 @@
     unsafe_code,
     reason = "maps the ring, calls the operating system, and keeps per-thread state that survives forks"
 )]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::disallowed_methods,
+        clippy::disallowed_types,
+        clippy::disallowed_macros
+    )
+)]
 
 mod ahead;
 mod alive;

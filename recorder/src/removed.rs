@@ -6,8 +6,8 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::clock;
 use crate::format::{REMOVED_FILE, RemovedRun, RemovedRuns};
 use crate::sys::dir::Dir;
 use crate::sys::fd;
@@ -57,7 +57,7 @@ impl<'a> Removed<'a> {
             bytes: 0,
             events: 0,
             estimated: false,
-            realtime_ns: now_ns(),
+            realtime_ns: clock::realtime_ns(),
         };
         for (file, bytes, has_ring) in files {
             removed.fragments += 1;
@@ -97,7 +97,7 @@ impl<'a> Removed<'a> {
     fn write(&mut self, run: &RemovedRun) {
         let mut all = read(self.directory).unwrap_or_default();
         if let Some(last) = all.runs.last().filter(|_| self.runs.is_empty()) {
-            self.was_said = now_ns().saturating_sub(last.realtime_ns) < AGAIN_NS;
+            self.was_said = clock::realtime_ns().saturating_sub(last.realtime_ns) < AGAIN_NS;
         }
         all.runs.push(run.clone());
         let older = all.runs.len().saturating_sub(NAMED);
@@ -188,11 +188,6 @@ fn replace(directory: &Dir, mode: u32, text: &[u8]) -> std::io::Result<()> {
         let _ = directory.remove(OsStr::new(&name)); // only tidying
     }
     written
-}
-
-fn now_ns() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| u64::try_from(now.as_nanos()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

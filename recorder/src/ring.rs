@@ -264,7 +264,7 @@ impl Ring {
         if site.is_unnumbered(self.epoch) {
             return 0;
         }
-        let number = self.enter_site(&site.text().plain);
+        let number = self.enter_site(site.text().plain);
         match number {
             0 => site.set_unnumbered(self.epoch),
             number => site.set_number(self.epoch, number),

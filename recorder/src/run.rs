@@ -7,9 +7,10 @@ use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use crate::cleaning;
+use crate::clock;
 use crate::config::Config;
 use crate::control;
 use crate::format::{FragmentHeader, RUN_FILE, RunFile, is_fragment_name};
@@ -365,9 +366,7 @@ pub fn new_run_id() -> String {
 
 /// `YYYYMMDD-HHMMSS` in UTC.
 fn timestamp() -> String {
-    let seconds = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
+    let seconds = clock::realtime_ns() / 1_000_000_000;
     let (year, month, day) = civil_date(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")

@@ -8,6 +8,14 @@
     clippy::missing_safety_doc,
     reason = "one contract for every pointer, in the header's chapter Ownership: null, or good for reading until the call returns"
 )]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::disallowed_methods,
+        clippy::disallowed_types,
+        clippy::disallowed_macros
+    )
+)]
 
 mod arg;
 mod async_span;

@@ -1,7 +1,7 @@
 //! Which kernels a graph has: what was launched while it was captured.
 
 use crate::runtime::Graph;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Most graphs that are remembered; a serving engine has one for each batch size and layer at most.
@@ -18,7 +18,7 @@ pub(crate) struct Kernels {
 
 /// The kernels of each graph.
 #[derive(Debug, Default)]
-pub(crate) struct Graphs(Mutex<HashMap<usize, Arc<Kernels>>>);
+pub(crate) struct Graphs(Mutex<BTreeMap<usize, Arc<Kernels>>>);
 
 impl Kernels {
     fn add(&mut self, name: &str) {
@@ -47,7 +47,7 @@ impl Kernels {
 }
 
 impl Graphs {
-    fn with<T>(&self, change: impl FnOnce(&mut HashMap<usize, Arc<Kernels>>) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut BTreeMap<usize, Arc<Kernels>>) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -22,6 +22,15 @@
 //!
 //! **Cost.** One load while the level `kernel` is off. `cargo bench -p serving-shim` prints the rest.
 
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::disallowed_methods,
+        clippy::disallowed_types,
+        clippy::disallowed_macros
+    )
+)]
+
 mod absent;
 mod ascend;
 mod clock;

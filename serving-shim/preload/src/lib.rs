@@ -17,6 +17,14 @@
     unsafe_code,
     reason = "stands in the place of C functions and finds the real ones through the dynamic linker"
 )]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::disallowed_methods,
+        clippy::disallowed_types,
+        clippy::disallowed_macros
+    )
+)]
 
 mod annotation;
 mod call;
