@@ -67,16 +67,20 @@ pub(crate) fn event(line: &[u8]) -> u64 {
     if line.is_empty() || is_metadata(line) {
         return 0;
     }
-    if line.starts_with(INSTANT)
-        && let Some(events) = told(line)
-    {
-        return events;
-    }
-    1
+    told(line).unwrap_or(1)
+}
+
+/// The events of a block that are lost with it, without those that its loss records tell: they are lost already.
+pub(crate) fn own_events(lines: &[u8]) -> u64 {
+    let of = |line: &[u8]| if told(line).is_some() { 0 } else { event(line) };
+    lines.split(|byte| *byte == b'\n').map(of).sum()
 }
 
 /// The events that a loss record says are lost; those of clamped durations are not.
 fn told(line: &[u8]) -> Option<u64> {
+    if !line.starts_with(INSTANT) {
+        return None;
+    }
     let key = br#""name":"sa_loss","cat":"sa_profile","args":{"cause":""#;
     let at = memchr::memmem::find(line, key)? + key.len();
     let rest = &line[at..];
@@ -142,6 +146,11 @@ mod tests {
         }
         let all = [span, name, &loss, own].concat();
         assert_eq!(events(all.as_bytes(), false), 14);
+        assert_eq!(
+            own_events(all.as_bytes()),
+            2,
+            "those of the loss are lost already"
+        );
         assert_eq!(events([span, own].concat().as_bytes(), true), 2);
     }
 }

@@ -112,7 +112,7 @@ impl Process {
     /// Flushes every slot. Where that fails it tells what is lost with the slots that no merge can read; once nothing more is kept, with every slot
     /// but the process's own, which tells it.
     fn flush_or_give_up(&self, end_ns: u64) -> bool {
-        if self.flush_until(end_ns) {
+        if self.flush_until(end_ns) || self.flush_once_more(end_ns) {
             return true;
         }
         let place = self.fragment.try_lock();
@@ -123,18 +123,48 @@ impl Process {
         } else {
             cause.unwrap_or(Cause::WriteError)
         };
-        let is_lost = |slot: &&Slot| !slot.in_file || stopped && slot.index > 0;
-        for slot in self.ring.slots().filter(is_lost) {
-            while !slot.is_empty() {
-                let Some(events) = flush::drop_oldest(slot, cause) else {
-                    break;
-                };
-                self.lost.add_total(events);
-            }
+        let others = self.ring.slots().filter(|slot| slot.index > 0);
+        for slot in others.filter(|slot| !slot.in_file || stopped) {
+            self.give_up(slot, cause);
         }
         self.give_up_line();
         self.tell_losses(end_ns);
-        stopped && self.flush_until(end_ns)
+        let is_told = self.flush_once_more(end_ns);
+        let own = self.ring.own_slot();
+        if !is_told && !own.in_file {
+            self.give_up(own, cause);
+            self.say_what_is_lost(cause);
+        }
+        is_told
+    }
+
+    /// Counts what a slot holds as lost.
+    fn give_up(&self, slot: &Slot, cause: Cause) {
+        while !slot.is_empty() {
+            let Some(events) = flush::drop_oldest(slot, cause) else {
+                break;
+            };
+            self.lost.add_total(events);
+        }
+    }
+
+    /// Flushes every slot although the last write failed: nobody tries later.
+    fn flush_once_more(&self, end_ns: u64) -> bool {
+        if let Some(mut place) = self.fragment.try_lock() {
+            place.forget_failure();
+        }
+        self.flush_until(end_ns)
+    }
+
+    /// Tells people how many events are lost, where neither the fragment nor a ring says it.
+    #[cold]
+    fn say_what_is_lost(&self, cause: Cause) {
+        let (events, pid, cause) = (self.lost.total(), self.pid, cause.name());
+        if events > 0 {
+            sys::warn_once(&format!(
+                "{events} events of process {pid} were lost, which its fragment does not say: it could not be written ({cause})"
+            ));
+        }
     }
 
     /// Whether the last write failed, as far as can be seen without waiting.

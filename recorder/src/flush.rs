@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::block::Block;
 use crate::clock;
+use crate::contents;
 use crate::format::{BlockHeader, MAX_HEADER_BYTES, block_sum, ring as layout};
 use crate::loss::{Cause, Loss};
 use crate::place::Place;
@@ -221,7 +222,7 @@ pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
     // Now it counts. Not before may anybody tell it: until then the lines are in the ring.
     slot.flushed().store(loss.to, Ordering::Release);
     drop(pending);
-    Some(loss.events)
+    Some(contents::own_events(&lines[..end]))
 }
 
 /// Publishes lines in a slot whose owner is the caller and which has room for them.

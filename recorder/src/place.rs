@@ -171,10 +171,13 @@ impl Place {
             Found::Closed => Err(io::Error::from_raw_os_error(libc::EBADF)),
             Found::Away => {
                 let path = self.folder.file(&self.segment.name);
-                let reopened = self.segment.reopen(&path);
-                reopened.or_else(|_| self.restart(process))
+                match self.segment.reopen(&path) {
+                    Err(error) if fd::is_gone(&error) => self.restart(process),
+                    reopened => reopened,
+                }
             }
             Found::Removed => self.restart(process),
+            Found::Unknown(error) => Err(error),
         }
     }
 
@@ -331,6 +334,11 @@ impl Place {
             Some(stopped) => (clock::now_ns() < stopped.tell_at_ns).then_some(Cause::DiskBound),
             None => self.failed.map(|(_, cause)| cause),
         }
+    }
+
+    /// Tries the next write, however short ago the last one failed.
+    pub(crate) fn forget_failure(&mut self) {
+        self.failed = None;
     }
 
     /// Whether nothing more is kept.

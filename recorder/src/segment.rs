@@ -39,6 +39,8 @@ pub(crate) enum Found {
     Away,
     /// Somebody removed it.
     Removed,
+    /// The kernel does not say.
+    Unknown(io::Error),
 }
 
 impl Segment {
@@ -105,14 +107,14 @@ impl Segment {
 
     /// Makes sure that the number is still our file and the file still has its name.
     pub(crate) fn look(&mut self) -> Found {
-        let status = fd::status(self.file);
-        let ours = status.as_ref().is_ok_and(|status| status.id == self.id);
-        match status {
-            Ok(status) if ours && status.links > 0 => Found::Here(status.size),
+        match fd::status(self.file) {
+            Ok(status) if status.id == self.id && status.links > 0 => Found::Here(status.size),
+            Ok(status) if status.id == self.id => Found::Removed,
+            Err(error) if fd::is_gone(&error) => Found::Removed,
+            Err(error) if error.raw_os_error() != Some(libc::EBADF) => Found::Unknown(error),
             // The host is closing everything, and about to open its own: our numbers must not come between them.
-            _ if !ours && !std::mem::replace(&mut self.closed, true) => Found::Closed,
-            _ if !ours => Found::Away,
-            _ => Found::Removed,
+            _ if !std::mem::replace(&mut self.closed, true) => Found::Closed,
+            _ => Found::Away,
         }
     }
 

@@ -226,6 +226,14 @@ pub(crate) fn open_again(path: &Path, id: FileId) -> io::Result<RawFd> {
     open_known(path, id, libc::O_RDWR | libc::O_APPEND)
 }
 
+/// Whether an error says that a file that we know is not there any more.
+pub(crate) fn is_gone(error: &Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP | libc::ESTALE)
+    )
+}
+
 /// Reads at most `bytes` from the start of a file that we know; in the host's file, if it has taken the number, nothing moves.
 pub(crate) fn read_start(path: &Path, id: FileId, bytes: usize) -> io::Result<Vec<u8>> {
     let file = open_known(path, id, libc::O_RDONLY)?;
