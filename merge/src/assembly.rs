@@ -94,7 +94,7 @@ mod tests {
     use crate::recording::Recording;
     use crate::ring::{Ring, Slot};
     use crate::sample::header;
-    use sa_recorder::format::{BlockHeader, block_sum};
+    use sa_recorder::format::{BlockHeader, RingKind, block_sum};
 
     /// Twelve lines of four bytes; line `k` lies at position `4 * k`.
     fn lines(range: Range<usize>) -> Vec<u8> {
@@ -227,5 +227,18 @@ mod tests {
             .map(|(ring, id)| RingFile::Read(Ring { nonce: 8, ..ring }, id));
         let recording = Recording::new(recording.fragments, None, ring, false);
         assert!(recording.ring.is_none() && recording.bad_ring.is_some());
+    }
+
+    #[test]
+    fn issue_19_what_was_to_be_a_ring_is_no_damage_beside_one_in_memory() {
+        for (kind, is_bad) in [(RingKind::Heap, false), (RingKind::File, true)] {
+            let mut fragments = recording(block(0..2), None).fragments;
+            if let Some(header) = &mut fragments[0].header {
+                header.ring = kind;
+            }
+            let empty = RingFile::Bad("no ring of version 1".to_owned());
+            let recording = Recording::new(fragments, None, Some(empty), true);
+            assert_eq!(recording.bad_ring.is_some(), is_bad, "{kind:?}");
+        }
     }
 }

@@ -47,6 +47,9 @@ impl Recording {
                 }
                 _ => kept = Some((ring, id)),
             },
+            // What a recorder could neither use nor remove; its ring is in memory.
+            Some(RingFile::Bad(_))
+                if header.is_some_and(|header| header.ring != RingKind::File) => {}
             Some(RingFile::Bad(why)) => bad_ring = Some(why),
             Some(RingFile::Absent) | None => {}
         }

@@ -120,6 +120,7 @@ fn usable<'a>(
             "bad_ring {} has nonce {:016x}",
             fragment.name, snapshot.nonce
         )),
+        Ring::Bad(_) if header.is_some_and(|header| header["ring"] == "heap") => {}
         Ring::Bad(why) => damage.push(format!("bad_ring {} {why}", fragment.name)),
         Ring::Missing
             if header.is_some_and(|header| header["ring"] == "file") && !fragment.has_end() =>
