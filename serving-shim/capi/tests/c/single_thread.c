@@ -52,6 +52,14 @@ static void *other(void *unused) {
   return unused;
 }
 
+/* A thread that alone records, and goes on after the first one has ended. */
+static void *survivor(void *unused) {
+  record();
+  usleep(700000);
+  record();
+  return unused;
+}
+
 static void say(const char *what, long result) {
   printf("%s: %s\n", what, result == 0 ? "done" : strerror(errno));
 }
@@ -71,6 +79,11 @@ int main(int count, char **words) {
   const char *what = words[1];
   sa_profile_init();
   atexit(say_goodbye);
+  if (strcmp(what, "survivor") == 0) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, survivor, NULL) == 0);
+    pthread_exit(NULL);
+  }
   record();
   if (strcmp(what, "second thread") == 0) {
     pthread_t thread;

@@ -72,6 +72,15 @@ fn issue_19_the_helper_is_no_last_thread() {
     compare("helper, SYS_exit", &helper, 100..=1_000_000);
 }
 
+/// The first thread never records, and ends before the one that does: with the helper, and without one.
+#[test]
+fn issue_19_the_first_thread_ends_before_the_one_that_records() {
+    for threads in ["0", "1"] {
+        compare("survivor", &[("SA_PROFILE_THREADS", threads)], 300..=300);
+    }
+    compare("survivor", &[], 300..=300);
+}
+
 #[test]
 fn issue_19_a_user_namespace_is_entered() {
     compare("unshare", &[], 300..=300);
