@@ -74,7 +74,7 @@ pub(crate) fn flush_within(slot: &'static Slot, process: &Process, end_ns: u64) 
     if !process.has_helper() {
         process.come_by_full();
     }
-    if process.has_helper() {
+    if process.has_helper_at_work() {
         return try_flush(slot, process, Extent::All);
     }
     if slot.try_turn().is_none() || process.fragment.try_lock().is_none() {
@@ -260,7 +260,7 @@ impl Process {
     pub(crate) fn write_through(&self, line: &[u8]) {
         let end_ns = clock::now_ns() + PATIENCE_NS;
         let mut copy = Vec::new();
-        if !self.has_helper() && copy.try_reserve_exact(line.len()).is_ok() {
+        if !self.has_helper_at_work() && copy.try_reserve_exact(line.len()).is_ok() {
             copy.extend_from_slice(line);
             let write = move |process: &Process| process.write_line(&copy, end_ns);
             if self.on_errand(end_ns + COUNTING_NS, write).is_ok() {

@@ -265,6 +265,11 @@ impl Process {
         self.helper.get().is_some()
     }
 
+    /// Whether the helper takes its turns: one that does not hangs in the file system, perhaps where nobody sees it.
+    pub(crate) fn has_helper_at_work(&self) -> bool {
+        self.has_helper() && !self.switches.is_late(PATIENCE_NS)
+    }
+
     /// Wakes the helper thread now.
     pub(crate) fn wake_helper(&self) {
         self.helper_sleeps.store(false, Ordering::Relaxed);

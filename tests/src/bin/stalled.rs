@@ -1,7 +1,7 @@
 //! A host whose file system hangs: this program's `writev` and `statx` are those that the recorder in it calls.
 //!
 //! `stalled hung` makes every write hang and then does all that a host may do; `stalled looks` makes each look at the control file hang; `stalled fast`
-//! records so much meanwhile that its ring fills up; `stalled recovers` goes on after the hang, with one thread again; `stalled late` and `stalled never`
+//! records so much meanwhile that its ring fills up, and `looks, fast` does both; `stalled recovers` goes on after the hang, with one thread again; `stalled late` and `stalled never`
 //! record a span meanwhile that no ring has room for, and the write ends later, or never; `stalled exit` ends the process from a signal handler that
 //! interrupts a write. All end with exit code 7 and say nothing.
 #![expect(unsafe_code, reason = "replaces a function of the C library")]
@@ -10,11 +10,13 @@ use sa_recorder::{Args, Level, Recorder, span};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What a write does: 0 writes, 1 hangs, 2 raises SIGTERM first.
+/// What a write does: 0 writes, 1 hangs, 2 raises SIGTERM first. With 3 looks at the control file hang, and with 4 both do.
 static WRITES: AtomicU32 = AtomicU32::new(WRITE);
 const WRITE: u32 = 0;
 const HANG: u32 = 1;
 const RAISE: u32 = 2;
+const HANG_IN_LOOKS: u32 = 3;
+const HANG_IN_ALL: u32 = 4;
 
 /// # Safety
 /// As writev(2).
@@ -24,7 +26,7 @@ unsafe extern "C" fn writev(
     parts: *const libc::iovec,
     count: libc::c_int,
 ) -> libc::ssize_t {
-    while WRITES.load(Ordering::Relaxed) == HANG {
+    while matches!(WRITES.load(Ordering::Relaxed), HANG | HANG_IN_ALL) {
         std::thread::sleep(Duration::from_millis(10));
     }
     if WRITES.load(Ordering::Relaxed) == RAISE {
@@ -50,9 +52,8 @@ unsafe extern "C" fn statx(
 ) -> libc::c_int {
     // SAFETY: the caller's promise. The standard library asks for no path, too, to see what the kernel answers.
     let name = (!path.is_null()).then(|| unsafe { std::ffi::CStr::from_ptr(path) }.to_bytes());
-    while name.is_some_and(|name| name.ends_with(b"/control"))
-        && WRITES.load(Ordering::Relaxed) == HANG
-    {
+    let hangs = || matches!(WRITES.load(Ordering::Relaxed), HANG_IN_LOOKS | HANG_IN_ALL);
+    while name.is_some_and(|name| name.ends_with(b"/control")) && hangs() {
         LOOKS.store(true, Ordering::Relaxed);
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -71,6 +72,7 @@ fn main() {
     match std::env::args().nth(1).as_deref() {
         Some("hung") => hang(),
         Some("looks") => look(),
+        Some("looks, fast") => look_and_fill_up(),
         Some("fast") => fill_up(),
         Some("recovers") => recover(),
         Some("late") => record_large_late(),
@@ -109,12 +111,20 @@ fn hang() {
 
 /// Events of more than two seconds: with the first one in each the control file is looked at.
 fn look() {
-    WRITES.store(HANG, Ordering::Relaxed);
+    WRITES.store(HANG_IN_LOOKS, Ordering::Relaxed);
     for _ in 0..50 {
         record(1);
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(LOOKS.load(Ordering::Relaxed), "nobody looked");
+}
+
+/// Whoever looks at the control file hangs there, so that nobody is in a write when the ring fills up.
+fn look_and_fill_up() {
+    look();
+    WRITES.store(HANG_IN_ALL, Ordering::Relaxed);
+    record(10_000);
+    record_large();
 }
 
 /// More than a ring holds, while no write ends.
