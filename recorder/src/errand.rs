@@ -13,7 +13,7 @@ use crate::config::Threads;
 use crate::process::{self, Process};
 use crate::sys::shared::Shared;
 use crate::sys::sleep::Bell;
-use crate::sys::thread;
+use crate::sys::{thread, threads};
 use crate::wait;
 
 /// How long the kernel may take to end a thread that is done.
@@ -78,7 +78,7 @@ pub(crate) fn is_hanging() -> bool {
 
 /// Whether the process has one thread, but for those that hang.
 pub(crate) fn has_one_thread() -> bool {
-    thread::is_only_one(LEFT.load(Ordering::Relaxed))
+    threads::is_only_one(LEFT.load(Ordering::Relaxed))
 }
 
 /// The child of a fork has one thread.
@@ -122,7 +122,7 @@ impl<R> Drop for Ending<R> {
         self.0.bell.ring();
         if is_left {
             LEFT.fetch_sub(1, Ordering::Relaxed);
-            if let Some(code) = thread::only_helpers_are_left() {
+            if let Some(code) = threads::only_helpers_are_left() {
                 end_as_the_last(code);
             }
         }

@@ -53,7 +53,7 @@ fn run(process: &Process) {
         rounds.make(process, pace.at_ns);
         if pace.at_ns >= next_alone {
             next_alone = pace.at_ns + ALONE_NS;
-            if let Some(code) = sys::thread::only_helpers_are_left() {
+            if let Some(code) = sys::threads::only_helpers_are_left() {
                 process.flush_all(PATIENCE_NS);
                 return errand::end_as_the_last(code);
             }

@@ -11,6 +11,7 @@ pub(crate) mod shared;
 pub(crate) mod sleep;
 mod stderr;
 pub(crate) mod thread;
+pub(crate) mod threads;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

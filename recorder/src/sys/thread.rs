@@ -224,68 +224,6 @@ fn take_signals() {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut()) };
 }
 
-/// What the kernel says of the threads of this process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Count {
-    /// How many there are. The first one stays in the count when it has ended.
-    threads: u32,
-    has_first: bool,
-    /// The code that the first one ended with.
-    code: i32,
-}
-
-impl Count {
-    /// `None` where `/proc` does not show it.
-    fn look() -> Option<Count> {
-        let mut text = [0; 1024];
-        // SAFETY: the path is a C string.
-        let file = unsafe {
-            libc::open(
-                c"/proc/self/stat".as_ptr(),
-                libc::O_RDONLY | libc::O_CLOEXEC,
-            )
-        };
-        if file < 0 {
-            return None;
-        }
-        // SAFETY: the buffer is valid for its length.
-        let read = unsafe { libc::read(file, text.as_mut_ptr().cast(), text.len()) };
-        // SAFETY: the number was opened just now.
-        unsafe { libc::close(file) };
-        Count::parse(text.get(..usize::try_from(read).ok()?)?)
-    }
-
-    /// Reads `/proc/<pid>/stat`. The second field, the name, may hold anything, so fields are counted after it: the state is the third, the count the
-    /// twentieth, and the 52nd how the first thread ended, as `waitpid` says it.
-    fn parse(stat: &[u8]) -> Option<Count> {
-        let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
-        let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
-        let field = |number: usize| rest.split_ascii_whitespace().nth(number - 3);
-        let status = field(52).and_then(|status| status.parse::<i32>().ok());
-        Some(Count {
-            threads: field(20)?.parse().ok()?,
-            has_first: !["Z", "X"].contains(&field(3)?),
-            code: status.map_or(0, |status| libc::WEXITSTATUS(status)),
-        })
-    }
-}
-
-/// Whether this process has but the calling thread and so many others. Where `/proc` does not say it, a thread that is not the first one is taken for one of
-/// several.
-pub(crate) fn is_only_one(others: u32) -> bool {
-    Count::look().map_or_else(
-        || tid() == std::process::id(),
-        |count| count.threads <= 1 + others,
-    )
-}
-
-/// Whether all threads of the process have ended, the first one among them, but those of recorders: another library may have brought one too. Gives the
-/// code that the first one ended with.
-pub(crate) fn only_helpers_are_left() -> Option<i32> {
-    let count = Count::look().filter(|count| !count.has_first)?;
-    others_are_helpers()?.then_some(count.code)
-}
-
 /// Ends the calling thread at once with this code, which is that of the process if it is the last one.
 fn end(code: i32) {
     // SAFETY: the thread holds nothing that another one waits for.
@@ -300,19 +238,6 @@ pub(crate) fn end_as_the_last(code: i32) {
     if code != 0 {
         end(code);
     }
-}
-
-/// Looks at all threads but the first one.
-fn others_are_helpers() -> Option<bool> {
-    let first = std::process::id().to_string();
-    let mut threads = std::fs::read_dir("/proc/self/task").ok()?;
-    Some(threads.all(|thread| {
-        let is_helper = |path: std::path::PathBuf| {
-            let name = std::fs::read_to_string(path.join("comm"));
-            name.is_ok_and(|name| name.trim_end() == HELPER)
-        };
-        thread.is_ok_and(|thread| *thread.file_name() == *first || is_helper(thread.path()))
-    }))
 }
 
 /// Lets the calling thread's sleeps end when they should instead of up to 50 µs later.
@@ -373,28 +298,5 @@ mod tests {
         let old = ["2.17", "2.34", "2.4", "", "x"].map(is_from_2_35_on);
         let new = ["2.35", "2.36.1", "2.100", "3.0"].map(is_from_2_35_on);
         assert_eq!((old, new), ([false; 5], [true; 4]));
-    }
-
-    #[test]
-    fn threads_are_counted() {
-        let stat = |state: &str, threads: u32, status: i32| {
-            let rest = "0 ".repeat(31);
-            format!(
-                "7 (a) S (b) {state} 1 7 7 0 -1 4194304 1 0 0 0 1 2 0 0 20 0 {threads} {rest}{status}\n"
-            )
-        };
-        for (state, threads, status) in [("R", 1, 0), ("Z", 2, 0), ("S", 12, 0), ("Z", 2, 5 << 8)] {
-            let count = Count {
-                threads,
-                has_first: state != "Z",
-                code: status >> 8,
-            };
-            let text = stat(state, threads, status);
-            assert_eq!(Count::parse(text.as_bytes()), Some(count), "{text}");
-        }
-        assert_eq!(Count::parse(b"7 (a) R 1 7"), None);
-        assert_eq!(only_helpers_are_left(), None);
-        let is_only_one = std::thread::spawn(|| is_only_one(0)).join().unwrap();
-        assert!(!is_only_one, "a thread beside that of the test");
     }
 }

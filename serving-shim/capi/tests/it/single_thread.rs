@@ -86,6 +86,14 @@ fn issue_19_a_user_namespace_is_entered() {
     compare("unshare", &[], 300..=300);
 }
 
+/// A file that we open for a moment has the number that the host's next file should have.
+#[test]
+fn issue_19_the_numbers_of_the_hosts_files_stay_free() {
+    compare("numbers", &[], 10_200..=10_200);
+    let helper = [("SA_PROFILE_THREADS", "1")];
+    compare("helper, numbers", &helper, 10_200..=1_000_000);
+}
+
 /// The C library changes the user of all threads, and aborts where one may and another may not.
 #[test]
 fn issue_19_rights_are_dropped_by_one_thread() {

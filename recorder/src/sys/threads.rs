@@ -1,0 +1,138 @@
+//! The threads of this process as `/proc` shows them: how many there are, and whether the first one lives.
+
+use std::mem::MaybeUninit;
+
+use super::thread::{HELPER, tid};
+
+/// What the kernel says of the threads of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Count {
+    /// How many there are. The first one stays in the count when it has ended.
+    threads: u32,
+    has_first: bool,
+    /// The code that the first one ended with.
+    code: i32,
+}
+
+impl Count {
+    /// `None` where `/proc` does not show it.
+    fn look() -> Option<Count> {
+        let mut text = [0; 1024];
+        // SAFETY: the path is a C string.
+        let file = unsafe {
+            libc::open(
+                c"/proc/self/stat".as_ptr(),
+                libc::O_RDONLY | libc::O_CLOEXEC,
+            )
+        };
+        if file < 0 {
+            return None;
+        }
+        // SAFETY: the buffer is valid for its length.
+        let read = unsafe { libc::read(file, text.as_mut_ptr().cast(), text.len()) };
+        // SAFETY: the number was opened just now.
+        unsafe { libc::close(file) };
+        Count::parse(text.get(..usize::try_from(read).ok()?)?)
+    }
+
+    /// Reads `/proc/<pid>/stat`. The second field, the name, may hold anything, so fields are counted after it: the state is the third, the count the
+    /// twentieth, and the 52nd how the first thread ended, as `waitpid` says it.
+    fn parse(stat: &[u8]) -> Option<Count> {
+        let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
+        let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
+        let field = |number: usize| rest.split_ascii_whitespace().nth(number - 3);
+        let status = field(52).and_then(|status| status.parse::<i32>().ok());
+        Some(Count {
+            threads: field(20)?.parse().ok()?,
+            has_first: !["Z", "X"].contains(&field(3)?),
+            code: status.map_or(0, |status| libc::WEXITSTATUS(status)),
+        })
+    }
+}
+
+/// Whether this process has but the calling thread and so many others. Where `/proc` does not say it, a thread that is not the first one is taken for one of
+/// several.
+pub(crate) fn is_only_one(others: u32) -> bool {
+    let threads = threads().or_else(|| Count::look().map(|count| count.threads));
+    threads.map_or_else(
+        || tid() == std::process::id(),
+        |threads| threads <= 1 + others,
+    )
+}
+
+/// How many threads there are, as the links of their directory say it: two, and one for each. Opens nothing: the number of the host's next file stays
+/// free. `None` where that is no directory of Linux or gVisor.
+fn threads() -> Option<u32> {
+    let mut found = MaybeUninit::<libc::stat>::zeroed();
+    // SAFETY: the path is a C string, and there is room for the answer.
+    let failed = unsafe { libc::stat(c"/proc/self/task".as_ptr(), found.as_mut_ptr()) } != 0;
+    // SAFETY: all bytes zero, or what the kernel wrote, are a value.
+    let links = unsafe { found.assume_init() }.st_nlink;
+    let threads = u32::try_from(links).ok()?.checked_sub(2)?;
+    (!failed && threads > 0).then_some(threads)
+}
+
+/// Whether the first thread is sure to live: one that has ended has no program any more. Opens nothing.
+fn has_first() -> bool {
+    let mut byte = 0u8;
+    // SAFETY: the path is a C string, and the buffer has room for a byte.
+    unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), (&raw mut byte).cast(), 1) > 0 }
+}
+
+/// Whether all threads of the process have ended, the first one among them, but those of recorders: another library may have brought one too. Gives the
+/// code that the first one ended with.
+pub(crate) fn only_helpers_are_left() -> Option<i32> {
+    if has_first() {
+        return None;
+    }
+    let count = Count::look().filter(|count| !count.has_first)?;
+    others_are_helpers()?.then_some(count.code)
+}
+
+/// Looks at all threads but the first one.
+fn others_are_helpers() -> Option<bool> {
+    let first = std::process::id().to_string();
+    let mut threads = std::fs::read_dir("/proc/self/task").ok()?;
+    Some(threads.all(|thread| {
+        let is_helper = |path: std::path::PathBuf| {
+            let name = std::fs::read_to_string(path.join("comm"));
+            name.is_ok_and(|name| name.trim_end() == HELPER)
+        };
+        thread.is_ok_and(|thread| *thread.file_name() == *first || is_helper(thread.path()))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_counted() {
+        let stat = |state: &str, threads: u32, status: i32| {
+            let rest = "0 ".repeat(31);
+            format!(
+                "7 (a) S (b) {state} 1 7 7 0 -1 4194304 1 0 0 0 1 2 0 0 20 0 {threads} {rest}{status}\n"
+            )
+        };
+        for (state, threads, status) in [("R", 1, 0), ("Z", 2, 0), ("S", 12, 0), ("Z", 2, 5 << 8)] {
+            let count = Count {
+                threads,
+                has_first: state != "Z",
+                code: status >> 8,
+            };
+            let text = stat(state, threads, status);
+            assert_eq!(Count::parse(text.as_bytes()), Some(count), "{text}");
+        }
+        assert_eq!(Count::parse(b"7 (a) R 1 7"), None);
+        assert_eq!(only_helpers_are_left(), None);
+        let look = || Count::look().unwrap().threads;
+        let alone = look();
+        assert_eq!(threads(), Some(alone));
+        let counts = std::thread::spawn(move || (threads(), look()))
+            .join()
+            .unwrap();
+        assert_eq!(counts, (Some(alone + 1), alone + 1));
+        let is_only_one = std::thread::spawn(|| is_only_one(0)).join().unwrap();
+        assert!(!is_only_one, "a thread beside that of the test");
+    }
+}
