@@ -37,6 +37,9 @@
 //! are dropped; an event larger than the ring takes, [`Recorder::flush`] and a start of the recorder on another thread are waited for as long, and exit takes a second in all. A thread that writes
 //! itself, since its ring filled up faster than the helper wrote, waits as long as the file system lets it.
 //!
+//! **Signal handlers** should not record: the first event of a thread, of a name and of a call site allocates memory, and so do many args, which deadlocks where the handler interrupted the
+//! allocator. An event of a handler that interrupted one of its own thread is dropped, and counted.
+//!
 //! **Cost.** `cargo bench -p sa-recorder --bench record` prints it: about two clock reads plus formatting for a span, one load while off.
 #![expect(
     unsafe_code,

@@ -2,6 +2,7 @@
 //! what such a section does.
 
 use std::cell::UnsafeCell;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,8 +24,8 @@ pub(crate) struct SpinLock<T> {
 // SAFETY: the value is only reached through a guard, of which there is one at a time.
 unsafe impl<T: Send> Sync for SpinLock<T> {}
 
-/// The right to use the value.
-pub(crate) struct Guard<'a, T>(&'a SpinLock<T>);
+/// The right to use the value. Threads may share it as they may share the value.
+pub(crate) struct Guard<'a, T>(&'a SpinLock<T>, PhantomData<&'a T>);
 
 impl<T> SpinLock<T> {
     /// Takes the lock if it gets free within [`PATIENCE_NS`].
@@ -37,7 +38,7 @@ impl<T> SpinLock<T> {
     #[inline(always)]
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
         let was_taken = self.is_taken.swap(true, Ordering::Acquire);
-        (!was_taken).then(|| Guard(self))
+        (!was_taken).then(|| Guard(self, PhantomData))
     }
 
     #[cold]
@@ -94,6 +95,27 @@ impl<T> Drop for Guard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+
+    /// Says of a type that threads may not share it, unless `Shared` says that they may.
+    trait NotShared {
+        const IS: bool = false;
+    }
+
+    struct Shared<T>(PhantomData<T>);
+
+    impl<T> NotShared for Shared<T> {}
+
+    impl<T: Sync> Shared<T> {
+        const IS: bool = true;
+    }
+
+    #[test]
+    fn a_guard_is_shared_by_threads_only_where_its_value_may_be() {
+        const { assert!(Shared::<Guard<'_, u8>>::IS) };
+        const { assert!(!Shared::<Guard<'_, Cell<u8>>>::IS) };
+        const { assert!(Shared::<SpinLock<Cell<u8>>>::IS) };
+    }
 
     #[test]
     fn one_thread_at_a_time_uses_the_value() {
