@@ -3,7 +3,7 @@
 //! In: a phase, a key and a value as they stand in the text. Out: what Perfetto's importer makes of it, if it does not take it. The merge's
 //! tests load every member with every odd value into that importer and so hold the table.
 
-use crate::json::{Members, Scanner, Span};
+use crate::json::{Members, Scanner, Span, is_unreadable};
 use crate::number::unquoted;
 use memchr::memchr2;
 use std::ops::RangeInclusive;
@@ -32,6 +32,8 @@ pub(crate) enum Fault {
     Endless,
     /// The name of a process or thread that is no text: the event is dropped.
     Name,
+    /// A text with half a character as an escape and an escaped quote: nothing of the file is loaded, or loading never ends.
+    Half,
 }
 
 /// What comes of a member of an event of a phase; `None` if viewers take its value, or pass over it. `name` is the event's.
@@ -41,10 +43,16 @@ pub(crate) fn fault(phase: u8, name: &[u8], key: &[u8], value: &[u8]) -> Option<
     if is_infinite(value) {
         return Some(Fault::Number);
     }
+    if is_unreadable(key) || value.first() == Some(&b'"') && is_unreadable(value) {
+        return Some(Fault::Half);
+    }
     match key {
         b"ts" | b"dur" | b"tts" | b"tdur" if !is_time(value) => Some(Fault::Time),
         b"ts" if phase == b'M' && is_negative(value) => Some(Fault::NegativeTime),
-        b"id2" => holds_infinite(value).then_some(Fault::Id2),
+        b"id2" => (holds_infinite(value) || is_unreadable(value)).then_some(Fault::Id2),
+        b"args" if (phase == b'C' || phase == b'M' && is_name(name)) && is_unreadable(value) => {
+            Some(Fault::Half)
+        }
         b"args" if phase == b'C' => holds_infinite(value).then_some(Fault::Endless),
         b"args" if phase == b'M' && is_name(name) => match holds_infinite(value) {
             true => Some(Fault::Endless),

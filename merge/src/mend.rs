@@ -4,7 +4,7 @@ mod event;
 
 pub(crate) use event::mended_event;
 
-use crate::json::{Fields, Span, odd_number_len, scan_object, string_end};
+use crate::json::{Fields, Span, odd_number_len, scan_object, string_end, whole_characters};
 use crate::line::Event;
 use crate::words::eight;
 use sa_recorder::format::{is_invisible, visible};
@@ -21,6 +21,8 @@ pub enum Repair {
     Number,
     /// A name with characters that nobody sees, such as those that turn the direction of writing: they are spelled out, as `<U+202E>`.
     Name,
+    /// A character in two escapes of its halves, as Python writes it (`\ud83e\udd14`): it stands there itself. A half alone is U+FFFD.
+    Escape,
     /// A time beside the event's own (`tts`, `tdur`, `dur` of what is no span, `ts` of metadata) that is no number or below zero, left out.
     Time,
     /// A key that stands in the event more than once: the last one counts.
@@ -39,6 +41,7 @@ impl Repair {
         match self {
             Repair::Number => "repaired_number",
             Repair::Name => "repaired_name",
+            Repair::Escape => "repaired_escape",
             Repair::Time => "repaired_time",
             Repair::Key => "repaired_key",
             Repair::Counter => "repaired_counter",
@@ -81,23 +84,39 @@ pub(crate) fn from_slice<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
         .ok()
 }
 
-/// The text with `null` in the place of numbers that JSON has not. It must be well formed but for these.
+/// The text with `null` in the place of numbers that JSON has not, and whole characters in that of their halves. It must be well formed but for
+/// the numbers.
 pub(crate) fn mended(text: &[u8]) -> Cow<'_, [u8]> {
+    mended_with(text, |_| {})
+}
+
+/// The same, telling each time what it mends.
+fn mended_with(text: &[u8], mut tell: impl FnMut(Repair)) -> Cow<'_, [u8]> {
     let (mut out, mut at, mut copied) = (Vec::new(), 0, 0);
     while let Some(byte) = text.get(at) {
-        match byte {
-            b'"' => at = string_end(text, at),
+        let (len, instead) = match byte {
+            b'"' => {
+                let len = string_end(text, at) - at;
+                (len, whole_characters(&text[at..at + len]))
+            }
             b'N' | b'I' | b'-' => match odd_number_len(&text[at..]) {
-                Some(len) => {
-                    out.extend_from_slice(&text[copied..at]);
-                    out.extend_from_slice(b"null");
-                    at += len;
-                    copied = at;
-                }
-                None => at += 1,
+                Some(len) => (len, Some(b"null".to_vec())),
+                None => (1, None),
             },
-            _ => at += 1,
+            _ => (1, None),
+        };
+        if let Some(instead) = instead {
+            let is_text = *byte == b'"';
+            tell(if is_text {
+                Repair::Escape
+            } else {
+                Repair::Number
+            });
+            out.extend_from_slice(&text[copied..at]);
+            out.extend_from_slice(&instead);
+            copied = at + len;
         }
+        at += len;
     }
     if copied == 0 {
         return Cow::Borrowed(text);

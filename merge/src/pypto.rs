@@ -24,7 +24,8 @@ pub(crate) fn parse(line: &[u8]) -> Option<Event<'_>> {
     let (mut event, at) = parse_front(line)?;
     let mut scanner = Scanner::new(line, at);
     event.fields.args = parse_end(&mut scanner)?;
-    (scanner.at == line.len() && has_good_args(&event)).then_some(event)
+    let is_whole = scanner.at == line.len() && !scanner.halves;
+    (is_whole && has_good_args(&event)).then_some(event)
 }
 
 /// Whether viewers take its args.
@@ -65,6 +66,9 @@ fn parse_head(line: &[u8]) -> Option<Head<'_>> {
         _ => return None,
     }
     scanner.literal(br#","ts":"#)?;
+    if scanner.halves {
+        return None;
+    }
     Some(Head {
         text: &line[..scanner.at],
         phase,

@@ -150,7 +150,9 @@ impl Walk<'_, '_, '_> {
     fn event(&mut self, bare: bool) -> Result<(), Stop> {
         let start = self.scanner.at;
         let mut fields = Fields::default();
+        self.scanner.halves = false;
         let is_json = self.scanner.members(&mut fields).is_some();
+        fields.halves = self.scanner.halves;
         if !is_json {
             match read(self.scanner.bytes, start) {
                 Ok((loose, end)) => {

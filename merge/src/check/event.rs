@@ -17,6 +17,7 @@ use super::track::{Key, Keys};
 use crate::json::{Fields, Span};
 use crate::member::is_shown;
 use crate::number::unquoted;
+use member::NO_PHASE;
 use std::io;
 use std::ops::Range;
 
@@ -89,6 +90,9 @@ impl<'a, 'f> Events<'a, 'f> {
         self.count += 1;
         let Some(phase) = event.phase() else {
             findings.add(Rule::NoPhase, event.place);
+            if !event.look_at_members(NO_PHASE, findings) {
+                findings.add(Rule::BadTime, event.place);
+            }
             return Ok(());
         };
         let is_span = matches!(phase, b'X' | b'B' | b'b');

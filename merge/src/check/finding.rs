@@ -133,9 +133,11 @@ impl Findings {
         }
         self.is_loaded &= match rule {
             Rule::BadTime | Rule::BadNumber => self.is_bare,
-            Rule::PidTwice | Rule::CounterEndless | Rule::MetadataEndless | Rule::NotATrace => {
-                false
-            }
+            Rule::PidTwice
+            | Rule::HalfCharacter
+            | Rule::CounterEndless
+            | Rule::MetadataEndless
+            | Rule::NotATrace => false,
             _ => true,
         };
         let (total, first) = self.by_rule.entry(rule).or_default();

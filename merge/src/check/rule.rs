@@ -20,6 +20,8 @@ pub enum Rule {
     BadTime,
     /// A pid that stands twice, once as a text: nothing is loaded.
     PidTwice,
+    /// Half a character as an escape, beside an escaped quote: nothing is loaded, or loading never ends.
+    HalfCharacter,
     /// Commas that JSON does not allow, or none where it wants one.
     Comma,
     /// A trace compressed in several pieces.
@@ -121,6 +123,7 @@ impl Rule {
             | Rule::BadNumber
             | Rule::BadTime
             | Rule::PidTwice
+            | Rule::HalfCharacter
             | Rule::CounterEndless
             | Rule::MetadataEndless => Kind::NotLoaded,
             Rule::LooseJson | Rule::Comma | Rule::GzipMembers | Rule::AfterEnd => {
@@ -189,6 +192,10 @@ impl Rule {
             Rule::PidTwice => (
                 "pid_twice",
                 "a pid that stands in the same event as a text and again as a number behind it: Perfetto breaks down and loads nothing of the file",
+            ),
+            Rule::HalfCharacter => (
+                "half_character",
+                "a text with half a character as an escape, such as \\ud83e, and an escaped quote: Perfetto loads nothing of the file, and in a name of a process or thread or in a counter it never ends loading it",
             ),
             Rule::Comma => (
                 "comma",

@@ -1,5 +1,6 @@
 //! RFC 8259, value by value: moves over what is well formed and stops at what is not.
 
+use super::half::is_half;
 use crate::words::{digits_len, eight, plain_len, sixteen};
 
 /// Deepest nesting accepted, the same as serde_json's.
@@ -22,6 +23,8 @@ pub(crate) struct Scanner<'a, const SPACED: bool = true> {
     lenient: bool,
     /// Whether it has met one.
     pub(crate) odd_numbers: bool,
+    /// Whether it has met an escape of half a character.
+    pub(crate) halves: bool,
 }
 
 impl<'a> Scanner<'a> {
@@ -32,6 +35,7 @@ impl<'a> Scanner<'a> {
             at,
             lenient: false,
             odd_numbers: false,
+            halves: false,
         }
     }
 
@@ -53,6 +57,7 @@ impl<'a> Scanner<'a, false> {
             at,
             lenient: false,
             odd_numbers: false,
+            halves: false,
         }
     }
 }
@@ -180,6 +185,7 @@ impl<const SPACED: bool> Scanner<'_, SPACED> {
                 if !digits.iter().all(u8::is_ascii_hexdigit) {
                     return None;
                 }
+                self.halves |= is_half(digits);
                 self.at += 5;
             }
             _ => return None,

@@ -1,6 +1,6 @@
 //! One event → its text without what viewers do not take.
 
-use super::{Repair, mended};
+use super::{Repair, mended_with};
 use crate::json::{Members, Span};
 use crate::member::{
     Fault, brings_arrow, fault, is_counter_value, is_id, is_infinite, modern, phase_of,
@@ -19,12 +19,11 @@ enum Change<'a> {
 /// an event then is another question.
 #[cold]
 pub(crate) fn mended_event(text: &[u8], phase: u8) -> Option<(Vec<u8>, BTreeSet<Repair>)> {
-    let numbers = mended(text);
     let mut repairs = BTreeSet::new();
-    if matches!(numbers, Cow::Owned(_)) {
-        repairs.insert(Repair::Number);
-    }
-    let text = numbers.as_ref();
+    let text = mended_with(text, |repair| {
+        repairs.insert(repair);
+    });
+    let text = text.as_ref();
     let members: Vec<(Span, Span)> = Members::of(text).collect();
     let whole = Object::of(text, &members);
     let kept = members

@@ -38,6 +38,9 @@ impl<'a> End<'a> {
             parse_end(&mut scanner)?;
         }
         scanner.literal(b"\n")?;
+        if scanner.halves {
+            return None;
+        }
         end.text = &ends[..scanner.at];
         *self = end;
         Some(())

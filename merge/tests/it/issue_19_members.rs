@@ -99,6 +99,7 @@ fn issue_19_every_member_with_every_odd_value_loads() {
         assert!(found.is_empty(), "{name}: {found:?}");
         for kind in [
             "repaired_number",
+            "repaired_escape",
             "repaired_time",
             "repaired_key",
             "repaired_counter",
@@ -194,7 +195,11 @@ fn issue_19_check_knows_what_does_not_load() {
         std::fs::write(&path, format!("{{\"traceEvents\":[{good},{text}]}}")).unwrap();
         let checked = check(&path).unwrap();
         // What Perfetto never ends loading cannot be asked.
-        let endless = [Rule::CounterEndless, Rule::MetadataEndless];
+        let endless = [
+            Rule::CounterEndless,
+            Rule::MetadataEndless,
+            Rule::HalfCharacter,
+        ];
         if endless.iter().all(|rule| checked.count(*rule) == 0) {
             traces.push((what, text, checked.is_loaded, path));
         }
@@ -216,6 +221,33 @@ fn issue_19_check_knows_what_does_not_load() {
     }
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
     eprintln!("{} combinations loaded and checked", traces.len());
+}
+
+/// Of an event without a phase, too, Perfetto reads numbers and times.
+#[test]
+fn issue_19_check_knows_what_does_not_load_without_a_phase() {
+    let test = "issue_19_check_knows_what_does_not_load_without_a_phase";
+    let folder = tempfile::tempdir().unwrap();
+    let good = object(&event('X', 0), "");
+    let texts = [
+        (r#"{"pid":1,"tid":1,"ts":1}"#, true),
+        (r#"{"ph":1e999,"pid":1,"tid":1,"ts":1}"#, false),
+        (r#"{"pid":1,"tid":1,"ts":1,"other":1e999}"#, false),
+        (r#"{"ph":null,"pid":1,"tid":1,"ts":"x"}"#, false),
+        (r#"{"ph":"zz","pid":1,"tid":1,"ts":1,"dur":null}"#, false),
+        (r#"{"pid":1,"tid":1,"ts":1,"tts":[1]}"#, false),
+        (r#"{"pid":"a","pid":1,"tid":1,"ts":1}"#, true),
+    ];
+    let mut paths = Vec::new();
+    for (number, (text, is_loaded)) in texts.iter().enumerate() {
+        let path = folder.path().join(format!("{number}.json"));
+        std::fs::write(&path, format!("{{\"traceEvents\":[{good},{text}]}}")).unwrap();
+        assert_eq!(check(&path).unwrap().is_loaded, *is_loaded, "{text}");
+        paths.push(path);
+    }
+    if let Some(loads) = loads(test, &paths) {
+        assert_eq!(loads, texts.map(|(_, is_loaded)| is_loaded));
+    }
 }
 
 /// A pid twice, as a text and as a number: found, and never written.

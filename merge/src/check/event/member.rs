@@ -7,10 +7,13 @@ use crate::check::rule::Rule;
 use crate::json::{Members, Span};
 use crate::member::{Fault, breaks_down, fault, is_infinite};
 
+/// That of an event without one, whose members Perfetto reads all the same.
+pub(super) const NO_PHASE: u8 = 0;
+
 impl Event<'_, '_> {
     /// Tells of members whose values viewers do not take; false if there is a time among them, which is told with the other times.
     pub(super) fn look_at_members(&self, phase: u8, findings: &mut Findings) -> bool {
-        if !self.may_be_at_fault(phase) {
+        if phase != NO_PHASE && !self.may_be_at_fault(phase) {
             return true;
         }
         let (text, name) = (
@@ -20,8 +23,9 @@ impl Event<'_, '_> {
         let mut has_good_times = true;
         let members = members(text);
         let pids = members.iter().filter(|(key, _)| key.of(text) == b"pid");
-        // Nobody looks for the process of a sample, or of what has no time.
-        let is_placed = phase != b'P' && (self.fields.ts.is_some() || phase == b'M');
+        // Nobody looks for the process of a sample, or of what has no phase or no time.
+        let is_placed =
+            !matches!(phase, b'P' | NO_PHASE) && (self.fields.ts.is_some() || phase == b'M');
         if is_placed && breaks_down(pids.map(|(_, value)| value.of(text))) {
             findings.add(Rule::PidTwice, self.place);
         }
@@ -31,6 +35,7 @@ impl Event<'_, '_> {
                 Some(Fault::Time) => has_good_times = false,
                 Some(Fault::Id2) => findings.add(Rule::BadId2, self.place),
                 Some(Fault::Name) => findings.add(Rule::BadName, self.place),
+                Some(Fault::Half) => findings.add(Rule::HalfCharacter, self.place),
                 Some(Fault::Endless) if phase == b'M' => {
                     findings.add(Rule::MetadataEndless, self.place);
                 }
@@ -56,7 +61,9 @@ impl Event<'_, '_> {
         ];
         let has_id = fields.id.is_some() | fields.id2.is_some() | fields.bind_id.is_some();
         let is_number = |span: Span| is_infinite(span.of(self.text));
-        fields.odd | fields.repeated | has_id || phase == b'M' || known.into_iter().any(is_number)
+        fields.odd | fields.halves | fields.repeated | has_id
+            || phase == b'M'
+            || known.into_iter().any(is_number)
     }
 }
 

@@ -1,0 +1,104 @@
+//! Characters beyond U+FFFF as Python's `json.dumps` writes them, in two escapes: Perfetto refuses a file for one beside an escaped quote.
+
+use crate::invocation::{Merged, RunDir};
+use crate::perfetto::{loads, query};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use trace_merge::check::{Rule, check};
+
+const THOUGHT: &str = r#"say \"\ud83e\udd14\""#;
+const SAID: &str = "say \"\u{1f914}\"";
+
+/// A name of a thread, a span, and a counter, as Python writes them.
+fn lines() -> [String; 3] {
+    let text = THOUGHT;
+    [
+        format!(r#"{{"name":"thread_name","ph":"M","pid":7,"tid":8,"args":{{"name":"{text}"}}}}"#),
+        format!(
+            r#"{{"name":"{text}","cat":"w","ph":"X","ts":10,"dur":2,"pid":7,"tid":8,"args":{{"{text}":"{text}","half":"\ud83e"}}}}"#
+        ),
+        format!(r#"{{"name":"c","ph":"C","ts":11,"pid":7,"tid":8,"args":{{"{text}":1}}}}"#),
+    ]
+}
+
+fn assert_whole(merged: &Merged) {
+    let span = merged.trace.named(SAID);
+    assert_eq!(span["args"], json!({SAID: SAID, "half": "\u{fffd}"}));
+    assert_eq!(merged.trace.named("c")["args"], json!({SAID: 1}));
+    assert_eq!(
+        merged.report.0["repaired_by_kind"],
+        json!({"repaired_escape": 3})
+    );
+    assert_eq!(merged.report.number("damage_total"), 0);
+}
+
+#[test]
+fn issue_19_halves_are_whole_characters_in_the_trace() {
+    let dir = RunDir::new();
+    dir.put("7", (lines().join("\n") + "\n").as_bytes());
+    for options in [&[][..], &["--sort"], &["--last", "1s"], &["--verbatim"]] {
+        assert_whole(&Merged::of(options, &[dir.path()]));
+    }
+    let spaced = RunDir::new();
+    let spaces = lines().map(|line| line.replace("\":", "\": "));
+    spaced.put("7", (spaces.join("\n") + "\n").as_bytes());
+    assert_whole(&Merged::of(&[], &[spaced.path()]));
+    let document = dir.path().join("other.json");
+    std::fs::write(&document, format!("[{}]", lines().join(","))).unwrap();
+    assert_whole(&Merged::of(&[], &[&document]));
+}
+
+#[test]
+fn issue_19_a_trace_with_what_were_halves_loads() {
+    let test = "issue_19_a_trace_with_what_were_halves_loads";
+    let dir = RunDir::new();
+    dir.put("7", (lines().join("\n") + "\n").as_bytes());
+    let path = dir.path().join("whole.json");
+    std::fs::write(&path, dir.merge().bytes).unwrap();
+    let names = "select name from slice union all select name from thread where tid=8";
+    let Some(rows) = query(test, &path, &[names]) else {
+        return;
+    };
+    assert_eq!(rows[0], [json!([SAID]), json!([SAID])]);
+}
+
+#[test]
+fn issue_19_check_knows_halves_that_keep_a_file_from_loading() {
+    let test = "issue_19_check_knows_halves_that_keep_a_file_from_loading";
+    let folder = tempfile::tempdir().unwrap();
+    let both = r#""a\ud83e\udd14\"""#;
+    let texts = [
+        (format!(r#""name":{both}"#), false),
+        (format!(r#""name":"n","other":{both}"#), false),
+        (format!(r#""name":"n",{both}:1"#), false),
+        (format!(r#""name":"n","args":{{"a":{both}}}"#), true),
+        (r#""name":"a\ud83e\udd14","cat":"\"""#.to_owned(), true),
+    ];
+    let files: Vec<PathBuf> = (0..texts.len())
+        .map(|number| folder.path().join(format!("{number}.json")))
+        .collect();
+    for ((text, is_loaded), path) in texts.iter().zip(&files) {
+        let event = format!(r#"{{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,{text}}}"#);
+        std::fs::write(path, format!("{{\"traceEvents\":[{event}]}}")).unwrap();
+        assert_found(path, *is_loaded);
+    }
+    let Some(loads) = loads(test, &files) else {
+        return;
+    };
+    assert_eq!(loads, texts.map(|(_, is_loaded)| is_loaded));
+    // What never ends loading cannot be asked.
+    for line in lines() {
+        let path = folder.path().join("endless.json");
+        std::fs::write(&path, format!("{{\"traceEvents\":[{line}]}}")).unwrap();
+        assert_found(&path, false);
+    }
+}
+
+fn assert_found(path: &Path, is_loaded: bool) {
+    let checked = check(path).unwrap();
+    let found = checked.count(Rule::HalfCharacter);
+    assert_eq!(
+        (found, checked.is_loaded),
+        (u64::from(!is_loaded), is_loaded)
+    );
+}
