@@ -30,6 +30,29 @@ struct Slot {
     is_cut: AtomicBool,
 }
 
+impl Slot {
+    /// Where the mapping ends in which an address lies, if it is this one's. Others may take or leave the slot meanwhile: its bounds belong together
+    /// where the start is the same before and after the end was read.
+    fn end_of(&self, address: usize) -> Option<usize> {
+        let start = self.start.load(Ordering::Acquire);
+        let end = self.end.load(Ordering::Acquire);
+        let is_whole = start != 0 && self.start.load(Ordering::Acquire) == start;
+        (is_whole && start <= address && address < end).then_some(end)
+    }
+
+    fn take(&self, start: usize, end: usize) {
+        self.is_cut.store(false, Ordering::Relaxed);
+        self.end.store(end, Ordering::Release);
+        self.start.store(start, Ordering::Release);
+    }
+
+    /// The end first: without one nothing lies in it, whatever its start.
+    fn leave(&self) {
+        self.end.store(0, Ordering::Release);
+        self.start.store(0, Ordering::Release);
+    }
+}
+
 static SLOTS: [Slot; MOST] = [const {
     Slot {
         start: AtomicUsize::new(0),
@@ -44,6 +67,9 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 /// The handler before ours, as the kernel knows it, and whether it wants to know more than the signal's number.
 static OLD_HANDLER: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 static OLD_WANTS_MORE: AtomicBool = AtomicBool::new(false);
+
+/// Bytes of a page, 0 before the handler is set: in a handler nobody may ask.
+static PAGE_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     free: Vec::new(),
@@ -130,9 +156,7 @@ impl Registered {
             registry.old = take_signal();
         }
         let start = map.as_ptr() as usize;
-        SLOTS[slot].is_cut.store(false, Ordering::Relaxed);
-        SLOTS[slot].end.store(start + map.len(), Ordering::Relaxed);
-        SLOTS[slot].start.store(start, Ordering::Release);
+        SLOTS[slot].take(start, start + map.len());
         Some(Registered(slot))
     }
 }
@@ -140,8 +164,7 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
-        SLOTS[self.0].start.store(0, Ordering::Relaxed);
-        SLOTS[self.0].end.store(0, Ordering::Release);
+        SLOTS[self.0].leave();
         registry.free.push(self.0);
         if registry.free.len() == USED.load(Ordering::Relaxed)
             && let Some(old) = registry.old.take()
@@ -153,6 +176,10 @@ impl Drop for Registered {
 
 /// Sets our handler; gives what there was before.
 fn take_signal() -> Option<sigaction> {
+    // SAFETY: it only answers with a constant of the system.
+    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    let page_bytes = usize::try_from(page_bytes).unwrap_or(0);
+    PAGE_BYTES.store(page_bytes, Ordering::Relaxed);
     let mut old = MaybeUninit::<sigaction>::zeroed();
     // SAFETY: with no new action it only writes the one in force to `old`, which has room for it.
     let asked = unsafe { libc::sigaction(libc::SIGBUS, null(), old.as_mut_ptr()) };
@@ -198,9 +225,10 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_
     // SAFETY: a SIGBUS has an address; one that another process sent has another field there, which is no address of ours.
     let address = unsafe { info_of.si_addr() } as usize;
     for slot in &SLOTS[..USED.load(Ordering::Acquire)] {
-        let start = slot.start.load(Ordering::Acquire);
-        let end = slot.end.load(Ordering::Acquire);
-        if info_of.si_code > 0 && start <= address && address < end && put_zeros(address, end) {
+        if info_of.si_code > 0
+            && let Some(end) = slot.end_of(address)
+            && put_zeros(address, end)
+        {
             slot.is_cut.store(true, Ordering::Release);
             return;
         }
@@ -210,11 +238,10 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_
 
 /// Puts zeros in the place of a mapping's pages from `address` on.
 fn put_zeros(address: usize, end: usize) -> bool {
-    // SAFETY: a constant of the system.
-    let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    let Ok(page_bytes) = usize::try_from(page_bytes) else {
+    let page_bytes = PAGE_BYTES.load(Ordering::Relaxed);
+    if page_bytes == 0 {
         return false;
-    };
+    }
     let from = address / page_bytes * page_bytes;
     let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: the pages are those of a mapping of ours that is registered, and so still there; they stay readable.
@@ -258,6 +285,43 @@ mod tests {
     use std::io::Write;
 
     const LEN: usize = 100_000;
+
+    fn slot(start: usize, end: usize) -> Slot {
+        Slot {
+            start: AtomicUsize::new(start),
+            end: AtomicUsize::new(end),
+            is_cut: AtomicBool::new(false),
+        }
+    }
+
+    #[test]
+    fn issue_19_a_slot_that_is_half_taken_holds_no_address() {
+        assert_eq!(slot(0, 9000).end_of(100), None);
+        assert_eq!(slot(5000, 0).end_of(6000), None);
+        assert_eq!(slot(5000, 9000).end_of(6000), Some(9000));
+        assert_eq!(slot(5000, 9000).end_of(9000), None);
+    }
+
+    /// An address between two mappings is of neither, whichever of both the slot has at that moment.
+    #[test]
+    fn issue_19_the_bounds_of_two_mappings_are_never_one() {
+        let (slot, is_done) = (slot(0, 0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..200_000 {
+                    for (start, end) in [(1000, 2000), (3000, 4000)] {
+                        slot.take(start, end);
+                        slot.leave();
+                    }
+                }
+                is_done.store(true, Ordering::Relaxed);
+            });
+            while !is_done.load(Ordering::Relaxed) {
+                assert_eq!(slot.end_of(2500), None);
+                assert!(matches!(slot.end_of(1500), None | Some(2000)));
+            }
+        });
+    }
 
     fn file() -> File {
         let mut file = tempfile::tempfile().unwrap();
