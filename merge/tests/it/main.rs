@@ -47,6 +47,7 @@ mod issue_19_half_characters;
 mod issue_19_hidden;
 mod issue_19_members;
 mod issue_19_odd_numbers;
+mod issue_19_refused;
 mod joined;
 mod keys;
 mod last;
