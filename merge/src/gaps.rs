@@ -1,101 +1,112 @@
 //! Positions of a recorder that nothing covers and no record explains: a loss record for each, on the row whose events they were.
 
-use crate::assembly::{Assembly, Gap};
+use crate::assembly::{Assembly, Gap, StreamKey};
 use crate::blocks::Positions;
-use crate::index::{Explained, index_parts};
+use crate::era::Era;
+use crate::index::{Explained, Index, index_parts};
 use crate::line::{Event, parse};
 use crate::losses::GAP;
 use crate::recording::Recording;
 use crate::scan::{Part, line_start};
 use crate::source::{Chunk, Source};
 use sa_recorder::format::{LOSS_RECORD, OWN_CATEGORY};
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::ops::Range;
 
 /// Most lines that are looked at for an event on each side of a gap.
 const MOST_LINES: usize = 64;
 
-/// The positions of a gap that no loss record explains.
-pub(crate) fn unexplained(gap: &Gap, explained: &[Explained]) -> Vec<Range<u64>> {
-    let mut covered = Positions::default();
-    for (stream, range) in explained {
-        if *stream == gap.stream {
-            covered.add(range.clone());
+/// The positions that the loss records of a recording explain, by stream.
+pub(crate) struct Explanations(HashMap<StreamKey, Positions>);
+
+impl Explanations {
+    pub(crate) fn of(explained: &[Explained]) -> Explanations {
+        let mut streams: HashMap<StreamKey, Positions> = HashMap::new();
+        for (stream, range) in explained {
+            streams.entry(*stream).or_default().add(range.clone());
+        }
+        Explanations(streams)
+    }
+
+    /// The positions of a gap that no loss record explains.
+    pub(crate) fn missing(&self, gap: &Gap) -> Vec<Range<u64>> {
+        match self.0.get(&gap.stream) {
+            Some(explained) => explained.missing(gap.range.clone()),
+            None => Positions::default().missing(gap.range.clone()),
         }
     }
-    covered.missing(gap.range.clone())
 }
 
-/// Adds a record for each gap that no loss record explains, now that it is known which these are.
+/// The positions that no loss record explains, each with its gap; none where the recorder stopped keeping events, and said so.
+pub(crate) fn missing<'a>(assembly: &'a Assembly, index: &Index) -> Vec<(&'a Gap, Range<u64>)> {
+    if index.stopped || assembly.gaps.is_empty() {
+        return Vec::new();
+    }
+    let explanations = Explanations::of(&index.explained);
+    let of = |gap| {
+        let ranges = explanations.missing(gap).into_iter();
+        ranges.map(move |range| (gap, range))
+    };
+    assembly.gaps.iter().flat_map(of).collect()
+}
+
+/// Adds a record for each gap that no loss record explains. `eras` must be known by then (empty if all times are good): a gap has its time from the
+/// events beside it.
 pub(crate) fn add_gaps<'a>(
-    recordings: &'a [Recording],
-    assemblies: &'a [Assembly],
+    (recordings, assemblies, eras): (&'a [Recording], &'a [Assembly], &[Option<Era>]),
+    indexes: &mut [Index],
     sources: &mut Vec<Source<'a>>,
     chunks: &mut Vec<Chunk>,
 ) {
     for (number, (recording, assembly)) in recordings.iter().zip(assemblies).enumerate() {
-        if assembly.gaps.is_empty() {
+        let missing = missing(assembly, &indexes[number]);
+        if missing.is_empty() {
             continue;
         }
-        let mut own: Vec<_> = sources
-            .iter_mut()
-            .filter(|source| source.recording == number)
-            .collect();
-        let missing = missing(assembly, &own);
+        let era = eras.get(number).copied().flatten();
+        let times = indexes[number].range_ns();
         let lines = assembly
             .gap_lines
-            .get_or_init(|| records(recording, &missing, &own));
-        if lines.is_empty() {
-            // Nothing has a time at which they could stand.
-            if let Some(first) = own.first_mut() {
-                first.index.lost_events += missing.len() as u64;
-            }
-            continue;
-        }
-        let Some(path) = recording.path() else {
-            continue;
-        };
+            .get_or_init(|| records(recording, &missing, (times, era)));
         let all = vec![Part::all_of(lines)];
         let index = index_parts(lines, &all, None);
-        chunks.push(Chunk::of(sources.len(), all, &index));
+        let path = recording.path().filter(|_| !lines.is_empty());
+        let Some(path) = path else {
+            // Nothing has a time at which they could stand.
+            let mut of_it = sources.iter_mut();
+            let Some(first) = of_it.find(|source| source.recording == number) else {
+                continue;
+            };
+            first.index.lost_events += missing.len() as u64;
+            indexes[number].lost_events += missing.len() as u64;
+            continue;
+        };
+        indexes[number].append(index.clone());
+        let mut chunk = Chunk::of(sources.len(), all, &index);
+        chunk.era = era;
+        chunks.push(chunk);
         let mut source = Source::of_lines(number, path, lines);
         source.index = index;
         sources.push(source);
     }
 }
 
-/// The positions that no loss record explains, each with its gap.
-fn missing<'a>(assembly: &'a Assembly, sources: &[&mut Source<'_>]) -> Vec<(&'a Gap, Range<u64>)> {
-    if sources.iter().any(|source| source.index.stopped) {
-        return Vec::new();
-    }
-    let explained = sources.iter().map(|source| &source.index.explained);
-    let explained: Vec<Explained> = explained.flatten().cloned().collect();
-    let of = |gap: &'a Gap| {
-        let ranges = unexplained(gap, &explained).into_iter();
-        ranges.map(move |range| (gap, range))
-    };
-    assembly.gaps.iter().flat_map(of).collect()
-}
-
-/// The records of missing positions, a line each; none if nothing in the recording has a time.
+/// The records of missing positions, a line each; none if nothing in the recording has a time. `times_ns` are those of all its events, and `era` is
+/// where they must lie.
 fn records(
     recording: &Recording,
     missing: &[(&Gap, Range<u64>)],
-    sources: &[&mut Source<'_>],
+    (times_ns, era): (Option<(i64, i64)>, Option<Era>),
 ) -> Vec<u8> {
-    let ranges = sources.iter().map(|source| source.index.range_ns());
     let mut lines = String::new();
-    if let Some(range_ns) = ranges.flatten().reduce(joined) {
+    if let Some(range_ns) = times_ns {
         for (gap, positions) in missing {
-            Near::of(recording, gap).record(positions, (recording, range_ns), &mut lines);
+            let near = Near::of(recording, gap, era);
+            near.record(positions, (recording, range_ns), &mut lines);
         }
     }
     lines.into_bytes()
-}
-
-fn joined(one: (i64, i64), other: (i64, i64)) -> (i64, i64) {
-    (one.0.min(other.0), one.1.max(other.1))
 }
 
 /// The events next to a gap in its stream.
@@ -107,7 +118,10 @@ struct Near<'a> {
 }
 
 impl<'a> Near<'a> {
-    fn of(recording: &'a Recording, gap: &Gap) -> Near<'a> {
+    /// The nearest ones whose times are of the recording's era.
+    fn of(recording: &'a Recording, gap: &Gap, era: Option<Era>) -> Near<'a> {
+        let is_good = |event: &Event<'_>| era.is_none_or(|era| era.holds_event(event));
+        let timed = |line| timed(line).filter(is_good);
         let bytes = |segment: usize| recording.fragments[segment].content.bytes();
         let before = gap.before.and_then(|(segment, end)| {
             let bytes = &bytes(segment)[..end];
@@ -147,12 +161,13 @@ impl<'a> Near<'a> {
             Some(event) => (event.pid, event.tid, 't'),
             None => (pid, pid, 'p'),
         };
-        let (us, ns) = (from_ns.div_euclid(1000), from_ns.rem_euclid(1000));
+        let sign = if from_ns < 0 { "-" } else { "" };
+        let (us, ns) = (from_ns.unsigned_abs() / 1000, from_ns.unsigned_abs() % 1000);
         let span_us = to_ns.saturating_sub(from_ns) / 1000;
         let bytes = missing.end - missing.start;
         let _ = writeln!(
             lines,
-            r#"{{"ph":"i","pid":{pid},"tid":{tid},"ts":{us}.{ns:03},"s":"{scope}","name":"{LOSS_RECORD}","cat":"{OWN_CATEGORY}","args":{{"cause":"{GAP}","events":1,"span_us":{span_us},"bytes":{bytes}}}}}"#
+            r#"{{"ph":"i","pid":{pid},"tid":{tid},"ts":{sign}{us}.{ns:03},"s":"{scope}","name":"{LOSS_RECORD}","cat":"{OWN_CATEGORY}","args":{{"cause":"{GAP}","events":1,"span_us":{span_us},"bytes":{bytes}}}}}"#
         );
     }
 }

@@ -174,6 +174,7 @@ fn merge_read(
         first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once))?;
     }
     let (mut found, histories) = first;
+    merge.add_gaps(&mut found);
     let last_ns = found.last_ns();
     let aligned = merge.align(&mut found);
     let asked = (&sought, &aligned, links.as_ref());

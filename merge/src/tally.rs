@@ -4,7 +4,7 @@ use crate::assembly::Assembly;
 use crate::damage::Kind;
 use crate::folder::Place;
 use crate::fragment::Fragment;
-use crate::gaps::unexplained;
+use crate::gaps::{Explanations, missing};
 use crate::index::Index;
 use crate::recording::Recording;
 use crate::report::{InputReport, Report};
@@ -67,16 +67,17 @@ fn input_report(fragment: &Fragment) -> InputReport {
 /// Damage of a recording as a whole: blocks, gaps, the ring.
 fn tell_missing(recording: &Recording, assembly: &Assembly, index: &Index, report: &mut Report) {
     let path = |segment: usize| recording.fragments[segment].path.as_path();
-    for block in &assembly.bad_blocks {
-        if !unexplained(block, &index.explained).is_empty() {
-            report.add_damage(path(block.place.0), block.place.1, Kind::BadBlock, None);
+    if !assembly.bad_blocks.is_empty() {
+        let explanations = Explanations::of(&index.explained);
+        for block in &assembly.bad_blocks {
+            if !explanations.missing(block).is_empty() {
+                report.add_damage(path(block.place.0), block.place.1, Kind::BadBlock, None);
+            }
         }
     }
-    for gap in assembly.gaps.iter().filter(|_| !index.stopped) {
-        for range in unexplained(gap, &index.explained) {
-            let detail = format!("slot {} bytes {}..{}", gap.stream.0, range.start, range.end);
-            report.add_damage(path(gap.place.0), gap.place.1, Kind::Gap, Some(detail));
-        }
+    for (gap, range) in missing(assembly, index) {
+        let detail = format!("slot {} bytes {}..{}", gap.stream.0, range.start, range.end);
+        report.add_damage(path(gap.place.0), gap.place.1, Kind::Gap, Some(detail));
     }
     let ring_path = recording.ring_place.as_ref().map_or(path(0), Place::path);
     if let Some(why) = &recording.bad_ring {

@@ -118,7 +118,6 @@ impl<'a> Merge<'a> {
         let names = || add_names(self.recordings, sought, &mut sources, &mut chunks);
         let named = self.pool.install(names);
         sought.bytes = sought.bytes.saturating_sub(named);
-        add_gaps(self.recordings, self.assemblies, &mut sources, &mut chunks);
         let found = Found {
             indexes: by_recording(self.recordings, &mut sources),
             sources,
@@ -127,7 +126,14 @@ impl<'a> Merge<'a> {
         Ok((found, histories))
     }
 
-    /// Whether some events lie decades away from all others of their recording: then all is to be read anew, without them.
+    /// Adds what is missing, now that no damaged time can be taken for its.
+    pub(super) fn add_gaps(&self, found: &mut Found<'a>) {
+        let of_all = (self.recordings, self.assemblies, self.eras.as_slice());
+        let (sources, chunks) = (&mut found.sources, &mut found.chunks);
+        add_gaps(of_all, &mut found.indexes, sources, chunks);
+    }
+
+    /// Whether some events lie far from all others of their recording: then all is to be read anew, without them.
     pub(super) fn doubts(&mut self, found: &Found<'_>) -> bool {
         if self.options.keep_times || self.options.verbatim {
             return false;

@@ -1,4 +1,4 @@
-//! Damaged times (issue 19, 14): an event decades away from all others moves none of them, and is told.
+//! Damaged times (issue 19, 14): an event more than 30 days from all others moves none of them, and is told.
 
 use crate::foreign::put;
 use crate::invocation::{Merged, RunDir};
@@ -129,6 +129,55 @@ fn issue_19_a_damaged_time_moves_no_block() {
             assert_told(&Merged::of(options, &[dir.path()]), odd);
         }
     }
+}
+
+/// What is missing stands where the good events beside it are, not where a damaged one says it was.
+#[test]
+fn issue_19_a_gap_beside_a_damaged_time_stands_beside_the_good_ones() {
+    const NEAR_NS: u64 = 5_000_000_000;
+    let process = Process::new(7);
+    let worker = process.thread(9);
+    let odd = worker.span(1_795_248_902_000_000_000, 2_000, "odd", "");
+    let good = |nth: u64| worker.span(NEAR_NS + 10_000 * nth, 2_000, "good", "");
+    for (before, after) in [
+        (vec![good(0), good(1), odd.clone()], vec![good(3), good(4)]),
+        (vec![good(0), good(1)], vec![odd.clone(), good(3), good(4)]),
+    ] {
+        let dir = RunDir::new();
+        let mut fragment = process.fragment();
+        fragment.block(0, 0, &stream(&[process.anchor(NEAR_NS)]));
+        let from = fragment.block(1, 0, &stream(&before));
+        fragment.block(1, from + 1000, &stream(&after));
+        fragment.write_here(&dir.fragments());
+        for options in [&[][..], &["--sort"], &["--from", "0s"]] {
+            let merged = Merged::of(options, &[dir.path()]);
+            assert_eq!(merged.report.kind("bad_time"), 1, "{}", merged.report.0);
+            assert_eq!(merged.report.kind("gap"), 1, "{}", merged.report.0);
+            let [gap] = merged.trace.gaps()[..] else {
+                panic!("one gap: {:?}", merged.trace.gaps())
+            };
+            assert_eq!(ns(&gap["ts"]), 12_000, "{gap}");
+            assert_eq!(gap["args"]["span_us"], 20, "{gap}");
+        }
+    }
+}
+
+/// Before the recorder's clock began, as in a container whose clock was set back.
+#[test]
+fn issue_19_a_gap_before_zero_has_its_time() {
+    let event = |ts: &str| {
+        format!(r#"{{"ph":"i","pid":7,"tid":9,"ts":{ts},"s":"t","name":"good","cat":"c"}}"#)
+    };
+    let mut fragment = Process::new(7).fragment();
+    let from = fragment.block(1, 0, &stream(&[event("-9.000"), event("-1.500")]));
+    fragment.block(1, from + 1000, &stream(&[event("-0.250")]));
+    let dir = RunDir::new();
+    fragment.write_here(&dir.fragments());
+    let merged = Merged::of(&[], &[dir.path()]);
+    let [gap] = merged.trace.gaps()[..] else {
+        panic!("one gap: {:?}", merged.trace.gaps())
+    };
+    assert_eq!(ns(&gap["ts"]), 7_500, "{gap}");
 }
 
 fn memchr_in(bytes: &[u8], line: &str) -> usize {
