@@ -220,6 +220,8 @@ impl<'a> Merge<'a> {
         let tell = || tell_losses(view, indexes, &plan, report);
         self.pool.install(tell);
         foreign::tell(self.recordings, report);
+        // A file that was cut short has nothing any more, and that is no reason to call it empty.
+        refuse_changed(self.recordings)?;
         if !self.options.allow_empty {
             refuse_nonsense(self.recordings, report)?;
         }

@@ -117,3 +117,25 @@ fn issue_19_calls_that_fail_lose_nothing() {
     }
     assert!(unlike > 0, "no fault has hit anything");
 }
+
+/// What was cut short before anything was read of it was changed; it was not empty, and not full of nonsense.
+#[test]
+fn issue_19_an_input_that_is_cut_at_once_was_changed() {
+    let place = tempfile::tempdir().unwrap();
+    let Some(library) = library(place.path()) else {
+        eprintln!("SKIPPED issue_19_an_input_that_is_cut_at_once_was_changed: no C compiler");
+        return;
+    };
+    let on = Process::new(90).main_thread();
+    let span = |n: u64| on.span(1_000_000 + n * 1000, 500, "cut", "") + "\n";
+    let fragment = place.path().join("trace.90.jsonl");
+    let text: String = (0..3_000).map(span).collect();
+    fs::write(&fragment, text).unwrap();
+    let mut merge = trace_merge();
+    merge.env("LD_PRELOAD", &library).env("FAULT", "mmap 1 cut");
+    let output = place.path().join("out.json");
+    let ended = Ended::of(merge.arg(&fragment).arg("-o").arg(&output));
+    assert_eq!(fs::read(&fragment).unwrap(), b"", "nothing was cut");
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("changed"), "{}", ended.stderr);
+}

@@ -1,8 +1,9 @@
 // Makes calls of a program fail: FAULT is "<call> <number> <what>", what is short, or the number of an error. From the numbered call on all of
-// them fail; with EINTR only every other one, for nobody gets on otherwise.
+// them fail; with EINTR only every other one, for nobody gets on otherwise. "mmap <number> cut" empties the file that this one call maps.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #define SHORT (-1)
+#define CUT (-2)
 
 static char call_name[32];
 static long first;
@@ -23,7 +25,7 @@ __attribute__((constructor)) static void begin(void)
     const char *fault = getenv("FAULT");
     char kind[32] = "0";
     if (fault && sscanf(fault, "%31s %ld %31s", call_name, &first, kind) == 3)
-        what = strcmp(kind, "short") == 0 ? SHORT : atoi(kind);
+        what = strcmp(kind, "short") == 0 ? SHORT : strcmp(kind, "cut") == 0 ? CUT : atoi(kind);
 }
 
 // 0 if this call is to be left alone.
@@ -32,7 +34,7 @@ static int fault_of(const char *name, int fd)
     if (fd < 3 || strcmp(name, call_name) != 0)
         return 0;
     long number = atomic_fetch_add(&calls, 1) + 1;
-    if (number < first || (what == EINTR && number % 2 == 0))
+    if (number < first || (what == CUT && number > first) || (what == EINTR && number % 2 == 0))
         return 0;
     return what;
 }
@@ -85,7 +87,13 @@ static void *mapped(void *(*real)(void *, size_t, int, int, int, off64_t), void 
         errno = fault;
         return MAP_FAILED;
     }
-    return real(at, length, protection, flags, fd, from);
+    void *map = real(at, length, protection, flags, fd, from);
+    if (fault == CUT) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        close(open(path, O_WRONLY | O_TRUNC));
+    }
+    return map;
 }
 
 void *mmap64(void *at, size_t length, int protection, int flags, int fd, off64_t from)
