@@ -102,7 +102,7 @@ struct Arguments {
     /// Write no flows that link the events of a request by its id
     #[arg(long)]
     no_link_requests: bool,
-    /// Show events whose time lies decades away from all others of their file too, instead of counting them as damage
+    /// Show events whose time lies more than 30 days from all others of their file too, instead of counting them as damage
     #[arg(long)]
     keep_times: bool,
     /// Leave the inputs as they are: append nothing to the fragments of dead processes, remove no ring

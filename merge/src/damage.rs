@@ -17,7 +17,7 @@ pub enum Kind {
     BadJson,
     /// An object without a usable `ph`, `ts`, `pid` or `dur`.
     BadEvent,
-    /// An event whose time lies decades away from all others of its recording.
+    /// An event whose time lies more than 30 days from all others of its recording.
     BadTime,
     /// An event of a phase that no viewer shows.
     UnknownPhase,

@@ -203,7 +203,7 @@ pub struct Options {
     /// How far the wall clock of a host may be from the truth after it was last set; 10 ms if that is not said. It is part of every uncertainty that
     /// is stated, and bounds how far flows may move a host.
     pub wall_error: Option<Duration>,
-    /// Whether an event whose time lies decades away from all others of its recording is shown as well, instead of being damage.
+    /// Whether an event whose time lies more than 30 days from all others of its recording is shown as well, instead of being damage.
     pub keep_times: bool,
     /// Whether fragments of dead processes are settled afterwards (FORMAT.md §4): their ring's contents appended, the ring removed.
     pub settle: bool,

@@ -95,7 +95,7 @@ impl Lines {
         self.out.write_all(b"\n")
     }
 
-    /// Whether an event lies decades away from all others.
+    /// Whether an event lies more than 30 days from all others.
     pub(super) fn is_far(&self, time: Option<(i64, i64)>) -> bool {
         let is_far = |era: Era| time.is_some_and(|time| !era.holds(time));
         self.era.is_some_and(is_far)
