@@ -4,6 +4,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::sys::read;
+
+/// What is read of a file of the kernel at most.
+const MOST_BYTES: usize = 1 << 20;
+
 /// The identity of the calling process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
@@ -40,9 +45,9 @@ impl Identity {
 }
 
 fn text(path: &str) -> String {
-    fs::read_to_string(path)
-        .map(|text| text.trim().to_owned())
-        .unwrap_or_default()
+    let text = read::file(path, MOST_BYTES).ok();
+    let text = text.and_then(|text| String::from_utf8(text).ok());
+    text.map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
 fn namespace(kind: &str) -> u64 {
@@ -102,7 +107,7 @@ pub(crate) fn is_ancestor(ancestor: u32, pid: u32) -> bool {
 
 /// Field `number` (from 1) of `/proc/<pid>/stat`; the second, the name, may hold anything, so fields are counted after it.
 fn stat_field(pid: u32, number: usize) -> Option<String> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = read::file(format!("/proc/{pid}/stat"), MOST_BYTES).ok()?;
     let after_name = stat.iter().rposition(|byte| *byte == b')')?;
     let rest = String::from_utf8_lossy(stat.get(after_name + 1..)?).into_owned();
     rest.split_whitespace()
@@ -118,7 +123,7 @@ fn script(exe: &str) -> Option<String> {
     if !interpreter {
         return None;
     }
-    let command = fs::read("/proc/self/cmdline").ok()?;
+    let command = read::file("/proc/self/cmdline", MOST_BYTES).ok()?;
     let words: Vec<String> = command
         .split(|byte| *byte == 0)
         .skip(1)

@@ -1,11 +1,10 @@
 //! Whether a process still owns a fragment or a run file: what its lock and its header say, held against what can be seen from here.
 
-use std::io::Read;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::format::{FRAGMENT_RECORD, FragmentHeader, Metadata, RunFile};
 use crate::identity::{self, Identity};
-use crate::sys::fd;
+use crate::sys::{fd, read};
 
 /// The process that a header or a run file names.
 #[derive(Clone, Copy, Debug)]
@@ -66,11 +65,7 @@ pub(crate) fn is_owned(file: &OwnedFd, header: &FragmentHeader, identity: &Ident
 
 /// The header of an open fragment, if its first line is one.
 pub(crate) fn read_header(file: &OwnedFd) -> Option<FragmentHeader> {
-    let mut start = Vec::new();
-    std::fs::File::from(file.try_clone().ok()?)
-        .take(16 << 10)
-        .read_to_end(&mut start)
-        .ok()?;
+    let start = read::rest(file, 16 << 10).ok()?;
     let line = start.split(|byte| *byte == b'\n').next()?;
     let record: Metadata<FragmentHeader> = serde_json::from_slice(line).ok()?;
     (record.name == FRAGMENT_RECORD).then_some(record.args)

@@ -39,7 +39,7 @@ impl Pace {
     /// Looks again.
     pub(crate) fn measure(&mut self, process: &Process) {
         let now = clock::now_ns();
-        let elapsed_ns = now - self.at_ns;
+        let elapsed_ns = now.saturating_sub(self.at_ns); // a clock that is refused shows 0
         for (index, slot) in process.ring.slots().enumerate() {
             let before = self.slots.get(index).map_or(0, |pace| pace.head);
             let head = slot.head();

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use crate::clock;
 use crate::format::{REMOVED_FILE, RemovedRun, RemovedRuns};
 use crate::sys::dir::Dir;
-use crate::sys::fd;
+use crate::sys::{self, fd};
 
 /// Bytes that a cleaning reads to count events.
 const COUNTED_BYTES: u64 = 4 << 20;
@@ -23,7 +23,7 @@ const SAID: usize = 3;
 /// After so long a removal is said again.
 const AGAIN_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
 /// Longest file that is read.
-const MOST_BYTES: u64 = 64 << 10;
+const MOST_BYTES: usize = 64 << 10;
 /// What records of the recorder and names begin with.
 const METADATA: &[u8] = br#"{"ph":"M""#;
 
@@ -168,11 +168,8 @@ impl Counter {
 /// What the file says.
 fn read(directory: &Dir) -> Option<RemovedRuns> {
     let opened = directory.open_file(OsStr::new(REMOVED_FILE), libc::O_RDONLY);
-    let mut text = Vec::new();
-    let read = File::from(opened.ok()?.0)
-        .take(MOST_BYTES)
-        .read_to_end(&mut text);
-    read.ok().and_then(|_| serde_json::from_slice(&text).ok())
+    let text = sys::read::rest(&opened.ok()?.0, MOST_BYTES).ok()?;
+    serde_json::from_slice(&text).ok()
 }
 
 fn replace(directory: &Dir, mode: u32, text: &[u8]) -> std::io::Result<()> {

@@ -4,7 +4,7 @@ pub(crate) mod announced;
 mod next;
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use crate::identity::{self, Identity};
 use crate::owner::{Owner, is_owned, read_header};
 use crate::sys::dir::Dir;
 use crate::sys::fd::{self, FileId};
+use crate::sys::read;
 
 /// How long the other process may take that is setting the directory up.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -183,11 +184,7 @@ fn live_run(directory: &Dir, identity: &Identity) -> Option<RunFile> {
 
 /// What a run file says.
 fn parse(file: &OwnedFd) -> Option<RunFile> {
-    let mut text = Vec::new();
-    std::fs::File::from(file.try_clone().ok()?)
-        .take(64 << 10)
-        .read_to_end(&mut text)
-        .ok()?;
+    let text = read::rest(file, 64 << 10).ok()?;
     serde_json::from_slice(&text).ok()
 }
 

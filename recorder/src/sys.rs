@@ -7,6 +7,7 @@ pub(crate) mod environment;
 pub(crate) mod fd;
 pub(crate) mod map;
 pub(crate) mod memory;
+pub(crate) mod read;
 pub(crate) mod shared;
 pub(crate) mod sleep;
 mod stderr;

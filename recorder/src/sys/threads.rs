@@ -2,6 +2,7 @@
 
 use std::mem::MaybeUninit;
 
+use super::read;
 use super::thread::{HELPER, tid};
 
 /// What the kernel says of the threads of this process.
@@ -95,8 +96,8 @@ fn others_are_helpers() -> Option<bool> {
     let mut threads = std::fs::read_dir("/proc/self/task").ok()?;
     Some(threads.all(|thread| {
         let is_helper = |path: std::path::PathBuf| {
-            let name = std::fs::read_to_string(path.join("comm"));
-            name.is_ok_and(|name| name.trim_end() == HELPER)
+            let name = read::file(path.join("comm"), 64);
+            name.is_ok_and(|name| name.trim_ascii_end() == HELPER.as_bytes())
         };
         thread.is_ok_and(|thread| *thread.file_name() == *first || is_helper(thread.path()))
     }))

@@ -2,8 +2,8 @@
 
 use crate::plan::{self, Fault, fault};
 use libc::{
-    c_int, c_long, c_uint, c_void, iovec, mode_t, nfds_t, off_t, pollfd, pthread_attr_t,
-    pthread_key_t, pthread_t, rlimit, size_t, ssize_t, stat, statfs,
+    c_int, c_long, c_uint, c_void, clockid_t, iovec, mode_t, nfds_t, off_t, pollfd, pthread_attr_t,
+    pthread_key_t, pthread_t, rlimit, size_t, ssize_t, statfs, timespec,
 };
 use std::ffi::c_char;
 
@@ -95,29 +95,31 @@ failing! {
     mkdir(path: *const c_char, mode: mode_t) -> c_int, "mkdir";
     mkdirat(at: c_int, path: *const c_char, mode: mode_t) -> c_int, "mkdir";
     unlinkat(at: c_int, path: *const c_char, flags: c_int) -> c_int, "unlinkat";
-    fstatat(at: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int, "stat";
-    fstatat64(at: c_int, path: *const c_char, status: *mut stat, flags: c_int) -> c_int, "stat";
-    stat64(path: *const c_char, status: *mut stat) -> c_int, "stat";
+    fstatat(at: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int) -> c_int, "stat";
+    fstatat64(at: c_int, path: *const c_char, status: *mut libc::stat, flags: c_int) -> c_int, "stat";
+    stat(path: *const c_char, status: *mut libc::stat) -> c_int, "stat";
+    stat64(path: *const c_char, status: *mut libc::stat) -> c_int, "stat";
     ftruncate(fd: c_int, bytes: off_t) -> c_int, "ftruncate";
     ftruncate64(fd: c_int, bytes: off_t) -> c_int, "ftruncate";
     fallocate(fd: c_int, mode: c_int, at: off_t, bytes: off_t) -> c_int, "fallocate";
     fallocate64(fd: c_int, mode: c_int, at: off_t, bytes: off_t) -> c_int, "fallocate";
-    fstat(fd: c_int, status: *mut stat) -> c_int, "fstat", if is_recorders(fd);
-    fstat64(fd: c_int, status: *mut stat) -> c_int, "fstat", if is_recorders(fd);
+    fstat(fd: c_int, status: *mut libc::stat) -> c_int, "fstat", if is_recorders(fd);
+    fstat64(fd: c_int, status: *mut libc::stat) -> c_int, "fstat", if is_recorders(fd);
     fstatfs(fd: c_int, status: *mut statfs) -> c_int, "fstatfs";
     fstatfs64(fd: c_int, status: *mut statfs) -> c_int, "fstatfs";
     flock(fd: c_int, how: c_int) -> c_int, "flock";
     fchmod(fd: c_int, mode: mode_t) -> c_int, "fchmod";
     fcntl(fd: c_int, what: c_int, value: c_long) -> c_int, "fcntl", if is_recorders(fd);
     fcntl64(fd: c_int, what: c_int, value: c_long) -> c_int, "fcntl", if is_recorders(fd);
-    // Of files alone: the standard library ends the process where a thread of its own gets no stack for signals.
-    mmap(at: *mut c_void, bytes: size_t, access: c_int, flags: c_int, fd: c_int, from: off_t) -> *mut c_void, "mmap", if fd >= 0;
-    mmap64(at: *mut c_void, bytes: size_t, access: c_int, flags: c_int, fd: c_int, from: off_t) -> *mut c_void, "mmap", if fd >= 0;
+    mmap(at: *mut c_void, bytes: size_t, access: c_int, flags: c_int, fd: c_int, from: off_t) -> *mut c_void, "mmap";
+    mmap64(at: *mut c_void, bytes: size_t, access: c_int, flags: c_int, fd: c_int, from: off_t) -> *mut c_void, "mmap";
     madvise(at: *mut c_void, bytes: size_t, advice: c_int) -> c_int, "madvise";
     memfd_create(name: *const c_char, flags: c_uint) -> c_int, "memfd_create";
     getrandom(to: *mut c_void, bytes: size_t, flags: c_uint) -> ssize_t, "getrandom";
     getrlimit(of: c_int, limit: *mut rlimit) -> c_int, "getrlimit";
     getrlimit64(of: c_int, limit: *mut rlimit) -> c_int, "getrlimit";
+    clock_gettime(clock: clockid_t, time: *mut timespec) -> c_int, "clock_gettime";
+    readlink(path: *const c_char, to: *mut c_char, bytes: size_t) -> ssize_t, "readlink";
     poll(files: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int, "poll";
     prctl(what: c_int, a: c_long, b: c_long, c: c_long, d: c_long) -> c_int, "prctl";
     // Not gettid, which cannot fail, nor what the standard library waits with.

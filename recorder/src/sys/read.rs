@@ -1,0 +1,87 @@
+//! Reads small files. The standard library makes a call again as often as it is interrupted; this gives up in the end.
+
+use std::ffi::CString;
+use std::io::{self, Error};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// How often a call is made again that was interrupted.
+const INTERRUPTIONS: u32 = 100;
+
+/// The first `most` bytes of the file at a path.
+pub(crate) fn file(path: impl AsRef<Path>, most: usize) -> io::Result<Vec<u8>> {
+    let path = CString::new(path.as_ref().as_os_str().as_bytes())?;
+    let open = || {
+        // SAFETY: the path is a C string.
+        let fd = unsafe { libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+        super::fd::check(fd).map(|()| fd)
+    };
+    let fd = again(open)?;
+    // SAFETY: a new descriptor that nobody else owns.
+    rest(&unsafe { OwnedFd::from_raw_fd(fd) }, most)
+}
+
+/// Up to `most` bytes of an open file, from where it stands.
+pub(crate) fn rest(file: &OwnedFd, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut room = [0u8; 4096];
+    while bytes.len() < most {
+        let wanted = room.len().min(most - bytes.len());
+        let read = || {
+            // SAFETY: the room is valid for that length.
+            let read = unsafe { libc::read(file.as_raw_fd(), room.as_mut_ptr().cast(), wanted) };
+            usize::try_from(read).map_err(|_| Error::last_os_error())
+        };
+        let len = again(read)?;
+        if len == 0 {
+            break;
+        }
+        let more = room.get(..len).unwrap_or_default();
+        let has_room = bytes.try_reserve(len);
+        has_room.map_err(|_| super::memory::out_of_memory())?;
+        bytes.extend_from_slice(more);
+    }
+    Ok(bytes)
+}
+
+/// Makes a call again that was interrupted.
+fn again<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let mut interruptions = 0;
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+                interruptions += 1;
+                if interruptions > INTERRUPTIONS {
+                    return Err(error);
+                }
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_up_to_the_bound() {
+        let file_of = tempfile::NamedTempFile::new().unwrap();
+        let text = b"0123456789".repeat(1000);
+        std::fs::write(file_of.path(), &text).unwrap();
+        assert_eq!(file(file_of.path(), 1 << 20).unwrap(), text);
+        assert_eq!(file(file_of.path(), 4097).unwrap(), text[..4097]);
+        assert!(file("/nowhere", 1).is_err());
+    }
+
+    #[test]
+    fn an_interruption_each_time_is_an_error() {
+        let mut calls = 0;
+        let outcome = again(|| -> io::Result<()> {
+            calls += 1;
+            Err(Error::from_raw_os_error(libc::EINTR))
+        });
+        assert_eq!((outcome.is_err(), calls), (true, INTERRUPTIONS + 1));
+    }
+}
