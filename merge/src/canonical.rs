@@ -35,6 +35,9 @@ pub fn parse_canonical(line: &[u8]) -> Option<Event<'_>> {
     };
     if phase == b'M' {
         front.name(&mut event.fields)?;
+        if !event.name().starts_with(b"sa_") {
+            return None; // what the program names, as it likes
+        }
     } else {
         front.literal(br#","ts":"#)?;
         (event.ts_ns, event.fields.ts) = front.micros()?;
@@ -156,7 +159,7 @@ mod tests {
         r#"{"ph":"C","pid":1,"tid":1,"ts":81235902.000,"name":"requests","args":{"running":7}}"#,
         r#"{"ph":"s","pid":1,"tid":2,"ts":3.500,"id2":{"global":"0x1f"},"name":"request","cat":"flow"}"#,
         r#"{"ph":"f","pid":1,"tid":2,"ts":3.500,"id2":{"local":"0x1f"},"bp":"e","name":"request","cat":"flow"}"#,
-        r#"{"ph":"M","pid":4711,"tid":4712,"name":"thread_name","args":{"name":"worker-0"}}"#,
+        r#"{"ph":"M","pid":4711,"tid":4712,"name":"sa_end","args":{"monotonic_ns":7}}"#,
         r#"{"ph":"i","pid":1,"tid":1,"ts":5.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{"cause":"disk_full","events":3}}"#,
     ];
 

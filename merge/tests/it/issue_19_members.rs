@@ -3,6 +3,8 @@
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::mutated::event::{KEYS, ODD, event, object, set};
 use crate::perfetto::{ERRORS, loads, query};
+use crate::writer::Process;
+use crate::writer::line::stream;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use trace_merge::check::{Rule, check};
@@ -248,6 +250,30 @@ fn issue_19_check_knows_what_does_not_load_without_a_phase() {
     if let Some(loads) = loads(test, &paths) {
         assert_eq!(loads, texts.map(|(_, is_loaded)| is_loaded));
     }
+}
+
+/// A program may record what it likes as the name of a thread, also in a block with its checksum.
+#[test]
+fn issue_19_names_in_blocks_are_looked_at() {
+    let (dir, process) = (RunDir::new(), Process::new(7));
+    let on = process.main_thread();
+    let lines = [
+        on.metadata("thread_name", r#""name":5"#),
+        on.metadata("thread_name", "\"name\":\"a\u{202e}b\""),
+        on.span(10, 5, "n", ""),
+    ];
+    let mut fragment = process.fragment();
+    fragment.block(1, 0, &stream(&lines));
+    fragment.write_here(&dir.fragments());
+    let merged = dir.merge();
+    assert_eq!(merged.report.kind("bad_name"), 1, "{}", merged.report.0);
+    assert_eq!(
+        merged.report.0["repaired_by_kind"],
+        json!({"repaired_name": 1})
+    );
+    let path = dir.path().join("merged.json");
+    std::fs::write(&path, merged.bytes).unwrap();
+    assert_eq!(found(&path), []);
 }
 
 /// A pid twice, as a text and as a number: found, and never written.
