@@ -1,9 +1,10 @@
 //! Who may read what is made of files: nobody who may not read all of them.
 
-use rustix::fs::{Gid, Mode, fchmod, fchown};
-use std::fs::{File, Metadata};
+use rustix::fs::{Gid, Uid, fchown};
+use rustix::process::geteuid;
+use std::fs::{File, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 /// What the owner may always do.
 const OWNER: u32 = 0o600;
@@ -22,6 +23,8 @@ pub(crate) struct Access {
     group: Option<u32>,
     /// Whether the umask takes from it: nobody chose this mode for what this project writes.
     is_masked: bool,
+    /// Whose files they are; `None` if not all of them are the same user's.
+    owner: Option<u32>,
 }
 
 impl Reach {
@@ -41,11 +44,15 @@ impl Access {
         mode: OWNER,
         group: None,
         is_masked: false,
+        owner: None,
     };
 
     /// Who may read a file in a folder.
     pub(crate) fn of(file: &Metadata, reach: Reach) -> Access {
-        Access::new(file.mode() & reach.0, Some(file.gid()))
+        Access {
+            owner: Some(file.uid()),
+            ..Access::new(file.mode() & reach.0, Some(file.gid()))
+        }
     }
 
     fn new(mode: u32, group: Option<u32>) -> Access {
@@ -55,6 +62,7 @@ impl Access {
             mode,
             group: group.filter(|_| is_more),
             is_masked: false,
+            owner: None,
         }
     }
 
@@ -69,6 +77,7 @@ impl Access {
     fn changed(self, mode: u32, group: Option<u32>) -> Access {
         Access {
             is_masked: self.is_masked,
+            owner: self.owner,
             ..Access::new(mode, group)
         }
     }
@@ -88,6 +97,7 @@ impl Access {
         };
         Access {
             is_masked: self.is_masked && other.is_masked,
+            owner: self.owner.filter(|owner| other.owner == Some(*owner)),
             ..both
         }
     }
@@ -99,7 +109,11 @@ impl Access {
 
     /// Who of them the file at hand is for already.
     pub(crate) fn no_wider_than(self, file: &Metadata) -> Access {
-        self.changed(self.mode & file.mode(), self.group)
+        let owner = self.owner.filter(|owner| *owner == file.uid());
+        Access {
+            owner,
+            ..self.changed(self.mode & file.mode(), self.group)
+        }
     }
 
     /// The mode that a new file begins with.
@@ -107,8 +121,12 @@ impl Access {
         if self.is_masked { self.mode } else { OWNER }
     }
 
-    /// Gives a file that has its first mode this one. Where its group is another one, and cannot be changed, the group gets what all others have.
+    /// Gives a file that has its first mode this one, and to whom its inputs belong if root merges them. Where its group is another one, and cannot be changed, the group gets what all others have.
     pub(crate) fn give(self, file: &File) -> io::Result<()> {
+        if let Some(owner) = self.owner.filter(|_| geteuid().is_root()) {
+            // Where the kernel refuses that, the file stays root's, and nobody reads more than before.
+            let _ = fchown(file, Some(Uid::from_raw(owner)), None);
+        }
         let is_of_group = |group| -> io::Result<bool> {
             let own = file.metadata()?.gid() == group;
             Ok(own || fchown(file, None, Some(Gid::from_raw(group))).is_ok())
@@ -121,7 +139,7 @@ impl Access {
             true => access.mode & file.metadata()?.mode(),
             false => access.mode,
         };
-        Ok(fchmod(file, Mode::from_raw_mode(mode))?)
+        file.set_permissions(Permissions::from_mode(mode))
     }
 }
 

@@ -5,8 +5,11 @@
 use crate::access::{Access, Reach};
 use crate::fragment::FileId;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat};
-use rustix::fs::{fchmod, fstat, linkat, mkdirat, openat, renameat, statat, unlinkat};
+use rustix::fs::{
+    Gid, Uid, chmodat, chownat, fstat, linkat, mkdirat, openat, renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 use std::cmp::Ordering;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -25,6 +28,7 @@ pub(crate) struct Folder {
     fd: Arc<OwnedFd>,
     path: PathBuf,
     mode: u32,
+    owner: u32,
     reach: Reach,
 }
 
@@ -60,18 +64,23 @@ impl Folder {
         Folder::of(fd, self.path.join(name), self.reach)
     }
 
-    /// Makes a folder in this one and opens it.
-    pub(crate) fn make_folder(&self, name: &str, mode: u32) -> io::Result<Folder> {
+    /// Makes a folder in this one and opens it. It is for those who may use another one.
+    pub(crate) fn make_folder(&self, name: &str, other: &Folder) -> io::Result<Folder> {
         mkdirat(&self.fd, name, Mode::from_raw_mode(0o700))?;
         let folder = self.folder(name)?;
-        folder.set_mode(mode)?;
+        folder.be_for(other)?;
         Ok(folder)
     }
 
-    /// Gives it a mode; what it has from the folder above, as a shared group's bit, stays.
-    pub(crate) fn set_mode(&self, mode: u32) -> io::Result<()> {
-        let mode = mode & 0o777 | self.mode & 0o7000;
-        Ok(fchmod(&self.fd, Mode::from_raw_mode(mode))?)
+    /// Gives it the mode of another one, and, by root, that one's owner; what it has from the folder above, as a shared group's bit, stays.
+    pub(crate) fn be_for(&self, other: &Folder) -> io::Result<()> {
+        if geteuid().is_root() {
+            let (owner, group) = (Uid::from_raw(other.owner), None::<Gid>);
+            // Where the kernel refuses that, it stays root's.
+            let _ = chownat(&self.fd, ".", Some(owner), group, AtFlags::empty());
+        }
+        let mode = Mode::from_raw_mode(other.mode & 0o777 | self.mode & 0o7000);
+        Ok(chmodat(&self.fd, ".", mode, AtFlags::empty())?)
     }
 
     fn of(fd: OwnedFd, path: PathBuf, above: Reach) -> io::Result<Folder> {
@@ -80,6 +89,7 @@ impl Folder {
             fd: Arc::new(fd),
             path,
             mode: status.st_mode,
+            owner: status.st_uid,
             reach: above.through(status.st_mode),
         })
     }
@@ -123,11 +133,6 @@ impl Folder {
     /// The path it was opened by.
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Its mode when it was opened.
-    pub(crate) fn mode(&self) -> u32 {
-        self.mode
     }
 
     /// Who comes as far as here.

@@ -59,8 +59,8 @@ pub fn snapshot(directory: &Path, out: &Path) -> Result<SnapshotReport, Error> {
         )));
     }
     let failed = |source| Error::of_write(&out.join(FRAGMENTS_DIR), source);
-    let out = make_folder(out, run.mode()).map_err(failed)?;
-    let target = out.make_folder(FRAGMENTS_DIR, fragments.mode());
+    let out = make_folder(out, &run).map_err(failed)?;
+    let target = out.make_folder(FRAGMENTS_DIR, &fragments);
     let mut copy = Copy {
         target: target.map_err(failed)?,
         report: SnapshotReport::default(),
@@ -74,13 +74,13 @@ pub fn snapshot(directory: &Path, out: &Path) -> Result<SnapshotReport, Error> {
     Ok(copy.report)
 }
 
-/// Opens a folder that may be there already; a new one gets this mode.
-fn make_folder(path: &Path, mode: u32) -> io::Result<Folder> {
+/// Opens a folder that may be there already; a new one is for those who may use another one.
+fn make_folder(path: &Path, other: &Folder) -> io::Result<Folder> {
     let is_new = !path.exists();
     DirBuilder::new().mode(0o700).recursive(true).create(path)?;
     let folder = Folder::open(path)?;
     if is_new {
-        folder.set_mode(mode)?;
+        folder.be_for(other)?;
     }
     Ok(folder)
 }

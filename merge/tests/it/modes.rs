@@ -3,7 +3,8 @@
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::output::{names, run};
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -151,4 +152,65 @@ fn issue_19_a_snapshot_is_for_those_who_may_read_the_run() {
             );
         }
     }
+}
+
+/// What root makes of a user's fragments is the user's, as all else in the run is; what root had there before stays root's.
+#[test]
+fn issue_19_what_root_merges_is_for_the_owner_of_the_fragments() {
+    const NOBODY: u32 = 65_534;
+    let (dir, place) = (run_of(0o700, 0o600), tempfile::tempdir().unwrap());
+    if fs::metadata(dir.path()).unwrap().uid() != 0 {
+        eprintln!("SKIPPED issue_19_what_root_merges_is_for_the_owner_of_the_fragments: not root");
+        return;
+    }
+    let (old, copy) = (place.path().join("old.json"), place.path().join("copy"));
+    fs::write(&old, "root's").unwrap();
+    let fragment = dir.fragments().join("trace.90.jsonl");
+    for path in [dir.path(), &dir.fragments(), &fragment] {
+        chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    merge_under("0022", &[], &dir, None);
+    merge_under(
+        "0022",
+        &["--split=200KB"],
+        &dir,
+        Some(&place.path().join("part.json")),
+    );
+    merge_under("0022", &[], &dir, Some(&old));
+    trace_merge::snapshot(dir.path(), &copy).unwrap();
+    let owner = |path: &Path| fs::metadata(path).unwrap().uid();
+    for path in [dir.path().join("trace.json"), copy.join("fragments"), copy] {
+        assert_eq!(owner(&path), NOBODY, "{}", path.display());
+    }
+    let parts = names(place.path());
+    let mut parts = parts.iter().filter(|name| name.starts_with("part"));
+    assert!(parts.all(|name| owner(&place.path().join(name)) == NOBODY));
+    assert_eq!(owner(&old), 0, "root's file is root's still");
+}
+
+/// Whoever may go through a folder, but not list it, merges the fragment in it that he names.
+#[test]
+fn issue_19_a_fragment_is_read_in_a_folder_that_cannot_be_listed() {
+    const NOBODY: u32 = 65_534;
+    let (dir, place) = (run_of(0o711, 0o644), tempfile::tempdir().unwrap());
+    if fs::metadata(dir.path()).unwrap().uid() != 0 {
+        eprintln!(
+            "SKIPPED issue_19_a_fragment_is_read_in_a_folder_that_cannot_be_listed: not root"
+        );
+        return;
+    }
+    chown(place.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    let program = place.path().join("trace-merge");
+    fs::copy(trace_merge().get_program(), &program).unwrap();
+    let output = place.path().join("out.json");
+    let mut command = Command::new(&program);
+    command
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .arg("-q")
+        .arg("-o")
+        .arg(&output);
+    let ended = Ended::of(command.arg(dir.fragments().join("trace.90.jsonl")));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(output.exists());
 }
