@@ -114,7 +114,9 @@ impl Folder {
     /// What is in it.
     pub(crate) fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
-        for entry in Dir::read_from(&self.fd)? {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let listed = openat(&self.fd, ".", flags, Mode::empty())?;
+        for entry in Dir::new(listed)? {
             let entry = entry?;
             let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
             let kind = match entry.file_type() {
@@ -147,8 +149,9 @@ impl AsFd for Folder {
     }
 }
 
+/// To come to what lies in a folder takes the right to search it, not to list it.
 fn folder_flags() -> OFlags {
-    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
+    OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
 fn kind(status: &Stat) -> FileType {
