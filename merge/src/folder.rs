@@ -201,7 +201,10 @@ impl Place {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(access.first_mode());
         let file = openat(&self.folder, self.name(), flags, mode)?.into();
-        access.give(&file)?;
+        if let Err(error) = access.give(&file) {
+            let _ = self.remove(); // the first error is the one to tell
+            return Err(error);
+        }
         Ok(file)
     }
 

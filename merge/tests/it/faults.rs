@@ -10,7 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const CALLS: [&str; 6] = ["read", "write", "pread64", "pwrite64", "fsync", "mmap"];
+const CALLS: [&str; 7] = [
+    "read", "write", "pread64", "pwrite64", "fsync", "fchmod", "mmap",
+];
 /// Calls from which on a fault begins.
 const FIRST: [u32; 5] = [1, 2, 3, 5, 9];
 

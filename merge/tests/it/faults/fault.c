@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -78,6 +79,13 @@ int fsync(int fd)
     size_t length = 0;
     FAIL(fsync, fd, length);
     return real(fd);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+    size_t length = 0;
+    FAIL(fchmod, fd, length);
+    return real(fd, mode);
 }
 
 static void *mapped(void *(*real)(void *, size_t, int, int, int, off64_t), void *at, size_t length, int protection, int flags, int fd, off64_t from)
