@@ -126,6 +126,15 @@ impl Copy {
         Ok(())
     }
 
+    /// Says of a fragment that others changed before all of it was copied: what they took away is zeros in the copy.
+    fn note_change(&mut self, fragment: &Fragment) {
+        if fragment.content.has_changed() {
+            let path = fragment.path.display();
+            let words = format!("{path}: cut short or written anew while it was copied");
+            self.report.unreadable.push(words);
+        }
+    }
+
     fn place_of(&self, fragment: &Fragment) -> Place {
         self.target
             .place(fragment.path.file_name().unwrap_or_default())
@@ -148,6 +157,7 @@ impl Copy {
         }
         self.report.copied += 1;
         write_new(&place, fragment.access, &[bytes])?;
+        self.note_change(fragment);
         fragment.content.release(0, bytes.len());
         Ok(())
     }
@@ -158,6 +168,7 @@ impl Copy {
         let end = whole_end(all);
         let parts = [&all[..end], tail];
         write_new(&self.place_of(newest), newest.access, &parts)?;
+        self.note_change(newest);
         self.report.copied += 1;
         self.report.bytes += (end + tail.len()) as u64;
         Ok(())
@@ -278,6 +289,28 @@ mod tests {
             let bytes = [&before[..], &block[..cut]].concat();
             let whole = if cut == block.len() { &bytes } else { &before };
             assert_eq!(whole_end(&bytes), whole.len(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn issue_19_a_fragment_that_is_cut_while_it_is_copied_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("trace.5.jsonl");
+        fs::write(&path, "{\"ph\":\"i\",\"pid\":5,\"ts\":1}\n".repeat(5_000)).unwrap();
+        let folder = Folder::open(dir.path()).unwrap();
+        let input = Input::in_directory(folder.place("trace.5.jsonl"));
+        for is_cut in [false, true] {
+            let fragment = Fragment::open(&input).unwrap();
+            if is_cut {
+                fs::write(&path, "").unwrap();
+            }
+            let mut copy = Copy {
+                target: folder.make_folder(&is_cut.to_string(), &folder).unwrap(),
+                report: SnapshotReport::default(),
+            };
+            copy.newest_segment(&fragment, &[]).unwrap();
+            let told = copy.report.unreadable;
+            assert_eq!(told.len(), usize::from(is_cut), "{told:?}");
         }
     }
 
