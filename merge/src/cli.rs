@@ -43,7 +43,7 @@ stay where they are, where viewers drop them, and the report says so.
 --check unpacks .gz and pipes into TMPDIR, and sorts up to 110 bytes for each event there, twice that for one with a bind_id. Of a file that
 may be written anew meanwhile use --check - <trace.json, which copies it first.
 
-An input that is cut short or written anew while it is merged is copied to TMPDIR and merged once more, as it is by then; to the standard
+An input that is cut short or written anew while it is merged is copied to TMPDIR, else beside the trace, and merged once more, as it is by then; to the standard
 output that is too late, and the exit status is 2. Only those who may read all inputs may read the trace.
 
 Exit status: 0 done, 1 something was damaged or lost and --strict was given, 2 nothing usable or bad usage.

@@ -24,7 +24,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Bytes of a file that is read and not mapped: a process may have some 65,000 mappings.
 const SMALL_BYTES: u64 = 1 << 16;
@@ -100,15 +100,20 @@ impl Content {
         Content::read(file)
     }
 
-    /// Maps a file that others may write, or reads it if it is small or cannot be mapped. `copied` tells whether it is copied first.
-    pub(crate) fn of_others(mut file: File, copied: bool) -> io::Result<Content> {
+    /// Maps a file that others may write, or reads it if it is small or cannot be mapped. If folders are `copied` to, it is first copied to one of
+    /// them, or, where none takes it, to memory.
+    pub(crate) fn of_others(mut file: File, copied: Option<&[PathBuf]>) -> io::Result<Content> {
         if file.metadata()?.len() > SMALL_BYTES {
-            if copied && let Ok(mut copy) = tempfile::tempfile() {
-                io::copy(&mut file, &mut copy)?;
-                return Content::open(copy);
-            }
-            if let Some(watched) = Watched::map(&file).filter(|_| !copied) {
-                return Ok(Content::Watched(watched));
+            let Some(folders) = copied else {
+                return match Watched::map(&file) {
+                    Some(watched) => Ok(Content::Watched(watched)),
+                    None => Content::read(file),
+                };
+            };
+            for folder in folders {
+                if let Ok(copy) = copy_to(folder, &mut file) {
+                    return Content::open(copy);
+                }
             }
         }
         Content::read(file)
@@ -150,6 +155,14 @@ impl Content {
     }
 }
 
+/// Copies a file to one without a name.
+fn copy_to(folder: &Path, file: &mut File) -> io::Result<File> {
+    let mut copy = tempfile::tempfile_in(folder)?;
+    file.rewind()?;
+    io::copy(file, &mut copy)?;
+    Ok(copy)
+}
+
 impl Fragment {
     /// Opens a fragment and reads its header.
     pub(crate) fn open(input: &Input) -> io::Result<Fragment> {
@@ -158,7 +171,7 @@ impl Fragment {
         let metadata = file.metadata()?;
         let access = Access::of(&metadata, place.folder().reach());
         let of = (place.path().to_owned(), FileId::of(&metadata), access);
-        let content = Content::of_others(file, input.copied)?;
+        let content = Content::of_others(file, input.copied.as_deref())?;
         let header = read_header(content.bytes());
         let fragment = Fragment::of(of, content, header);
         Ok(Fragment {
@@ -291,7 +304,6 @@ pub(crate) fn read_ring(place: &Place) -> RingFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     fn place(path: &Path) -> Place {
         Place::named(path).unwrap()
@@ -326,6 +338,21 @@ mod tests {
     fn a_fifo_or_directory_is_refused_at_once() {
         let dir = tempfile::tempdir().unwrap();
         assert!(opened(dir.path(), true).is_err());
+    }
+
+    #[test]
+    fn issue_19_a_changed_file_is_copied_to_the_first_folder_that_takes_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        std::fs::write(&path, "x\n".repeat(100_000)).unwrap();
+        let (none, here) = (dir.path().join("none"), dir.path().to_owned());
+        let opened = |folders: &[PathBuf]| {
+            let content = Content::of_others(File::open(&path).unwrap(), Some(folders)).unwrap();
+            assert_eq!(content.bytes().len(), 200_000);
+            content
+        };
+        assert!(matches!(opened(&[none.clone(), here]), Content::Mapped(_)));
+        assert!(matches!(opened(&[none]), Content::Owned(_)));
     }
 
     #[test]

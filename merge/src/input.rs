@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// A fragment to merge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,8 +21,8 @@ pub(crate) struct Input {
     pub(crate) named: bool,
     /// Whether it was found in a directory: then all segments of its fragment are wanted.
     pub(crate) in_directory: bool,
-    /// Whether it is copied before it is read: it was changed while it was merged before.
-    pub(crate) copied: bool,
+    /// Where it is copied to before it is read, the first of them that takes it: it was changed while it was merged before.
+    pub(crate) copied: Option<Arc<[PathBuf]>>,
 }
 
 impl Input {
@@ -30,7 +31,7 @@ impl Input {
             place,
             named: false,
             in_directory: true,
-            copied: false,
+            copied: None,
         }
     }
 }
@@ -223,7 +224,7 @@ impl Search<'_> {
                 place,
                 named,
                 in_directory: false,
-                copied: false,
+                copied: None,
             });
         }
     }

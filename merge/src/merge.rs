@@ -26,6 +26,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Merges fragments into one trace.
 ///
@@ -74,12 +75,13 @@ impl Changed {
         self.0.len() < Changed::MANY && self.0.insert(path.to_owned())
     }
 
-    /// Has them copied, and says so.
-    fn copy(&self, inputs: &mut Inputs, report: &mut Report) {
+    /// Has them copied to one of the folders, and says so.
+    fn copy(&self, inputs: &mut Inputs, folders: &[PathBuf], report: &mut Report) {
+        let folders: Arc<[PathBuf]> = folders.into();
         let are_many = self.0.len() == Changed::MANY;
         for input in &mut inputs.files {
             let has_changed = self.0.contains(input.place.path());
-            input.copied = are_many || has_changed;
+            input.copied = (are_many || has_changed).then(|| Arc::clone(&folders));
             if has_changed {
                 let what = "cut short or written anew while it was merged: what was there then";
                 report.add_damage(input.place.path(), 0, Kind::Changed, Some(what.to_owned()));
@@ -131,7 +133,7 @@ fn merge_read(
         version: env!("CARGO_PKG_VERSION"),
         ..Report::default()
     };
-    changed.copy(&mut inputs, &mut report);
+    changed.copy(&mut inputs, &folders, &mut report);
     let mut recordings = open_all(options, &mut inputs, &folders, &mut report)?;
     let mut sought = pool.install(|| seek(&mut recordings, options, extent))?;
     progress.expect(recordings.iter().map(len).sum(), passes(options));

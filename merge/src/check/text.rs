@@ -29,7 +29,7 @@ impl Text {
             return Text::read(file, folder);
         }
         Ok(Text {
-            content: Content::of_others(file, false)?,
+            content: Content::of_others(file, None)?,
             is_cut: false,
             members: 0,
         })

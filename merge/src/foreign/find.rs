@@ -75,7 +75,7 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<Candidate>, Er
         let (_, unpacked) = in_first(folders, |folder| unpack(&file, folder))?;
         (Content::open(unpacked.file), unpacked.failure)
     } else {
-        (Content::of_others(file, input.copied), None)
+        (Content::of_others(file, input.copied.as_deref()), None)
     };
     let Ok(content) = content else {
         return Ok(None);
