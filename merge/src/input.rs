@@ -155,8 +155,10 @@ impl Search<'_> {
 
     /// A match of a pattern. What it finds through a link is not taken: only the folder that is named in full may be one.
     fn found(&mut self, fixed: &Path, path: &Path) {
-        let Ok(above) = self.found_folder(fixed, parent_of(path)) else {
-            return;
+        let above = match self.found_folder(fixed, parent_of(path)) {
+            Ok(above) => above,
+            Err(error) if is_none(&error) => return,
+            Err(error) => return self.unreadable(path, &error),
         };
         let name = path.file_name().unwrap_or_default();
         let place = above.place(name);
@@ -166,7 +168,8 @@ impl Search<'_> {
                 self.directory(folder, above);
             }
             Err(_) if place.is_link() => {}
-            Err(_) => self.file(place, false),
+            Err(error) if is_none(&error) => self.file(place, false),
+            Err(error) => self.unreadable(path, &error),
         }
     }
 
@@ -262,7 +265,7 @@ fn directory_files(
             }
         }
     }
-    list_previous(run, runs, &mut candidates)?;
+    list_previous(run, runs, &mut candidates, &mut inputs.unreadable);
     select(run, candidates, runs, inputs);
     let removed = removed_runs(run).unwrap_or_default();
     let all = &mut inputs.removed;
@@ -272,28 +275,45 @@ fn directory_files(
     Ok(())
 }
 
+/// Whether there is no folder of that name, or a link, through which nothing is found.
+fn is_none(error: &io::Error) -> bool {
+    let kinds = [ErrorKind::NotFound, ErrorKind::NotADirectory];
+    kinds.contains(&error.kind()) || error.raw_os_error() == Some(libc::ELOOP)
+}
+
 /// What the directory tells of earlier runs that are removed.
 fn removed_runs(run: &Folder) -> Option<RemovedRuns> {
     let text = run.place(REMOVED_FILE).read_front(false).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-/// Finds the fragments of earlier runs.
-fn list_previous(run: &Folder, runs: &Runs, into: &mut Vec<Candidate>) -> io::Result<()> {
-    let Ok(previous) = run.folder(PREVIOUS_DIR) else {
-        return Ok(()); // there is none, or a link, through which nothing is found
+/// Finds the fragments of earlier runs. One that cannot be read keeps nobody from the others.
+fn list_previous(
+    run: &Folder,
+    runs: &Runs,
+    into: &mut Vec<Candidate>,
+    unreadable: &mut Vec<(PathBuf, String)>,
+) {
+    let mut note = |folder: &Folder, name: &OsStr, error: io::Error| {
+        if !is_none(&error) {
+            unreadable.push((folder.path().join(name), error.to_string()));
+        }
     };
-    let mut entries = previous.entries()?;
+    let name = OsStr::new(PREVIOUS_DIR);
+    let entries = run.folder(name).and_then(|previous| {
+        let entries = previous.entries()?;
+        Ok((previous, entries))
+    });
+    let (previous, mut entries) = match entries {
+        Ok(entries) => entries,
+        Err(error) => return note(run, name, error),
+    };
     entries.retain(|entry| entry.is_folder);
     entries.sort_by(|one, other| one.name.cmp(&other.name));
     for entry in entries {
-        let Ok(earlier) = previous.folder(&entry.name) else {
-            continue;
-        };
         let before = into.len();
-        list(&earlier, false, into)?;
-        if let Ok(fragments) = earlier.folder(FRAGMENTS_DIR) {
-            list(&fragments, false, into)?;
+        if let Err(error) = list_earlier(&previous, &entry.name, into) {
+            note(&previous, &entry.name, error);
         }
         for candidate in &mut into[before..] {
             let name = || entry.name.to_string_lossy().into_owned();
@@ -303,7 +323,17 @@ fn list_previous(run: &Folder, runs: &Runs, into: &mut Vec<Candidate>) -> io::Re
             }
         }
     }
-    Ok(())
+}
+
+/// Finds the fragments of one earlier run.
+fn list_earlier(previous: &Folder, name: &OsStr, into: &mut Vec<Candidate>) -> io::Result<()> {
+    let earlier = previous.folder(name)?;
+    list(&earlier, false, into)?;
+    match earlier.folder(FRAGMENTS_DIR) {
+        Ok(fragments) => list(&fragments, false, into),
+        Err(error) if is_none(&error) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn list(folder: &Folder, live: bool, into: &mut Vec<Candidate>) -> io::Result<()> {

@@ -2,9 +2,11 @@
 
 mod arguments;
 mod cli;
+mod descriptors;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    descriptors::raise_limit();
     cli::run()
 }

@@ -3,6 +3,9 @@
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::trace::Trace;
 use crate::writer::{Fragment, Process};
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 
 const RUNS: [&str; 3] = [
@@ -287,4 +290,55 @@ fn a_path_that_is_not_there_does_not_say_where_the_trace_goes() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(dir.path().join("trace.json").exists());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Each earlier run of a directory takes a descriptor: the command raises its limit as far as it may.
+#[test]
+fn issue_19_many_earlier_runs_are_merged_at_once() {
+    let dir = RunDir::new();
+    for number in 0..60 {
+        let run = format!("20261119-080000-{number:08}");
+        let folder = dir.path().join("previous").join(&run);
+        write(&folder, 100 + number, &run, "earlier");
+    }
+    write(&dir.fragments(), 30, RUNS[2], "newest");
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", r#"ulimit -Sn 40; exec "$@""#, "sh"]);
+    command.arg(trace_merge().get_program());
+    command.args(["--all-runs", "--report", "json", "-o"]);
+    let output = dir.path().join("out.json");
+    let ended = Ended::of(command.arg(&output).arg(dir.path()));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(ended.report().number("events_total"), 61);
+}
+
+/// An earlier run that cannot be read is told, and keeps nobody from the others.
+#[test]
+fn issue_19_an_earlier_run_that_cannot_be_read_is_told() {
+    let (dir, place) = (three_runs(), tempfile::tempdir().unwrap());
+    if std::fs::metadata(dir.path()).unwrap().uid() != 0 {
+        eprintln!("SKIPPED issue_19_an_earlier_run_that_cannot_be_read_is_told: not root");
+        return;
+    }
+    let mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    };
+    mode(dir.path(), 0o755);
+    let hidden = dir.path().join("previous").join(RUNS[0]);
+    mode(&hidden, 0o700);
+    let program = place.path().join("trace-merge");
+    std::fs::copy(trace_merge().get_program(), &program).unwrap();
+    mode(place.path(), 0o777);
+    let mut command = std::process::Command::new(&program);
+    command
+        .uid(65_534)
+        .gid(65_534)
+        .args(["--all-runs", "--report", "json", "-o"]);
+    let output = place.path().join("out.json");
+    let ended = Ended::of(command.arg(output).arg(dir.path()));
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let report = ended.report();
+    assert_eq!(report.number("events_total"), 2);
+    let told = [(RUNS[0].to_owned(), 0, "unreadable".to_owned())];
+    assert_eq!(report.damage(), told, "{}", report.0);
 }
