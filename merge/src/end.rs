@@ -11,6 +11,8 @@ pub(crate) enum End {
     Told,
     /// Without a word, and with no span open.
     Silent,
+    /// Without a word, and nothing tells whether spans were open: its ring is gone or cannot be read.
+    Unknown,
     /// In so many open spans.
     Killed(u64),
 }
@@ -21,7 +23,8 @@ impl End {
         let was_dead = recording.was_dead && !index.ended;
         match index.open {
             _ if recording.header().is_none() || !(is_settled || was_dead) => End::Told,
-            None | Some(0) => End::Silent,
+            None => End::Unknown,
+            Some(0) => End::Silent,
             Some(open) => End::Killed(open),
         }
     }
@@ -31,6 +34,7 @@ impl End {
         match self {
             End::Told => None,
             End::Silent => Some("silent"),
+            End::Unknown => Some("unknown"),
             End::Killed(_) => Some("killed"),
         }
     }
@@ -38,7 +42,7 @@ impl End {
     pub(crate) fn open_spans(self) -> u64 {
         match self {
             End::Killed(open) => open,
-            End::Told | End::Silent => 0,
+            End::Told | End::Silent | End::Unknown => 0,
         }
     }
 }

@@ -383,12 +383,20 @@ impl Report {
             named.extend((more > 0).then(|| format!("and {more} more")));
             writeln!(text, "killed: {}", named.join(", "))?;
         }
-        let silent = ended("silent").count();
-        if silent > 0 {
-            writeln!(
-                text,
-                "ended without a goodbye, with no span open (_exit, or a signal between two spans): {silent} processes"
-            )?;
+        for (end, spans) in [
+            (
+                "silent",
+                "no span open (_exit, or a signal between two spans)",
+            ),
+            ("unknown", "nothing that tells whether spans were open"),
+        ] {
+            let count = ended(end).count();
+            if count > 0 {
+                writeln!(
+                    text,
+                    "ended without a goodbye, with {spans}: {count} processes"
+                )?;
+            }
         }
         Ok(())
     }

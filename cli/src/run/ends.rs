@@ -40,11 +40,21 @@ pub(super) fn write(
             "killed: {named}. What they had recorded was recovered"
         )?;
     }
+    let (unknown, silent): (Vec<_>, Vec<_>) = silent
+        .into_iter()
+        .partition(|(process, _)| process.end == Some("unknown"));
     if !silent.is_empty() {
         let count = processes(silent.len() as u64);
         writeln!(
             text,
             "ended without a goodbye, but not in the middle of anything: {count} (_exit, or a signal while idle); nothing of them is lost"
+        )?;
+    }
+    if !unknown.is_empty() {
+        let count = processes(unknown.len() as u64);
+        writeln!(
+            text,
+            "ended without a goodbye: {count}; the rings are gone or cannot be read, so nothing tells whether spans were open"
         )?;
     }
     Ok(())
@@ -104,6 +114,8 @@ mod tests {
                 process(4, "killed", 1),
                 process(5, "silent", 0),
                 process(6, "killed", 1),
+                process(7, "unknown", 0),
+                process(8, "unknown", 0),
             ],
             ..Report::default()
         };
@@ -112,13 +124,15 @@ mod tests {
             (2, Exit::Signal(Signal::SIGTERM)),
             (3, Exit::Signal(Signal::SIGSEGV)),
             (4, Exit::Code),
+            (8, Exit::Signal(Signal::SIGKILL)),
         ];
         let mut text = String::new();
         write(&report, &exits.into(), &mut text).unwrap();
         assert_eq!(
             text,
-            "killed: worker-1 (pid 1), by SIGKILL; worker-3 (pid 3), by SIGSEGV, in 2 open spans; worker-6 (pid 6), in 1 open span. What they had recorded was recovered\n\
-             ended without a goodbye, but not in the middle of anything: 3 processes (_exit, or a signal while idle); nothing of them is lost\n"
+            "killed: worker-1 (pid 1), by SIGKILL; worker-3 (pid 3), by SIGSEGV, in 2 open spans; worker-6 (pid 6), in 1 open span; worker-8 (pid 8), by SIGKILL. What they had recorded was recovered\n\
+             ended without a goodbye, but not in the middle of anything: 3 processes (_exit, or a signal while idle); nothing of them is lost\n\
+             ended without a goodbye: 1 process; the rings are gone or cannot be read, so nothing tells whether spans were open\n"
         );
         report.processes.clear();
         text.clear();

@@ -62,6 +62,16 @@ fn files(dir: &RunDir) -> (Vec<u8>, bool) {
     )
 }
 
+/// Without a ring nobody knows whether spans were open when a process died.
+#[test]
+fn issue_19_how_a_process_without_a_ring_ended_is_unknown() {
+    let end = |dir: &RunDir| dir.merge().report.0["processes"][0]["end"].clone();
+    let dir = killed(true);
+    std::fs::remove_file(dir.fragments().join(format!("trace.{PID}.ring"))).unwrap();
+    assert_eq!(end(&dir), "unknown");
+    assert_eq!(end(&killed(true)), "killed");
+}
+
 #[test]
 fn a_dead_process_of_this_machine_is_settled_once() {
     let dir = killed(true);
