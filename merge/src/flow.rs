@@ -1,6 +1,6 @@
 //! Flow and async ids: what the line says, and the one number that stands for it in the whole trace.
 
-use crate::json::{Fields, Span};
+use crate::json::{Fields, Members, Span};
 use crate::line::Event;
 use crate::member::is_id;
 use crate::number::unquoted;
@@ -46,14 +46,12 @@ pub(crate) fn has_id(phase: u8) -> bool {
 
 /// Tells whether the end of a flow belongs to the next span of its thread, and not to the one around it.
 pub(crate) fn binds_to_next(event: &Event<'_>) -> bool {
-    #[derive(Deserialize)]
-    struct Bound<'a> {
-        #[serde(borrow)]
-        bp: Option<Cow<'a, str>>,
+    if event.phase != b'f' {
+        return false;
     }
-    let bound = serde_json::from_slice::<Bound<'_>>(event.line).ok();
-    let point = bound.and_then(|bound| bound.bp);
-    event.phase == b'f' && point.as_deref() != Some("e")
+    let is_point = |(key, _): &(Span, Span)| key.of(event.line) == b"bp";
+    let point = Members::of(event.line).filter(is_point).last();
+    point.is_none_or(|(_, value)| value.of(event.line) != br#""e""#)
 }
 
 /// The id of an event in the trace and the member it stands in, `None` if it has none that can be read.
@@ -298,5 +296,20 @@ mod tests {
         let mut out = Vec::new();
         write_id("id", 1 << 40 | 0x1f, &mut out);
         assert_eq!(out, br#""id":"0x1000000001f""#);
+    }
+
+    #[test]
+    fn issue_19_a_number_that_is_none_changes_no_end() {
+        for (rest, binds) in [
+            ("", true),
+            (r#","bp":"e""#, false),
+            (r#","bp":"x""#, true),
+            (r#","bp":"e","args":{"a":NaN}"#, false),
+            (r#","args":{"bp":"e"}"#, true),
+        ] {
+            let line = format!(r#"{{"ph":"f","pid":1,"tid":2,"ts":3,"id":4{rest}}}"#);
+            let event = crate::line::parse(line.as_bytes()).unwrap();
+            assert_eq!(binds_to_next(&event), binds, "{line}");
+        }
     }
 }
