@@ -3,6 +3,7 @@
 //!
 //! Only for lines in canonical order whose block's checksum holds ([`crate::canonical`]).
 
+use crate::canonical::is_named;
 use crate::flow;
 use crate::line::Event;
 use crate::number::three_decimals;
@@ -100,7 +101,8 @@ impl<'a> Timed<'a> {
     #[inline(always)]
     pub(crate) fn dur_ns(&self) -> Option<i64> {
         let after = self.rest.strip_prefix(br#","dur":"#)?;
-        Some(three_decimals(after)?.0)
+        let (ns, len) = three_decimals(after)?;
+        is_named(&after[len..]).then_some(ns)
     }
 
     /// The id of a flow, and what comes after it.

@@ -5,6 +5,9 @@ use crate::json::{Fields, Span};
 use crate::line::Event;
 use crate::number::three_decimals;
 
+/// What stands before a name.
+const NAME: &[u8] = br#","name":""#;
+
 /// Reads the front of a line in canonical order; `None` if it is in any other form, which says nothing about the line.
 #[inline]
 pub fn parse_canonical(line: &[u8]) -> Option<Event<'_>> {
@@ -50,6 +53,24 @@ pub fn parse_canonical(line: &[u8]) -> Option<Event<'_>> {
 struct Front<'a> {
     line: &'a [u8],
     at: usize,
+}
+
+/// Whether the name follows, perhaps behind the thread's CPU time: these are all members that stand between the duration and the name.
+#[inline(always)]
+pub(crate) fn is_named(rest: &[u8]) -> bool {
+    rest.starts_with(NAME) || is_named_behind_cpu_time(rest)
+}
+
+#[inline(never)]
+fn is_named_behind_cpu_time(mut rest: &[u8]) -> bool {
+    for key in [&br#","tts":"#[..], br#","tdur":"#] {
+        if let Some(value) = rest.strip_prefix(key)
+            && let Some((_, len)) = three_decimals(value)
+        {
+            rest = &value[len..];
+        }
+    }
+    rest.starts_with(NAME)
 }
 
 impl Front<'_> {
@@ -102,6 +123,7 @@ impl Front<'_> {
             b'X' => {
                 self.literal(br#","dur":"#)?;
                 (event.dur_ns, event.fields.dur) = self.micros()?;
+                is_named(&self.line[self.at..]).then_some(())?;
             }
             b'B' => {}
             b'C' if counter::ends_drawn(self.line) => {}
@@ -150,6 +172,7 @@ impl Front<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::alike::Timed;
     use crate::line::parse;
 
     const LINES: [&str; 8] = [
@@ -171,6 +194,28 @@ mod tests {
                 parse_canonical(line.as_bytes()).is_none(),
                 "{digits} digits"
             );
+        }
+    }
+
+    #[test]
+    fn issue_19_cpu_times_that_are_none_are_left_to_the_scanner() {
+        for (between, is_canonical) in [
+            ("", true),
+            (r#","tts":1.000"#, true),
+            (r#","tts":1.000,"tdur":3.000"#, true),
+            (r#","tts":null"#, false),
+            (r#","tts":1.000,"tdur":"x""#, false),
+            (r#","tts":1.000,"tts":2.000"#, false),
+            (r#","a":1e999"#, false),
+        ] {
+            let head = r#"{"ph":"X","pid":1,"tid":2,"ts":1.000,"dur":2.000"#;
+            let line = format!(r#"{head}{between},"name":"n","cat":"c"}}"#);
+            let event = parse_canonical(line.as_bytes());
+            assert_eq!(event.is_some(), is_canonical, "{line}");
+            // A line that begins like another is looked at as closely.
+            let (ts_ns, rest) = (1_000, &line.as_bytes()[head.len() - 12..]);
+            let timed = Timed { ts_ns, rest };
+            assert_eq!(timed.dur_ns().is_some(), is_canonical, "{line}");
         }
     }
 
