@@ -3,11 +3,11 @@
 //! In: bytes that may be anything. Out: whether they are one JSON object, and the spans of the top-level members the merge
 //! looks at. UTF-8 is not checked here. Nothing is allocated. Numbers that JSON has not (`NaN`) pass, and are told.
 
-mod half;
+mod escape;
 mod members;
 mod scanner;
 
-pub(crate) use half::{is_unreadable, whole_characters};
+pub(crate) use escape::{ends_in_backslash, is_unreadable, readable};
 pub(crate) use members::Members;
 pub(crate) use scanner::{Scanner, odd_number_len};
 
@@ -64,8 +64,8 @@ pub struct Fields {
     pub repeated: bool,
     /// Whether the object has a number that JSON has not: `NaN`, `Infinity` or `-Infinity`.
     pub odd_numbers: bool,
-    /// Whether it has an escape of half a character, such as `\ud83e`.
-    pub halves: bool,
+    /// Whether it has an escape that viewers do not read: of half a character, such as `\ud83e`, or of a backslash that ends a text.
+    pub odd_escapes: bool,
     /// Whether a name in it has characters that nobody sees.
     pub hidden: bool,
     /// Of an event: whether it has to be mended for viewers. Of an object: whether a member beside these may have to be.
@@ -108,7 +108,7 @@ impl Fields {
     /// Whether something of the line is mended where it is written.
     #[inline(always)]
     pub(crate) fn is_mended(&self) -> bool {
-        self.odd_numbers | self.halves | self.hidden | self.odd
+        self.odd_numbers | self.odd_escapes | self.hidden | self.odd
     }
 
     /// Whether nothing else of the event can need another text: flows and metadata are read to their end.
@@ -130,7 +130,7 @@ pub fn scan_object(line: &[u8]) -> Option<Fields> {
     let mut fields = Fields::default();
     scanner.space();
     scanner.members(&mut fields)?;
-    (fields.odd_numbers, fields.halves) = (scanner.odd_numbers, scanner.halves);
+    (fields.odd_numbers, fields.odd_escapes) = (scanner.odd_numbers, scanner.odd_escapes);
     scanner.space();
     (scanner.at == line.len()).then_some(fields)
 }
@@ -142,7 +142,7 @@ pub(crate) fn scan_object_at_front(bytes: &[u8]) -> Result<(Fields, usize), usiz
     if scanner.members(&mut fields).is_none() {
         return Err(scanner.at);
     }
-    (fields.odd_numbers, fields.halves) = (scanner.odd_numbers, scanner.halves);
+    (fields.odd_numbers, fields.odd_escapes) = (scanner.odd_numbers, scanner.odd_escapes);
     Ok((fields, scanner.at))
 }
 

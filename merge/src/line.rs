@@ -161,8 +161,10 @@ fn is_taken(event: &Event<'_>) -> bool {
     } = event.fields;
     let line = event.line;
     let begins = |span: Span, byte: u8| !span.is_some() || line.get(span.start) == Some(&byte);
-    let is_odd =
-        event.fields.odd | event.fields.repeated | event.fields.odd_numbers | event.fields.halves;
+    let is_odd = event.fields.odd
+        | event.fields.repeated
+        | event.fields.odd_numbers
+        | event.fields.odd_escapes;
     let has_length = dur.is_some() == (event.phase == b'X');
     // One of Chrome's older phases stands for another.
     let is_modern = line.get(ph.start + 1) == Some(&event.phase);

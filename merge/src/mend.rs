@@ -4,7 +4,7 @@ mod event;
 
 pub(crate) use event::mended_event;
 
-use crate::json::{Fields, Span, odd_number_len, scan_object, string_end, whole_characters};
+use crate::json::{Fields, Span, odd_number_len, readable, scan_object, string_end};
 use crate::line::Event;
 use crate::words::eight;
 use sa_recorder::format::{is_invisible, visible};
@@ -21,7 +21,8 @@ pub enum Repair {
     Number,
     /// A name with characters that nobody sees, such as those that turn the direction of writing: they are spelled out, as `<U+202E>`.
     Name,
-    /// A character in two escapes of its halves, as Python writes it (`\ud83e\udd14`): it stands there itself. A half alone is U+FFFD.
+    /// An escape that viewers do not read. A character in two escapes of its halves, as Python writes it (`\ud83e\udd14`), stands there itself, and a half
+    /// alone is U+FFFD; a backslash at the end of a text is `\u005c`.
     Escape,
     /// A time beside the event's own (`tts`, `tdur`, `dur` of what is no span, `ts` of metadata) that is no number or below zero, left out.
     Time,
@@ -97,7 +98,7 @@ fn mended_with(text: &[u8], mut tell: impl FnMut(Repair)) -> Cow<'_, [u8]> {
         let (len, instead) = match byte {
             b'"' => {
                 let len = string_end(text, at) - at;
-                (len, whole_characters(&text[at..at + len]))
+                (len, readable(&text[at..at + len]))
             }
             b'N' | b'I' | b'-' => match odd_number_len(&text[at..]) {
                 Some(len) => (len, Some(b"null".to_vec())),
@@ -123,6 +124,11 @@ fn mended_with(text: &[u8], mut tell: impl FnMut(Repair)) -> Cow<'_, [u8]> {
     }
     out.extend_from_slice(&text[copied..]);
     Cow::Owned(out)
+}
+
+/// The text of a value, which viewers read.
+pub(crate) fn json_text(value: &serde_json::Value) -> String {
+    String::from_utf8_lossy(&mended(value.to_string().as_bytes())).into_owned()
 }
 
 /// Mends the line that begins at `start`.
@@ -172,7 +178,7 @@ pub(crate) fn name_edits(
         if let Some(text) = from_slice::<String>(name.of(line))
             && let Cow::Owned(shown) = visible(&text)
         {
-            let shown = serde_json::Value::from(shown).to_string();
+            let shown = json_text(&shown.into());
             edits.push((name.start..name.end, shown.into_bytes()));
         }
     };
@@ -231,7 +237,7 @@ mod tests {
             ),
             (
                 "{\"a\" : NaN , \"b\":\"\\\\\",\"c\":NaN}",
-                "{\"a\" : null , \"b\":\"\\\\\",\"c\":null}",
+                "{\"a\" : null , \"b\":\"\\u005c\",\"c\":null}",
             ),
         ] {
             assert_eq!(String::from_utf8_lossy(&mended(text.as_bytes())), expected);

@@ -1,6 +1,7 @@
 //! How the viewer shows processes and threads: effective names, labels and sort order, as metadata the merge adds.
 
 use crate::identity::{Process, Thread, ThreadKey};
+use crate::mend::json_text;
 use sa_recorder::format::visible;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,6 +124,7 @@ fn sorted_threads(process: &Process) -> Vec<(&ThreadKey, &Thread)> {
 }
 
 fn line(pid: u32, tid: u32, name: &str, args: &Value) -> String {
+    let args = json_text(args);
     format!(r#"{{"ph":"M","pid":{pid},"tid":{tid},"name":"{name}","args":{args}}}"#)
 }
 

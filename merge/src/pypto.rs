@@ -24,7 +24,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<Event<'_>> {
     let (mut event, at) = parse_front(line)?;
     let mut scanner = Scanner::new(line, at);
     event.fields.args = parse_end(&mut scanner)?;
-    let is_whole = scanner.at == line.len() && !scanner.halves;
+    let is_whole = scanner.at == line.len() && !scanner.odd_escapes;
     (is_whole && has_good_args(&event)).then_some(event)
 }
 
@@ -66,7 +66,7 @@ fn parse_head(line: &[u8]) -> Option<Head<'_>> {
         _ => return None,
     }
     scanner.literal(br#","ts":"#)?;
-    if scanner.halves {
+    if scanner.odd_escapes {
         return None;
     }
     Some(Head {

@@ -312,7 +312,15 @@ pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
         text.floor_char_boundary(bound)
     };
     out.push(b'"');
-    escape(out, &text.as_bytes()[..cut]);
+    let kept = &text.as_bytes()[..cut];
+    match kept.strip_suffix(b"\\") {
+        // Perfetto takes `\\"` for a quote in the text, wherever it stands, and loads nothing of the trace.
+        Some(rest) if cut == text.len() => {
+            escape(out, rest);
+            out.extend_from_slice(b"\\u005c");
+        }
+        _ => escape(out, kept),
+    }
     if cut < text.len() {
         out.extend_from_slice("…[+".as_bytes());
         let missing = text.len() - cut;
@@ -479,6 +487,20 @@ mod tests {
         let mut out = Vec::new();
         string(&mut out, &text, 1 << 20);
         assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text);
+    }
+
+    #[test]
+    fn issue_19_a_last_backslash_is_one_that_viewers_read() {
+        let mut out = Vec::new();
+        for (text, json) in [
+            ("C:\\", r#""C:\u005c""#),
+            ("\\\\", r#""\\\u005c""#),
+            ("a\\b", r#""a\\b""#),
+        ] {
+            out.clear();
+            string(&mut out, text, 64);
+            assert_eq!(out, json.as_bytes(), "{text}");
+        }
     }
 
     #[test]

@@ -150,9 +150,9 @@ impl Walk<'_, '_, '_> {
     fn event(&mut self, bare: bool) -> Result<(), Stop> {
         let start = self.scanner.at;
         let mut fields = Fields::default();
-        self.scanner.halves = false;
+        self.scanner.odd_escapes = false;
         let is_json = self.scanner.members(&mut fields).is_some();
-        fields.halves = self.scanner.halves;
+        fields.odd_escapes = self.scanner.odd_escapes;
         if !is_json {
             match read(self.scanner.bytes, start) {
                 Ok((loose, end)) => {
@@ -166,8 +166,8 @@ impl Walk<'_, '_, '_> {
         let added = self.events.add(range, &fields, self.findings);
         added.map_err(Stop::Failed)?;
         // Perfetto waits for the rest of the event, and ends a bare array there.
-        let is_last =
-            self.findings.is_found(Rule::BadTime) || self.findings.is_found(Rule::BadNumber);
+        let last = [Rule::BadTime, Rule::BadNumber, Rule::LastBackslash];
+        let is_last = last.into_iter().any(|rule| self.findings.is_found(rule));
         match bare && is_last {
             true => Err(Stop::Told),
             false => Ok(()),

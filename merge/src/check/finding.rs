@@ -132,7 +132,7 @@ impl Findings {
             return;
         }
         self.is_loaded &= match rule {
-            Rule::BadTime | Rule::BadNumber => self.is_bare,
+            Rule::BadTime | Rule::BadNumber | Rule::LastBackslash => self.is_bare,
             Rule::PidTwice
             | Rule::HalfCharacter
             | Rule::CounterEndless

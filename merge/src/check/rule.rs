@@ -22,6 +22,8 @@ pub enum Rule {
     PidTwice,
     /// Half a character as an escape, beside an escaped quote: nothing is loaded, or loading never ends.
     HalfCharacter,
+    /// A text that ends with a backslash: nothing is loaded.
+    LastBackslash,
     /// Commas that JSON does not allow, or none where it wants one.
     Comma,
     /// A trace compressed in several pieces.
@@ -124,6 +126,7 @@ impl Rule {
             | Rule::BadTime
             | Rule::PidTwice
             | Rule::HalfCharacter
+            | Rule::LastBackslash
             | Rule::CounterEndless
             | Rule::MetadataEndless => Kind::NotLoaded,
             Rule::LooseJson | Rule::Comma | Rule::GzipMembers | Rule::AfterEnd => {
@@ -196,6 +199,10 @@ impl Rule {
             Rule::HalfCharacter => (
                 "half_character",
                 "a text with half a character as an escape, such as \\ud83e, and an escaped quote: Perfetto loads nothing of the file, and in a name of a process or thread or in a counter it never ends loading it",
+            ),
+            Rule::LastBackslash => (
+                "last_backslash",
+                "a text that ends with a backslash, such as C:\\\\: Perfetto takes the quote behind it for one of the text and loads nothing of the file, but for an array without an object around it, of which it shows what stands before; what comes after in one was not checked",
             ),
             Rule::Comma => (
                 "comma",

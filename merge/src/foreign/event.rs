@@ -8,7 +8,7 @@ use crate::flow::has_id;
 use crate::indexer::is_left_out;
 use crate::json::{Fields, scan_object_at_front, string_end};
 use crate::line::{Event, event};
-use crate::mend::{Repair, hides_name, mended_event, name_edits};
+use crate::mend::{Repair, hides_name, json_text, mended_event, name_edits};
 use memchr::{memchr2, memmem};
 use sa_recorder::format::MAX_LINE_BYTES;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ fn scoped_id(event: &Event<'_>) -> Option<(Range<usize>, Vec<u8>)> {
             (None, Some(local)) => format!("{}:{local}", event.pid),
             (None, None) => return None,
         };
-        let local = format!(r#""id2":{}"#, json!({ "local": text }));
+        let local = format!(r#""id2":{}"#, json_text(&json!({ "local": text })));
         return Some((fields.id2.start..fields.id2.end, local.into_bytes()));
     }
     if !fields.id.is_some() || memmem::find(event.line, br#""scope""#).is_none() {
@@ -134,7 +134,7 @@ fn scoped_id(event: &Event<'_>) -> Option<(Range<usize>, Vec<u8>)> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    let scoped = format!(r#""id":{}"#, json!(format!("{scope}/{text}")));
+    let scoped = format!(r#""id":{}"#, json_text(&json!(format!("{scope}/{text}"))));
     Some((fields.id.start..fields.id.end, scoped.into_bytes()))
 }
 

@@ -1,6 +1,6 @@
 //! RFC 8259, value by value: moves over what is well formed and stops at what is not.
 
-use super::half::is_half;
+use super::escape::is_half;
 use crate::words::{digits_len, eight, plain_len, sixteen};
 
 /// Deepest nesting accepted, the same as serde_json's.
@@ -23,8 +23,8 @@ pub(crate) struct Scanner<'a, const SPACED: bool = true> {
     lenient: bool,
     /// Whether it has met one.
     pub(crate) odd_numbers: bool,
-    /// Whether it has met an escape of half a character.
-    pub(crate) halves: bool,
+    /// Whether it has met an escape that viewers do not read.
+    pub(crate) odd_escapes: bool,
 }
 
 impl<'a> Scanner<'a> {
@@ -35,7 +35,7 @@ impl<'a> Scanner<'a> {
             at,
             lenient: false,
             odd_numbers: false,
-            halves: false,
+            odd_escapes: false,
         }
     }
 
@@ -57,7 +57,7 @@ impl<'a> Scanner<'a, false> {
             at,
             lenient: false,
             odd_numbers: false,
-            halves: false,
+            odd_escapes: false,
         }
     }
 }
@@ -179,13 +179,17 @@ impl<const SPACED: bool> Scanner<'_, SPACED> {
     fn escape(&mut self) -> Option<()> {
         self.at += 1;
         match self.peek() {
-            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
+            b'\\' => {
+                self.at += 1;
+                self.odd_escapes |= self.peek() == b'"';
+            }
+            b'"' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
             b'u' => {
                 let digits = self.bytes.get(self.at + 1..self.at + 5)?;
                 if !digits.iter().all(u8::is_ascii_hexdigit) {
                     return None;
                 }
-                self.halves |= is_half(digits);
+                self.odd_escapes |= is_half(digits);
                 self.at += 5;
             }
             _ => return None,

@@ -38,7 +38,7 @@ impl<'a> End<'a> {
             parse_end(&mut scanner)?;
         }
         scanner.literal(b"\n")?;
-        if scanner.halves {
+        if scanner.odd_escapes {
             return None;
         }
         end.text = &ends[..scanner.at];

@@ -43,7 +43,7 @@ mod identity;
 mod interrupted;
 mod issue_19_bad_times;
 mod issue_19_documents;
-mod issue_19_half_characters;
+mod issue_19_escapes;
 mod issue_19_hidden;
 mod issue_19_members;
 mod issue_19_odd_numbers;

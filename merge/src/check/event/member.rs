@@ -4,7 +4,7 @@ use super::Event;
 use crate::check::finding::Findings;
 use crate::check::loose;
 use crate::check::rule::Rule;
-use crate::json::{Members, Span};
+use crate::json::{Members, Span, ends_in_backslash};
 use crate::member::{Fault, breaks_down, fault, is_infinite};
 
 /// That of an event without one, whose members Perfetto reads all the same.
@@ -20,6 +20,9 @@ impl Event<'_, '_> {
             &self.text[self.range.clone()],
             self.fields.name.of(self.text),
         );
+        if self.fields.odd_escapes && ends_in_backslash(text) {
+            findings.add(Rule::LastBackslash, self.place);
+        }
         let mut has_good_times = true;
         let members = members(text);
         let pids = members.iter().filter(|(key, _)| key.of(text) == b"pid");
@@ -61,7 +64,7 @@ impl Event<'_, '_> {
         ];
         let has_id = fields.id.is_some() | fields.id2.is_some() | fields.bind_id.is_some();
         let is_number = |span: Span| is_infinite(span.of(self.text));
-        fields.odd | fields.halves | fields.repeated | has_id
+        fields.odd | fields.odd_escapes | fields.repeated | has_id
             || phase == b'M'
             || known.into_iter().any(is_number)
     }

@@ -6,7 +6,7 @@ use super::choices::Choices;
 pub(crate) type Members = Vec<(String, String)>;
 
 /// Values that a member should not have, or hardly ever has.
-pub(crate) const ODD: [&str; 41] = [
+pub(crate) const ODD: [&str; 42] = [
     "null",
     "true",
     "false",
@@ -46,6 +46,7 @@ pub(crate) const ODD: [&str; 41] = [
     "{\"name\":1e999,\"a\":{\"b\":[]}}",
     "[1e999]",
     "\"\\ud83d\"",
+    "\"C:\\\\\"",
     "\"\\ud83e\\udd14 \\\"q\\\"\"",
     "\"a\\u0000\\u202eb\\n\"",
 ];

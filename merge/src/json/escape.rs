@@ -1,13 +1,15 @@
-//! Escapes of half a character (`\ud83e`): JSON writes a character beyond U+FFFF as two of them, and so does Python.
+//! Escapes that JSON allows and Perfetto does not read.
 //!
-//! Perfetto takes them for letters, and refuses a text that has an escaped quote, too.
+//! JSON writes a character beyond U+FFFF as two escapes of its halves (`\ud83e`), and so does Python. Perfetto takes them for letters, and refuses a text
+//! that has an escaped quote, too. It also takes the quote behind an escaped backslash for one of the text, which then never ends.
 
 use memchr::memchr;
-use memchr::memmem;
 use std::char::{REPLACEMENT_CHARACTER, decode_utf16};
 
 /// What is read of half a character: backslash, `u`, four digits.
 const ESCAPE_BYTES: usize = 6;
+/// A backslash that is read wherever it stands.
+const BACKSLASH: &[u8] = b"\\u005c";
 
 /// Whether the digits behind `\u` are those of half a character.
 #[inline]
@@ -39,12 +41,32 @@ pub(crate) fn is_unreadable(text: &[u8]) -> bool {
     false
 }
 
-/// A string with the characters that such escapes stand for, and U+FFFD for one that stands alone; `None` if it has none.
-pub(crate) fn whole_characters(string: &[u8]) -> Option<Vec<u8>> {
-    memmem::find(string, b"\\u")?;
+/// Whether one of the texts ends with a backslash.
+pub(crate) fn ends_in_backslash(texts: &[u8]) -> bool {
+    let mut at = 0;
+    while let Some(hit) = texts.get(at..).and_then(|rest| memchr(b'\\', rest)) {
+        at += hit;
+        if texts[at..].starts_with(br#"\\""#) {
+            return true;
+        }
+        at += 2;
+    }
+    false
+}
+
+/// A string with the characters that escapes of halves stand for, U+FFFD for one that stands alone, and a last backslash that is read; `None` if
+/// it has none of them.
+pub(crate) fn readable(string: &[u8]) -> Option<Vec<u8>> {
+    memchr(b'\\', string)?;
     let (mut out, mut at, mut copied) = (Vec::new(), 0, 0);
     while let Some(hit) = memchr(b'\\', &string[at..]) {
         at += hit;
+        if string[at..] == *br#"\\""# {
+            out.extend_from_slice(&string[copied..at]);
+            out.extend_from_slice(BACKSLASH);
+            copied = at + 2;
+            break;
+        }
         let units = halves(&string[at..]);
         if units.is_empty() {
             at += 2;
@@ -100,12 +122,27 @@ mod tests {
                 "\"\\\\\u{1f914}\\\\ud83e\\\"\"",
             ),
             (r#""é\ud83e\u00e9""#, "\"é\u{fffd}\\u00e9\""),
+            (r#""C:\\""#, r#""C:\u005c""#),
+            (r#""\\\\""#, r#""\\\u005c""#),
         ] {
-            let found = whole_characters(text.as_bytes()).unwrap();
+            let found = readable(text.as_bytes()).unwrap();
             assert_eq!(String::from_utf8(found).unwrap(), expected, "{text}");
         }
-        for text in [r#""a\u00e9b\"""#, r#""\\ud83e""#, r#""\\""#, "\"🤔\""] {
-            assert_eq!(whole_characters(text.as_bytes()), None, "{text}");
+        for text in [r#""a\u00e9b\"""#, r#""\\ud83e""#, r#""\\\"""#, "\"🤔\""] {
+            assert_eq!(readable(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_that_end_in_a_backslash_are_found() {
+        for (text, expected) in [
+            (r#"{"a":"C:\\"}"#, true),
+            (r#"{"a\\":"C:"}"#, true),
+            (r#"{"a":["\\\\"]}"#, true),
+            (r#"{"a":"\\\"","b":"\\x"}"#, false),
+            ("{}", false),
+        ] {
+            assert_eq!(ends_in_backslash(text.as_bytes()), expected, "{text}");
         }
     }
 

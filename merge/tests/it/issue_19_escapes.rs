@@ -1,7 +1,10 @@
-//! Characters beyond U+FFFF as Python's `json.dumps` writes them, in two escapes: Perfetto refuses a file for one beside an escaped quote.
+//! Escapes that JSON allows and Perfetto does not read. It refuses a file for a character beyond U+FFFF in two escapes, as Python's `json.dumps` writes
+//! it, beside an escaped quote, and for a text that ends with a backslash.
 
 use crate::invocation::{Merged, RunDir};
 use crate::perfetto::{loads, query};
+use crate::writer::Process;
+use crate::writer::line::stream;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use trace_merge::check::{Rule, check};
@@ -101,4 +104,69 @@ fn assert_found(path: &Path, is_loaded: bool) {
         (found, checked.is_loaded),
         (u64::from(!is_loaded), is_loaded)
     );
+}
+
+/// A name of a thread, spans, an async one and a counter, with paths of Windows.
+fn paths() -> [String; 5] {
+    let text = r"C:\\";
+    let on = r#""pid":7,"tid":8"#;
+    [
+        format!(r#"{{"name":"thread_name","ph":"M",{on},"args":{{"name":"{text}"}}}}"#),
+        format!(
+            r#"{{"name":"{text}","cat":"{text}","ph":"X","ts":10,"dur":2,{on},"args":{{"{text}":["{text}"]}}}}"#
+        ),
+        format!(r#"{{"name":"a","cat":"c","ph":"b","ts":10,{on},"id":"{text}","scope":"{text}"}}"#),
+        format!(r#"{{"name":"a","cat":"c","ph":"e","ts":11,{on},"id":"{text}","scope":"{text}"}}"#),
+        format!(r#"{{"name":"c","ph":"C","ts":11,{on},"args":{{"{text}":1}}}}"#),
+    ]
+}
+
+#[test]
+fn issue_19_texts_may_end_with_a_backslash() {
+    let test = "issue_19_texts_may_end_with_a_backslash";
+    let dir = RunDir::new();
+    let (lines, document) = (dir.put("7", b""), dir.path().join("other.json"));
+    std::fs::write(lines, paths().join("\n") + "\n").unwrap();
+    std::fs::write(&document, format!("[{}]", paths().join(","))).unwrap();
+    for path in [dir.path(), &document] {
+        let merged = Merged::of(&[], &[path]);
+        let span = merged.trace.named("C:\\");
+        assert_eq!(span["args"], json!({"C:\\": ["C:\\"]}));
+        let repaired = merged.report.0["repaired_by_kind"]["repaired_escape"].as_u64();
+        assert_eq!(repaired, Some(5), "{}", merged.report.0);
+        let out = dir.path().join("merged.json");
+        std::fs::write(&out, merged.bytes).unwrap();
+        assert_eq!(check(&out).unwrap().count(Rule::LastBackslash), 0);
+        if let Some(rows) = query(test, &out, &["select count(*) from slice"]) {
+            assert_eq!(rows[0], [json!([2])], "{path:?}");
+        }
+    }
+    let raw = |text: &str| {
+        let path = dir.path().join("raw.json");
+        std::fs::write(&path, text).unwrap();
+        check(&path).unwrap()
+    };
+    for event in paths() {
+        let checked = raw(&format!("{{\"traceEvents\":[{event}]}}"));
+        assert!(checked.count(Rule::LastBackslash) == 1 && !checked.is_loaded);
+        assert!(raw(&format!("[{event}]")).is_loaded);
+    }
+}
+
+/// The recorder writes its last backslash so, for what it has signed is copied.
+#[test]
+fn issue_19_a_name_of_the_merge_may_end_with_a_backslash() {
+    let (dir, process) = (RunDir::new(), Process::new(7));
+    let on = process.main_thread();
+    let lines = [
+        on.metadata("process_name", r#""name":"C:\u005c""#),
+        on.metadata("thread_name", r#""name":"C:\\""#),
+        on.span(10, 5, "n", ""),
+    ];
+    let mut fragment = process.fragment();
+    fragment.block(1, 0, &stream(&lines));
+    fragment.write_here(&dir.fragments());
+    let merged = dir.merge();
+    let text = String::from_utf8(merged.bytes).unwrap();
+    assert!(!text.contains(r#"\\""#), "{text}");
 }
