@@ -25,36 +25,41 @@ const SAMPLE_BYTES: usize = 256;
 
 /// What the handler knows of a mapping; both bounds are 0 where there is none.
 struct Slot {
+    /// Odd while somebody takes or leaves it, another number after each time.
+    changes: AtomicUsize,
     start: AtomicUsize,
     end: AtomicUsize,
     is_cut: AtomicBool,
 }
 
 impl Slot {
-    /// Where the mapping ends in which an address lies, if it is this one's. Others may take or leave the slot meanwhile: its bounds belong together
-    /// where the start is the same before and after the end was read.
+    /// Where the mapping ends in which an address lies, if it is this one's. Others may take or leave the slot meanwhile; whose mapping is at fault does
+    /// not.
     fn end_of(&self, address: usize) -> Option<usize> {
+        let changes = self.changes.load(Ordering::Acquire);
         let start = self.start.load(Ordering::Acquire);
         let end = self.end.load(Ordering::Acquire);
-        let is_whole = start != 0 && self.start.load(Ordering::Acquire) == start;
+        let is_whole = changes % 2 == 0 && self.changes.load(Ordering::Acquire) == changes;
         (is_whole && start <= address && address < end).then_some(end)
     }
 
+    /// Gives it to a mapping. One thread at a time changes it.
     fn take(&self, start: usize, end: usize) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
         self.is_cut.store(false, Ordering::Relaxed);
-        self.end.store(end, Ordering::Release);
         self.start.store(start, Ordering::Release);
+        self.end.store(end, Ordering::Release);
+        self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// The end first: without one nothing lies in it, whatever its start.
     fn leave(&self) {
-        self.end.store(0, Ordering::Release);
-        self.start.store(0, Ordering::Release);
+        self.take(0, 0);
     }
 }
 
 static SLOTS: [Slot; MOST] = [const {
     Slot {
+        changes: AtomicUsize::new(0),
         start: AtomicUsize::new(0),
         end: AtomicUsize::new(0),
         is_cut: AtomicBool::new(false),
@@ -288,6 +293,7 @@ mod tests {
 
     fn slot(start: usize, end: usize) -> Slot {
         Slot {
+            changes: AtomicUsize::new(0),
             start: AtomicUsize::new(start),
             end: AtomicUsize::new(end),
             is_cut: AtomicBool::new(false),
@@ -296,10 +302,13 @@ mod tests {
 
     #[test]
     fn issue_19_a_slot_that_is_half_taken_holds_no_address() {
-        assert_eq!(slot(0, 9000).end_of(100), None);
-        assert_eq!(slot(5000, 0).end_of(6000), None);
-        assert_eq!(slot(5000, 9000).end_of(6000), Some(9000));
-        assert_eq!(slot(5000, 9000).end_of(9000), None);
+        let slot = slot(5000, 9000);
+        assert_eq!(slot.end_of(6000), Some(9000));
+        assert_eq!((slot.end_of(4999), slot.end_of(9000)), (None, None));
+        slot.changes.store(1, Ordering::Relaxed);
+        assert_eq!(slot.end_of(6000), None);
+        slot.leave();
+        assert_eq!(slot.end_of(100), None);
     }
 
     /// An address between two mappings is of neither, whichever of both the slot has at that moment.
