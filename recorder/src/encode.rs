@@ -12,20 +12,33 @@ pub(crate) struct Padded {
 }
 
 impl Padded {
-    /// A text that stays in memory.
+    /// A text that stays in memory, as far as it does not fit the first block.
     pub(crate) fn leak(text: Vec<u8>) -> Padded {
-        Padded::fixed(text.leak())
+        match text.len() {
+            0..=64 => Padded::short(&text),
+            _ => Padded::fixed(text.leak()),
+        }
     }
 
     pub(crate) const fn fixed(text: &'static [u8]) -> Padded {
         let len = text.len();
         let (start, rest) = text.split_at(if len < 64 { len } else { 64 });
+        Padded {
+            rest,
+            len,
+            ..Padded::short(start)
+        }
+    }
+
+    /// A text of one block at most.
+    const fn short(text: &[u8]) -> Padded {
         let mut first = [0; 64];
         let mut at = 0;
-        while at < start.len() {
-            first[at] = start[at];
+        while at < text.len() {
+            first[at] = text[at];
             at += 1;
         }
+        let (rest, len): (&[u8], _) = (&[], text.len());
         Padded { first, rest, len }
     }
 

@@ -101,7 +101,11 @@ impl Process {
         }
     }
 
+    /// The metadata line that names the process; none for an empty name, which viewers drop.
     pub(crate) fn name_line(&self, name: &str) -> Vec<u8> {
+        if name.is_empty() {
+            return Vec::new();
+        }
         let Some(name) = try_visible(name) else {
             leave_out();
             return Vec::new();
@@ -120,8 +124,11 @@ pub(crate) fn cut_name(name: &str) -> &str {
     &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
 }
 
-/// The metadata line that names a thread or lane; none, and counted, where there is no memory for it.
+/// The metadata line that names a thread or lane; none for an empty name, which viewers drop, and none, and counted, where there is no memory for it.
 pub(crate) fn thread_name_line(pid: u32, tid: u32, name: &str) -> Vec<u8> {
+    if name.is_empty() {
+        return Vec::new();
+    }
     let Some(name) = try_visible(name) else {
         leave_out();
         return Vec::new();
