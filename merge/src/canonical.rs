@@ -2,7 +2,7 @@
 
 use crate::counter;
 use crate::json::{Fields, Span};
-use crate::line::Event;
+use crate::line::{Event, parse};
 use crate::number::three_decimals;
 
 /// What stands before a name.
@@ -39,7 +39,7 @@ pub fn parse_canonical(line: &[u8]) -> Option<Event<'_>> {
     if phase == b'M' {
         front.name(&mut event.fields)?;
         if !event.name().starts_with(b"sa_") {
-            return None; // what the program names, as it likes
+            return named_by_program(line);
         }
     } else {
         front.literal(br#","ts":"#)?;
@@ -47,6 +47,13 @@ pub fn parse_canonical(line: &[u8]) -> Option<Event<'_>> {
         front.rest(&mut event)?;
     }
     (line.last() == Some(&b'}')).then_some(event)
+}
+
+/// What a program names, it names as it likes: such a line is read to its end, and is canonical only if nothing of it has to be mended.
+#[cold]
+fn named_by_program(line: &[u8]) -> Option<Event<'_>> {
+    let event = parse(line).ok()?;
+    (!event.fields.is_mended() && !event.fields.repeated).then_some(event)
 }
 
 /// Reads literals and values off the front of a canonical line.
@@ -173,7 +180,6 @@ impl Front<'_> {
 mod tests {
     use super::*;
     use crate::alike::Timed;
-    use crate::line::parse;
 
     const LINES: [&str; 8] = [
         r#"{"ph":"X","pid":4711,"tid":4712,"ts":81234567.891,"dur":1250.004,"tts":5.000,"name":"W","cat":"worker","args":{"p":1}}"#,
@@ -182,7 +188,7 @@ mod tests {
         r#"{"ph":"C","pid":1,"tid":1,"ts":81235902.000,"name":"requests","args":{"running":7}}"#,
         r#"{"ph":"s","pid":1,"tid":2,"ts":3.500,"id2":{"global":"0x1f"},"name":"request","cat":"flow"}"#,
         r#"{"ph":"f","pid":1,"tid":2,"ts":3.500,"id2":{"local":"0x1f"},"bp":"e","name":"request","cat":"flow"}"#,
-        r#"{"ph":"M","pid":4711,"tid":4712,"name":"sa_end","args":{"monotonic_ns":7}}"#,
+        r#"{"ph":"M","pid":4711,"tid":4712,"name":"thread_name","args":{"name":"worker-0"}}"#,
         r#"{"ph":"i","pid":1,"tid":1,"ts":5.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{"cause":"disk_full","events":3}}"#,
     ];
 

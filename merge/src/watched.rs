@@ -39,7 +39,7 @@ impl Slot {
         let changes = self.changes.load(Ordering::Acquire);
         let start = self.start.load(Ordering::Acquire);
         let end = self.end.load(Ordering::Acquire);
-        let is_whole = changes % 2 == 0 && self.changes.load(Ordering::Acquire) == changes;
+        let is_whole = changes.is_multiple_of(2) && self.changes.load(Ordering::Acquire) == changes;
         (is_whole && start <= address && address < end).then_some(end)
     }
 
