@@ -22,6 +22,12 @@ def null(word):
     return None
 
 
+def whole(value):
+    """Half a character becomes U+FFFD."""
+    text = json.dumps(value, ensure_ascii=False)
+    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
 def naive(folder):
     """Every line that is a JSON object, in the order of the files' names."""
     objects = []
@@ -32,7 +38,7 @@ def naive(folder):
             except ValueError:
                 continue
             if isinstance(value, dict):
-                objects.append(value)
+                objects.append(whole(value))
     return objects
 
 
