@@ -53,8 +53,8 @@ start_times=(
   vllm/test_vllm_engine.py::test_an_engine_that_waits_paused_can_be_switched_on
 )
 tcp_info=(
-  vllm/test_vllm_frontend.py::test_requests_that_lay_unread_together_are_placed_alike
-  vllm/test_vllm_frontend.py::test_time_unread_in_the_kernel_is_known
+  http/test_arrival.py::test_requests_that_lay_unread_together_are_placed_alike
+  http/test_arrival.py::test_time_unread_in_the_kernel_is_known
 )
 not_in_qemu=("${start_times[@]}" "${tcp_info[@]}")
 

@@ -42,7 +42,7 @@ from ._sa_profile import (
 )
 from .env import ProfileConfig, create_profile_config, load_profile_config
 from .merge import merge_fragments
-from .installed import include_path, library_path, preload_path
+from .native_files import include_path, library_path, preload_path
 from .recorder import (
     ProfileRecorder,
     configure_profiler,

@@ -32,8 +32,8 @@ from .env import (
     create_profile_config as create_profile_config,
     load_profile_config as load_profile_config,
 )
-from .installed import include_path as include_path, library_path as library_path, preload_path as preload_path
 from .merge import merge_fragments as merge_fragments
+from .native_files import include_path as include_path, library_path as library_path, preload_path as preload_path
 from .recorder import (
     ProfileRecorder as ProfileRecorder,
     configure_profiler as configure_profiler,

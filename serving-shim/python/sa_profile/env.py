@@ -15,6 +15,9 @@ LEVEL = "SA_PROFILE_LEVEL"
 RUN = "SA_PROFILE_RUN"
 MAIN_PID = "SA_PROFILE_MAIN_PID"
 
+# One of them turns recording on by being there.
+TURN_ON = (DIR, OUTPUT, LEVEL)
+
 LEVELS = ("e2e", "kernel", "verbose")
 DEFAULT_LEVELS = frozenset({"e2e", "kernel"})
 DEFAULT_OUTPUT = "profile_out"
@@ -23,6 +26,12 @@ DEFAULT_OUTPUT = "profile_out"
 def environment() -> Mapping[str, str]:
     """The environment, as far as it may decide anything: in a program with raised privileges it is the caller's, and nothing in it counts."""
     return {} if _sa_profile.is_privileged() else os.environ
+
+
+def asks_to_record(env: Mapping[str, str] | None = None) -> bool:
+    """Whether the environment asks for recording, also for one that begins paused."""
+    env = environment() if env is None else env
+    return any(name in env for name in TURN_ON)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from . import _sa_profile, session
-from .aside import put_aside
 from .env import LEVELS, ProfileConfig, load_profile_config
-from .merge import merge_fragments
-from .words import visible
+from .fragments import merge_fragments
+from .previous_runs import move_to_previous
+from .visible_text import visible
 
 _profiler: ProfileRecorder | None = None
 _profiler_pid: int | None = None
@@ -171,7 +171,7 @@ def start_profile() -> bool:
             return False
         if session.leads():
             session.lead()
-            put_aside(profiler.config.fragments_dir)
+            move_to_previous(profiler.config.fragments_dir)
             _remove(profiler.config.trace_file)
         return profiler._begin(anew=True)
 
@@ -264,7 +264,7 @@ def _install(
 
 def _prepare_run(config: ProfileConfig) -> None:
     """Makes the place ready for a new run: fragments that are there are put aside, and nothing else is touched."""
-    put_aside(config.fragments_dir)
+    move_to_previous(config.fragments_dir)
 
 
 def _remove(trace_file: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from . import _sa_profile, forks
 from .env import DIR, LEVEL, MAIN_PID, OUTPUT, RUN, ProfileConfig, environment, load_profile_config
-from .words import visible
+from .visible_text import visible
 
 # The run id that this process put into its environment; one that anybody else put there groups processes.
 _exported_run: str | None = None

@@ -4,8 +4,8 @@ import functools
 import inspect
 
 from . import _sa_profile
-from .bounded import bounded
 from .generators import wrap_async_generator, wrap_generator
+from .truncation import truncate
 
 _MAX_CHARS = 256
 
@@ -82,11 +82,11 @@ class Tracked:
             inputs = self.signature.bind(*args, **kwargs).arguments
         except TypeError:  # the call itself will say so
             inputs = {"args": args, "kwargs": kwargs}
-        return {**self.metadata, "inputs": bounded(inputs, self.max_chars)}
+        return {**self.metadata, "inputs": truncate(inputs, self.max_chars)}
 
     def output(self, value):
         """A result or item as an arg."""
-        return bounded(value, self.max_chars)
+        return truncate(value, self.max_chars)
 
     def span(self, args):
         """The span of one call; the dict is read when it ends."""

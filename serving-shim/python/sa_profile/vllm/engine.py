@@ -2,12 +2,14 @@
 
 from .. import flow, set_process_name
 from .._sa_profile import attach, is_enabled
-from .chain import argument, chain, is_chained, quietly, tell
+from ..hooks.chain import argument, chain, is_chained, quietly
+from ..hooks.flows import REQUEST
+from ..hooks.spans import OpenSpan
+from ..hooks.warnings import warn_once
 from .executor import Batches, ExecutorObserver
 from .names import engine_name
-from .requests import REQUEST, EngineRequests
+from .requests import EngineRequests
 from .scheduler import SchedulerObserver
-from .spans import OpenSpan
 
 ATTRIBUTE = "_sa_profile"
 
@@ -16,7 +18,7 @@ def hook(module):
     """Hooks the class of `vllm.v1.engine.core`."""
     core = getattr(module, "EngineCore", None)
     if core is None:
-        tell("this vLLM has no vllm.v1.engine.core.EngineCore: engine spans are missing")
+        warn_once("this vLLM has no vllm.v1.engine.core.EngineCore: engine spans are missing")
         return
     chain(core, "__init__", construct)
     chain(core, "add_request", add_request)

@@ -2,9 +2,9 @@
 
 from .. import async_span, flow, span
 from .._sa_profile import is_enabled
+from ..hooks.chain import argument, chain, inside
+from ..hooks.spans import OpenSpan
 from . import batch
-from .chain import argument, chain, inside
-from .spans import OpenSpan
 
 IN_FLIGHT = 64  # more than any pipeline has; beyond it the oldest was lost by an error
 

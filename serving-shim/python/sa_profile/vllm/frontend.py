@@ -2,12 +2,14 @@
 
 from .. import async_span, flow, instant, request
 from .._sa_profile import attach, is_enabled
-from . import http
-from .awake import AWAKE
-from .chain import argument, chain, tell
-from .requests import REQUEST, reason
-from .spans import OpenSpan
-from .ticks import TICKS
+from ..hooks.chain import argument, chain
+from ..hooks.flows import REQUEST
+from ..hooks.spans import OpenSpan
+from ..hooks.warnings import warn_once
+from ..http import asgi
+from ..http.awake import AWAKE
+from ..http.ticks import TICKS
+from .requests import reason
 
 
 class FrontRequest:
@@ -50,7 +52,7 @@ def _take(request_id):
 def _class(module, name):
     found = getattr(module, name, None)
     if found is None:
-        tell(f"this vLLM has no {module.__name__}.{name}: its spans are missing")
+        warn_once(f"this vLLM has no {module.__name__}.{name}: its spans are missing")
     return found
 
 
@@ -157,7 +159,7 @@ def admit(_processor, *args, **kwargs):
     if new.request_id not in _open:  # else another chunk of a streamed input
         del args["request_id"]
         _add(new.request_id, FrontRequest(request(new.request_id, **args), external_id))
-        http.link(new.request_id, external_id)
+        asgi.link(new.request_id, external_id)
 
     def leave(_result, error):
         if error is not None and new.request_id in _open:

@@ -5,10 +5,10 @@
 Each argument is a wheel of vLLM, or a folder in which `vllm/` lies. Prints a table; exits 1 if a point is missing somewhere.
 """
 
-import ast
 import sys
-import zipfile
 from pathlib import Path
+
+from ..hooks.sources import Sources, table
 
 # (module, class or None for the module itself, attribute): what the plugin wraps, and what it reads.
 POINTS = [
@@ -52,67 +52,13 @@ POINTS = [
 ]
 
 
-class Sources:
-    """The Python files of one vLLM."""
-
-    def __init__(self, path):
-        self.label = path.name.split("-")[1] if path.suffix == ".whl" else path.name
-        self._wheel = zipfile.ZipFile(path) if path.is_file() else None
-        self._folder = path
-        self._trees = {}
-
-    def _text(self, file):
-        if self._wheel is not None:
-            return self._wheel.read(file).decode() if file in self._wheel.namelist() else None
-        found = self._folder / file
-        return found.read_text() if found.exists() else None
-
-    def tree(self, module):
-        """The module's syntax tree, `None` if there is no such module."""
-        if module not in self._trees:
-            base = module.replace(".", "/")
-            texts = (self._text(name) for name in (f"{base}.py", f"{base}/__init__.py"))
-            text = next((text for text in texts if text is not None), None)
-            self._trees[module] = None if text is None else ast.parse(text)
-        return self._trees[module]
-
-    def has(self, module, owner, attribute):
-        """Whether a module, or a class in it, defines a name."""
-        body = getattr(self.tree(module), "body", ())
-        if owner is not None:
-            classes = [node for node in body if isinstance(node, ast.ClassDef) and node.name == owner]
-            body = [node for one in classes for node in one.body]
-        return any(attribute in _names(node) for node in body)
-
-
-def _names(node):
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return {node.name}
-    if isinstance(node, ast.AnnAssign):
-        return {getattr(node.target, "id", None)}
-    if isinstance(node, ast.Assign):
-        return {getattr(target, "id", None) for target in node.targets}
-    return set()
-
-
-def table(versions):
-    """Rows of the table, and how many points are missing in all."""
-    rows, missing = [["hook point", *(one.label for one in versions)]], 0
-    for module, owner, attribute in POINTS:
-        found = [one.has(module, owner, attribute) for one in versions]
-        missing += found.count(False)
-        name = f"`{owner}.{attribute}`" if owner else f"`{module}.{attribute}`"
-        rows.append([name, *("yes" if one else "**no**" for one in found)])
-    return rows, missing
-
-
 def main(arguments):
     """Prints the table as Markdown."""
     paths = [Path(one) for one in arguments]
     if not paths or not all(path.exists() for path in paths):
         print(__doc__, file=sys.stderr)
         return 2
-    rows, missing = table([Sources(path) for path in paths])
+    rows, missing = table(POINTS, [Sources(path) for path in paths])
     rows.insert(1, ["---"] * len(rows[0]))
     for row in rows:
         print("| " + " | ".join(row) + " |")

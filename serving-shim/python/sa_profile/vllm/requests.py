@@ -2,8 +2,7 @@
 
 from .. import flow, request
 from .._sa_profile import is_enabled
-
-REQUEST = "request"  # name of the flow that links a request's events in all processes
+from ..hooks.flows import REQUEST
 
 
 class EngineRequest:

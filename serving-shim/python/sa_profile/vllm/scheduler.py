@@ -2,10 +2,10 @@
 
 from .. import counter, flow, now_ns
 from .._sa_profile import is_enabled
+from ..hooks.chain import argument, chain
+from ..hooks.spans import OpenSpan
 from . import batch
-from .chain import argument, chain
 from .requests import reason
-from .spans import OpenSpan
 
 
 class SchedulerObserver:

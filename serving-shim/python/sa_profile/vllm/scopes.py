@@ -3,7 +3,8 @@
 import contextlib
 
 from .. import span
-from .chain import quietly, tell
+from ..hooks.chain import quietly
+from ..hooks.warnings import warn_once
 
 FUNCTION = "_PROFILER_FUNC"
 PER_REQUEST = frozenset({"schedule: allocate_slots"})  # once for each request of a step
@@ -36,7 +37,7 @@ class Scope:
 def hook(module):
     """Puts ours around what `vllm.v1.utils` would use."""
     if not hasattr(module, FUNCTION) or not hasattr(module, "record_function_or_nullcontext"):
-        tell(f"this vLLM has no vllm.v1.utils.{FUNCTION}: its own scopes are missing")
+        warn_once(f"this vLLM has no vllm.v1.utils.{FUNCTION}: its own scopes are missing")
         return
     theirs = getattr(module, FUNCTION)
     if theirs is None:

@@ -2,11 +2,12 @@
 
 from .. import flow, set_process_name, span
 from .._sa_profile import attach, is_enabled
+from ..hooks.chain import argument, chain, inside
+from ..hooks.flows import REQUEST
+from ..hooks.spans import OpenSpan
+from ..hooks.warnings import warn_once
 from . import batch
-from .chain import argument, chain, inside, tell
 from .names import worker_name
-from .requests import REQUEST
-from .spans import OpenSpan
 
 ATTRIBUTE = "_sa_profile"
 
@@ -15,7 +16,7 @@ def hook(module):
     """Hooks the class of `vllm.v1.worker.worker_base`, through which every executor calls its workers."""
     wrapper = getattr(module, "WorkerWrapperBase", None)
     if wrapper is None:
-        tell("this vLLM has no WorkerWrapperBase: worker spans are missing")
+        warn_once("this vLLM has no WorkerWrapperBase: worker spans are missing")
         return
     chain(wrapper, "init_worker", init_worker)
     chain(wrapper, "initialize_from_config", initialize)

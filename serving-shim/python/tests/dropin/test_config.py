@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sa_profile import ProfileConfig, create_profile_config, get_profiler, is_enabled, load_profile_config, profile_span
+from sa_profile.env import TURN_ON, asks_to_record
 from sa_profile.env import load_profile_config as of_submodule
 
 
@@ -101,3 +102,9 @@ def test_a_configuration_is_a_value():
     with pytest.raises(dataclasses.FrozenInstanceError):
         config.enabled = False
     assert "SA_PROFILE_OUTPUT" not in os.environ
+
+
+def test_any_of_three_variables_asks_to_record():
+    assert not asks_to_record({"SA_PROFILE_MAX_MB": "5", "PATH": "/"})
+    for name in TURN_ON:
+        assert asks_to_record({name: ""})

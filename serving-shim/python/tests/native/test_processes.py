@@ -231,11 +231,11 @@ def test_programs_that_start_together_are_one_run(program):
 RAISED = """
 import os
 import sa_profile
-from sa_profile.vllm.plugin import configured
+from sa_profile.env import asks_to_record
 
 with sa_profile.span("one"):
     pass
-print(os.getuid() != os.geteuid(), sa_profile.is_enabled(), sa_profile.load_profile_config().enabled, configured())
+print(os.getuid() != os.geteuid(), sa_profile.is_enabled(), sa_profile.load_profile_config().enabled, asks_to_record())
 """
 
 

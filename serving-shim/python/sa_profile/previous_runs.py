@@ -1,4 +1,4 @@
-"""Puts the fragments of earlier runs aside into ``previous/``: nothing that was recorded is deleted by the next run."""
+"""Moves the fragments of earlier runs into ``previous/``: nothing that was recorded is deleted by the next run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 _SEGMENT = re.compile(r"(trace\..+?)(\.s\d+)?\.jsonl")
 
 
-def put_aside(fragments_dir: Path) -> None:
+def move_to_previous(fragments_dir: Path) -> None:
     """Moves ``trace.*.jsonl`` and their rings, but for those that a live process writes; nothing else is touched. What cannot be moved stays."""
     try:
         fragments_dir.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from . import _sa_profile, installed
-from .configured import Row
+from . import _sa_profile, native_files
+from .configuration import Row
 from .env import environment
 
 _PRELOAD = "libsa_profile_preload.so"
@@ -43,7 +43,7 @@ def _preload() -> str:
     if _PRELOAD in os.environ.get("LD_PRELOAD", ""):
         return f"not in this process, though LD_PRELOAD names it: {os.environ['LD_PRELOAD']}"
     try:
-        return f"not in this process: LD_PRELOAD={installed.preload_path()} puts it there"
+        return f"not in this process: LD_PRELOAD={native_files.preload_path()} puts it there"
     except FileNotFoundError as error:
         return f"not in this process; {error}"
 

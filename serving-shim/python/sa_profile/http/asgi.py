@@ -1,4 +1,4 @@
-"""HTTP requests, as uvicorn hands them to vLLM's application: from their arrival to the end of the answer.
+"""HTTP requests, as a server hands them to an ASGI application: from their arrival to the end of the answer.
 
 Under load a request waits for the event loop before the application sees it. That time is the arg `waited_us` of its span, and
 part of `elapsed_us` of its first chunk and of `answered_us`, which is when the last part of the answer was sent.
@@ -9,58 +9,15 @@ import contextvars
 
 from .. import flow, instant, now_ns, set_process_name
 from .._sa_profile import is_enabled
-from . import unread
+from ..hooks.chain import quietly
+from ..hooks.flows import REQUEST
+from ..hooks.spans import OpenSpan
 from .awake import AWAKE
-from .chain import chain, quietly, tell
-from .names import api_server_name
-from .requests import REQUEST
-from .spans import OpenSpan
 
 # In a request's ASGI scope: when its first byte came, and when the last part of its answer was sent.
 RECEIVED, ANSWERED = "sa_profile.received_ns", "sa_profile.answered_ns"
 
 _current = contextvars.ContextVar("sa_profile_http", default=None)
-
-
-def hook(module):
-    """Hooks the class of `uvicorn.config`. Its application is known once it is loaded, whoever made it."""
-    config = getattr(module, "Config", None)
-    if config is None:
-        tell("this uvicorn has no Config: HTTP spans are missing")
-    else:
-        chain(config, "load", load)
-
-
-def hook_protocol(module):
-    """Hooks the class of `uvicorn.protocols.http.httptools_impl`, which reads requests before the event loop has time for them."""
-    protocol = getattr(module, "HttpToolsProtocol", None)
-    if protocol is not None:
-        chain(protocol, "on_message_begin", message_begin)
-
-
-def message_begin(protocol, *_args, **_kwargs):
-    """A request's first byte has been read."""
-    if not is_enabled():
-        return None
-    before = getattr(protocol, "scope", None) or {}  # of the last request of this connection
-    received_ns = unread.arrival_ns(getattr(protocol, "transport", None), now_ns(), before.get(ANSWERED, 0))
-
-    def leave(_result, error):
-        if error is None:
-            protocol.scope[RECEIVED] = received_ns
-
-    return leave
-
-
-def load(config, *_args, **_kwargs):
-    """The server's application is complete: put ours around it."""
-
-    def leave(_result, error):
-        app = getattr(config, "loaded_app", None)
-        if error is None and app is not None and not isinstance(app, HttpSpans):
-            config.loaded_app = HttpSpans(app)
-
-    return leave
 
 
 class Exchange:
@@ -129,10 +86,11 @@ class Exchange:
 
 
 class HttpSpans:
-    """An ASGI application around another one."""
+    """An ASGI application around another one. `process_name` gives the process's name at the first request."""
 
-    def __init__(self, app):
+    def __init__(self, app, process_name):
         self.app = app
+        self._process_name = process_name
         self._named = False
 
     def __getattr__(self, name):
@@ -173,7 +131,7 @@ class HttpSpans:
     def _begin(self, scope):
         if not self._named:
             self._named = True
-            set_process_name(api_server_name())
+            set_process_name(self._process_name())
         return OpenSpan("http.request", cat="http", method=scope.get("method"), path=scope.get("path"))
 
 

@@ -6,33 +6,20 @@ An observer is a function of the call's arguments that returns what to do at its
         ...                                # before the call
         return leave                       # leave(result, error) after it; one of the two is None
 
-The wrapped function gets the same arguments, and its caller the same result or exception. An observer that raises is told
-once and not asked again for that call.
+The wrapped function gets the same arguments, and its caller the same result or exception. An observer that raises is
+reported once and not asked again for that call.
 """
 
 import functools
 import inspect
-import sys
 
-from ..words import visible
+from .warnings import engine, warn_once
 
 MARK = "_sa_profile_chained"
-_told = set()
-
-
-def tell(text):
-    """Says it on stderr, once in each process. Never raises: stderr may be closed."""
-    if text in _told:
-        return
-    _told.add(text)
-    try:
-        print(f"sa_profile: vLLM plugin: {visible(text)}", file=sys.stderr, flush=True)
-    except (OSError, ValueError, AttributeError):
-        pass
 
 
 def quietly(function, *args, **kwargs):
-    """Calls a function of ours; what it raises is told, not raised. SystemExit and KeyboardInterrupt are the host's."""
+    """Calls a function of ours; what it raises is reported, not raised. SystemExit and KeyboardInterrupt are the host's."""
     try:
         return function(*args, **kwargs)
     except Exception as error:
@@ -40,9 +27,9 @@ def quietly(function, *args, **kwargs):
 
 
 def failed(function, error):
-    """Tells that a function of ours has raised."""
+    """Reports that a function of ours has raised."""
     name = getattr(function, "__qualname__", repr(function))
-    tell(f"{name} failed, its events are missing: {type(error).__name__}: {error}")
+    warn_once(f"{name} failed, its events are missing: {type(error).__name__}: {error}")
 
 
 def inside(function, span):
@@ -122,7 +109,7 @@ async def _observed(generator, begin):
             async for item in generator:
                 yield item
         finally:
-            # Closed here, not when it is collected: closing it early is how vLLM learns that a client has gone.
+            # Closed here, not when it is collected: closing it early is how an engine learns that a client has gone.
             await generator.aclose()
     except BaseException as error:
         quietly(leave, None, error)
@@ -149,7 +136,7 @@ def chain(owner, name, observe, wrap=None):
     found = inspect.getattr_static(owner, name, None)
     function = getattr(owner, name, None)
     if not callable(function):
-        tell(f"this vLLM has no {label}: its spans are missing")
+        warn_once(f"this {engine()} has no {label}: its spans are missing")
         return False
     if is_chained(function):
         return False
@@ -159,7 +146,7 @@ def chain(owner, name, observe, wrap=None):
     try:
         setattr(owner, name, staticmethod(wrapped) if _is_static(owner, found) else wrapped)
     except (AttributeError, TypeError) as error:
-        tell(f"{label} cannot be wrapped ({error}): its spans are missing")
+        warn_once(f"{label} cannot be wrapped ({error}): its spans are missing")
         return False
     return True
 

@@ -1,5 +1,6 @@
 """Runs functions of the tests in processes of their own, which record, and gives the tests what was recorded."""
 
+import inspect
 import json
 import os
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+FAKES = Path(__file__).parent / "vllm" / "fake"
 
 
 class Recorded:
@@ -58,7 +59,7 @@ def record(tmp_path):
     def run(function, *, code=0, **environment):
         folder = tmp_path / "profile"
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
-        paths = [str(HERE), str(HERE / "fake"), *sys.path]
+        paths = [str(Path(inspect.getfile(function)).parent), str(FAKES), *sys.path]
         inherited |= {"PYTHONPATH": os.pathsep.join(paths), "SA_PROFILE_DIR": str(folder)}
         inherited |= environment
         inherited = {name: value for name, value in inherited.items() if value is not None}

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _sa_profile
+from .env import TURN_ON
 
 if TYPE_CHECKING:
     from ._sa_profile import Configuration
 
 Row = tuple[str, str]
 
-_TURN_ON = ("SA_PROFILE_DIR", "SA_PROFILE_OUTPUT", "SA_PROFILE_LEVEL")
 _MIB = 1 << 20
 
 
@@ -51,7 +51,7 @@ def recording() -> Iterator[Row]:
 def _unasked() -> str:
     if _sa_profile.is_privileged():
         return "off: this program has raised privileges, and its environment counts for nothing"
-    return f"off: none of {', '.join(_TURN_ON)} is set"
+    return f"off: none of {', '.join(TURN_ON)} is set"
 
 
 def _state(found: "Configuration", directory: Path, run: dict[str, Any] | None) -> str:

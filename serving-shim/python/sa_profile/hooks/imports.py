@@ -1,7 +1,7 @@
-"""Runs a function when a module has been imported, so that the plugin itself imports nothing of vLLM.
+"""Runs a function when a module has been imported, so that a plugin itself imports nothing of its engine.
 
-Plugins are loaded before most of vLLM is. Importing vLLM's modules then would change the order in which they come, and
-vLLM-Ascend replaces classes between two such imports.
+Plugins are loaded before most of the engine is. Importing its modules then would change the order in which they come, and
+platforms replace classes between two such imports.
 """
 
 import importlib.abc
@@ -62,7 +62,7 @@ _watcher = _Watcher()
 
 
 def when_imported(name, hook):
-    """Calls `hook(module)` now if the module is imported, else directly after it is. What the hook raises is only told."""
+    """Calls `hook(module)` now if the module is imported, else directly after it is. What the hook raises is only reported."""
     module = sys.modules.get(name)
     if module is not None:
         quietly(hook, module)

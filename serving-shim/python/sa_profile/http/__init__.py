@@ -1,0 +1,5 @@
+"""HTTP requests of an engine's server, whichever engine it is.
+
+`uvicorn` hooks the server and `asgi` its application. `arrival` says when a request came, which only the kernel knows while the event
+loop is busy: it counts in `ticks`, and `awake` says since when the event loop may have been awake. Above `hooks`; engines are above this.
+"""

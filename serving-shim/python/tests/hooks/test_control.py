@@ -1,0 +1,10 @@
+"""Switching the run."""
+
+from sa_profile.hooks import control
+
+
+def test_switching_without_a_run_is_said(monkeypatch):
+    said = []
+    monkeypatch.setattr(control, "warn_once", said.append)
+    monkeypatch.setattr(control, "directory", lambda: None)
+    assert not control.switch("start") and len(said) == 1

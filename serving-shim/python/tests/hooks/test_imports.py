@@ -1,0 +1,38 @@
+"""Waiting for modules."""
+
+
+def imports_later():
+    from sa_profile.hooks.imports import when_imported
+
+    seen = []
+    when_imported("wsgiref.util", lambda module: seen.append(("after", hasattr(module, "FileWrapper"))))
+    when_imported("wsgiref.absent", lambda module: seen.append("absent"))
+    when_imported("json", lambda module: seen.append(module.__name__))
+    import wsgiref.util
+
+    try:
+        import wsgiref.absent
+    except ImportError:
+        seen.append("no such module")
+    import importlib.util
+
+    print(seen, type(wsgiref.util.__loader__).__name__, importlib.util.find_spec("wsgiref.util").name)
+
+
+def test_hooks_wait_for_whole_modules(record):
+    expected = "['json', ('after', True), 'no such module'] SourceFileLoader wsgiref.util\n"
+    assert record(imports_later).stdout == expected
+
+
+def imports_failing():
+    from sa_profile.hooks.imports import when_imported
+
+    when_imported("wsgiref.util", lambda module: 1 / 0)
+    import wsgiref.util
+
+    print(wsgiref.util.__name__)
+
+
+def test_a_hook_that_fails_fails_no_import(record):
+    trace = record(imports_failing)
+    assert trace.stdout == "wsgiref.util\n" and "ZeroDivisionError" in trace.stderr

@@ -1,0 +1,30 @@
+"""What hooks say on stderr."""
+
+import pytest
+
+from sa_profile.hooks import warnings
+
+
+@pytest.fixture(autouse=True)
+def nothing_said(monkeypatch):
+    monkeypatch.setattr(warnings, "_said", set())
+    monkeypatch.setattr(warnings, "_engine", None)
+
+
+def test_each_thing_is_said_once(capfd):
+    warnings.warn_once("a")
+    warnings.warn_once("a")
+    warnings.warn_once("b\u202e")
+    assert capfd.readouterr().err == "sa_profile: a\nsa_profile: b<U+202E>\n"
+
+
+def test_it_is_said_in_the_name_of_the_engine(capfd):
+    assert warnings.engine() == "engine"
+    warnings.name_engine("vLLM")
+    warnings.warn_once("a")
+    assert capfd.readouterr().err == "sa_profile: vLLM plugin: a\n" and warnings.engine() == "vLLM"
+
+
+def test_a_closed_stderr_fails_nobody(monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    warnings.warn_once("a")
