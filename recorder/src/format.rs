@@ -3,11 +3,12 @@
 //! Names of files and metadata records, the header, and block headers with their checksum. Data only, no I/O.
 
 pub mod control;
+mod level;
 pub mod loss;
 pub mod ring;
 mod visible;
 
-pub use crate::config::Level;
+pub use level::Level;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 pub(crate) use visible::try_visible;

@@ -54,93 +54,47 @@
     )
 )]
 
-mod ahead;
-mod alive;
-mod async_span;
-mod block;
-mod bound;
-mod cleaning;
-mod clock;
-mod config;
-mod contents;
-mod control;
-mod current;
-mod encode;
-mod errand;
 mod event;
-mod finish;
-mod flush;
-mod folder;
 pub mod format;
-mod fragment;
-mod held;
-mod helper;
 #[doc(hidden)]
 pub mod host;
-mod identity;
-mod lanes;
-mod late;
-mod line;
-mod loss;
+mod lifecycle;
 mod macros;
-mod mask;
-mod names;
-mod open;
-mod owner;
-mod pace;
-mod pen;
-mod place;
-mod preamble;
-mod previous;
 mod process;
 mod recorder;
-mod removed;
-mod restart;
 mod ring;
-mod rounds;
 mod run;
-mod seat;
 mod segment;
-mod site;
-mod slot;
-mod span;
-mod spin_lock;
-mod starting;
-mod switch;
 mod sys;
-mod tally;
-mod tell;
-mod track;
-mod value;
-mod visit;
-mod wait;
-mod writer;
+mod text;
+mod thread;
 
-pub use async_span::{AsyncSpan, AsyncSpanId};
-pub use clock::now_ns;
-pub use config::{Config, Keep, Level, Levels, RunPaths, Threads};
-pub use event::{FlowId, FlowPhase, duration, flow, flow_at, flow_now};
+pub use event::async_span::{AsyncSpan, AsyncSpanId};
+pub use event::instant::{FlowId, FlowPhase, duration, flow, flow_at, flow_now};
 #[doc(hidden)]
-pub use event::{site_counter, site_instant};
-pub use fragment::holds_rings;
+pub use event::instant::{ready_instant, site_counter, site_instant};
+#[doc(hidden)]
+pub use event::span::SiteArgs;
+pub use event::span::{SpanGuard, SpanId, begin, end};
+pub use event::track::{Track, TrackProcess};
+pub use format::Level;
+pub use lifecycle::restart::StartError;
 pub use recorder::Recorder;
-pub use restart::StartError;
-pub use run::new_run_id;
+pub use run::config::{Config, Keep, Levels, RunPaths, Threads};
+pub use run::membership::new_run_id;
+pub use segment::fragment::holds_rings;
+pub use sys::clock::now_ns;
 #[doc(hidden)]
-pub use site::Site;
+pub use text::site::Site;
 #[doc(hidden)]
-pub use span::SiteArgs;
-pub use span::{SpanGuard, SpanId, begin, end};
-pub use track::{Track, TrackProcess};
-#[doc(hidden)]
-pub use value::key_text;
-pub use value::{Args, Value};
+pub use text::value::key_text;
+pub use text::value::{Args, Value};
 
 /// Whether a macro should go on: one load of a private mask.
 #[doc(hidden)]
 #[inline(always)]
 pub fn __wants(level: Level) -> bool {
-    mask::wants(level)
+    process::mask::wants(level)
 }
 
 /// README.md's examples are compiled and run like these.

@@ -3,20 +3,21 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use crate::async_span::AsyncSpan;
-use crate::config::{self, Config, Level, Levels};
-use crate::current::Using;
-use crate::event;
-use crate::mask;
-use crate::process;
-use crate::restart;
-use crate::run;
-use crate::seat;
-use crate::span::SpanGuard;
+use crate::event::async_span::AsyncSpan;
+use crate::event::instant as event;
+use crate::event::span::SpanGuard;
+use crate::event::track::{Track, TrackProcess};
+use crate::format::Level;
+use crate::lifecycle::restart;
+use crate::process::mask;
+use crate::process::reclaim::ProcessRef;
+use crate::process::state as process;
+use crate::run::config::{self, Config, Levels};
+use crate::run::membership as run;
 use crate::sys::environment::variable;
-use crate::track::{Track, TrackProcess};
-use crate::value::Args;
-use crate::wait::PATIENCE_NS;
+use crate::sys::wait::PATIENCE_NS;
+use crate::text::value::Args;
+use crate::thread::thread_state;
 
 /// The recorder of this process. A handle without contents: every copy, in every thread, is the same recorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +156,7 @@ impl Recorder {
 
     /// Names the calling thread in the trace.
     pub fn set_thread_name(self, name: &str) {
-        seat::set_thread_name(name);
+        thread_state::set_thread_name(name);
     }
 
     /// Opens a span whose name is not known at the call site; [`span!`](crate::span!) is cheaper where it is.
@@ -212,7 +213,7 @@ impl Recorder {
     }
 }
 
-fn running() -> Option<Using> {
+fn running() -> Option<ProcessRef> {
     process::current().or_else(process::existing)
 }
 

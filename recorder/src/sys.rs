@@ -1,18 +1,23 @@
 //! The operating system: descriptors, mappings, threads. Every raw call of the crate that is not on the hot path is here.
 
 pub(crate) mod cancel;
+pub(crate) mod clock;
 pub(crate) mod dir;
 mod entries;
 pub(crate) mod environment;
+pub(crate) mod epoch;
 pub(crate) mod fd;
+pub(crate) mod fork_fds;
 pub(crate) mod map;
 pub(crate) mod memory;
 pub(crate) mod read;
 pub(crate) mod shared;
 pub(crate) mod sleep;
+pub(crate) mod spin_lock;
 mod stderr;
 pub(crate) mod thread;
 pub(crate) mod threads;
+pub(crate) mod wait;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -62,7 +67,7 @@ pub fn random() -> u64 {
     if got == 8 {
         return u64::from_ne_bytes(bytes);
     }
-    let seed = crate::clock::now_ns() ^ (u64::from(std::process::id()) << 40);
+    let seed = crate::sys::clock::now_ns() ^ (u64::from(std::process::id()) << 40);
     twox_hash::XxHash3_64::oneshot_with_seed(seed, &bytes)
 }
 

@@ -1,7 +1,7 @@
 //! Cancellation of the host's threads: none may begin to unwind inside the recorder.
 
-/// Keeps the thread from being cancelled until it is dropped: system calls of ours are cancellation points. Where cancellation is asked for meanwhile, it takes
-/// effect at the caller's next one.
+/// Keeps the thread from being cancelled until it is dropped: system calls of ours are cancellation points that the host's call does not have. Where
+/// cancellation is asked for meanwhile, it takes effect at the host's next one.
 #[derive(Debug)]
 pub struct Uncancelled(libc::c_int);
 
@@ -24,7 +24,7 @@ impl Drop for Uncancelled {
     }
 }
 
-unsafe extern "C" {
-    // Not in the `libc` crate. A thread whose type is asynchronous may call nothing of ours, so that this never unwinds.
+unsafe extern "C-unwind" {
+    // Not in the `libc` crate. Unwinds when it permits the cancellation of a thread whose type is asynchronous.
     fn pthread_setcancelstate(state: libc::c_int, before: *mut libc::c_int) -> libc::c_int;
 }

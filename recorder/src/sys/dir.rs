@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::entries;
 use super::fd::{self, Status, check};
 use super::sleep::sleep;
-use crate::clock;
+use crate::sys::clock;
 
 /// Links that are followed from the path that the user named, as the kernel does.
 const MOST_LINKS: usize = 40;

@@ -5,6 +5,7 @@ use std::ffi::c_char;
 
 use sa_recorder::{Args, Value};
 
+use crate::known;
 use crate::text;
 
 /// The kind of an arg's value. A value of an unknown kind becomes `null`.
@@ -79,7 +80,17 @@ impl std::fmt::Debug for Arg {
 pub(crate) unsafe fn args(first: *const Arg, count: usize) -> Args {
     let mut args = Args::new();
     // SAFETY: the caller's.
-    unsafe { each(first, count, |key, value| args.push(key, value)) };
+    for arg in unsafe { text::array(first, count) }.unwrap_or_default() {
+        // SAFETY: the caller's.
+        let known = unsafe { known::key(arg.key) };
+        let mut take = |value: &dyn Value| match known {
+            Some(key) => args.push_known(key, value),
+            // SAFETY: the caller's.
+            None => args.push(&unsafe { known::name_of_key(arg.key) }, value),
+        };
+        // SAFETY: the caller's.
+        unsafe { hand_on(arg, &mut take) };
+    }
     args
 }
 

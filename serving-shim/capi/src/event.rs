@@ -2,10 +2,11 @@
 
 use std::ffi::c_char;
 
-use sa_recorder::{FlowId, FlowPhase, Recorder, flow_now};
+use sa_recorder::{Args, FlowId, FlowPhase, Recorder, flow_now, ready_instant};
 
 use crate::arg::{self, Arg};
-use crate::call::guarded;
+use crate::call::{guarded, guarded_memory};
+use crate::known;
 use crate::level::{self, Level};
 use crate::text;
 
@@ -34,14 +35,38 @@ pub unsafe extern "C" fn sa_profile_instant(
     let Some(level) = level::wanted(level) else {
         return;
     };
+    guarded_memory((), || {
+        // SAFETY: the caller's.
+        let args = unsafe { arg::args(args, count) };
+        // SAFETY: the caller's.
+        let site = unsafe { known::site(level, category, name) };
+        if site.and_then(|site| ready_instant(site, &args)).is_none() {
+            // SAFETY: the caller's.
+            unsafe { instant_by_name(level, category, name, &args) };
+        }
+    });
+}
+
+/// Records the first instant of a thread or of a name, or one whose name cannot be kept.
+///
+/// # Safety
+///
+/// Both are null or C strings.
+#[cold]
+unsafe fn instant_by_name(
+    level: sa_recorder::Level,
+    category: *const c_char,
+    name: *const c_char,
+    args: &Args,
+) {
     guarded((), || {
+        let pointers = (category, name);
         // SAFETY: the caller's.
         let category = unsafe { text::name(category) };
         // SAFETY: the caller's.
         let name = unsafe { text::name(name) };
-        // SAFETY: the caller's.
-        let args = unsafe { arg::args(args, count) };
-        Recorder::get().instant(level, &category, &name, &args);
+        known::keep_site(level, pointers, [&category, &name]);
+        Recorder::get().instant(level, &category, &name, args);
     });
 }
 

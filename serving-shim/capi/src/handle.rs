@@ -1,6 +1,5 @@
 //! What is done with the handle of a span, of either kind.
 
-use std::borrow::Cow;
 use std::ffi::c_char;
 
 use sa_recorder::{Args, AsyncSpanId, SpanId, Value};
@@ -75,11 +74,7 @@ pub(crate) unsafe fn add(span: impl Handle, key: *const c_char, value: impl Valu
                 return span.known_arg(key, &value);
             }
             // SAFETY: the caller's.
-            let name = unsafe { text::name(key) };
-            if let Cow::Borrowed(name) = name {
-                known::keep_key(key, name); // else it would not be found: other bytes lie there
-            }
-            span.arg(&name, value);
+            span.arg(&unsafe { known::name_of_key(key) }, value);
         });
     }
 }

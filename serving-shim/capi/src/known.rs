@@ -3,9 +3,11 @@
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use sa_recorder::{Level, Site, key_text};
+
+use crate::text;
 
 /// Longer texts are not kept.
 const MAX_BYTES: usize = 256;
@@ -14,7 +16,11 @@ static SITES: Table<Names, 512> = Table::new();
 static KEYS: Table<Key, 256> = Table::new();
 
 /// What was seen, each at the place that belongs to its address. Nothing is ever replaced or removed, so that a host whose names change shall not grow without end.
-struct Table<T, const N: usize>([AtomicPtr<T>; N]);
+struct Table<T, const N: usize> {
+    places: [AtomicPtr<T>; N],
+    /// Somebody makes a value: two for one place would leave one of them leaked and out of reach.
+    is_making: AtomicBool,
+}
 
 /// Category and name, and the site of both.
 struct Names {
@@ -87,9 +93,23 @@ pub(crate) unsafe fn key(key: *const c_char) -> Option<&'static str> {
     unsafe { is(known.key, key) }.then_some(known.text)
 }
 
-/// Keeps a key, given as a C string and as its text.
+/// The text of a key that was not kept yet, which is kept now.
+///
+/// # Safety
+///
+/// It is null or a C string.
 #[cold]
-pub(crate) fn keep_key(key: *const c_char, text: &str) {
+pub(crate) unsafe fn name_of_key<'a>(key: *const c_char) -> Cow<'a, str> {
+    // SAFETY: the caller's.
+    let name = unsafe { text::name(key) };
+    if let Cow::Borrowed(name) = name {
+        keep_key(key, name); // else it would not be found: other bytes lie there
+    }
+    name
+}
+
+/// Keeps a key, given as a C string and as its text.
+fn keep_key(key: *const c_char, text: &str) {
     if key.is_null() || text.len() > MAX_BYTES {
         return;
     }
@@ -104,12 +124,15 @@ pub(crate) fn keep_key(key: *const c_char, text: &str) {
 
 impl<T: 'static, const N: usize> Table<T, N> {
     const fn new() -> Table<T, N> {
-        Table([const { AtomicPtr::new(std::ptr::null_mut()) }; N])
+        Table {
+            places: [const { AtomicPtr::new(std::ptr::null_mut()) }; N],
+            is_making: AtomicBool::new(false),
+        }
     }
 
     #[inline(always)]
     fn place(&self, hash: usize) -> &AtomicPtr<T> {
-        &self.0[hash % N]
+        &self.places[hash % N]
     }
 
     #[inline(always)]
@@ -118,27 +141,22 @@ impl<T: 'static, const N: usize> Table<T, N> {
         unsafe { self.place(hash).load(Ordering::Acquire).as_ref() }
     }
 
-    /// Keeps what `make` makes, if the place is free.
+    /// Keeps what `make` makes, if the place is free and nobody else is at it.
     fn keep(&self, hash: usize, make: impl FnOnce() -> Option<T>) {
-        if self.get(hash).is_some() {
-            return;
+        if self.is_making.swap(true, Ordering::Acquire) {
+            return; // the next call keeps it
         }
-        let Some(made) = make() else {
-            return;
-        };
-        let mut one = Vec::new();
-        if one.try_reserve_exact(1).is_err() {
-            return;
+        let mut room = Vec::new();
+        if self.get(hash).is_none()
+            && room.try_reserve_exact(1).is_ok()
+            && let Some(made) = make()
+        {
+            room.push(made);
+            if let Some(made) = room.leak().first_mut() {
+                self.place(hash).store(made, Ordering::Release);
+            }
         }
-        one.push(made);
-        if let Some(made) = one.leak().first_mut() {
-            let (none, made) = (std::ptr::null_mut(), std::ptr::from_mut(made));
-            let order = (Ordering::Release, Ordering::Relaxed);
-            // Where another thread was faster, ours stays leaked, once.
-            let _ = self
-                .place(hash)
-                .compare_exchange(none, made, order.0, order.1);
-        }
+        self.is_making.store(false, Ordering::Release);
     }
 }
 

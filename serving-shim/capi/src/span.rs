@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use sa_recorder::SpanId;
+use sa_recorder::{Args, SpanId};
 
 use crate::arg::{self, Arg};
 use crate::call::{guarded, guarded_memory};
@@ -37,13 +37,13 @@ pub unsafe extern "C" fn sa_profile_span_begin(
     };
     let quick = guarded_memory(None, || {
         // SAFETY: the caller's.
-        SpanId::begin_site(unsafe { known::site(level, category, name) }?)
+        SpanId::begin_site(unsafe { known::site(level, category, name) }?, None)
     });
     if let Some(begun) = quick {
         return Span { id: begun.number() };
     }
     // SAFETY: the caller's.
-    unsafe { begin_by_name(level, category, name) }
+    unsafe { begin_by_name(level, category, name, &Args::new()) }
 }
 
 /// Begins the first span of a thread or of a name, or one whose name cannot be kept.
@@ -56,6 +56,7 @@ unsafe fn begin_by_name(
     level: sa_recorder::Level,
     category: *const c_char,
     name: *const c_char,
+    args: &Args,
 ) -> Span {
     let begun = guarded(SpanId::NONE, || {
         let pointers = (category, name);
@@ -64,7 +65,7 @@ unsafe fn begin_by_name(
         // SAFETY: the caller's.
         let name = unsafe { text::name(name) };
         known::keep_site(level, pointers, [&category, &name]);
-        SpanId::begin(level, &category, &name)
+        SpanId::begin_args(level, &category, &name, args)
     });
     Span { id: begun.number() }
 }
@@ -81,16 +82,17 @@ pub unsafe extern "C" fn sa_profile_span_begin_args(
     let Some(level) = level::wanted(level) else {
         return Span { id: 0 };
     };
-    let begun = guarded(SpanId::NONE, || {
-        // SAFETY: the caller's.
-        let category = unsafe { text::name(category) };
-        // SAFETY: the caller's.
-        let name = unsafe { text::name(name) };
+    guarded_memory(Span { id: 0 }, || {
         // SAFETY: the caller's.
         let args = unsafe { arg::args(args, count) };
-        SpanId::begin_args(level, &category, &name, &args)
-    });
-    Span { id: begun.number() }
+        // SAFETY: the caller's.
+        let site = unsafe { known::site(level, category, name) };
+        match site.and_then(|site| SpanId::begin_site(site, Some(&args))) {
+            Some(begun) => Span { id: begun.number() },
+            // SAFETY: the caller's.
+            None => unsafe { begin_by_name(level, category, name, &args) },
+        }
+    })
 }
 
 /// Adds `count` args; they may be added until the span ends.

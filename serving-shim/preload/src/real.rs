@@ -7,7 +7,9 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
-use crate::thread::{Errno, Uncancelled};
+use sa_recorder::host::Uncancelled;
+
+use crate::thread::Errno;
 
 mod objects;
 

@@ -5,6 +5,8 @@ use std::ffi::c_int;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use sa_recorder::host::Uncancelled;
+
 thread_local! {
     // Without destructors: nothing is registered or allocated when a thread first calls, or calls again while it ends.
     /// In our own code: a vendor function that it calls is the host's business in no way.
@@ -81,35 +83,6 @@ impl Drop for Errno {
         // SAFETY: this thread's errno is always there to write.
         unsafe { *errno() = self.0 };
     }
-}
-
-/// Keeps the thread from being cancelled until it is dropped. Our own work comes to cancellation points that the host's call does not have, and no unwinding may begin there: where
-/// cancellation is asked for meanwhile, it takes effect at the host's next one.
-#[derive(Debug)]
-pub(crate) struct Uncancelled(c_int);
-
-impl Uncancelled {
-    /// Remembers whether the thread may be cancelled, and forbids it.
-    pub(crate) fn keep() -> Uncancelled {
-        const DISABLE: c_int = 1; // glibc's PTHREAD_CANCEL_DISABLE
-        let mut before = 0;
-        // SAFETY: a state that the C library knows, and room for the one before.
-        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
-        Uncancelled(before)
-    }
-}
-
-impl Drop for Uncancelled {
-    fn drop(&mut self) {
-        let mut ours = 0;
-        // SAFETY: the state that the C library gave, and room for our own.
-        unsafe { pthread_setcancelstate(self.0, &raw mut ours) };
-    }
-}
-
-unsafe extern "C-unwind" {
-    // Not in the `libc` crate. Unwinds when it permits the cancellation of a thread whose type is asynchronous.
-    fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
 }
 
 fn errno() -> *mut c_int {

@@ -1,0 +1,187 @@
+//! Spans that live across awaits or threads, on virtual lanes.
+
+mod by_id;
+mod open;
+
+use crate::event::span::{SiteArgs, site_args};
+use crate::event::track::Track;
+use crate::format::LANE_BASE;
+use crate::format::Level;
+use crate::format::loss::Cause;
+use crate::process::mask;
+use crate::process::state::Process;
+use crate::sys::clock::now_ns;
+use crate::text::name::cut_name;
+use crate::text::name::write_name;
+use crate::text::site::Site;
+use crate::text::value::{self, Args, Value};
+use crate::thread::thread_state;
+use open::{Names, Open, Spot};
+
+pub use by_id::AsyncSpanId;
+pub(crate) use by_id::Held;
+
+/// A span that may be sent to other threads and held over awaits, until it is dropped. It is shown on a row of its own, the lowest free lane of its
+/// process, or within another async span.
+#[derive(Debug)]
+#[must_use = "a span ends when it is dropped"]
+pub struct AsyncSpan(Option<Open>);
+
+impl AsyncSpan {
+    /// A span that is not recorded.
+    #[doc(hidden)]
+    pub const fn off() -> AsyncSpan {
+        AsyncSpan(None)
+    }
+
+    /// Opens a span of a call site; `args` appends its arguments.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn open(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) -> AsyncSpan {
+        AsyncSpan::start(site.level(), |process, text| {
+            let piece = site_args(text, args);
+            let args = text.get(piece.range()).unwrap_or_default();
+            let open = Open::start(process, Names::Site(site), args, &Spot::default());
+            text.truncate(piece.range().start);
+            open
+        })
+    }
+
+    pub(crate) fn open_named(level: Level, category: &str, name: &str) -> AsyncSpan {
+        AsyncSpan::open_at(level, category, name, None, None, &Args::default())
+    }
+
+    /// Opens a span within `parent`, or on a row of its own that is called `lane`.
+    ///
+    /// It is shown on the row of `parent` if it ends before that one does; else on a row of its own, called as that of `parent` was when it began.
+    /// So it is too while another span is open directly within `parent`. Spans of a row nest, whichever ends first. A parent that is not
+    /// recorded, or was opened before a fork by the other process or in an earlier recording, counts as none. A row without a name is called `async` and a number; one
+    /// that spans of several names take in turn has the last of them.
+    pub fn open_at(
+        level: Level,
+        category: &str,
+        name: &str,
+        parent: Option<&AsyncSpan>,
+        lane: Option<&str>,
+        args: &Args,
+    ) -> AsyncSpan {
+        AsyncSpan::start(level, |process, _| {
+            let spot = Spot {
+                parent: parent.and_then(|parent| parent.lane_in(process)),
+                lane: lane.map(cut_name),
+            };
+            let args = args.text();
+            if let Some(site) = Site::intern(level, category, name) {
+                return Open::start(process, Names::Site(site), args, &spot);
+            }
+            let mut names = Vec::new();
+            if !write_name(&mut names, category, name) {
+                return None; // counted
+            }
+            Open::start(process, Names::Text(&names, name), args, &spot)
+        })
+    }
+
+    /// [`AsyncSpan::open_at`] for a name that [`Site::intern`] keeps; `args` are JSON text without braces.
+    #[doc(hidden)]
+    pub fn open_site_at(
+        site: &'static Site,
+        parent: Option<&AsyncSpan>,
+        lane: Option<&str>,
+        args: &[u8],
+    ) -> AsyncSpan {
+        AsyncSpan::start(site.level(), |process, _| {
+            let spot = Spot {
+                parent: parent.and_then(|parent| parent.lane_in(process)),
+                lane: lane.map(cut_name),
+            };
+            Open::start(process, Names::Site(site), args, &spot)
+        })
+    }
+
+    /// The row on which the span is shown as things stand, for what happens within it since `start_ns` (as [`now_ns`] counts; `u64::MAX` for a point in time). `None` if the span is not recorded, or a
+    /// span from then on would overlap one that has ended there.
+    pub fn row_since(&self, start_ns: u64) -> Option<Track> {
+        let open = self.0.as_ref()?;
+        let process = open.process()?;
+        let lanes = process.lanes.lock()?;
+        let row = lanes.row_since(open.lane(), start_ns)?;
+        Some(Track::of(&process, LANE_BASE + row))
+    }
+
+    /// `open` may append to the text it gets, and takes that off again.
+    #[inline(always)]
+    fn start(level: Level, open: impl FnOnce(&Process, &mut Vec<u8>) -> Option<Open>) -> AsyncSpan {
+        if !mask::wants(level) {
+            return AsyncSpan(None);
+        }
+        // The first event of a process finds out in between what is on.
+        let opened = thread_state::with(|_, writer| {
+            if mask::wants(level) {
+                open(writer.process, &mut writer.text)
+            } else {
+                None
+            }
+        });
+        AsyncSpan(opened.flatten())
+    }
+
+    /// Its lane if it is a span of this recording.
+    fn lane_in(&self, process: &Process) -> Option<u32> {
+        let open = self.0.as_ref()?;
+        (open.epoch() == process.epoch()).then_some(open.lane())
+    }
+
+    /// Ends it without recording it: what its end would tell never was. Counted as lost for this cause.
+    fn abandon(mut self, cause: Cause) {
+        if let Some(open) = self.0.take()
+            && let Some(process) = open.process()
+        {
+            open.abandon(&process, now_ns());
+            process.lost.count(cause);
+        }
+    }
+
+    /// Adds an argument; it may still be added just before the span ends.
+    pub fn arg(&mut self, key: &str, value: impl Value) {
+        if let Some(open) = &mut self.0 {
+            open.add_args(|args, first| value::push_after(args, first, key, &value));
+        }
+    }
+
+    /// Adds an argument whose key is JSON text of [`key_text`](crate::key_text).
+    #[doc(hidden)]
+    pub fn known_arg(&mut self, key: &str, value: &impl Value) {
+        if let Some(open) = &mut self.0 {
+            open.add_args(|args, first| value::known_after(args, first, key, value));
+        }
+    }
+
+    /// Adds args that are JSON text already: `"key":value,…`, without braces.
+    #[doc(hidden)]
+    pub fn raw(&mut self, args: &[u8]) {
+        if let Some(open) = self.0.as_mut().filter(|_| !args.is_empty()) {
+            open.add_args(|text, first| value::raw_after(text, first, args));
+        }
+    }
+
+    /// Adds arguments.
+    pub fn args(&mut self, args: &Args) {
+        self.raw(args.text());
+    }
+
+    /// Whether the span is being recorded.
+    pub fn is_recording(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl Drop for AsyncSpan {
+    fn drop(&mut self) {
+        if let Some(open) = &self.0
+            && open.is_live()
+        {
+            open.close(now_ns()); // in the child of a fork the span is the parent's
+        }
+    }
+}

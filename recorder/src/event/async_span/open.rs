@@ -1,0 +1,340 @@
+//! An open async span: its lane, its entry of the ring's lane table, and its line in the end.
+
+use std::num::NonZeroU32;
+use std::sync::atomic::Ordering;
+
+use crate::event::span::mark_stopped;
+use crate::format::LANE_BASE;
+use crate::format::loss::Cause;
+use crate::format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
+use crate::lifecycle::open::name_row;
+use crate::process::mask;
+use crate::process::reclaim::ProcessRef;
+use crate::process::state::{self as process, Process};
+use crate::ring::lanes::{Ended, OwnText, Taken};
+use crate::ring::open_entry::OpenEntry;
+use crate::sys::clock;
+use crate::sys::epoch;
+use crate::sys::memory::{copied, leave_out};
+use crate::text::site::Site;
+use crate::text::value;
+use crate::thread::event_writer::{Body, Name};
+use crate::thread::slot_writer::SlotWriter;
+use crate::thread::thread_state;
+
+/// An open async span. So small that it goes from hand to hand in registers; what else is known of it has the lane.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Open {
+    /// The recording in which it began; in another one, and in the child of a fork, it does nothing.
+    epoch: NonZeroU32,
+    /// Its lane, and perhaps [`OWN_TEXT`].
+    lane: u32,
+    start_ns: u64,
+}
+
+/// The lane has a text of the span's own. Else a site names it, and all its args stand in the lane's area of the ring.
+const OWN_TEXT: u32 = 1 << 31;
+/// The names of a span whose own were lost.
+const NAMELESS: &[u8] = br#""name":"","cat":"""#;
+
+/// Name and category of a span that opens.
+#[derive(Clone, Copy)]
+pub(super) enum Names<'a> {
+    Site(&'static Site),
+    /// `"name":"…","cat":"…"`, and the name alone.
+    Text(&'a [u8], &'a str),
+}
+
+/// Where a span shall be shown.
+#[derive(Default)]
+pub(super) struct Spot<'a> {
+    /// The lane of the span that it lies in.
+    pub(super) parent: Option<u32>,
+    /// What its row is called if it lies in none.
+    pub(super) lane: Option<&'a str>,
+}
+
+impl Open {
+    /// Opens a span; nothing, and it is counted, where it gets no lane.
+    #[inline]
+    pub(super) fn start(
+        process: &Process,
+        names: Names<'_>,
+        args: &[u8],
+        spot: &Spot<'_>,
+    ) -> Option<Open> {
+        let site = match names {
+            Names::Site(site) => Some(site),
+            Names::Text(..) => None,
+        };
+        let (taken, start_ns) = begin(process, site, spot)?;
+        let mut is_whole = args.is_empty();
+        if let Some(entry) = process.ring.lane_entry(taken.lane) {
+            let number = number(process, names, entry);
+            is_whole |= show(process, taken.lane, entry, names, args);
+            entry.open(number, taken.parent, start_ns);
+        }
+        let mut open = Open {
+            epoch: NonZeroU32::new(process.epoch())?,
+            lane: taken.lane,
+            start_ns,
+        };
+        if site.is_none() || !is_whole {
+            open.keep(process, names, args);
+        }
+        Some(open)
+    }
+
+    /// Keeps a text of the span's own.
+    #[cold]
+    #[inline(never)]
+    fn keep(&mut self, process: &Process, names: Names<'_>, args: &[u8]) {
+        let mut text = match names {
+            Names::Site(_) => Vec::new(),
+            Names::Text(names, _) => copied(names),
+        };
+        let names = text.len();
+        value::raw_after(&mut text, true, args);
+        self.set_own(process, OwnText { text, names });
+    }
+
+    fn set_own(&mut self, process: &Process, own: OwnText) {
+        match process.lanes.lock() {
+            Some(mut lanes) => {
+                *lanes.own_text(self.lane()) = own;
+                self.lane |= OWN_TEXT;
+            }
+            None => process.lost.count(Cause::Busy),
+        }
+    }
+
+    /// Its lane.
+    pub(super) fn lane(&self) -> u32 {
+        self.lane & !OWN_TEXT
+    }
+
+    pub(super) fn epoch(&self) -> u32 {
+        self.epoch.get()
+    }
+
+    /// Appends to the args; `add` gets a text, and that it adds the first.
+    pub(super) fn add_args(&mut self, add: impl FnOnce(&mut Vec<u8>, bool)) {
+        thread_state::with(|thread, writer| {
+            if thread.epoch() != self.epoch() {
+                return; // told as unfinished when its recording ended
+            }
+            let from = writer.text.len();
+            add(&mut writer.text, true);
+            let args = writer.text.get(from..).unwrap_or_default();
+            self.append(writer.process, args);
+            writer.text.truncate(from);
+        });
+    }
+
+    fn append(&mut self, process: &Process, args: &[u8]) {
+        let entry = process.ring.lane_entry(self.lane());
+        let place = entry.zip(process.ring.lane_text(self.lane()));
+        let mut own = OwnText::default();
+        if self.lane & OWN_TEXT != 0 {
+            let Some(mut lanes) = process.lanes.lock() else {
+                return process.lost.count(Cause::Busy);
+            };
+            own = std::mem::take(lanes.own_text(self.lane()));
+        } else if let Some((entry, area)) = place {
+            if args.is_empty() || area.append(entry, args) {
+                return;
+            }
+            own.text = copied(area.args(entry));
+        }
+        let old = own.args().len();
+        value::raw_after(&mut own.text, old == 0, args);
+        if let Some((entry, area)) = place {
+            area.show_more(entry, old, own.args());
+        }
+        self.set_own(process, own);
+    }
+
+    /// Writes the span on the calling thread's slot and gives its lane back.
+    pub(super) fn close(&self, now_ns: u64) {
+        let written = thread_state::with(|thread, writer| {
+            if thread.epoch() != self.epoch() {
+                return; // told as unfinished when its recording ended
+            }
+            let process = writer.process;
+            let Some((ended, own)) = self.end(process, now_ns) else {
+                return process.lost.count(Cause::Busy);
+            };
+            if !ended.is_named {
+                name_row(process, self.lane());
+            }
+            self.write(writer, &ended, own.as_ref());
+            self.leave(process);
+        });
+        // Below a signal handler there is no line, but the lane is free all the same. After the end of recording the span is told as unfinished.
+        if written.is_none()
+            && let Some(process) = self.process()
+            && self.end(&process, now_ns).is_some()
+        {
+            self.leave(&process);
+        }
+    }
+
+    /// Whether its recording still takes events.
+    pub(super) fn is_live(&self) -> bool {
+        epoch::is_recording(self.epoch())
+    }
+
+    /// Its recorder, if that still takes events.
+    pub(super) fn process(&self) -> Option<ProcessRef> {
+        let of_it =
+            |process: &ProcessRef| process.epoch() == self.epoch() && process.is_recording();
+        process::existing().filter(of_it)
+    }
+
+    /// Gives the lane back of a span that is not recorded after all.
+    pub(super) fn abandon(&self, process: &Process, now_ns: u64) {
+        let leave = || {
+            if self.end(process, now_ns).is_some() {
+                self.leave(process);
+            }
+        };
+        let left = thread_state::with(|thread, _| {
+            if thread.epoch() == self.epoch() {
+                leave();
+            }
+        });
+        if left.is_none() && process.is_recording() {
+            leave(); // as when it is closed
+        }
+    }
+
+    /// Finds out where the span ended. What lay in it has a row of its own from now on, for readers of the ring too. Its lane is given back, but stays
+    /// taken until its entry is vacant.
+    #[inline]
+    fn end(&self, process: &Process, now_ns: u64) -> Option<(Ended, Option<OwnText>)> {
+        let lane = self.lane();
+        let mut lanes = process.lanes.lock()?;
+        let ended = lanes.end(lane, now_ns);
+        let own = (self.lane != lane).then(|| std::mem::take(lanes.own_text(lane)));
+        let orphan = ended.orphan.map(|lane| process.ring.lane_entry(lane));
+        if let Some(entry) = orphan.flatten() {
+            entry.parent().store(0, Ordering::Relaxed);
+        }
+        if process.ring.has_lane(lane) {
+            lanes.give_back(lane);
+        }
+        Some((ended, own))
+    }
+
+    #[inline]
+    fn write(&self, writer: &mut SlotWriter, ended: &Ended, own: Option<&OwnText>) {
+        let process = writer.process;
+        let entry = process.ring.lane_entry(self.lane());
+        let area = || process.ring.lane_text(self.lane());
+        let place = match own {
+            None => entry.zip(area()),
+            Some(_) => None,
+        };
+        let in_ring = place.as_ref().map(|(entry, area)| area.args(*entry));
+        let args = own.map(OwnText::args).or(in_ring).unwrap_or_default();
+        if mask::stopped_since(self.start_ns) {
+            let mut args = copied(args);
+            mark_stopped(&mut args);
+            return self.write_line(writer, ended, own, &args);
+        }
+        self.write_line(writer, ended, own, args);
+    }
+
+    #[inline(always)]
+    fn write_line(
+        &self,
+        writer: &mut SlotWriter,
+        ended: &Ended,
+        own: Option<&OwnText>,
+        args: &[u8],
+    ) {
+        let entry = writer.process.ring.lane_entry(self.lane());
+        let names = || {
+            let names = own.map(OwnText::names).filter(|names| !names.is_empty());
+            names.unwrap_or(NAMELESS)
+        };
+        let body = Body {
+            duration_ns: Some(ended.end_ns.saturating_sub(self.start_ns)),
+            middle: b"",
+            name: ended.site.map_or_else(|| Name::Text(names()), Name::Site),
+            args,
+        };
+        if entry.is_none() {
+            writer.process.open_horizon.note(self.start_ns); // more are open than the ring shows
+        }
+        let row = LANE_BASE + ended.row;
+        writer.events.span_on_row(row, self.start_ns, &body, entry);
+        writer.process.come_by(ended.end_ns);
+    }
+
+    /// Makes the lane free, whose line is written.
+    #[inline]
+    fn leave(&self, process: &Process) {
+        if let Some(entry) = process.ring.lane_entry(self.lane()) {
+            entry.start().store(0, Ordering::Release);
+        } else if let Some(mut lanes) = process.lanes.lock() {
+            lanes.give_back(self.lane()); // without an entry that could say when
+        }
+    }
+}
+
+/// Takes a lane and begins its span; `None`, and it is counted, if others keep the lanes to themselves, or there is no memory for one more.
+#[inline]
+fn begin(process: &Process, site: Option<&'static Site>, spot: &Spot<'_>) -> Option<(Taken, u64)> {
+    let is_vacant = |lane| {
+        let entry = process.ring.lane_entry(lane);
+        entry.is_none_or(|entry| entry.start().load(Ordering::Acquire) == 0)
+    };
+    let now_ns = clock::now_ns();
+    let Some(mut lanes) = process.lanes.lock() else {
+        process.lost.count(Cause::Busy);
+        return None;
+    };
+    let Some(taken) = lanes.take(spot.parent, spot.lane, is_vacant) else {
+        leave_out();
+        return None;
+    };
+    if !taken.is_named {
+        drop(lanes); // telling may wait for the disk
+        name_row(process, taken.lane);
+        let Some(again) = process.lanes.lock() else {
+            process.lost.count(Cause::Busy);
+            return None;
+        };
+        lanes = again;
+    }
+    let start_ns = lanes.begin(taken.lane, site, now_ns);
+    Some((taken, start_ns))
+}
+
+/// Lets readers of the ring find the span's args, and its names where it has no site; false if not all args have room.
+fn show(process: &Process, lane: u32, entry: OpenEntry, names: Names<'_>, args: &[u8]) -> bool {
+    let Some(area) = process.ring.lane_text(lane) else {
+        entry.text().store(0, Ordering::Relaxed);
+        return false;
+    };
+    match names {
+        Names::Site(_) => area.show(entry, 0, 0, args),
+        Names::Text(names, _) => {
+            let is_whole = area.show(entry, 0, names.len(), names);
+            is_whole && area.show_more(entry, 0, args)
+        }
+    }
+}
+
+/// The number of the span's site; without one its name stands in the entry.
+fn number(process: &Process, names: Names<'_>, entry: OpenEntry) -> u32 {
+    let set_name = |name: &str| entry.set_name(name, LANE_NAME_AT, LANE_NAME_BYTES);
+    match names {
+        Names::Site(site) => process.ring.number_of(site, || set_name(site.name())),
+        Names::Text(_, name) => {
+            set_name(name);
+            0
+        }
+    }
+}

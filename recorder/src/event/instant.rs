@@ -1,0 +1,275 @@
+//! Events without an extent on the stack: instants, counters, flows, durations told afterwards.
+
+use std::io::Write;
+
+use crate::event::span::{SiteArgs, site_args};
+use crate::format::Level;
+use crate::format::loss::Cause;
+use crate::process::mask;
+use crate::process::state as process;
+use crate::sys::clock::now_ns;
+use crate::text::name::write_name;
+use crate::text::site::Site;
+use crate::text::value::Args;
+use crate::thread::event_writer::{Body, Name};
+use crate::thread::thread_state;
+use twox_hash::XxHash3_64;
+
+/// The id of a flow: which of its events belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlowId {
+    /// Unique within this process.
+    Process(u64),
+    /// The same flow in every process that uses this id.
+    Global(u64),
+}
+
+impl FlowId {
+    /// The flow that a text stands for in every process, such as the id of a request: where that is in the args of events, the merge
+    /// knows this flow for the request's own and writes none beside it.
+    pub fn of(text: &str) -> FlowId {
+        FlowId::Global(XxHash3_64::oneshot(text.as_bytes()))
+    }
+}
+
+/// Where in a flow an event stands. Each binds to the span that encloses it on its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlowPhase {
+    /// The first event.
+    Start,
+    /// An event on the way.
+    Step,
+    /// The last event.
+    End,
+}
+
+/// Longest duration that is believed: a year.
+const MAX_DURATION_NS: u64 = 366 * 24 * 3600 * 1_000_000_000;
+const THREAD_INSTANT: &[u8] = br#","s":"t""#;
+
+/// Writes an event of a call site.
+#[inline(always)]
+fn site_event(site: &'static Site, phase: u8, middle: &[u8], args: impl FnOnce(&mut SiteArgs<'_>)) {
+    thread_state::with(|_, writer| {
+        if mask::wants(site.level()) {
+            let piece = site_args(&mut writer.text, args);
+            let now = now_ns();
+            let args = writer.text.get(piece.from as usize..);
+            writer.events.write(
+                phase,
+                now,
+                &Body {
+                    duration_ns: None,
+                    middle,
+                    name: Name::Site(site),
+                    args: args.unwrap_or_default(),
+                },
+            );
+            writer.release(piece);
+        }
+    });
+}
+
+/// Writes an instant of a call site; behind [`instant!`](crate::instant!).
+#[doc(hidden)]
+#[inline(always)]
+pub fn site_instant(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) {
+    site_event(site, b'i', THREAD_INSTANT, args);
+}
+
+/// Writes an instant of a site, with args made before; `None` where the calling thread has recorded nothing yet, and must give the name. It comes to no
+/// cancellation point.
+#[doc(hidden)]
+#[inline(always)]
+pub fn ready_instant(site: &'static Site, args: &Args) -> Option<()> {
+    thread_state::with_ready(|_, writer| {
+        if mask::wants(site.level()) {
+            writer.events.write(
+                b'i',
+                now_ns(),
+                &Body {
+                    duration_ns: None,
+                    middle: THREAD_INSTANT,
+                    name: Name::Site(site),
+                    args: args.text(),
+                },
+            );
+        }
+    })
+    .map(drop)
+}
+
+/// Writes a counter of a call site; behind [`counter!`](crate::counter!).
+#[doc(hidden)]
+#[inline(always)]
+pub fn site_counter(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) {
+    site_event(site, b'C', b"", args);
+}
+
+pub(crate) fn named(
+    level: Level,
+    phase: u8,
+    ts_ns: Option<u64>,
+    category: &str,
+    name: &str,
+    middle: &[u8],
+    args: &Args,
+) {
+    named_for(level, phase, ts_ns, None, category, name, middle, args);
+}
+
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of an event, each of its own kind"
+)]
+fn named_for(
+    level: Level,
+    phase: u8,
+    ts_ns: Option<u64>,
+    duration_ns: Option<u64>,
+    category: &str,
+    name: &str,
+    middle: &[u8],
+    args: &Args,
+) {
+    if !mask::wants(level) {
+        return;
+    }
+    thread_state::with(|_, writer| {
+        if mask::wants(level) {
+            if let Some(ts_ns) = ts_ns {
+                writer.process.open_horizon.note(ts_ns);
+            }
+            let from = writer.text.len();
+            if !write_name(&mut writer.text, category, name) {
+                return; // counted
+            }
+            let text = writer.text.get(from..);
+            writer.events.write(
+                phase,
+                ts_ns.unwrap_or_else(now_ns),
+                &Body {
+                    duration_ns,
+                    middle,
+                    name: Name::Text(text.unwrap_or_default()),
+                    args: args.text(),
+                },
+            );
+            writer.text.truncate(from);
+        }
+    });
+}
+
+pub(crate) fn instant(level: Level, category: &str, name: &str, args: &Args) {
+    named(level, b'i', None, category, name, THREAD_INSTANT, args);
+}
+
+pub(crate) fn counter(level: Level, name: &str, series: &Args) {
+    named(level, b'C', None, "counter", name, b"", series);
+}
+
+/// Records one event of a flow on the calling thread; it binds to the span that encloses it there. Flows of one id share name and category.
+pub fn flow(phase: FlowPhase, category: &str, name: &str, id: FlowId) {
+    flow_now(Level::E2e, phase, category, name, id);
+}
+
+/// The same at a level of one's own.
+pub fn flow_now(level: Level, phase: FlowPhase, category: &str, name: &str, id: FlowId) {
+    write_flow(level, phase, None, category, name, id);
+}
+
+/// Records one event of a flow on the calling thread; it binds to the span that `ts_ns` (as [`now_ns`] counts) falls into there.
+pub fn flow_at(level: Level, phase: FlowPhase, category: &str, name: &str, id: FlowId, ts_ns: u64) {
+    write_flow(level, phase, Some(ts_ns), category, name, id);
+}
+
+fn write_flow(
+    level: Level,
+    phase: FlowPhase,
+    ts_ns: Option<u64>,
+    category: &str,
+    name: &str,
+    id: FlowId,
+) {
+    if !mask::wants(level) {
+        return;
+    }
+    let (letter, middle) = flow_middle(phase, id);
+    let (middle, none) = (middle.as_bytes(), Args::new());
+    named(level, letter, ts_ns, category, name, middle, &none);
+}
+
+/// The phase's letter, and what stands between time and name.
+pub(crate) fn flow_middle(phase: FlowPhase, id: FlowId) -> (u8, Middle) {
+    let (letter, more) = match phase {
+        FlowPhase::Start => (b's', ""),
+        FlowPhase::Step => (b't', ""),
+        FlowPhase::End => (b'f', r#","bp":"e""#),
+    };
+    let (scope, id) = match id {
+        FlowId::Process(id) => ("local", id),
+        FlowId::Global(id) => ("global", id),
+    };
+    let mut room = [0; MIDDLE_BYTES];
+    let mut rest = room.as_mut_slice();
+    let _ = write!(rest, r#","id2":{{"{scope}":"{id:#x}"}}{more}"#); // it has room
+    let len = MIDDLE_BYTES - rest.len();
+    (letter, Middle { room, len })
+}
+
+/// Room for what stands between the time and the name of a flow's event.
+const MIDDLE_BYTES: usize = 64;
+
+/// What stands between the time and the name of a flow's event.
+pub(crate) struct Middle {
+    room: [u8; MIDDLE_BYTES],
+    len: usize,
+}
+
+impl Middle {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.room.get(..self.len).unwrap_or_default()
+    }
+}
+
+/// Records a span that has ended already, `dur_ns` long. It began at `start_ns` (as [`now_ns`] counts), by default so that it ends now.
+///
+/// A negative duration counts as 0, one over a year or reaching before the clock's origin is cut; each is counted as `clamped`.
+pub fn duration(
+    level: Level,
+    category: &str,
+    name: &str,
+    dur_ns: i64,
+    start_ns: Option<u64>,
+    args: &Args,
+) {
+    if !mask::wants(level) {
+        return;
+    }
+    let now = now_ns();
+    let wanted = u64::try_from(dur_ns).unwrap_or(0);
+    let longest = if start_ns.is_some() {
+        MAX_DURATION_NS
+    } else {
+        MAX_DURATION_NS.min(now)
+    };
+    let start = start_ns.map_or(now, |start| start.min(now + MAX_DURATION_NS));
+    let dur = wanted.min(longest);
+    if (dur_ns < 0 || dur != wanted || start_ns.is_some_and(|wanted| wanted != start))
+        && mask::wants(level)
+        && let Some(process) = process::current()
+    {
+        process.lost.count(Cause::Clamped);
+    }
+    let start = if start_ns.is_some() { start } else { now - dur };
+    named_for(
+        level,
+        b'X',
+        Some(start),
+        Some(dur),
+        category,
+        name,
+        b"",
+        args,
+    );
+}

@@ -1,0 +1,363 @@
+//! Spans on the calling thread: a guard that ends at drop, begin/end for callers without guards, and spans by id.
+
+mod by_id;
+
+use std::cell::Cell;
+
+use crate::format::Level;
+use crate::process::mask;
+use crate::sys::clock::{now_ns, thread_cpu_ns};
+use crate::sys::memory::{copied, leave_out};
+use crate::text::encode::Line;
+use crate::text::name::write_name;
+use crate::text::site::Site;
+use crate::text::value::{self, Args, Value};
+use crate::thread::event_writer::{Body, Name};
+use crate::thread::slot_writer::{Piece, SlotWriter};
+use crate::thread::thread_state::{self, ThreadState};
+
+pub(crate) use by_id::Held;
+pub use by_id::SpanId;
+
+/// A span of the calling thread, from its creation until it is dropped. Made by [`span!`](crate::span!) or
+/// [`Recorder::span`](crate::Recorder::span); does nothing while recording is off.
+#[derive(Debug)]
+#[must_use = "a span ends when its guard is dropped"]
+pub struct SpanGuard(Option<OpenSpan>);
+
+/// Room for two times with their keys, which [`Line`] copies in blocks.
+const CPU_TIME_BYTES: usize = 128;
+/// Marks a span during which recording was switched off.
+const ACROSS_STOP: &str = "sa_across_stop";
+
+/// What is known of an open span on its own thread.
+#[derive(Debug)]
+pub(crate) struct OpenSpan {
+    thread: &'static ThreadState,
+    /// The recording in which it began; it can end in no other.
+    epoch: u32,
+    site: Option<&'static Site>,
+    start_ns: u64,
+    cpu_start_ns: u64,
+    depth: u32,
+    /// Name and category if there is no site.
+    name: Piece,
+    args: Piece,
+}
+
+/// A span begun by [`begin`]; none if it is not recorded.
+pub(crate) type Begun = Option<OpenSpan>;
+
+impl SpanGuard {
+    /// A span that is not recorded.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub const fn off() -> SpanGuard {
+        SpanGuard(None)
+    }
+
+    /// Opens a span of a call site; `args` appends its arguments.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn open(site: &'static Site, args: impl FnOnce(&mut SiteArgs<'_>)) -> SpanGuard {
+        let opened =
+            thread_state::with(|thread, writer| OpenSpan::open(thread, writer, site, args));
+        SpanGuard(opened.flatten())
+    }
+
+    pub(crate) fn open_named(level: Level, category: &str, name: &str) -> SpanGuard {
+        if !mask::wants(level) {
+            return SpanGuard::off();
+        }
+        let opened = thread_state::with(|thread, writer| {
+            let wanted = mask::wants(level);
+            wanted.then(|| OpenSpan::open_named(thread, writer, category, name))?
+        });
+        SpanGuard(opened.flatten())
+    }
+
+    /// Adds an argument; it may still be added just before the span ends.
+    pub fn arg(&mut self, key: &str, value: impl Value) {
+        let Some(open) = &mut self.0 else {
+            return;
+        };
+        thread_state::with_same(open.thread, open.epoch, |writer| {
+            writer.add_args(&mut open.depth, &mut open.args, |text, first| {
+                value::push_after(text, first, key, &value);
+            });
+        });
+    }
+
+    /// Adds args that are JSON text already: `"key":value,…`, without braces.
+    #[doc(hidden)]
+    pub fn raw(&mut self, args: &[u8]) {
+        let Some(open) = self.0.as_mut().filter(|_| !args.is_empty()) else {
+            return;
+        };
+        thread_state::with_same(open.thread, open.epoch, |writer| {
+            writer.add_args(&mut open.depth, &mut open.args, |text, first| {
+                value::raw_after(text, first, args);
+            });
+        });
+    }
+
+    /// Whether the span is being recorded: worth computing costly arguments for.
+    pub fn is_recording(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl Drop for SpanGuard {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(open) = &self.0 {
+            let end_ns = now_ns();
+            thread_state::with_same(open.thread, open.epoch, |writer| {
+                open.close(writer, end_ns, &[]);
+            });
+        }
+    }
+}
+
+/// Takes the arguments of a call site, whose keys are known texts.
+#[derive(Debug)]
+pub struct SiteArgs<'a> {
+    text: &'a mut Vec<u8>,
+    from: usize,
+}
+
+impl SiteArgs<'_> {
+    /// Appends an argument; `key` is `"key":` as JSON.
+    #[inline(always)]
+    pub fn add(&mut self, key: &'static str, value: &(impl Value + ?Sized)) {
+        let first = self.text.len() == self.from;
+        value::known_after(self.text, first, key, value);
+    }
+
+    /// Appends args that are JSON text already: `"key":value,…`, without braces.
+    #[inline]
+    pub fn raw(&mut self, args: &[u8]) {
+        let first = self.text.len() == self.from;
+        value::raw_after(self.text, first, args);
+    }
+}
+
+/// Appends a site's arguments to a text.
+#[inline(always)]
+pub(crate) fn site_args(text: &mut Vec<u8>, add: impl FnOnce(&mut SiteArgs<'_>)) -> Piece {
+    let from = text.len();
+    add(&mut SiteArgs { text, from });
+    Piece {
+        from: u32::try_from(from).unwrap_or(u32::MAX),
+        len: u32::try_from(text.len() - from).unwrap_or(0),
+    }
+}
+
+impl OpenSpan {
+    #[inline(always)]
+    fn open(
+        thread: &'static ThreadState,
+        writer: &mut SlotWriter,
+        site: &'static Site,
+        args: impl FnOnce(&mut SiteArgs<'_>),
+    ) -> Option<OpenSpan> {
+        if !mask::wants(site.level()) {
+            return None; // the first event of a process finds out here what is on
+        }
+        let args = site_args(&mut writer.text, args);
+        let cpu_start_ns = if writer.process.config.cpu {
+            thread_cpu_ns()
+        } else {
+            0
+        };
+        let start_ns = now_ns();
+        let depth = writer.push(site, args, start_ns);
+        Some(OpenSpan {
+            thread,
+            epoch: thread.epoch(),
+            site: Some(site),
+            start_ns,
+            cpu_start_ns,
+            depth,
+            name: Piece::default(),
+            args,
+        })
+    }
+
+    fn open_named(
+        thread: &'static ThreadState,
+        writer: &mut SlotWriter,
+        category: &str,
+        name: &str,
+    ) -> Option<OpenSpan> {
+        let mut is_named = false;
+        let piece = writer.add_text(|text| is_named = write_name(text, category, name));
+        if !is_named {
+            return None; // counted
+        }
+        let cpu_start_ns = if writer.process.config.cpu {
+            thread_cpu_ns()
+        } else {
+            0
+        };
+        let start_ns = now_ns();
+        let depth = writer.push_named(name, piece, start_ns);
+        Some(OpenSpan {
+            thread,
+            epoch: thread.epoch(),
+            site: None,
+            start_ns,
+            cpu_start_ns,
+            depth,
+            name: piece,
+            args: Piece::default(),
+        })
+    }
+
+    #[inline(always)]
+    fn close(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
+        if !mask::stopped_since(self.start_ns) && writer.pop(self.depth) {
+            self.write(writer, end_ns, more_args);
+        } else {
+            self.close_unordered(writer, end_ns, more_args);
+        }
+    }
+
+    /// Ends a span that is not the innermost one, or deep, or above spans that ended before it, or whose args are not in the text, or in which
+    /// recording was switched off.
+    #[cold]
+    #[inline(never)]
+    fn close_unordered(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
+        let pieces = [self.name, self.args].into_iter();
+        let text_from = pieces.filter(|piece| piece.len > 0).map(|piece| piece.from);
+        let text_from = text_from.min().unwrap_or(u32::MAX);
+        let mut own_args = writer.take_own_args(self.depth);
+        if mask::stopped_since(self.start_ns) {
+            let text = writer.text.get(self.args.range()).unwrap_or_default();
+            let args = if more_args.is_empty() {
+                text
+            } else {
+                more_args
+            };
+            mark_stopped(own_args.get_or_insert_with(|| copied(args)));
+        }
+        let free_from = writer.pop_any(self.depth, text_from);
+        self.write(writer, end_ns, own_args.as_deref().unwrap_or(more_args));
+        if let Some(from) = free_from {
+            writer.text.truncate(from as usize);
+        }
+    }
+
+    #[inline(always)]
+    fn write(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
+        match self.site {
+            Some(site) if self.cpu_start_ns == 0 => {
+                let args = if more_args.is_empty() {
+                    writer.text.get(self.args.range()).unwrap_or_default()
+                } else {
+                    more_args
+                };
+                let body = Body {
+                    duration_ns: Some(self.duration_ns(end_ns)),
+                    middle: b"",
+                    name: Name::Site(site),
+                    args,
+                };
+                writer.events.write(b'X', self.start_ns, &body);
+                writer.release(self.args);
+            }
+            _ => self.write_general(writer, end_ns, more_args),
+        }
+    }
+
+    /// Writes a span that was named at run time, or has its thread's CPU time.
+    #[inline(never)]
+    fn write_general(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
+        let text = &writer.text;
+        let piece = |piece: Piece| text.get(piece.range()).unwrap_or_default();
+        let named = || Name::Text(piece(self.name));
+        let mut room = [0; CPU_TIME_BYTES];
+        let body = Body {
+            duration_ns: Some(self.duration_ns(end_ns)),
+            middle: self.cpu_time(&mut room),
+            name: self.site.map_or_else(named, Name::Site),
+            args: if more_args.is_empty() {
+                piece(self.args)
+            } else {
+                more_args
+            },
+        };
+        writer.events.write(b'X', self.start_ns, &body);
+        writer.release(self.args);
+        writer.release(self.name);
+    }
+
+    #[inline(always)]
+    fn duration_ns(&self, end_ns: u64) -> u64 {
+        end_ns.saturating_sub(self.start_ns)
+    }
+
+    /// `,"tts":…,"tdur":…` where the thread's CPU time is recorded.
+    fn cpu_time<'a>(&self, room: &'a mut [u8; CPU_TIME_BYTES]) -> &'a [u8] {
+        if self.cpu_start_ns == 0 {
+            return b"";
+        }
+        let cpu_ns = thread_cpu_ns().saturating_sub(self.cpu_start_ns);
+        let mut line = Line::new(room);
+        line.literal(b",\"tts\":");
+        line.micros(self.cpu_start_ns);
+        line.literal(b",\"tdur\":");
+        line.micros(cpu_ns);
+        let len = line.len();
+        room.get(..len).unwrap_or_default()
+    }
+}
+
+/// Says in a span's args that recording was off for a part of it.
+pub(crate) fn mark_stopped(args: &mut Vec<u8>) {
+    let first = args.is_empty();
+    value::push_after(args, first, ACROSS_STOP, &true);
+}
+
+thread_local! {
+    /// Spans begun while recording was off that have not ended: innermost ones, above those that a writer remembers.
+    static BEGUN_OFF: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Begins a span that [`end`] ends: for callers without guards. Spans of a thread nest.
+pub fn begin(level: Level, category: &str, name: &str) {
+    let remembered = if mask::levels() == 0 {
+        None
+    } else {
+        thread_state::with(|thread, writer| {
+            // A span that is not recorded is remembered too, so that every `end` finds its `begin`.
+            let room = writer.begun.try_reserve(BEGUN_OFF.get().saturating_add(1));
+            if room.is_err() {
+                leave_out();
+                return false;
+            }
+            let off = std::iter::repeat_with(|| None).take(BEGUN_OFF.take());
+            writer.begun.extend(off);
+            let wanted = mask::wants(level);
+            let open = wanted.then(|| OpenSpan::open_named(thread, writer, category, name));
+            writer.begun.push(open.flatten());
+            true
+        })
+    };
+    if remembered != Some(true) {
+        BEGUN_OFF.set(BEGUN_OFF.get().saturating_add(1));
+    }
+}
+
+/// Ends the innermost span begun on this thread, with its arguments; without one it does nothing.
+pub fn end(args: &Args) {
+    if let Some(outer) = BEGUN_OFF.get().checked_sub(1) {
+        return BEGUN_OFF.set(outer);
+    }
+    let end_ns = now_ns();
+    thread_state::with_own(|writer| {
+        if let Some(Some(open)) = writer.begun.pop() {
+            open.close(writer, end_ns, args.text());
+        }
+    });
+}

@@ -1,0 +1,201 @@
+//! Spans of the calling thread by id: for callers that can hold no guard, as in C.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::OpenSpan;
+use crate::format::Level;
+use crate::format::loss::Cause;
+use crate::process::mask;
+use crate::sys::clock::now_ns;
+use crate::sys::memory::leave_out;
+use crate::text::site::Site;
+use crate::text::value::{self, Args, Value};
+use crate::thread::slot_writer::SlotWriter;
+use crate::thread::thread_state;
+
+/// Spans of one thread that may be open at a time: a host that forgets to end them shall not grow without end.
+const MAX_OPEN: usize = 4096;
+
+/// A span of the thread that began it, as a number. One that is not of an open span of the calling thread is refused: to end a span twice, on
+/// another thread or in the child of a fork does nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SpanId(u64);
+
+/// The spans of a thread that were begun by id.
+#[derive(Debug)]
+pub(crate) struct Held {
+    next: u64,
+    /// In the order in which they began.
+    open: Vec<(u64, OpenSpan)>,
+}
+
+impl Held {
+    /// None yet. The ids of two threads differ, also those of a forked child from its parent's: the count goes on there.
+    pub(crate) fn new() -> Held {
+        static THREADS: AtomicU64 = AtomicU64::new(1);
+        Held {
+            next: THREADS.fetch_add(1, Ordering::Relaxed) << 32,
+            open: Vec::new(),
+        }
+    }
+
+    /// Where a span stands; mostly it is the last one.
+    #[inline]
+    fn position(&self, id: u64) -> Option<usize> {
+        self.open.iter().rposition(|(open, _)| *open == id)
+    }
+
+    /// Takes a span out; mostly it is the last one.
+    #[inline]
+    fn take(&mut self, id: u64) -> Option<OpenSpan> {
+        let last = self.open.pop_if(|(last, _)| *last == id);
+        let taken = last.or_else(|| Some(self.open.remove(self.position(id)?)));
+        taken.map(|(_, open)| open)
+    }
+
+    #[inline(always)] // else the span is copied while it is on its way to memory, which processors wait for
+    fn add(&mut self, open: OpenSpan) -> u64 {
+        let id = self.next;
+        // A thread's ids repeat after 2^32 spans: by then nobody holds the first ones.
+        self.next = id & !u64::from(u32::MAX) | (id + 1) & u64::from(u32::MAX);
+        self.open.push((id, open));
+        id
+    }
+}
+
+/// Holds the span that `open` opens, if there is room for one more.
+#[inline(always)]
+fn hold(
+    writer: &mut SlotWriter,
+    level: Level,
+    open: impl FnOnce(&mut SlotWriter) -> Option<OpenSpan>,
+) -> Option<SpanId> {
+    if writer.held.open.len() >= MAX_OPEN && mask::wants(level) {
+        writer.process.lost.count(Cause::TooManyOpen);
+        return None;
+    }
+    if writer.held.open.try_reserve(1).is_err() {
+        leave_out();
+        return None;
+    }
+    let open = open(writer)?;
+    Some(SpanId(writer.held.add(open)))
+}
+
+impl SpanId {
+    /// The id of no span: all calls with it do nothing.
+    pub const NONE: SpanId = SpanId(0);
+
+    /// Begins a span on the calling thread; [`SpanId::NONE`] if it is not recorded.
+    #[inline]
+    pub fn begin(level: Level, category: &str, name: &str) -> SpanId {
+        SpanId::begin_args(level, category, name, &Args::default())
+    }
+
+    /// Begins a span with args, as [`SpanId::begin`] does.
+    pub fn begin_args(level: Level, category: &str, name: &str, args: &Args) -> SpanId {
+        if !mask::wants(level) {
+            return SpanId::NONE;
+        }
+        let site = Site::intern(level, category, name);
+        let begun = thread_state::with(|thread, writer| {
+            hold(writer, level, |writer| match site {
+                Some(site) => OpenSpan::open(thread, writer, site, |text| text.raw(args.text())),
+                None if mask::wants(level) => {
+                    let mut open = OpenSpan::open_named(thread, writer, category, name)?;
+                    let add =
+                        |text: &mut Vec<u8>, first| value::raw_after(text, first, args.text());
+                    writer.add_args(&mut open.depth, &mut open.args, add);
+                    Some(open)
+                }
+                None => None,
+            })
+        });
+        begun.flatten().unwrap_or_default()
+    }
+
+    /// Begins a span of a site, as [`SpanId::begin_args`] does; `None` where the calling thread has recorded nothing yet, and must begin it by name. It comes
+    /// to no cancellation point, nor do [`SpanId::arg`], [`SpanId::args`] and [`SpanId::end`] let a thread be cancelled at one.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn begin_site(site: &'static Site, args: Option<&Args>) -> Option<SpanId> {
+        let begun = thread_state::with_ready(|thread, writer| {
+            hold(writer, site.level(), |writer| {
+                OpenSpan::open(thread, writer, site, |text| {
+                    if let Some(args) = args {
+                        text.raw(args.text());
+                    }
+                })
+            })
+        })?;
+        Some(begun.flatten().unwrap_or_default())
+    }
+
+    /// Takes the number that [`SpanId::number`] gave.
+    pub const fn of_number(number: u64) -> SpanId {
+        SpanId(number)
+    }
+
+    /// The id as a number, 0 for none.
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// Whether this is the id of a span that was recorded when it began.
+    pub const fn is_some(self) -> bool {
+        self.0 != 0
+    }
+
+    /// Adds an argument.
+    pub fn arg(self, key: &str, value: impl Value) {
+        self.add(|text, first| value::push_after(text, first, key, &value));
+    }
+
+    /// Adds an argument whose key is JSON text of [`key_text`](crate::key_text).
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn known_arg(self, key: &str, value: &impl Value) {
+        self.add(|text, first| value::known_after(text, first, key, value));
+    }
+
+    /// Adds arguments.
+    pub fn args(self, args: &Args) {
+        if args.text().is_empty() {
+            return;
+        }
+        self.add(|text, first| value::raw_after(text, first, args.text()));
+    }
+
+    #[inline]
+    fn add(self, add: impl FnOnce(&mut Vec<u8>, bool)) {
+        if !self.is_some() {
+            return;
+        }
+        thread_state::with_own(|writer| self.add_in(writer, add));
+    }
+
+    fn add_in(self, writer: &mut SlotWriter, add: impl FnOnce(&mut Vec<u8>, bool)) {
+        let Some(at) = writer.held.position(self.0) else {
+            return;
+        };
+        let open = &writer.held.open[at].1;
+        let (mut depth, mut args) = (open.depth, open.args);
+        writer.add_args(&mut depth, &mut args, add);
+        let open = &mut writer.held.open[at].1;
+        (open.depth, open.args) = (depth, args);
+    }
+
+    /// Ends the span.
+    #[inline]
+    pub fn end(self) {
+        if !self.is_some() {
+            return;
+        }
+        let end_ns = now_ns();
+        thread_state::with_own(|writer| {
+            if let Some(open) = writer.held.take(self.0) {
+                open.close(writer, end_ns, &[]);
+            }
+        });
+    }
+}

@@ -1,0 +1,165 @@
+//! Tracks: rows of the trace for what happens on no thread of this process, such as the streams of a device.
+//!
+//! The merge shows the tracks of one [`TrackProcess`] as a process of its own, named after both. In the fragment a track is a tid that a
+//! `sa_track` record describes.
+
+use std::io;
+
+use crate::event::instant::{FlowId, FlowPhase, flow_middle};
+use crate::format::Level;
+use crate::format::TrackRecord;
+use crate::process::mask;
+use crate::process::state::{self as process, Process};
+use crate::sys::epoch::EpochWords;
+use crate::sys::memory::{leave_out, owned};
+use crate::text::line::{Place, line};
+use crate::text::name::cut_name;
+use crate::text::name::write_name;
+use crate::text::value::Args;
+use crate::thread::thread_state;
+
+/// The group of rows that a track belongs to, shown as a process of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrackProcess<'a> {
+    /// Its name, such as `Ascend Hardware NPU 3`; the merge adds the name of the process that recorded it.
+    pub name: &'a str,
+    /// A short label beside the name, such as `NPU 3`.
+    pub label: &'a str,
+    /// Where it stands among its like: the lowest comes first, all of them below the processes.
+    pub sort_index: u32,
+}
+
+/// A row of the trace. Copies are the same row; in a forked child, and after a restart of the recording, it takes nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Track {
+    epochs: EpochWords,
+    epoch: u32,
+    pid: u32,
+    tid: u32,
+    /// When what is told began, if a level that was switched off since shall not leave it out.
+    since_ns: u64,
+}
+
+impl Track {
+    /// The track `thread` of a group of this process; the same names give the same track. `None` while nothing is recorded.
+    pub(crate) fn new(group: &TrackProcess<'_>, thread: &str) -> Option<Track> {
+        let process = process::current()?;
+        let Ok(record) = record(group, thread) else {
+            leave_out();
+            return None;
+        };
+        let (tid, untold) = process.names.tracks.number(process.pid, record)?;
+        if let Some(line) = untold {
+            process.tell(&line);
+        }
+        Some(Track::of(&process, tid))
+    }
+
+    pub(crate) fn of(process: &Process, tid: u32) -> Track {
+        Track {
+            epochs: process.epochs,
+            epoch: process.epoch(),
+            pid: process.pid,
+            tid,
+            since_ns: u64::MAX,
+        }
+    }
+
+    /// Whether it takes anything: a track belongs to one recording, and the next one needs another.
+    pub fn is_live(self) -> bool {
+        self.epochs.is_recording(self.epoch)
+    }
+
+    /// The same row, for what began at `since_ns`: it is recorded if its level was on then.
+    #[must_use]
+    pub fn since(self, since_ns: u64) -> Track {
+        Track { since_ns, ..self }
+    }
+
+    /// The row of a thread of this process.
+    pub(crate) fn of_thread(tid: u32) -> Option<Track> {
+        Some(Track::of(&*process::current()?, tid))
+    }
+
+    /// Records a span that has ended. Times are as [`now_ns`](crate::now_ns) counts.
+    pub fn duration(
+        self,
+        level: Level,
+        category: &str,
+        name: &str,
+        start_ns: u64,
+        dur_ns: u64,
+        args: &Args,
+    ) {
+        let times = (start_ns, Some(dur_ns));
+        self.write(level, b'X', times, b"", (category, name), args);
+    }
+
+    /// Records an instant.
+    pub fn instant(self, level: Level, category: &str, name: &str, ts_ns: u64, args: &Args) {
+        let middle = br#","s":"t""#;
+        self.write(level, b'i', (ts_ns, None), middle, (category, name), args);
+    }
+
+    /// Records counters, one series for each argument. The viewer shows them under the track's process, told apart by name.
+    pub fn counter(self, level: Level, name: &str, ts_ns: u64, series: &Args) {
+        self.write(level, b'C', (ts_ns, None), b"", ("counter", name), series);
+    }
+
+    /// Records an event of a flow; it binds to the span that `ts_ns` falls into on this track.
+    pub fn flow(
+        self,
+        level: Level,
+        phase: FlowPhase,
+        category: &str,
+        name: &str,
+        id: FlowId,
+        ts_ns: u64,
+    ) {
+        let (letter, middle) = flow_middle(phase, id);
+        let (times, names) = ((ts_ns, None), (category, name));
+        self.write(level, letter, times, middle.as_bytes(), names, &Args::new());
+    }
+
+    fn write(
+        self,
+        level: Level,
+        phase: u8,
+        (ts_ns, duration_ns): (u64, Option<u64>),
+        middle: &[u8],
+        (category, name): (&str, &str),
+        args: &Args,
+    ) {
+        let is_wanted = mask::wants_since(level, self.since_ns);
+        if !is_wanted || !self.is_live() {
+            return; // in the child of a fork the track is the parent's
+        }
+        let mut names = Vec::new();
+        if !write_name(&mut names, category, name) {
+            return; // counted
+        }
+        let place = Place {
+            pid: self.pid,
+            tid: self.tid,
+            ts_ns,
+            duration_ns,
+        };
+        let line = line(phase, &place, middle, &names, args.text());
+        thread_state::with(|thread, writer| {
+            if thread.epoch() == self.epoch {
+                writer.process.open_horizon.note(ts_ns);
+                writer.events.append(&line, None);
+                writer.process.come_by(ts_ns);
+            }
+        });
+    }
+}
+
+fn record(group: &TrackProcess<'_>, thread: &str) -> io::Result<TrackRecord> {
+    Ok(TrackRecord {
+        process: owned(cut_name(group.name))?,
+        label: owned(cut_name(group.label))?,
+        sort_index: group.sort_index,
+        thread: owned(cut_name(thread))?,
+    })
+}

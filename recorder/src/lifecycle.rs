@@ -1,0 +1,5 @@
+//! How a recording ends, and how another one begins.
+
+pub(crate) mod finish;
+pub(crate) mod open;
+pub(crate) mod restart;

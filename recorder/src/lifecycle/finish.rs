@@ -1,0 +1,187 @@
+//! Brings everything into the fragment, now or for good.
+
+use std::sync::atomic::Ordering;
+
+use crate::format::loss::Cause;
+use crate::format::{END_RECORD, RingKind};
+use crate::process::flush::{self, Outcome};
+use crate::process::state::Process;
+use crate::ring::slot::Slot;
+use crate::sys::memory::look_for_room;
+use crate::sys::wait::{self, PATIENCE_NS};
+use crate::text::record::metadata_line;
+
+use crate::lifecycle::open;
+use crate::process::mask;
+use crate::sys;
+use crate::sys::clock;
+use crate::thread::thread_state;
+
+/// Room for what is told of open spans at the end.
+const FINISH_BYTES: usize = 96 << 10;
+/// Room for a sentence on stderr, and for what is made while it is written.
+const SENTENCE_BYTES: usize = 4 << 10;
+/// What comes after the last wait for the file.
+const REST_NS: u64 = 200_000_000;
+
+/// The args of the last record.
+#[derive(serde::Serialize)]
+struct Goodbye {
+    monotonic_ns: u64,
+}
+
+impl Process {
+    /// Flushes every slot, waiting `patience_ns` for whoever is writing; returns whether all are empty then.
+    pub(crate) fn flush_all(&self, patience_ns: u64) -> bool {
+        self.flush_until(clock::now_ns() + patience_ns)
+    }
+
+    /// The same for a thread of the host's, which waits no longer than that even where the file system hangs.
+    pub(crate) fn flush_within(&self, patience_ns: u64) {
+        let end_ns = clock::now_ns() + patience_ns;
+        let flush = move |process: &Process| process.flush_until(end_ns);
+        if self.on_errand(end_ns, flush).is_err() {
+            flush(self);
+        }
+    }
+
+    fn flush_until(&self, end_ns: u64) -> bool {
+        if self.is_finished() || !self.is_refused() {
+            self.tell_losses(end_ns);
+        }
+        let is_left = |slot: &&Slot| flush::flush_until(slot, self, end_ns) != Outcome::Done;
+        self.ring.slots().filter(is_left).count() == 0 // every slot is tried
+    }
+
+    /// Ends recording: what is idle is flushed, and the ring goes if nothing is left in it. What takes longer than a second is left to the merge.
+    pub(crate) fn finish(&self) {
+        if self.finished.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // Off before it is closed: whoever still finds it on has its events recorded.
+        mask::close(self.epoch());
+        let of_it = (Ordering::SeqCst, Ordering::Relaxed);
+        let _ = (self.epochs.recording).compare_exchange(self.epoch(), 0, of_it.0, of_it.1); // it is 0 in no other case
+        sys::barrier_everywhere();
+        let idle = thread_state::wait_until_idle(self.epoch(), 50_000_000);
+        self.wake_helper();
+        let end_ns = clock::now_ns() + PATIENCE_NS;
+        let finish = move |process: &Process| {
+            process.finish_files(idle, end_ns);
+            process.fragment.close_removed(); // the helper has gone, and the host may live on
+        };
+        if self.on_errand(end_ns + REST_NS, finish).is_err() {
+            finish(self);
+        }
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    /// Waits until another thread has finished it.
+    pub(crate) fn wait_until_over(&self, end_ns: u64) {
+        let start_ns = clock::now_ns();
+        while !self.is_over.load(Ordering::Acquire) && clock::now_ns() < end_ns {
+            wait::pause(start_ns);
+        }
+    }
+
+    /// Closes the fragment, whose owner this process is not any more; unless somebody hangs in it.
+    pub(crate) fn let_go_of_files(&self) {
+        if let Some(mut active) = self.fragment.lock_until(clock::now_ns() + PATIENCE_NS) {
+            active.end();
+        }
+    }
+
+    fn finish_files(&self, idle: bool, end_ns: u64) {
+        let flushed = self.flush_or_give_up(end_ns);
+        if !(idle && flushed) || clock::now_ns() > end_ns {
+            return; // the next merge settles what is left
+        }
+        if look_for_room(FINISH_BYTES).is_err() {
+            return; // so it does here
+        }
+        open::close_all(self);
+        self.flush_or_give_up(end_ns);
+        let end = Goodbye {
+            monotonic_ns: clock::now_ns(),
+        };
+        self.tell(&metadata_line(self.pid, END_RECORD, end));
+        if self.flush_until(end_ns)
+            && let Some(mut active) = self.fragment.lock_until(end_ns)
+        {
+            active.give_back_blocks();
+            if self.ring.kind == RingKind::File && active.is_in_place() {
+                active.remove_ring(self.ring.descriptor().1);
+            }
+        }
+    }
+
+    /// Flushes every slot. Where that fails it tells what is lost with the slots that no merge can read; once nothing more is kept, with every slot
+    /// but the process's own, which tells it.
+    fn flush_or_give_up(&self, end_ns: u64) -> bool {
+        if self.flush_until(end_ns) || self.flush_once_more(end_ns) {
+            return true;
+        }
+        let active = self.fragment.try_lock();
+        let (stopped, cause) = active.map_or((false, None), |active| {
+            (active.is_stopped(), active.failure())
+        });
+        let cause = if stopped {
+            Cause::DiskBound
+        } else {
+            cause.unwrap_or(Cause::WriteError)
+        };
+        let others = self.ring.slots().filter(|slot| slot.index > 0);
+        for slot in others.filter(|slot| !slot.in_file || stopped) {
+            self.give_up(slot, cause);
+        }
+        self.give_up_line();
+        self.tell_losses(end_ns);
+        let is_told = self.flush_once_more(end_ns);
+        let own = self.ring.own_slot();
+        if !is_told && !own.in_file {
+            self.give_up(own, cause);
+            self.say_what_is_lost(cause);
+        }
+        is_told
+    }
+
+    /// Counts what a slot holds as lost.
+    fn give_up(&self, slot: &Slot, cause: Cause) {
+        while !slot.is_empty() {
+            let Some(events) = flush::drop_oldest(slot, cause) else {
+                break;
+            };
+            self.lost.add_total(events);
+        }
+    }
+
+    /// Flushes every slot although the last write failed: nobody tries later.
+    fn flush_once_more(&self, end_ns: u64) -> bool {
+        if let Some(mut active) = self.fragment.try_lock() {
+            active.forget_failure();
+        }
+        self.flush_until(end_ns)
+    }
+
+    /// Tells people how many events are lost, where neither the fragment nor a ring says it.
+    #[cold]
+    fn say_what_is_lost(&self, cause: Cause) {
+        let (events, pid, cause) = (self.lost.total(), self.pid, cause.name());
+        if events > 0 && look_for_room(SENTENCE_BYTES).is_ok() {
+            sys::warn_once(&format!(
+                "{events} events of process {pid} were lost, which its fragment does not say: it could not be written ({cause})"
+            ));
+        }
+    }
+
+    /// Whether the last write failed, as far as can be seen without waiting.
+    pub(crate) fn is_refused(&self) -> bool {
+        let active = self.fragment.try_lock();
+        active.is_some_and(|active| active.failure().is_some())
+    }
+
+    /// Whether [`Process::finish`] was called.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,124 @@
+//! A new recording in a process that may have one already: ends that one, begins the other, and gives back what the first one held.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::process::mask;
+use crate::process::reclaim;
+use crate::process::starting::Starting;
+use crate::process::state::{self as process, Origin, Process};
+use crate::run::config::{self, Config};
+use crate::run::membership::Before;
+use crate::sys::clock;
+use crate::sys::wait::PATIENCE_NS;
+use crate::text::name::cut_name;
+
+/// What the recording that is about to begin was asked for; null while none is.
+static PENDING: AtomicPtr<Config> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Why no new recording began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StartError {
+    /// None of the variables that turn recording on is set; what was recorded before goes on.
+    NotAsked,
+    /// Another thread is starting the recorder, or this call came from within the recorder; what was recorded before goes on.
+    Busy,
+    /// The files cannot be made; what was recorded before has ended.
+    Files(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::NotAsked => write!(
+                out,
+                "nothing asks for recording: expected {}, {} or {}",
+                config::DIR,
+                config::OUTPUT,
+                config::LEVEL
+            ),
+            StartError::Busy => out.write_str("another thread is starting the recorder"),
+            StartError::Files(error) => out.write_str(error),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// Ends the recording of this process, if it has one, and begins the one that the lookup asks for.
+pub(crate) fn start_with(
+    name: Option<&str>,
+    lookup: impl Fn(&str) -> Option<OsString>,
+) -> Result<(), StartError> {
+    let config = Config::from_lookup(lookup).ok_or(StartError::NotAsked)?;
+    let _alone = Starting::take(PATIENCE_NS).ok_or(StartError::Busy)?;
+    reclaim::reap();
+    let old = process::existing();
+    let pending = Pending::set(config.clone());
+    let mut before = old.as_deref().map(end);
+    if let (Some(before), Some(name)) = (&mut before, name) {
+        cut_name(name).clone_into(&mut before.name);
+    }
+    let started = Process::start(config, &Origin::Anew(before.as_ref()));
+    drop(pending);
+    if let Some(before) = &before {
+        process::close_lock(before.run.lock);
+    }
+    drop(old);
+    reclaim::reap();
+    if started.is_err() && before.is_none() {
+        mask::turn_off(); // or the next event would begin what the environment asks for
+    }
+    if let (None, Some(name), Some(process)) = (&before, name, process::existing()) {
+        process.set_name(name);
+    }
+    started.map_err(StartError::Files)
+}
+
+/// Ends a recording; says what the next one must know of it.
+fn end(old: &Process) -> Before {
+    old.finish();
+    old.wait_until_over(clock::now_ns() + PATIENCE_NS);
+    let before = old.before();
+    old.let_go_of_files();
+    before
+}
+
+/// What is asked for, for the child of a fork that is made before it is there.
+struct Pending;
+
+impl Pending {
+    fn set(config: Config) -> Pending {
+        PENDING.store(Box::into_raw(Box::new(config)), Ordering::Release);
+        Pending
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let config = PENDING.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        if !config.is_null() {
+            // SAFETY: it came from `Box::into_raw`, and who takes it out of its place owns it.
+            drop(unsafe { Box::from_raw(config) });
+        }
+    }
+}
+
+/// What the recording that is about to begin was asked for. For who starts the recorder: only the child of a fork finds anything,
+/// for in the process that begins it nobody else can start.
+pub(crate) fn pending() -> Option<Config> {
+    // SAFETY: only who starts the recorder frees it, and that is the calling thread.
+    unsafe { PENDING.load(Ordering::Acquire).as_ref() }.cloned()
+}
+
+/// Forgets it: the child of a fork has begun that recording. Until then its own children must find it.
+pub(crate) fn forget_pending() {
+    drop(Pending);
+}
+
+/// Whether a recording is about to begin. Async-signal-safe.
+pub(crate) fn is_under_way() -> bool {
+    !PENDING.load(Ordering::Acquire).is_null()
+}

@@ -1,0 +1,191 @@
+//! What may wait for the file system without end is done by a thread of ours that ends at once, while the host's thread waits for a limited time.
+//!
+//! The host's thread goes on when the other one has left the process's list of threads: a host with one thread has one again. Only where the file
+//! system hangs does the other thread stay, until that answers.
+
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::process::state::{self as process, Process};
+use crate::run::config::Threads;
+use crate::sys::clock;
+use crate::sys::shared::Shared;
+use crate::sys::sleep::Bell;
+use crate::sys::wait;
+use crate::sys::{thread, threads};
+
+/// How long the kernel may take to end a thread that is done.
+const ENDING_NS: u64 = 50_000_000;
+
+/// The first thread has ended by `pthread_exit`. The C library counts the threads that end, and runs the exit handlers on the last one; it does not count
+/// the thread that runs them, and ours would be the last one again.
+static FIRST_HAS_ENDED: AtomicBool = AtomicBool::new(false);
+/// Threads that nobody waits for any more.
+static LEFT: AtomicU32 = AtomicU32::new(0);
+
+const WAITED_FOR: u32 = 0;
+const LEFT_ALONE: u32 = 1;
+const DONE: u32 = 2;
+
+/// What the two threads share.
+struct Errand<R> {
+    tid: AtomicU32,
+    /// [`WAITED_FOR`], [`LEFT_ALONE`] or [`DONE`].
+    state: AtomicU32,
+    result: Mutex<Option<R>>,
+    bell: Bell,
+}
+
+impl Process {
+    /// Lets a thread of ours do it, and waits for its result until `end_ns`; `None` if it takes longer.
+    ///
+    /// # Errors
+    /// Where there may be no such thread, and none is needed where the calling one is ours: then it does it itself.
+    pub(crate) fn on_errand<R: Send + 'static>(
+        &self,
+        end_ns: u64,
+        work: impl FnOnce(&Process) -> R + Send + 'static,
+    ) -> io::Result<Option<R>> {
+        let may_not = self.config.threads == Threads::Never || thread::is_ours();
+        if may_not || FIRST_HAS_ENDED.load(Ordering::Relaxed) {
+            return Err(io::Error::from_raw_os_error(libc::EPERM));
+        }
+        let own = process::existing().filter(|process| process.epoch() == self.epoch());
+        let process = own.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+        run(end_ns, move || work(&process))
+    }
+}
+
+/// Notes that the calling thread ends by `pthread_exit`, or as that does.
+pub(crate) fn note_end() {
+    if thread::tid() == std::process::id() {
+        FIRST_HAS_ENDED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Ends the calling thread of ours as the last one. The C library may run the exit handlers on it, and must not do so again on another one.
+pub(crate) fn end_as_the_last(code: i32) {
+    FIRST_HAS_ENDED.store(true, Ordering::Relaxed);
+    thread::end_as_the_last(code);
+}
+
+/// Whether an errand of this process hangs.
+pub(crate) fn is_hanging() -> bool {
+    LEFT.load(Ordering::Relaxed) > 0
+}
+
+/// Whether the process has one thread, but for those that hang.
+pub(crate) fn has_one_thread() -> bool {
+    threads::is_only_one(LEFT.load(Ordering::Relaxed))
+}
+
+/// The child of a fork has one thread.
+pub(crate) extern "C" fn forget_in_child() {
+    LEFT.store(0, Ordering::Relaxed);
+    FIRST_HAS_ENDED.store(false, Ordering::Relaxed);
+}
+
+fn run<R: Send + 'static>(
+    end_ns: u64,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> io::Result<Option<R>> {
+    let errand = Shared::new(Errand {
+        tid: AtomicU32::new(0),
+        state: AtomicU32::new(WAITED_FOR),
+        result: Mutex::new(None),
+        bell: Bell::default(),
+    })?;
+    let other = errand.clone();
+    thread::spawn_quiet(thread::HELPER, move || {
+        other.tid.store(thread::tid(), Ordering::Relaxed);
+        let ending = Ending(other);
+        let result = work();
+        if let Some(mut place) = wait::try_lock(&ending.0.result) {
+            *place = Some(result);
+        }
+    })?;
+    if !errand.wait(end_ns) {
+        return Ok(None);
+    }
+    errand.wait_for_its_end();
+    Ok(wait::try_lock(&errand.result).and_then(|mut result| result.take()))
+}
+
+/// Ends the errand and its thread, also after a panic.
+struct Ending<R>(Shared<Errand<R>>);
+
+impl<R> Drop for Ending<R> {
+    fn drop(&mut self) {
+        let is_left = self.0.state.swap(DONE, Ordering::AcqRel) == LEFT_ALONE;
+        self.0.bell.ring();
+        if is_left {
+            LEFT.fetch_sub(1, Ordering::Relaxed);
+            if let Some(code) = threads::only_helpers_are_left() {
+                end_as_the_last(code);
+            }
+        }
+    }
+}
+
+impl<R> Errand<R> {
+    /// Waits until it is done; false if it is not until `end_ns`.
+    fn wait(&self, end_ns: u64) -> bool {
+        while self.state.load(Ordering::Acquire) != DONE {
+            let left_ns = end_ns.saturating_sub(clock::now_ns());
+            if left_ns == 0 {
+                return !self.leave();
+            }
+            self.bell.wait(Duration::from_nanos(left_ns));
+        }
+        true
+    }
+
+    /// Waits no more; false if it is done by now.
+    fn leave(&self) -> bool {
+        LEFT.fetch_add(1, Ordering::Relaxed);
+        let orders = (Ordering::AcqRel, Ordering::Acquire);
+        let left = (self.state).compare_exchange(WAITED_FOR, LEFT_ALONE, orders.0, orders.1);
+        if left.is_err() {
+            LEFT.fetch_sub(1, Ordering::Relaxed);
+        }
+        left.is_ok()
+    }
+
+    /// Waits until its thread is none of the process any more.
+    fn wait_for_its_end(&self) {
+        let (tid, start_ns) = (self.tid.load(Ordering::Relaxed), clock::now_ns());
+        while thread::is_there(tid) && clock::now_ns() < start_ns + ENDING_NS {
+            wait::pause(start_ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_comes_back_and_the_thread_is_gone() {
+        let end_ns = clock::now_ns() + 60_000_000_000;
+        let tid = run(end_ns, thread::tid).unwrap().unwrap();
+        assert!(tid != thread::tid() && !thread::is_there(tid));
+    }
+
+    #[test]
+    fn what_takes_long_is_not_waited_for() {
+        let start_ns = clock::now_ns();
+        let long = || std::thread::sleep(Duration::from_secs(5));
+        assert_eq!(run(start_ns + 2_000_000, long).unwrap(), None);
+        assert!((2_000_000..4_000_000_000).contains(&(clock::now_ns() - start_ns)));
+    }
+
+    #[test]
+    fn a_panic_ends_the_errand_alone() {
+        let end_ns = clock::now_ns() + 60_000_000_000;
+        let outcome: Option<()> = run(end_ns, || panic!("a test's")).unwrap();
+        assert_eq!(outcome, None);
+        assert!(clock::now_ns() < end_ns);
+    }
+}

@@ -1,0 +1,331 @@
+//! Moves published lines from a slot to the fragment, in blocks.
+
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+
+use crate::format::loss::Cause;
+use crate::format::{BlockHeader, MAX_HEADER_BYTES, block_sum, ring as layout};
+use crate::process::state::Process;
+use crate::ring::loss::Loss;
+use crate::ring::slot::{GENERATION, Slot};
+use crate::segment::active_segment::ActiveSegment;
+use crate::segment::block::{Block, LEAD_BYTES};
+use crate::sys::clock;
+use crate::sys::wait::{self, PATIENCE_NS};
+use crate::text::event_count;
+
+/// The file grows in steps of this size while there is enough to write: into reserved blocks appends of 64 KiB that start and end at a multiple of
+/// it take 21 ns for 119 bytes here, those of 32 KiB 26 and of 16 KiB 37; others take up to 270 (the page cache then works with pieces of many sizes).
+pub(crate) const STEP_BYTES: usize = 64 << 10;
+/// What a thread that waited in vain takes to count that.
+const COUNTING_NS: u64 = 50_000_000;
+/// A rest of a step that is not worth a block of its own.
+const SMALL_REST: usize = STEP_BYTES / 4;
+/// What fills a step up: empty lines mean nothing.
+static PADDING: [u8; 4096] = [b'\n'; 4096];
+
+/// How much a flush takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Everything that is published.
+    All,
+    /// Only what fills the file up to a step; the rest waits for the next flush.
+    Steps,
+}
+
+/// How a flush ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// What the extent asks for is in the fragment.
+    Done,
+    /// Another thread is flushing.
+    Busy,
+    /// The file cannot take it now.
+    Failed(Cause),
+}
+
+/// Flushes everything that a slot has published, waiting for the file without end; for the helper only.
+pub(crate) fn flush(slot: &Slot, process: &Process) -> Outcome {
+    match slot.try_turn() {
+        None => Outcome::Busy,
+        Some(_turn) if slot.is_empty() => Outcome::Done,
+        Some(_turn) => flush_to(slot, process, process.fragment.lock(), Extent::All),
+    }
+}
+
+/// Flushes what a slot has published, unless somebody writes.
+pub(crate) fn try_flush(slot: &Slot, process: &Process, extent: Extent) -> Outcome {
+    let Some(_turn) = slot.try_turn() else {
+        return Outcome::Busy;
+    };
+    if slot.is_empty() {
+        return Outcome::Done;
+    }
+    match process.fragment.try_lock() {
+        Some(active) => flush_to(slot, process, active, extent),
+        None => Outcome::Busy,
+    }
+}
+
+/// Flushes what a slot has published, unless somebody writes. A helper hangs before others do where the file system hangs; in a process without one
+/// a thread that does only this may, and is waited for until `end_ns`.
+pub(crate) fn flush_within(slot: &'static Slot, process: &Process, end_ns: u64) -> Outcome {
+    if !process.has_helper() {
+        process.come_by_full();
+    }
+    if process.has_helper_at_work() {
+        return try_flush(slot, process, Extent::All);
+    }
+    if slot.try_turn().is_none() || process.fragment.try_lock().is_none() {
+        return Outcome::Busy;
+    }
+    let flush = move |process: &Process| try_flush(slot, process, Extent::All);
+    match process.on_errand(end_ns, flush) {
+        Ok(outcome) => outcome.unwrap_or(Outcome::Busy),
+        Err(_) => flush(process),
+    }
+}
+
+/// Flushes what a slot has published, waiting until `end_ns` for whoever is writing.
+pub(crate) fn flush_until(slot: &Slot, process: &Process, end_ns: u64) -> Outcome {
+    let start_ns = clock::now_ns();
+    loop {
+        match try_flush(slot, process, Extent::All) {
+            Outcome::Busy if clock::now_ns() < end_ns => wait::pause(start_ns),
+            outcome => return outcome,
+        }
+    }
+}
+
+fn flush_to(
+    slot: &Slot,
+    process: &Process,
+    mut active: MutexGuard<'_, ActiveSegment>,
+    extent: Extent,
+) -> Outcome {
+    let mut header = active.take_header_text();
+    let outcome = flush_blocks(slot, process, &mut active, extent, &mut header);
+    active.give_back_header_text(header);
+    outcome
+}
+
+fn flush_blocks(
+    slot: &Slot,
+    process: &Process,
+    active: &mut ActiveSegment,
+    extent: Extent,
+    header: &mut Vec<u8>,
+) -> Outcome {
+    let head = slot.head();
+    let mut from = slot.flushed().load(Ordering::Relaxed);
+    while from < head {
+        // SAFETY: we have the turn, and `head` was read from the state.
+        let lines = unsafe { slot.published(from, head) };
+        let rest = rest_of_step(active.size());
+        if extent == Extent::Steps && lines.len() < rest {
+            break;
+        }
+        let len = block_len(lines, rest.saturating_sub(MAX_HEADER_BYTES + LEAD_BYTES));
+        let block = &lines[..len];
+        header_of(slot, process.pid, from, block, header);
+        let lead = lead(block, active.size() + header.len() as u64);
+        header.splice(0..0, std::iter::repeat_n(b'\n', lead));
+        let padding = padding(rest, header.len() + len, len < lines.len());
+        let block = Block {
+            of: Some((slot, from)),
+            header,
+            lines: block,
+            padding,
+        };
+        if let Err(cause) = active.append(&process.source(), &block) {
+            return Outcome::Failed(cause);
+        }
+        if slot.index > 0 {
+            process.fragment.add_to_count(block.lines);
+        }
+        from += len as u64;
+        slot.flushed().store(from, Ordering::Release);
+    }
+    Outcome::Done
+}
+
+/// Writes the header of a block.
+fn header_of(slot: &Slot, pid: u32, from: u64, block: &[u8], header: &mut Vec<u8>) {
+    header.clear();
+    let header_line = BlockHeader {
+        slot: slot.index,
+        generation: GENERATION,
+        from,
+        len: block.len() as u64,
+        sum: block_sum(slot.index, GENERATION, from, block),
+    };
+    header_line.write(pid, header);
+}
+
+/// How much may be written until the file ends at a step.
+fn rest_of_step(size: u64) -> usize {
+    let rest = STEP_BYTES - usize::try_from(size % STEP_BYTES as u64).unwrap_or(0);
+    if rest < SMALL_REST {
+        rest + STEP_BYTES
+    } else {
+        rest
+    }
+}
+
+/// How many empty lines bring a block that would start at `at` in the file to the same place in a cache line as in memory.
+fn lead(block: &[u8], at: u64) -> usize {
+    let from = block.as_ptr().addr() % LEAD_BYTES;
+    let to = usize::try_from(at % LEAD_BYTES as u64).unwrap_or(0);
+    (from + LEAD_BYTES - to) % LEAD_BYTES
+}
+
+/// What fills the step up after `written` bytes if there is more to come.
+fn padding(rest: usize, written: usize, more: bool) -> &'static [u8] {
+    let missing = if more {
+        rest.saturating_sub(written)
+    } else {
+        0
+    };
+    PADDING.get(..missing).unwrap_or_default()
+}
+
+/// The length of the next block: whole lines of at most `bound` bytes, or one longer line.
+fn block_len(lines: &[u8], bound: usize) -> usize {
+    let Some(front) = lines.get(..bound) else {
+        return lines.len();
+    };
+    let last = front.iter().rposition(|byte| *byte == b'\n');
+    let end = last.or_else(|| {
+        let rest = lines[bound..].iter().position(|byte| *byte == b'\n');
+        rest.map(|at| bound + at)
+    });
+    end.map_or(lines.len(), |newline| newline + 1)
+}
+
+/// Gives up the oldest quarter of a slot whose lines cannot be written, so that the newest stay; returns the events lost.
+pub(crate) fn drop_oldest(slot: &Slot, cause: Cause) -> Option<u64> {
+    let _turn = slot.try_turn()?;
+    let (from, head) = (slot.flushed().load(Ordering::Relaxed), slot.head());
+    // SAFETY: we have the turn, and `head` was read from the state.
+    let lines = unsafe { slot.published(from, head) };
+    let quarter = usize::try_from(slot.bytes / 4)
+        .unwrap_or(0)
+        .min(lines.len());
+    let end = lines[quarter..]
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .map_or(lines.len(), |at| quarter + at + 1);
+    let loss = Loss::of_lines(cause, from, &lines[..end], clock::now_ns());
+    let pending = wait::lock(&slot.pending)?;
+    pending.add(&loss);
+    // Now it counts. Not before may anybody tell it: until then the lines are in the ring.
+    slot.flushed().store(loss.to, Ordering::Release);
+    drop(pending);
+    Some(event_count::own_events(&lines[..end]))
+}
+
+/// Publishes lines in a slot whose owner is the caller and which has room for them.
+pub(crate) fn append(slot: &Slot, head: u64, lines: &[u8], depth: u64) {
+    // SAFETY: positions from `head` on belong to the owner, and there is room.
+    let room = unsafe { std::slice::from_raw_parts_mut(slot.address(head), lines.len()) };
+    room.copy_from_slice(lines);
+    let state = layout::state(head + lines.len() as u64, depth, slot.key);
+    slot.state().store(state, Ordering::Release);
+}
+
+impl Process {
+    /// Makes room in a slot whose owner is the caller, giving up its oldest lines if they cannot be written.
+    pub(crate) fn make_room(&self, slot: &'static Slot, bytes: u64) -> bool {
+        let has_room =
+            || slot.head() + bytes <= slot.flushed().load(Ordering::Acquire) + slot.bytes;
+        if bytes > slot.bytes / 2 {
+            return false;
+        }
+        let start = clock::now_ns();
+        while !has_room() {
+            match flush_within(slot, self, start + PATIENCE_NS) {
+                Outcome::Done => {}
+                Outcome::Failed(cause) => {
+                    self.lost.add_total(drop_oldest(slot, cause).unwrap_or(0));
+                }
+                Outcome::Busy if clock::now_ns() > start + PATIENCE_NS => return false,
+                Outcome::Busy => wait::pause(start),
+            }
+        }
+        true
+    }
+
+    /// Writes a line straight to the fragment, or counts it. Where the file system hangs, that happens when it answers.
+    pub(crate) fn write_through(&self, line: &[u8]) {
+        let end_ns = clock::now_ns() + PATIENCE_NS;
+        let mut copy = Vec::new();
+        if !self.has_helper_at_work() && copy.try_reserve_exact(line.len()).is_ok() {
+            copy.extend_from_slice(line);
+            let write = move |process: &Process| process.write_line(&copy, end_ns);
+            if self.on_errand(end_ns + COUNTING_NS, write).is_ok() {
+                return;
+            }
+        }
+        self.write_line(line, end_ns);
+    }
+
+    fn write_line(&self, line: &[u8], end_ns: u64) {
+        let outcome = match self.fragment.lock_until(end_ns) {
+            Some(mut active) => {
+                self.fragment.begin_line();
+                let outcome = active.append(&self.source(), &Block::line(line));
+                self.fragment.take_line();
+                outcome
+            }
+            None => Err(Cause::Busy),
+        };
+        if let Err(cause) = outcome {
+            self.lost.count(cause);
+        }
+    }
+
+    /// Counts the line that a write took and does not come back from; for the end of the process.
+    pub(crate) fn give_up_line(&self) {
+        if self.fragment.take_line() {
+            self.lost.count(Cause::Busy);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_whole_lines() {
+        let line = [vec![b'x'; 99], vec![b'\n']].concat();
+        let many = line.repeat(1000);
+        assert_eq!(block_len(&many, 32_768), 32_700);
+        assert_eq!(block_len(&many[..500], 32_768), 500);
+        let long = [vec![b'x'; 40_000], vec![b'\n'], line].concat();
+        assert_eq!(block_len(&long, 32_768), 40_001);
+    }
+
+    #[test]
+    fn blocks_lie_in_the_file_as_in_memory() {
+        let bytes = [0; 256];
+        for from in [0, 1, 63] {
+            for at in [0, 1, 64, 32_700] {
+                let block = &bytes[from..];
+                let lead = lead(block, at);
+                assert!(lead < LEAD_BYTES);
+                let to = usize::try_from(at).unwrap() + lead;
+                assert_eq!(to % LEAD_BYTES, block.as_ptr().addr() % LEAD_BYTES);
+            }
+        }
+    }
+
+    #[test]
+    fn the_file_grows_in_steps() {
+        assert_eq!(rest_of_step(0), STEP_BYTES);
+        assert_eq!(rest_of_step(600), STEP_BYTES - 600);
+        assert_eq!(rest_of_step(STEP_BYTES as u64 - 100), STEP_BYTES + 100);
+        assert_eq!(padding(1000, 900, true).len(), 100);
+        assert!(padding(1000, 900, false).is_empty() && padding(1000, 1200, true).is_empty());
+    }
+}

@@ -1,0 +1,110 @@
+//! The one thread of ours in a process: flushes what the others recorded, so that they rarely write; repeats anchors; tells losses; obeys the control
+//! file. `process/visit.rs` says when a process gets it.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::process::errand;
+use crate::process::flush;
+use crate::process::rate::{Rates, SHORTEST_NS};
+use crate::process::reclaim::ProcessRef;
+use crate::process::rounds::Rounds;
+use crate::process::state::Process;
+use crate::sys;
+use crate::sys::clock;
+use crate::sys::wait::PATIENCE_NS;
+
+/// A sleep that a thread may end when its ring fills.
+const LONG_NS: u64 = 2_000_000;
+/// Threads that recorded at full speed together are expected to do so again.
+const CROWDED_NS: u64 = 1_000_000_000;
+/// How often it looks whether the host's threads have ended.
+const ALONE_NS: u64 = 200_000_000;
+
+/// Starts the helper, unless somebody has. Without one, threads flush for themselves when their ring is three quarters full, and at exit.
+pub(crate) fn start(process: ProcessRef) {
+    if process.helper_asked.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let helped = process.clone();
+    match sys::thread::spawn_quiet(sys::thread::HELPER, move || run(&helped)) {
+        Ok(thread) => drop(process.helper.set(thread)), // set once: only who asked first comes here
+        Err(_) => process.helper_asked.store(false, Ordering::Release), // the next visit tries again
+    }
+}
+
+fn run(process: &Process) {
+    sys::thread::wake_punctually();
+    sys::prepare_barrier(); // nobody waits for this thread
+    let mut rates = Rates::new(&process.ring);
+    let mut rounds = Rounds::new(rates.at_ns);
+    let mut crowded_until = 0;
+    let mut next_alone = rates.at_ns + ALONE_NS;
+    while !process.is_finished() {
+        process.switches.follow(process);
+        rates.measure(&process.ring);
+        // A helper beside several threads at full speed takes their time, and their lines from another processor's cache.
+        if rates.fast_threads() > 1 {
+            crowded_until = rates.at_ns + CROWDED_NS;
+        }
+        let crowded = rates.at_ns < crowded_until;
+        process.crowded.store(crowded, Ordering::Relaxed);
+        flush_all(process, |slot| crowded && rates.is_fast(slot));
+        process.fragment.close_removed();
+        rounds.make(process, rates.at_ns);
+        if rates.at_ns >= next_alone {
+            next_alone = rates.at_ns + ALONE_NS;
+            if let Some(code) = sys::threads::only_helpers_are_left() {
+                process.flush_all(PATIENCE_NS);
+                return errand::end_as_the_last(code);
+            }
+        }
+        rates = pause(process, rates, crowded);
+    }
+}
+
+/// Sleeps until there is something to do.
+fn pause(process: &Process, rates: Rates, crowded: bool) -> Rates {
+    let least_ns = if crowded { LONG_NS } else { 0 };
+    let pause_ns = rates.pause_ns().max(least_ns);
+    let pause_ns = pause_ns.min(process.switches.pause_ns());
+    match pause_ns {
+        pause_ns if crowded => sys::thread::park_timeout(Duration::from_nanos(pause_ns)),
+        pause_ns if pause_ns < SHORTEST_NS => stay_awake(pause_ns),
+        pause_ns if sleep(process, pause_ns) => {
+            // Woken by a thread in a hurry: how fast it is shows in the next moment, not in the whole sleep.
+            flush_all(process, |_| false);
+            let rates = Rates::new(&process.ring);
+            sys::thread::park_timeout(Duration::from_nanos(SHORTEST_NS));
+            return rates;
+        }
+        _ => {}
+    }
+    rates
+}
+
+/// Flushes every slot but those whose threads do so themselves.
+fn flush_all(process: &Process, flushes_itself: impl Fn(usize) -> bool) {
+    for (index, slot) in process.ring.slots().enumerate() {
+        if !flushes_itself(index) && !slot.is_empty() {
+            flush::flush(slot, process);
+            process.switches.follow(process); // a write may have taken long
+        }
+    }
+}
+
+/// Sleeps; tells whether a thread ended a long sleep.
+fn sleep(process: &Process, pause_ns: u64) -> bool {
+    let long = pause_ns >= LONG_NS;
+    process.helper_sleeps.store(long, Ordering::Relaxed);
+    sys::thread::park_timeout(Duration::from_nanos(pause_ns));
+    long && !process.helper_sleeps.swap(false, Ordering::Relaxed)
+}
+
+/// Lets others run until it is time.
+fn stay_awake(pause_ns: u64) {
+    let end = clock::now_ns() + pause_ns;
+    while clock::now_ns() < end {
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,132 @@
+//! What is on: one word that every event looks at, the levels below and the recording they belong to above them.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::format::Level;
+use crate::lifecycle::restart;
+use crate::process::reclaim;
+use crate::run::config::{Config, Levels};
+use crate::sys::clock;
+use crate::sys::environment::variable;
+
+/// Levels that are on, and above them the tag of the recording; [`UNKNOWN`] until the environment was read.
+static MASK: AtomicU32 = AtomicU32::new(UNKNOWN);
+/// Every level on, and a mark that nobody has looked yet: the first event looks.
+const UNKNOWN: u32 = 0xff;
+/// Nothing on, and nothing asks for it.
+const OFF: u32 = 0;
+/// A recording was ended and no other begun.
+const ENDED: u32 = 0xffff_ff00;
+const LEVELS: u32 = 0xff;
+/// When recording was last switched off, in ns; 0 for never.
+static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
+/// When each level was last switched off.
+static LEVELS_STOPPED_NS: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
+
+/// Whether events of this level are recorded; true before anybody has looked.
+#[inline(always)]
+pub(crate) fn wants(level: Level) -> bool {
+    MASK.load(Ordering::Relaxed) & level.bit() != 0
+}
+
+/// Whether recording was switched off since `start_ns`.
+#[inline(always)]
+pub(crate) fn stopped_since(start_ns: u64) -> bool {
+    STOPPED_NS.load(Ordering::Relaxed) > start_ns
+}
+
+/// Whether events of this level are recorded, or were when something began at `start_ns`.
+pub(crate) fn wants_since(level: Level, start_ns: u64) -> bool {
+    let at = level.bit().trailing_zeros() as usize;
+    let stopped = LEVELS_STOPPED_NS.get(at);
+    wants(level) || stopped.is_some_and(|stopped| stopped.load(Ordering::Relaxed) > start_ns)
+}
+
+/// What tells the switches of one recording from those of another: neither that of [`UNKNOWN`] and [`OFF`] nor that of [`ENDED`].
+fn tag(epoch: u32) -> u32 {
+    (epoch % 0xff_fffe + 1) << 8
+}
+
+/// Puts the levels of a recording that begins in force.
+pub(crate) fn open(epoch: u32, levels: Levels) {
+    MASK.store(tag(epoch) | levels.0, Ordering::SeqCst);
+}
+
+/// Switches levels of a recording on or off, unless it has ended; returns an instant before which none of them was on, and after which no other
+/// begins to be recorded.
+pub(crate) fn set_levels(epoch: u32, levels: Levels) -> u64 {
+    let before_ns = clock::now_ns();
+    let Some(old) = replace(epoch, tag(epoch) | levels.0) else {
+        return before_ns;
+    };
+    let removed = old & LEVELS & !levels.0;
+    if removed == 0 {
+        return before_ns;
+    }
+    let at_ns = clock::now_ns();
+    for (level, stopped) in (0..).zip(&LEVELS_STOPPED_NS) {
+        if removed & (1 << level) != 0 {
+            stopped.store(at_ns, Ordering::Relaxed);
+        }
+    }
+    if levels == Levels::NONE {
+        STOPPED_NS.store(at_ns, Ordering::Relaxed);
+    }
+    at_ns
+}
+
+/// Replaces the mask of a recording, if it is still in force.
+fn replace(epoch: u32, mask: u32) -> Option<u32> {
+    let of_it = |old: u32| (old & !LEVELS == tag(epoch)).then_some(mask);
+    MASK.fetch_update(Ordering::SeqCst, Ordering::Relaxed, of_it)
+        .ok()
+}
+
+/// Ends the events of a recording.
+pub(crate) fn close(epoch: u32) {
+    replace(epoch, ENDED);
+}
+
+/// Notes that nothing asks for recording, or that it cannot be had.
+pub(crate) fn turn_off() {
+    MASK.store(OFF, Ordering::Relaxed);
+}
+
+/// Whether every level is off.
+pub(crate) fn is_off() -> bool {
+    MASK.load(Ordering::Relaxed) & LEVELS == 0
+}
+
+/// Makes the child of a fork look anew: with its parent's recording switched off, nothing else would start the child's own recorder, which may be
+/// switched on later. Async-signal-safe.
+pub(crate) unsafe extern "C" fn look_again_in_child() {
+    if MASK.load(Ordering::Relaxed) != ENDED || restart::is_under_way() {
+        MASK.store(UNKNOWN, Ordering::Relaxed);
+    }
+}
+
+/// The levels that are on, or that the environment asks for where nothing was recorded yet. Starts nothing.
+pub(crate) fn asked_levels() -> Levels {
+    match MASK.load(Ordering::Relaxed) {
+        UNKNOWN => match reclaim::last() {
+            Some(parent) => parent.in_force.levels(), // the child of a fork goes on with them
+            None => environment_levels(),
+        },
+        mask => Levels(mask & LEVELS),
+    }
+}
+
+fn environment_levels() -> Levels {
+    match Config::from_lookup(variable) {
+        Some(config) if !config.paused => config.levels,
+        _ => Levels::NONE,
+    }
+}
+
+/// The levels that are on, after looking at the environment.
+pub(crate) fn levels() -> u32 {
+    if MASK.load(Ordering::Relaxed) == UNKNOWN {
+        crate::process::state::current();
+    }
+    MASK.load(Ordering::Relaxed) & LEVELS
+}

@@ -1,0 +1,63 @@
+//! What the program says of its process and lanes: their names, and records of its own.
+
+use std::io::Write;
+
+use crate::process::state::Process;
+use crate::ring::lanes::LaneName;
+use crate::segment::names::lane_name_line;
+use crate::sys::memory::{leave_out, look_for_room, owned};
+use crate::sys::wait;
+use crate::text::name::cut_name;
+use crate::text::record::{Growing, process_name_line};
+use crate::text::value::Args;
+
+/// A longer record of the program's own is not told: the process's own slot holds names and losses.
+const MAX_METADATA_BYTES: usize = 16 << 10;
+/// Room for what telling a name takes.
+const NAME_BYTES: usize = 8 << 10;
+
+impl Process {
+    /// Names the process; a later name renames it.
+    pub(crate) fn set_name(&self, name: &str) {
+        let name = cut_name(name);
+        if look_for_room(NAME_BYTES).is_err() {
+            return leave_out();
+        }
+        let Ok(kept) = owned(name) else {
+            return leave_out();
+        };
+        if let Some(mut name) = wait::lock(&self.names.process) {
+            *name = kept;
+        }
+        self.tell(&process_name_line(self.pid, name));
+    }
+
+    /// Names a lane; a later name renames it.
+    pub(crate) fn name_lane(&self, lane: u32, name: &LaneName) {
+        if look_for_room(NAME_BYTES).is_err() {
+            return leave_out();
+        }
+        self.names.lanes.set(lane, name);
+        self.tell(&lane_name_line(self.pid, lane, name));
+    }
+
+    /// Tells a record of the program's own; one that no block holds is left out.
+    pub(crate) fn tell_metadata(&self, name: &str, tid: Option<u64>, args: &Args) {
+        if look_for_room(NAME_BYTES + 2 * (name.len() + args.text().len())).is_err() {
+            return leave_out();
+        }
+        let pid = self.pid;
+        let tid = tid.unwrap_or_else(|| u64::from(pid));
+        let mut line = Growing::default();
+        let _ = write!(line, r#"{{"ph":"M","pid":{pid},"tid":{tid},"name":"#); // it takes everything
+        let _ = serde_json::to_writer(&mut line, name);
+        line.add(br#","args":{"#);
+        line.add(args.text());
+        line.add(b"}}\n");
+        match line.into_text() {
+            Some(line) if line.len() <= MAX_METADATA_BYTES => self.tell(&line),
+            Some(_) => {}
+            None => leave_out(),
+        }
+    }
+}

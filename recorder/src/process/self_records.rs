@@ -1,0 +1,136 @@
+//! What a process records about itself, in slot 0: its names and anchors, and what was lost.
+
+use std::sync::atomic::Ordering;
+
+use crate::format::loss::Cause;
+use crate::process::flush::append;
+use crate::process::state::Process;
+use crate::ring::counters::Untold;
+use crate::ring::loss::{Loss, MAX_RECORD_BYTES, counted_line};
+use crate::ring::open_entry::OpenEntry;
+use crate::ring::slot::{GENERATION, Slot};
+use crate::sys::memory;
+use crate::sys::wait;
+
+/// Room for the records of losses.
+const LOSS_BYTES: usize = 4 << 10;
+
+impl Process {
+    /// Appends lines to the process's own slot; gives up where somebody keeps that to himself for long.
+    pub(crate) fn tell(&self, lines: &[u8]) {
+        if let Some(_turn) = wait::lock(&self.own) {
+            self.tell_in_turn(lines);
+        }
+    }
+
+    /// Appends lines for whoever holds `own`.
+    fn tell_in_turn(&self, lines: &[u8]) {
+        let slot = self.ring.own_slot();
+        if self.make_room(slot, lines.len() as u64) {
+            append(slot, slot.head(), lines, 0);
+        }
+    }
+
+    /// Appends the line that closes a lane's span; both show at once to a reader.
+    pub(crate) fn tell_closing(&self, line: &[u8], entry: OpenEntry) {
+        let Some(_turn) = wait::lock(&self.own) else {
+            return;
+        };
+        let slot = self.ring.own_slot();
+        if self.make_room(slot, line.len() as u64) {
+            entry.close_with(slot.index, slot.head() + line.len() as u64);
+            append(slot, slot.head(), line, 0);
+            entry.start().store(0, Ordering::Release);
+        }
+    }
+
+    /// Tells what was lost since the last call. Without its turn until `end_ns`, or where a thread is counting, it leaves that for the next call.
+    pub(crate) fn tell_losses(&self, end_ns: u64) {
+        if memory::look_for_room(LOSS_BYTES).is_err() {
+            return; // the counts wait
+        }
+        let Some(_turn) = wait::lock_until(&self.own, end_ns) else {
+            return;
+        };
+        self.ring.slots().for_each(|slot| self.tell_loss(slot));
+        let left_out = memory::take_left_out();
+        if left_out > 0 {
+            self.lost.add(Cause::OutOfMemory, left_out);
+            self.lost.add_total(left_out);
+        }
+        let counted = Cause::ALL
+            .into_iter()
+            .filter(|cause| *cause != Cause::FragmentRemoved);
+        counted.for_each(|cause| self.tell_count(cause));
+        self.tell_removed();
+    }
+
+    /// Tells what a slot gave up. That it is told becomes true with the store that publishes the record.
+    fn tell_loss(&self, slot: &Slot) {
+        let own = self.ring.own_slot();
+        let pending = wait::try_lock(&slot.pending);
+        if pending.is_none_or(|pending| pending.loss().is_none()) {
+            return;
+        }
+        // Before the lock on what is pending: to make room is to give up lines of slot 0, which takes that.
+        if !self.make_room(own, MAX_RECORD_BYTES) {
+            return;
+        }
+        let Some(pending) = wait::try_lock(&slot.pending) else {
+            return;
+        };
+        let Some(loss) = pending.loss() else { return };
+        self.open_horizon.note(loss.first_ns);
+        let line = loss.line(self.pid, slot.index, GENERATION);
+        let head = own.head();
+        pending.tell_by(head + line.len() as u64);
+        append(own, head, line.as_bytes(), 0);
+        pending.clear();
+    }
+
+    /// Tells what was counted of a cause, in the same way.
+    fn tell_count(&self, cause: Cause) {
+        if let Some(untold) = self.lost.untold(cause) {
+            self.tell_untold(cause, &untold, &counted_line(self.pid, cause, &untold));
+        }
+    }
+
+    fn tell_untold(&self, cause: Cause, untold: &Untold, line: &str) {
+        let own = self.ring.own_slot();
+        if !self.make_room(own, line.len() as u64) {
+            return;
+        }
+        self.open_horizon.note(untold.first_ns);
+        let head = own.head();
+        self.lost.tell_by(cause, untold, head + line.len() as u64);
+        append(own, head, line.as_bytes(), 0);
+        self.lost.told(cause, untold);
+    }
+
+    /// Somebody removed the fragment: everything flushed so far went with it.
+    fn tell_removed(&self) {
+        let cause = Cause::FragmentRemoved;
+        let Some(untold) = self.lost.untold(cause) else {
+            return;
+        };
+        self.lost.add_total(untold.count);
+        for slot in self.ring.slots() {
+            let first = slot.index == 0;
+            let loss = Loss {
+                cause,
+                tid: 0,
+                from: 0,
+                to: slot.flushed().load(Ordering::Acquire),
+                events: if first { untold.count } else { 0 },
+                first_ns: untold.first_ns,
+                last_ns: untold.last_ns,
+            };
+            let line = loss.line(self.pid, slot.index, GENERATION);
+            if first {
+                self.tell_untold(cause, &untold, &line);
+            } else {
+                self.tell_in_turn(line.as_bytes());
+            }
+        }
+    }
+}

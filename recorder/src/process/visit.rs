@@ -1,0 +1,141 @@
+//! What threads that record do for their process in passing: with their first event, with the first one in each second, and when they call for a flush.
+//!
+//! They start the helper once it may be started. A host with one thread may rely on having one: `unshare` of a user namespace fails with two, and so does
+//! a change of user where their credentials differ. So a process gets the helper when it has several threads, or has recorded for so long or so much that
+//! such calls are behind it. Until then, and where the user wants no thread, those who come by look at the control file.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::format::RingKind;
+use crate::process::errand;
+use crate::process::flush::{self, Extent};
+use crate::process::helper;
+use crate::process::reclaim::ProcessRef;
+use crate::process::rounds::Rounds;
+use crate::process::state::{self as process, Process};
+use crate::ring::file::Ring;
+use crate::run::config::Threads;
+use crate::sys::clock;
+use crate::sys::wait;
+
+/// How long a process with one thread records before it gets the helper.
+const WHILE_NS: u64 = 5_000_000_000;
+/// How often its ring fills up before it gets the helper: a thread for each time costs more.
+const OFTEN: u32 = 16;
+const SECOND_NS: u64 = 1_000_000_000;
+/// A helper that follows a switch so late waits for the disk: then a thread that comes by follows it.
+pub(crate) const HELPER_LATE_NS: u64 = 20_000_000;
+
+/// When threads come by.
+#[derive(Debug)]
+pub(crate) struct Visits {
+    began_ns: u64,
+    next_ns: AtomicU64,
+    /// How often a ring was full so far that it was flushed.
+    full: AtomicU32,
+    /// What a helper would tell from time to time, where there may be none.
+    rounds: Mutex<Rounds>,
+}
+
+impl Default for Visits {
+    fn default() -> Visits {
+        let now_ns = clock::now_ns();
+        Visits {
+            began_ns: now_ns,
+            next_ns: AtomicU64::new(0),
+            full: AtomicU32::new(0),
+            rounds: Mutex::new(Rounds::new(now_ns)),
+        }
+    }
+}
+
+impl Process {
+    /// A thread comes by with an event of this instant.
+    #[inline(always)]
+    pub(crate) fn come_by(&self, at_ns: u64) {
+        if at_ns >= self.visits.next_ns.load(Ordering::Relaxed) {
+            self.visit();
+        }
+    }
+
+    /// Does what is to be done; inside an event of the calling thread, or outside of any.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn visit(&self) {
+        let now_ns = clock::now_ns();
+        let next_ns = now_ns - now_ns % SECOND_NS + SECOND_NS;
+        let is_first = self.visits.next_ns.swap(next_ns, Ordering::Relaxed) < next_ns;
+        if self.has_helper() {
+            if self.switches.is_late(HELPER_LATE_NS) {
+                self.follow_within(now_ns);
+            }
+            return;
+        }
+        self.follow_within(now_ns);
+        if !self.start_helper(now_ns)
+            && is_first
+            && (self.config.threads == Threads::Never || !survives_a_kill(&self.ring))
+        {
+            let end_ns = now_ns + wait::PATIENCE_NS;
+            let rounds = move |process: &Process| process.make_rounds(now_ns);
+            if self.on_errand(end_ns, rounds).is_err() {
+                rounds(self);
+            }
+        }
+    }
+
+    /// Looks at the control file. Like a write that may hang; then nobody tries again.
+    fn follow_within(&self, now_ns: u64) {
+        if errand::is_hanging() || !self.switches.is_late(0) {
+            return;
+        }
+        let follow = |process: &Process| {
+            process.switches.follow(process);
+        };
+        if self.on_errand(now_ns + wait::PATIENCE_NS, follow).is_err() {
+            follow(self);
+        }
+    }
+
+    /// The calling thread's ring is full in a process without a helper.
+    pub(crate) fn come_by_full(&self) {
+        if self.visits.full.fetch_add(1, Ordering::Relaxed) == OFTEN {
+            self.start_helper(clock::now_ns());
+        }
+    }
+
+    /// Starts the helper if there may be one.
+    fn start_helper(&self, now_ns: u64) -> bool {
+        if self.config.threads == Threads::Never || !self.may_have_helper(now_ns) {
+            return false;
+        }
+        let of_it = |process: &ProcessRef| process.epoch() == self.epoch();
+        if let Some(process) = process::existing().filter(of_it) {
+            helper::start(process);
+        }
+        true
+    }
+
+    fn may_have_helper(&self, now_ns: u64) -> bool {
+        self.config.threads == Threads::AtOnce
+            || self.switches.need_a_thread()
+            || now_ns >= self.visits.began_ns + WHILE_NS
+            || self.visits.full.load(Ordering::Relaxed) > OFTEN
+            || !errand::has_one_thread()
+    }
+
+    /// Does what a helper would, as far as that needs no waiting.
+    fn make_rounds(&self, now_ns: u64) {
+        for slot in self.ring.slots() {
+            flush::try_flush(slot, self, Extent::All);
+        }
+        if let Some(mut rounds) = wait::try_lock(&self.visits.rounds) {
+            rounds.make(self, now_ns);
+        }
+    }
+}
+
+fn survives_a_kill(ring: &Ring) -> bool {
+    ring.kind == RingKind::File
+}

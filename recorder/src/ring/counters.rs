@@ -1,0 +1,161 @@
+//! Losses that never had a position, counted by cause in the ring's count table until a record tells them, and beyond a kill (FORMAT.md §3).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::format::loss::Cause;
+use crate::format::ring as layout;
+use crate::sys::clock;
+use crate::sys::map::Map;
+
+/// The counts of a process.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    map: Map,
+    at: usize,
+    total: AtomicU64,
+}
+
+/// What was counted of one cause and is told by no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Untold {
+    pub(crate) count: u64,
+    pub(crate) first_ns: u64,
+    pub(crate) last_ns: u64,
+    /// What the system answered, by its number; 0 for nothing.
+    pub(crate) error: u32,
+    /// What is told once this is.
+    until: u64,
+}
+
+impl Counters {
+    /// The table at byte `at` of a mapping.
+    pub(crate) fn new(map: Map, at: usize) -> Counters {
+        Counters {
+            map,
+            at,
+            total: AtomicU64::new(0),
+        }
+    }
+
+    fn word(&self, cause: Cause, at: usize) -> &'static AtomicU64 {
+        self.map.word(self.entry(cause) + at)
+    }
+
+    fn entry(&self, cause: Cause) -> usize {
+        self.at + cause.number() as usize * layout::LOSS_ENTRY_BYTES
+    }
+
+    /// Counts one event. A signal handler may come here.
+    pub(crate) fn count(&self, cause: Cause) {
+        self.add(cause, 1);
+        if cause.loses_events() {
+            self.add_total(1);
+        }
+    }
+
+    /// Counts without adding to the total.
+    pub(crate) fn add(&self, cause: Cause, count: u64) {
+        let now_ns = clock::now_ns();
+        let first = self.word(cause, layout::LOSS_FIRST_AT);
+        let _ = first.compare_exchange(0, now_ns, Ordering::Relaxed, Ordering::Relaxed); // an earlier one was the first
+        self.word(cause, layout::LOSS_LAST_AT)
+            .fetch_max(now_ns, Ordering::Relaxed);
+        self.word(cause, layout::COUNT_EVENTS_AT)
+            .fetch_add(count, Ordering::Release);
+    }
+
+    /// Counts this process as a child that could not open a fragment. It is all that a child ever does to its parent's ring.
+    pub(crate) fn count_refused_child(&self, error: u32) {
+        self.map
+            .half(self.entry(Cause::ChildrenRefused) + layout::COUNT_ERROR_AT)
+            .store(error, Ordering::Relaxed);
+        self.add(Cause::ChildrenRefused, 1);
+    }
+
+    pub(crate) fn add_total(&self, events: u64) {
+        self.total.fetch_add(events, Ordering::Relaxed);
+    }
+
+    /// Events lost since the process began.
+    pub(crate) fn total(&self) -> u64 {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    /// What no record tells yet.
+    pub(crate) fn untold(&self, cause: Cause) -> Option<Untold> {
+        let get = |at| self.word(cause, at).load(Ordering::Acquire);
+        let (until, told) = (get(layout::COUNT_EVENTS_AT), get(layout::COUNT_TOLD_AT));
+        let count = until.checked_sub(told).filter(|count| *count > 0)?;
+        let error = self.map.half(self.entry(cause) + layout::COUNT_ERROR_AT);
+        let (first_ns, last_ns) = (get(layout::LOSS_FIRST_AT), get(layout::LOSS_LAST_AT));
+        Some(Untold {
+            count,
+            first_ns: layout::first_lost(first_ns, last_ns),
+            last_ns,
+            error: match cause {
+                Cause::ChildrenRefused => error.load(Ordering::Relaxed),
+                _ => 0,
+            },
+            until,
+        })
+    }
+
+    /// Says that the record that ends at this position of slot 0 tells it: once it is published.
+    pub(crate) fn tell_by(&self, cause: Cause, untold: &Untold, position: u64) {
+        let set = |at, value| self.word(cause, at).store(value, Ordering::Release);
+        set(layout::COUNT_NEXT_AT, untold.until);
+        set(layout::LOSS_TOLD_AT, position);
+    }
+
+    /// Notes that the record is published.
+    pub(crate) fn told(&self, cause: Cause, untold: &Untold) {
+        let set = |at, value| self.word(cause, at).store(value, Ordering::Release);
+        set(layout::COUNT_TOLD_AT, untold.until);
+        set(layout::LOSS_TOLD_AT, 0);
+        // What is counted from now on begins later.
+        let first = self.word(cause, layout::LOSS_FIRST_AT);
+        let _ = first.compare_exchange(untold.first_ns, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::fd;
+    use std::os::fd::AsRawFd;
+
+    fn counters() -> Counters {
+        let file = fd::memory_file().unwrap();
+        fd::resize(file.as_raw_fd(), 4096).unwrap();
+        Counters::new(Map::shared(file.as_raw_fd(), 0, 4096).unwrap(), 1024)
+    }
+
+    #[test]
+    fn counters_are_told_once() {
+        let counters = counters();
+        counters.count(Cause::Signal);
+        counters.count(Cause::Clamped);
+        counters.count_refused_child(13);
+        let count = |cause| counters.untold(cause).map(|untold| untold.count);
+        assert_eq!(count(Cause::Busy), None);
+        assert_eq!(
+            counters.total(),
+            1,
+            "clamped events and children are not lost"
+        );
+        let refused = counters.untold(Cause::ChildrenRefused).unwrap();
+        assert_eq!((refused.count, refused.error), (1, 13));
+        let signal = counters.untold(Cause::Signal).unwrap();
+        assert!(signal.first_ns > 0 && signal.first_ns <= signal.last_ns);
+        counters.tell_by(Cause::Signal, &signal, 99);
+        counters.count(Cause::Signal); // while it is told
+        counters.told(Cause::Signal, &signal);
+        assert_eq!(count(Cause::Signal), Some(1));
+        let again = counters.untold(Cause::Signal).unwrap();
+        assert_eq!(
+            again.first_ns, again.last_ns,
+            "its first time is that of none before"
+        );
+        assert!(again.first_ns >= signal.last_ns);
+    }
+}

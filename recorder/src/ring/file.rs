@@ -1,0 +1,431 @@
+//! The ring of a process: a file beside the fragment that survives a kill, or memory where no file can. Hands out slots.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+use crate::format::RingKind;
+use crate::format::loss::Cause;
+use crate::format::ring as layout;
+use crate::ring::counters::Counters;
+use crate::ring::open_entry::OpenEntry;
+use crate::ring::pending::Pending;
+use crate::ring::slot::Slot;
+use crate::ring::text_area::TextArea;
+use crate::sys::fd::{self, FileId};
+use crate::sys::map::Map;
+use crate::sys::memory::{boxed, gathered, out_of_memory};
+use crate::sys::page_bytes;
+use crate::sys::wait;
+use crate::text::site::Site;
+
+/// Where in the header the directory of the lanes' text areas lies.
+const LANE_TEXTS_AT: usize = 2048;
+const SITES_BYTES: usize = 32 << 10;
+const LANES: usize = 1024;
+const MAX_SLOTS: usize = 2048;
+/// Where the count table lies: in the rest of the header's page.
+const COUNTS_AT: usize = 1024;
+/// Entries of the count table: one for each cause by its number, and none is 0.
+const COUNTS: usize = Cause::ALL.len() + 1;
+/// Ring bytes of the process's own slot, and of threads once there are many.
+const SMALL: usize = 64 << 10;
+/// Ring bytes of the first threads.
+const LARGE: usize = 256 << 10;
+/// Threads that get large rings.
+const LARGE_SLOTS: usize = 32;
+
+/// The ring of this process.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    pub(crate) kind: RingKind,
+    /// Tells rings of one process's life apart; site numbers hold within it.
+    pub(crate) epoch: u32,
+    file: RawFd,
+    id: FileId,
+    header: Map,
+    growth: Mutex<Growth>,
+    slots: Box<[AtomicPtr<Slot>]>,
+    used: AtomicU32,
+    /// The text areas of some lanes each, made when the first of them is taken; none where there was no room.
+    lane_texts: Box<[OnceLock<Option<Map>>]>,
+    /// Bits of a lane's number within its group.
+    group_bits: u32,
+}
+
+#[derive(Debug)]
+struct Growth {
+    /// Where the next slot starts in the file.
+    end: usize,
+    /// Bytes used of the site table.
+    sites: usize,
+    /// Slots whose thread has ended.
+    free: Vec<&'static Slot>,
+}
+
+/// Where the parts of the head of the file lie.
+const SITES_AT: usize = layout::SLOT_CONTROL_BYTES;
+const LANES_AT: usize = SITES_AT + SITES_BYTES;
+const DIRECTORY_AT: usize = LANES_AT + LANES * layout::OPEN_ENTRY_BYTES;
+const LOSSES_AT: usize = DIRECTORY_AT + MAX_SLOTS * layout::DIRECTORY_ENTRY_BYTES;
+const HEAD_END: usize = LOSSES_AT + MAX_SLOTS * layout::LOSS_ENTRY_BYTES;
+
+impl Ring {
+    /// Lays a ring out in a new, empty file, with slot 0 in it.
+    pub(crate) fn new(
+        file: OwnedFd,
+        kind: RingKind,
+        epoch: u32,
+        nonce: u64,
+        pid: u32,
+    ) -> io::Result<Ring> {
+        let end = HEAD_END.next_multiple_of(page_bytes());
+        reserve(file.as_raw_fd(), kind, 0, end)?;
+        let header = Map::shared(file.as_raw_fd(), 0, end)?;
+        let id = fd::status(file.as_raw_fd())?.id;
+        let slots = (0..MAX_SLOTS).map(|_| AtomicPtr::default()).collect();
+        let lanes_of_group = group_bytes() / layout::LANE_TEXT_BYTES;
+        let mut free = Vec::new(); // what ends may not need memory
+        let room = free.try_reserve_exact(MAX_SLOTS);
+        room.map_err(|_| out_of_memory())?;
+        let growth = Mutex::new(Growth {
+            end,
+            sites: 0,
+            free,
+        });
+        let ring = Ring {
+            kind,
+            epoch,
+            file: fd::into_number(file),
+            id,
+            header,
+            growth,
+            slots,
+            used: AtomicU32::new(0),
+            lane_texts: (0..LANES / lanes_of_group)
+                .map(|_| OnceLock::new())
+                .collect(),
+            group_bits: lanes_of_group.trailing_zeros(),
+        };
+        ring.new_slot()?;
+        ring.describe(nonce, pid);
+        Ok(ring)
+    }
+
+    fn describe(&self, nonce: u64, pid: u32) {
+        let small = |value: usize| u32::try_from(value).unwrap_or(0);
+        for (at, value) in [
+            (layout::VERSION_AT, crate::format::VERSION),
+            (layout::PAGE_BYTES_AT, small(page_bytes())),
+            (layout::PID_AT, pid),
+            (layout::SITES_OFFSET_AT, small(SITES_AT)),
+            (layout::SITES_BYTES_AT, small(SITES_BYTES)),
+            (layout::LANES_OFFSET_AT, small(LANES_AT)),
+            (layout::LANES_COUNT_AT, small(LANES)),
+            (layout::DIRECTORY_OFFSET_AT, small(DIRECTORY_AT)),
+            (layout::DIRECTORY_COUNT_AT, small(MAX_SLOTS)),
+            (layout::LOSSES_OFFSET_AT, small(LOSSES_AT)),
+            (layout::LOSSES_COUNT_AT, small(MAX_SLOTS)),
+            (layout::COUNTS_OFFSET_AT, small(COUNTS_AT)),
+            (layout::COUNTS_COUNT_AT, small(COUNTS)),
+        ] {
+            self.header.half(at).store(value, Ordering::Relaxed);
+        }
+        let areas = layout::TextAreas {
+            slot_bytes: small(text_bytes()),
+            lanes_offset: small(LANE_TEXTS_AT),
+            lanes_count: small(self.lane_texts.len()),
+            lane_bytes: small(layout::LANE_TEXT_BYTES),
+        };
+        self.header.copy_in(layout::TEXT_AREAS_AT, &areas.fields());
+        self.header
+            .word(layout::NONCE_AT)
+            .store(nonce, Ordering::Relaxed);
+        let tables = std::array::from_fn(|at| self.header.byte(layout::LOSSES_OFFSET_AT + at));
+        self.header
+            .half(layout::TABLES_SUM_AT)
+            .store(layout::tables_sum(&tables), Ordering::Relaxed);
+        let mut header: [u8; layout::HEADER_BYTES] = std::array::from_fn(|at| self.header.byte(at));
+        header[..layout::MAGIC.len()].copy_from_slice(&layout::MAGIC);
+        self.header
+            .half(layout::SUM_AT)
+            .store(layout::header_sum(&header), Ordering::Relaxed);
+        self.header.copy_in(0, &layout::MAGIC);
+    }
+
+    /// The losses without a position.
+    pub(crate) fn counters(&self) -> Counters {
+        Counters::new(self.header, COUNTS_AT)
+    }
+
+    /// Takes a slot for a thread: one whose thread has ended, else a new one.
+    pub(crate) fn take_slot(&self) -> io::Result<&'static Slot> {
+        let free = self.growth()?.free.pop();
+        match free {
+            Some(slot) => Ok(slot),
+            None => self.new_slot(),
+        }
+    }
+
+    /// Gives a slot back; what is not flushed in it stays until it is.
+    pub(crate) fn free_slot(&self, slot: &'static Slot) {
+        if let Ok(mut growth) = self.growth() {
+            growth.free.push(slot);
+        }
+    }
+
+    fn new_slot(&self) -> io::Result<&'static Slot> {
+        let mut growth = self.growth()?;
+        let index = self.used.load(Ordering::Relaxed) as usize;
+        let place = self
+            .slots
+            .get(index)
+            .ok_or_else(|| io::Error::from_raw_os_error(libc::EAGAIN))?;
+        let bytes = if (1..=LARGE_SLOTS).contains(&index) {
+            LARGE
+        } else {
+            SMALL
+        }
+        .next_multiple_of(page_bytes())
+        .next_power_of_two();
+        let control_bytes = layout::SLOT_CONTROL_BYTES.next_multiple_of(page_bytes());
+        let (start, front_bytes) = (growth.end, text_bytes() + control_bytes);
+        let in_file = self.grow(start, front_bytes + bytes);
+        let maps = match in_file {
+            Ok(()) => map_slot(self.file, start, front_bytes, bytes)?,
+            Err(error) if index == 0 => return Err(error), // it tells what is lost, so it must be where readers look
+            Err(_) => memory_slot(front_bytes, bytes)?, // no room in the file: this thread's tail is not kill-safe
+        };
+        let slot = boxed(Slot::new(
+            u32::try_from(index).unwrap_or(0),
+            in_file.is_ok() && self.kind == RingKind::File,
+            bytes as u64,
+            maps,
+            self.pending(index),
+        ));
+        let slot = Box::leak(slot.inspect_err(|_| {
+            maps.0.unmap();
+            maps.1.unmap();
+        })?);
+        if in_file.is_ok() {
+            growth.end = start + front_bytes + bytes;
+            let offset = start + text_bytes();
+            self.enter(DIRECTORY_AT, index, offset, bytes);
+        }
+        place.store(slot, Ordering::Release);
+        let used = u32::try_from(index + 1).unwrap_or(0);
+        self.used.store(used, Ordering::Release);
+        Ok(slot)
+    }
+
+    /// The loss table's entry of a slot.
+    fn pending(&self, slot: usize) -> Pending {
+        let at = LOSSES_AT + slot * layout::LOSS_ENTRY_BYTES;
+        Pending::new(self.header, at)
+    }
+
+    fn grow(&self, offset: usize, bytes: usize) -> io::Result<()> {
+        if fd::status(self.file)?.id != self.id {
+            return Err(io::Error::from_raw_os_error(libc::EBADF)); // the host closed it and the number is another file's now
+        }
+        reserve(self.file, self.kind, offset, bytes)
+    }
+
+    /// Enters what is ready and lies at `offset` into a directory.
+    fn enter(&self, directory: usize, number: usize, offset: usize, bytes: usize) {
+        let small = |value: usize| u32::try_from(value).unwrap_or(0);
+        let (number, offset, bytes) = (number, offset as u64, small(bytes));
+        let at = directory + number * layout::DIRECTORY_ENTRY_BYTES;
+        let half = |at: usize, value| self.header.half(at).store(value, Ordering::Relaxed);
+        half(at + layout::ENTRY_SIZE_AT, bytes);
+        half(
+            at + layout::ENTRY_SUM_AT,
+            layout::entry_sum(small(number), offset, bytes),
+        );
+        self.header.word(at).store(offset, Ordering::Release);
+    }
+
+    /// Every slot made so far.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = &'static Slot> {
+        let used = self.used.load(Ordering::Acquire) as usize;
+        self.slots[..used].iter().filter_map(|slot| {
+            // SAFETY: a non-null pointer came from `Box::leak`.
+            unsafe { slot.load(Ordering::Acquire).as_ref() }
+        })
+    }
+
+    /// The process's own slot.
+    pub(crate) fn own_slot(&self) -> &'static Slot {
+        self.slots().next().expect("slot 0 is made with the ring")
+    }
+
+    /// Gives a call site its number; 0 when there is no room for it.
+    #[cold]
+    #[inline(never)]
+    fn add_site(&self, site: &'static Site) -> u32 {
+        if site.is_unnumbered(self.epoch) {
+            return 0;
+        }
+        let number = self.enter_site(site.text().plain);
+        match number {
+            0 => site.set_unnumbered(self.epoch),
+            number => site.set_number(self.epoch, number),
+        }
+        number
+    }
+
+    /// Enters a site's text into the site table; 0 when the table is full.
+    fn enter_site(&self, text: &[u8]) -> u32 {
+        let Ok(mut growth) = self.growth() else {
+            return 0;
+        };
+        let at = growth.sites;
+        let Ok(len) = u16::try_from(text.len()) else {
+            return 0;
+        };
+        let end = at + 2 + text.len();
+        if end > SITES_BYTES {
+            return 0;
+        }
+        let table = SITES_AT;
+        self.header.copy_in(table + at, &len.to_ne_bytes());
+        self.header.copy_in(table + at + 2, text);
+        growth.sites = end;
+        u32::try_from(at + 1).unwrap_or(0)
+    }
+
+    /// The number of a call site, entering it if it has none yet; 0 after `without` if it cannot have one.
+    #[inline(always)]
+    pub(crate) fn number_of(&self, site: &'static Site, without: impl FnOnce()) -> u32 {
+        match site.number(self.epoch) {
+            Some(number) => number,
+            None => {
+                let number = self.add_site(site);
+                if number == 0 {
+                    without();
+                }
+                number
+            }
+        }
+    }
+
+    /// The text of a site number.
+    pub(crate) fn site_text(&self, number: u32) -> Option<Vec<u8>> {
+        let at = SITES_AT + (number as usize).checked_sub(1)?;
+        let len = u16::from_ne_bytes([self.header.byte(at), self.header.byte(at + 1)]);
+        let text = (0..usize::from(len)).map(|offset| self.header.byte(at + 2 + offset));
+        Some(gathered(text))
+    }
+
+    /// Whether the lane table has an entry for a lane.
+    #[inline(always)]
+    pub(crate) fn has_lane(&self, lane: u32) -> bool {
+        (lane as usize) < LANES
+    }
+
+    /// The lane table's entry of lane number `lane`, counted from 0; `None` beyond the table.
+    #[inline(always)]
+    pub(crate) fn lane_entry(&self, lane: u32) -> Option<OpenEntry> {
+        let at = LANES_AT + lane as usize * layout::OPEN_ENTRY_BYTES;
+        self.has_lane(lane).then(|| OpenEntry::new(self.header, at))
+    }
+
+    /// The area for the text of a lane's span; `None` beyond the lane table, and where there was no room for it.
+    pub(crate) fn lane_text(&self, lane: u32) -> Option<TextArea> {
+        let group = lane as usize >> self.group_bits;
+        let texts = self.lane_texts.get(group)?;
+        let map = match texts.get() {
+            Some(map) => *map,
+            None => self.add_lane_texts(group, texts),
+        }?;
+        let within = lane as usize - (group << self.group_bits);
+        let at = within * layout::LANE_TEXT_BYTES;
+        Some(TextArea::new(map.part(at, layout::LANE_TEXT_BYTES)))
+    }
+
+    /// Makes the text areas of a group of lanes, unless somebody has meanwhile.
+    #[cold]
+    fn add_lane_texts(&self, group: usize, texts: &OnceLock<Option<Map>>) -> Option<Map> {
+        let mut growth = self.growth().ok()?;
+        let add = || {
+            let (offset, bytes) = (growth.end, group_bytes());
+            self.grow(offset, bytes).ok()?;
+            let map = Map::shared(self.file, offset, bytes).ok()?;
+            growth.end = offset + bytes;
+            self.enter(LANE_TEXTS_AT, group, offset, bytes);
+            Some(map)
+        };
+        *texts.get_or_init(add) // under the lock, so nobody waits here
+    }
+
+    /// Takes what makes the file longer, which may hang in its file system.
+    fn growth(&self) -> io::Result<MutexGuard<'_, Growth>> {
+        wait::lock(&self.growth).ok_or_else(|| io::Error::from_raw_os_error(libc::EAGAIN))
+    }
+
+    /// Every entry of the lane table with its lane number.
+    pub(crate) fn lane_entries(&self) -> impl Iterator<Item = (u32, OpenEntry)> {
+        (0..u32::try_from(LANES).unwrap_or(0))
+            .filter_map(|lane| Some((lane, self.lane_entry(lane)?)))
+    }
+
+    /// The descriptor number and what it must refer to.
+    pub(crate) fn descriptor(&self) -> (RawFd, FileId) {
+        (self.file, self.id)
+    }
+}
+
+impl Drop for Ring {
+    /// Gives everything back: no thread is inside an event any more, and nobody else uses the recorder.
+    fn drop(&mut self) {
+        for place in &self.slots {
+            let slot = place.swap(std::ptr::null_mut(), Ordering::AcqRel);
+            if !slot.is_null() {
+                // SAFETY: it came from `Box::leak`, and nobody uses it any more.
+                unsafe { Box::from_raw(slot) }.unmap();
+            }
+        }
+        for map in self.lane_texts.iter().filter_map(OnceLock::get).flatten() {
+            map.unmap();
+        }
+        self.header.unmap();
+        fd::close_if(self.file, self.id);
+    }
+}
+
+fn reserve(file: RawFd, kind: RingKind, offset: usize, bytes: usize) -> io::Result<()> {
+    match kind {
+        RingKind::File => fd::allocate(file, offset, bytes),
+        RingKind::Heap => fd::resize(file, offset + bytes),
+    }
+}
+
+/// Bytes of the text area before each slot.
+fn text_bytes() -> usize {
+    layout::SLOT_TEXT_BYTES.next_multiple_of(page_bytes())
+}
+
+/// Bytes of the text areas of lanes that are made together.
+fn group_bytes() -> usize {
+    (16 * layout::LANE_TEXT_BYTES).next_multiple_of(page_bytes())
+}
+
+/// Maps a slot: what lies before its ring bytes, and these.
+fn map_slot(
+    file: RawFd,
+    offset: usize,
+    front_bytes: usize,
+    bytes: usize,
+) -> io::Result<(Map, Map)> {
+    let front = Map::shared(file, offset, front_bytes)?;
+    let ring =
+        Map::shared_twice(file, offset + front_bytes, bytes).inspect_err(|_| front.unmap())?;
+    Ok((front, ring))
+}
+
+fn memory_slot(front_bytes: usize, bytes: usize) -> io::Result<(Map, Map)> {
+    let memory = fd::memory_file()?;
+    fd::resize(memory.as_raw_fd(), front_bytes + bytes)?;
+    map_slot(memory.as_raw_fd(), 0, front_bytes, bytes)
+}

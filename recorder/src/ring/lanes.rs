@@ -1,0 +1,377 @@
+//! Virtual lanes: tids for spans that live across awaits or threads. As many as the peak concurrency, never reused while open.
+//!
+//! Every open span has a lane of its own. One that was opened within another is shown on that one's row when it ends, as long as that one is open
+//! too; else on its own lane. Spans of a row therefore nest, whoever ends first: of each span one other at most is open directly within it, what
+//! ended within a span ended before it, and nothing begins on a row before the last span there ended. Times that clocks of two processors do not
+//! keep in this order are moved by the nanoseconds that are missing.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::Write;
+use std::sync::Mutex;
+
+use crate::sys::clock;
+use crate::sys::memory::{leave_out, owned};
+use crate::sys::shared::Shared;
+use crate::sys::wait;
+use crate::text::site::Site;
+
+/// Spans within each other on one row; a viewer drops those deeper than 512.
+const MAX_DEPTH: u32 = 500;
+/// How long the names of lanes are waited for.
+const MOMENT_NS: u64 = 1_000_000;
+
+/// The lanes of a process: which are taken, and how their spans lie in each other.
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    lanes: Vec<Lane>,
+    free: BinaryHeap<Reverse<u32>>,
+    /// When the last span began. No two begin at the same time: the start tells which span a line is of.
+    last_start_ns: u64,
+}
+
+/// What a lane is called in the trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LaneName {
+    /// By its number.
+    Numbered,
+    /// As whoever opened a span on it asked.
+    Given(Shared<String>),
+}
+
+/// What each lane was called last, for who must not wait for the lanes.
+#[derive(Debug, Default)]
+pub(crate) struct Named(Mutex<Vec<Option<LaneName>>>);
+
+#[derive(Debug)]
+struct Lane {
+    /// The lane of the span that this one's lies in, while both are open.
+    parent: Option<u32>,
+    /// The lane of the span that lies in this one's.
+    child: Option<u32>,
+    /// The lane that the span is shown on if it ends now.
+    row: u32,
+    /// Spans on this row that this one lies in.
+    depth: u32,
+    /// Whatever began or ended within the span did so by then.
+    until_ns: u64,
+    /// What the row shall be called.
+    name: LaneName,
+    /// What it was called last.
+    told: Option<LaneName>,
+    /// Both are the same.
+    is_told: bool,
+    /// What names the span that has the lane, if its own text does not.
+    site: Option<&'static Site>,
+    own: OwnText,
+}
+
+/// The text of a span that the ring and its site do not have: its names where it has no site, and then all its args.
+#[derive(Debug, Default)]
+pub(crate) struct OwnText {
+    pub(crate) text: Vec<u8>,
+    /// Bytes of the names.
+    pub(crate) names: usize,
+}
+
+impl OwnText {
+    /// `"name":"…","cat":"…"`
+    pub(crate) fn names(&self) -> &[u8] {
+        self.text.get(..self.names).unwrap_or_default()
+    }
+
+    pub(crate) fn args(&self) -> &[u8] {
+        self.text.get(self.names..).unwrap_or_default()
+    }
+}
+
+/// Where a span ended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    /// The lane it is shown on.
+    pub(crate) row: u32,
+    pub(crate) end_ns: u64,
+    /// What names it, if its own text does not.
+    pub(crate) site: Option<&'static Site>,
+    /// The span that lay in it, which has no parent any more.
+    pub(crate) orphan: Option<u32>,
+    /// Whether the row has its name; else [`Lanes::untold`] has it, and it must be told before something is shown there.
+    pub(crate) is_named: bool,
+}
+
+/// A lane that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) lane: u32,
+    /// The lane of the span that the new one lies in.
+    pub(crate) parent: Option<u32>,
+    /// As of a span that ended.
+    pub(crate) is_named: bool,
+}
+
+/// Room for the name of a lane by its number.
+pub(crate) type NumberRoom = [u8; 24];
+
+impl LaneName {
+    /// A given name; without memory for it the lane's number, and that is counted.
+    fn new(name: &str) -> LaneName {
+        let given = owned(name).and_then(Shared::new);
+        given.map_or_else(
+            |_| {
+                leave_out();
+                LaneName::Numbered
+            },
+            LaneName::Given,
+        )
+    }
+
+    /// The name as text.
+    pub(crate) fn text<'a>(&'a self, lane: u32, room: &'a mut NumberRoom) -> &'a str {
+        match self {
+            LaneName::Numbered => {
+                let mut rest = room.as_mut_slice();
+                let _ = write!(rest, "async {lane}"); // it has room
+                let rest = rest.len();
+                let text = room.get(..room.len() - rest).unwrap_or_default();
+                std::str::from_utf8(text).unwrap_or_default()
+            }
+            LaneName::Given(name) => name,
+        }
+    }
+
+    fn is(&self, name: Option<&str>) -> bool {
+        match self {
+            LaneName::Numbered => name.is_none(),
+            LaneName::Given(own) => name == Some(own),
+        }
+    }
+}
+
+impl Named {
+    /// Notes the name of a lane.
+    pub(crate) fn set(&self, lane: u32, name: &LaneName) {
+        let Some(mut names) = wait::lock(&self.0) else {
+            return;
+        };
+        let at = lane as usize;
+        if names.len() <= at {
+            let missing = at + 1 - names.len();
+            if names.try_reserve(missing).is_err() {
+                return leave_out();
+            }
+            names.resize(at + 1, None);
+        }
+        names[at] = Some(name.clone());
+    }
+
+    /// Gives each named lane with its name; none if somebody keeps them to himself.
+    pub(crate) fn each(&self, mut with: impl FnMut(u32, &LaneName)) {
+        let names = wait::lock_until(&self.0, clock::now_ns() + MOMENT_NS);
+        let names = names.iter().flat_map(|names| names.iter());
+        for (lane, name) in (0..).zip(names) {
+            if let Some(name) = name {
+                with(lane, name);
+            }
+        }
+    }
+}
+
+impl Lane {
+    fn new() -> Lane {
+        Lane {
+            parent: None,
+            child: None,
+            row: 0,
+            depth: 0,
+            until_ns: 0,
+            name: LaneName::Numbered,
+            told: None,
+            is_told: false,
+            site: None,
+            own: OwnText::default(),
+        }
+    }
+
+    #[cold]
+    fn rename(&mut self, name: LaneName) {
+        self.is_told = self.told.as_ref() == Some(&name);
+        self.name = name;
+    }
+
+    /// Gives the row its name; says so if that must be told.
+    fn tell(&mut self) -> Option<LaneName> {
+        if std::mem::replace(&mut self.is_told, true) {
+            return None;
+        }
+        self.told = Some(self.name.clone());
+        self.told.clone()
+    }
+}
+
+impl Lanes {
+    /// Takes the lowest free lane for a span that lies in the one of `parent`, or on a row of its own of this name. It also has a row of its own
+    /// where another span lies in that of `parent`, or too many lie in each other. A lane that was given back is free once it `is_vacant`. `None` without memory for one more.
+    #[inline]
+    pub(crate) fn take(
+        &mut self,
+        parent: Option<u32>,
+        name: Option<&str>,
+        is_vacant: impl Fn(u32) -> bool,
+    ) -> Option<Taken> {
+        let lane = match self.free.peek() {
+            Some(Reverse(lane)) if is_vacant(*lane) => {
+                let lane = *lane;
+                self.free.pop();
+                lane
+            }
+            Some(_) => self.take_other(is_vacant)?,
+            None => self.add()?,
+        };
+        let parent = parent.filter(|parent| self.has_room(*parent));
+        let mut is_named = true; // it may never be shown
+        if let Some(outer) = parent {
+            self.put_within(outer, lane);
+        } else {
+            let own = self.at(lane);
+            (own.parent, own.row, own.depth) = (None, lane, 0);
+            if !own.name.is(name) {
+                own.rename(name.map_or(LaneName::Numbered, LaneName::new));
+            }
+            is_named = own.is_told;
+        }
+        Some(Taken {
+            lane,
+            parent,
+            is_named,
+        })
+    }
+
+    /// Puts the span of a lane into that of another, whose row it shall be shown on.
+    #[inline]
+    fn put_within(&mut self, outer: u32, lane: u32) {
+        let around = self.at(outer);
+        around.child = Some(lane);
+        let (row, depth) = (around.row, around.depth);
+        let own = self.at(lane);
+        (own.parent, own.row, own.depth) = (Some(outer), row, depth + 1);
+        let name = &self.lanes[outer as usize].name;
+        if *name != self.lanes[lane as usize].name {
+            let name = name.clone();
+            self.at(lane).rename(name);
+        }
+    }
+
+    /// Takes a lane where the line of the lowest one's last span is still being written.
+    #[cold]
+    fn take_other(&mut self, is_vacant: impl Fn(u32) -> bool) -> Option<u32> {
+        let mut passed = Vec::new();
+        passed.try_reserve_exact(self.free.len()).ok()?;
+        let mut found = None;
+        while found.is_none()
+            && let Some(Reverse(lane)) = self.free.pop()
+        {
+            if is_vacant(lane) {
+                found = Some(lane);
+            } else {
+                passed.push(Reverse(lane));
+            }
+        }
+        self.free.extend(passed);
+        found.or_else(|| self.add())
+    }
+
+    #[cold]
+    fn add(&mut self) -> Option<u32> {
+        let lane = u32::try_from(self.lanes.len()).ok()?;
+        self.lanes.try_reserve(1).ok()?;
+        let missing = self.lanes.len() + 1 - self.free.len();
+        self.free.try_reserve(missing).ok()?; // to give lanes back needs no memory
+        self.lanes.push(Lane::new());
+        Some(lane)
+    }
+
+    fn has_room(&self, parent: u32) -> bool {
+        let parent = self.lanes.get(parent as usize);
+        parent.is_some_and(|parent| parent.child.is_none() && parent.depth < MAX_DEPTH)
+    }
+
+    /// Begins the span of a taken lane now; says when that is.
+    #[inline]
+    pub(crate) fn begin(&mut self, lane: u32, site: Option<&'static Site>, now_ns: u64) -> u64 {
+        let parent = self.at(lane).parent;
+        let of_parent = parent.map_or(0, |parent| self.at(parent).until_ns);
+        let earliest = (self.last_start_ns + 1).max(of_parent);
+        let own = self.at(lane);
+        own.site = site;
+        own.until_ns = now_ns.max(earliest).max(own.until_ns);
+        self.last_start_ns = own.until_ns;
+        self.last_start_ns
+    }
+
+    /// Ends the span of a lane now. The lane stays taken until it is given back.
+    #[inline]
+    pub(crate) fn end(&mut self, lane: u32, now_ns: u64) -> Ended {
+        let orphan = self.at(lane).child.take();
+        let of_orphans = orphan.map_or(0, |orphan| self.cut_off(orphan));
+        let own = self.at(lane);
+        own.until_ns = own.until_ns.max(now_ns).max(of_orphans);
+        let (end_ns, row, site) = (own.until_ns, own.row, own.site);
+        let parent = own.parent.take();
+        let is_named = row != lane || own.is_told;
+        if let Some(parent) = parent {
+            let parent = self.at(parent);
+            parent.child = None;
+            parent.until_ns = parent.until_ns.max(end_ns);
+        }
+        Ended {
+            row,
+            end_ns,
+            site,
+            orphan,
+            is_named,
+        }
+    }
+
+    /// Makes a span, and what lies in it, a row of its own; says until when something happened there.
+    fn cut_off(&mut self, first: u32) -> u64 {
+        self.at(first).parent = None;
+        let (mut next, mut until_ns) = (Some(first), 0);
+        while let Some(lane) = next {
+            let lane = self.at(lane);
+            lane.row = first;
+            until_ns = until_ns.max(lane.until_ns);
+            next = lane.child;
+        }
+        until_ns
+    }
+
+    /// The row of a lane's span, unless something ended or is open there since `start_ns`. A point in time (`u64::MAX`) fits anywhere.
+    pub(crate) fn row_since(&self, lane: u32, start_ns: u64) -> Option<u32> {
+        let lane = self.lanes.get(lane as usize)?;
+        let is_free = start_ns == u64::MAX || lane.child.is_none() && lane.until_ns <= start_ns;
+        is_free.then_some(lane.row)
+    }
+
+    /// What the row of a lane must be called, if that is not told yet. Now it is.
+    #[cold]
+    pub(crate) fn untold(&mut self, lane: u32) -> Option<LaneName> {
+        self.lanes.get_mut(lane as usize)?.tell()
+    }
+
+    /// The own text of a lane's span; who takes it, and does not end the span, puts it back.
+    pub(crate) fn own_text(&mut self, lane: u32) -> &mut OwnText {
+        &mut self.at(lane).own
+    }
+
+    /// Gives a lane back.
+    pub(crate) fn give_back(&mut self, lane: u32) {
+        self.free.push(Reverse(lane));
+    }
+
+    fn at(&mut self, lane: u32) -> &mut Lane {
+        &mut self.lanes[lane as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests;

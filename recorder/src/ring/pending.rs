@@ -1,0 +1,141 @@
+//! What a slot gave up and no record tells of yet: an entry of the ring's loss table, which a kill leaves behind (FORMAT.md §3).
+//!
+//! Each step is one store, and after each of them the entry means either what it meant before or what it shall mean: a drop counts with the store of
+//! `flushed` that follows it, and a record tells it with the store that publishes the record.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::format::loss::Cause;
+use crate::format::ring as layout;
+use crate::ring::loss::Loss;
+use crate::sys::map::Map;
+
+/// The entry of one slot; used by whoever holds the slot's lock on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pending {
+    map: Map,
+    at: usize,
+}
+
+impl Pending {
+    /// The entry at byte `at` of a mapping.
+    pub(crate) fn new(map: Map, at: usize) -> Pending {
+        Pending { map, at }
+    }
+
+    fn word(&self, at: usize) -> &'static AtomicU64 {
+        self.map.word(self.at + at)
+    }
+
+    fn get(&self, at: usize) -> u64 {
+        self.word(at).load(Ordering::Acquire)
+    }
+
+    fn set(&self, at: usize, value: u64) {
+        self.word(at).store(value, Ordering::Release);
+    }
+
+    fn half(&self, at: usize) -> u32 {
+        self.map.half(self.at + at).load(Ordering::Acquire)
+    }
+
+    fn set_half(&self, at: usize, value: u32) {
+        self.map.half(self.at + at).store(value, Ordering::Release);
+    }
+
+    /// What was given up and not told, if anything was.
+    pub(crate) fn loss(&self) -> Option<Loss> {
+        Some(Loss {
+            cause: Cause::of_number(self.half(layout::LOSS_CAUSE_AT))?,
+            tid: self.half(layout::LOSS_TID_AT),
+            from: self.get(layout::LOSS_FROM_AT),
+            to: self.get(layout::LOSS_TO_AT),
+            events: self.get(layout::LOSS_EVENTS_AT),
+            first_ns: self.get(layout::LOSS_FIRST_AT),
+            last_ns: self.get(layout::LOSS_LAST_AT),
+        })
+    }
+
+    /// Joins a loss to what is there. It counts once the slot's `flushed` has reached its end, which the caller stores next.
+    pub(crate) fn add(&self, loss: &Loss) {
+        match self.loss() {
+            Some(earlier) => self.join(&earlier, loss),
+            None => self.begin(loss),
+        }
+    }
+
+    fn begin(&self, loss: &Loss) {
+        self.set(layout::LOSS_BEFORE_AT, 0);
+        self.set(layout::LOSS_EVENTS_AT, loss.events);
+        self.set(layout::LOSS_FROM_AT, loss.from);
+        self.set(layout::LOSS_TO_AT, loss.to);
+        self.set(layout::LOSS_FIRST_AT, loss.first_ns);
+        self.set(layout::LOSS_LAST_AT, loss.last_ns);
+        self.set_half(layout::LOSS_TID_AT, loss.tid);
+        self.set_half(layout::LOSS_CAUSE_AT, loss.cause.number());
+    }
+
+    fn join(&self, earlier: &Loss, later: &Loss) {
+        // Up to here `flushed` has passed `to`: the events are what counts. From the store of `to` on, what was before does.
+        self.set(layout::LOSS_BEFORE_AT, earlier.events);
+        self.set(layout::LOSS_TO_AT, later.to);
+        self.set(layout::LOSS_EVENTS_AT, earlier.events + later.events);
+        let first_ns = earlier.first_ns.min(later.first_ns);
+        self.set(layout::LOSS_FIRST_AT, first_ns);
+        self.set(layout::LOSS_LAST_AT, earlier.last_ns.max(later.last_ns));
+        if earlier.tid != later.tid {
+            self.set_half(layout::LOSS_TID_AT, 0); // another thread has the slot by now
+        }
+    }
+
+    /// Says that the record that ends at this position of slot 0 tells it: once it is published.
+    pub(crate) fn tell_by(&self, position: u64) {
+        self.set(layout::LOSS_TOLD_AT, position);
+    }
+
+    /// Forgets what a published record tells.
+    pub(crate) fn clear(&self) {
+        self.set_half(layout::LOSS_CAUSE_AT, 0);
+        self.set(layout::LOSS_TOLD_AT, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::fd;
+    use std::os::fd::AsRawFd;
+
+    fn loss(from: u64, to: u64, events: u64, tid: u32) -> Loss {
+        Loss {
+            cause: Cause::DiskFull,
+            tid,
+            from,
+            to,
+            events,
+            first_ns: from,
+            last_ns: to,
+        }
+    }
+
+    #[test]
+    fn issue_19_losses_are_joined_until_they_are_told() {
+        let file = fd::memory_file().unwrap();
+        fd::resize(file.as_raw_fd(), 4096).unwrap();
+        let pending = Pending::new(Map::shared(file.as_raw_fd(), 0, 4096).unwrap(), 64);
+        assert_eq!(pending.loss(), None);
+        pending.add(&loss(10, 20, 2, 5));
+        assert_eq!(pending.loss(), Some(loss(10, 20, 2, 5)));
+        pending.add(&loss(30, 50, 3, 5));
+        assert_eq!(pending.loss(), Some(loss(10, 50, 5, 5)));
+        assert_eq!(pending.get(layout::LOSS_BEFORE_AT), 2);
+        pending.add(&loss(50, 60, 1, 6));
+        assert_eq!(pending.loss(), Some(loss(10, 60, 6, 0)), "of two threads");
+        pending.tell_by(99);
+        pending.clear();
+        assert_eq!(pending.loss(), None);
+        pending.add(&loss(60, 70, 1, 6));
+        assert_eq!(pending.loss(), Some(loss(60, 70, 1, 6)));
+        assert_eq!(pending.get(layout::LOSS_TOLD_AT), 0);
+    }
+}

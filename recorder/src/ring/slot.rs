@@ -1,0 +1,173 @@
+//! One thread's part of the ring: where its lines are published, its open spans, and whose turn it is to flush.
+//!
+//! The owner of a slot (the thread that has it) alone moves `head`; whoever has the turn alone moves `flushed`. Readers in other processes see
+//! both (FORMAT.md §3).
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use crate::format::ring as layout;
+use crate::ring::open_entry::OpenEntry;
+use crate::ring::pending::Pending;
+use crate::ring::text_area::TextArea;
+use crate::sys::map::Map;
+use crate::sys::page_bytes;
+
+/// The name of the thread that has a slot, or had it last.
+#[derive(Debug, Default)]
+pub(crate) struct ThreadName {
+    pub(crate) tid: u32,
+    pub(crate) name: String,
+}
+
+/// A slot of this process's ring; lives as long as the process.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) index: u32,
+    /// Whether the slot lies in the ring file: then a kill, or an exit with a full disk, leaves its rest to the merge.
+    pub(crate) in_file: bool,
+    /// Bytes of the ring, a power of two.
+    pub(crate) bytes: u64,
+    /// What its states are checked with.
+    pub(crate) key: u64,
+    /// Text and control.
+    front: Map,
+    control: Map,
+    ring: Map,
+    /// Names and args of the spans that are open on the slot's thread.
+    pub(crate) text: TextArea,
+    turn: AtomicBool,
+    /// What had to be dropped here and was not told yet.
+    pub(crate) pending: Mutex<Pending>,
+    /// Name of the thread that has the slot, or had it last.
+    pub(crate) thread_name: Mutex<ThreadName>,
+    /// Position after the last line that is no event; the largest while one is being published.
+    named_until: AtomicU64,
+}
+
+/// The only generation a version 1 writer uses: positions run on over the life of a slot.
+pub(crate) const GENERATION: u32 = 0;
+
+impl Slot {
+    /// A slot whose control part lies in `front`, behind the text area.
+    pub(crate) fn new(
+        index: u32,
+        in_file: bool,
+        bytes: u64,
+        (front, ring): (Map, Map),
+        pending: Pending,
+    ) -> Slot {
+        let control_at = layout::SLOT_TEXT_BYTES.next_multiple_of(page_bytes());
+        let control = front.part(control_at, front.len() - control_at);
+        let key = layout::key(index, GENERATION);
+        control
+            .half(layout::SLOT_GENERATION_AT)
+            .store(GENERATION, Ordering::Relaxed);
+        control
+            .word(layout::SLOT_STATE_AT)
+            .store(layout::state(0, 0, key), Ordering::Relaxed);
+        Slot {
+            index,
+            in_file,
+            bytes,
+            key,
+            front,
+            control,
+            ring,
+            text: TextArea::new(front.part(0, layout::SLOT_TEXT_BYTES)),
+            turn: AtomicBool::new(false),
+            pending: Mutex::new(pending),
+            thread_name: Mutex::default(),
+            named_until: AtomicU64::new(0),
+        }
+    }
+
+    /// Unmaps what lies in the ring file; nobody may use the slot any more.
+    pub(crate) fn unmap(self) {
+        self.front.unmap();
+        self.ring.unmap();
+    }
+
+    /// Head, depth and check: [`layout::state`].
+    #[inline(always)]
+    pub(crate) fn state(&self) -> &'static AtomicU64 {
+        self.control.word(layout::SLOT_STATE_AT)
+    }
+
+    /// Positions below are in the fragment or told as lost.
+    #[inline(always)]
+    pub(crate) fn flushed(&self) -> &'static AtomicU64 {
+        self.control.word(layout::SLOT_FLUSHED_AT)
+    }
+
+    /// From this position on every line is an event.
+    pub(crate) fn named_until(&self) -> u64 {
+        self.named_until.load(Ordering::Relaxed)
+    }
+
+    /// Says from which position on every line is an event; no position while a line that is none is being published.
+    pub(crate) fn set_named_until(&self, position: Option<u64>) {
+        self.named_until
+            .store(position.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    pub(crate) fn head(&self) -> u64 {
+        self.state().load(Ordering::Acquire) >> 16
+    }
+
+    /// How many spans are open on its thread, 255 for 255 or more.
+    pub(crate) fn depth(&self) -> usize {
+        usize::try_from(self.state().load(Ordering::Acquire) >> 8 & 0xff).unwrap_or(0)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.head() == self.flushed().load(Ordering::Acquire)
+    }
+
+    /// The thread that has the slot, 0 if none.
+    pub(crate) fn tid(&self) -> &'static AtomicU32 {
+        self.control.half(layout::SLOT_TID_AT)
+    }
+
+    /// Address of position `at`; any range of up to `bytes` from there is contiguous.
+    #[inline(always)]
+    pub(crate) fn address(&self, at: u64) -> *mut u8 {
+        let offset = usize::try_from(at & (self.bytes - 1)).unwrap_or(0);
+        self.ring.at(offset)
+    }
+
+    /// The published bytes `from..to`.
+    ///
+    /// # Safety
+    /// The caller has the turn (so `from..to` stays above `flushed`), and `to` is at most `head`.
+    pub(crate) unsafe fn published(&self, from: u64, to: u64) -> &'static [u8] {
+        let len = usize::try_from(to - from).unwrap_or(0);
+        // SAFETY: within the doubled mapping; nobody writes positions between `flushed` and `head`.
+        unsafe { std::slice::from_raw_parts(self.address(from), len) }
+    }
+
+    /// Takes the turn to flush, unless another thread has it.
+    pub(crate) fn try_turn(&self) -> Option<Turn<'_>> {
+        let free = self
+            .turn
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok();
+        free.then_some(Turn(self))
+    }
+
+    /// The open-span stack's entry at `depth`.
+    #[inline(always)]
+    pub(crate) fn open_entry(&self, depth: usize) -> OpenEntry {
+        let at = layout::SLOT_STACK_AT + depth * layout::OPEN_ENTRY_BYTES;
+        OpenEntry::new(self.control, at)
+    }
+}
+
+/// The right to move `flushed`.
+pub(crate) struct Turn<'a>(&'a Slot);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.turn.store(false, Ordering::Release);
+    }
+}

@@ -1,0 +1,299 @@
+//! The text of open spans in the mapped ring: what a reader finds of them after a kill.
+//!
+//! A word of the span's entry says where its text lies. It is stored after the text, and the entry is vacant while another text takes the place;
+//! so a process that dies between two stores leaves the whole text of a span, or none.
+
+use std::ops::Range;
+use std::sync::atomic::{Ordering, compiler_fence};
+
+use crate::format::ring::{SpanText, text_word};
+use crate::ring::open_entry::OpenEntry;
+use crate::sys::map::Map;
+use crate::sys::memory::gathered;
+use crate::text::encode::Line;
+
+/// Says how many args had no room.
+const CUT: &str = "sa_args_cut";
+/// Room for the mark with a comma before it.
+const CUT_BYTES: usize = 40;
+
+/// A part of the mapped ring that holds texts; one thread at a time writes there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextArea(Map);
+
+impl TextArea {
+    pub(crate) fn new(map: Map) -> TextArea {
+        TextArea(map)
+    }
+
+    /// Stores at `at` the text of a span that opens, which begins with `names` bytes of name and category, and says so in its entry. False if not all
+    /// of it has room.
+    #[inline(always)]
+    pub(crate) fn show(&self, entry: OpenEntry, at: usize, names: usize, text: &[u8]) -> bool {
+        let (mut word, mut is_whole) = (text_word(at, 0, 0), true);
+        if !text.is_empty() {
+            entry.start().store(0, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            is_whole = self.put(at, text);
+            word = if is_whole {
+                text_word(at, names, text.len() - names)
+            } else {
+                self.put_cut(at, text.split_at(names))
+            };
+            compiler_fence(Ordering::SeqCst);
+        }
+        entry.text().store(word, Ordering::Relaxed);
+        is_whole
+    }
+
+    /// Stores the args of an open span, of which the first `old` bytes were there before; nothing lies behind its text. False if not all of them
+    /// have room.
+    pub(crate) fn show_more(&self, entry: OpenEntry, old: usize, args: &[u8]) -> bool {
+        let before = SpanText::of_word(entry.text().load(Ordering::Relaxed));
+        let (from, names) = (before.at as usize, usize::from(before.names));
+        let at = from + names;
+        let added = args.get(old..).unwrap_or_default();
+        let is_whole = usize::from(before.args) == old && self.put(at + old, added);
+        let word = if is_whole {
+            text_word(from, names, args.len())
+        } else {
+            // The args that are shown are written over: none of them until that is done.
+            let none = text_word(from, names, 0);
+            entry.text().store(none, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            text_word(from, names, self.put_members(at, args))
+        };
+        compiler_fence(Ordering::SeqCst);
+        entry.text().store(word, Ordering::Relaxed);
+        is_whole
+    }
+
+    /// Appends to the args of an open span behind whose text nothing lies. False, and nothing done, if they have no room.
+    pub(crate) fn append(&self, entry: OpenEntry, args: &[u8]) -> bool {
+        let text = SpanText::of_word(entry.text().load(Ordering::Relaxed));
+        let (old, at) = (usize::from(text.args), text.args().end);
+        let comma = usize::from(old > 0);
+        let is_whole = self.put(at + comma, args) && self.put(at, &b","[..comma]);
+        if is_whole {
+            let args = old + comma + args.len();
+            let word = text_word(text.at as usize, usize::from(text.names), args);
+            compiler_fence(Ordering::SeqCst);
+            entry.text().store(word, Ordering::Relaxed);
+        }
+        is_whole
+    }
+
+    /// The args of an open span, for the thread that writes here.
+    #[inline(always)]
+    pub(crate) fn args(&self, entry: OpenEntry) -> &[u8] {
+        self.own(SpanText::of_word(entry.text().load(Ordering::Relaxed)).args())
+    }
+
+    /// The bytes of a range; `None` if it is not all inside, or empty.
+    pub(crate) fn get(&self, range: Range<usize>) -> Option<Vec<u8>> {
+        let inside = !range.is_empty() && range.end <= self.0.len();
+        inside.then(|| gathered(range.map(|at| self.0.byte(at))))
+    }
+
+    /// The bytes of a range, for the thread that writes here; nothing if it is not all inside.
+    #[inline(always)]
+    fn own(&self, range: Range<usize>) -> &[u8] {
+        let rest = self.room(range.start).unwrap_or_default();
+        rest.get(..range.len()).unwrap_or_default()
+    }
+
+    /// Copies bytes to `at` if all of them fit.
+    #[inline(always)]
+    fn put(&self, at: usize, text: &[u8]) -> bool {
+        let Some(room) = self.room(at).filter(|room| text.len() <= room.len()) else {
+            return false;
+        };
+        Line::new(room).text(text);
+        true
+    }
+
+    /// Stores what fits of the text of a span.
+    #[cold]
+    #[inline(never)]
+    fn put_cut(&self, at: usize, (names, args): (&[u8], &[u8])) -> u64 {
+        let names = if self.put(at, names) { names.len() } else { 0 };
+        text_word(at, names, self.put_members(at + names, args))
+    }
+
+    /// Copies those of the args that fit to `at`, and how many do not; says how long that is.
+    #[cold]
+    #[inline(never)]
+    fn put_members(&self, at: usize, args: &[u8]) -> usize {
+        let Some(room) = self.room(at).filter(|room| room.len() > CUT_BYTES) else {
+            return 0;
+        };
+        let most = room.len() - CUT_BYTES;
+        let (mut line, mut missing) = (Line::new(room), 0_u32);
+        for member in members(args) {
+            if line.len() + member.len() < most {
+                comma(&mut line);
+                line.text(member);
+            } else {
+                missing += 1;
+            }
+        }
+        if missing > 0 {
+            comma(&mut line);
+            line.literal(b"\"");
+            line.text(CUT.as_bytes());
+            line.literal(b"\":");
+            line.integer(missing);
+        }
+        line.len()
+    }
+
+    /// Everything from `at` on.
+    #[inline(always)]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the memory is the ring's, and its one writer is the caller"
+    )]
+    fn room(&self, at: usize) -> Option<&mut [u8]> {
+        // SAFETY: the one thread that writes here is the caller.
+        unsafe { self.0.from(at) }
+    }
+}
+
+fn comma(line: &mut Line<'_>) {
+    if line.len() > 0 {
+        line.literal(b",");
+    }
+}
+
+/// The members of an object's text without its braces.
+fn members(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let (mut depth, mut quoted, mut escaped) = (0_u32, false, false);
+    let ends_member = move |byte: &u8| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' => return depth == 0,
+            _ => {}
+        }
+        false
+    };
+    text.split(ends_member).filter(|member| !member.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::map::Map;
+
+    const ROOM: usize = 256;
+
+    /// An entry, and an area for its text.
+    fn entry_and_area() -> (OpenEntry, TextArea) {
+        let page = Map::wiped_by_fork().unwrap();
+        let area = page.part(1024, ROOM);
+        (OpenEntry::new(page, 0), TextArea::new(area))
+    }
+
+    /// Names and args that a reader finds.
+    fn found(entry: OpenEntry, area: TextArea) -> (String, String) {
+        let text = SpanText::of_word(entry.text().load(Ordering::Relaxed));
+        let part = |range| String::from_utf8(area.get(range).unwrap_or_default()).unwrap();
+        (part(text.names()), part(text.args()))
+    }
+
+    fn owned(names: &str, args: &str) -> (String, String) {
+        (names.to_owned(), args.to_owned())
+    }
+
+    #[test]
+    fn a_text_is_found_again() {
+        let (entry, area) = entry_and_area();
+        for (at, names, args) in [(0, "n", ""), (7, "", "\"a\":1"), (200, "name", "\"b\":2")] {
+            let text = [names, args].concat();
+            area.show(entry, at, names.len(), text.as_bytes());
+            assert_eq!(found(entry, area), owned(names, args));
+        }
+        area.show(entry, 0, 0, b"");
+        assert_eq!(found(entry, area), owned("", ""));
+    }
+
+    #[test]
+    fn args_that_come_later_are_found_with_the_others() {
+        let (entry, area) = entry_and_area();
+        assert!(area.show(entry, 3, 4, b"name"));
+        assert!(area.show_more(entry, 0, b"\"a\":1"));
+        assert!(area.show_more(entry, 5, b"\"a\":1,\"b\":2"));
+        assert_eq!(found(entry, area), owned("name", "\"a\":1,\"b\":2"));
+        assert!(area.show(entry, 30, 0, b""));
+        assert!(area.show_more(entry, 0, b"\"c\":3"));
+        assert_eq!(found(entry, area), owned("", "\"c\":3"), "without names");
+    }
+
+    #[test]
+    fn args_are_appended_where_they_have_room() {
+        let (entry, area) = entry_and_area();
+        assert!(area.show(entry, 0, 0, b""));
+        assert!(area.append(entry, b"\"a\":1"));
+        assert!(area.append(entry, b"\"b\":2"));
+        assert_eq!(found(entry, area), owned("", "\"a\":1,\"b\":2"));
+        assert_eq!(area.args(entry), b"\"a\":1,\"b\":2");
+        let rest = ROOM - area.args(entry).len();
+        let long = format!("\"c\":{}", "1".repeat(rest));
+        for cut in [1, 3, 4, 5] {
+            let args = &long.as_bytes()[..long.len() - cut];
+            assert_eq!(area.append(entry, args), cut == 5, "{cut}");
+        }
+        assert_eq!(area.args(entry).len(), ROOM);
+    }
+
+    #[test]
+    fn of_long_args_those_are_found_that_fit() {
+        let (entry, area) = entry_and_area();
+        let prompt = format!("\"prompt\":\"{},\\\",\"", "x".repeat(ROOM));
+        let args = format!("\"id\":\"a,b\",{prompt},\"list\":[1,{{\"k\":2}}],\"n\":1");
+        assert!(!area.show(entry, 10, 2, format!("nn{args}").as_bytes()));
+        let expected = "\"id\":\"a,b\",\"list\":[1,{\"k\":2}],\"n\":1,\"sa_args_cut\":1";
+        assert_eq!(found(entry, area), owned("nn", expected));
+        area.show(entry, 10, 0, b"\"id\":\"a,b\"");
+        assert!(!area.show_more(entry, 10, args.as_bytes()));
+        assert_eq!(found(entry, area), owned("", expected), "also later");
+        let more = format!("{args},\"m\":2");
+        assert!(!area.show_more(entry, args.len(), more.as_bytes()));
+        let expected = expected.replace("\"sa", "\"m\":2,\"sa");
+        assert_eq!(found(entry, area), owned("", &expected), "and again");
+    }
+
+    #[test]
+    fn what_has_no_room_is_not_there() {
+        let (entry, area) = entry_and_area();
+        for at in [ROOM - 2, ROOM, ROOM + 1, 1 << 20] {
+            area.show(entry, at, 2, b"nn\"a\":1");
+            assert_eq!(found(entry, area).1, "", "at {at}");
+            area.show(entry, at, 0, b"\"a\":1");
+            area.show_more(entry, 5, b"\"a\":1,\"b\":1");
+            assert_eq!(found(entry, area), owned("", ""), "at {at}");
+        }
+    }
+
+    #[test]
+    fn every_length_ends_inside() {
+        let (entry, area) = entry_and_area();
+        for at in [0, 1, 100, ROOM - 50] {
+            for len in 0..ROOM + 20 {
+                let args = format!("\"a\":\"{}\",\"b\":1", "x".repeat(len));
+                area.show(entry, at, 0, args.as_bytes());
+                let (_, shown) = found(entry, area);
+                let whole = args.len() + at <= ROOM;
+                assert_eq!(shown == args, whole, "{len} at {at}: {shown}");
+                let json: serde_json::Value =
+                    serde_json::from_str(&format!("{{{shown}}}")).unwrap();
+                assert_eq!(json["sa_args_cut"].is_null(), whole, "{len} at {at}");
+                assert_eq!(json["b"], 1, "{len} at {at}");
+            }
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Moves the fragments of other runs that nobody owns any more into `previous/<run>/`, and keeps a few such runs.
+//!
+//! Only `trace.*.jsonl` and `trace.*.ring` of this host are touched, only plain files of this user; nothing is followed.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::format::{FragmentHeader, RING_SUFFIX, is_ring_name, segment_name, stem_and_segment};
+use crate::run::config::Config;
+use crate::run::folder::fragments_folder;
+use crate::run::identity::Identity;
+use crate::run::owner::{is_owned, read_header};
+use crate::run::previous::{self, UNKNOWN_RUN, modified};
+use crate::sys::clock;
+use crate::sys::dir::Dir;
+use crate::sys::fd;
+
+/// A ring without a fragment, and a fragment without a header, may be those of a process that is just starting.
+const STARTING: Duration = Duration::from_secs(60);
+
+/// Cleans the directory for the new run `run`; gives the words to say if earlier runs had to be removed. What cannot be moved stays: a later
+/// cleaning tries again.
+pub(crate) fn clean(
+    config: &Config,
+    identity: &Identity,
+    directory: &Dir,
+    run: &str,
+) -> Option<String> {
+    let fragments = fragments_folder(config, directory).ok()?;
+    let names = fragments.names().ok()?;
+    for (stem, segments) in by_stem(&names) {
+        if let Some(header) = abandoned(&fragments, (stem, &segments), identity, run) {
+            let old = (run_of(header.as_ref()), header.as_ref());
+            let _ = previous::move_aside(config, directory, &fragments, (stem, &segments), old); // a later cleaning tries again
+        }
+    }
+    for name in names
+        .iter()
+        .filter(|name| is_ring_name(&name.to_string_lossy()))
+    {
+        remove_orphan(&fragments, name, &names);
+    }
+    previous::forget_old_runs(config, &identity.host, directory)
+}
+
+/// The fragments among the names, each with the numbers of its segments.
+fn by_stem(names: &[OsString]) -> BTreeMap<&str, Vec<u32>> {
+    let mut all: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    let names = names.iter().filter_map(|name| name.to_str());
+    for (stem, segment) in names.filter_map(stem_and_segment) {
+        all.entry(stem).or_default().push(segment);
+    }
+    all.values_mut()
+        .for_each(|segments| segments.sort_unstable());
+    all
+}
+
+/// The header, if any, of a fragment that may be moved; `None` if it is of this run, of another host, owned, or not ours.
+fn abandoned(
+    fragments: &Dir,
+    (stem, segments): (&str, &[u32]),
+    identity: &Identity,
+    run: &str,
+) -> Option<Option<FragmentHeader>> {
+    let mut found = None;
+    let mut nameless = Vec::new();
+    for segment in segments {
+        let name = segment_name(stem, *segment);
+        let Ok((file, status)) = fragments.open_linked(OsStr::new(&name)) else {
+            continue;
+        };
+        match read_header(&file) {
+            Some(header) => {
+                let stays = header.run == run || header.host != identity.host;
+                if stays || is_owned(&file, &header, identity) {
+                    return None;
+                }
+                found = Some(header);
+            }
+            None if status.links > 1 => return None,
+            None => nameless.push(file),
+        }
+    }
+    // Its owner has the lock of the newest segment, which may be newer than the names.
+    let next = segment_name(stem, segments.last()?.checked_add(1)?);
+    if fragments.has(OsStr::new(&next)) {
+        return None;
+    }
+    if found.is_none() && nameless.is_empty() {
+        return None;
+    }
+    // The age first: taking the lock here would keep a process from it that has just made the file.
+    let left = |file: OwnedFd| file.try_clone().is_ok_and(is_old) && fd::try_lock(file.as_raw_fd());
+    (found.is_some() || nameless.into_iter().all(left)).then_some(found)
+}
+
+/// The folder of a fragment's run; a name that could be none is not used.
+fn run_of(header: Option<&FragmentHeader>) -> &str {
+    let run = header.map_or("", |header| header.run.as_str());
+    let plain = run
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    if plain && !run.is_empty() && !run.starts_with('.') {
+        run
+    } else {
+        UNKNOWN_RUN
+    }
+}
+
+/// Removes a ring whose fragment is gone.
+fn remove_orphan(fragments: &Dir, name: &OsStr, names: &[OsString]) {
+    let text = name.to_string_lossy();
+    let stem = text.strip_suffix(RING_SUFFIX).unwrap_or(&text);
+    let is_of_it = |name: &OsString| {
+        let name = name.to_string_lossy();
+        stem_and_segment(&name).is_some_and(|(of, _)| of == stem)
+    };
+    let old = || {
+        fragments
+            .open_file(name, libc::O_RDONLY)
+            .is_ok_and(|(file, _)| is_old(file))
+    };
+    if !names.iter().any(is_of_it) && old() {
+        let _ = fragments.remove(name); // only tidying
+    }
+}
+
+/// Whether nobody has written the file for so long that no process is about to start with it.
+fn is_old(file: OwnedFd) -> bool {
+    let now = UNIX_EPOCH + Duration::from_nanos(clock::realtime_ns());
+    modified(file)
+        .and_then(|time| now.duration_since(time).ok())
+        .is_some_and(|age| age > STARTING)
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! A run directory made by hand.
+
+    use super::*;
+    use crate::format::{FRAGMENT_RECORD, RingKind, VERSION};
+    use crate::text::record::metadata_line;
+    use std::fs::{self, File};
+    use std::path::PathBuf;
+
+    pub(crate) struct Ground(tempfile::TempDir);
+
+    impl Ground {
+        pub(crate) fn new() -> Ground {
+            Ground(tempfile::tempdir().unwrap())
+        }
+
+        pub(crate) fn path(&self, name: &str) -> PathBuf {
+            self.0.path().join(name)
+        }
+
+        pub(crate) fn config(&self, old_runs: usize) -> Config {
+            Config {
+                old_runs: Some(old_runs),
+                ..Config::from_lookup(|name| {
+                    (name == crate::run::config::DIR).then(|| self.0.path().into())
+                })
+                .unwrap()
+            }
+        }
+
+        pub(crate) fn directory(&self) -> Dir {
+            Dir::open_path(self.0.path()).unwrap()
+        }
+
+        /// Writes a fragment that was written `age` seconds ago; gives it open.
+        pub(crate) fn write(
+            &self,
+            name: &str,
+            header: Option<&FragmentHeader>,
+            age: u64,
+        ) -> OwnedFd {
+            let path = self.path(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let line = header.map(|header| metadata_line(header.pid, FRAGMENT_RECORD, header));
+            fs::write(&path, line.unwrap_or_default()).unwrap();
+            let file = File::options().append(true).open(path).unwrap();
+            file.set_modified(std::time::SystemTime::now() - Duration::from_secs(age))
+                .unwrap();
+            file.into()
+        }
+
+        pub(crate) fn forget(&self, old_runs: usize) -> Option<String> {
+            let host = Identity::read().host;
+            previous::forget_old_runs(&self.config(old_runs), &host, &self.directory())
+        }
+
+        /// The same where nobody says how many runs to keep.
+        pub(crate) fn forget_by_default(&self) -> Option<String> {
+            let host = Identity::read().host;
+            let config = Config {
+                old_runs: None,
+                ..self.config(0)
+            };
+            previous::forget_old_runs(&config, &host, &self.directory())
+        }
+
+        pub(crate) fn clean(&self) {
+            let _ = clean(&self.config(1), &Identity::read(), &self.directory(), "new");
+        }
+    }
+
+    /// The header of a process of this host that is gone.
+    pub(crate) fn header(run: &str) -> FragmentHeader {
+        let identity = Identity::read();
+        FragmentHeader {
+            version: VERSION,
+            nonce: "0123456789abcdef".to_owned(),
+            segment: 0,
+            run: run.to_owned(),
+            main: true,
+            host: identity.host,
+            boot_id: identity.boot_id,
+            pid_ns: identity.pid_ns,
+            time_ns: 0,
+            monotonic_offset_ns: 0,
+            pid: identity.pid,
+            start_time: identity.start_time + 1,
+            exe: "host".to_owned(),
+            script: None,
+            ring: RingKind::File,
+            page_bytes: 4096,
+            levels: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{Ground, header};
+    use super::*;
+
+    #[test]
+    fn a_locked_fragment_of_another_boot_or_namespace_stays() {
+        let dead = header("old");
+        let other_boot = FragmentHeader {
+            boot_id: "other".to_owned(),
+            ..header("old")
+        };
+        let no_namespace = FragmentHeader {
+            pid_ns: 0,
+            ..header("old")
+        };
+        for (header, locked, stays) in [
+            (&dead, true, false),
+            (&other_boot, true, true),
+            (&no_namespace, true, true),
+            (&other_boot, false, false),
+        ] {
+            let ground = Ground::new();
+            let file = ground.write("fragments/trace.5.jsonl", Some(header), 0);
+            assert!(!locked || fd::try_lock(file.as_raw_fd()));
+            ground.clean();
+            let what = format!("{header:?} locked {locked}");
+            assert_eq!(
+                ground.path("fragments/trace.5.jsonl").exists(),
+                stays,
+                "{what}"
+            );
+            assert_ne!(
+                ground.path("previous/old/trace.5.jsonl").exists(),
+                stays,
+                "{what}"
+            );
+        }
+    }
+
+    #[test]
+    fn segments_move_together_with_their_ring_once_nobody_owns_the_newest() {
+        for (locked, grown, moves) in [
+            (false, false, true),
+            (true, false, false),
+            (false, true, false),
+        ] {
+            let ground = Ground::new();
+            let live = FragmentHeader {
+                start_time: Identity::read().start_time,
+                ..header("old")
+            };
+            let names = ["s3.jsonl", "s4.jsonl", "ring"].map(|end| format!("trace.5.{end}"));
+            for name in &names[..2] {
+                drop(ground.write(&format!("fragments/{name}"), Some(&live), 100));
+            }
+            // What a kill leaves that comes when a segment was made and had no header yet.
+            let newest = ground.write("fragments/trace.5.s5.jsonl", None, 100);
+            assert!(!locked || fd::try_lock(newest.as_raw_fd()));
+            std::fs::write(ground.path("fragments/trace.5.ring"), "tail").unwrap();
+            if grown {
+                drop(ground.write("fragments/trace.5.s6.jsonl", Some(&live), 0));
+            }
+            let identity = Identity::read();
+            let directory = ground.directory();
+            let fragments = directory.open_folder("fragments").unwrap();
+            let segments = ("trace.5", &[3, 4, 5][..]);
+            if locked {
+                drop(ground.write("fragments/trace.5.s5.jsonl", Some(&live), 0));
+            }
+            let header = abandoned(&fragments, segments, &identity, "new");
+            assert_eq!(header.is_some(), moves, "locked {locked} grown {grown}");
+            let Some(header) = header else { continue };
+            let old = (run_of(header.as_ref()), header.as_ref());
+            previous::move_aside(&ground.config(1), &directory, &fragments, segments, old).unwrap();
+            for name in names.iter().map(String::as_str).chain(["trace.5.s5.jsonl"]) {
+                assert!(
+                    ground.path(&format!("previous/old/{name}")).exists(),
+                    "{name}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_segment_of_the_largest_number_is_left_alone() {
+        let ground = Ground::new();
+        let name = format!("fragments/trace.7.s{}.jsonl", u32::MAX);
+        drop(ground.write(&name, None, 100));
+        ground.clean();
+        assert!(ground.path(&name).exists());
+    }
+
+    #[test]
+    fn a_ring_is_no_orphan_while_any_segment_is_there() {
+        for (segment, stays) in [
+            (Some("trace.5.s7.jsonl"), true),
+            (Some("trace.55.jsonl"), false),
+            (None, false),
+        ] {
+            let ground = Ground::new();
+            drop(ground.write("fragments/trace.5.ring", None, 100));
+            if let Some(name) = segment {
+                drop(ground.write(&format!("fragments/{name}"), Some(&header("new")), 0));
+            }
+            ground.clean();
+            assert_eq!(
+                ground.path("fragments/trace.5.ring").exists(),
+                stays,
+                "{segment:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_fragment_without_a_header_is_left_to_a_process_that_may_be_starting() {
+        for (age, stays) in [(0, true), (30, true), (90, false)] {
+            let ground = Ground::new();
+            drop(ground.write("fragments/trace.5.jsonl", None, age));
+            ground.clean();
+            assert_eq!(
+                ground.path("fragments/trace.5.jsonl").exists(),
+                stays,
+                "{age} s"
+            );
+            assert_ne!(
+                ground.path("previous/unknown/trace.5.jsonl").exists(),
+                stays
+            );
+        }
+    }
+}

@@ -1,0 +1,544 @@
+//! Environment → [`Config`]. Comes in: a lookup function; goes out: data. The only place that names the variables.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::format::Level;
+
+/// Run directory; setting it turns recording on.
+pub(crate) const DIR: &str = "SA_PROFILE_DIR";
+/// The older name of the run directory, or a path ending in `.json`.
+pub(crate) const OUTPUT: &str = "SA_PROFILE_OUTPUT";
+/// Comma list of levels.
+pub(crate) const LEVEL: &str = "SA_PROFILE_LEVEL";
+/// Pid of the run's main process.
+pub(crate) const MAIN_PID: &str = "SA_PROFILE_MAIN_PID";
+/// Run id.
+pub(crate) const RUN: &str = "SA_PROFILE_RUN";
+/// Previous runs that the cleaning keeps.
+pub(crate) const OLD_RUNS: &str = "SA_PROFILE_OLD_RUNS";
+/// Disk bound of a process in MiB.
+pub(crate) const MAX_MB: &str = "SA_PROFILE_MAX_MB";
+/// What to keep at the disk bound.
+pub(crate) const KEEP: &str = "SA_PROFILE_KEEP";
+/// File mode, octal.
+pub(crate) const MODE: &str = "SA_PROFILE_MODE";
+/// `1` adds thread CPU time to spans.
+pub(crate) const CPU: &str = "SA_PROFILE_CPU";
+/// `paused` begins with recording off.
+pub(crate) const START: &str = "SA_PROFILE_START";
+/// `0` forbids a thread of the recorder's own, `1` asks for it with the first event.
+pub(crate) const THREADS: &str = "SA_PROFILE_THREADS";
+
+const DEFAULT_DIR: &str = "profile_out";
+const LEVEL_WORDS: &str = "e2e, kernel, verbose";
+const DEFAULT_MAX_MB: u32 = 4096;
+/// A bound of fewer segments than four would throw away most of what it allows with each of them.
+const LEAST_MAX_MB: u32 = 4;
+
+/// A set of levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Levels(pub u32);
+
+impl Levels {
+    /// No level: recording is off.
+    pub const NONE: Levels = Levels(0);
+    /// Every level.
+    pub const ALL: Levels = Levels(7);
+    /// What is recorded when nothing is said: `e2e,kernel`.
+    pub const DEFAULT: Levels = Levels(3);
+
+    /// What a list of levels asks for: `verbose` means all of them.
+    pub fn of(list: &[Level]) -> Levels {
+        let bits = list.iter().map(|level| match level {
+            Level::Verbose => Levels::ALL.0,
+            level => level.bit(),
+        });
+        Levels(bits.fold(0, |all, bits| all | bits))
+    }
+
+    /// The levels as a list.
+    pub fn list(self) -> Vec<Level> {
+        let all = [Level::E2e, Level::Kernel, Level::Verbose].into_iter();
+        all.filter(|level| self.0 & level.bit() != 0).collect()
+    }
+}
+
+/// What a process keeps when it has used up its disk space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// What was recorded last: the oldest segments go.
+    #[default]
+    Last,
+    /// What was recorded first: the rest is only counted.
+    First,
+}
+
+/// When a process gets a thread of the recorder's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// When it has several threads anyway, has recorded for a while, or is switched by a control.
+    #[default]
+    Auto,
+    /// Never.
+    Never,
+    /// With its first event.
+    AtOnce,
+}
+
+/// What the environment asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where the run's files are.
+    pub paths: RunPaths,
+    /// Levels to record.
+    pub levels: Levels,
+    /// Whether recording begins switched off.
+    pub paused: bool,
+    /// Run id from the environment.
+    pub run: Option<String>,
+    /// Pid of the main process from the environment.
+    pub main_pid: Option<u32>,
+    /// Previous runs to keep; `None` for those of the last day, up to 20 runs or 1 GiB.
+    pub old_runs: Option<usize>,
+    /// Bytes that the segments of a process may have together.
+    pub max_bytes: u64,
+    /// What to keep when they have.
+    pub keep: Keep,
+    /// Mode of files; directories add the search bits.
+    pub mode: u32,
+    /// Whether spans carry thread CPU time.
+    pub cpu: bool,
+    /// When the process gets a thread of the recorder's own.
+    pub threads: Threads,
+    /// What was wrong with the variables, for one line on stderr.
+    pub warnings: Vec<String>,
+}
+
+/// Where a run keeps its files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunPaths {
+    /// Folder with `run`, `previous/` and the fragments folder.
+    pub directory: PathBuf,
+    /// Folder of the fragments.
+    pub fragments: PathBuf,
+    /// The merged trace.
+    pub trace: PathBuf,
+}
+
+impl RunPaths {
+    /// Lays a run out in `directory`.
+    pub fn in_directory(directory: PathBuf) -> RunPaths {
+        RunPaths {
+            fragments: directory.join(crate::format::FRAGMENTS_DIR),
+            trace: directory.join(crate::format::TRACE_FILE),
+            directory,
+        }
+    }
+
+    /// Lays a run out as the older variable says: a directory, or a `.json` path with its fragments beside it.
+    pub fn from_output(output: PathBuf) -> RunPaths {
+        if output
+            .extension()
+            .is_none_or(|extension| extension != "json")
+        {
+            return RunPaths::in_directory(output);
+        }
+        let mut folder = output.clone().into_os_string();
+        folder.push(".fragments");
+        let folder = PathBuf::from(folder);
+        RunPaths {
+            fragments: folder.clone(),
+            trace: output,
+            directory: folder,
+        }
+    }
+}
+
+impl Config {
+    /// Reads the configuration; `None` when nothing asks for recording.
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Option<Config> {
+        let set = |name| lookup(name).filter(|value| !value.is_empty());
+        let (directory, output) = (set(DIR), set(OUTPUT));
+        if directory.is_none() && output.is_none() && set(LEVEL).is_none() {
+            return None;
+        }
+        let mut warnings = Vec::new();
+        let paths = paths(directory, output, &mut warnings);
+        let text = |name| set(name).map(|value| value.to_string_lossy().trim().to_owned());
+        let paused = text(START).is_some_and(|start| paused(&start, &mut warnings));
+        let threads = text(THREADS).map_or(Threads::Auto, |text| threads(&text, &mut warnings));
+        if paused && threads == Threads::Never {
+            warnings.push(format!(
+                "{START}=paused with {THREADS}=0: nothing will see that recording is switched on"
+            ));
+        }
+        Some(Config {
+            paths,
+            levels: levels(&text(LEVEL).unwrap_or_default(), &mut warnings),
+            paused,
+            run: text(RUN).and_then(|run| run_id(run, &mut warnings)),
+            main_pid: text(MAIN_PID).and_then(|pid| number(MAIN_PID, &pid, 10, &mut warnings)),
+            old_runs: text(OLD_RUNS)
+                .and_then(|runs| number(OLD_RUNS, &runs, 10, &mut warnings))
+                .map(|runs| runs as usize),
+            max_bytes: text(MAX_MB)
+                .and_then(|bound| number(MAX_MB, &bound, 10, &mut warnings))
+                .map_or(max_bytes(DEFAULT_MAX_MB), |bound| {
+                    disk_bound(bound, &mut warnings)
+                }),
+            keep: text(KEEP).map_or(Keep::Last, |word| keep(&word, &mut warnings)),
+            mode: text(MODE)
+                .and_then(|mode| file_mode(&mode, &mut warnings))
+                .unwrap_or(0o600),
+            cpu: text(CPU).is_some_and(|cpu| switch(&cpu, &mut warnings)),
+            threads,
+            warnings,
+        })
+    }
+}
+
+/// The variable by which child processes in other working directories find a run that lies at `paths`, which are absolute: the one the user
+/// chose, and its value.
+pub(crate) fn exported_directory(
+    lookup: impl Fn(&str) -> Option<OsString>,
+    paths: &RunPaths,
+) -> (&'static str, &Path) {
+    let set = |name| lookup(name).is_some_and(|value| !value.is_empty());
+    if paths.fragments == paths.directory {
+        (OUTPUT, &paths.trace)
+    } else if set(DIR) || !set(OUTPUT) {
+        (DIR, &paths.directory)
+    } else {
+        (OUTPUT, &paths.directory)
+    }
+}
+
+/// The variables by which child processes find a run at `paths`, where `lookup` is what they would find else. An empty one counts as not set.
+pub(crate) fn exported_paths(
+    lookup: impl Fn(&str) -> Option<OsString>,
+    paths: &RunPaths,
+) -> Vec<(&'static str, OsString)> {
+    let is_overruled = lookup(DIR).is_some_and(|value| !value.is_empty());
+    let (name, path) = exported_directory(lookup, paths);
+    let overruling = (name == OUTPUT && is_overruled).then(|| (DIR, OsString::new()));
+    let mut all = vec![(name, path.as_os_str().to_owned())];
+    all.extend(overruling);
+    all
+}
+
+fn paths(
+    directory: Option<OsString>,
+    output: Option<OsString>,
+    warnings: &mut Vec<String>,
+) -> RunPaths {
+    let output = output.map(|output| RunPaths::from_output(PathBuf::from(output)));
+    let Some(directory) = directory.map(PathBuf::from) else {
+        return output.unwrap_or_else(|| RunPaths::in_directory(PathBuf::from(DEFAULT_DIR)));
+    };
+    if output.is_some_and(|output| output.directory != Path::new(&directory)) {
+        warnings.push(format!("{DIR} and {OUTPUT} differ: {OUTPUT} is ignored"));
+    }
+    RunPaths::in_directory(directory)
+}
+
+fn levels(text: &str, warnings: &mut Vec<String>) -> Levels {
+    let mut levels = 0;
+    for word in text
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+    {
+        match word.to_ascii_lowercase().as_str() {
+            "e2e" => levels |= Level::E2e.bit(),
+            "kernel" => levels |= Level::Kernel.bit(),
+            "verbose" => levels |= Levels::ALL.0,
+            _ => warnings.push(format!(
+                "{LEVEL}: unknown level {word:?}, expected {LEVEL_WORDS}"
+            )),
+        }
+    }
+    if levels == 0 {
+        Levels::DEFAULT
+    } else {
+        Levels(levels)
+    }
+}
+
+/// A run id becomes a folder's name: letters, digits, `.`, `_`, `-`, not hidden, at most 128.
+fn run_id(run: String, warnings: &mut Vec<String>) -> Option<String> {
+    let plain = run
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    if plain && !run.starts_with('.') && run.len() <= 128 {
+        return Some(run);
+    }
+    warnings.push(format!(
+        "{RUN}: expected up to 128 letters, digits, '.', '_' or '-', found {run:?}"
+    ));
+    None
+}
+
+fn number(name: &str, text: &str, radix: u32, warnings: &mut Vec<String>) -> Option<u32> {
+    let parsed = u32::from_str_radix(text, radix).ok();
+    if parsed.is_none() {
+        let kind = if radix == 8 {
+            "an octal number"
+        } else {
+            "a number"
+        };
+        warnings.push(format!("{name}: expected {kind}, found {text:?}"));
+    }
+    parsed
+}
+
+fn max_bytes(mebibytes: u32) -> u64 {
+    u64::from(mebibytes) << 20
+}
+
+fn disk_bound(mebibytes: u32, warnings: &mut Vec<String>) -> u64 {
+    if mebibytes < LEAST_MAX_MB {
+        warnings.push(format!(
+            "{MAX_MB}: expected {LEAST_MAX_MB} or more, which is taken, found {mebibytes}"
+        ));
+    }
+    max_bytes(mebibytes.max(LEAST_MAX_MB))
+}
+
+fn keep(text: &str, warnings: &mut Vec<String>) -> Keep {
+    match text.to_ascii_lowercase().as_str() {
+        "last" => Keep::Last,
+        "first" => Keep::First,
+        _ => {
+            warnings.push(format!("{KEEP}: expected last or first, found {text:?}"));
+            Keep::Last
+        }
+    }
+}
+
+fn file_mode(text: &str, warnings: &mut Vec<String>) -> Option<u32> {
+    let mode = number(MODE, text.strip_prefix("0o").unwrap_or(text), 8, warnings)?;
+    if mode & 0o600 == 0o600 && mode & !0o666 == 0 {
+        return Some(mode);
+    }
+    warnings.push(format!("{MODE}: expected read and write for the owner and no execute bits, such as 0640, found {text:?}"));
+    None
+}
+
+fn paused(text: &str, warnings: &mut Vec<String>) -> bool {
+    let paused = text.eq_ignore_ascii_case("paused");
+    if !paused {
+        warnings.push(format!("{START}: expected \"paused\", found {text:?}"));
+    }
+    paused
+}
+
+fn threads(text: &str, warnings: &mut Vec<String>) -> Threads {
+    match text {
+        "0" => Threads::Never,
+        "1" => Threads::AtOnce,
+        _ => {
+            warnings.push(format!("{THREADS}: expected 0 or 1, found {text:?}"));
+            Threads::Auto
+        }
+    }
+}
+
+fn switch(text: &str, warnings: &mut Vec<String>) -> bool {
+    match text {
+        "1" => true,
+        "0" => false,
+        _ => {
+            warnings.push(format!("{CPU}: expected 0 or 1, found {text:?}"));
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(variables: &[(&str, &str)]) -> Option<Config> {
+        Config::from_lookup(|name| {
+            variables
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| OsString::from(value))
+        })
+    }
+
+    #[test]
+    fn nothing_set_is_off() {
+        assert_eq!(config(&[]), None);
+        assert_eq!(config(&[(DIR, ""), (RUN, "x")]), None);
+        assert_eq!(config(&[(DIR, ""), (OUTPUT, ""), (LEVEL, "")]), None);
+    }
+
+    #[test]
+    fn threads_table() {
+        for (variables, threads, warned) in [
+            (&[][..], Threads::Auto, 0),
+            (&[(THREADS, "0")], Threads::Never, 0),
+            (&[(THREADS, "1")], Threads::AtOnce, 0),
+            (&[(THREADS, "2")], Threads::Auto, 1),
+            (&[(THREADS, "0"), (START, "paused")], Threads::Never, 1),
+        ] {
+            let config = config(&[variables, &[(DIR, "/a")]].concat()).unwrap();
+            assert_eq!((config.threads, config.warnings.len()), (threads, warned));
+        }
+    }
+
+    #[test]
+    fn directory_wins_with_one_warning() {
+        let both = config(&[(DIR, "/a"), (OUTPUT, "/b")]).unwrap();
+        assert_eq!(both.paths.fragments, Path::new("/a/fragments"));
+        assert_eq!(both.warnings.len(), 1);
+        assert!(
+            config(&[(DIR, "/a"), (OUTPUT, "/a")])
+                .unwrap()
+                .warnings
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn output_ending_in_json_keeps_fragments_beside_it() {
+        let paths = config(&[(OUTPUT, "/a/x.json")]).unwrap().paths;
+        assert_eq!(paths.trace, Path::new("/a/x.json"));
+        assert_eq!(paths.fragments, Path::new("/a/x.json.fragments"));
+    }
+
+    #[test]
+    fn children_are_told_the_absolute_path_by_the_users_variable() {
+        for (variable, exported) in [
+            ((DIR, "x"), (DIR, "/cwd/x")),
+            ((OUTPUT, "x"), (OUTPUT, "/cwd/x")),
+            ((OUTPUT, "x.json"), (OUTPUT, "/cwd/x.json")),
+            ((LEVEL, "e2e"), (DIR, "/cwd/profile_out")),
+        ] {
+            let (name, value) = variable;
+            let paths = config(&[variable]).unwrap().paths;
+            let absolute = |path: &Path| Path::new("/cwd").join(path);
+            let paths = RunPaths {
+                directory: absolute(&paths.directory),
+                fragments: absolute(&paths.fragments),
+                trace: absolute(&paths.trace),
+            };
+            let lookup = |asked: &str| (asked == name).then(|| OsString::from(value));
+            let (name, path) = exported_directory(lookup, &paths);
+            assert_eq!((name, path), (exported.0, Path::new(exported.1)));
+        }
+    }
+
+    #[test]
+    fn levels_table() {
+        for (text, bits, warned) in [
+            (" ", 3, 0),
+            ("e2e", 1, 0),
+            (" Kernel ,E2E", 3, 0),
+            ("verbose", 7, 0),
+            ("kernel,bogus", 2, 1),
+            ("bogus", 3, 1),
+            (",,", 3, 0),
+        ] {
+            let config = config(&[(LEVEL, text)]).unwrap();
+            assert_eq!(
+                (config.levels.0, config.warnings.len()),
+                (bits, warned),
+                "{text:?}"
+            );
+            assert_eq!(config.paths.directory, Path::new("profile_out"));
+        }
+    }
+
+    #[test]
+    fn verbose_in_a_list_means_all() {
+        use Level::{E2e, Kernel, Verbose};
+        for (list, levels) in [
+            (vec![], Levels::NONE),
+            (vec![Kernel], Levels(2)),
+            (vec![E2e, Kernel], Levels::DEFAULT),
+            (vec![Verbose], Levels::ALL),
+        ] {
+            assert_eq!(Levels::of(&list), levels);
+            assert_eq!(Levels::of(&levels.list()), levels);
+        }
+    }
+
+    #[test]
+    fn paused_begins_switched_off() {
+        for (text, paused) in [("paused", true), (" Paused ", true), ("", false)] {
+            let config = config(&[(DIR, "/a"), (START, text)]).unwrap();
+            assert_eq!(
+                (config.paused, config.warnings.len()),
+                (paused, 0),
+                "{text:?}"
+            );
+        }
+        assert_eq!(config(&[(START, "paused")]), None);
+    }
+
+    #[test]
+    fn bad_values_warn_and_keep_the_default() {
+        for (name, value) in [
+            (OLD_RUNS, "many"),
+            (MODE, "0700"),
+            (MODE, "9"),
+            (CPU, "yes"),
+            (MAIN_PID, "-1"),
+            (RUN, "../x"),
+            (START, "off"),
+            (MAX_MB, "lots"),
+            (MAX_MB, "-1"),
+            (KEEP, "newest"),
+        ] {
+            let config = config(&[(DIR, "/a"), (name, value)]).unwrap();
+            assert_eq!(config.warnings.len(), 1, "{name}={value}");
+            assert!(config.warnings[0].contains(name), "{name}={value}");
+            assert_eq!(
+                (
+                    config.old_runs,
+                    config.mode,
+                    config.cpu,
+                    config.main_pid,
+                    config.run
+                ),
+                (None, 0o600, false, None, None)
+            );
+            assert_eq!((config.max_bytes, config.keep), (4096 << 20, Keep::Last));
+        }
+    }
+
+    #[test]
+    fn a_bound_too_small_is_raised_and_said() {
+        for (text, mebibytes, warned) in [("0", 4, 1), ("3", 4, 1), ("4", 4, 0), ("64", 64, 0)] {
+            let config = config(&[(DIR, "/a"), (MAX_MB, text)]).unwrap();
+            assert_eq!(
+                (config.max_bytes, config.warnings.len()),
+                (mebibytes << 20, warned)
+            );
+        }
+    }
+
+    #[test]
+    fn good_values_apply() {
+        let config = config(&[
+            (DIR, "/a"),
+            (OLD_RUNS, "3"),
+            (MODE, "0640"),
+            (CPU, "1"),
+            (MAIN_PID, "42"),
+            (RUN, "r-1"),
+            (MAX_MB, "100"),
+            (KEEP, "First"),
+        ])
+        .unwrap();
+        assert_eq!(
+            (config.old_runs, config.mode, config.cpu, config.main_pid),
+            (Some(3), 0o640, true, Some(42))
+        );
+        assert_eq!(config.run.as_deref(), Some("r-1"));
+        assert_eq!((config.max_bytes, config.keep), (100 << 20, Keep::First));
+    }
+}

@@ -1,0 +1,67 @@
+//! The folder of the fragments, by name: opened anew each time, for what may stand there later is trusted as little as at the start.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::format::FRAGMENTS_DIR;
+use crate::run::config::{Config, RunPaths};
+use crate::sys::dir::Dir;
+
+/// Where the fragments are.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    /// The run directory, which the user named.
+    directory: PathBuf,
+    /// The folder in it, if it is not the directory itself.
+    name: Option<&'static str>,
+}
+
+impl Folder {
+    /// The folder that a configuration names.
+    pub(crate) fn of(paths: &RunPaths) -> Folder {
+        Folder {
+            directory: paths.directory.clone(),
+            name: (paths.fragments != paths.directory).then_some(FRAGMENTS_DIR),
+        }
+    }
+
+    /// Opens it; a link in its place, or another user's folder, is refused.
+    pub(crate) fn open(&self) -> io::Result<Dir> {
+        let directory = Dir::open_path(&self.directory)?;
+        match self.name {
+            Some(name) => directory.open_folder(name),
+            None => Ok(directory),
+        }
+    }
+
+    /// The path of a file in it.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        let folder = match self.name {
+            Some(name) => self.directory.join(name),
+            None => self.directory.clone(),
+        };
+        folder.join(name)
+    }
+
+    /// Opens it, making what is missing.
+    pub(crate) fn create(&self, mode: u32) -> io::Result<Dir> {
+        let directory = Dir::create_path(&self.directory, mode)?;
+        match self.name {
+            Some(name) => directory.create_folder(name, mode),
+            None => Ok(directory),
+        }
+    }
+}
+
+/// The mode of folders: what files have, and search where there is read.
+pub(crate) fn folder_mode(mode: u32) -> u32 {
+    mode | (mode & 0o444) >> 2
+}
+
+/// Opens the fragments folder, making it if needed.
+pub(crate) fn fragments_folder(config: &Config, directory: &Dir) -> io::Result<Dir> {
+    if config.paths.fragments == config.paths.directory {
+        return Dir::open_path(&config.paths.directory);
+    }
+    directory.create_folder(FRAGMENTS_DIR, folder_mode(config.mode))
+}

@@ -1,0 +1,399 @@
+//! Which run this process belongs to: its own (then it is the main process and cleans), or a live one it joins.
+
+pub(crate) mod announced;
+mod next;
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::format::{FragmentHeader, RUN_FILE, RunFile, is_fragment_name};
+use crate::run::cleaning;
+use crate::run::config::Config;
+use crate::run::control;
+use crate::run::folder::{folder_mode, fragments_folder};
+use crate::run::identity::{self, Identity};
+use crate::run::owner::{Owner, is_owned, read_header};
+use crate::sys::clock;
+use crate::sys::dir::Dir;
+use crate::sys::fd::{self, FileId};
+use crate::sys::read;
+
+/// How long the other process may take that is setting the directory up.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The run of this process.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) id: String,
+    pub(crate) main: bool,
+    pub(crate) main_pid: u32,
+    /// The locked run file, if this is the main process.
+    pub(crate) lock: Option<(RawFd, FileId)>,
+    /// The run that the main process still has: it has yet to begin this one.
+    pub(crate) ahead_of: Option<String>,
+}
+
+/// What a recording must know of the one that its process ended for it.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) run: Run,
+    pub(crate) directory: PathBuf,
+    /// The process's name.
+    pub(crate) name: String,
+}
+
+impl Run {
+    /// A run whose main process is another one.
+    fn joined(id: String, main_pid: u32) -> Run {
+        Run {
+            id,
+            main: false,
+            main_pid,
+            lock: None,
+            ahead_of: None,
+        }
+    }
+
+    /// The run of a forked child.
+    pub(crate) fn of_child(&self) -> Run {
+        Run {
+            main: false,
+            lock: None,
+            ..self.clone()
+        }
+    }
+
+    /// The runs whose controls count: a process that is ahead of its main process is in the same trace.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let ids = [Some(&self.id), self.ahead_of.as_ref()];
+        ids.into_iter().flatten().cloned().collect()
+    }
+}
+
+/// Finds or starts the run of this process; makes the directories.
+///
+/// # Errors
+/// When the directory cannot be made, or something in it is not ours to touch.
+pub(crate) fn enter(
+    config: &Config,
+    identity: &Identity,
+    warnings: &mut Vec<String>,
+) -> io::Result<(Run, Dir)> {
+    let directory = Dir::create_path(&config.paths.directory, folder_mode(config.mode))?;
+    let run = match announced::begin(config, identity, &directory, warnings)? {
+        Some(run) => run,
+        None => match given(config, identity, &directory, warnings) {
+            Some(run) => run,
+            None => join_or_start(config, identity, &directory, warnings)?,
+        },
+    };
+    Ok((run, fragments_folder(config, &directory)?))
+}
+
+/// The run that the environment names, if it can be believed.
+fn given(
+    config: &Config,
+    identity: &Identity,
+    directory: &Dir,
+    warnings: &mut Vec<String>,
+) -> Option<Run> {
+    let id = config.run.clone()?;
+    let Some(main_pid) = config.main_pid else {
+        return Some(Run::joined(id, 0)); // a launcher groups its processes
+    };
+    let stated = live_run(directory, identity);
+    // The main process may have begun another run since it made this environment.
+    if let Some(stated) = stated.as_ref().filter(|run| run.main_pid == main_pid) {
+        return Some(Run::joined(stated.run.clone(), main_pid));
+    }
+    // What was announced and never begun gives way to a run that is there.
+    if let Some(stated) = stated.as_ref().filter(|run| run.run != id)
+        && identity::is_ancestor(main_pid, identity.pid)
+        && !has_member(config, directory, &id, |_, _| true)
+    {
+        return Some(Run::joined(stated.run.clone(), stated.main_pid));
+    }
+    let live_here = || stated.as_ref().is_some_and(|run| run.run == id);
+    if identity::is_ancestor(main_pid, identity.pid)
+        || live_here()
+        || has_live_member(config, identity, directory, &id)
+    {
+        return Some(Run::joined(id, main_pid));
+    }
+    warnings.push(format!(
+        "{}={id} of process {main_pid} is ignored: it is no ancestor and nothing of that run is live here",
+        crate::run::config::RUN
+    ));
+    None
+}
+
+/// Whether a process of the run still records here, though its main process may be gone.
+fn has_live_member(config: &Config, identity: &Identity, directory: &Dir, run: &str) -> bool {
+    has_member(config, directory, run, |file, header| {
+        is_owned(file, header, identity)
+    })
+}
+
+/// Whether a fragment of the run lies here that is such a one.
+fn has_member(
+    config: &Config,
+    directory: &Dir,
+    run: &str,
+    is_such: impl Fn(&OwnedFd, &FragmentHeader) -> bool,
+) -> bool {
+    let is_member = |fragments: &Dir, name: &OsStr| {
+        let (file, _) = fragments.open_file(name, libc::O_RDONLY).ok()?;
+        let header = read_header(&file)?;
+        Some(header.run == run && is_such(&file, &header))
+    };
+    let Ok(fragments) = fragments_folder(config, directory) else {
+        return false;
+    };
+    // A fragment may go on in a segment that was not there yet when the first names were read: then the second ones have it.
+    (0..2).any(|_| {
+        let names = fragments.names().unwrap_or_default();
+        names.iter().any(|name| {
+            is_fragment_name(&name.to_string_lossy()) && is_member(&fragments, name) == Some(true)
+        })
+    })
+}
+
+/// The run that a main process of this directory has, this one or another; takes the lock for a moment if nobody has it.
+fn live_run(directory: &Dir, identity: &Identity) -> Option<RunFile> {
+    let (file, _) = directory
+        .open_file(OsStr::new(RUN_FILE), libc::O_RDONLY)
+        .ok()?;
+    let is_held = !fd::try_lock(file.as_raw_fd());
+    parse(&file).filter(|run| is_held && Owner::from(run).may_live(identity))
+}
+
+/// What a run file says.
+fn parse(file: &OwnedFd) -> Option<RunFile> {
+    let text = read::rest(file, 64 << 10).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+fn join_or_start(
+    config: &Config,
+    identity: &Identity,
+    directory: &Dir,
+    warnings: &mut Vec<String>,
+) -> io::Result<Run> {
+    let gate = Gate::of(config)?;
+    match directory.open_file(OsStr::new(RUN_FILE), libc::O_RDONLY) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(io::Error::new(error.kind(), format!("{RUN_FILE}: {error}"))),
+        Ok((file, _)) => {
+            if !fd::try_lock(file.as_raw_fd())
+                && let Some(run) = parse(&file).filter(|run| Owner::from(run).may_live(identity))
+            {
+                return Ok(Run::joined(run.run, run.main_pid));
+            }
+        }
+    }
+    let run = begin(config, identity, directory, new_run_id())?;
+    if gate.alone {
+        warnings.extend(tidy(config, identity, directory, &run));
+    }
+    Ok(run)
+}
+
+/// Makes this process the main process of a new run, which nobody is ahead in.
+fn begin(config: &Config, identity: &Identity, directory: &Dir, id: String) -> io::Result<Run> {
+    let run = start(config, identity, directory, id)?;
+    next::forget(directory);
+    Ok(run)
+}
+
+/// Puts aside what earlier runs left; gives the words to say if some had to be removed.
+fn tidy(config: &Config, identity: &Identity, directory: &Dir, run: &Run) -> Option<String> {
+    let removed = cleaning::clean(config, identity, directory, &run.id);
+    control::forget_others(&config.paths.directory, &run.id, directory);
+    removed
+}
+
+/// Finds or starts the run of a recording that begins anew; makes the directories. The main process begins a new run. Any other one joins what the
+/// main process has begun since, whatever the environment says, which is from before; or what it is about to begin.
+///
+/// # Errors
+/// As [`enter`].
+pub(crate) fn enter_anew(
+    config: &Config,
+    identity: &Identity,
+    before: Option<&Before>,
+    warnings: &mut Vec<String>,
+) -> io::Result<(Run, Dir)> {
+    let directory = Dir::create_path(&config.paths.directory, folder_mode(config.mode))?;
+    let gate = Gate::of(config)?;
+    let run = anew(config, identity, (before, warnings), &directory)?;
+    if run.main && gate.alone {
+        warnings.extend(tidy(config, identity, &directory, &run));
+    }
+    Ok((run, fragments_folder(config, &directory)?))
+}
+
+fn anew(
+    config: &Config,
+    identity: &Identity,
+    (before, warnings): (Option<&Before>, &mut Vec<String>),
+    directory: &Dir,
+) -> io::Result<Run> {
+    if let (Some(id), None) = (&config.run, config.main_pid) {
+        return Ok(Run::joined(id.clone(), 0)); // a launcher groups its processes
+    }
+    if before.is_none()
+        && let Some(run) = announced::begin(config, identity, directory, warnings)?
+    {
+        return Ok(run);
+    }
+    if let (None, Some(id), Some(pid)) = (before, &config.run, config.main_pid)
+        && pid == identity.pid
+    {
+        return Ok(Run::joined(id.clone(), pid)); // this process began the run before it executed another program
+    }
+    let own = before.filter(|before| before.directory == config.paths.directory);
+    let stated = live_run(directory, identity);
+    let is_me =
+        |run: &RunFile| run.main_pid == identity.pid && run.start_time == identity.start_time;
+    if let Some(stated) = stated.as_ref().filter(|run| !is_me(run)) {
+        let was_in = |run: &str| own.is_some_and(|before| before.run.id == run);
+        let next = next::read(directory).filter(|next| next::is_after(next, stated));
+        if !was_in(&stated.run) && !next.as_ref().is_some_and(|next| was_in(&next.run)) {
+            return Ok(Run::joined(stated.run.clone(), stated.main_pid));
+        }
+        return next::join(config, directory, stated, Some(stated.run.clone()));
+    }
+    let of_main = |pid: &u32| *pid != identity.pid && identity::is_ancestor(*pid, identity.pid);
+    if stated.is_none()
+        && let Some(pid) = config.main_pid.filter(of_main)
+    {
+        // The main process lives, and has not begun here.
+        let main = next::main_of(identity, pid);
+        return next::join(config, directory, &main, None);
+    }
+    let ahead = next::read(directory).filter(is_me).map(|next| next.run);
+    let ahead = ahead.filter(|run| before.is_none_or(|before| before.run.id != *run));
+    begin(
+        config,
+        identity,
+        directory,
+        ahead.unwrap_or_else(new_run_id),
+    )
+}
+
+/// One process at a time sets a directory up.
+struct Gate {
+    directory: Dir,
+    alone: bool,
+}
+
+impl Gate {
+    fn of(config: &Config) -> io::Result<Gate> {
+        let directory = Dir::open_path(&config.paths.directory)?;
+        let alone = directory.lock(PATIENCE);
+        Ok(Gate { directory, alone })
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        if self.alone {
+            self.directory.unlock(); // the child of a fork made meanwhile would keep it
+        }
+    }
+}
+
+/// Makes this process the main process of a new run: a new, locked run file takes the place of the old one at once.
+fn start(config: &Config, identity: &Identity, directory: &Dir, id: String) -> io::Result<Run> {
+    let name = format!("{RUN_FILE}.{:016x}.tmp", crate::sys::random());
+    let file = directory.create_file(&name, config.mode, libc::O_RDWR)?;
+    let written =
+        write_run_file(&file, &id, identity).and_then(|()| directory.replace(&name, RUN_FILE));
+    if let Err(error) = written {
+        let _ = directory.remove(OsStr::new(&name)); // only tidying
+        return Err(error);
+    }
+    let lock = fd::status(file.as_raw_fd())?.id;
+    Ok(Run {
+        id,
+        main: true,
+        main_pid: identity.pid,
+        lock: Some((fd::into_number(file), lock)),
+        ahead_of: None,
+    })
+}
+
+fn write_run_file(file: &OwnedFd, id: &str, identity: &Identity) -> io::Result<()> {
+    fd::try_lock(file.as_raw_fd());
+    write_run(file, &next::run_file(identity, id, identity.pid))
+}
+
+/// Writes the contents of a run file.
+fn write_run(file: &OwnedFd, run: &RunFile) -> io::Result<()> {
+    let mut text = serde_json::to_vec(run).map_err(io::Error::other)?;
+    text.push(b'\n');
+    if text.len() as u64 > fd::file_size_limit() {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    match fd::write_vectored(file.as_raw_fd(), &[&text])? {
+        written if written == text.len() => Ok(()),
+        _ => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
+    }
+}
+
+/// Makes up a run id: the time in UTC as `YYYYMMDD-HHMMSS`, a dash, and 8 random hex digits. For launchers that set `SA_PROFILE_RUN`.
+pub fn new_run_id() -> String {
+    format!("{}-{:08x}", timestamp(), crate::sys::random() & 0xffff_ffff)
+}
+
+/// `YYYYMMDD-HHMMSS` in UTC.
+fn timestamp() -> String {
+    let seconds = clock::realtime_ns() / 1_000_000_000;
+    let (year, month, day) = civil_date(seconds / 86_400);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
+}
+
+/// The proleptic Gregorian date of a day since 1970-01-01; years run from March so that the leap day comes last.
+fn civil_date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 {
+        from_march + 3
+    } else {
+        from_march - 9
+    };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        for (days, date) in [
+            (0, (1970, 1, 1)),
+            (11_016, (2000, 2, 29)),
+            (20_778, (2026, 11, 21)),
+            (19_782, (2024, 2, 29)),
+        ] {
+            assert_eq!(civil_date(days), date);
+        }
+    }
+
+    #[test]
+    fn folders_can_be_searched_where_files_can_be_read() {
+        assert_eq!(
+            (folder_mode(0o600), folder_mode(0o640), folder_mode(0o666)),
+            (0o700, 0o750, 0o777)
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! A run that a process has told its children of, in their environment, before it has recorded anything itself: they may record first, and end first.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+
+use super::{Gate, Run, has_live_member, live_run, new_run_id, parse, tidy};
+use crate::format::RUN_FILE;
+use crate::run::config::{self, Config};
+use crate::run::identity::Identity;
+use crate::sys::dir::Dir;
+use crate::sys::environment::variable;
+
+/// The variables of a run that this process will begin with its first event. Empty if it belongs to one already, or will join one that is live here. Writes nothing.
+pub(crate) fn announce(config: &Config) -> Vec<(&'static str, OsString)> {
+    let is_given = config.run.is_some();
+    let directory = Dir::open_path(&config.paths.directory);
+    let is_live = |directory: Dir| live_run(&directory, &Identity::read()).is_some();
+    if is_given || directory.is_ok_and(is_live) {
+        return Vec::new();
+    }
+    let mut all = config::exported_paths(variable, &config.paths);
+    all.push((config::RUN, new_run_id().into()));
+    all.push((config::MAIN_PID, std::process::id().to_string().into()));
+    all
+}
+
+/// Begins the run that this process has announced; `None` if it has announced none, or begun it already before it executed another program. Where the run of another
+/// main process is live by now, this one joins it.
+pub(super) fn begin(
+    config: &Config,
+    identity: &Identity,
+    directory: &Dir,
+    warnings: &mut Vec<String>,
+) -> io::Result<Option<Run>> {
+    let Some(id) = &config.run else {
+        return Ok(None);
+    };
+    if config.main_pid != Some(identity.pid) || has_begun(directory, id) {
+        return Ok(None);
+    }
+    let gate = Gate::of(config)?;
+    if let Some(live) = live_run(directory, identity) {
+        // Another process was faster. Children that have begun already decide which run it is.
+        let run = if has_live_member(config, identity, directory, id) {
+            Run::joined(id.clone(), identity.pid)
+        } else {
+            Run::joined(live.run, live.main_pid)
+        };
+        return Ok(Some(run));
+    }
+    let run = super::begin(config, identity, directory, id.clone())?;
+    if gate.alone {
+        warnings.extend(tidy(config, identity, directory, &run));
+    }
+    Ok(Some(run))
+}
+
+fn has_begun(directory: &Dir, id: &str) -> bool {
+    let opened = directory.open_file(OsStr::new(RUN_FILE), libc::O_RDONLY);
+    let run = opened.ok().and_then(|(file, _)| parse(&file));
+    run.is_some_and(|run| run.run == id)
+}

@@ -1,0 +1,418 @@
+//! `previous/`: where the fragments of earlier runs go, and how many of them stay.
+//!
+//! A directory may be shared by several hosts: each forgets only its own fragments, and counts only the runs that have some.
+
+use std::cmp::Reverse;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, SystemTime};
+
+use crate::format::{
+    FragmentHeader, PREVIOUS_DIR, RING_SUFFIX, is_fragment_name, is_ring_name, segment_name,
+    stem_and_segment,
+};
+use crate::run::config::Config;
+use crate::run::folder::folder_mode;
+use crate::run::owner::read_header;
+use crate::run::removed::Removed;
+use crate::sys::dir::Dir;
+
+/// The run of fragments without a usable header.
+pub(crate) const UNKNOWN_RUN: &str = "unknown";
+/// Such fragments kept for each previous run that is kept.
+const UNKNOWN_FRAGMENTS: usize = 8;
+/// By default the runs of so long are kept, at most so many of so many bytes.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+const MOST_RUNS: usize = 20;
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Moves a fragment and its ring into `previous/<run>/`. The ring goes first: a kill in between leaves segments, and the next cleaning
+/// moves them beside their ring, while a ring left alone would look like that of a fragment somebody removed.
+pub(crate) fn move_aside(
+    config: &Config,
+    directory: &Dir,
+    fragments: &Dir,
+    (stem, segments): (&str, &[u32]),
+    (run, header): (&str, Option<&FragmentHeader>),
+) -> io::Result<()> {
+    let mode = folder_mode(config.mode);
+    let target = directory
+        .create_folder(PREVIOUS_DIR, mode)?
+        .create_folder(run, mode)?;
+    let ring = with(stem, RING_SUFFIX);
+    let has_ring = fragments.open_file(&ring, libc::O_RDONLY).is_ok();
+    let long = format!("{stem}.{}", suffix(header));
+    let is_taken = segments
+        .iter()
+        .any(|segment| target.has(&named(stem, *segment)))
+        || (has_ring && target.has(&ring))
+        || is_begun(&target, &long);
+    let new_stem = if is_taken { &long } else { stem };
+    if has_ring {
+        fragments.move_to(&ring, &target, &with(new_stem, RING_SUFFIX))?;
+    }
+    let mut moves = segments.iter().map(|segment| {
+        fragments.move_to(&named(stem, *segment), &target, &named(new_stem, *segment))
+    });
+    moves.try_for_each(|moved| moved)
+}
+
+fn named(stem: &str, segment: u32) -> OsString {
+    OsString::from(segment_name(stem, segment))
+}
+
+/// Whether a move that was cut in two has left something of this stem.
+fn is_begun(target: &Dir, stem: &str) -> bool {
+    let is_of_it = |name: OsString| {
+        let name = name.to_string_lossy();
+        stem_and_segment(&name).is_some_and(|(of, _)| of == stem)
+    };
+    target.names().unwrap_or_default().into_iter().any(is_of_it)
+}
+
+fn with(stem: &str, suffix: &str) -> OsString {
+    OsString::from(format!("{stem}{suffix}"))
+}
+
+/// The name of the ring of a fragment's segment.
+fn ring_of(name: &OsStr) -> OsString {
+    let text = name.to_string_lossy();
+    let stem = stem_and_segment(&text).map_or(&*text, |(stem, _)| stem);
+    with(stem, RING_SUFFIX)
+}
+
+/// What makes a taken name a free one: the nonce, so that a move cut in two goes on under the same name.
+fn suffix(header: Option<&FragmentHeader>) -> String {
+    let nonce = header.map(|header| header.nonce.clone());
+    nonce
+        .filter(|nonce| nonce.len() == 16 && nonce.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        .unwrap_or_else(|| format!("{:016x}", crate::sys::random()))
+}
+
+/// A fragment of this host, or a segment of one.
+struct Old {
+    written: SystemTime,
+    bytes: u64,
+    /// What it takes of the disk: room that a killed process had reserved, too.
+    disk_bytes: u64,
+    name: OsString,
+}
+
+/// The fragments of this host in one folder of `previous/`, newest first.
+struct OldRun {
+    name: OsString,
+    folder: Dir,
+    fragments: Vec<Old>,
+    /// What the rings in the folder take of the disk.
+    ring_bytes: u64,
+}
+
+impl OldRun {
+    fn open(previous: &Dir, name: OsString, host: &str) -> Option<OldRun> {
+        let folder = previous.open_folder(&name.to_string_lossy()).ok()?;
+        let mut names = folder.names().ok()?;
+        let rings = names
+            .iter()
+            .filter(|name| is_ring_name(&name.to_string_lossy()));
+        let ring = |name: &OsString| Old::of(folder.open_linked(name).ok()?.0, name.clone());
+        let ring_bytes = rings.filter_map(ring).map(|ring| ring.disk_bytes).sum();
+        names.retain(|name| is_fragment_name(&name.to_string_lossy()));
+        names.sort_unstable();
+        // Reading each header of each run would take the host's time at every start. Of a run whose first one is of this host all are, nearly always.
+        let first = names.first().and_then(|name| folder.open_linked(name).ok());
+        let header = first.and_then(|(file, _)| read_header(&file));
+        let is_ours = header.is_some_and(|header| header.host == host);
+        let look = |name: OsString| match is_ours {
+            true => Old::of(folder.open_linked(&name).ok()?.0, name),
+            false => of_host(&folder, name, host),
+        };
+        let mut fragments: Vec<Old> = names.into_iter().filter_map(look).collect();
+        fragments.sort_by(|a, b| (b.written, &b.name).cmp(&(a.written, &a.name)));
+        Some(OldRun {
+            name,
+            folder,
+            fragments,
+            ring_bytes,
+        })
+    }
+
+    /// When the run last wrote anything. The folder's own time would be that of the move, which many runs may share.
+    fn last_written(&self) -> Option<SystemTime> {
+        self.fragments.first().map(|fragment| fragment.written)
+    }
+
+    fn disk_bytes(&self) -> u64 {
+        let fragments = self.fragments.iter().map(|fragment| fragment.disk_bytes);
+        fragments.sum::<u64>().saturating_add(self.ring_bytes)
+    }
+
+    /// Removes all but the newest fragments of this host, each after its ring: what a kill leaves half removed is still found by its fragment. What
+    /// goes is counted, and told to `removed` before.
+    fn keep_newest(&self, count: usize, host: &str, removed: &mut Removed<'_>) {
+        let gone = self.fragments.iter().skip(count);
+        let gone = gone.filter_map(|old| of_host(&self.folder, old.name.clone(), host));
+        let gone: Vec<Old> = gone.collect();
+        let files = gone.iter().filter_map(|old| {
+            let (file, _) = self.folder.open_linked(&old.name).ok()?;
+            let has_ring = self.folder.has(&ring_of(&old.name));
+            Some((file, old.bytes, has_ring))
+        });
+        removed.tell(&self.name.to_string_lossy(), files);
+        for Old { name, .. } in &gone {
+            let ring = ring_of(name);
+            if self.folder.open_file(&ring, libc::O_RDONLY).is_ok() {
+                let _ = self.folder.remove(&ring); // only tidying
+            }
+            let _ = self.folder.remove(name); // only tidying
+        }
+    }
+
+    /// Removes this host's fragments, and the folder if that was all.
+    fn remove(self, previous: &Dir, host: &str, removed: &mut Removed<'_>) {
+        self.keep_newest(0, host, removed);
+        let _ = previous.remove_folder(&self.name); // stays while it holds something else
+    }
+}
+
+impl Old {
+    fn of(file: OwnedFd, name: OsString) -> Option<Old> {
+        let metadata = std::fs::File::from(file).metadata().ok()?;
+        Some(Old {
+            written: metadata.modified().ok()?,
+            bytes: metadata.len(),
+            disk_bytes: metadata.blocks().saturating_mul(512),
+            name,
+        })
+    }
+}
+
+/// A fragment of this host; `None` for anything else.
+fn of_host(folder: &Dir, name: OsString, host: &str) -> Option<Old> {
+    let (file, status) = folder.open_linked(&name).ok()?;
+    let header = read_header(&file);
+    let elsewhere = header.as_ref().is_some_and(|header| header.host != host);
+    let not_ours = header.is_none() && status.links > 1;
+    (!elsewhere && !not_ours).then(|| Old::of(file, name))?
+}
+
+/// When a file was last written.
+pub(crate) fn modified(file: OwnedFd) -> Option<SystemTime> {
+    std::fs::File::from(file).metadata().ok()?.modified().ok()
+}
+
+/// Keeps the `SA_PROFILE_OLD_RUNS` runs that were written last, or those of the last day; fragments of no known run are bounded, but no run that could
+/// push one out. What is removed is told in `<dir>/removed`; gives the words to say of it.
+pub(crate) fn forget_old_runs(config: &Config, host: &str, directory: &Dir) -> Option<String> {
+    let previous = directory.open_folder(PREVIOUS_DIR).ok()?;
+    let names = previous.names().unwrap_or_default();
+    let (unknown, mut runs): (Vec<OldRun>, Vec<OldRun>) = names
+        .into_iter()
+        .filter_map(|name| OldRun::open(&previous, name, host))
+        .partition(|run| run.name == UNKNOWN_RUN);
+    let mut removed = Removed::new(directory, config.mode);
+    for run in unknown {
+        let kept = config.old_runs.unwrap_or(1);
+        run.keep_newest(kept.saturating_mul(UNKNOWN_FRAGMENTS), host, &mut removed);
+    }
+    runs.sort_by_key(|run| Reverse(run.last_written()));
+    let kept = config.old_runs.unwrap_or_else(|| young(&runs));
+    for run in runs.into_iter().skip(kept) {
+        run.remove(&previous, host, &mut removed);
+    }
+    removed.words()
+}
+
+/// How many of the runs, the newest first, are of the last day and not too many together. The newest one stays in any case.
+fn young(runs: &[OldRun]) -> usize {
+    let is_young = |run: &OldRun| {
+        let age = run.last_written().map(|written| written.elapsed());
+        age.is_none_or(|age| age.unwrap_or_default() < DAY) // one in the future is young
+    };
+    let mut bytes = 0u64;
+    let stays = |(number, run): &(usize, &OldRun)| {
+        bytes = bytes.saturating_add(run.disk_bytes());
+        *number == 0 || *number < MOST_RUNS && bytes <= MOST_BYTES && is_young(run)
+    };
+    runs.iter().enumerate().take_while(stays).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::RemovedRuns;
+    use crate::run::cleaning::testing::{Ground, header};
+    use std::fs;
+
+    #[test]
+    fn the_runs_written_last_stay_whenever_they_were_moved() {
+        let ground = Ground::new();
+        ground.write("previous/newest/trace.1.jsonl", Some(&header("newest")), 10);
+        ground.write("previous/older/trace.2.jsonl", Some(&header("older")), 5000);
+        ground.write("previous/mixed/trace.3.jsonl", Some(&header("mixed")), 6000);
+        ground.write("previous/mixed/trace.4.jsonl", Some(&header("mixed")), 20);
+        fs::write(ground.path("previous/older/trace.2.ring"), "").unwrap();
+        ground.forget(2);
+        assert!(ground.path("previous/newest").exists() && ground.path("previous/mixed").exists());
+        assert!(!ground.path("previous/older").exists());
+        assert!(ground.path("previous/mixed/trace.3.jsonl").exists());
+    }
+
+    /// Runs of these ages in seconds, the newest first, each with a fragment of so many events.
+    fn runs(ground: &Ground, ages: &[u64], events: usize) {
+        for (number, age) in ages.iter().enumerate() {
+            let name = format!("run-{number:02}");
+            let fragment = format!("previous/{name}/trace.1.jsonl");
+            drop(ground.write(&fragment, Some(&header(&name)), *age));
+            let path = ground.path(&fragment);
+            let event = "{\"ph\":\"i\",\"pid\":1,\"tid\":1,\"ts\":1.000}\n".repeat(events);
+            let text = fs::read_to_string(&path).unwrap() + "\n" + &event;
+            fs::write(&path, text).unwrap();
+            let file = fs::File::options().append(true).open(path).unwrap();
+            let written = SystemTime::now() - Duration::from_secs(*age);
+            file.set_modified(written).unwrap();
+        }
+    }
+
+    fn left(ground: &Ground) -> usize {
+        fs::read_dir(ground.path("previous")).unwrap().count()
+    }
+
+    #[test]
+    fn issue_19_runs_of_the_last_day_stay() {
+        let ground = Ground::new();
+        runs(&ground, &[60; 20], 3);
+        assert_eq!(ground.forget_by_default(), None);
+        assert_eq!(left(&ground), 20);
+        assert!(!ground.path("removed").exists());
+        runs(&ground, &[60, 60, 90_000, 100_000], 3);
+        assert!(ground.forget_by_default().is_some());
+        assert_eq!(left(&ground), 18);
+        let ground = Ground::new();
+        runs(&ground, &[90_000, 100_000], 3);
+        ground.forget_by_default();
+        assert_eq!(left(&ground), 1, "the newest one stays however old it is");
+    }
+
+    #[test]
+    fn issue_19_runs_of_a_clock_that_is_ahead_stay() {
+        let ground = Ground::new();
+        runs(&ground, &[0, 1, 2], 3);
+        for number in 0..3 {
+            let path = ground.path(&format!("previous/run-0{number}/trace.1.jsonl"));
+            let file = fs::File::options().append(true).open(path).unwrap();
+            let ahead = SystemTime::now() + Duration::from_secs(60);
+            file.set_modified(ahead).unwrap();
+        }
+        assert_eq!(ground.forget_by_default(), None);
+        assert_eq!(left(&ground), 3);
+    }
+
+    #[test]
+    fn issue_19_rings_count_where_runs_are_removed() {
+        let ground = Ground::new();
+        runs(&ground, &[10, 20], 7);
+        fs::write(
+            ground.path("previous/run-01/trace.1.ring"),
+            vec![1; 1 << 20],
+        )
+        .unwrap();
+        let previous = ground.directory().open_folder(PREVIOUS_DIR).unwrap();
+        let host = crate::run::identity::Identity::read().host;
+        let run = OldRun::open(&previous, "run-01".into(), &host).unwrap();
+        assert!(run.disk_bytes() >= 1 << 20, "{}", run.disk_bytes());
+        // What the ring holds is not counted.
+        let words = ground.forget(1).unwrap();
+        assert!(words.contains("run-01: about 7 events"), "{words}");
+    }
+
+    #[test]
+    fn issue_19_what_is_removed_is_told() {
+        let ground = Ground::new();
+        runs(&ground, &(0..23).map(|age| 10 * age).collect::<Vec<_>>(), 7);
+        let words = ground.forget_by_default().unwrap();
+        for said in [
+            "3 earlier runs",
+            "run-20: 7 events",
+            "21 events",
+            "SA_PROFILE_OLD_RUNS",
+        ] {
+            assert!(words.contains(said), "{said} in {words}");
+        }
+        let read = || -> RemovedRuns {
+            serde_json::from_str(&fs::read_to_string(ground.path("removed")).unwrap()).unwrap()
+        };
+        let told: Vec<_> = read()
+            .runs
+            .iter()
+            .map(|run| (run.run.clone(), run.events, run.estimated))
+            .collect();
+        let run = |number: usize| (format!("run-{number}"), 7, false);
+        assert_eq!(told, [run(20), run(21), run(22)]);
+        // It is said once, and told each time.
+        assert_eq!(ground.forget(10), None);
+        assert_eq!(read().runs.len(), 13);
+        for round in 0..40 {
+            runs(&ground, &[0, 10, 20], round);
+            ground.forget(0);
+        }
+        let told = read();
+        assert!(told.runs.len() <= 64 && told.older_runs > 50, "{told:?}");
+    }
+
+    #[test]
+    fn fragments_of_no_known_run_are_bounded_and_push_no_run_out() {
+        let ground = Ground::new();
+        ground.write("previous/run/trace.1.jsonl", Some(&header("run")), 5000);
+        for age in 0..20 {
+            ground.write(&format!("previous/unknown/trace.{age}.jsonl"), None, age);
+        }
+        ground.forget(1);
+        assert!(ground.path("previous/run/trace.1.jsonl").exists());
+        let left = fs::read_dir(ground.path("previous/unknown"))
+            .unwrap()
+            .count();
+        assert_eq!(left, UNKNOWN_FRAGMENTS);
+        assert!(ground.path("previous/unknown/trace.0.jsonl").exists());
+    }
+
+    #[test]
+    fn runs_of_other_hosts_are_neither_counted_nor_touched() {
+        let ground = Ground::new();
+        let mut elsewhere = header("there");
+        elsewhere.host.push_str("-other");
+        ground.write("previous/there/trace.1.jsonl", Some(&elsewhere), 10);
+        ground.write("previous/both/trace.1.jsonl", Some(&elsewhere), 10);
+        ground.write("previous/both/trace.2.jsonl", Some(&header("both")), 5000);
+        ground.write("previous/here/trace.1.jsonl", Some(&header("here")), 60);
+        ground.forget(1);
+        assert!(ground.path("previous/there/trace.1.jsonl").exists());
+        assert!(ground.path("previous/both/trace.1.jsonl").exists());
+        assert!(!ground.path("previous/both/trace.2.jsonl").exists());
+        assert!(ground.path("previous/here/trace.1.jsonl").exists());
+    }
+
+    #[test]
+    fn a_move_cut_after_the_ring_goes_on_beside_it() {
+        let ground = Ground::new();
+        let header = header("old");
+        ground.write("fragments/trace.5.jsonl", Some(&header), 100);
+        ground.write("previous/old/trace.5.jsonl", Some(&header), 100); // the name is taken
+        fs::write(ground.path("fragments/trace.5.ring"), "tail").unwrap();
+        let (config, directory) = (ground.config(1), ground.directory());
+        let fragments = directory.open_folder("fragments").unwrap();
+        let target = ("old", Some(&header));
+        let fail = fs::create_dir(ground.path("previous/old/trace.5.0123456789abcdef.jsonl"));
+        fail.unwrap();
+        let fragment = ("trace.5", &[0][..]);
+        move_aside(&config, &directory, &fragments, fragment, target).unwrap_err();
+        assert!(ground.path("fragments/trace.5.jsonl").exists());
+        fs::remove_dir(ground.path("previous/old/trace.5.0123456789abcdef.jsonl")).unwrap();
+        move_aside(&config, &directory, &fragments, fragment, target).unwrap();
+        for suffix in ["jsonl", "ring"] {
+            let moved = format!("previous/old/trace.5.0123456789abcdef.{suffix}");
+            assert!(ground.path(&moved).exists(), "{moved}");
+        }
+    }
+}

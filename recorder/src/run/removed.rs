@@ -1,0 +1,211 @@
+//! `<dir>/removed`: which earlier runs were removed, and what was in them.
+//!
+//! The host waits while this counts, so that of long fragments only the front is read, and their events are estimated.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+
+use crate::format::{REMOVED_FILE, RemovedRun, RemovedRuns};
+use crate::sys::clock;
+use crate::sys::dir::Dir;
+use crate::sys::{self, fd};
+
+/// Bytes that a cleaning reads to count events.
+const COUNTED_BYTES: u64 = 4 << 20;
+/// Bytes of a line, where nothing was counted.
+const LINE_BYTES: u64 = 120;
+/// Runs that are named.
+const NAMED: usize = 64;
+/// Runs that are said.
+const SAID: usize = 3;
+/// After so long a removal is said again.
+const AGAIN_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
+/// Longest file that is read.
+const MOST_BYTES: usize = 64 << 10;
+/// What records of the recorder and names begin with.
+const METADATA: &[u8] = br#"{"ph":"M""#;
+
+/// What a cleaning removes.
+pub(crate) struct Removed<'a> {
+    directory: &'a Dir,
+    mode: u32,
+    /// Those that this cleaning removes.
+    runs: Vec<RemovedRun>,
+    /// Whether others were removed not long ago: then it has been said.
+    was_said: bool,
+    bytes_left: u64,
+}
+
+impl<'a> Removed<'a> {
+    pub(crate) fn new(directory: &'a Dir, mode: u32) -> Removed<'a> {
+        Removed {
+            directory,
+            mode,
+            runs: Vec::new(),
+            was_said: false,
+            bytes_left: COUNTED_BYTES,
+        }
+    }
+
+    /// Tells of a run that is about to be removed: its files, the length of each, and whether there is a ring, of which nobody counts what it holds.
+    pub(crate) fn tell(&mut self, run: &str, files: impl Iterator<Item = (OwnedFd, u64, bool)>) {
+        let mut removed = RemovedRun {
+            run: run.to_owned(),
+            fragments: 0,
+            bytes: 0,
+            events: 0,
+            estimated: false,
+            realtime_ns: clock::realtime_ns(),
+        };
+        for (file, bytes, has_ring) in files {
+            removed.fragments += 1;
+            removed.bytes += bytes;
+            let (events, is_exact) = self.events(file, bytes);
+            removed.events += events;
+            removed.estimated |= !is_exact || has_ring;
+        }
+        if removed.fragments > 0 {
+            self.write(&removed);
+            self.runs.push(removed);
+        }
+    }
+
+    /// The events of a file, and whether they were counted to its end.
+    fn events(&mut self, file: OwnedFd, bytes: u64) -> (u64, bool) {
+        let (mut reader, mut counter) = (File::from(file), Counter::default());
+        let mut buffer = [0; 8192];
+        while self.bytes_left > 0 {
+            let Ok(len @ 1..) = reader.read(&mut buffer) else {
+                break;
+            };
+            counter.take(&buffer[..len]);
+            self.bytes_left = self.bytes_left.saturating_sub(len as u64);
+        }
+        match counter.bytes {
+            read if read >= bytes => (counter.events, true),
+            0 => (bytes / LINE_BYTES, false),
+            read => {
+                let events = u128::from(counter.events) * u128::from(bytes) / u128::from(read);
+                (u64::try_from(events).unwrap_or(u64::MAX), false)
+            }
+        }
+    }
+
+    /// Adds a run to the file. Where that cannot be written, it is said all the same.
+    fn write(&mut self, run: &RemovedRun) {
+        let mut all = read(self.directory).unwrap_or_default();
+        if let Some(last) = all.runs.last().filter(|_| self.runs.is_empty()) {
+            self.was_said = clock::realtime_ns().saturating_sub(last.realtime_ns) < AGAIN_NS;
+        }
+        all.runs.push(run.clone());
+        let older = all.runs.len().saturating_sub(NAMED);
+        for older in all.runs.drain(..older) {
+            all.older_runs = all.older_runs.saturating_add(1);
+            all.older_events = all.older_events.saturating_add(older.events);
+        }
+        let Ok(mut text) = serde_json::to_vec(&all) else {
+            return;
+        };
+        text.push(b'\n');
+        if text.len() as u64 <= fd::file_size_limit() {
+            let _ = replace(self.directory, self.mode, &text); // it is said then
+        }
+    }
+
+    /// What to say of it, unless it was said not long ago.
+    pub(crate) fn words(&self) -> Option<String> {
+        if self.runs.is_empty() || self.was_said {
+            return None;
+        }
+        let events: u64 = self.runs.iter().map(|run| run.events).sum();
+        let run = |run: &RemovedRun| {
+            let about = if run.estimated { "about " } else { "" };
+            format!("{}: {about}{} events", run.run, run.events)
+        };
+        let mut named: Vec<String> = self.runs.iter().take(SAID).map(run).collect();
+        if self.runs.len() > SAID {
+            named.push(format!("{} more", self.runs.len() - SAID));
+        }
+        Some(format!(
+            "removed {} earlier run{} with {events} events from {} ({}); {} keeps more, {REMOVED_FILE} in it names those that follow",
+            self.runs.len(),
+            if self.runs.len() == 1 { "" } else { "s" },
+            self.directory.path().display(),
+            named.join(", "),
+            crate::run::config::OLD_RUNS
+        ))
+    }
+}
+
+/// Counts the events in the bytes of a file.
+#[derive(Default)]
+struct Counter {
+    events: u64,
+    bytes: u64,
+    /// Bytes of the line so far, and how many of them are as those of metadata.
+    line: usize,
+    alike: usize,
+}
+
+impl Counter {
+    fn take(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        for byte in bytes {
+            if *byte == b'\n' {
+                self.events += u64::from(self.line > 0 && self.alike < METADATA.len());
+                (self.line, self.alike) = (0, 0);
+                continue;
+            }
+            let is_alike = self.line == self.alike && METADATA.get(self.line) == Some(byte);
+            self.alike += usize::from(is_alike);
+            self.line += 1;
+        }
+    }
+}
+
+/// What the file says.
+fn read(directory: &Dir) -> Option<RemovedRuns> {
+    let opened = directory.open_file(OsStr::new(REMOVED_FILE), libc::O_RDONLY);
+    let text = sys::read::rest(&opened.ok()?.0, MOST_BYTES).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+fn replace(directory: &Dir, mode: u32, text: &[u8]) -> std::io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let name = format!("{REMOVED_FILE}.{:016x}.tmp", crate::sys::random());
+    let file = directory.create_file(&name, mode, libc::O_WRONLY)?;
+    let written = match fd::write_vectored(file.as_raw_fd(), &[text]) {
+        Ok(written) if written == text.len() => directory.replace(&name, REMOVED_FILE),
+        Ok(_) => Err(std::io::Error::from_raw_os_error(libc::ENOSPC)),
+        Err(error) => Err(error),
+    };
+    if written.is_err() {
+        let _ = directory.remove(OsStr::new(&name)); // only tidying
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_lines_that_are_no_metadata() {
+        let text = concat!(
+            "{\"ph\":\"M\",\"name\":\"sa_fragment\"}\n",
+            "{\"ph\":\"X\",\"ts\":1}\n\n\n",
+            "{\"ph\":\"M\",\"name\":\"sa_block\"}\n",
+            "{\"ph\":\"i\"}\n{\"ph\"\n",
+            "{\"name\":\"torn"
+        );
+        for step in 1..20 {
+            let mut counter = Counter::default();
+            text.as_bytes()
+                .chunks(step)
+                .for_each(|part| counter.take(part));
+            assert_eq!((counter.events, counter.bytes), (3, text.len() as u64));
+        }
+    }
+}

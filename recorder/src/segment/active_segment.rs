@@ -1,0 +1,409 @@
+//! Where a fragment goes on: its newest segment, and the step from one to the next. Whoever holds the lock on it writes.
+
+use std::ffi::OsStr;
+use std::io;
+use std::sync::atomic::Ordering;
+
+use crate::format::loss::Cause;
+use crate::format::{FragmentHeader, MAX_HEADER_BYTES, RING_SUFFIX, segment_name};
+use crate::ring::counters::Counters;
+use crate::ring::file::Ring;
+use crate::ring::loss::stopped_line;
+use crate::run::folder::{Folder, folder_mode};
+use crate::segment::block::{Block, LEAD_BYTES};
+use crate::segment::bound::{Bound, Removed};
+use crate::segment::contents::Contents;
+use crate::segment::file::{Doomed, Found, Segment, cause_of};
+use crate::segment::names::Names;
+use crate::segment::preamble::preamble;
+use crate::sys::clock;
+use crate::sys::dir::Dir;
+use crate::sys::fd::{self, FileId};
+use crate::sys::fork_fds;
+use crate::sys::memory::look_for_room;
+
+/// How long a failed write is not repeated.
+const RETRY_NS: u64 = 1_000_000_000;
+/// The same where the descriptor was the trouble: the host has just closed it, and needs a moment to open its own files.
+const SOON_NS: u64 = 20_000_000;
+/// Room for what the first lines of a segment take with the names of a common process.
+const TURN_BYTES: usize = 96 << 10;
+/// Taken names that are passed over.
+const TAKEN_NAMES: u32 = 64;
+
+/// The newest segment and what stands behind it.
+#[derive(Debug)]
+pub(crate) struct ActiveSegment {
+    folder: Folder,
+    stem: String,
+    mode: u32,
+    header: FragmentHeader,
+    segment: Segment,
+    /// What the segment holds.
+    contents: Contents,
+    bound: Bound,
+    failed: Option<(u64, Cause)>,
+    /// A new segment that could not be begun is not tried again before.
+    turn_after_ns: u64,
+    doomed: Vec<Doomed>,
+    stopped: Option<Stopped>,
+    /// The file is closed for good.
+    ended: bool,
+    /// Room for the header of a block: what is flushed when memory is gone needs none.
+    header_text: Vec<u8>,
+}
+
+/// What a fragment is written from.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub(crate) ring: &'a Ring,
+    /// What a new segment begins with.
+    pub(crate) names: &'a Names,
+    /// Counts what goes when somebody removes the fragment.
+    pub(crate) lost: &'a Counters,
+}
+
+/// Nothing but the process's own records is kept any more.
+#[derive(Debug)]
+struct Stopped {
+    /// Losses are told again then, and after twice the time.
+    tell_at_ns: u64,
+    pause_ns: u64,
+}
+
+impl ActiveSegment {
+    /// Makes segment 0 in the open folder.
+    pub(crate) fn create(
+        open: &Dir,
+        folder: Folder,
+        stem: &str,
+        header: FragmentHeader,
+        mode: u32,
+        bound: Bound,
+    ) -> io::Result<ActiveSegment> {
+        let text = preamble(&header, 0, bound.removed(), &[]);
+        Ok(ActiveSegment {
+            segment: Segment::create(open, stem, 0, &text, mode)?,
+            folder,
+            stem: stem.to_owned(),
+            mode,
+            header,
+            contents: begun(),
+            bound,
+            failed: None,
+            turn_after_ns: 0,
+            doomed: Vec::new(),
+            stopped: None,
+            ended: false,
+            header_text: Vec::with_capacity(MAX_HEADER_BYTES + LEAD_BYTES),
+        })
+    }
+
+    /// Notes the open segment as the one that the child of a fork must close.
+    pub(crate) fn hold(&self) {
+        self.segment.hold();
+    }
+
+    /// Takes the room for the header of a block, to be given back.
+    pub(crate) fn take_header_text(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.header_text)
+    }
+
+    /// Gives it back.
+    pub(crate) fn give_back_header_text(&mut self, text: Vec<u8>) {
+        self.header_text = text;
+    }
+
+    /// The segment's size as far as is known.
+    pub(crate) fn size(&self) -> u64 {
+        self.segment.size()
+    }
+
+    /// Appends a block. What was cut short is repeated once as a whole.
+    pub(crate) fn append(&mut self, source: &Source<'_>, block: &Block<'_>) -> Result<(), Cause> {
+        if self.ended {
+            return Err(Cause::WriteError);
+        }
+        if self.stopped.is_some() {
+            return self.append_stopped(source, block);
+        }
+        if let Some((at, cause)) = self.failed
+            && clock::now_ns() < at + retry_ns(cause)
+        {
+            return Err(cause);
+        }
+        let outcome = self.append_whole(source, block).or_else(|cause| {
+            if self.segment.is_torn() {
+                self.append_whole(source, block)
+            } else {
+                Err(cause)
+            }
+        });
+        self.failed = outcome.err().map(|cause| (clock::now_ns(), cause));
+        outcome
+    }
+
+    fn append_whole(&mut self, source: &Source<'_>, block: &Block<'_>) -> Result<(), Cause> {
+        let limit = fd::file_size_limit();
+        let mut end = self.bound.segment_bytes(limit);
+        // Nothing stands between this look and the write: the host may close the number and open its own file at any time.
+        let mut size = self.look(source).map_err(|error| cause_of(&error))?;
+        if size + self.wants(block) > end && self.turns() {
+            size = self.turn(source, size, (block.len(), end))?;
+        }
+        if size.saturating_add(self.wants(block)) > limit {
+            return Err(Cause::FileSizeLimit);
+        }
+        end = end.min(limit);
+        self.segment
+            .write([block.header, block.lines, block.padding], size, end)?;
+        block.add_to(&mut self.contents);
+        Ok(())
+    }
+
+    /// The bytes of a block, and of the newline that ends a torn line before it.
+    fn wants(&self, block: &Block<'_>) -> u64 {
+        block.len() + u64::from(self.segment.is_torn())
+    }
+
+    /// Whether a full segment is followed by another: one that holds little more than its first lines is not, and for a while after that has failed.
+    fn turns(&self) -> bool {
+        let holds_something = self.contents.events > 0 || !self.contents.reached.is_empty();
+        let holds_much = self.segment.size() / 2 >= self.segment.preamble_bytes;
+        holds_something
+            && holds_much
+            && (self.turn_after_ns == 0 || clock::now_ns() >= self.turn_after_ns)
+    }
+
+    /// The segment's size, after making sure that the number is still our file and the file still has its name; else opens it again or starts another.
+    fn look(&mut self, source: &Source<'_>) -> io::Result<u64> {
+        match self.segment.look() {
+            Found::Here(size) => Ok(size),
+            Found::Closed => Err(io::Error::from_raw_os_error(libc::EBADF)),
+            Found::Away => {
+                let path = self.folder.file(&self.segment.name);
+                match self.segment.reopen(&path) {
+                    Err(error) if fd::is_gone(&error) => self.restart(source),
+                    reopened => reopened,
+                }
+            }
+            Found::Removed => self.restart(source),
+            Found::Unknown(error) => Err(error),
+        }
+    }
+
+    /// Goes on in a new segment, telling what goes with the oldest ones before they go; gives the size of the segment to write to.
+    fn turn(
+        &mut self,
+        source: &Source<'_>,
+        size: u64,
+        (wanted, end): (u64, u64),
+    ) -> Result<u64, Cause> {
+        let now_ns = clock::now_ns();
+        if look_for_room(TURN_BYTES).is_err() {
+            self.turn_after_ns = now_ns + RETRY_NS;
+            return match self.bound.is_exceeded(size + wanted, end) {
+                true => Err(Cause::OutOfMemory),
+                false => Ok(size),
+            };
+        }
+        let mut full = self.contents.clone();
+        (full.bytes, full.ended_ns) = (size, now_ns);
+        // What is told as lost goes with this segment too.
+        let slots = source.ring.slots();
+        slots.for_each(|slot| full.reach(slot.index, slot.flushed().load(Ordering::Relaxed)));
+        let number = self.segment.number;
+        let Some(turn) = self.bound.turn(number, &full, end) else {
+            return Err(self.stop(size));
+        };
+        let begun = self.folder.open();
+        let begun = begun.and_then(|folder| {
+            Ok((
+                self.begin(source, &folder, number + 1, &turn.removed)?,
+                folder,
+            ))
+        });
+        match begun {
+            Ok((segment, folder)) => {
+                std::mem::replace(&mut self.segment, segment).close();
+                self.segment.hold();
+                self.contents = begun_at(now_ns);
+                self.turn_after_ns = 0;
+                for number in self.bound.take(turn, number, full) {
+                    self.remove(&folder, number);
+                }
+                Ok(self.segment.size())
+            }
+            Err(error) if self.bound.is_exceeded(size + wanted, end) => Err(cause_of(&error)),
+            Err(_) => {
+                self.turn_after_ns = now_ns + RETRY_NS;
+                Ok(size)
+            }
+        }
+    }
+
+    /// Makes segment `number`, or the next one whose name is free.
+    fn begin(
+        &self,
+        source: &Source<'_>,
+        folder: &Dir,
+        number: u32,
+        removed: &Removed,
+    ) -> io::Result<Segment> {
+        let names = source.names.lines(self.header.pid, source.ring);
+        let make = |number| {
+            let text = preamble(&self.header, number, removed, &names);
+            Segment::create(folder, &self.stem, number, &text, self.mode)
+        };
+        let is_taken = |made: &io::Result<Segment>| {
+            made.as_ref()
+                .is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists)
+        };
+        let mut made = make(number);
+        for next in number + 1..number + TAKEN_NAMES {
+            if !is_taken(&made) {
+                break;
+            }
+            made = make(next);
+        }
+        made
+    }
+
+    /// Removes a segment that a newer one tells of.
+    fn remove(&mut self, folder: &Dir, number: u32) {
+        let name = segment_name(&self.stem, number);
+        let place = fork_fds::free_doomed();
+        self.doomed.extend(Doomed::remove(folder, &name, place));
+    }
+
+    /// Starts the segment anew after somebody removed it, counting what was in it and in others that are gone with it; gives its size.
+    fn restart(&mut self, source: &Source<'_>) -> io::Result<u64> {
+        let folder = self.folder.create(folder_mode(self.mode))?;
+        let segment = self.begin(source, &folder, self.segment.number, self.bound.removed())?;
+        std::mem::replace(&mut self.segment, segment).close();
+        self.segment.hold();
+        if self.stopped.is_some() {
+            self.stop(self.segment.size());
+        }
+        let stem = &self.stem;
+        let is_there = |number| folder.has(OsStr::new(&segment_name(stem, number)));
+        let events = self.contents.events + self.bound.forget(is_there);
+        if events > 0 {
+            source.lost.add(Cause::FragmentRemoved, events);
+        }
+        self.contents = begun();
+        Ok(self.segment.size())
+    }
+
+    /// Says that nothing more is kept, in the segment that is full.
+    fn stop(&mut self, size: u64) -> Cause {
+        let now_ns = clock::now_ns();
+        let line = stopped_line(self.header.pid, now_ns);
+        // Beyond the limit the kernel answers with a deadly signal.
+        if size.saturating_add(line.len() as u64 + 1) > fd::file_size_limit() {
+            return Cause::FileSizeLimit;
+        }
+        if let Err(cause) = self.segment.write([b"", line.as_bytes(), b""], size, 0) {
+            return cause;
+        }
+        self.stopped = Some(Stopped {
+            tell_at_ns: now_ns + RETRY_NS,
+            pause_ns: RETRY_NS,
+        });
+        Cause::DiskBound
+    }
+
+    /// Appends the process's own records, which tell what is lost from now on.
+    fn append_stopped(&mut self, source: &Source<'_>, block: &Block<'_>) -> Result<(), Cause> {
+        if !block.is_own() {
+            return Err(Cause::DiskBound);
+        }
+        let limit = fd::file_size_limit();
+        let end = self.bound.segment_bytes(limit);
+        let size = self.look(source).map_err(|error| cause_of(&error))?;
+        let after = size.saturating_add(self.wants(block));
+        if after > limit || self.bound.is_exceeded(after, end) {
+            return Err(Cause::DiskBound);
+        }
+        self.segment
+            .write([block.header, block.lines, block.padding], size, 0)?;
+        if let Some(stopped) = &mut self.stopped {
+            stopped.pause_ns = stopped.pause_ns.saturating_mul(2);
+            stopped.tell_at_ns = clock::now_ns().saturating_add(stopped.pause_ns);
+        }
+        Ok(())
+    }
+
+    /// Takes the removed segments that are still open.
+    pub(crate) fn take_doomed(&mut self) -> Vec<Doomed> {
+        std::mem::take(&mut self.doomed)
+    }
+
+    /// Why the last write failed, if it did; once nothing more is kept, that is why, but for the moments when losses are told.
+    pub(crate) fn failure(&self) -> Option<Cause> {
+        match &self.stopped {
+            Some(stopped) => (clock::now_ns() < stopped.tell_at_ns).then_some(Cause::DiskBound),
+            None => self.failed.map(|(_, cause)| cause),
+        }
+    }
+
+    /// Tries the next write, however short ago the last one failed.
+    pub(crate) fn forget_failure(&mut self) {
+        self.failed = None;
+    }
+
+    /// Whether nothing more is kept.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.is_some()
+    }
+
+    /// Whether the segment has the name it was made with.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.segment.is_in_place()
+    }
+
+    /// Gives back the blocks beyond the segment's end: nothing more is written.
+    pub(crate) fn give_back_blocks(&mut self) {
+        self.segment.give_back_blocks();
+    }
+
+    /// Closes the file: nothing more is written, and its lock is free.
+    pub(crate) fn end(&mut self) {
+        if !std::mem::replace(&mut self.ended, true) {
+            self.segment.end();
+            self.take_doomed().into_iter().for_each(Doomed::close);
+        }
+    }
+
+    /// Removes the ring's file.
+    pub(crate) fn remove_ring(&self, ring: FileId) {
+        let Ok(folder) = self.folder.open() else {
+            return;
+        };
+        let name = format!("{}{RING_SUFFIX}", self.stem);
+        let same = folder
+            .open_file(OsStr::new(&name), libc::O_RDONLY)
+            .is_ok_and(|(_, status)| status.id == ring);
+        if same {
+            let _ = folder.remove(OsStr::new(&name)); // a ring that stays is settled by the next merge
+        }
+    }
+}
+
+fn begun() -> Contents {
+    begun_at(clock::now_ns())
+}
+
+fn begun_at(began_ns: u64) -> Contents {
+    Contents {
+        began_ns,
+        ..Contents::default()
+    }
+}
+
+fn retry_ns(cause: Cause) -> u64 {
+    match cause {
+        Cause::WriteError => SOON_NS,
+        _ => RETRY_NS,
+    }
+}

@@ -1,0 +1,46 @@
+//! What is appended to a fragment at a time.
+
+use crate::ring::slot::Slot;
+use crate::segment::contents::Contents;
+use crate::text::event_count;
+
+/// A cache line. Where source and target lie alike in it, the copy into the page cache takes whole ones, and less than half the time.
+pub(crate) const LEAD_BYTES: usize = 64;
+
+/// Lines to append, with their header, and empty lines behind them.
+pub(crate) struct Block<'a> {
+    /// The slot and the position of the first line; `None` for a line outside of blocks.
+    pub(crate) of: Option<(&'a Slot, u64)>,
+    pub(crate) header: &'a [u8],
+    pub(crate) lines: &'a [u8],
+    pub(crate) padding: &'a [u8],
+}
+
+impl<'a> Block<'a> {
+    /// A line outside of blocks.
+    pub(crate) fn line(line: &'a [u8]) -> Block<'a> {
+        Block {
+            of: None,
+            header: b"",
+            lines: line,
+            padding: b"",
+        }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        (self.header.len() + self.lines.len() + self.padding.len()) as u64
+    }
+
+    /// Whether it is of the process's own slot.
+    pub(crate) fn is_own(&self) -> bool {
+        self.of.is_some_and(|(slot, _)| slot.index == 0)
+    }
+
+    /// Counts it as written.
+    pub(crate) fn add_to(&self, all: &mut Contents) {
+        let is_plain = |(slot, from): (&Slot, u64)| slot.index > 0 && from >= slot.named_until();
+        let events = event_count::events(self.lines, self.of.is_none_or(is_plain));
+        let end = |(slot, from): (&Slot, u64)| (slot.index, from + self.lines.len() as u64);
+        all.add(self.of.map(end), events);
+    }
+}

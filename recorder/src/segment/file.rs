@@ -1,0 +1,238 @@
+//! One file of a fragment: made, looked at before each write, and closed. The host may close its number or remove it at any time.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
+
+use crate::format::loss::Cause;
+use crate::format::segment_name;
+use crate::segment::preallocate::Preallocation;
+use crate::sys::dir::Dir;
+use crate::sys::fd::{self, FileId};
+use crate::sys::fork_fds;
+
+/// An open segment.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) number: u32,
+    pub(crate) name: String,
+    file: RawFd,
+    id: FileId,
+    size: u64,
+    /// Bytes of its first lines.
+    pub(crate) preamble_bytes: u64,
+    preallocated: Preallocation,
+    /// The last write ended inside a line.
+    torn: bool,
+    /// The host closed our descriptor, and it is not open again yet.
+    closed: bool,
+}
+
+/// What a look at a segment finds.
+pub(crate) enum Found {
+    /// It is there, and so large.
+    Here(u64),
+    /// The host has just closed its number.
+    Closed,
+    /// Its number is not open any more.
+    Away,
+    /// Somebody removed it.
+    Removed,
+    /// The kernel does not say.
+    Unknown(io::Error),
+}
+
+impl Segment {
+    /// Makes the file, locks it and writes its first lines.
+    pub(crate) fn create(
+        folder: &Dir,
+        stem: &str,
+        number: u32,
+        text: &[u8],
+        mode: u32,
+    ) -> io::Result<Segment> {
+        let name = segment_name(stem, number);
+        let file = folder.create_file(&name, mode, libc::O_RDWR | libc::O_APPEND)?;
+        let id = fd::status(file.as_raw_fd()).map(|status| status.id);
+        if let Ok(id) = id {
+            fork_fds::hold(fork_fds::NEXT, file.as_raw_fd(), id); // a child that is forked from now on closes it
+        }
+        fd::try_lock(file.as_raw_fd());
+        let limited = text.len() as u64 > fd::file_size_limit();
+        let written = if limited {
+            Err(io::Error::from_raw_os_error(libc::EFBIG))
+        } else {
+            fd::write_vectored(file.as_raw_fd(), &[text])
+        };
+        let whole = match written {
+            Ok(written) if written == text.len() => id,
+            Ok(_) => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
+            Err(error) => Err(error),
+        };
+        let id = whole.inspect_err(|_| {
+            let _ = folder.remove(OsStr::new(&name)); // a segment without a header helps nobody
+            fork_fds::let_go(fork_fds::NEXT);
+        })?;
+        let file = fd::into_number(file);
+        fork_fds::hold(fork_fds::NEXT, file, id); // it has another number now
+        Ok(Segment {
+            number,
+            name,
+            file,
+            id,
+            size: text.len() as u64,
+            preamble_bytes: text.len() as u64,
+            preallocated: Preallocation::of(file, number > 0),
+            torn: false,
+            closed: false,
+        })
+    }
+
+    /// Notes it as the segment that the child of a fork must close.
+    pub(crate) fn hold(&self) {
+        fork_fds::hold(fork_fds::FRAGMENT, self.file, self.id);
+        fork_fds::let_go(fork_fds::NEXT);
+    }
+
+    /// Its size as far as is known.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Whether the last write ended inside a line.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.torn
+    }
+
+    /// Makes sure that the number is still our file and the file still has its name.
+    pub(crate) fn look(&mut self) -> Found {
+        match fd::status(self.file) {
+            Ok(status) if status.id == self.id && status.links > 0 => Found::Here(status.size),
+            Ok(status) if status.id == self.id => Found::Removed,
+            Err(error) if fd::is_gone(&error) => Found::Removed,
+            Err(error) if error.raw_os_error() != Some(libc::EBADF) => Found::Unknown(error),
+            // The host is closing everything, and about to open its own: our numbers must not come between them.
+            _ if !std::mem::replace(&mut self.closed, true) => Found::Closed,
+            _ => Found::Away,
+        }
+    }
+
+    /// Opens the file by its path after the host closed our descriptor; gives its size.
+    pub(crate) fn reopen(&mut self, path: &Path) -> io::Result<u64> {
+        self.file = fd::open_again(path, self.id)?;
+        fd::try_lock(self.file);
+        self.hold();
+        self.closed = false;
+        match fd::status(self.file)? {
+            status if status.id == self.id => Ok(status.size),
+            _ => Err(io::Error::from_raw_os_error(libc::EBADF)),
+        }
+    }
+
+    /// Appends whole lines behind its `size` bytes, below `end` of which blocks may be reserved.
+    pub(crate) fn write(
+        &mut self,
+        parts: [&[u8]; 3],
+        mut size: u64,
+        end: u64,
+    ) -> Result<(), Cause> {
+        let newline: &[u8] = if self.torn { b"\n" } else { b"" };
+        let [header, lines, padding] = parts;
+        let parts = [newline, header, lines, padding];
+        let wanted = parts.iter().map(|part| part.len()).sum::<usize>();
+        // Reserving takes time in which the host may close the number.
+        if self
+            .preallocated
+            .reach(self.file, size, size + wanted as u64, end)
+        {
+            size = self.still_ours()?;
+        }
+        let written = fd::write_vectored(self.file, &parts).map_err(|error| cause_of(&error))?;
+        if written == wanted {
+            self.torn = false;
+            self.size = size + wanted as u64;
+            return Ok(());
+        }
+        // Only this process writes here: what was cut short can be taken back. Where it cannot, the next write ends the torn line.
+        let ours = fd::status(self.file).is_ok_and(|status| status.id == self.id);
+        self.torn |= written > 0 && !(ours && fd::shorten(self.file, size).is_ok());
+        Err(Cause::DiskFull)
+    }
+
+    /// The file's size, if the number is still our file.
+    fn still_ours(&mut self) -> Result<u64, Cause> {
+        match fd::status(self.file) {
+            Ok(status) if status.id == self.id => Ok(status.size),
+            _ => {
+                self.closed = true;
+                Err(Cause::WriteError)
+            }
+        }
+    }
+
+    /// Whether the file has the name it was made with.
+    pub(crate) fn is_in_place(&self) -> bool {
+        fd::status(self.file).is_ok_and(|status| status.id == self.id && status.links > 0)
+    }
+
+    /// Gives back the blocks beyond the file's end: nothing more is written.
+    pub(crate) fn give_back_blocks(&mut self) {
+        if let Ok(status) = fd::status(self.file)
+            && status.id == self.id
+        {
+            self.preallocated.give_back(self.file, status.size);
+        }
+    }
+
+    /// Closes it: another one goes on, or it is gone.
+    pub(crate) fn close(mut self) {
+        self.give_back_blocks();
+        fd::close_if(self.file, self.id);
+    }
+
+    /// Closes it: nothing goes on.
+    pub(crate) fn end(&mut self) {
+        fork_fds::let_go_if(fork_fds::FRAGMENT, self.file);
+        self.give_back_blocks();
+        fd::close_if(self.file, self.id);
+    }
+}
+
+/// A segment without a name, open until somebody has the time to close it: that frees its blocks, which may take long.
+#[derive(Debug)]
+pub(crate) struct Doomed {
+    file: RawFd,
+    id: FileId,
+    /// Where it is noted.
+    place: usize,
+}
+
+impl Doomed {
+    /// Removes a segment's name. `None` if that was all: it could not be opened, or there is no place where it is noted for the child of a fork.
+    pub(crate) fn remove(folder: &Dir, name: &str, place: Option<usize>) -> Option<Doomed> {
+        let name = OsStr::new(name);
+        let opened = place.map(|_| folder.open_file(name, libc::O_RDONLY).ok());
+        let _ = folder.remove(name); // gone already is as good
+        let (file, status) = opened.flatten()?;
+        let (file, id) = (fd::into_number(file), status.id);
+        let place = place?;
+        fork_fds::hold(place, file, id);
+        Some(Doomed { file, id, place })
+    }
+
+    /// Closes it.
+    pub(crate) fn close(self) {
+        fd::close_if(self.file, self.id);
+        fork_fds::let_go(self.place);
+    }
+}
+
+/// Why a write failed.
+pub(crate) fn cause_of(error: &io::Error) -> Cause {
+    match error.raw_os_error() {
+        Some(libc::ENOSPC | libc::EDQUOT) => Cause::DiskFull,
+        Some(libc::EFBIG) => Cause::FileSizeLimit,
+        _ => Cause::WriteError,
+    }
+}

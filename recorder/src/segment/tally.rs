@@ -1,0 +1,128 @@
+//! Counts what goes into the fragment, while a control asks for a number of events or steps: whole blocks, by those who write them.
+
+use memchr::{memmem, memrchr};
+
+use crate::format::control::{Control, Steps, SwitchCause};
+use crate::text::encode::{self, string};
+use crate::text::value::MAX_STRING_BYTES;
+
+/// How every span's line starts.
+const SPAN_START: &[u8] = br#"{"ph":"X","#;
+
+/// What is still missing until recording shall stop.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    events: Option<u64>,
+    steps: Option<(memmem::Finder<'static>, u64)>,
+}
+
+impl Tally {
+    /// The counts that a control asks for, if it does.
+    pub(crate) fn of(control: &Control) -> Option<Tally> {
+        let events = control.events;
+        let steps = control.steps.as_ref();
+        let steps = steps.map(|steps| (finder(steps), steps.count));
+        (events.is_some() || steps.is_some()).then_some(Tally { events, steps })
+    }
+
+    /// Counts the lines of a block.
+    pub(crate) fn add(&mut self, lines: &[u8]) {
+        if let Some(missing) = &mut self.events {
+            *missing = missing.saturating_sub(bytecount::count(lines, b'\n') as u64);
+        }
+        if let Some((finder, missing)) = &mut self.steps {
+            let steps = finder.find_iter(lines).filter(|at| is_of_span(lines, *at));
+            *missing = missing.saturating_sub(steps.count() as u64);
+        }
+    }
+
+    /// Which number was reached.
+    pub(crate) fn reached(&self) -> Option<SwitchCause> {
+        if self.events == Some(0) {
+            return Some(SwitchCause::Events);
+        }
+        let steps = self.steps.as_ref();
+        steps
+            .is_some_and(|steps| steps.1 == 0)
+            .then_some(SwitchCause::Steps)
+    }
+}
+
+/// Finds the name, and the category if one is asked for, as lines have them.
+fn finder(steps: &Steps) -> memmem::Finder<'static> {
+    let mut text = b"\"name\":".to_vec();
+    encode::name(&mut text, &steps.name, MAX_STRING_BYTES);
+    text.extend_from_slice(b",\"cat\":");
+    if let Some(category) = &steps.category {
+        string(&mut text, category, MAX_STRING_BYTES);
+    }
+    memmem::Finder::new(&text).into_owned()
+}
+
+fn is_of_span(lines: &[u8], at: usize) -> bool {
+    let start = memrchr(b'\n', &lines[..at]).map_or(0, |newline| newline + 1);
+    lines[start..].starts_with(SPAN_START)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::control::CONTROL_VERSION;
+
+    fn control(events: Option<u64>, steps: Option<Steps>) -> Control {
+        Control {
+            version: CONTROL_VERSION,
+            id: String::new(),
+            run: String::new(),
+            cause: SwitchCause::Start,
+            levels: None,
+            from_realtime_ns: 0,
+            until_realtime_ns: None,
+            events,
+            steps,
+        }
+    }
+
+    fn steps(name: &str, category: Option<&str>, count: u64) -> Option<Steps> {
+        Some(Steps {
+            name: name.to_owned(),
+            category: category.map(str::to_owned),
+            count,
+        })
+    }
+
+    #[test]
+    fn events_are_lines() {
+        let mut tally = Tally::of(&control(Some(3), None)).unwrap();
+        tally.add(b"{}\n{}\n");
+        assert_eq!(tally.reached(), None);
+        tally.add(b"{}\n{}\n");
+        assert_eq!(tally.reached(), Some(SwitchCause::Events));
+    }
+
+    #[test]
+    fn steps_are_spans_of_the_name_and_category() {
+        let lines = br#"{"ph":"X","pid":1,"tid":1,"ts":1.000,"dur":1.000,"name":"step","cat":"a"}
+{"ph":"i","pid":1,"tid":1,"ts":1.000,"s":"t","name":"step","cat":"a"}
+{"ph":"X","pid":1,"tid":1,"ts":1.000,"dur":1.000,"name":"steps","cat":"a"}
+{"ph":"X","pid":1,"tid":1,"ts":1.000,"dur":1.000,"name":"other","cat":"a","args":{"name":"step"}}
+{"ph":"X","pid":1,"tid":1,"ts":1.000,"dur":1.000,"name":"step","cat":"b"}
+"#;
+        for (category, count, reached) in [
+            (None, 2, true),
+            (None, 3, false),
+            (Some("b"), 1, true),
+            (Some("b"), 2, false),
+        ] {
+            let mut tally = Tally::of(&control(None, steps("step", category, count))).unwrap();
+            tally.add(lines);
+            let expected = reached.then_some(SwitchCause::Steps);
+            assert_eq!(tally.reached(), expected, "{category:?} {count}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_counted_unasked() {
+        assert!(Tally::of(&control(None, None)).is_none());
+    }
+}

@@ -1,0 +1,54 @@
+//! The tracks of a process: rows of the trace for what happens on no thread of it.
+
+use std::sync::Mutex;
+
+use crate::format::{TRACK_BASE, TRACK_RECORD, TrackRecord};
+use crate::sys::clock::now_ns;
+use crate::sys::memory::leave_out;
+use crate::sys::wait;
+use crate::text::record::metadata_line_of;
+
+/// How long a lookup may take that is in the way.
+const MOMENT_NS: u64 = 1_000_000;
+/// Most tracks of a process.
+const MAX_TRACKS: usize = 1 << 16;
+
+/// The tracks of a process, in the order of their tids.
+#[derive(Debug, Default)]
+pub(crate) struct Tracks(Mutex<Vec<TrackRecord>>);
+
+impl Tracks {
+    /// The tid of a track, and its line where that is new; `None` when there are too many.
+    pub(crate) fn number(&self, pid: u32, record: TrackRecord) -> Option<(u32, Option<Vec<u8>>)> {
+        let mut known = wait::lock(&self.0)?;
+        let at = known.iter().position(|one| *one == record);
+        let (at, new) = (at.unwrap_or(known.len()), at.is_none());
+        if at >= MAX_TRACKS {
+            return None;
+        }
+        if new {
+            if known.try_reserve(1).is_err() {
+                leave_out();
+                return None;
+            }
+            known.push(record);
+        }
+        let tid = TRACK_BASE + u32::try_from(at).ok()?;
+        let line = known.get(at).filter(|_| new);
+        Some((tid, line.map(|record| record_line(pid, tid, record))))
+    }
+
+    /// The records of all tracks, as lines. Who looks a track up has the lock for a moment.
+    pub(crate) fn lines(&self, pid: u32) -> Vec<u8> {
+        let known = wait::lock_until(&self.0, now_ns() + MOMENT_NS);
+        let known = known.iter().flat_map(|known| known.iter());
+        known
+            .zip(TRACK_BASE..)
+            .flat_map(|(record, tid)| record_line(pid, tid, record))
+            .collect()
+    }
+}
+
+fn record_line(pid: u32, tid: u32, record: &TrackRecord) -> Vec<u8> {
+    metadata_line_of(pid, tid, TRACK_RECORD, record)
+}

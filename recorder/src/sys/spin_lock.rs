@@ -1,0 +1,150 @@
+//! A lock for sections of a few nanoseconds. A plain store frees it, where a `Mutex` needs a second locked instruction: these cost more than most of
+//! what such a section does.
+
+use std::cell::UnsafeCell;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sys::clock;
+use crate::sys::wait::{self, PATIENCE_NS};
+
+/// How often a thread looks again before it lets others run.
+const LOOKS: u32 = 64;
+
+/// A value that one thread at a time uses. It lies in cache lines of its own, and in pairs of them, which processors fetch together: what lies beside it is read by
+/// threads that do not use it.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+pub(crate) struct SpinLock<T> {
+    is_taken: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is only reached through a guard, of which there is one at a time.
+unsafe impl<T: Send> Sync for SpinLock<T> {}
+
+/// The right to use the value. Threads may share it as they may share the value.
+pub(crate) struct Guard<'a, T>(&'a SpinLock<T>, PhantomData<&'a T>);
+
+impl<T> SpinLock<T> {
+    /// Takes the lock if it gets free within [`PATIENCE_NS`].
+    #[inline(always)]
+    pub(crate) fn lock(&self) -> Option<Guard<'_, T>> {
+        self.try_lock().or_else(|| self.lock_later())
+    }
+
+    /// Takes the lock if nobody has it.
+    #[inline(always)]
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
+        let was_taken = self.is_taken.swap(true, Ordering::Acquire);
+        (!was_taken).then(|| Guard(self, PhantomData))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lock_later(&self) -> Option<Guard<'_, T>> {
+        for _ in 0..LOOKS {
+            if let Some(guard) = self.try_lock_if_free() {
+                return Some(guard);
+            }
+            std::hint::spin_loop();
+        }
+        let start_ns = clock::now_ns();
+        while clock::now_ns() < start_ns + PATIENCE_NS {
+            if let Some(guard) = self.try_lock_if_free() {
+                return Some(guard);
+            }
+            wait::pause(start_ns);
+        }
+        None
+    }
+
+    /// Looks before it asks: a look leaves the cache line with whoever has the lock.
+    fn try_lock_if_free(&self) -> Option<Guard<'_, T>> {
+        let is_free = !self.is_taken.load(Ordering::Relaxed);
+        is_free.then(|| self.try_lock()).flatten()
+    }
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: there is one guard at a time.
+        unsafe { &*self.0.value.get() }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: there is one guard at a time, and it is lent as mutable.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.is_taken.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Says of a type that threads may not share it, unless `Shared` says that they may.
+    trait NotShared {
+        const IS: bool = false;
+    }
+
+    struct Shared<T>(PhantomData<T>);
+
+    impl<T> NotShared for Shared<T> {}
+
+    impl<T: Sync> Shared<T> {
+        const IS: bool = true;
+    }
+
+    #[test]
+    fn a_guard_is_shared_by_threads_only_where_its_value_may_be() {
+        const { assert!(Shared::<Guard<'_, u8>>::IS) };
+        const { assert!(!Shared::<Guard<'_, Cell<u8>>>::IS) };
+        const { assert!(Shared::<SpinLock<Cell<u8>>>::IS) };
+    }
+
+    #[test]
+    fn one_thread_at_a_time_uses_the_value() {
+        const ROUNDS: u64 = 20_000;
+        let sum = SpinLock::<[u64; 2]>::default();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..ROUNDS {
+                        let mut sum = sum.lock().unwrap();
+                        assert_eq!(sum[0], sum[1]);
+                        sum[0] += 1;
+                        sum[1] += 1;
+                    }
+                });
+            }
+        });
+        assert_eq!(*sum.lock().unwrap(), [4 * ROUNDS; 2]);
+    }
+
+    #[test]
+    fn a_lock_that_stays_taken_is_given_up() {
+        let lock = SpinLock::<u32>::default();
+        let held = lock.lock().unwrap();
+        assert!(lock.try_lock().is_none());
+        let start_ns = clock::now_ns();
+        assert!(lock.lock().is_none());
+        assert!(clock::now_ns() >= start_ns + PATIENCE_NS);
+        drop(held);
+        assert!(lock.lock().is_some());
+    }
+}

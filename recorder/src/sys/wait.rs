@@ -1,0 +1,64 @@
+//! Locks with a deadline: whoever holds one may hang in a file system, or be this very thread below a signal handler.
+
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
+
+use crate::sys::clock;
+use crate::sys::sleep::sleep;
+
+/// How long a thread waits for another one that is writing: as long as it might have to wait in a write of its own.
+pub(crate) const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// How much of that it stays awake: most writes are over by then, and a sleep of the host's threads takes 50 µs longer than asked.
+const AWAKE_NS: u64 = 200_000;
+
+/// Takes a lock if nobody has it.
+pub(crate) fn try_lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match lock.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// Takes a lock if it gets free until `end_ns`.
+pub(crate) fn lock_until<T>(lock: &Mutex<T>, end_ns: u64) -> Option<MutexGuard<'_, T>> {
+    let start_ns = clock::now_ns();
+    loop {
+        match try_lock(lock) {
+            None if clock::now_ns() < end_ns => pause(start_ns),
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Takes a lock if it gets free within [`PATIENCE_NS`].
+pub(crate) fn lock<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    try_lock(lock).or_else(|| lock_until(lock, clock::now_ns() + PATIENCE_NS))
+}
+
+/// Lets others run, in a wait that began at `start_ns`.
+pub(crate) fn pause(start_ns: u64) {
+    if clock::now_ns() < start_ns + AWAKE_NS {
+        std::thread::yield_now();
+    } else {
+        sleep(Duration::from_micros(20));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_stays_taken_is_given_up() {
+        let lock = Mutex::new(7);
+        let held = lock.lock().unwrap();
+        let start_ns = clock::now_ns();
+        assert!(try_lock(&lock).is_none());
+        assert!(lock_until(&lock, start_ns + 2_000_000).is_none());
+        assert!(clock::now_ns() >= start_ns + 2_000_000);
+        drop(held);
+        assert_eq!(lock_until(&lock, 0).as_deref(), Some(&7));
+    }
+}

@@ -1,0 +1,171 @@
+//! A call site: what is known of its events before they happen, with the text of it made once.
+
+mod interned;
+
+use std::collections::TryReserveError;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use crate::format::Level;
+use crate::sys::memory::{boxed, leave_out};
+use crate::text::encode::Padded;
+use crate::text::name::write_name;
+
+/// The text of a site that there is no memory for.
+static NAMELESS: SiteText = SiteText {
+    with_args: Padded::fixed(br#","name":"","cat":"","args":{"#),
+    alone: Padded::fixed(b",\"name\":\"\",\"cat\":\"\"}\n"),
+    plain: br#""name":"","cat":"""#,
+};
+
+/// The fixed part of the events of one place in the program. The macros make one per use.
+#[derive(Debug)]
+pub struct Site {
+    level: Level,
+    category: &'static str,
+    name: &'static str,
+    text: AtomicPtr<SiteText>,
+    /// `epoch << 32 | number in the ring's site table`: valid in that epoch only.
+    registered: AtomicU64,
+}
+
+/// The text that every event of a site shares.
+#[derive(Debug)]
+pub(crate) struct SiteText {
+    /// `,"name":"…","cat":"…","args":{`
+    pub(crate) with_args: Padded,
+    /// `,"name":"…","cat":"…"}` and the newline.
+    pub(crate) alone: Padded,
+    /// `"name":"…","cat":"…"`
+    pub(crate) plain: &'static [u8],
+}
+
+impl SiteText {
+    /// Makes the text; `None`, and counted, where there is no memory for it.
+    fn new(category: &str, name: &str) -> Option<SiteText> {
+        let mut plain = Vec::new();
+        if !write_name(&mut plain, category, name) {
+            return None;
+        }
+        let (with_args, alone) = (b",\"args\":{", b"}\n");
+        let made = surrounded(&plain, with_args)
+            .and_then(|with_args| Ok((with_args, surrounded(&plain, alone)?)));
+        let Ok((with_args, alone)) = made else {
+            leave_out();
+            return None;
+        };
+        Some(SiteText {
+            with_args: Padded::leak(with_args),
+            alone: Padded::leak(alone),
+            plain: plain.leak(),
+        })
+    }
+}
+
+fn surrounded(plain: &[u8], after: &[u8]) -> Result<Vec<u8>, TryReserveError> {
+    let mut text = Vec::new();
+    text.try_reserve_exact(1 + plain.len() + after.len())?;
+    text.push(b',');
+    text.extend_from_slice(plain);
+    text.extend_from_slice(after);
+    Ok(text)
+}
+
+impl Site {
+    /// Describes the events of a call site.
+    pub const fn new(level: Level, category: &'static str, name: &'static str) -> Site {
+        Site {
+            level,
+            category,
+            name,
+            text: AtomicPtr::new(std::ptr::null_mut()),
+            registered: AtomicU64::new(0),
+        }
+    }
+
+    /// The level of the site's events.
+    #[inline(always)]
+    pub const fn level(&self) -> Level {
+        self.level
+    }
+
+    /// The text of the site, made by whoever needs it first; no lock, so a fork at any moment leaves nothing held.
+    #[inline(always)]
+    pub(crate) fn text(&'static self) -> &'static SiteText {
+        let text = self.text.load(Ordering::Acquire);
+        // SAFETY: a non-null pointer came from `Box::leak` below and is never freed.
+        match unsafe { text.as_ref() } {
+            Some(text) => text,
+            None => self.make_text(),
+        }
+    }
+
+    #[cold]
+    fn make_text(&'static self) -> &'static SiteText {
+        let Some(made) = SiteText::new(self.category, self.name) else {
+            return &NAMELESS; // the next event tries again
+        };
+        let Ok(made) = boxed(made) else {
+            leave_out();
+            return &NAMELESS;
+        };
+        let made = Box::leak(made);
+        let made = std::ptr::from_mut(made);
+        let winner = match self.text.compare_exchange(
+            std::ptr::null_mut(),
+            made,
+            Ordering::AcqRel,
+            Ordering::Acquire,
+        ) {
+            Ok(_) => made,
+            Err(other) => other, // somebody was faster: ours stays leaked, once
+        };
+        // SAFETY: both candidates came from `Box::leak`.
+        unsafe { &*winner }
+    }
+
+    /// The name of the site's events.
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Remembers that the ring of `epoch` has no room for the site.
+    pub(crate) fn set_unnumbered(&self, epoch: u32) {
+        self.registered
+            .store(u64::from(!epoch) << 32, Ordering::Relaxed);
+    }
+
+    /// Whether the ring of `epoch` has no room for the site.
+    pub(crate) fn is_unnumbered(&self, epoch: u32) -> bool {
+        self.registered.load(Ordering::Relaxed) == u64::from(!epoch) << 32
+    }
+
+    /// The site's number in the ring of `epoch`, if it has one.
+    #[inline(always)]
+    pub(crate) fn number(&self, epoch: u32) -> Option<u32> {
+        let registered = self.registered.load(Ordering::Relaxed);
+        let number = u32::try_from(registered & u64::from(u32::MAX)).unwrap_or(0);
+        (registered >> 32 == u64::from(epoch)).then_some(number)
+    }
+
+    /// Remembers the site's number in the ring of `epoch`.
+    pub(crate) fn set_number(&self, epoch: u32, number: u32) {
+        self.registered.store(
+            u64::from(epoch) << 32 | u64::from(number),
+            Ordering::Relaxed,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_hold_for_their_epoch_only() {
+        static SITE: Site = Site::new(Level::E2e, "c", "n");
+        assert_eq!(SITE.number(1), None);
+        SITE.set_number(1, 7);
+        assert_eq!((SITE.number(1), SITE.number(2)), (Some(7), None));
+        assert_eq!(SITE.text().plain, br#""name":"n","cat":"c""#);
+    }
+}

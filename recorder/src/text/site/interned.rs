@@ -1,0 +1,253 @@
+//! Sites whose names are known only at run time: made once for each name, so that they are as fast as those of the macros.
+
+use std::io;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use super::Site;
+use crate::format::Level;
+use crate::sys::memory::{boxed, owned};
+
+/// Most sites that are made: a host that puts a number into its names shall not grow without end.
+const MAX_SITES: u32 = 1 << 14;
+/// Places of the table, twice as many: whoever looks for a site passes few others.
+const PLACES: usize = 1 << 15;
+/// Most bytes of category and name together; the text of a site is kept several times.
+const MAX_NAME_BYTES: usize = 1024;
+
+/// The sites of this process. No lock, so a fork at any moment leaves nothing held; the child goes on with its parent's.
+static INTERNED: Table<PLACES> = Table::new();
+
+/// Sites by level, category and name, at the first free place from their hash on. None is ever removed.
+struct Table<const N: usize> {
+    sites: [AtomicPtr<Site>; N],
+    count: AtomicU32,
+}
+
+impl Site {
+    /// The site of a name that is known only at run time: the same one for the same level, category and name. `None` where the name is long, or
+    /// too many others have a site: such an event is recorded by name.
+    #[doc(hidden)]
+    pub fn intern(level: Level, category: &str, name: &str) -> Option<&'static Site> {
+        INTERNED.get(level, category, name, MAX_SITES)
+    }
+
+    #[inline(always)]
+    fn is(&self, level: Level, category: &str, name: &str) -> bool {
+        self.level == level && are_same(self.name, name) && are_same(self.category, category)
+    }
+
+    fn leak(level: Level, category: &str, name: &str) -> io::Result<&'static mut Site> {
+        let (category, name) = (owned(category)?, owned(name)?);
+        let mut site = boxed(Site::new(level, "", ""))?;
+        (site.category, site.name) = (category.leak(), name.leak());
+        Ok(Box::leak(site))
+    }
+}
+
+impl<const N: usize> Table<N> {
+    const fn new() -> Table<N> {
+        Table {
+            sites: [const { AtomicPtr::new(std::ptr::null_mut()) }; N],
+            count: AtomicU32::new(0),
+        }
+    }
+
+    fn get(&self, level: Level, category: &str, name: &str, most: u32) -> Option<&'static Site> {
+        if category.len() + name.len() > MAX_NAME_BYTES {
+            return None;
+        }
+        for place in self.places_from(hash(level, category, name)) {
+            // SAFETY: a non-null pointer came from `Box::leak` and is never freed.
+            let mut site = unsafe { place.load(Ordering::Acquire).as_ref() };
+            if site.is_none() {
+                site = Some(self.fill(place, level, category, name, most)?);
+            }
+            if let Some(site) = site.filter(|site| site.is(level, category, name)) {
+                return Some(site);
+            }
+        }
+        None
+    }
+
+    /// Every place once, first the one that belongs to a hash.
+    fn places_from(&self, hash: u64) -> impl Iterator<Item = &AtomicPtr<Site>> {
+        let first = usize::try_from(hash % N as u64).unwrap_or(0);
+        let (before, from) = self.sites.split_at(first);
+        from.iter().chain(before)
+    }
+
+    /// Puts a new site into a free place; gives the other one if somebody was faster, which is not always the one that is looked for.
+    fn fill(
+        &self,
+        place: &AtomicPtr<Site>,
+        level: Level,
+        category: &str,
+        name: &str,
+        most: u32,
+    ) -> Option<&'static Site> {
+        if self.count.fetch_add(1, Ordering::Relaxed) >= most {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let Ok(made) = Site::leak(level, category, name) else {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        };
+        let made = std::ptr::from_mut(made);
+        let none = std::ptr::null_mut();
+        let stored = place.compare_exchange(none, made, Ordering::AcqRel, Ordering::Acquire);
+        let site = stored.map_or_else(|other| other, |_| made); // ours stays leaked and counted, once
+        // SAFETY: both candidates came from `Box::leak`.
+        Some(unsafe { &*site })
+    }
+}
+
+/// Most names are so short that a call for their hash, and one for a comparison, would take longer than the work.
+#[inline(always)]
+fn hash(level: Level, category: &str, name: &str) -> u64 {
+    let sum = mix(u64::from(level.bit()), category.as_bytes());
+    mix(sum, name.as_bytes())
+}
+
+/// Mixes a text into a sum, its length with it.
+#[inline(always)]
+fn mix(sum: u64, text: &[u8]) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let step = |sum: u64, word: u64| halves(u128::from(sum ^ word) * u128::from(ODD));
+    let (first, last) = ends(text);
+    let mut sum = step(sum ^ text.len() as u64, first);
+    if text.len() > 16 {
+        let (words, _) = text[8..].as_chunks::<8>();
+        sum = words
+            .iter()
+            .fold(sum, |sum, word| step(sum, u64::from_le_bytes(*word)));
+    }
+    step(sum, last)
+}
+
+/// Both halves of a product in one: the lower one knows nothing of the upper bits of its factors.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "each half fits")]
+const fn halves(product: u128) -> u64 {
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+#[inline(always)]
+fn are_same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    one.len() == other.len() && ends(one) == ends(other) && (one.len() <= 16 || one == other)
+}
+
+/// The first and the last eight bytes of a text; of a shorter one, words that say all its bytes if the length is known.
+#[inline(always)]
+fn ends(text: &[u8]) -> (u64, u64) {
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        return (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
+    }
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+        return (u64::from(first), u64::from(last));
+    }
+    let word = text
+        .iter()
+        .fold(0, |word, byte| word << 8 | u64::from(*byte));
+    (word, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_site_for_each_level_category_and_name() {
+        let site = Site::intern(Level::E2e, "c", "interned").unwrap();
+        let name = String::from("interned"); // the text counts, not where it lies
+        let again = Site::intern(Level::E2e, "c", &name).unwrap();
+        assert!(std::ptr::eq(site, again));
+        assert_eq!(site.text().plain, br#""name":"interned","cat":"c""#);
+        assert_eq!(site.level(), Level::E2e);
+        let others = [
+            (Level::Kernel, "c", "interned"),
+            (Level::E2e, "ci", "nterned"),
+            (Level::E2e, "c", "interne"),
+        ];
+        for (level, category, name) in others {
+            let other = Site::intern(level, category, name).unwrap();
+            assert!(!std::ptr::eq(site, other), "{level:?} {category} {name}");
+        }
+    }
+
+    #[test]
+    fn a_full_table_still_finds_what_it_holds() {
+        static TABLE: Table<8> = Table::new();
+        let held = ["a", "b", "c"].map(|name| TABLE.get(Level::E2e, "", name, 3).unwrap());
+        assert!(TABLE.get(Level::E2e, "", "d", 3).is_none());
+        for (name, held) in ["a", "b", "c"].into_iter().zip(held) {
+            assert!(std::ptr::eq(
+                TABLE.get(Level::E2e, "", name, 3).unwrap(),
+                held
+            ));
+        }
+        assert!(TABLE.get(Level::E2e, "", "d", 4).is_some(), "room again");
+    }
+
+    #[test]
+    fn a_table_without_a_free_place_ends_the_search() {
+        static TABLE: Table<4> = Table::new();
+        for name in ["a", "b", "c", "d"] {
+            assert!(TABLE.get(Level::E2e, "", name, 9).is_some());
+        }
+        assert!(TABLE.get(Level::E2e, "", "e", 9).is_none());
+    }
+
+    #[test]
+    fn names_that_differ_in_one_byte_or_in_length_are_others() {
+        for len in 0..40 {
+            let name = "n".repeat(len);
+            let others = (0..len).map(|at| [&name[..at], "m", &name[at + 1..]].concat());
+            for other in others.chain([name.clone() + "n"]) {
+                assert!(!are_same(&name, &other), "{name} {other}");
+                let hashes = [&name, &other].map(|name| hash(Level::E2e, "c", name));
+                assert_ne!(hashes[0], hashes[1], "{name} {other}");
+            }
+            assert!(are_same(&name, &"n".repeat(len)));
+        }
+    }
+
+    #[test]
+    fn few_of_many_names_fall_on_the_same_place() {
+        for prefix in ["", "step ", "a prefix that is longer than sixteen bytes "] {
+            let names = (0..4096).map(|at| format!("{prefix}{at}"));
+            let places = names.map(|name| hash(Level::E2e, "c", &name) % 32_768);
+            let places: std::collections::BTreeSet<u64> = places.collect();
+            assert!(places.len() > 3_700, "{prefix}: {}", places.len()); // by chance some 3,850
+        }
+    }
+
+    #[test]
+    fn a_long_name_has_no_site() {
+        let name = "n".repeat(MAX_NAME_BYTES);
+        assert!(Site::intern(Level::E2e, "", &name).is_some());
+        assert!(Site::intern(Level::E2e, "c", &name).is_none());
+    }
+
+    #[test]
+    fn threads_agree_on_the_sites() {
+        static TABLE: Table<2048> = Table::new();
+        let of_one_thread = || -> Vec<usize> {
+            let sites = (0..500).map(|at| TABLE.get(Level::E2e, "t", &at.to_string(), 2048));
+            sites
+                .map(|site| std::ptr::from_ref(site.unwrap()).addr())
+                .collect()
+        };
+        let found: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(of_one_thread)).collect();
+            threads.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(found.iter().all(|sites| *sites == found[0]));
+        let mut distinct = found[0].clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), 500);
+    }
+}

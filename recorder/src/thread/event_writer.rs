@@ -1,0 +1,395 @@
+//! Formats a thread's events straight into its slot and publishes them. No lock, no allocation, no system call per event. Where there is more to do,
+//! a thread that comes from C is kept from being cancelled.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::format::loss::Cause;
+use crate::format::{MAX_LINE_BYTES, ring as layout};
+use crate::process::flush::{self, Extent, Outcome, STEP_BYTES};
+use crate::process::state::Process;
+use crate::process::visit::HELPER_LATE_NS;
+use crate::ring::open_entry::OpenEntry;
+use crate::ring::slot::Slot;
+use crate::sys::cancel::Uncancelled;
+use crate::sys::clock;
+use crate::sys::memory::{leave_out, zeros};
+use crate::sys::wait::PATIENCE_NS;
+use crate::text::encode::{Line, SLACK};
+use crate::text::site::Site;
+
+/// Room for everything of a line but its name, category and args.
+const FIXED_BYTES: usize = 256 + SLACK;
+/// What stands between the row and the time.
+const TIME_KEY: [u8; 6] = *b",\"ts\":";
+/// Where the phase stands in a line.
+const PHASE_AT: usize = 7;
+/// What a thread that flushes for itself gathers: a step and the last line's rest.
+const OWN_STEP_BYTES: u64 = STEP_BYTES as u64 + 1024;
+/// After so many bytes it tries again if another thread was writing.
+const RETRY_BYTES: u64 = 4096;
+const SECOND_NS: u64 = 1_000_000_000;
+/// Writes lines into a slot.
+pub(crate) struct EventWriter {
+    process: &'static Process,
+    slot: &'static Slot,
+    state: &'static AtomicU64,
+    key: u64,
+    /// Position after the last published line.
+    head: u64,
+    /// Up to here the thread may write without looking at `flushed` again.
+    limit: u64,
+    /// How many spans are open.
+    pub(crate) depth: u32,
+    /// What was flushed when waiting for room was given up.
+    stalled_at: Option<u64>,
+    /// When the second began that `prefix` ends with.
+    second_ns: u64,
+    /// `{"ph":"X","pid":P,"tid":T,"ts":` and the digits of the second.
+    prefix: [u8; 64],
+    prefix_len: usize,
+    fixed_len: usize,
+    /// Where in it the thread stands.
+    tid_at: usize,
+    /// `,"ts":` and the digits of the second.
+    after_row: [u8; 32],
+    after_row_len: usize,
+}
+
+/// What a timed event consists of beside its phase and time.
+#[derive(Clone, Copy)]
+pub(crate) struct Body<'a> {
+    /// Duration for `X`.
+    pub(crate) duration_ns: Option<u64>,
+    /// Text between the time and the name, such as `,"s":"t"`.
+    pub(crate) middle: &'a [u8],
+    pub(crate) name: Name<'a>,
+    /// Args as JSON without the braces.
+    pub(crate) args: &'a [u8],
+}
+
+/// Name and category of an event.
+#[derive(Clone, Copy)]
+pub(crate) enum Name<'a> {
+    /// Known at the call site.
+    Site(&'static Site),
+    /// `"name":"…","cat":"…"`, made for this event.
+    Text(&'a [u8]),
+}
+
+impl Name<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Name::Site(site) => site.text().with_args.len(),
+            Name::Text(text) => text.len() + 16,
+        }
+    }
+}
+
+impl EventWriter {
+    /// The writer of thread `tid` in `slot`.
+    pub(crate) fn new(process: &'static Process, slot: &'static Slot, tid: u32) -> EventWriter {
+        let mut prefix = [0; 64];
+        let mut line = Line::new(&mut prefix);
+        line.text(br#"{"ph":"X","pid":"#);
+        line.integer(process.pid);
+        line.text(br#","tid":"#);
+        let tid_at = line.len();
+        line.integer(tid);
+        line.text(br#","ts":"#);
+        let fixed_len = line.len();
+        let (head, state) = (slot.head(), slot.state());
+        EventWriter {
+            process,
+            slot,
+            state,
+            key: slot.key,
+            head,
+            limit: head,
+            depth: 0,
+            stalled_at: None,
+            second_ns: 0,
+            prefix,
+            prefix_len: fixed_len,
+            fixed_len,
+            tid_at,
+            after_row: [0; 32],
+            after_row_len: 0,
+        }
+    }
+
+    /// Position after the last line.
+    pub(crate) fn position(&self) -> u64 {
+        self.head
+    }
+
+    /// Publishes the position and how many spans are open.
+    #[inline(always)]
+    pub(crate) fn publish(&self) {
+        let state = layout::state(self.head, u64::from(self.depth.min(255)), self.key);
+        self.state.store(state, Ordering::Release);
+    }
+
+    /// Writes a timed event on the calling thread and publishes it.
+    #[inline(always)]
+    pub(crate) fn write(&mut self, phase: u8, ts_ns: u64, body: &Body<'_>) {
+        let need = FIXED_BYTES + body.middle.len() + body.name.len() + body.args.len();
+        if self.head + need as u64 > self.limit && !self.make_room(need as u64) {
+            let body = *body; // a copy, so that the original need not be in memory
+            return self.large_event(phase, ts_ns, &body);
+        }
+        // SAFETY: positions from `head` on are this thread's until published, and there is room for `need`.
+        let room = unsafe { std::slice::from_raw_parts_mut(self.slot.address(self.head), need) };
+        let part = self.part_of_second(ts_ns);
+        let mut line = Line::new(room);
+        self.compose(&mut line, phase, part, body);
+        if line.fits() {
+            self.head += line.len() as u64;
+        }
+        self.publish();
+    }
+
+    /// Writes a span on another row than the thread's, which ends the span of the lane entry `closing`, and publishes it.
+    pub(crate) fn span_on_row(
+        &mut self,
+        row: u32,
+        start_ns: u64,
+        body: &Body<'_>,
+        closing: Option<OpenEntry>,
+    ) {
+        let need = FIXED_BYTES + body.name.len() + body.args.len();
+        if self.head + need as u64 > self.limit && !self.make_room(need as u64) {
+            let body = *body; // as in `write`
+            return self.large_on_row(row, start_ns, &body);
+        }
+        if start_ns >= self.second_ns + SECOND_NS {
+            self.change_second(start_ns / SECOND_NS); // only ever on, for the thread's own events
+        }
+        // SAFETY: positions from `head` on are this thread's until published, and there is room for `need`.
+        let room = unsafe { std::slice::from_raw_parts_mut(self.slot.address(self.head), need) };
+        let len = self.compose_on_row(Line::new(room), row, start_ns, body);
+        self.head += len as u64;
+        if let Some(entry) = closing {
+            entry.close_with(self.slot.index, self.head);
+        }
+        self.publish();
+    }
+
+    /// Writes a span on another row that does not fit into a ring straight to the fragment; what had no room else is counted.
+    #[cold]
+    #[inline(never)]
+    fn large_on_row(&self, row: u32, start_ns: u64, body: &Body<'_>) {
+        let need = FIXED_BYTES + body.name.len() + body.args.len();
+        if need as u64 > self.slot.bytes / 2 {
+            let Ok(mut bytes) = zeros(need) else {
+                return leave_out();
+            };
+            let len = self.compose_on_row(Line::new(&mut bytes), row, start_ns, body);
+            self.write_through(bytes.get(..len).unwrap_or_default());
+        }
+    }
+
+    /// Writes the line of a span on another row; its length, or 0 if it does not fit.
+    #[inline(always)]
+    fn compose_on_row(
+        &self,
+        mut line: Line<'_>,
+        row: u32,
+        start_ns: u64,
+        body: &Body<'_>,
+    ) -> usize {
+        line.block(&self.prefix, self.tid_at);
+        line.number(row);
+        let part = start_ns.wrapping_sub(self.second_ns);
+        if part < SECOND_NS && self.second_ns > 0 {
+            line.block(&self.after_row, self.after_row_len);
+            line.second_part(u32::try_from(part).unwrap_or(0));
+        } else {
+            line.literal(&TIME_KEY);
+            line.micros(start_ns);
+        }
+        after_time(&mut line, body);
+        if line.fits() { line.len() } else { 0 }
+    }
+
+    /// Makes the prefix that of the second of `ts_ns`; the ns of that second.
+    #[inline(always)]
+    fn part_of_second(&mut self, ts_ns: u64) -> u32 {
+        let mut part = ts_ns.wrapping_sub(self.second_ns);
+        if part >= SECOND_NS {
+            part = ts_ns % SECOND_NS;
+            self.change_second(ts_ns / SECOND_NS);
+        }
+        u32::try_from(part).unwrap_or(0)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn change_second(&mut self, second: u64) {
+        let _uncancelled = Uncancelled::keep();
+        self.second_ns = second * SECOND_NS;
+        let mut buffer = itoa::Buffer::new();
+        let digits = if second == 0 {
+            ""
+        } else {
+            buffer.format(second)
+        };
+        self.prefix_len = self.fixed_len + digits.len();
+        self.prefix[self.fixed_len..self.prefix_len].copy_from_slice(digits.as_bytes());
+        self.after_row_len = TIME_KEY.len() + digits.len();
+        let (key, rest) = self.after_row.split_at_mut(TIME_KEY.len());
+        key.copy_from_slice(&TIME_KEY);
+        rest[..digits.len()].copy_from_slice(digits.as_bytes());
+        self.process.come_by(self.second_ns);
+    }
+
+    /// Writes the line of an event, `part` ns after the second of the prefix.
+    #[inline(always)]
+    fn compose(&self, line: &mut Line<'_>, phase: u8, part: u32, body: &Body<'_>) {
+        line.block(&self.prefix, self.prefix_len);
+        if phase != b'X' {
+            line.replace(PHASE_AT, phase);
+        }
+        if self.second_ns == 0 {
+            line.micros(u64::from(part));
+        } else {
+            line.second_part(part);
+        }
+        after_time(line, body);
+    }
+
+    /// Makes room for `need` bytes, flushing if the ring is more than three quarters full, or by steps if others record as fast.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, need: u64) -> bool {
+        let _uncancelled = Uncancelled::keep();
+        let (size, flushed) = (self.slot.bytes, self.slot.flushed().load(Ordering::Acquire));
+        if self.process.switches.is_late(HELPER_LATE_NS) {
+            self.process.visit();
+        }
+        if need > size / 2 {
+            return false;
+        }
+        let end = self.head + need - flushed;
+        if self.process.crowded.load(Ordering::Relaxed) && end <= size {
+            self.flush_steps(flushed);
+            return true;
+        }
+        self.limit = if end <= size / 2 {
+            flushed + size / 2
+        } else if end <= size / 4 * 3 {
+            if self.process.helper_sleeps.load(Ordering::Relaxed) {
+                self.process.wake_helper();
+            }
+            flushed + size / 4 * 3
+        } else {
+            return self.flush_for_room(need, end);
+        };
+        true
+    }
+
+    /// Writes whole steps while they are still in this processor's cache, if nobody else is writing; there is room in any case.
+    fn flush_steps(&mut self, flushed: u64) {
+        let (slot, process) = (self.slot, self.process);
+        if self.head - flushed >= OWN_STEP_BYTES {
+            flush::try_flush(slot, process, Extent::Steps);
+        }
+        let flushed = slot.flushed().load(Ordering::Acquire);
+        self.limit = (flushed + OWN_STEP_BYTES)
+            .max(self.head + RETRY_BYTES)
+            .min(flushed + slot.bytes);
+    }
+
+    fn flush_for_room(&mut self, need: u64, end: u64) -> bool {
+        let (slot, process) = (self.slot, self.process);
+        let flushed = |slot: &Slot| slot.flushed().load(Ordering::Acquire);
+        let end_ns = clock::now_ns() + PATIENCE_NS;
+        if flush::flush_within(slot, process, end_ns) == Outcome::Done {
+            self.limit = flushed(slot) + slot.bytes / 2;
+            return self.head + need <= self.limit;
+        }
+        let stalled = self.stalled_at == Some(flushed(slot));
+        if end > slot.bytes && (stalled || !process.make_room(slot, need)) {
+            // One wait a stall, then events are dropped until the file has taken something.
+            self.stalled_at = Some(flushed(slot));
+            self.limit = self.head;
+            process.lost.count(Cause::Busy);
+            return false;
+        }
+        self.limit = flushed(slot) + slot.bytes;
+        true
+    }
+
+    /// Writes an event that does not fit into a ring straight to the fragment.
+    #[cold]
+    fn large_event(&mut self, phase: u8, ts_ns: u64, body: &Body<'_>) {
+        let need = FIXED_BYTES + body.middle.len() + body.name.len() + body.args.len();
+        if (need as u64) <= self.slot.bytes / 2 {
+            return self.publish(); // no room, and counted
+        }
+        let part = self.part_of_second(ts_ns);
+        let Ok(mut bytes) = zeros(need) else {
+            leave_out();
+            return self.publish();
+        };
+        let mut line = Line::new(&mut bytes);
+        self.compose(&mut line, phase, part, body);
+        let len = line.len().min(need);
+        self.write_through(&bytes[..len]);
+        self.publish();
+    }
+
+    /// Writes a line straight to the fragment, where a reader would take it.
+    fn write_through(&self, line: &[u8]) {
+        let _uncancelled = Uncancelled::keep();
+        if line.len() > MAX_LINE_BYTES {
+            return self.process.lost.count(Cause::TooLarge);
+        }
+        self.process.write_through(line);
+    }
+
+    /// Appends a whole line that is no timed event of this thread; with `closing` it ends the span of that lane entry.
+    pub(crate) fn append(&mut self, line: &[u8], closing: Option<OpenEntry>) {
+        let need = line.len() as u64;
+        if need > self.slot.bytes / 2 {
+            return self.write_through(line);
+        }
+        if self.head + need > self.limit && !self.make_room(need) {
+            return; // counted
+        }
+        if let Some(entry) = closing {
+            entry.close_with(self.slot.index, self.head + need);
+        }
+        flush::append(self.slot, self.head, line, u64::from(self.depth.min(255)));
+        self.head += need;
+    }
+}
+
+/// Writes what follows the time.
+#[inline(always)]
+fn after_time(line: &mut Line<'_>, body: &Body<'_>) {
+    if let Some(duration_ns) = body.duration_ns {
+        line.duration(duration_ns);
+    }
+    if !body.middle.is_empty() {
+        line.text(body.middle);
+    }
+    finish_line(line, body);
+}
+
+#[inline(always)]
+fn finish_line(line: &mut Line<'_>, body: &Body<'_>) {
+    match body.name {
+        Name::Site(site) if body.args.is_empty() => return line.padded(&site.text().alone),
+        Name::Site(site) => line.padded(&site.text().with_args),
+        Name::Text(text) => {
+            line.literal(b",");
+            line.text(text);
+            if body.args.is_empty() {
+                return line.literal(b"}\n");
+            }
+            line.literal(b",\"args\":{");
+        }
+    }
+    line.text(body.args);
+    line.literal(b"}}\n");
+}

@@ -1,0 +1,243 @@
+//! A thread's open spans: their place on the stack that outlives a crash, and the text they carry until they end.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use crate::format::ring as layout;
+use crate::process::state::Process;
+use crate::ring::open_entry::OpenEntry;
+use crate::ring::slot::Slot;
+use crate::sys::memory::{copied, leave_out, out_of_memory};
+use crate::text::site::Site;
+use crate::thread::event_writer::EventWriter;
+
+/// Added to the depth of a span whose args the writer keeps outside of its text.
+const OWN_ARGS: u32 = 1 << 31;
+/// What a thread begins with room for.
+const TEXT_BYTES: usize = 4096;
+
+/// The writing end of a slot; used by the thread that has the state.
+pub(crate) struct SlotWriter {
+    /// Good inside an event.
+    pub(crate) process: &'static Process,
+    /// Good inside an event.
+    pub(crate) slot: &'static Slot,
+    pub(crate) events: EventWriter,
+    /// Args of the open spans, and names that have no site.
+    pub(crate) text: Vec<u8>,
+    /// Spans that ended before one opened after them, by depth, each with where its text began.
+    vacant: Vec<(u32, u32)>,
+    /// Args that grew while a later span was open, by the depth of their span.
+    own_args: Vec<(u32, Vec<u8>)>,
+    /// Spans begun without a guard.
+    pub(crate) begun: Vec<crate::event::span::Begun>,
+    /// Spans begun by id.
+    pub(crate) held: crate::event::span::Held,
+}
+
+/// A piece of the writer's text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) from: u32,
+    pub(crate) len: u32,
+}
+
+impl Piece {
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        self.from as usize..self.from as usize + self.len as usize
+    }
+}
+
+impl SlotWriter {
+    /// The writer of thread `tid` in `slot`.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(crate) fn new(
+        process: &'static Process,
+        slot: &'static Slot,
+        tid: u32,
+    ) -> io::Result<SlotWriter> {
+        let mut text = Vec::new();
+        text.try_reserve_exact(TEXT_BYTES)
+            .map_err(|_| out_of_memory())?;
+        Ok(SlotWriter {
+            process,
+            slot,
+            events: EventWriter::new(process, slot, tid),
+            text,
+            vacant: Vec::new(),
+            own_args: Vec::new(),
+            begun: Vec::new(),
+            held: crate::event::span::Held::new(),
+        })
+    }
+
+    /// Opens a span: it shows in the stack until it is closed, with its args.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, site: &'static Site, args: Piece, start_ns: u64) -> u32 {
+        let depth = self.events.depth;
+        if let Some(entry) = self.entry(depth) {
+            self.show(entry, depth, 0, args);
+            let number = self
+                .process
+                .ring
+                .number_of(site, || name_entry(entry, site.name()));
+            entry.site().store(number, Ordering::Relaxed);
+            entry.start().store(start_ns, Ordering::Relaxed);
+        }
+        self.events.depth = depth + 1;
+        self.events.publish();
+        depth
+    }
+
+    /// Opens a span whose name is not known at a call site; `names` is its text in the line.
+    pub(crate) fn push_named(&mut self, name: &str, names: Piece, start_ns: u64) -> u32 {
+        let depth = self.events.depth;
+        if let Some(entry) = self.entry(depth) {
+            self.show(entry, depth, names.len, names);
+            entry.site().store(0, Ordering::Relaxed);
+            name_entry(entry, name);
+            entry.start().store(start_ns, Ordering::Relaxed);
+        }
+        self.events.depth = depth + 1;
+        self.events.publish();
+        depth
+    }
+
+    /// Lets readers of the ring find a piece of the text, which begins with `names` bytes of name and category. It lies behind that of the span below.
+    #[inline(always)]
+    fn show(&self, entry: OpenEntry, depth: u32, names: u32, piece: Piece) {
+        let below = depth.checked_sub(1).and_then(|below| self.entry(below));
+        let word = |below: OpenEntry| below.text().load(Ordering::Relaxed);
+        let at = below.map_or(0, |below| layout::SpanText::of_word(word(below)).args().end);
+        let text = self.text.get(piece.from as usize..).unwrap_or_default(); // it was written last
+        self.slot.text.show(entry, at, names as usize, text);
+    }
+
+    #[inline(always)]
+    fn entry(&self, depth: u32) -> Option<OpenEntry> {
+        let depth = depth as usize;
+        (depth < layout::STACK_DEPTH).then(|| self.slot.open_entry(depth))
+    }
+
+    /// Takes a span off the stack; the store that publishes its line publishes this too. False, and nothing done, unless it is the innermost one,
+    /// the one below it is open, and its args are in the text.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, depth: u32) -> bool {
+        let plain = depth + 1 == self.events.depth
+            && (depth == 0
+                || self
+                    .entry(depth - 1)
+                    .is_some_and(|below| below.start().load(Ordering::Relaxed) != 0));
+        if plain {
+            self.events.depth = depth;
+        }
+        plain
+    }
+
+    /// Takes any span off the stack, with the vacant entries that are innermost then; says where the text of those began.
+    pub(crate) fn pop_any(&mut self, depth: u32, text_from: u32) -> Option<u32> {
+        let depth = depth & !OWN_ARGS;
+        if depth + 1 != self.events.depth {
+            self.vacate(depth, text_from);
+            return None;
+        }
+        self.events.depth = depth;
+        let mut lowest = None;
+        while let Some((depth, from)) = self
+            .vacant
+            .pop_if(|vacant| vacant.0 + 1 == self.events.depth)
+        {
+            self.events.depth = depth;
+            lowest = Some(lowest.map_or(from, |lowest| from.min(lowest)));
+        }
+        lowest
+    }
+
+    /// A span that ends before one opened after it leaves a vacant entry.
+    fn vacate(&mut self, depth: u32, text_from: u32) {
+        if depth >= self.events.depth {
+            return;
+        }
+        if let Some(entry) = self.entry(depth) {
+            entry.start().store(0, Ordering::Relaxed);
+        }
+        if self.vacant.try_reserve(1).is_err() {
+            return leave_out();
+        }
+        let at = self.vacant.partition_point(|vacant| vacant.0 < depth);
+        self.vacant.insert(at, (depth, text_from));
+    }
+
+    /// Appends to the text as a new piece.
+    pub(crate) fn add_text(&mut self, add: impl FnOnce(&mut Vec<u8>)) -> Piece {
+        let from = self.text.len();
+        add(&mut self.text);
+        self.piece_from(from)
+    }
+
+    fn piece_from(&self, from: usize) -> Piece {
+        Piece {
+            from: u32::try_from(from).unwrap_or(u32::MAX),
+            len: u32::try_from(self.text.len() - from).unwrap_or(0),
+        }
+    }
+
+    /// Appends to the args of an open span; `add` gets the text and whether it is the first of them. While a later span is open they move out
+    /// of the text: pieces lie in it as the spans do on the stack, so that what is last can be dropped.
+    pub(crate) fn add_args(
+        &mut self,
+        depth: &mut u32,
+        piece: &mut Piece,
+        add: impl FnOnce(&mut Vec<u8>, bool),
+    ) {
+        let (first, end) = (piece.len == 0, self.text.len());
+        if *depth + 1 == self.events.depth && (first || piece.range().end == end) {
+            let from = if first { end } else { piece.from as usize };
+            add(&mut self.text, first);
+            let old = piece.len as usize;
+            *piece = self.piece_from(from);
+            if let Some(entry) = self.entry(*depth) {
+                let args = self.text.get(from..).unwrap_or_default();
+                self.slot.text.show_more(entry, old, args);
+            }
+            return;
+        }
+        if *depth & OWN_ARGS == 0 {
+            if self.own_args.try_reserve(1).is_err() {
+                return leave_out();
+            }
+            let args = copied(self.text.get(piece.range()).unwrap_or_default());
+            *depth |= OWN_ARGS;
+            self.own_args.push((*depth, args));
+        }
+        let of_span = self.own_args.iter_mut().rev().find(|own| own.0 == *depth);
+        if let Some((_, args)) = of_span {
+            let first = args.is_empty();
+            add(args, first);
+        }
+    }
+
+    /// Takes the args that are not in the text.
+    pub(crate) fn take_own_args(&mut self, depth: u32) -> Option<Vec<u8>> {
+        let at = self.own_args.iter().rposition(|own| own.0 == depth)?;
+        Some(self.own_args.swap_remove(at).1)
+    }
+
+    /// Drops the text of a span that has ended.
+    #[inline(always)]
+    pub(crate) fn release(&mut self, piece: Piece) {
+        if self.events.depth == 0 && self.begun.is_empty() {
+            self.text.clear();
+        } else if piece.len > 0 && piece.range().end == self.text.len() {
+            self.text.truncate(piece.from as usize);
+        }
+    }
+}
+
+/// Names an entry of the stack that has no site.
+#[cold]
+fn name_entry(entry: OpenEntry, name: &str) {
+    entry.set_name(name, layout::STACK_NAME_AT, layout::STACK_NAME_BYTES);
+}

@@ -1,0 +1,390 @@
+//! The calling thread's place in the recorder: found in one thread-local load, taken at the first event, given back when the thread ends.
+
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fence};
+use std::{fmt, io};
+
+use crate::format::loss::Cause;
+use crate::lifecycle::open;
+use crate::process::errand;
+use crate::process::reclaim::ProcessRef;
+use crate::process::state::{self as process, Process};
+use crate::ring::slot::Slot;
+use crate::ring::slot::ThreadName;
+use crate::sys;
+use crate::sys::clock;
+use crate::sys::epoch::EpochWords;
+use crate::sys::memory::{boxed, owned};
+use crate::text::name::cut_name;
+use crate::text::record::thread_name_line;
+use crate::thread::slot_writer::SlotWriter;
+
+/// What a thread records with, in one recording after the other. Never freed: who ends a recording looks whether the thread is inside an event, and
+/// a thread that comes late looks here whether it may still begin one. A thread's successor gets it. Each lies in cache lines of its own, and in
+/// pairs of them, which processors fetch together: its thread writes there with every event.
+#[repr(align(128))]
+pub(crate) struct ThreadState {
+    epochs: EpochWords,
+    /// The recording that the state is bound to; [`UNBOUND`] without one.
+    epoch: AtomicU32,
+    /// The thread is between the first and the last store of an event.
+    busy: AtomicBool,
+    /// A thread has it.
+    taken: AtomicBool,
+    /// The process whose thread has it: the child of a fork cannot know where the parent's copy of an event would go on.
+    pid: AtomicU32,
+    /// Its recorder and slot are good while the thread is inside an event of the state's epoch.
+    writer: UnsafeCell<Option<SlotWriter>>,
+    /// The name that the program gave its thread.
+    name: RefCell<Option<String>>,
+    next: *const ThreadState,
+}
+
+impl fmt::Debug for ThreadState {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ThreadState").finish_non_exhaustive()
+    }
+}
+
+/// The epoch of a thread state without a writer: no recording has it.
+const UNBOUND: u32 = u32::MAX;
+/// How long a thread without a slot waits before it asks again.
+const RETRY_NS: u64 = 10_000_000;
+/// Every thread state; the list only grows, to as many as threads recorded at a time.
+static STATES: AtomicPtr<ThreadState> = AtomicPtr::new(std::ptr::null_mut());
+
+thread_local! {
+    static STATE: Cell<*const ThreadState> = const { Cell::new(std::ptr::null()) };
+    static ATTACHING: Cell<bool> = const { Cell::new(false) };
+    /// Before that a thread that got no slot does not ask again: each attempt takes system calls.
+    static RETRY_AT_NS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Runs `record` with the calling thread's writer, attaching the thread if needed; `None` if recording is off, has ended, or a signal handler
+/// interrupted the recorder on this thread.
+#[inline(always)]
+pub(crate) fn with<R>(
+    record: impl FnOnce(&'static ThreadState, &mut SlotWriter) -> R,
+) -> Option<R> {
+    // SAFETY: a thread state is never freed.
+    let thread = match unsafe { STATE.get().as_ref() } {
+        Some(thread) if thread.epochs.is_recording(thread.epoch()) => thread,
+        _ => attach(None)?,
+    };
+    enter(thread, thread.epoch(), record)
+}
+
+/// Runs `record` as [`with`] does, if the calling thread is attached already; says whether it is.
+#[inline(always)]
+pub(crate) fn with_ready<R>(
+    record: impl FnOnce(&'static ThreadState, &mut SlotWriter) -> R,
+) -> Option<Option<R>> {
+    // SAFETY: a thread state is never freed.
+    let thread = unsafe { STATE.get().as_ref() };
+    let thread = thread.filter(|thread| thread.epochs.is_recording(thread.epoch()))?;
+    Some(enter(thread, thread.epoch(), record))
+}
+
+/// Runs `record` with the calling thread's writer if it has one.
+pub(crate) fn with_own<R>(record: impl FnOnce(&mut SlotWriter) -> R) -> Option<R> {
+    // SAFETY: a thread state is never freed.
+    let thread = unsafe { STATE.get().as_ref() }?;
+    with_same(thread, thread.epoch(), record)
+}
+
+/// Runs `record` if the calling thread still has this state in this recording; a span that was open at a fork ends in the parent only, and one
+/// that was open when recording was restarted has ended with the old recording.
+#[inline(always)]
+pub(crate) fn with_same<R>(
+    thread: &'static ThreadState,
+    epoch: u32,
+    record: impl FnOnce(&mut SlotWriter) -> R,
+) -> Option<R> {
+    if STATE.get() != std::ptr::from_ref(thread) || !thread.epochs.is_recording(epoch) {
+        return None;
+    }
+    enter(thread, epoch, |_, writer| record(writer))
+}
+
+#[inline(always)]
+fn enter<R>(
+    thread: &'static ThreadState,
+    epoch: u32,
+    record: impl FnOnce(&'static ThreadState, &mut SlotWriter) -> R,
+) -> Option<R> {
+    if thread.busy.load(Ordering::Relaxed) {
+        count_interrupted(thread);
+        return None;
+    }
+    thread.busy.store(true, Ordering::Relaxed);
+    let _busy = Busy(&thread.busy);
+    // Whoever ends recording makes this store visible with a barrier on every thread: no fence is paid here.
+    compiler_fence(Ordering::SeqCst);
+    if !thread.epochs.is_recording(epoch) {
+        return None;
+    }
+    // SAFETY: only the thread that has the state comes here, and `busy` keeps its signal handlers out.
+    let writer = unsafe { &mut *thread.writer.get() }.as_mut();
+    // SAFETY: a thread state has an epoch only while it has a writer.
+    Some(record(thread, unsafe { writer.unwrap_unchecked() }))
+}
+
+/// Counts an event of a signal handler that interrupted another one.
+#[cold]
+fn count_interrupted(thread: &'static ThreadState) {
+    if let Some(process) = process::existing().filter(|process| process.epoch() == thread.epoch()) {
+        process.lost.count(Cause::Signal);
+    }
+}
+
+/// Ends an event however it ends: a value's own code may panic.
+struct Busy(&'static AtomicBool);
+
+impl Drop for Busy {
+    #[inline(always)]
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// Gives the calling thread a thread state: the one slow moment of a thread.
+#[cold]
+#[inline(never)]
+fn attach(name: Option<&str>) -> Option<&'static ThreadState> {
+    if ATTACHING.replace(true) {
+        return None; // a signal handler, or an event recorded by what we call
+    }
+    let thread = take_state(name);
+    ATTACHING.set(false);
+    thread
+}
+
+fn take_state(name: Option<&str>) -> Option<&'static ThreadState> {
+    let process = process::current().filter(|process| !process.is_finished())?;
+    let thread = own_state()?;
+    let now_ns = clock::now_ns();
+    if now_ns < RETRY_AT_NS.get() {
+        process.lost.count(Cause::Threads);
+        return None;
+    }
+    let Ok(slot) = process.ring.take_slot() else {
+        RETRY_AT_NS.set(now_ns + RETRY_NS);
+        process.lost.count(Cause::Threads);
+        return None;
+    };
+    let Ok(thread) = bind(&process, slot, thread) else {
+        process.ring.free_slot(slot);
+        RETRY_AT_NS.set(now_ns + RETRY_NS);
+        process.lost.count(Cause::OutOfMemory);
+        return None;
+    };
+    if let Some(name) = name {
+        thread.keep_name(name);
+    }
+    match thread
+        .name
+        .try_borrow()
+        .ok()
+        .and_then(|name| owned(name.as_deref()?).ok())
+    {
+        Some(name) => tell_name(&name),
+        None => tell_name(&sys::thread::name().unwrap_or_default()),
+    }
+    process.visit(); // this may be the second thread
+    Some(thread)
+}
+
+/// Binds the calling thread's state, or a new one, to a slot.
+fn bind(
+    process: &ProcessRef,
+    slot: &'static Slot,
+    thread: Option<&'static ThreadState>,
+) -> io::Result<&'static ThreadState> {
+    let tid = sys::thread::tid();
+    // SAFETY: the state uses it inside events of its epoch alone, and the reaper looks for those.
+    let kept = unsafe { process.for_thread() };
+    let writer = SlotWriter::new(kept, slot, tid)?;
+    let thread = match thread {
+        Some(thread) => thread,
+        None => {
+            let thread = claim(process.epochs)?;
+            sys::thread::call_at_end(std::ptr::from_ref(thread).cast_mut().cast(), detach);
+            thread
+        }
+    };
+    thread.bind(kept, writer);
+    STATE.set(thread);
+    slot.tid().store(tid, Ordering::Release);
+    Ok(thread)
+}
+
+/// The state that the calling thread has already. Nothing at all where a signal handler interrupted an event: its state cannot change hands now.
+#[expect(
+    clippy::option_option,
+    reason = "no state yet, and no state now, are two things"
+)]
+fn own_state() -> Option<Option<&'static ThreadState>> {
+    // SAFETY: a thread state is never freed.
+    let Some(thread) = (unsafe { STATE.get().as_ref() }) else {
+        return Some(None);
+    };
+    if !thread.busy.load(Ordering::Relaxed) {
+        return Some(Some(thread));
+    }
+    // In the child of a fork the interrupted event is the parent's: the child goes on with another thread state.
+    (thread.pid.load(Ordering::Relaxed) != std::process::id()).then_some(None)
+}
+
+/// Takes a thread state that no thread has, or makes one.
+fn claim(epochs: EpochWords) -> io::Result<&'static ThreadState> {
+    let free = states().find(|thread| {
+        let take = (Ordering::Acquire, Ordering::Relaxed);
+        !thread.taken.load(Ordering::Relaxed)
+            && thread
+                .taken
+                .compare_exchange(false, true, take.0, take.1)
+                .is_ok()
+    });
+    free.map_or_else(|| add(epochs), Ok)
+}
+
+fn add(epochs: EpochWords) -> io::Result<&'static ThreadState> {
+    let mut thread = boxed(ThreadState {
+        epochs,
+        epoch: AtomicU32::new(UNBOUND),
+        busy: AtomicBool::new(false),
+        taken: AtomicBool::new(true),
+        pid: AtomicU32::new(0),
+        writer: UnsafeCell::new(None),
+        name: RefCell::new(None),
+        next: STATES.load(Ordering::Acquire),
+    })?;
+    loop {
+        let (next, made) = (thread.next.cast_mut(), std::ptr::from_mut(&mut *thread));
+        match STATES.compare_exchange_weak(next, made, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return Ok(Box::leak(thread)),
+            Err(other) => thread.next = other,
+        }
+    }
+}
+
+fn states() -> impl Iterator<Item = &'static ThreadState> {
+    // SAFETY: every pointer of the list came from a box that is never freed.
+    let first = unsafe { STATES.load(Ordering::Acquire).as_ref() };
+    // SAFETY: as above.
+    std::iter::successors(first, |thread| unsafe { thread.next.as_ref() })
+}
+
+impl ThreadState {
+    /// The recording that the state is bound to.
+    #[inline(always)]
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// Binds the state of the calling thread, which is outside of any event.
+    fn bind(&self, process: &'static Process, writer: SlotWriter) {
+        // SAFETY: only the thread that has the state comes here, and its signal handlers find the state's epoch over.
+        unsafe { *self.writer.get() = Some(writer) };
+        self.pid.store(process.pid, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        self.epoch.store(process.epoch(), Ordering::Release);
+    }
+
+    /// Keeps the name that the program gives its thread, outside of events; whether it is another one than before.
+    fn keep_name(&self, name: &str) -> bool {
+        let Ok(mut kept) = self.name.try_borrow_mut() else {
+            return false; // a signal handler, or an allocator that records
+        };
+        let is_new = kept.as_deref() != Some(name);
+        if is_new {
+            *kept = owned(name).ok(); // without memory the next recording has the kernel's name
+        }
+        is_new
+    }
+
+    /// Whether its thread is inside an event of this recording, or may be.
+    fn is_inside(&self, epoch: u32) -> bool {
+        self.epoch.load(Ordering::Acquire) == epoch && self.busy.load(Ordering::Acquire)
+    }
+}
+
+/// Gives the state back when its thread ends. What is not flushed stays in the slot until it is.
+unsafe extern "C" fn detach(thread: *mut libc::c_void) {
+    errand::note_end();
+    // SAFETY: the value was set from a thread state, which is never freed.
+    let thread = unsafe { &*thread.cast_const().cast::<ThreadState>() };
+    if STATE.replace(std::ptr::null()) != std::ptr::from_ref(thread) {
+        return;
+    }
+    if thread.epochs.is_recording(thread.epoch()) {
+        enter(thread, thread.epoch(), |_, writer| {
+            let (process, slot) = (writer.process, writer.slot);
+            open::close_stack(process, slot);
+            slot.tid().store(0, Ordering::Release);
+            process.ring.free_slot(slot);
+        });
+    }
+    thread.epoch.store(UNBOUND, Ordering::Release);
+    // SAFETY: the thread has the state for the last time, and is outside of any event.
+    unsafe { *thread.writer.get() = None };
+    if let Ok(mut name) = thread.name.try_borrow_mut() {
+        *name = None;
+    }
+    thread.taken.store(false, Ordering::Release);
+}
+
+/// Names the calling thread, also in the recordings that follow.
+pub(crate) fn set_thread_name(name: &str) {
+    let name = cut_name(name);
+    // SAFETY: a thread state is never freed.
+    match unsafe { STATE.get().as_ref() } {
+        Some(thread) if thread.epochs.is_recording(thread.epoch()) => {
+            if thread.keep_name(name) {
+                tell_name(name);
+            }
+        }
+        _ => {
+            attach(Some(name)); // which tells it
+        }
+    }
+}
+
+fn tell_name(name: &str) {
+    with(|_, writer| {
+        let (process, slot) = (writer.process, writer.slot);
+        let tid = slot.tid().load(Ordering::Relaxed);
+        let Ok(kept) = owned(name) else {
+            return; // without a name, then
+        };
+        *slot
+            .thread_name
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = ThreadName { tid, name: kept };
+        slot.set_named_until(None);
+        let line = thread_name_line(process.pid, tid, name);
+        writer.events.append(&line, None);
+        slot.set_named_until(Some(writer.events.position()));
+    });
+}
+
+/// Waits until no thread is inside an event of a recording that takes no more; false if one still is after `patience_ns`.
+pub(crate) fn wait_until_idle(epoch: u32, patience_ns: u64) -> bool {
+    let end = clock::now_ns() + patience_ns;
+    states().all(|thread| {
+        while thread.is_inside(epoch) {
+            if clock::now_ns() > end {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        true
+    })
+}
+
+/// Whether no thread is inside an event of a recording that takes no more.
+pub(crate) fn are_out_of(epoch: u32) -> bool {
+    states().all(|thread| !thread.is_inside(epoch))
+}
