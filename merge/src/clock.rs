@@ -1,15 +1,21 @@
 //! One time axis: what brings a recording's times to the reference host's monotonic clock.
 //!
-//! Recordings of one boot share the clock but for the offset of their time namespace. Other boots and hosts are placed by [`crate::align`].
+//! Recordings of one boot share the clock but for the offset of their time namespace. Other boots and hosts are placed by [`crate::clock::align`].
+
+pub(crate) mod align;
+pub(crate) mod axis;
+pub(crate) mod era;
+pub(crate) mod moment;
+pub(crate) mod placement;
 
 mod draft;
 
 use crate::Options;
-use crate::align::{By, Curve, Hosts, Place, Reading, clamp, collect};
-use crate::index::Index;
-use crate::placement::Placement;
-use crate::recording::Recording;
-use crate::source::{Chunk, Source};
+use crate::clock::align::{By, Curve, Hosts, Place, Reading, clamp, collect};
+use crate::clock::placement::Placement;
+use crate::fragment::recording::Recording;
+use crate::pass::chunk::{Chunk, Source};
+use crate::pass::summary::Index;
 use draft::hosts;
 use sa_recorder::format::{Anchor, FragmentHeader};
 use serde::Serialize;
@@ -210,7 +216,10 @@ impl Clocks {
 }
 
 impl Flows<'_> {
-    fn collect(&self, boots: &[Boot]) -> std::io::Result<crate::sorter::Sorted<crate::align::End>> {
+    fn collect(
+        &self,
+        boots: &[Boot],
+    ) -> std::io::Result<crate::store::sorter::Sorted<crate::clock::align::End>> {
         // Flows of other profilers' traces lead to no other input.
         let number = |recording: &Recording| {
             let number = boots.binary_search(&boot(recording.header()?)).ok()?;
@@ -255,7 +264,7 @@ pub(crate) fn wall_clock(header: &FragmentHeader, anchor: &Anchor) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::header;
+    use crate::fragment::sample::header;
 
     fn anchor(monotonic_ns: u64, realtime_ns: u64) -> [Anchor; 1] {
         [Anchor {

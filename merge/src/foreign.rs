@@ -4,6 +4,8 @@
 //! file without a name, a line each. That file is then a recording like any other, with processes and flow ids of its own. What is wrong in the document is told
 //! by its own offsets.
 
+pub(crate) mod row_metadata;
+
 mod clock;
 mod document;
 mod event;
@@ -24,12 +26,13 @@ pub use offset::{Offset, parse_offset};
 pub use told::ForeignReport;
 pub(crate) use told::tell;
 
-use crate::access::Access;
-use crate::damage::{Kind, Places};
-use crate::fragment::{Content, FileId, Fragment};
-use crate::mend::Repairs;
-use crate::recording::Recording;
-use crate::report::Report;
+use crate::app::report::Report;
+use crate::base::access::Access;
+use crate::base::file_id::FileId;
+use crate::event::damage::{Kind, Places};
+use crate::event::mend::Repairs;
+use crate::fragment::file::{Content, Fragment};
+use crate::fragment::recording::Recording;
 use crate::{Error, Options};
 use clock::{Axis, Origin};
 use document::Read;

@@ -1,10 +1,14 @@
 //! Who is who: recordings, pids and tids → processes and threads with ids that are unique in the trace.
 
-use crate::aside::{Aside, step_aside};
-use crate::end::End;
+pub(crate) mod duplicate_device;
+pub(crate) mod plan;
+pub(crate) mod row_order;
+
+use crate::event::patch::Target;
 use crate::foreign::Foreign;
-use crate::index::{Activity, Index};
-use crate::patch::Target;
+use crate::identity::duplicate_device::{Aside, step_aside};
+use crate::pass::end::End;
+use crate::pass::summary::{Activity, Index};
 use sa_recorder::format::{FragmentHeader, LANE_BASE, RingKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -414,7 +418,7 @@ fn give_tids(process: &mut Process) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::header;
+    use crate::fragment::sample::header;
     use sa_recorder::format::TrackRecord;
 
     fn index(threads: &[(i64, i64)]) -> Index {

@@ -4,6 +4,8 @@
 //! events they bind to. The first pass ([`gather`]) notes of each id where its first and its last event stand; between the passes ([`resolve`]) ids that differ
 //! only by what an engine adds ([`form`]) become one; the second pass ([`write`]) looks its ids up ([`table`]).
 
+pub(crate) mod aliases;
+
 mod ahead;
 mod batch;
 mod buckets;
@@ -33,7 +35,7 @@ pub(crate) use names::{Known, known};
 pub(crate) use table::Lookup;
 pub(crate) use write::Linker;
 
-use crate::source::{Chunk, Source};
+use crate::pass::chunk::{Chunk, Source};
 use hits::Hits;
 use resolve::Resolved;
 use serde::Serialize;

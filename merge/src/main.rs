@@ -1,12 +1,10 @@
 //! `trace-merge`: fragments of many processes → one Chrome trace.
 
-mod arguments;
-mod cli;
-mod descriptors;
+mod command;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    descriptors::raise_limit();
-    cli::run()
+    command::descriptors::raise_limit();
+    command::cli::run()
 }

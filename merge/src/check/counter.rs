@@ -1,7 +1,7 @@
 //! The values of a counter.
 
 use super::loose::Members;
-use crate::member::is_counter_value;
+use crate::event::member::is_counter_value;
 
 /// How many of the values in `args` are no numbers; without any, one. `None` if one cannot be read.
 pub(super) fn bad_values(args: &[u8]) -> Option<u64> {

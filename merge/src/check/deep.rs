@@ -1,6 +1,6 @@
 //! Whether a value is JSON, with a stack of its own: the other readers stop at some depth.
 
-use crate::json::Scanner;
+use crate::event::json::Scanner;
 
 /// Whether a value is JSON, however deep it goes.
 pub(super) fn is_json(text: &[u8]) -> bool {

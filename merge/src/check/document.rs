@@ -5,7 +5,7 @@ use super::event::Events;
 use super::finding::Findings;
 use super::loose::{Unread, read, skip};
 use super::rule::Rule;
-use crate::json::{Fields, Scanner};
+use crate::event::json::{Fields, Scanner};
 use std::io;
 use std::ops::Range;
 

@@ -2,8 +2,8 @@
 
 use super::loose::read;
 use super::rule::{Kind, Rule};
-use crate::json::{Fields, Scanner};
-use crate::report::printable;
+use crate::app::report::printable;
+use crate::event::json::{Fields, Scanner};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -2,8 +2,8 @@
 
 use super::loose::member;
 use super::track::Key;
-use crate::json::Span;
-use crate::number::unquoted;
+use crate::base::number::unquoted;
+use crate::event::json::Span;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 /// A pid or tid.

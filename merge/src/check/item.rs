@@ -2,7 +2,7 @@
 
 use super::arrow::{Arrow, Step};
 use super::finding::Place;
-use crate::sorter::{Record, long_at, word_at};
+use crate::store::sorter::{Record, long_at, word_at};
 use std::cmp::Ordering;
 
 /// What viewers find the begin of a span by; 0 is none.

@@ -3,7 +3,7 @@
 //! It takes an event apart into its members and looks no deeper: of an object or array in one it finds the end and nothing else. A text
 //! ends at the first quote that is not escaped, whatever is in it, and a comma may stand before the `}`.
 
-use crate::json::{Fields, Scanner, Span, note};
+use crate::event::json::{Fields, Scanner, Span, note};
 
 /// Why Perfetto does not read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The text of a trace: mapped, so that it takes no memory of its own.
 
 use super::temporary::Folder;
-use crate::fragment::Content;
+use crate::fragment::file::Content;
 use flate2::bufread::GzDecoder;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, Write};

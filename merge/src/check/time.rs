@@ -1,7 +1,7 @@
 //! Times as viewers read them: integers exactly, everything else as a double.
 
-use crate::member::is_time;
-use crate::number::{micros, unquoted};
+use crate::base::number::{micros, unquoted};
+use crate::event::member::is_time;
 
 /// A time in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

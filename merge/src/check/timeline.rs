@@ -10,7 +10,7 @@ use super::item::{Act, Item, Row, Words};
 use super::rule::Rule;
 use super::temporary::Folder;
 use super::track::{Tracks, Turn};
-use crate::sorter::Sorter;
+use crate::store::sorter::Sorter;
 use std::io;
 
 /// Spans on one stack; further ones do not go on it.

@@ -1,7 +1,7 @@
 //! What all recordings of a host say of its clocks.
 
 use super::{Boot, Known, boot};
-use crate::align::{Host, Reading, Wall, clamp, drop_disordered, drop_odd, take_lone, thin};
+use crate::clock::align::{Host, Reading, Wall, clamp, drop_disordered, drop_odd, take_lone, thin};
 
 /// Most readings of the clocks of a host that are kept.
 const MOST_READINGS: usize = 4096;
@@ -82,7 +82,7 @@ fn add(all: &mut Vec<Reading>, readings: Vec<Reading>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::header;
+    use crate::fragment::sample::header;
     use sa_recorder::format::Anchor;
 
     fn anchor(monotonic_ns: u64, realtime_ns: u64) -> Anchor {

@@ -4,8 +4,8 @@
 //! its clock showed what the wall clock showed, and it is placed as other hosts are. Any other is an error that names what would place it.
 
 use super::members::Members;
-use crate::recording::Recording;
-use crate::scan::{Found, Part, scan_part};
+use crate::event::scan::{Found, Part, scan_part};
+use crate::fragment::recording::Recording;
 use sa_recorder::format::{ANCHOR_RECORD, Anchor, FragmentHeader, Metadata, RingKind, VERSION};
 
 /// Wall times that are believed, in ns: 2001 to 2043.

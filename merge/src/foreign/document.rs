@@ -4,8 +4,8 @@
 use super::lines::Lines;
 use super::members::Members;
 use super::resync::{behind, is_at_end, is_first, next_event, next_line};
-use crate::damage::Kind;
-use crate::json::{Scanner, scan_object_at_front};
+use crate::event::damage::Kind;
+use crate::event::json::{Scanner, scan_object_at_front};
 use memchr::memmem;
 use std::io;
 

@@ -3,12 +3,12 @@
 //! The text stays as it is but for what a line cannot hold (newlines between its members), what viewers take for granted (a pid), what they do
 //! not take, and ids whose scope is not the whole document.
 
-use crate::damage::Kind;
-use crate::flow::has_id;
-use crate::indexer::is_left_out;
-use crate::json::{Fields, scan_object_at_front, string_end};
-use crate::line::{Event, event};
-use crate::mend::{Repair, hides_name, json_text, mended_event, name_edits};
+use crate::event::damage::Kind;
+use crate::event::flow::has_id;
+use crate::event::json::{Fields, scan_object_at_front, string_end};
+use crate::event::line::{Event, event};
+use crate::event::mend::{Repair, hides_name, json_text, mended_event, name_edits};
+use crate::pass::summary_builder::is_left_out;
 use memchr::{memchr2, memmem};
 use sa_recorder::format::MAX_LINE_BYTES;
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ fn edits(event: &Event<'_>) -> Edits {
 fn scoped_id(event: &Event<'_>) -> Option<(Range<usize>, Vec<u8>)> {
     let fields = &event.fields;
     let object = |text: &[u8]| serde_json::from_slice::<Value>(text).ok();
-    let member = |span: crate::json::Span| {
+    let member = |span: crate::event::json::Span| {
         let text = span.of(event.line);
         object(&[b"{", text, b"}"].concat())
     };

@@ -3,9 +3,10 @@
 use super::gzip::{is_gzip, unpack};
 use super::in_first;
 use crate::Error;
-use crate::access::Access;
-use crate::fragment::{Content, FileId, Fragment, read_header};
-use crate::input::{Input, Inputs, is_fragment};
+use crate::base::access::Access;
+use crate::base::file_id::FileId;
+use crate::fragment::file::{Content, Fragment, read_header};
+use crate::fragment::input::{Input, Inputs, is_fragment};
 use std::path::PathBuf;
 
 /// A trace of another profiler, not yet read.

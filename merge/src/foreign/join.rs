@@ -2,7 +2,7 @@
 
 use super::clock::{Origin, anchor};
 use super::strace::Log;
-use crate::recording::Recording;
+use crate::fragment::recording::Recording;
 use sa_recorder::format::FragmentHeader;
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! The temporary file that the events of another profiler go to, a line each, and what they tell while they go by.
 
 use super::event::write_line;
-use crate::damage::{Kind, Places};
-use crate::era::{Days, Era};
-use crate::json::Fields;
-use crate::mend::{Repair, Repairs};
+use crate::clock::era::{Days, Era};
+use crate::event::damage::{Kind, Places};
+use crate::event::json::Fields;
+use crate::event::mend::{Repair, Repairs};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

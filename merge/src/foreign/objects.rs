@@ -1,6 +1,6 @@
 //! The objects in a text that is not well formed as a whole, found in one go however deep they lie in each other.
 
-use crate::json::Scanner;
+use crate::event::json::Scanner;
 
 /// Deepest nesting of an event: the scanner takes no more.
 const MOST_LEVELS: usize = 127;

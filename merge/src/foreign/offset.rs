@@ -1,6 +1,6 @@
 //! What the user adds to the times of a trace: `FILE=±DURATION`.
 
-use crate::duration::duration_ns;
+use crate::base::duration::duration_ns;
 use std::path::PathBuf;
 
 /// Longest offset: beyond it sums of times could overflow.

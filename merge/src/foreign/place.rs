@@ -4,7 +4,7 @@ use super::Draft;
 use super::clock::{Axis, Origin, anchors, behind, own, seconds};
 use super::offset::Offset;
 use crate::Error;
-use crate::fragment::FileId;
+use crate::base::file_id::FileId;
 use sa_recorder::format::{Anchor, FragmentHeader};
 use std::fs;
 
@@ -146,7 +146,7 @@ fn refusal(draft: &Draft, origin: &Origin, (first_ns, _): (i64, i64), axis: &Axi
         .lines
         .places
         .totals
-        .contains_key(&crate::damage::Kind::TornTail)
+        .contains_key(&crate::event::damage::Kind::TornTail)
     {
         true => " (the trace is cut off, and what it counts from may have stood behind)",
         false => "",

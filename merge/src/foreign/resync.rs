@@ -3,9 +3,9 @@
 //! Profilers write names with quotes they do not escape, numbers that JSON has not, lists with a comma too many. What follows such an event is good.
 
 use super::objects::objects;
-use crate::damage::Kind;
-use crate::json::{scan_object_at_front, string_end};
-use crate::line::event;
+use crate::event::damage::Kind;
+use crate::event::json::{scan_object_at_front, string_end};
+use crate::event::line::event;
 use memchr::{memchr, memchr_iter, memmem};
 use std::iter::Peekable;
 use std::vec::IntoIter;

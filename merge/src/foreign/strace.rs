@@ -8,8 +8,8 @@ mod record;
 
 use super::lines::Lines;
 use super::resync::next_line;
-use crate::damage::Kind;
-use crate::number::write_micros;
+use crate::base::number::write_micros;
+use crate::event::damage::Kind;
 use chip::Chips;
 use memchr::memmem;
 use record::{Record, Span};

@@ -2,9 +2,9 @@
 
 use super::Foreign;
 use super::clock::seconds;
-use crate::damage::path_text;
-use crate::recording::Recording;
-use crate::report::Report;
+use crate::app::report::Report;
+use crate::event::damage::path_text;
+use crate::fragment::recording::Recording;
 use serde::Serialize;
 use std::fmt::{self, Write};
 use std::path::PathBuf;

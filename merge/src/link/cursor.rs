@@ -1,7 +1,7 @@
 //! Records looked up by their key, asked for in order.
 
 use super::row::Keyed;
-use crate::sorter::Ascending;
+use crate::store::sorter::Ascending;
 use std::io;
 
 /// Finds records by their key, asked for in order.
@@ -33,7 +33,7 @@ impl<'a, R: Keyed> Cursor<'a, R> {
 mod tests {
     use super::*;
     use crate::link::row::Alias;
-    use crate::sorter::Sorter;
+    use crate::store::sorter::Sorter;
 
     #[test]
     fn records_are_found_in_order_and_others_are_passed_over() {

@@ -7,11 +7,11 @@ use super::hits::Hits;
 use super::ids::{Id, Ids, Line};
 use super::lists::Lists;
 use super::row::{Alias, Place, Reach};
-use crate::alike::Timed;
-use crate::flow;
-use crate::json::{Scanner, Span};
-use crate::line::Event;
-use crate::scan::Part;
+use crate::event::flow;
+use crate::event::json::{Scanner, Span};
+use crate::event::line::Event;
+use crate::event::prefix_cache::Timed;
+use crate::event::scan::Part;
 use std::collections::hash_map::Entry;
 
 /// What tells the same texts of different recordings apart, and which clock their times are of.

@@ -2,7 +2,7 @@
 
 use super::gather::offset;
 use super::names::{BEFORE, NEEDLE};
-use crate::scan::Part;
+use crate::event::scan::Part;
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 

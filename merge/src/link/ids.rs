@@ -6,7 +6,7 @@ use super::hits::Hits;
 use super::lists::{LEAST, Lists};
 use super::names::Known;
 use super::quick::{Inside, is_args, key_at, object, read};
-use crate::json::Span;
+use crate::event::json::Span;
 use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
 

@@ -3,7 +3,7 @@
 use super::cursor::Cursor;
 use super::row::{Key, Keyed, Root};
 use super::share::Share;
-use crate::sorter::Sorted;
+use crate::store::sorter::Sorted;
 use std::io;
 
 /// Ids that stand for another, and those that others stand for.

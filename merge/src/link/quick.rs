@@ -1,7 +1,7 @@
 //! Keys and values of args off the bytes of a line as recorders write it: without white space, without objects in the args, without escapes in ids.
 
 use super::names::{Known, known};
-use crate::words::{eight, plain_len, sixteen};
+use crate::base::swar::{eight, plain_len, sixteen};
 use memchr::{memchr, memchr2, memrchr2};
 
 /// What stands before args.

@@ -13,7 +13,7 @@ use super::share::{Share, shares};
 use super::table::Ordered;
 use super::times::Times;
 use crate::clock::Map;
-use crate::sorter::{Log, Record, Runs, Sorted, Sorter};
+use crate::store::sorter::{Log, Record, Runs, Sorted, Sorter};
 use rayon::prelude::*;
 use std::io;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 mod record;
 
 use crate::clock::Map;
-use crate::sorter::Record;
+use crate::store::sorter::Record;
 
 const UNFINISHED: u64 = 1;
 const OFFSET_BITS: u32 = 40;

@@ -4,8 +4,8 @@ use super::ahead::{self, LINE};
 use super::buckets::{Buckets, first_behind};
 use super::row::Link;
 use super::share::Share;
-use crate::fragment::Content;
-use crate::sorter::{Record, Sorted};
+use crate::fragment::file::Content;
+use crate::store::sorter::{Record, Sorted};
 use std::io;
 
 /// Looked up again and again are the few requests that are served at a time.
@@ -185,7 +185,7 @@ fn place(key: u64) -> usize {
 mod tests {
     use super::*;
     use crate::link::row::Place;
-    use crate::sorter::Sorter;
+    use crate::store::sorter::Sorter;
     use xxhash_rust::xxh3::xxh3_64;
 
     fn key(number: u64) -> u64 {

@@ -9,13 +9,13 @@ use super::lists::Lists;
 use super::quick::{key_at, read_few};
 use super::row::{Link, Place};
 use super::table::Lookup;
-use crate::alike::Timed;
-use crate::json::Span;
-use crate::line::Event;
-use crate::number::put_front;
-use crate::patch::{Id, Target};
-use crate::stamp::Stamp;
-use crate::words::text;
+use crate::base::number::put_front;
+use crate::base::swar::text;
+use crate::base::time_cache::Stamp;
+use crate::event::json::Span;
+use crate::event::line::Event;
+use crate::event::patch::{Id, Target};
+use crate::event::prefix_cache::Timed;
 use std::collections::HashSet;
 use std::io::Write;
 use xxhash_rust::xxh3::xxh3_64;
@@ -197,7 +197,7 @@ impl<'a, 'l> Linker<'a, 'l> {
         if self.links.is_empty() {
             return;
         }
-        let ts_ns = crate::patch::shifted(mention.ts_ns, self.shift_ns);
+        let ts_ns = crate::event::patch::shifted(mention.ts_ns, self.shift_ns);
         let mut shared = 0..0;
         for link in &self.links {
             let start = out.len();

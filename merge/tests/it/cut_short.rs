@@ -23,6 +23,9 @@ fn rounds() -> usize {
 
 const SPANS: u64 = 20_000;
 
+/// Merges until one must have been met by a change.
+const PATIENCE: usize = 600;
+
 /// What somebody does to an input.
 #[derive(Clone, Copy, Debug)]
 enum Attack {
@@ -134,21 +137,25 @@ fn is_told(report: &Value, path: &Path) -> bool {
 fn survives(name: &str, whole: &[u8]) {
     let dir = tempfile::tempdir().unwrap();
     let (path, output): (PathBuf, _) = (dir.path().join(name), dir.path().join("out.json"));
-    let mut changes = 0;
-    for kind in [Attack::Cut, Attack::Anew, Attack::Replace] {
-        for round in 0..rounds() {
-            let (code, report) = merge_beside(&path, whole, kind, &output);
-            changes += u32::from(code == 0 && is_told(&report, &path));
-            // An input in which nothing is any more is nothing usable.
-            assert!(code == 0 || code == 2, "{kind:?} {round}: {code}");
-            assert_eq!(code == 0, output.exists(), "{kind:?} {round}");
-            if code == 0 {
-                Trace::parse(&fs::read(&output).unwrap());
-            }
+    let is_told = |kind: Attack| {
+        let (code, report) = merge_beside(&path, whole, kind, &output);
+        // An input in which nothing is any more is nothing usable.
+        assert!(code == 0 || code == 2, "{kind:?}: {code}");
+        assert_eq!(code == 0, output.exists(), "{kind:?}");
+        if code == 0 {
+            Trace::parse(&fs::read(&output).unwrap());
         }
-    }
+        code == 0 && is_told(&report, &path)
+    };
+    let kinds = [Attack::Cut, Attack::Anew, Attack::Replace];
+    let merges = kinds.iter().cycle();
+    let changes = merges.clone().take(3 * rounds()).map(|&kind| is_told(kind));
+    let changes = changes.filter(|&is_told| is_told).count();
     eprintln!("{name}: {changes} changes in {} merges", 3 * rounds());
-    assert!(changes > 0, "{name}: no merge was met by a change");
+    // Where the machine is busy, all changes may come before or after the merges: then some more.
+    let mut more = merges.take(PATIENCE);
+    let is_met = changes > 0 || more.any(|&kind| is_told(kind));
+    assert!(is_met, "{name}: no merge was met by a change");
 }
 
 /// What people read names the file that changed.
@@ -160,7 +167,7 @@ fn issue_19_the_summary_names_a_file_that_was_cut_short() {
         dir.path().join("out.json"),
     );
     let whole = plain();
-    for round in 0..60 {
+    for round in 0..PATIENCE {
         let (code, _, words) = merged_beside(&path, &whole, Attack::Cut, &output, "text");
         if code == 0 && words.contains("changed") {
             let says = |line: &str| line.contains("changed") && line.contains("trace.90.jsonl");

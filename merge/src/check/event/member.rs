@@ -4,8 +4,8 @@ use super::Event;
 use crate::check::finding::Findings;
 use crate::check::loose;
 use crate::check::rule::Rule;
-use crate::json::{Members, Span, ends_in_backslash};
-use crate::member::{Fault, breaks_down, fault, is_infinite};
+use crate::event::json::{Members, Span, ends_in_backslash};
+use crate::event::member::{Fault, breaks_down, fault, is_infinite};
 
 /// That of an event without one, whose members Perfetto reads all the same.
 pub(super) const NO_PHASE: u8 = 0;

@@ -174,7 +174,7 @@ fn mutated_documents_give_whole_events_and_damage() {
         }
         let (_, lines, places) = outcome(&text);
         for line in &lines {
-            assert!(crate::line::parse(line.as_bytes()).is_ok(), "{line}");
+            assert!(crate::event::line::parse(line.as_bytes()).is_ok(), "{line}");
         }
         let is_whole = lines.len() == all.len();
         let shown = String::from_utf8_lossy(&text).into_owned();

@@ -2,8 +2,8 @@
 
 use super::super::names::{Known, known};
 use super::{Id, Ids, Line};
-use crate::json::{Scanner, scan_object};
-use crate::number::unquoted;
+use crate::base::number::unquoted;
+use crate::event::json::{Scanner, scan_object};
 use xxhash_rust::xxh3::xxh3_64;
 
 impl<'a> Ids<'a> {

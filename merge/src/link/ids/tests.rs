@@ -1,6 +1,6 @@
 use super::*;
-use crate::line::{Event, parse, parse_canonical};
-use crate::scan::Part;
+use crate::event::line::{Event, parse, parse_canonical};
+use crate::event::scan::Part;
 
 fn texts(ids: &[Id<'_>]) -> Vec<String> {
     let text = |id: &Id<'_>| String::from_utf8_lossy(&id.text()).into_owned();

@@ -1,7 +1,7 @@
 //! How the records lie in temporary files, and which of them become one.
 
 use super::{Alias, Key, Link, Member, Place, Reach, Request, Root};
-use crate::sorter::Record;
+use crate::store::sorter::Record;
 
 fn store<const N: usize>(numbers: [u64; N], out: &mut Vec<u8>) {
     numbers

@@ -1,0 +1,157 @@
+//! What is missing of whose events, when and why: the loss records of all recordings → sentences.
+
+mod report;
+
+pub use report::LossReport;
+
+use crate::app::report::{ProcessReport, Report};
+use crate::event::edges::Lies;
+use crate::event::line::Event;
+use crate::event::loss::{Loss, MOST, Row};
+use crate::event::patch::Id;
+use crate::identity::plan::Plan;
+use crate::pass::chunk::{Chunk, Source};
+use crate::pass::summary::Index;
+use rayon::prelude::*;
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How recorders name their loss records.
+const LOSS_NAME: &[u8] = br#""name":"sa_loss""#;
+/// A loss, and how many events of its row are there in its time.
+struct Missing<'a> {
+    row: &'a Row,
+    loss: &'a Loss,
+    left: AtomicU64,
+}
+
+impl Missing<'_> {
+    fn count(&self, event: &Event<'_>) {
+        let range = self.loss.first_ns..=self.loss.last_ns;
+        if range.contains(&event.ts_ns) {
+            self.left.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn meets(&self, chunk: &Chunk) -> bool {
+        let times = chunk.times_ns();
+        times.is_some_and(|(first_ns, last_ns)| {
+            first_ns <= self.loss.last_ns && self.loss.first_ns <= last_ns
+        })
+    }
+}
+
+/// The losses that a chunk may have events beside, by process and thread; those of a whole process have no thread.
+struct Rows<'m>(HashMap<(i64, Option<i64>), Vec<&'m Missing<'m>>>);
+
+impl<'m> Rows<'m> {
+    fn of(missing: &'m [Missing<'m>], chunk: &Chunk) -> Rows<'m> {
+        let mut rows: HashMap<_, Vec<_>> = HashMap::new();
+        for missing in missing.iter().filter(|missing| missing.meets(chunk)) {
+            let ((pid, tid), is_of_thread, _) = missing.row;
+            let row = (*pid, is_of_thread.then_some(*tid));
+            rows.entry(row).or_default().push(missing);
+        }
+        Rows(rows)
+    }
+
+    /// Counts an event for all losses of its row.
+    fn count(&self, event: &Event<'_>) {
+        for row in [(event.pid, Some(event.tid)), (event.pid, None)] {
+            let missing = self.0.get(&row).into_iter().flatten();
+            missing.for_each(|missing| missing.count(event));
+        }
+    }
+}
+
+/// Says of each row what is missing: once the plan is told, which names the processes.
+pub(crate) fn tell_losses(
+    (sources, chunks): (&[Source<'_>], &[Chunk]),
+    indexes: &[Index],
+    plan: &Plan,
+    report: &mut Report,
+) {
+    let missing: Vec<Vec<Missing<'_>>> = indexes.iter().map(of_recording).collect();
+    if missing.iter().all(Vec::is_empty) {
+        return;
+    }
+    chunks.par_iter().for_each(|chunk| {
+        let source = &sources[chunk.source];
+        let rows = Rows::of(&missing[source.recording], chunk);
+        if rows.0.is_empty() {
+            return;
+        }
+        chunk.each(source.bytes, |_, lies, event| {
+            if lies != Lies::Outside && !event.is_metadata() && !is_loss(event) {
+                rows.count(event);
+            }
+        });
+    });
+    let processes = report.processes.iter().enumerate();
+    let by_pid: HashMap<Id, usize> = processes
+        .map(|(nth, process)| (process.output_pid.into(), nth))
+        .collect();
+    for (recording, missing) in missing.iter().enumerate() {
+        for missing in missing {
+            let target = plan.targets[recording].get(&missing.row.0);
+            let process = target.and_then(|target| by_pid.get(&target.pid));
+            let process = process.map(|nth| &report.processes[*nth]);
+            let told = said(missing, (recording, &indexes[recording]), plan, process);
+            report.losses.push(told);
+        }
+    }
+    let refused = indexes.iter().map(|index| index.losses.refused());
+    report.refused_processes += refused.sum::<u64>();
+    report
+        .losses
+        .sort_by_key(|loss| Reverse((loss.processes, loss.events)));
+    report.losses.truncate(MOST);
+}
+
+/// Whether it is a loss record; its name may not have been looked for.
+fn is_loss(event: &Event<'_>) -> bool {
+    event.phase == b'i' && memchr::memmem::find(event.line, LOSS_NAME).is_some()
+}
+
+fn of_recording(index: &Index) -> Vec<Missing<'_>> {
+    let all = index.losses.0.iter();
+    let lost = all.filter(|(_, loss)| loss.events > 0 || loss.processes > 0);
+    let missing = lost.map(|(row, loss)| Missing {
+        row,
+        loss,
+        left: AtomicU64::new(0),
+    });
+    let mut missing: Vec<_> = missing.collect();
+    // Nobody knows how many events a process had that could not record, and so it is told before all others.
+    missing.sort_by_key(|missing| Reverse((missing.loss.processes, missing.loss.events)));
+    missing.truncate(MOST);
+    missing
+}
+
+fn said(
+    missing: &Missing<'_>,
+    (recording, index): (usize, &Index),
+    plan: &Plan,
+    process: Option<&ProcessReport>,
+) -> LossReport {
+    let (thread, is_of_thread, cause) = missing.row;
+    let name = || {
+        let name = index.thread_names.get(thread);
+        name.map_or_else(|| format!("thread {}", thread.1), Clone::clone)
+    };
+    let at = |ns: i64| ns.saturating_add(plan.shifts_ns[recording]);
+    LossReport {
+        process: process.and_then(|process| process.name.clone()),
+        pid: process.map_or(thread.0, |process| process.pid),
+        thread: is_of_thread.then(name),
+        cause: cause.clone(),
+        events: missing.loss.events,
+        bytes: missing.loss.bytes,
+        events_left: missing.left.load(Ordering::Relaxed),
+        processes: missing.loss.processes,
+        error: missing.loss.error,
+        from_ns: Some(at(missing.loss.first_ns)),
+        to_ns: Some(at(missing.loss.last_ns)),
+    }
+}

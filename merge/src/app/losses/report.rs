@@ -1,0 +1,213 @@
+//! A loss in a report, and as a sentence.
+
+use crate::app::report::printable;
+use crate::event::loss::GAP;
+use sa_recorder::format::loss::Cause;
+use serde::Serialize;
+
+/// What one row lost for one cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LossReport {
+    /// The process, as the trace names it.
+    pub process: Option<String>,
+    /// The process id it had.
+    pub pid: i64,
+    /// The thread, if all events were of one: its name, else its id.
+    pub thread: Option<String>,
+    /// Why, as `sa_loss` records say it; `gap` where nothing tells.
+    pub cause: String,
+    /// Events that are missing; of `gap` at least so many, for nothing tells how many there were.
+    pub events: u64,
+    /// Bytes of their lines, of `gap` alone.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+    /// Events of that thread, else of the process, that the trace has from `from_ns` to `to_ns`.
+    pub events_left: u64,
+    /// Processes that could not record at all; only with the cause `children_refused`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub processes: u64,
+    /// What the system answered them, as an error number.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub error: u64,
+    /// Time of the first one in the trace, in ns from the base; absent where nothing tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from_ns: Option<i64>,
+    /// Time of the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to_ns: Option<i64>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl LossReport {
+    /// What is missing, in one sentence.
+    pub fn words(&self) -> String {
+        if self.processes > 0 {
+            return self.refused();
+        }
+        let process = self.process.as_deref().unwrap_or("(no name)");
+        let (whose, of) = match self.thread.as_deref().filter(|thread| *thread != process) {
+            Some(thread) => (thread, format!(" of {process}")),
+            None => (process, String::new()),
+        };
+        let (events, bytes, when) = (self.events, self.bytes, self.when());
+        if self.cause == GAP {
+            return printable(&format!(
+                "at least {events} of {whose}'s events{when} are missing ({bytes} bytes of their lines{of}): nothing tells why"
+            ));
+        }
+        let (share, why) = (self.share(), why(&self.cause));
+        printable(&format!(
+            "{share} of {whose}'s events{when} are missing ({events}{of}): {why}"
+        ))
+    }
+
+    fn when(&self) -> String {
+        match self.from_ns.zip(self.to_ns) {
+            None => String::new(),
+            Some((from, to)) if seconds(from) == seconds(to) => format!(" at {}", seconds(from)),
+            Some((from, to)) => format!(" between {} and {}", seconds(from), seconds(to)),
+        }
+    }
+
+    /// How much of what was recorded is missing, rounded so that only all is all.
+    fn share(&self) -> String {
+        if self.events_left == 0 {
+            return "all".to_owned();
+        }
+        let all = u128::from(self.events) + u128::from(self.events_left);
+        match u128::from(self.events) * 100 / all {
+            0 => "less than 1 %".to_owned(),
+            percent => format!("{percent} %"),
+        }
+    }
+
+    /// What is said of children that could not open a fragment.
+    fn refused(&self) -> String {
+        let process = self.process.as_deref().unwrap_or("(no name)");
+        let error = i32::try_from(self.error).unwrap_or(0);
+        let answer = std::io::Error::from_raw_os_error(error);
+        let children = match self.processes {
+            1 => "1 child process".to_owned(),
+            count => format!("{count} child processes"),
+        };
+        let remedy = match error {
+            libc::EACCES | libc::EPERM => {
+                "; if they gave up their rights, set SA_PROFILE_MODE=0660 and give the directory a group of theirs (chgrp, chmod 2770) before it is used"
+            }
+            _ => "",
+        };
+        let process = printable(process);
+        format!(
+            "{children} of {process} recorded nothing, none could make its files: {answer}{remedy}"
+        )
+    }
+}
+
+/// A time in the trace, in seconds.
+fn seconds(ns: i64) -> String {
+    let ms = ns.div_euclid(1_000_000);
+    let sign = if ms < 0 { "-" } else { "" };
+    let ms = ms.unsigned_abs();
+    format!("{sign}{}.{:03} s", ms / 1000, ms % 1000)
+}
+
+/// A cause in words.
+fn why(cause: &str) -> &str {
+    match Cause::of_name(cause) {
+        Some(Cause::DiskFull) => "the disk was full",
+        Some(Cause::FileSizeLimit) => "the limit on the size of files was reached",
+        Some(Cause::WriteError) => "the fragment could not be written",
+        Some(Cause::Busy) => "the fragment took nothing for too long",
+        Some(Cause::FragmentRemoved) => "somebody removed the fragment",
+        Some(Cause::DiskBound) => "SA_PROFILE_MAX_MB was reached",
+        Some(Cause::Signal) => "a signal handler interrupted an event",
+        Some(Cause::Threads) => "no more threads could record",
+        Some(Cause::TooLarge) => "they were too large",
+        Some(Cause::TooManyOpen) => "too many spans were open",
+        Some(Cause::OutOfMemory) => "there was no memory for them",
+        Some(Cause::Clamped | Cause::ChildrenRefused) | None => cause,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(events: u64, events_left: u64) -> LossReport {
+        LossReport {
+            process: Some("api".to_owned()),
+            pid: 7,
+            thread: Some("worker-3".to_owned()),
+            cause: "disk_full".to_owned(),
+            events,
+            bytes: 0,
+            events_left,
+            processes: 0,
+            error: 0,
+            from_ns: Some(12_100_000_000),
+            to_ns: Some(60_000_000_000),
+        }
+    }
+
+    #[test]
+    fn a_loss_is_a_sentence() {
+        assert_eq!(
+            lost(985, 15).words(),
+            "98 % of worker-3's events between 12.100 s and 60.000 s are missing (985 of api): the disk was full"
+        );
+        assert!(lost(5, 0).words().starts_with("all of worker-3's events"));
+        let share = |events, left| lost(events, left).share();
+        assert_eq!(
+            (share(999, 1), share(1, 999)),
+            ("99 %".into(), "less than 1 %".into())
+        );
+        let of_process = LossReport {
+            thread: None,
+            to_ns: Some(12_100_000_000),
+            cause: "disk_bound".to_owned(),
+            ..lost(5, 0)
+        };
+        assert_eq!(
+            of_process.words(),
+            "all of api's events at 12.100 s are missing (5): SA_PROFILE_MAX_MB was reached"
+        );
+    }
+
+    #[test]
+    fn a_gap_is_at_least_one_event() {
+        let gap = LossReport {
+            bytes: 99,
+            cause: GAP.to_owned(),
+            ..lost(1, 7)
+        };
+        assert_eq!(
+            gap.words(),
+            "at least 1 of worker-3's events between 12.100 s and 60.000 s are missing (99 bytes of their lines of api): nothing tells why"
+        );
+    }
+
+    #[test]
+    fn refused_children_are_named_with_the_remedy() {
+        let refused = LossReport {
+            processes: 2,
+            error: 13,
+            ..lost(0, 0)
+        };
+        let words = refused.words();
+        assert!(
+            words.starts_with("2 child processes of api recorded nothing"),
+            "{words}"
+        );
+        assert!(
+            words.contains("Permission denied") && words.contains("SA_PROFILE_MODE=0660"),
+            "{words}"
+        );
+    }
+}

@@ -1,0 +1,335 @@
+//! The way from paths to a trace.
+
+mod passes;
+
+use crate::app::report::Report;
+use crate::app::validate::describe;
+use crate::base::progress::Progress;
+use crate::event::damage::Kind;
+use crate::event::edges::Edges;
+use crate::foreign;
+use crate::fragment::assemble::{Look, assemble_all, met_hidden_blocks};
+use crate::fragment::assembly::Assembly;
+use crate::fragment::file::Fragment;
+use crate::fragment::input::{self, Inputs};
+use crate::fragment::load::open;
+use crate::fragment::recording::Recording;
+use crate::fragment::settle::settle;
+use crate::link::Collector;
+use crate::select::seek::{Extent, seek};
+use crate::select::window::{is_asked_for, refuse};
+use crate::write::output::{folder, is_replaceable};
+use crate::write::split::refuse_split;
+use crate::{Error, Options, Runs};
+use passes::Merge;
+use rayon::ThreadPool;
+use std::collections::BTreeSet;
+use std::io;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Merges fragments into one trace.
+///
+/// # Errors
+/// If nothing could be read, the output is one of the inputs, or the trace could not be written. Damage is no error.
+pub fn merge(options: &Options) -> Result<Report, Error> {
+    merge_with(options, &Progress::default())
+}
+
+/// Merges fragments into one trace, and counts in `progress` how far it is.
+///
+/// # Errors
+/// As [`merge`].
+pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Error> {
+    refuse(options)?;
+    refuse_split(options)?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(workers(options.threads))
+        .build();
+    let pool = pool.map_err(|error| Error::Usage(format!("threads: {error}")))?;
+    let (mut extent, mut changed) = (Extent::Sought, Changed::default());
+    loop {
+        match merge_read(options, (&pool, progress), &extent, &changed) {
+            Ok(Merged::Whole(report)) => return Ok(*report),
+            Ok(Merged::Beyond(edges)) => extent = extent.wider(edges),
+            Err(Error::Changed { path, offset }) => {
+                if !changed.note(&path) || !is_replaceable(&options.output) {
+                    return Err(Error::Changed { path, offset });
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Inputs that others changed while they were merged.
+#[derive(Default)]
+struct Changed(BTreeSet<PathBuf>);
+
+impl Changed {
+    /// Changed inputs from which on all of them are copied before they are read.
+    const MANY: usize = 3;
+
+    /// Notes one; false if that cannot be, for it was copied.
+    fn note(&mut self, path: &Path) -> bool {
+        self.0.len() < Changed::MANY && self.0.insert(path.to_owned())
+    }
+
+    /// Has them copied to one of the folders, and says so.
+    fn copy(&self, inputs: &mut Inputs, folders: &[PathBuf], report: &mut Report) {
+        let folders: Arc<[PathBuf]> = folders.into();
+        let are_many = self.0.len() == Changed::MANY;
+        for input in &mut inputs.files {
+            let has_changed = self.0.contains(input.place.path());
+            input.copied = (are_many || has_changed).then(|| Arc::clone(&folders));
+            if has_changed {
+                let what = "cut short or written anew while it was merged: what was there then";
+                report.add_damage(input.place.path(), 0, Kind::Changed, Some(what.to_owned()));
+            }
+        }
+    }
+}
+
+/// Most workers if nobody says how many: each has memory of its own, and all of them together are to have little.
+const WORKERS: usize = 16;
+
+/// Most workers for each core that somebody may ask for: more only take memory.
+const WORKERS_OF_CORE: usize = 4;
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Most workers that a merge takes, however many [`Options::threads`] asks for: four for each core.
+pub fn most_threads() -> usize {
+    cores().saturating_mul(WORKERS_OF_CORE)
+}
+
+/// How many workers there are, of as many as were asked for; 0 is one for each core.
+fn workers(asked: usize) -> usize {
+    match asked {
+        0 => cores().min(WORKERS),
+        asked => asked.min(most_threads()),
+    }
+}
+
+/// What became of an attempt.
+enum Merged {
+    Whole(Box<Report>),
+    /// The window lies beyond what was read; where it is, in each recording's own time.
+    Beyond(Vec<Edges>),
+}
+
+/// Merges what is read of fragments.
+fn merge_read(
+    options: &Options,
+    (pool, progress): (&ThreadPool, &Progress),
+    extent: &Extent,
+    changed: &Changed,
+) -> Result<Merged, Error> {
+    let mut inputs = input::find(&options.paths, &options.runs);
+    let folders = folders(options, &inputs);
+    let mut report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        ..Report::default()
+    };
+    changed.copy(&mut inputs, &folders, &mut report);
+    let mut recordings = open_all(options, &mut inputs, &folders, &mut report)?;
+    let mut sought = pool.install(|| seek(&mut recordings, options, extent))?;
+    progress.expect(recordings.iter().map(len).sum(), passes(options));
+    let assemble = |look| {
+        let assembled = pool.install(|| assemble_all(&recordings, look, &folders, progress));
+        assembled.map_err(of_spill)
+    };
+    let (by_looks, after_all);
+    by_looks = assemble(Look::WhereBlocksShow)?;
+    let by_run = options.runs == Runs::All;
+    let mut merge = Merge {
+        options,
+        progress,
+        pool,
+        recordings: &recordings,
+        assemblies: &by_looks,
+        folders: &folders,
+        eras: Vec::new(),
+    };
+    let collector = || {
+        let links = options.links();
+        links.then(|| Collector::new(&recordings, by_run, &folders))
+    };
+    // Where not everything is shown, only what is counts.
+    let at_once = !is_part(options);
+    let (mut links, unread) = (collector(), sought.bytes);
+    let mut first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once))?;
+    if pool.install(|| met_hidden_blocks(&recordings, &first.0.sources, &first.0.chunks)) {
+        drop((first, links)); // both at once would be more memory than there may be
+        progress.begin_again();
+        after_all = assemble(Look::Everywhere)?;
+        merge.assemblies = &after_all;
+        (links, sought.bytes) = (collector(), unread);
+        first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once))?;
+    }
+    if merge.doubts(&first.0) {
+        drop((first, links));
+        progress.begin_again();
+        (links, sought.bytes) = (collector(), unread);
+        first = merge.first_pass(&mut sought, links.as_ref().filter(|_| at_once))?;
+    }
+    let (mut found, histories) = first;
+    merge.add_gaps(&mut found);
+    let last_ns = found.last_ns();
+    let aligned = merge.align(&mut found);
+    let asked = (&sought, &aligned, links.as_ref());
+    if let Some(edges) = merge.select(asked, &mut found, &mut report)? {
+        return Ok(Merged::Beyond(edges));
+    }
+    let decided = merge.decide((&found, &aligned), (histories, links), &mut report)?;
+    let directory = inputs.run_directory.as_ref();
+    merge.second_pass(&found, &decided, directory, &mut report)?;
+    if options.settle {
+        settle_all(&recordings, merge.assemblies, &last_ns, &mut report);
+    }
+    Ok(Merged::Whole(Box::new(report)))
+}
+
+/// Opens what there is to merge, and reads what other profilers wrote; lines that are copied as they stand are nobody's.
+fn open_all(
+    options: &Options,
+    inputs: &mut Inputs,
+    folders: &[PathBuf],
+    report: &mut Report,
+) -> Result<Vec<Recording>, Error> {
+    let found = match options.verbatim {
+        true => foreign::Found::default(),
+        false => foreign::find(inputs, folders)?,
+    };
+    let recordings = open(inputs, found.fragments, folders, report);
+    let mut recordings = recordings.map_err(of_spill)?;
+    let others = (found.candidates, recordings.as_slice());
+    let others = foreign::read(others, options, folders, report)?;
+    recordings.extend(others);
+    if recordings.is_empty() && !options.allow_empty {
+        return Err(Error::NothingUsable(describe(options, inputs)));
+    }
+    if options.verbatim {
+        recordings.sort_by(|one, other| one.path().cmp(&other.path()));
+    }
+    report.left_out.clone_from(&inputs.left_out);
+    report.removed_runs = (!inputs.removed.runs.is_empty()).then(|| inputs.removed.clone());
+    Ok(recordings)
+}
+
+/// How often a merge goes over its inputs: blocks are verified, lines are indexed, a part is found, lines are copied.
+fn passes(options: &Options) -> u64 {
+    if is_part(options) { 4 } else { 3 }
+}
+
+/// Whether not everything is shown.
+fn is_part(options: &Options) -> bool {
+    is_asked_for(options) || !options.filter.is_empty()
+}
+
+/// Where temporary files may be: where the system has them, else beside the trace, for which there is room.
+fn folders(options: &Options, inputs: &Inputs) -> Vec<PathBuf> {
+    let beside = folder(&options.output, inputs.run_directory.as_ref());
+    [std::env::temp_dir()].into_iter().chain(beside).collect()
+}
+
+/// What went wrong with what is noted of blocks, which says itself where that is.
+fn of_spill(error: io::Error) -> Error {
+    Error::of_temporary(Path::new(""), error)
+}
+
+/// Bytes of its fragments that are read.
+fn len(recording: &Recording) -> u64 {
+    let fragments = recording.fragments.iter();
+    fragments.map(Fragment::bytes_read).sum()
+}
+
+fn settle_all(
+    recordings: &[Recording],
+    assemblies: &[Assembly],
+    last_ns: &[i64],
+    report: &mut Report,
+) {
+    let mut inputs = report.inputs.iter_mut(); // one for each fragment, in the same order
+    for ((recording, assembly), last_ns) in recordings.iter().zip(assemblies).zip(last_ns) {
+        let last = inputs.by_ref().take(recording.fragments.len()).last();
+        if settle(recording, assembly, *last_ns)
+            && let Some(input) = last
+        {
+            input.settled = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Output;
+    use std::fmt::Write;
+    use std::time::Duration;
+
+    /// Spans of 1 µs, one each µs, and `more`.
+    fn lines(more: &str) -> String {
+        let mut lines = String::new();
+        for ts in 0..60_000 {
+            let _ = writeln!(
+                lines,
+                r#"{{"ph":"X","pid":7,"tid":7,"ts":{ts},"dur":1,"name":"n","cat":"c"}}"#
+            );
+        }
+        lines + more
+    }
+
+    /// Bytes that a merge of `lines` goes over, as a part of their length, and events; all is done at the end.
+    fn passed(lines: &str, change: impl FnOnce(&mut Options)) -> (f64, u64) {
+        let folder = tempfile::tempdir().unwrap();
+        let fragment = folder.path().join("trace.7.jsonl");
+        std::fs::write(&fragment, lines).unwrap();
+        let progress = Progress::default();
+        let mut options = Options {
+            output: Output::File(folder.path().join("out.json")),
+            ..Options::new([fragment])
+        };
+        change(&mut options);
+        let report = merge_with(&options, &progress).unwrap();
+        let len = lines.len() as u64;
+        assert_eq!(progress.bytes(), (len, len));
+        let (done, planned) = progress.passed();
+        assert_eq!(done, planned, "{options:?}");
+        #[expect(clippy::cast_precision_loss, reason = "some megabytes")]
+        let passes = done as f64 / len as f64;
+        (passes, report.events_total)
+    }
+
+    #[test]
+    fn a_host_of_many_cores_has_few_workers() {
+        assert!((1..=WORKERS).contains(&workers(0)));
+        assert_eq!((workers(1), workers(100_000)), (1, 4 * cores()));
+    }
+
+    #[test]
+    fn all_passes_are_counted() {
+        let plain = lines("");
+        // Nobody looks for blocks in lines that seem foreign.
+        assert_eq!(passed(&plain, |_| ()), (2.0, 60_000));
+        let verbatim = |options: &mut Options| options.verbatim = true;
+        assert_eq!(passed(&plain, verbatim), (2.0, 60_000));
+        let last = |last| move |options: &mut Options| options.last = Some(last);
+        let all = last(Duration::from_secs(1));
+        assert_eq!(passed(&plain, all), (3.0, 60_000));
+        // Once more to find their order.
+        let sort = |options: &mut Options| options.sort = Some(1 << 20);
+        assert_eq!(passed(&plain, sort), (3.0, 60_000));
+        // Of a window only the chunks that reach into it are copied.
+        let (passes, events) = passed(&plain, last(Duration::from_millis(1)));
+        assert!(2.0 < passes && passes < 2.9, "{passes}");
+        assert!(events < 2_000, "{events}");
+        // Threads with spans that overlap are looked at in between.
+        let clash = r#"{"ph":"X","pid":7,"tid":7,"ts":9.5,"dur":1,"name":"n","cat":"c"}"#;
+        let clashing = lines(&format!("{clash}\n"));
+        assert_eq!(passed(&clashing, |_| ()), (3.0, 60_001));
+    }
+}

@@ -1,0 +1,323 @@
+//! The passes of a merge over what it has opened.
+
+use super::{is_part, of_spill, passes};
+use crate::app::losses::tell_losses;
+use crate::app::report::Report;
+use crate::app::validate::{refuse_changed, refuse_inputs, refuse_nonsense};
+use crate::base::access::Access;
+use crate::base::folder::Folder;
+use crate::base::progress::Progress;
+use crate::clock::era::{Era, eras};
+use crate::clock::{Clocks, Flows, Map};
+use crate::event::edges::Edges;
+use crate::foreign;
+use crate::fragment::assembly::Assembly;
+use crate::fragment::recording::Recording;
+use crate::identity::plan::Plan;
+use crate::lanes::moves::Overflow;
+use crate::link::{Collector, Links};
+use crate::pass::chunk::{Chunk, Source, by_recording, chunks, index, sources};
+use crate::pass::collect::tell_sources;
+use crate::pass::gaps::add_gaps;
+use crate::pass::history::Histories;
+use crate::pass::summary::Index;
+use crate::select::seek::Sought;
+use crate::select::selection::{Asked, Selected, select};
+use crate::select::window_names::add_names;
+use crate::write::copy::Job;
+use crate::write::output::Destination;
+use crate::write::sink::Sink;
+use crate::write::split::write_parts;
+use crate::write::timeline::Timeline;
+use crate::{ClockBy, Error, Options};
+use rayon::ThreadPool;
+use std::path::{Path, PathBuf};
+
+/// What a merge has in hand from the first pass on.
+pub(super) struct Merge<'a> {
+    pub(super) options: &'a Options,
+    pub(super) progress: &'a Progress,
+    pub(super) pool: &'a ThreadPool,
+    pub(super) recordings: &'a [Recording],
+    pub(super) assemblies: &'a [Assembly],
+    /// Where temporary files may be.
+    pub(super) folders: &'a [PathBuf],
+    /// When the events of each recording must have taken place, where some did not; empty before that is known.
+    pub(super) eras: Vec<Option<Era>>,
+}
+
+/// What the second pass does to each line, and which lines go to other rows.
+pub(super) struct Decided {
+    plan: Plan,
+    overflow: Overflow,
+    /// The requests to link, if any shall be.
+    links: Option<Links>,
+}
+
+/// What brings all times to one axis.
+pub(super) struct Aligned {
+    clocks: Clocks,
+    /// Of each recording.
+    maps: Vec<Map>,
+}
+
+/// What the first pass found.
+pub(super) struct Found<'a> {
+    pub(super) sources: Vec<Source<'a>>,
+    pub(super) chunks: Vec<Chunk>,
+    /// Of each recording.
+    indexes: Vec<Index>,
+}
+
+impl Found<'_> {
+    /// When each recording ends.
+    pub(super) fn last_ns(&self) -> Vec<i64> {
+        let ends = self.indexes.iter().map(Index::last_ns);
+        ends.map(Option::unwrap_or_default).collect()
+    }
+
+    /// Moves the times of recordings that no shift brings to the axis.
+    fn warp(&mut self, maps: &[Map]) {
+        let warp = |recording: usize| maps[recording].warp.as_ref();
+        for chunk in &mut self.chunks {
+            if let Some(warp) = warp(self.sources[chunk.source].recording) {
+                chunk.warp(warp);
+            }
+        }
+        for source in &mut self.sources {
+            if let Some(warp) = warp(source.recording) {
+                source.index.warp(warp);
+            }
+        }
+        for (recording, index) in self.indexes.iter_mut().enumerate() {
+            if let Some(warp) = warp(recording) {
+                index.warp(warp);
+            }
+        }
+    }
+}
+
+impl<'a> Merge<'a> {
+    pub(super) fn first_pass(
+        &self,
+        sought: &mut Sought,
+        links: Option<&Collector<'_>>,
+    ) -> Result<(Found<'a>, Histories), Error> {
+        let mut sources = sources(self.recordings, self.assemblies);
+        let shared_out = chunks(&sources, self.folders);
+        let mut chunks = shared_out.map_err(of_spill)?;
+        for chunk in &mut chunks {
+            let recording = sources[chunk.source].recording;
+            chunk.era = self.eras.get(recording).copied().flatten();
+        }
+        let rest = bytes_of(&chunks).saturating_mul(passes(self.options) - 1);
+        self.progress.expect_rest(rest);
+        let objects = self.options.verbatim;
+        let pass = || index(&mut sources, &mut chunks, objects, links, self.progress);
+        let histories = self.pool.install(pass);
+        let names = || add_names(self.recordings, sought, &mut sources, &mut chunks);
+        let named = self.pool.install(names);
+        sought.bytes = sought.bytes.saturating_sub(named);
+        let found = Found {
+            indexes: by_recording(self.recordings, &mut sources),
+            sources,
+            chunks,
+        };
+        Ok((found, histories))
+    }
+
+    /// Adds what is missing, now that no damaged time can be taken for its.
+    pub(super) fn add_gaps(&self, found: &mut Found<'a>) {
+        let of_all = (self.recordings, self.assemblies, self.eras.as_slice());
+        let (sources, chunks) = (&mut found.sources, &mut found.chunks);
+        add_gaps(of_all, &mut found.indexes, sources, chunks);
+    }
+
+    /// Whether some events lie far from all others of their recording: then all is to be read anew, without them.
+    pub(super) fn doubts(&mut self, found: &Found<'_>) -> bool {
+        if self.options.keep_times || self.options.verbatim {
+            return false;
+        }
+        let is_foreign = |recording: usize| self.recordings[recording].foreign.is_some();
+        let found = || eras(&found.indexes, &found.sources, &found.chunks, is_foreign);
+        self.eras = self.pool.install(found);
+        self.eras.iter().any(Option::is_some)
+    }
+
+    /// Brings all clocks together. Lines that are copied as they stand keep their times.
+    pub(super) fn align(&self, found: &mut Found<'_>) -> Aligned {
+        let flows = Flows {
+            recordings: self.recordings,
+            sources: &found.sources,
+            chunks: &found.chunks,
+            folders: self.folders,
+        };
+        // No flow says anything of times that are left alone.
+        let verbatim = self.options.verbatim.then(|| Options {
+            clock: ClockBy::Anchors,
+            ..self.options.clone()
+        });
+        let options = verbatim.as_ref().unwrap_or(self.options);
+        let clocks = || Clocks::of(&flows, &found.indexes, options);
+        let clocks = self.pool.install(clocks);
+        let maps = clocks.maps(self.recordings);
+        if !self.options.verbatim {
+            found.warp(&maps);
+        }
+        Aligned { clocks, maps }
+    }
+
+    /// Leaves out what is not asked for; gives the edges of a window that lies beyond what was read.
+    pub(super) fn select(
+        &self,
+        (sought, aligned, links): (&Sought, &Aligned, Option<&Collector<'_>>),
+        found: &mut Found<'_>,
+        report: &mut Report,
+    ) -> Result<Option<Vec<Edges>>, Error> {
+        let asked = Asked {
+            options: self.options,
+            sought,
+            clocks: &aligned.clocks,
+            maps: &aligned.maps,
+            folders: self.folders,
+            links,
+            progress: self.progress,
+        };
+        let of_all = (self.recordings, found.indexes.as_slice());
+        let (sources, chunks) = (&mut found.sources, &mut found.chunks);
+        let selected = || select(&asked, of_all, sources, chunks, report);
+        match self.pool.install(selected)? {
+            Selected::Beyond(edges) => return Ok(Some(edges)),
+            Selected::Some => found.indexes = by_recording(self.recordings, &mut found.sources),
+            Selected::All => {}
+        }
+        Ok(None)
+    }
+
+    pub(super) fn decide(
+        &self,
+        (found, aligned): (&Found<'_>, &Aligned),
+        (histories, links): (Histories, Option<Collector<'_>>),
+        report: &mut Report,
+    ) -> Result<Decided, Error> {
+        let (sources, indexes) = (&found.sources, &found.indexes);
+        let mut plan = Plan::new(self.recordings, indexes, &aligned.maps);
+        let links = links.map(|links| {
+            let maps = self.maps_of_links(&plan, aligned);
+            self.pool.install(|| links.finish(&maps))
+        });
+        report.links = links.as_ref().map(|links| links.report.clone());
+        let view = (sources.as_slice(), found.chunks.as_slice());
+        let spans = (indexes.as_slice(), histories);
+        let find = || Overflow::find(view, spans, &mut plan, self.folders, self.progress);
+        let overflow = self.pool.install(find);
+        overflow.tell(report);
+        plan.tell(&aligned.clocks, report);
+        if self.options.verbatim {
+            (report.events_added, report.base_ns) = (0, 0);
+        }
+        tell_sources(self.recordings, self.assemblies, sources, indexes, report);
+        let tell = || tell_losses(view, indexes, &plan, report);
+        self.pool.install(tell);
+        foreign::tell(self.recordings, report);
+        // A file that was cut short has nothing any more, and that is no reason to call it empty.
+        refuse_changed(self.recordings)?;
+        if !self.options.allow_empty {
+            refuse_nonsense(self.recordings, report)?;
+        }
+        Ok(Decided {
+            plan,
+            overflow,
+            links,
+        })
+    }
+
+    /// What brings the times that were gathered of requests to the trace's: where only a part is shown, they were warped by then.
+    fn maps_of_links(&self, plan: &Plan, aligned: &Aligned) -> Vec<Map> {
+        let warp = |map: &Map| map.warp.clone().filter(|_| !is_part(self.options));
+        let warps = aligned.maps.iter().map(warp);
+        let both = warps.zip(&plan.shifts_ns);
+        both.map(|(warp, shift_ns)| Map {
+            warp,
+            shift_ns: *shift_ns,
+        })
+        .collect()
+    }
+
+    /// The order of the events by time, if that is asked for: without it there is no trace then.
+    fn timeline<'j>(&self, job: &Job<'j>) -> Result<Option<Timeline<'j>>, Error> {
+        let Some(memory) = self.options.sort else {
+            return Ok(None);
+        };
+        let memory = usize::try_from(memory).unwrap_or(usize::MAX);
+        let mut failure = None;
+        for folder in self.folders {
+            match self.pool.install(|| Timeline::of(job, memory, folder)) {
+                Ok(timeline) => return Ok(Some(timeline)),
+                Err(error) => failure = Some(Error::of_temporary(folder, error)),
+            }
+        }
+        Err(failure.unwrap_or_else(|| Error::Usage("no folder for temporary files".to_owned())))
+    }
+
+    /// Who may read the trace: those who may read all that it is made of.
+    fn access(&self, run_directory: Option<&Folder>) -> Access {
+        let fragments = self.recordings.iter().flat_map(|of| &of.fragments);
+        let all = fragments.map(|fragment| fragment.access);
+        let access = all.reduce(Access::and).unwrap_or(Access::OWN);
+        run_directory.map_or(access, |folder| access.within(folder.reach()))
+    }
+
+    pub(super) fn second_pass(
+        &self,
+        found: &Found<'_>,
+        decided: &Decided,
+        default_directory: Option<&Folder>,
+        report: &mut Report,
+    ) -> Result<(), Error> {
+        let job = Job {
+            recordings: self.recordings,
+            sources: &found.sources,
+            chunks: &found.chunks,
+            plan: &decided.plan,
+            overflow: &decided.overflow,
+            links: decided.links.as_ref(),
+            progress: self.progress,
+            verbatim: self.options.verbatim,
+            timeline: None,
+            portion: None,
+        };
+        let timeline = self.timeline(&job)?;
+        let job = Job {
+            timeline: timeline.as_ref(),
+            ..job
+        };
+        refuse_changed(self.recordings)?;
+        let access = self.access(default_directory);
+        let asked = (self.options, default_directory, access);
+        if let Some(limit) = self.options.split {
+            return write_parts(&job, limit, asked, self.pool, report);
+        }
+        let (destination, target) = Destination::open(
+            &self.options.output,
+            self.options.gzip,
+            default_directory,
+            access,
+        )?;
+        refuse_inputs(&destination, self.recordings)?;
+        self.progress.expect_rest(bytes_of(&found.chunks));
+        let sink = Sink::new(target, destination.is_gzip());
+        report.add_links(job.run(&sink, self.pool.current_num_threads(), report));
+        let path = destination.path().map(Path::to_owned).unwrap_or_default();
+        let finished = sink.finish();
+        let length = finished.map_err(|source| Error::of_write(&path, source))?;
+        report.output_bytes = length.bytes;
+        refuse_changed(self.recordings)?;
+        report.output = destination.finish()?;
+        Ok(())
+    }
+}
+
+fn bytes_of(chunks: &[Chunk]) -> u64 {
+    chunks.iter().map(Chunk::len).sum()
+}

@@ -1,0 +1,581 @@
+//! What a merge did, for people and for machines.
+
+use crate::app::losses::LossReport;
+use crate::clock::placement::Placement;
+use crate::event::damage::{Damage, Kind, LISTED, Places, path_text};
+use crate::event::mend::Repairs;
+use crate::foreign::ForeignReport;
+use crate::link::LinkReport;
+use crate::select::filter::FilterReport;
+use crate::select::window::WindowReport;
+use crate::write::split::{PartReport, file_name};
+use sa_recorder::format::{RemovedRun, RemovedRuns, visible};
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// Rows of which the words say what they lost.
+const LOSSES_SHOWN: usize = 20;
+
+/// A run that was there and not asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Run id, empty where the fragments name none.
+    pub run: String,
+    /// Its fragments.
+    pub fragments: usize,
+}
+
+/// One fragment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct InputReport {
+    /// Its path.
+    #[serde(serialize_with = "path_text")]
+    pub path: PathBuf,
+    /// Its length in bytes.
+    pub bytes: u64,
+    /// Run id, if it has a header.
+    pub run: Option<String>,
+    /// Process id in its header.
+    pub pid: Option<u32>,
+    /// Events taken from the file.
+    pub events: u64,
+    /// Events taken from its ring, unfinished spans included.
+    pub ring_events: u64,
+    /// Damaged places in the file and its ring.
+    pub damage: u64,
+    /// Whether the merge appended what the ring held and removed the ring.
+    pub settled: bool,
+}
+
+/// One process of the trace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ProcessReport {
+    /// The name shown.
+    pub name: Option<String>,
+    /// The process id it had.
+    pub pid: i64,
+    /// The process id in the trace.
+    pub output_pid: u32,
+    /// Host, if a header names it.
+    pub host: Option<String>,
+    /// Whether it is its run's main process.
+    pub main: bool,
+    /// How it ended, if it did not say so: `killed` where spans were open, which it died in; `silent` where none was, as after `_exit` or a signal between two spans. Absent for one
+    /// that ended as it should, still runs, or of which nobody can tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<&'static str>,
+    /// The spans it was killed in.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub open_spans: u64,
+    /// Whether it is no process, but a group of tracks that one recorded, such as the streams of a device.
+    pub tracks: bool,
+    /// The other profiler's trace that has all kernels of this device: the slices here are sampled, and no sum may count both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aside_for: Option<String>,
+    /// Threads and lanes, or tracks.
+    pub threads: usize,
+    /// Events.
+    pub events: u64,
+    /// Time of the first event in the trace, in ns from the base.
+    pub first_ns: Option<i64>,
+    /// End of the last event in the trace, in ns from the base.
+    pub last_ns: Option<i64>,
+}
+
+/// The result of a merge.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Report {
+    /// Version of this crate.
+    pub version: &'static str,
+    /// Where the trace is; absent for the standard output.
+    #[serde(serialize_with = "path_text_if_some")]
+    pub output: Option<PathBuf>,
+    /// Its length in bytes, of all parts together.
+    pub output_bytes: u64,
+    /// Its parts, if it was split; `output` is the first one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartReport>,
+    /// The most bytes of text that each should have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_bytes: Option<u64>,
+    /// Names of files beside them that are called like parts and are none of this trace.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_parts: Vec<String>,
+    /// The fragments.
+    pub inputs: Vec<InputReport>,
+    /// Those of them that are traces of other profilers.
+    pub foreign: Vec<ForeignReport>,
+    /// Runs that were left out.
+    pub left_out: Vec<LeftOut>,
+    /// Earlier runs of the directories whose fragments were removed to make room.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed_runs: Option<RemovedRuns>,
+    /// Events that came from the inputs, metadata and unfinished spans included.
+    pub events_total: u64,
+    /// The same by phase.
+    pub events_by_phase: BTreeMap<char, u64>,
+    /// Spans on rows beside their thread: they overlapped others of it without nesting, so that viewers would drop them, or lie in such a span.
+    pub overlapping_spans: u64,
+    /// Those rows.
+    pub rows_added: usize,
+    /// Spans that overlap more others at once than a thread may have rows, and are where they were: viewers drop them.
+    pub overlapping_spans_left: u64,
+    /// Why all spans are where they were, though some may overlap: there was no room for temporary files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_failed: Option<String>,
+    /// Metadata and flows that the merge added.
+    pub events_added: u64,
+    /// Damaged places.
+    pub damage_total: u64,
+    /// The same by kind.
+    pub damage_by_kind: BTreeMap<&'static str, u64>,
+    /// The first of them.
+    pub damage: Vec<Damage>,
+    /// Events that were mended and are in the trace.
+    pub repaired_total: u64,
+    /// The same by kind.
+    pub repaired_by_kind: BTreeMap<&'static str, u64>,
+    /// Events that recorders lost: as they say, and one for each gap of which nobody knows how many it held.
+    pub lost_events: u64,
+    /// Whose they are, when and why; the 256 that lost most.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<LossReport>,
+    /// Processes that could not record at all, as far as their parents know.
+    pub refused_processes: u64,
+    /// Spans without an end.
+    pub unfinished_spans: u64,
+    /// The processes in the order of the trace.
+    pub processes: Vec<ProcessReport>,
+    /// What was subtracted from every time, in ns of the reference host's monotonic clock.
+    pub base_ns: i64,
+    /// How each boot's clock was placed.
+    pub clocks: Vec<Placement>,
+    /// Why flows between hosts did not tell of their clocks: there was no room for temporary files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clocks_failed: Option<String>,
+    /// The window, if only the last part of the run is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<WindowReport>,
+    /// The requests that the merge linked, if it was to link any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<LinkReport>,
+    /// The filters, if only some events are shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<FilterReport>,
+}
+
+impl Report {
+    /// Tells whether anything was damaged or lost.
+    pub fn is_clean(&self) -> bool {
+        self.damage_total == 0 && self.lost_events == 0 && self.refused_processes == 0
+    }
+
+    /// Counts the flow events that the merge wrote.
+    pub(crate) fn add_links(&mut self, events: u64) {
+        self.events_added += events;
+        if let Some(links) = &mut self.links {
+            links.events += events;
+        }
+    }
+
+    /// Adds one damaged place.
+    pub(crate) fn add_damage(
+        &mut self,
+        file: &Path,
+        offset: u64,
+        kind: Kind,
+        detail: Option<String>,
+    ) {
+        self.damage_total += 1;
+        *self.damage_by_kind.entry(kind.name()).or_default() += 1;
+        self.list(file, offset, kind, detail);
+    }
+
+    /// Adds the places of one source; `offset` tells where in the file they are.
+    pub(crate) fn add_places(&mut self, file: &Path, places: &Places, offset: impl Fn(u64) -> u64) {
+        self.damage_total += places.total();
+        for (kind, count) in &places.totals {
+            *self.damage_by_kind.entry(kind.name()).or_default() += count;
+        }
+        for (at, kind) in &places.listed {
+            self.list(file, offset(*at), *kind, None);
+        }
+    }
+
+    /// Adds what was mended.
+    pub(crate) fn add_repairs(&mut self, repairs: &Repairs) {
+        for (kind, count) in repairs.iter() {
+            self.repaired_total += count;
+            *self.repaired_by_kind.entry(kind.name()).or_default() += count;
+        }
+    }
+
+    fn list(&mut self, file: &Path, offset: u64, kind: Kind, detail: Option<String>) {
+        if self.damage.len() < LISTED {
+            self.damage.push(Damage {
+                file: file.to_owned(),
+                offset,
+                kind,
+                detail,
+            });
+        }
+    }
+
+    /// The report in words, for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write_text(&mut text);
+        text
+    }
+
+    /// The number of processes, tracks left out.
+    pub fn process_count(&self) -> usize {
+        self.processes
+            .iter()
+            .filter(|process| !process.tracks)
+            .count()
+    }
+
+    fn write_text(&self, text: &mut String) -> std::fmt::Result {
+        self.write_head(text)?;
+        if let Some(window) = &self.window {
+            writeln!(
+                text,
+                "left out: {} events and {} whole segments {}; {} spans reach into it, marked sa_cut",
+                window.events_left_out,
+                window.segments_left_out,
+                window.words(),
+                window.spans_cut
+            )?;
+            self.write_unread(window, text)?;
+        }
+        if let Some(filter) = &self.filter {
+            let (events, words) = (filter.events_left_out, filter.words());
+            writeln!(text, "left out: {events} events by {}", printable(&words))?;
+        }
+        if let Some(links) = &self.links {
+            write_links(links, text)?;
+        }
+        if self.unfinished_spans > 0 {
+            writeln!(text, "unfinished spans: {}", self.unfinished_spans)?;
+        }
+        self.write_ends(text)?;
+        if self.lost_events > 0 {
+            writeln!(text, "events lost while recording: {}", self.lost_events)?;
+        }
+        self.write_losses(text)?;
+        if self.overlapping_spans > 0 {
+            writeln!(
+                text,
+                "overlapping spans, moved to rows beside their thread: {} on {} rows",
+                self.overlapping_spans, self.rows_added
+            )?;
+        }
+        if self.overlapping_spans_left > 0 {
+            writeln!(
+                text,
+                "spans that viewers drop, for too many others of their thread are open: {}",
+                self.overlapping_spans_left
+            )?;
+        }
+        if let Some(why) = &self.rows_failed {
+            writeln!(
+                text,
+                "spans that may overlap others of their thread are left there, and viewers drop those that do: {}",
+                printable(why)
+            )?;
+        }
+        self.write_foreign(text)?;
+        for clock in self.clocks.iter().filter(|clock| clock.method != "shared") {
+            writeln!(text, "{}", printable(&clock.words()))?;
+        }
+        if let Some(why) = &self.clocks_failed {
+            let why = printable(why);
+            writeln!(text, "flows tell nothing of the clocks: {why}")?;
+        }
+        for left in &self.left_out {
+            writeln!(
+                text,
+                "left out: run {} ({} fragments); see --run, --previous, --all-runs",
+                printable(&left.run),
+                left.fragments
+            )?;
+        }
+        if let Some(removed) = &self.removed_runs {
+            write_removed(removed, text)?;
+        }
+        self.write_repairs(text)?;
+        self.write_damage(text)
+    }
+
+    fn write_repairs(&self, text: &mut String) -> std::fmt::Result {
+        if self.repaired_total == 0 {
+            return Ok(());
+        }
+        let (total, kinds) = (self.repaired_total, by_kind(&self.repaired_by_kind));
+        writeln!(text, "repaired, and in the trace: {total} events ({kinds})")
+    }
+
+    /// Where the trace is, and whose events it has.
+    fn write_head(&self, text: &mut String) -> std::fmt::Result {
+        let output = self
+            .output
+            .as_ref()
+            .map_or("standard output".into(), |path| {
+                printable(&path.to_string_lossy())
+            });
+        let output = match self.parts.as_slice() {
+            [_, .., last] => format!("{output} to {}", file_name(&last.path)),
+            _ => output,
+        };
+        let (events, fragments, processes) =
+            (self.events_total, self.inputs.len(), self.process_count());
+        writeln!(
+            text,
+            "{output}: {events} events of {processes} processes from {fragments} fragments"
+        )?;
+        self.write_parts(text)?;
+        for process in &self.processes {
+            let name = printable(process.name.as_deref().unwrap_or("(no name)"));
+            let main = if process.main { " (main)" } else { "" };
+            let rows = if process.tracks { "tracks" } else { "threads" };
+            writeln!(
+                text,
+                "  {name}{main}: {}{} events, {} {rows}",
+                pid_words(process.pid),
+                process.events,
+                process.threads
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Whose events are missing, when and why.
+    fn write_losses(&self, text: &mut String) -> std::fmt::Result {
+        for loss in self.losses.iter().take(LOSSES_SHOWN) {
+            writeln!(text, "  {}", loss.words())?;
+        }
+        let more = self.losses.len().saturating_sub(LOSSES_SHOWN);
+        if more > 0 {
+            writeln!(text, "  and {more} more")?;
+        }
+        Ok(())
+    }
+
+    /// Who was killed, and how many went without a word.
+    fn write_ends(&self, text: &mut String) -> std::fmt::Result {
+        const NAMED: usize = 8;
+        let ended = |end| {
+            let processes = self.processes.iter();
+            processes.filter(move |process| process.end == Some(end))
+        };
+        let killed = |process: &ProcessReport| {
+            let name = printable(process.name.as_deref().unwrap_or("(no name)"));
+            let (pid, open) = (process.pid, process.open_spans);
+            format!("{name} (pid {pid}, in {open} open spans)")
+        };
+        let mut named: Vec<String> = ended("killed").take(NAMED).map(killed).collect();
+        if !named.is_empty() {
+            let more = ended("killed").skip(NAMED).count();
+            named.extend((more > 0).then(|| format!("and {more} more")));
+            writeln!(text, "killed: {}", named.join(", "))?;
+        }
+        for (end, spans) in [
+            (
+                "silent",
+                "no span open (_exit, or a signal between two spans)",
+            ),
+            ("unknown", "nothing that tells whether spans were open"),
+        ] {
+            let count = ended(end).count();
+            if count > 0 {
+                writeln!(
+                    text,
+                    "ended without a goodbye, with {spans}: {count} processes"
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_parts(&self, text: &mut String) -> std::fmt::Result {
+        for part in &self.parts {
+            let words = part.words(self.split_bytes.unwrap_or(u64::MAX));
+            writeln!(text, "  {}", printable(&words))?;
+        }
+        if !self.other_parts.is_empty() {
+            let others = printable(&self.other_parts.join(", "));
+            writeln!(text, "not parts of this trace: {others}")?;
+        }
+        Ok(())
+    }
+
+    fn write_unread(&self, window: &WindowReport, text: &mut String) -> std::fmt::Result {
+        if window.bytes_left_out == 0 {
+            return Ok(());
+        }
+        let megabytes = window.bytes_left_out / 1_000_000;
+        writeln!(text, "not read, checked or counted: {megabytes} MB")?;
+        if let Some(reach_ns) = window.reach_ns {
+            let reach = std::time::Duration::from_nanos(reach_ns);
+            writeln!(
+                text,
+                "warning: spans that reach into the window were looked for up to {reach:?} behind it; see --reach"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// What was read of other profilers, and what stands aside for it.
+    fn write_foreign(&self, text: &mut String) -> std::fmt::Result {
+        for foreign in &self.foreign {
+            writeln!(text, "{}", printable(&foreign.words()))?;
+        }
+        for process in &self.processes {
+            let name = process.name.as_deref().unwrap_or_default();
+            if let Some(trace) = &process.aside_for {
+                let (name, trace) = (printable(name), printable(trace));
+                writeln!(text, "{name}: steps aside, for {trace} has all its kernels")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_damage(&self, text: &mut String) -> std::fmt::Result {
+        const SHOWN: usize = 20;
+        if self.damage_total == 0 {
+            return Ok(());
+        }
+        let kinds = by_kind(&self.damage_by_kind);
+        writeln!(text, "damage: {} ({kinds})", self.damage_total)?;
+        for damage in self.damage.iter().take(SHOWN) {
+            let detail = damage
+                .detail
+                .as_ref()
+                .map_or(String::new(), |detail| format!(" ({detail})"));
+            writeln!(
+                text,
+                "  {}:{}: {}{detail}",
+                printable(&damage.file.to_string_lossy()),
+                damage.offset,
+                damage.kind.name()
+            )?;
+        }
+        let more = self.damage_total.saturating_sub(SHOWN as u64);
+        if more > 0 {
+            writeln!(text, "  and {more} more")?;
+        }
+        Ok(())
+    }
+}
+
+/// The earlier runs that are removed, the last ones by name.
+fn write_removed(removed: &RemovedRuns, text: &mut String) -> std::fmt::Result {
+    const SHOWN: usize = 5;
+    let count = removed.older_runs + removed.runs.len() as u64;
+    let events = removed.runs.iter().map(|run| run.events).sum::<u64>();
+    let events = events.saturating_add(removed.older_events);
+    let run = |run: &RemovedRun| {
+        let about = if run.estimated { "about " } else { "" };
+        format!("{} with {about}{} events", printable(&run.run), run.events)
+    };
+    let named: Vec<String> = removed.runs.iter().rev().take(SHOWN).map(run).collect();
+    let more = if count > named.len() as u64 {
+        ", …"
+    } else {
+        ""
+    };
+    writeln!(
+        text,
+        "removed to make room: {count} earlier runs with {events} events ({}{more}); SA_PROFILE_OLD_RUNS keeps more",
+        named.join(", ")
+    )
+}
+
+fn by_kind(counts: &BTreeMap<&'static str, u64>) -> String {
+    let words = counts.iter().map(|(kind, count)| format!("{kind} {count}"));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn write_links(links: &LinkReport, text: &mut String) -> std::fmt::Result {
+    if let Some(why) = &links.failed {
+        writeln!(text, "requests are not linked: {why}")?;
+    }
+    if links.events_cut > 0 {
+        let events = links.events_cut;
+        writeln!(
+            text,
+            "events with more ids of requests than count: {events}"
+        )?;
+    }
+    if links.requests > 0 {
+        writeln!(
+            text,
+            "{} requests linked through {} events",
+            links.requests, links.events
+        )?;
+    }
+    Ok(())
+}
+
+/// A pid before other words; one that stands for a text says nothing.
+fn pid_words(pid: i64) -> String {
+    match pid {
+        0.. => format!("pid {pid}, "),
+        _ => String::new(),
+    }
+}
+
+/// A recorded text for a terminal, which must not take any of it for a command.
+pub(crate) fn printable(text: &str) -> String {
+    visible(text).into_owned()
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+fn path_text_if_some<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    match path {
+        Some(path) => path_text(path, to),
+        None => to.serialize_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_commands_no_terminal() {
+        assert_eq!(printable("wörker-0"), "wörker-0");
+        assert_eq!(
+            printable("a\u{1b}[2J\n\u{9b}"),
+            "a<U+001B>[2J<U+000A><U+009B>"
+        );
+    }
+
+    #[test]
+    fn words_say_what_was_lost() {
+        let mut report = Report {
+            events_total: 5,
+            lost_events: 2,
+            unfinished_spans: 1,
+            ..Report::default()
+        };
+        for offset in 0..25 {
+            report.add_damage(Path::new("f"), offset, Kind::BadJson, None);
+        }
+        let text = report.text();
+        assert!(
+            text.contains("damage: 25 (bad_json 25)") && text.contains("and 5 more"),
+            "{text}"
+        );
+        assert!(text.contains("events lost while recording: 2"), "{text}");
+        assert!(!report.is_clean());
+    }
+}

@@ -1,0 +1,154 @@
+//! A run's time axis, and where the windows that are asked for lie on it.
+
+use crate::clock::align::Curve;
+use crate::clock::moment::{Moment, wall_text};
+use crate::clock::{Clocks, Map};
+use crate::event::edges::Edges;
+use crate::pass::summary::Index;
+use crate::select::window::WindowReport;
+use crate::{Error, Options};
+use std::time::Duration;
+
+/// A run's time axis.
+pub(crate) struct Axis {
+    first_ns: i64,
+    last_ns: i64,
+    /// To wall time.
+    wall: Option<Curve>,
+}
+
+impl Axis {
+    /// The axis of all recordings, of which the times are warped where they are; `None` if nothing has a time.
+    pub(crate) fn of(indexes: &[Index], maps: &[Map], clocks: &Clocks) -> Option<Axis> {
+        let of_threads = |(index, map): (&'_ Index, &Map)| {
+            let timed = index.threads.values();
+            let timed = timed.filter(|activity| activity.first_ns != i64::MAX);
+            let shifted = timed.map(|activity| activity.shifted(map.shift_ns));
+            shifted.collect::<Vec<_>>()
+        };
+        let all: Vec<_> = indexes.iter().zip(maps).flat_map(of_threads).collect();
+        Some(Axis {
+            first_ns: all.iter().map(|activity| activity.first_ns).min()?,
+            last_ns: all.iter().map(|activity| activity.last_ns).max()?,
+            wall: clocks.wall().cloned(),
+        })
+    }
+
+    /// The axis as far as it is known before anything is read: where it begins, and its wall time.
+    pub(crate) fn sought(firsts_ns: &[Option<i64>], maps: &[Map], clocks: &Clocks) -> Option<Axis> {
+        Some(Axis {
+            first_ns: least_ns(firsts_ns, maps)?,
+            last_ns: i64::MAX,
+            wall: clocks.wall().cloned(),
+        })
+    }
+
+    /// The same axis, from the first of these events on: not everything is read.
+    pub(crate) fn begun_by(self, firsts_ns: &[Option<i64>], maps: &[Map]) -> Axis {
+        Axis {
+            first_ns: least_ns(firsts_ns, maps).unwrap_or(self.first_ns),
+            ..self
+        }
+    }
+
+    fn place(&self, option: &str, moment: Moment) -> Result<i64, Error> {
+        match (moment, &self.wall) {
+            (Moment::FromStart(after), _) => Ok(self.first_ns.saturating_add(ns(after))),
+            (Moment::Wall(at), Some(wall)) => Ok(wall.back(at)),
+            (Moment::Wall(_), None) => Err(Error::Usage(format!(
+                "{option}: expected a time from the start such as 12.5s: no fragment says what its wall time was"
+            ))),
+        }
+    }
+
+    /// A time of the axis as it can be asked for.
+    fn words(&self, at_ns: i64) -> String {
+        let after = at_ns.saturating_sub(self.first_ns);
+        let sign = if after < 0 { "-" } else { "" };
+        let after = Duration::from_nanos(after.unsigned_abs());
+        let wall = self.wall.as_ref();
+        let wall = wall.and_then(|wall| wall_text(wall.at(at_ns)));
+        let wall = wall.map_or(String::new(), |wall| format!(" ({wall})"));
+        format!("{sign}{}s{wall}", after.as_secs_f64())
+    }
+
+    /// Where the window of the options lies on the axis.
+    ///
+    /// # Errors
+    /// If it lies nowhere, or outside of the run.
+    pub(crate) fn edges(&self, options: &Options) -> Result<Edges, Error> {
+        let edges = self.place_edges(options)?;
+        match options.last {
+            Some(_) => Ok(edges),
+            None => self.check(edges),
+        }
+    }
+
+    /// The same without a look at where the run ends.
+    pub(crate) fn place_edges(&self, options: &Options) -> Result<Edges, Error> {
+        if let Some(last) = options.last {
+            let from_ns = self.last_ns.saturating_sub(ns(last));
+            return Ok(Edges {
+                from_ns,
+                ..Edges::OPEN
+            });
+        }
+        let mut edges = Edges::OPEN;
+        if let Some((at, side)) = options.around {
+            let at = self.place("--around", at)?;
+            edges.from_ns = at.saturating_sub(ns(side));
+            edges.to_ns = at.saturating_add(ns(side));
+        }
+        if let Some(from) = options.from {
+            edges.from_ns = self.place("--from", from)?;
+        }
+        if let Some(to) = options.to {
+            edges.to_ns = self.place("--to", to)?;
+        }
+        Ok(edges)
+    }
+
+    fn check(&self, edges: Edges) -> Result<Edges, Error> {
+        let words = |at_ns| self.words(at_ns);
+        if edges.from_ns > edges.to_ns {
+            return Err(Error::Usage(format!(
+                "expected a window that begins before it ends, found {} to {}",
+                words(edges.from_ns),
+                words(edges.to_ns)
+            )));
+        }
+        let (found, place) = match edges {
+            Edges { from_ns, .. } if from_ns > self.last_ns => (from_ns, "begins at"),
+            Edges { to_ns, .. } if to_ns < self.first_ns => (to_ns, "ends at"),
+            edges => return Ok(edges),
+        };
+        Err(Error::Usage(format!(
+            "expected a window within the run, which lasts from {} to {}; found one that {place} {}",
+            words(self.first_ns),
+            words(self.last_ns),
+            words(found)
+        )))
+    }
+
+    /// What a report says of the window.
+    pub(crate) fn report(&self, options: &Options, edges: Edges) -> WindowReport {
+        let after = |ns: i64, open| (ns != open).then(|| ns.saturating_sub(self.first_ns));
+        WindowReport {
+            last_ns: options.last.map(|last| ns(last).unsigned_abs()),
+            from_ns: after(edges.from_ns, i64::MIN),
+            to_ns: after(edges.to_ns, i64::MAX),
+            start_ns: self.first_ns,
+            ..WindowReport::default()
+        }
+    }
+}
+
+/// The first of the events that are known of each recording, by its own time.
+fn least_ns(firsts_ns: &[Option<i64>], maps: &[Map]) -> Option<i64> {
+    let placed = |(first, map): (&Option<i64>, &Map)| Some(map.at((*first)?));
+    firsts_ns.iter().zip(maps).filter_map(placed).min()
+}
+
+pub(crate) fn ns(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
+}

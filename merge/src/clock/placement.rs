@@ -1,0 +1,133 @@
+//! What a merge says of the clocks of several hosts.
+
+use crate::clock::align::{By, Curve, Host, Place};
+use serde::Serialize;
+
+/// How the times of one boot were placed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Placement {
+    /// Host name.
+    pub host: String,
+    /// Kernel boot id.
+    pub boot_id: String,
+    /// Nanoseconds added to its monotonic clock, at its first event if it drifts.
+    pub shift_ns: i64,
+    /// `shared`: it is the reference; `wall_clock`: by its anchors; `wall_clock_and_flows`: by its anchors, and by flows from and to other hosts;
+    /// `flows`: by these alone; `none`: nothing tells, and it was left where it is.
+    pub method: &'static str,
+    /// What its times may be off, against the reference, in ns; `None` where they may be off by any time.
+    pub uncertainty_ns: Option<u64>,
+    /// How much slower than the reference's its monotonic clock ran, in parts per million: so much is added to its times.
+    pub drift_ppm: f64,
+    /// How often its wall clock was set while it was recorded.
+    pub steps: usize,
+    /// Arrows of flows from and to other hosts.
+    pub flows: u64,
+    /// Those of them that end before they begin by more than both clocks may be off.
+    pub contradicting_flows: u64,
+    /// How far ahead its wall clock was set, in ns, if flows say that it was set wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wall_off_ns: Option<i64>,
+}
+
+impl Placement {
+    pub(crate) fn new(
+        (host_name, boot_id): &(String, String),
+        host: &Host,
+        place: &Place,
+        is_reference: bool,
+    ) -> Placement {
+        let (first_ns, last_ns) = host.events_ns.unwrap_or_default();
+        let method = match place.by {
+            _ if is_reference => "shared",
+            By::Anchors => "wall_clock",
+            By::Both => "wall_clock_and_flows",
+            By::Flows => "flows",
+            By::Nothing => "none",
+        };
+        let uncertainty_ns = match is_reference {
+            true => Some(0),
+            false => place.uncertainty_ns.map(i64::unsigned_abs),
+        };
+        Placement {
+            host: host_name.clone(),
+            boot_id: boot_id.clone(),
+            shift_ns: place.curve.at(first_ns).saturating_sub(first_ns),
+            method,
+            uncertainty_ns,
+            drift_ppm: drift_ppm(&place.curve, (first_ns, last_ns)),
+            steps: host.wall.as_ref().map_or(0, |wall| wall.steps),
+            flows: place.flows,
+            contradicting_flows: place.contradicting,
+            wall_off_ns: place.wall_off_ns,
+        }
+    }
+
+    /// It in words.
+    pub(crate) fn words(&self) -> String {
+        let by = match self.method {
+            "wall_clock" => "by its wall clock",
+            "wall_clock_and_flows" => "by its wall clock and by flows",
+            "flows" => "by flows alone",
+            _ => "as it was recorded",
+        };
+        let off = match self.uncertainty_ns {
+            Some(ns) => format!("±{}", duration(ns)),
+            None => "off by any time".to_owned(),
+        };
+        let mut words = format!(
+            "clock of {}: placed {by}, shifted by {} ns, {off}",
+            self.host, self.shift_ns
+        );
+        let mut add = |is_so: bool, more: String| {
+            if is_so {
+                words.push_str(", ");
+                words.push_str(&more);
+            }
+        };
+        let ppm = self.drift_ppm;
+        add(ppm != 0.0, format!("drift {ppm:+} ppm"));
+        add(
+            self.steps > 0,
+            format!("wall clock set {} times", self.steps),
+        );
+        add(
+            self.flows > 0,
+            format!("{} flows from and to other hosts", self.flows),
+        );
+        let against = self.contradicting_flows;
+        add(
+            against > 0,
+            format!("of which {against} go back in time all the same"),
+        );
+        if let Some(ns) = self.wall_off_ns {
+            let side = if ns < 0 { "behind" } else { "ahead" };
+            add(
+                true,
+                format!("its wall clock was {} {side}", duration(ns.unsigned_abs())),
+            );
+        }
+        words
+    }
+}
+
+/// A time in a unit that suits it.
+fn duration(ns: u64) -> String {
+    let (unit, of) = match ns {
+        0..10_000 => ("ns", 1),
+        10_000..10_000_000 => ("us", 1_000),
+        10_000_000..10_000_000_000 => ("ms", 1_000_000),
+        _ => ("s", 1_000_000_000),
+    };
+    format!("{} {unit}", ns.div_ceil(of))
+}
+
+/// In parts per million, with three decimals.
+fn drift_ppm(curve: &Curve, (first_ns, last_ns): (i64, i64)) -> f64 {
+    let (own, axis) = (last_ns - first_ns, curve.at(last_ns) - curve.at(first_ns));
+    if own <= 0 || curve.as_shift().is_some() {
+        return 0.0;
+    }
+    let ppm = (axis - own) as f64 * 1e6 / own as f64;
+    (ppm * 1e3).round() / 1e3
+}

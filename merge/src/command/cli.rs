@@ -1,0 +1,421 @@
+//! The command line: arguments → [`Options`], report and exit code. Nothing else knows clap.
+
+mod heap;
+mod interrupt;
+
+use crate::command::arguments::Selection;
+use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
+use clap_complete::Shell;
+use interrupt::Interrupts;
+use sa_recorder::format::{visible_json, visible_lines};
+use serde::Serialize;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use trace_merge::check::{check, check_stream};
+use trace_merge::{
+    Bar, ClockBy, Error, Offset, Options, Output, Report, Runs, merge_with, most_threads,
+    parse_error, parse_offset, parse_size,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  trace-merge profile_out                        merge the newest run into profile_out/trace.json
+  trace-merge -o trace.json.gz profile_out       the same, compressed
+  trace-merge --split 900MB profile_out          trace.1.json, trace.2.json, …, each of which a browser loads
+  trace-merge --last 30s profile_out             only the last 30 seconds, as of a server that still runs
+  trace-merge --around 12.5s±1s profile_out      what happened at that time; --from and --to for both edges
+  trace-merge --request cmpl-7 profile_out       what carries this id or a longer form of it; see also --process, --name
+  trace-merge --previous profile_out             the run before it, as after a supervisor's restart
+  trace-merge --report json -q run/ >report.json what was merged, damaged and lost, for scripts
+  trace-merge profile_out kineto.json.gz         with the trace of another profiler, placed by its own clock
+  trace-merge profile_out t.json --offset t.json=+1.5s   one without a clock, or whose clock was 1.5 s late
+  trace-merge --clock anchors host-a host-b      hosts placed by their wall clocks alone, whatever flows say
+  trace-merge -z -o - 'run/fragments/trace.*.jsonl' | ssh me@desk 'cat >trace.json.gz'
+  trace-merge --check trace.json.gz              what would viewers lose of this trace, whoever wrote it?
+  trace-merge --completions bash >trace-merge.bash   what completes its options, for that shell's folder of such files
+
+Spans that overlap others of their thread are sorted, and what is too much for memory goes to files without a name in TMPDIR: up to 100
+bytes for each event of such threads. If no file can be there, they are beside the trace; if they cannot be there either, the spans
+stay where they are, where viewers drop them, and the report says so.
+
+--check unpacks .gz and pipes into TMPDIR, and sorts up to 110 bytes for each event there, twice that for one with a bind_id. Of a file that
+may be written anew meanwhile use --check - <trace.json, which copies it first.
+
+An input that is cut short or written anew while it is merged is copied to TMPDIR, else beside the trace, and merged once more, as it is by then; to the standard
+output that is too late, and the exit status is 2. Only those who may read all inputs may read the trace.
+
+Exit status: 0 done, 1 something was damaged or lost and --strict was given, 2 nothing usable or bad usage.
+Of --check: 0 viewers show everything, 1 they would lose something, 2 the file cannot be read.";
+
+/// Stitches the fragments of many processes into one Chrome trace that Perfetto opens.
+///
+/// Afterwards the fragments of dead processes of this machine are settled: what their rings still held is appended to them, and the
+/// rings are removed.
+#[derive(Parser)]
+#[command(name = "trace-merge", version, after_long_help = EXAMPLES, after_help = "See --help for examples.")]
+#[command(group = ArgGroup::new("runs").args(["run", "previous", "all_runs"]))]
+struct Arguments {
+    /// Run directory, fragments directory, fragment file, pattern, or another profiler's Chrome trace (.json, .json.gz) [default: SA_PROFILE_DIR, else SA_PROFILE_OUTPUT]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Where the trace goes [default: <run directory>/trace.json]; `.gz` compresses, `-` is stdout
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Compress, also on the standard output and whatever the name [default output: <run directory>/trace.json.gz]
+    #[arg(short = 'z', long)]
+    gzip: bool,
+    /// Write parts of at most so much text, such as 900MB, each of which a viewer loads alone: of trace.json trace.1.json, trace.2.json and so on (.01
+    /// from ten parts on). A span that crosses a cut is whole in each part that it reaches into, with `sa_cut` in its args
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "verbatim")]
+    split: Option<u64>,
+    /// Merge the run with this id
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// Merge the run before the newest
+    #[arg(long)]
+    previous: bool,
+    /// Merge all runs into one trace
+    #[arg(long)]
+    all_runs: bool,
+    #[command(flatten)]
+    selection: Selection,
+    /// Add a duration to the times of FILE, another profiler's trace: to correct its clock, or to place it if it has none
+    #[arg(long = "offset", value_name = "FILE=±DURATION", value_parser = parse_offset, conflicts_with = "verbatim")]
+    offsets: Vec<Offset>,
+    /// Bring the clocks of several hosts together by what their wall clocks showed and the flows between them, by wall clocks alone, or not at all
+    #[arg(long, value_enum, default_value_t = Clock::Flows, value_name = "BY", conflicts_with = "verbatim")]
+    clock: Clock,
+    /// What the wall clock of a host may be off, such as 50ms: it is part of every uncertainty, and flows move no host further
+    #[arg(long, value_name = "DURATION", value_parser = parse_error, default_value = "10ms", conflicts_with = "verbatim")]
+    wall_error: Duration,
+    /// Write all events in the order of their times, recorded metadata first and what the merge adds last. Viewers do not need it, programs that read a trace as a stream may
+    #[arg(long, conflicts_with_all = ["verbatim", "split"])]
+    sort: bool,
+    /// Memory to sort in; what is too much for it goes to files in TMPDIR, else beside the trace: up to 64 bytes for each event
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "512MiB", requires = "sort")]
+    memory: u64,
+    /// Copy the lines as they stand, as pypto-serving's merge does: times, pids and tids as recorded, nothing added, objects that are no events kept
+    #[arg(long, conflicts_with_all = ["window", "filter"])]
+    verbatim: bool,
+    /// Write no flows that link the events of a request by its id
+    #[arg(long)]
+    no_link_requests: bool,
+    /// Show events whose time lies more than 30 days from all others of their file too, instead of counting them as damage
+    #[arg(long)]
+    keep_times: bool,
+    /// Leave the inputs as they are: append nothing to the fragments of dead processes, remove no ring
+    #[arg(long)]
+    no_settle: bool,
+    /// Merge nothing, but say what viewers would lose of this Chrome trace, .json or .json.gz, whoever wrote it; `-` is stdin
+    #[arg(long, value_name = "FILE", conflicts_with_all = NOT_TO_CHECK)]
+    check: Option<PathBuf>,
+    /// Print what makes this shell complete the options
+    #[arg(long, value_name = "SHELL", exclusive = true)]
+    completions: Option<Shell>,
+    /// Exit with 1 if anything was damaged or lost
+    #[arg(long)]
+    strict: bool,
+    /// Report as text on stderr, as JSON on stdout, or not at all
+    #[arg(long, value_enum, default_value_t = ReportForm::Text, value_name = "FORM")]
+    report: ReportForm,
+    /// Worker threads, at most four per core [default: one per core, at most 16]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// What says how to merge.
+const NOT_TO_CHECK: [&str; 25] = [
+    "paths",
+    "output",
+    "gzip",
+    "split",
+    "runs",
+    "last",
+    "from",
+    "to",
+    "around",
+    "reach",
+    "pid",
+    "process",
+    "name",
+    "cat",
+    "request",
+    "verbatim",
+    "sort",
+    "no_link_requests",
+    "offsets",
+    "clock",
+    "wall_error",
+    "keep_times",
+    "no_settle",
+    "strict",
+    "threads",
+];
+
+/// By what clocks are brought together, as it is said.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Clock {
+    Flows,
+    Anchors,
+    None,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ReportForm {
+    Text,
+    Json,
+    None,
+}
+
+/// Runs the program.
+pub(crate) fn run() -> ExitCode {
+    heap::share();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let code = if error.use_stderr() { 2 } else { 0 };
+            // A closed stream is no reason to fail.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    if let Some(shell) = arguments.completions {
+        return complete(shell);
+    }
+    if let Some(path) = &arguments.check {
+        return run_check(path, &arguments);
+    }
+    if arguments.threads > most_threads() {
+        let (asked, most) = (arguments.threads, most_threads());
+        say(&format!(
+            "--threads {asked}: {most} are taken, four for each core"
+        ));
+    }
+    let interrupts = Interrupts::block();
+    let bar = Bar::new(arguments.quiet);
+    interrupts.watch(bar.eraser());
+    let result = options(&arguments, |name| std::env::var_os(name).map(PathBuf::from))
+        .and_then(|options| merge_with(&options, bar.progress()));
+    bar.end();
+    match result {
+        Ok(report) => finish(&arguments, &report),
+        Err(Error::BrokenPipe) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&error.to_string());
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints the completions of a shell.
+fn complete(shell: Shell) -> ExitCode {
+    let mut script = Vec::new();
+    let mut command = Arguments::command();
+    clap_complete::generate(shell, &mut command, "trace-merge", &mut script);
+    match print(&script) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("standard output: {error}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run_check(path: &Path, arguments: &Arguments) -> ExitCode {
+    let report = if path == Path::new("-") {
+        check_stream(Path::new("standard input"), io::stdin().lock())
+    } else {
+        check(path)
+    };
+    match report {
+        Ok(report) => match tell(arguments, &report, || report.text()) {
+            Ok(()) => ExitCode::from(u8::from(!report.is_clean())),
+            Err(code) => code,
+        },
+        Err(error) => {
+            say(&format!("{}: {error}", path.display()));
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn options(
+    arguments: &Arguments,
+    variable: impl Fn(&str) -> Option<PathBuf>,
+) -> Result<Options, Error> {
+    let to_stdout = arguments.output.as_deref() == Some(Path::new("-"));
+    if to_stdout && arguments.report == ReportForm::Json {
+        return Err(Error::Usage(
+            "--report json and -o - both want the standard output".to_owned(),
+        ));
+    }
+    let mut options = Options {
+        threads: arguments.threads,
+        gzip: arguments.gzip,
+        split: arguments.split,
+        sort: arguments.sort.then_some(arguments.memory),
+        keep_times: arguments.keep_times,
+        settle: !arguments.no_settle,
+        offsets: arguments.offsets.clone(),
+        verbatim: arguments.verbatim,
+        link_requests: !arguments.no_link_requests,
+        clock: match arguments.clock {
+            Clock::Flows => ClockBy::Flows,
+            Clock::Anchors => ClockBy::Anchors,
+            Clock::None => ClockBy::None,
+        },
+        wall_error: Some(arguments.wall_error),
+        ..Options::new(arguments.paths.clone())
+    };
+    arguments.selection.put_into(&mut options);
+    if options.paths.is_empty() {
+        let (path, output) = from_environment(variable)?;
+        options.paths.push(path);
+        options.output = output;
+    }
+    match &arguments.output {
+        Some(_) if to_stdout => options.output = Output::Stdout,
+        Some(path) => options.output = Output::File(path.clone()),
+        None => {}
+    }
+    options.runs = match &arguments.run {
+        Some(run) => Runs::Named(run.clone()),
+        None if arguments.previous => Runs::Previous,
+        None if arguments.all_runs => Runs::All,
+        None => Runs::Newest,
+    };
+    Ok(options)
+}
+
+/// The run directory the recorder uses, and where the trace belongs.
+fn from_environment(
+    variable: impl Fn(&str) -> Option<PathBuf>,
+) -> Result<(PathBuf, Output), Error> {
+    let set = |name: &str| variable(name).filter(|value| !value.as_os_str().is_empty());
+    if let Some(directory) = set("SA_PROFILE_DIR") {
+        return Ok((directory, Output::Default));
+    }
+    let Some(path) = set("SA_PROFILE_OUTPUT") else {
+        return Err(Error::Usage(
+            "no PATH given, and neither SA_PROFILE_DIR nor SA_PROFILE_OUTPUT is set".to_owned(),
+        ));
+    };
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "json")
+    {
+        let mut fragments = path.clone().into_os_string();
+        fragments.push(".fragments");
+        return Ok((fragments.into(), Output::File(path)));
+    }
+    Ok((path, Output::Default))
+}
+
+fn finish(arguments: &Arguments, report: &Report) -> ExitCode {
+    match tell(arguments, report, || report.text()) {
+        Ok(()) => ExitCode::from(u8::from(arguments.strict && !report.is_clean())),
+        Err(code) => code,
+    }
+}
+
+/// Gives the report in the form that was asked for.
+fn tell(
+    arguments: &Arguments,
+    report: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<(), ExitCode> {
+    match arguments.report {
+        ReportForm::Json => print_json(report).map_err(|error| {
+            say(&format!("report: {error}"));
+            ExitCode::from(2)
+        }),
+        ReportForm::Text if !arguments.quiet => {
+            text().lines().for_each(say_plain);
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn print_json(report: &impl Serialize) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(report)?;
+    print((visible_json(&text).into_owned() + "\n").as_bytes())
+}
+
+/// Prints to the standard output; a reader that went away has what it wanted.
+fn print(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout();
+    let printed = stdout.write_all(bytes);
+    match printed.and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn say(message: &str) {
+    say_plain(&format!("trace-merge: {message}"));
+}
+
+fn say_plain(message: &str) {
+    // What it quotes, such as a path, commands no terminal and turns no line around.
+    let _ = writeln!(std::io::stderr(), "{}", visible_lines(message)); // nobody is left to tell
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &[&str], variables: &[(&str, &str)]) -> Result<Options, Error> {
+        let arguments =
+            Arguments::try_parse_from([&["trace-merge"], arguments].concat()).expect("arguments");
+        options(&arguments, |name| {
+            variables
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| value.into())
+        })
+    }
+
+    #[test]
+    fn paths_come_from_the_environment() {
+        let options = parsed(&[], &[("SA_PROFILE_OUTPUT", "out/t.json")]).unwrap();
+        assert_eq!(options.paths, [PathBuf::from("out/t.json.fragments")]);
+        assert_eq!(options.output, Output::File("out/t.json".into()));
+        let options = parsed(&[], &[("SA_PROFILE_OUTPUT", "x"), ("SA_PROFILE_DIR", "d")]).unwrap();
+        assert_eq!(
+            (options.paths, options.output),
+            (vec!["d".into()], Output::Default)
+        );
+        assert!(parsed(&[], &[("SA_PROFILE_DIR", "")]).is_err());
+    }
+
+    #[test]
+    fn the_arguments_make_sense() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn only_one_run_selection_is_taken() {
+        assert_eq!(
+            parsed(&["d", "--previous"], &[]).unwrap().runs,
+            Runs::Previous
+        );
+        assert!(
+            Arguments::try_parse_from(["trace-merge", "d", "--previous", "--all-runs"]).is_err()
+        );
+    }
+
+    #[test]
+    fn stdout_holds_one_thing() {
+        assert!(parsed(&["d", "-o", "-", "--report", "json"], &[]).is_err());
+        assert_eq!(
+            parsed(&["d", "-o", "-"], &[]).unwrap().output,
+            Output::Stdout
+        );
+    }
+}

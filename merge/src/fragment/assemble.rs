@@ -1,0 +1,93 @@
+//! Where blocks are looked for in fragments, before their lines are read.
+
+use crate::base::progress::Progress;
+use crate::event::scan::{PART_BYTES, Part};
+use crate::fragment::assembly::Assembly;
+use crate::fragment::blocks::{Piece, Stretch, hold_header};
+use crate::fragment::file::Fragment;
+use crate::fragment::recording::Recording;
+use crate::pass::chunk::{Chunk, Source};
+use crate::store::spill_vec::{List, Spill, Spilled, Writer};
+use rayon::prelude::*;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where to look for blocks.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Look {
+    /// In all fragments that do not seem foreign.
+    WhereBlocksShow,
+    Everywhere,
+}
+
+/// The lines of each recording, in the order in which they were written. What is noted of blocks goes to one of the `folders` if it is much.
+pub(crate) fn assemble_all(
+    recordings: &[Recording],
+    look: Look,
+    folders: &[PathBuf],
+    progress: &Progress,
+) -> io::Result<Vec<Assembly>> {
+    let (lists, pieces) = split_all(recordings, look, folders, progress)?;
+    let parts = Spill::new(folders);
+    let assemble = |(recording, lists): (&Recording, &Vec<List>)| {
+        let of = |segment: usize| pieces.list(&lists[segment]).map(Piece::of_stretch);
+        recording.assemble_to(&parts, lists.len(), of)
+    };
+    let assembled = recordings.par_iter().zip(&lists).map(assemble);
+    let mut assemblies: Vec<Assembly> = assembled.collect();
+    let parts = Arc::new(parts.finish()?);
+    for assembly in &mut assemblies {
+        assembly.parts = Some(Arc::clone(&parts));
+    }
+    Ok(assemblies)
+}
+
+/// The pieces of all fragments, and which are those of each fragment of each recording.
+fn split_all(
+    recordings: &[Recording],
+    look: Look,
+    folders: &[PathBuf],
+    progress: &Progress,
+) -> io::Result<(Vec<Vec<List>>, Spilled<Stretch>)> {
+    let pieces = Spill::new(folders);
+    let split = |fragment: &Fragment| {
+        let mut writer = Writer::new(&pieces);
+        if look == Look::Everywhere || !seems_foreign(fragment) {
+            let count = |len: usize| progress.add(len as u64, 0);
+            fragment.pieces(count, |range, piece| writer.push(piece.stretch(&range)));
+        } else {
+            let all = 0..fragment.content.bytes().len();
+            writer.push(Piece::Plain.stretch(&all));
+        }
+        writer.end()
+    };
+    let of_recording = |recording: &Recording| recording.fragments.par_iter().map(split).collect();
+    let lists = recordings.par_iter().map(of_recording).collect();
+    Ok((lists, pieces.finish()?))
+}
+
+/// Whether a fragment shows no sign of our recorder. Looking for blocks in all of it would cost a tenth of the merge: the first pass, which
+/// looks at each line anyway, tells whether there are some.
+fn seems_foreign(fragment: &Fragment) -> bool {
+    let bytes = fragment.content.bytes();
+    fragment.header.is_none() && !hold_header(&bytes[..bytes.len().min(PART_BYTES)])
+}
+
+/// Whether the first pass met a block in a fragment that seems foreign: one of ours whose first lines are damaged. A line that starts
+/// like a block header is one, or damage, or repeats a key, so it stands in no plain chunk.
+pub(crate) fn met_hidden_blocks(
+    recordings: &[Recording],
+    sources: &[Source<'_>],
+    chunks: &[Chunk],
+) -> bool {
+    let is_one = |chunk: &Chunk| {
+        let source = &sources[chunk.source];
+        let fragments = &recordings[source.recording].fragments;
+        let fragment = source.segment.map(|segment| &fragments[segment]);
+        let has_header = |part: &Part| hold_header(&source.bytes[part.start..part.end]);
+        fragment.is_some_and(seems_foreign) && chunk.parts.iter().any(has_header)
+    };
+    let odd = chunks.par_iter().filter(|chunk| !chunk.plain);
+    odd.any(is_one)
+}

@@ -1,0 +1,79 @@
+//! Spans that were open at the end.
+
+use crate::event::line::parse_canonical;
+use crate::fragment::ring::OpenSpan;
+use sa_recorder::format::{LANE_BASE, TRACK_BASE};
+use std::collections::HashSet;
+
+/// Spans that ended after the ring was read, by [`key`].
+#[derive(Default)]
+pub(super) struct Ended(HashSet<(i64, i64)>);
+
+impl Ended {
+    /// Beyond the ring's snapshot the fragment has moved on: spans that stand there are not open any more.
+    pub(super) fn note(&mut self, lines: &[u8]) {
+        let spans = lines
+            .split(|byte| *byte == b'\n')
+            .filter_map(parse_canonical);
+        let spans = spans.filter(|event| matches!(event.phase, b'X' | b'B'));
+        self.0
+            .extend(spans.map(|event| key(event.tid, event.ts_ns)));
+    }
+
+    pub(super) fn has(&self, span: &OpenSpan) -> bool {
+        let start_ns = i64::try_from(span.start_ns).unwrap_or(i64::MAX);
+        self.0.contains(&key(span.tid.into(), start_ns))
+    }
+}
+
+/// What tells a span from others of its process. Those on lanes by their start alone: the row of one may change until it ends.
+fn key(tid: i64, start_ns: i64) -> (i64, i64) {
+    let is_lane = (i64::from(LANE_BASE)..i64::from(TRACK_BASE)).contains(&tid);
+    (if is_lane { LANE_BASE.into() } else { tid }, start_ns)
+}
+
+/// Open spans as canonical lines of unfinished spans.
+pub(super) fn open_lines<'a>(pid: u32, open: impl Iterator<Item = &'a OpenSpan>) -> Vec<u8> {
+    let mut lines = Vec::new();
+    for span in open {
+        let (us, ns) = (span.start_ns / 1000, span.start_ns % 1000);
+        let (tid, label, args) = (span.tid, &span.label, &span.args);
+        let comma = if args.is_empty() { "" } else { "," };
+        let line = format!(
+            "{{\"ph\":\"B\",\"pid\":{pid},\"tid\":{tid},\"ts\":{us}.{ns:03},{label},\"args\":{{{args}{comma}\"unfinished\":true}}}}\n"
+        );
+        lines.extend_from_slice(line.as_bytes());
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(tid: u32, start_ns: u64) -> OpenSpan {
+        OpenSpan {
+            tid,
+            start_ns,
+            ..OpenSpan::default()
+        }
+    }
+
+    #[test]
+    fn a_span_that_ended_beyond_the_snapshot_is_not_open() {
+        let mut ended = Ended::default();
+        ended.note(b"{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1.500,\"dur\":1.000,\"name\":\"n\",\"cat\":\"c\"}\n");
+        assert!(ended.has(&span(2, 1500)));
+        assert!(!ended.has(&span(3, 1500)) && !ended.has(&span(2, 1501)));
+    }
+
+    #[test]
+    fn a_span_of_a_lane_is_known_by_its_start() {
+        let mut ended = Ended::default();
+        let lane = i64::from(LANE_BASE) + 1;
+        ended.note(format!("{{\"ph\":\"B\",\"pid\":1,\"tid\":{lane},\"ts\":1.500,\"name\":\"n\",\"cat\":\"c\"}}\n").as_bytes());
+        assert!(ended.has(&span(LANE_BASE + 7, 1500)));
+        assert!(!ended.has(&span(LANE_BASE + 7, 1600)));
+        assert!(!ended.has(&span(TRACK_BASE, 1500)));
+    }
+}

@@ -1,0 +1,150 @@
+//! What one recorder left behind: its segments and its ring.
+
+use crate::base::file_id::FileId;
+use crate::base::folder::Place;
+use crate::foreign::Foreign;
+use crate::fragment::assembly::StreamKey;
+use crate::fragment::file::{Fragment, RingFile};
+use crate::fragment::ring::Ring;
+use sa_recorder::format::{FragmentHeader, RingKind};
+use std::ops::Range;
+use std::path::Path;
+
+/// The fragments of one recorder, in the order of their segments, and its ring.
+pub(crate) struct Recording {
+    pub(crate) fragments: Vec<Fragment>,
+    pub(crate) ring: Option<(Ring, FileId)>,
+    pub(crate) ring_place: Option<Place>,
+    /// Whether something lay in the ring's place that is no ring of this recorder.
+    pub(crate) bad_ring: Option<String>,
+    /// Whether its process was seen dead before the ring was copied: only then is the copy all there is.
+    pub(crate) was_dead: bool,
+    /// Oldest segments that are not looked at.
+    pub(crate) skipped: u64,
+    /// Segment and byte where what a window needs begins, if it is not all.
+    pub(crate) entry: Option<(usize, usize)>,
+    /// Segments and bytes of what is looked at, in which missing positions may be explained behind it, where nothing is.
+    pub(crate) unsure: Option<Range<(usize, usize)>>,
+    /// What it is if another profiler wrote it.
+    pub(crate) foreign: Option<Box<Foreign>>,
+}
+
+impl Recording {
+    /// Puts a recorder's fragments and its ring together.
+    pub(crate) fn new(
+        fragments: Vec<Fragment>,
+        ring_place: Option<Place>,
+        ring: Option<RingFile>,
+        was_dead: bool,
+    ) -> Recording {
+        let header = fragments
+            .first()
+            .and_then(|fragment| fragment.header.as_ref());
+        let (mut kept, mut bad_ring) = (None, None);
+        match ring {
+            Some(RingFile::Read(ring, id)) => match header {
+                Some(header) if !belongs(&ring, header) => {
+                    bad_ring = Some("ring of another recorder".to_owned());
+                }
+                _ => kept = Some((ring, id)),
+            },
+            // What a recorder could neither use nor remove; its ring is in memory.
+            Some(RingFile::Bad(_))
+                if header.is_some_and(|header| header.ring != RingKind::File) => {}
+            Some(RingFile::Bad(why)) => bad_ring = Some(why),
+            Some(RingFile::Absent) | None => {}
+        }
+        Recording {
+            fragments,
+            ring: kept,
+            ring_place,
+            bad_ring,
+            was_dead,
+            skipped: 0,
+            entry: None,
+            unsure: None,
+            foreign: None,
+        }
+    }
+
+    /// Drops the oldest segments.
+    pub(crate) fn skip(&mut self, segments: usize) {
+        self.fragments.drain(..segments);
+        self.skipped = segments as u64;
+        let now = |(segment, at): (usize, usize)| (segment.saturating_sub(segments), at);
+        self.entry = self.entry.map(now);
+        self.unsure = self.unsure.take().map(|of| now(of.start)..now(of.end));
+    }
+
+    /// Another profiler's trace, as lines.
+    pub(crate) fn of_foreign(fragment: Fragment, foreign: Foreign) -> Recording {
+        Recording {
+            foreign: Some(Box::new(foreign)),
+            ..Recording::new(vec![fragment], None, None, false)
+        }
+    }
+
+    /// The header that says whose clock its times are of.
+    pub(crate) fn clock_header(&self) -> Option<&FragmentHeader> {
+        let foreign = self.foreign.as_ref();
+        self.header()
+            .or(foreign.and_then(|foreign| foreign.clock.as_ref()))
+    }
+
+    /// The path of its first fragment.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.fragments
+            .first()
+            .map(|fragment| fragment.path.as_path())
+    }
+
+    pub(crate) fn header(&self) -> Option<&FragmentHeader> {
+        self.fragments
+            .first()
+            .and_then(|fragment| fragment.header.as_ref())
+    }
+
+    /// Behind which segment and byte of what is looked at something is not.
+    pub(crate) fn holes(&self) -> Vec<(usize, usize)> {
+        let skipped = (self.skipped > 0).then_some((0, 0));
+        let fragments = self.fragments.iter().enumerate();
+        let within = fragments.flat_map(|(segment, fragment)| {
+            let holes = fragment.holes().into_iter();
+            holes.map(move |hole| (segment, hole.start))
+        });
+        skipped.into_iter().chain(within).collect()
+    }
+
+    /// Up to which position a stream was in removed segments, as the newest one that tells of any says.
+    pub(crate) fn removed_to(&self, (slot, generation): StreamKey) -> u64 {
+        let removals = self.fragments.iter().rev();
+        let newest = removals
+            .filter_map(|fragment| fragment.removal.as_ref())
+            .next();
+        let streams = newest.map_or(&[][..], |removal| &removal.streams);
+        let stream = streams
+            .iter()
+            .find(|stream| (stream.0, stream.1) == (slot, generation));
+        stream.map_or(0, |stream| stream.2)
+    }
+
+    /// Whether lines that came after the copy of the ring are in segments that are removed by now: then what was open in it may have ended there.
+    pub(crate) fn has_outlived_ring(&self) -> bool {
+        let slots = self.ring.iter().flat_map(|(ring, _)| &ring.slots);
+        slots
+            .into_iter()
+            .any(|slot| self.removed_to((slot.slot, slot.generation)) > slot.head)
+    }
+
+    /// Whether a ring should be there unless the recording was ended.
+    pub(crate) fn expects_ring(&self) -> bool {
+        self.header()
+            .is_some_and(|header| header.ring == RingKind::File)
+            && self.ring.is_none()
+            && self.bad_ring.is_none()
+    }
+}
+
+fn belongs(ring: &Ring, header: &FragmentHeader) -> bool {
+    u64::from_str_radix(&header.nonce, 16) == Ok(ring.nonce) && ring.pid == header.pid
+}

@@ -1,0 +1,73 @@
+//! The threads whose spans may overlap, and so are looked at closely.
+
+use crate::event::patch::Target;
+use crate::identity::plan::Plan;
+use crate::pass::history::{Histories, Place};
+use crate::pass::summary::Index;
+use crate::pass::verdict::{Question, Verdict};
+use crate::span::thread_scan::Look;
+use std::collections::BTreeMap;
+
+/// A row of the trace on which spans may overlap, with the threads that are shown on it.
+pub(crate) struct Suspect {
+    pub(crate) target: Target,
+    pub(crate) places: Vec<Place>,
+}
+
+impl Suspect {
+    fn new(target: &Target) -> Suspect {
+        Suspect {
+            target: target.clone(),
+            places: Vec::new(),
+        }
+    }
+}
+
+/// The rows on which spans may overlap, in an order that is always the same.
+pub(crate) fn suspects(
+    look: &Look<'_>,
+    indexes: &[Index],
+    histories: Histories,
+    plan: &Plan,
+) -> Vec<Suspect> {
+    let verdicts = histories.verdicts();
+    if verdicts.is_empty() {
+        return Vec::new(); // lines as they stand, or nothing that lasts
+    }
+    let questions: Vec<Question> = verdicts
+        .values()
+        .flat_map(Verdict::questions)
+        .cloned()
+        .collect();
+    let found = look.ask(&questions);
+    let may_overlap =
+        |place: &Place| found.contains(place) || verdicts.get(place) == Some(&Verdict::MayOverlap);
+    let mut rows: BTreeMap<(&[u8], &[u8]), Suspect> = BTreeMap::new();
+    for (recording, targets) in plan.targets.iter().enumerate() {
+        for (thread, target) in targets {
+            let row = rows.entry((&target.pid, &target.tid));
+            let row = row.or_insert_with(|| Suspect::new(target));
+            row.places.push((recording, *thread));
+        }
+    }
+    let is_one = |row: &Suspect| {
+        let has_spans = |place: &&Place| verdicts.contains_key(*place);
+        let with_spans: Vec<&Place> = row.places.iter().filter(has_spans).collect();
+        with_spans.iter().any(|place| may_overlap(place))
+            || meet(&with_spans, indexes, look.shifts_ns)
+    };
+    rows.into_values().filter(is_one).collect()
+}
+
+/// Whether some of the threads that are shown on one row have events at the same time: whatever they are, for it is rare, and what an
+/// unfinished span reaches is known of no range.
+fn meet(places: &[&Place], indexes: &[Index], shifts_ns: &[i64]) -> bool {
+    let range = |place: &&Place| {
+        let activity = indexes[place.0].threads.get(&place.1)?;
+        let activity = activity.shifted(shifts_ns[place.0]);
+        Some((activity.first_ns, activity.last_ns))
+    };
+    let mut ranges: Vec<(i64, i64)> = places.iter().filter_map(range).collect();
+    ranges.sort_unstable();
+    ranges.windows(2).any(|two| two[0].1 >= two[1].0)
+}

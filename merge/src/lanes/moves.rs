@@ -1,0 +1,257 @@
+//! Spans that overlap others of their thread without nesting go to rows beside it: viewers would drop them. What belongs to a span
+//! goes with it: the spans in it, its end, instants, flows.
+
+use crate::Error;
+use crate::app::report::Report;
+use crate::base::progress::Progress;
+use crate::event::patch::Target;
+use crate::identity::plan::Plan;
+use crate::lanes::assign::{Spread, targets};
+use crate::lanes::candidates::{Suspect, suspects};
+use crate::pass::chunk::{Chunk, Source};
+use crate::pass::history::Histories;
+use crate::pass::summary::Index;
+use crate::span::lane_events::{At, marks};
+use crate::span::thread_scan::Look;
+use crate::store::sorter::{Record, Sorted, word_at};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The events that move, and where to.
+#[derive(Default)]
+pub(crate) struct Overflow {
+    moves: Sorted<Move>,
+    /// Where the moves of each chunk begin; empty if there are none.
+    starts: Vec<u64>,
+    rows: Vec<Target>,
+    spans: u64,
+    left: u64,
+    /// Where the temporary files are.
+    folder: PathBuf,
+    /// Why nothing moves, if something should.
+    failure: Option<String>,
+}
+
+/// An event that moves, and to which of the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Move {
+    pub(crate) at: At,
+    pub(crate) row: u32,
+}
+
+impl Overflow {
+    /// Looks for such spans and gives their rows ids, which `plan` then knows. What is too much for memory goes to files in the first of
+    /// `folders` that takes them. If none does, all spans stay where they are: a trace in which a viewer drops some is worth more than none.
+    pub(crate) fn find(
+        (sources, chunks): (&[Source<'_>], &[Chunk]),
+        (indexes, histories): (&[Index], Histories),
+        plan: &mut Plan,
+        folders: &[PathBuf],
+        progress: &Progress,
+    ) -> Overflow {
+        let shifts_ns = plan.shifts_ns.clone();
+        let look = Look {
+            sources,
+            chunks,
+            shifts_ns: &shifts_ns,
+            progress,
+        };
+        let suspects = suspects(&look, indexes, histories, plan);
+        if suspects.is_empty() {
+            return Overflow::default();
+        }
+        let mut failures = Vec::new();
+        for folder in folders {
+            match Overflow::of(&look, &suspects, folder) {
+                Ok((mut overflow, added)) => {
+                    // Last, so that the processes know of no row that is not there.
+                    overflow.rows = targets(&added, &suspects, &mut plan.identities.processes);
+                    return overflow;
+                }
+                Err(error) => failures.push(Error::of_temporary(folder, error).to_string()),
+            }
+        }
+        Overflow {
+            failure: Some(failures.join("; ")),
+            ..Overflow::default()
+        }
+    }
+
+    /// Gives each span a row; also tells beside which of the suspects each row is.
+    fn of(
+        look: &Look<'_>,
+        suspects: &[Suspect],
+        folder: &Path,
+    ) -> io::Result<(Overflow, Vec<u32>)> {
+        let numbered = (0..).zip(suspects);
+        let places = numbered
+            .flat_map(|(row, suspect)| suspect.places.iter().map(move |place| (*place, row)));
+        let marks = marks(look, &places.collect(), folder)?;
+        let mut spread = Spread::new(folder);
+        marks.each(|mark| spread.take(mark))?;
+        drop(marks);
+        let moves = spread.moves.finish()?;
+        let overflow = Overflow {
+            starts: starts(&moves, look.chunks.len())?,
+            moves,
+            rows: Vec::new(),
+            spans: spread.spans,
+            left: spread.left,
+            folder: folder.to_owned(),
+            failure: None,
+        };
+        Ok((overflow, spread.added))
+    }
+
+    /// All rows, by their number.
+    pub(crate) fn rows(&self) -> &[Target] {
+        &self.rows
+    }
+
+    pub(crate) fn tell(&self, report: &mut Report) {
+        report.overlapping_spans = self.spans;
+        report.overlapping_spans_left = self.left;
+        report.rows_added = self.rows.len();
+        report.rows_failed.clone_from(&self.failure);
+    }
+
+    /// The events of one chunk that move. An error says in itself where the file is.
+    pub(crate) fn of_chunk(&self, number: usize) -> io::Result<Moved<'_>> {
+        let mut moves = Vec::new();
+        if let Some([start, end]) = self.starts.get(number..number + 2) {
+            let read = self.moves.read(*start..*end, &mut moves);
+            let named = |error| io::Error::other(Error::of_temporary(&self.folder, error));
+            read.map_err(named)?;
+        }
+        Ok(Moved {
+            left: moves.into_iter().peekable(),
+            rows: &self.rows,
+            nth: 0,
+        })
+    }
+}
+
+/// The events of a chunk that move, asked for in their order.
+pub(crate) struct Moved<'a> {
+    left: std::iter::Peekable<std::vec::IntoIter<Move>>,
+    rows: &'a [Target],
+    nth: u32,
+}
+
+impl<'a> Moved<'a> {
+    /// Whether no further event moves.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.left.len() == 0
+    }
+
+    /// Where the next event goes, if it moves.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<&'a Target> {
+        let row = self.next_row()?;
+        self.rows.get(usize::try_from(row).ok()?)
+    }
+
+    /// The same by the row's number.
+    #[inline]
+    pub(crate) fn next_row(&mut self) -> Option<u32> {
+        let nth = self.nth;
+        self.nth += 1;
+        let found = self.left.next_if(|next| next.at.nth == nth)?;
+        Some(found.row)
+    }
+}
+
+/// Where the moves of each chunk begin, and where those of the last one end.
+fn starts(moves: &Sorted<Move>, chunks: usize) -> io::Result<Vec<u64>> {
+    let mut starts = vec![0; chunks + 1];
+    moves.each(|one| {
+        let chunk = usize::try_from(one.at.chunk).map_err(io::Error::other)?;
+        starts[chunk + 1] += 1;
+        Ok(())
+    })?;
+    for chunk in 0..chunks {
+        starts[chunk + 1] += starts[chunk];
+    }
+    Ok(starts)
+}
+
+impl Record for Move {
+    const BYTES: usize = 12;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        for word in [self.at.chunk, self.at.nth, self.row] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        Move {
+            at: At {
+                chunk: word_at(bytes, 0),
+                nth: word_at(bytes, 4),
+            },
+            row: word_at(bytes, 8),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_again_is_named() {
+        let overflow = Overflow {
+            moves: Sorted::File {
+                file: tempfile::tempfile().unwrap(),
+                len: 3,
+            },
+            starts: vec![0, 3],
+            folder: "/scratch".into(),
+            ..Overflow::default()
+        };
+        let Err(error) = overflow.of_chunk(0) else {
+            panic!("an empty file was read");
+        };
+        let error = Error::of_write(Path::new("trace.json"), error);
+        let Error::Temporary { folder, source } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(folder, Path::new("/scratch"));
+        assert_eq!(source.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn moves_are_found_by_their_chunk_and_number() {
+        let one = |chunk, nth, row| Move {
+            at: At { chunk, nth },
+            row,
+        };
+        let mut moves = vec![one(0, 3, 1), one(2, 0, 0), one(2, 1, 1), one(2, 9, 0)];
+        for one in &mut moves {
+            let mut bytes = Vec::new();
+            one.store(&mut bytes);
+            assert_eq!(bytes.len(), Move::BYTES);
+            *one = Move::load(&bytes);
+        }
+        let target = |tid: u32| Target {
+            pid: 1.into(),
+            tid: tid.into(),
+            ordinal: 0,
+        };
+        let moves = Sorted::Memory(moves);
+        let overflow = Overflow {
+            starts: starts(&moves, 3).unwrap(),
+            moves,
+            rows: vec![target(5), target(6)],
+            ..Overflow::default()
+        };
+        let tids = |chunk: usize| {
+            let mut moved = overflow.of_chunk(chunk).unwrap();
+            let next = |_| moved.next().map_or(b' ', |target| target.tid[0]);
+            String::from_utf8((0..11).map(next).collect()).unwrap()
+        };
+        let expected = ["   6       ", "           ", "56       5 ", "           "];
+        assert_eq!([0, 1, 2, 3].map(tids), expected);
+    }
+}

@@ -1,0 +1,156 @@
+//! The ids that the engine uses for requests that are asked for by the client's id.
+
+use crate::base::progress::Progress;
+use crate::event::json::scan_object;
+use crate::event::mend::from_slice;
+use crate::event::scan::{Part, line_start};
+use crate::link::{Known, any_form, known};
+use crate::pass::chunk::{Chunk, Source};
+use memchr::{memchr, memmem};
+use rayon::prelude::*;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// What every name of a client's id begins with.
+const NEEDLE: &[u8] = b"\"external_";
+/// How often an engine's id may be the client's id of another engine.
+const ROUNDS: usize = 8;
+/// Most ids that are found.
+const MOST: usize = 10_000;
+
+/// Finds the ids of the engine that stand on an event beside one client's id that is asked for, or has such a form; and those that stand beside
+/// these in turn.
+pub(crate) fn aliases(
+    asked: &[String],
+    sources: &[Source<'_>],
+    chunks: &[Chunk],
+    progress: &Progress,
+) -> Vec<String> {
+    let mut new = BTreeSet::from_iter(asked.iter().cloned());
+    let mut all = new.clone();
+    for _ in 0..ROUNDS {
+        if new.is_empty() {
+            break;
+        }
+        progress.expect_more(chunks.iter().map(Chunk::len).sum());
+        let of_chunk = |chunk: &Chunk| {
+            let mut found = Found(BTreeSet::new(), &all);
+            let bytes = sources[chunk.source].bytes;
+            for part in chunk.parts.iter() {
+                find(bytes, *part, &new, &mut found);
+            }
+            progress.add(chunk.len(), 0);
+            found.0
+        };
+        let found = chunks.par_iter().map(of_chunk);
+        new = found.reduce(BTreeSet::new, |mut one, mut other| {
+            one.append(&mut other);
+            limit(&mut one);
+            one
+        });
+        all.extend(new.iter().cloned());
+    }
+    all.retain(|id| !asked.contains(id));
+    limit(&mut all);
+    all.into_iter().collect()
+}
+
+/// New ids, and those that are known.
+struct Found<'a>(BTreeSet<String>, &'a BTreeSet<String>);
+
+impl Found<'_> {
+    fn add(&mut self, id: String) {
+        if !self.1.contains(&id) {
+            self.0.insert(id);
+            limit(&mut self.0);
+        }
+    }
+}
+
+/// Leaves the first ones in their order, so that it is the same ones however the work is shared out.
+fn limit(ids: &mut BTreeSet<String>) {
+    while ids.len() > MOST {
+        ids.pop_last();
+    }
+}
+
+/// Looks at the lines of a part that have a client's id.
+fn find(bytes: &[u8], part: Part, asked: &BTreeSet<String>, found: &mut Found<'_>) {
+    let bytes = &bytes[part.start..part.end];
+    let mut from = 0;
+    while let Some(at) = memmem::find(&bytes[from..], NEEDLE) {
+        let start = line_start(bytes, from + at, from);
+        let end = memchr(b'\n', &bytes[from + at..]).map_or(bytes.len(), |len| from + at + len);
+        find_in_line(&bytes[start..end], asked, found);
+        from = end;
+    }
+}
+
+fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut Found<'_>) {
+    let args = scan_object(line).map(|fields| fields.args.of(line));
+    let args = args.and_then(from_slice::<Map<String, Value>>);
+    let (mut inside, mut outside) = (Vec::new(), BTreeSet::new());
+    for (key, value) in args.iter().flatten() {
+        match known(key.as_bytes()) {
+            Some(Known::Inside) => inside.extend(ids(value)),
+            Some(Known::Outside) => outside.extend(ids(value)),
+            None => {}
+        }
+    }
+    // Of several nobody can tell which id belongs to which.
+    let Some(client) = outside.first().filter(|_| outside.len() == 1) else {
+        return;
+    };
+    if any_form(client, |form| asked.contains(form)) {
+        inside.into_iter().for_each(|id| found.add(id));
+    }
+}
+
+/// An id or a list of ids; a number as it is written.
+fn ids(value: &Value) -> Vec<String> {
+    let id = |value: &Value| match value {
+        Value::String(id) => Some(id.clone()),
+        Value::Number(id) => Some(id.to_string()),
+        _ => None,
+    };
+    match value {
+        Value::Array(values) => values.iter().filter_map(id).collect(),
+        value => Vec::from_iter(id(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(lines: &[&str], asked: &[&str]) -> Vec<String> {
+        let text = lines.join("\n") + "\n";
+        let part = Part {
+            start: 0,
+            end: text.len(),
+            trusted: false,
+        };
+        let asked = asked.iter().map(ToString::to_string).collect();
+        let none = BTreeSet::new();
+        let mut found = Found(BTreeSet::new(), &none);
+        find(text.as_bytes(), part, &asked, &mut found);
+        found.0.into_iter().collect()
+    }
+
+    #[test]
+    fn ids_of_the_engine_belong_to_one_of_the_client() {
+        let lines = [
+            r#"{"args":{"request_id":"e1","external_id":"c1"}}"#,
+            r#"{"args":{"external_request_id":"cmpl-c1-0","internal_id":7}}"#,
+            r#"{"args":{"request_id":"e2","external_id":"c2"}}"#,
+            r#"{"args":{"request_ids":["e3","e4"],"external_id":"c1"}}"#,
+            r#"{"args":{"request_id":"e5","external_ids":["c1","c3"]}}"#,
+            r#"{"request_id":"e6","external_id":"c1"}"#,
+            r#"{"args":{"external_id":"c1"}}"#,
+            r#"{"args":{"request_id":"e7","external_id":"c1""#,
+        ];
+        assert_eq!(found(&lines, &["c1"]), ["7", "e1", "e3", "e4"]);
+        assert_eq!(found(&lines, &["c2", "c3"]), ["e2"]);
+        assert_eq!(found(&lines, &["e1"]), [""; 0]);
+    }
+}

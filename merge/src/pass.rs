@@ -1,0 +1,11 @@
+//! The first pass over all chunks: what they hold, in summaries.
+
+pub(crate) mod chunk;
+pub(crate) mod collect;
+pub(crate) mod end;
+pub(crate) mod gaps;
+pub(crate) mod history;
+pub(crate) mod nesting;
+pub(crate) mod summary;
+pub(crate) mod summary_builder;
+pub(crate) mod verdict;

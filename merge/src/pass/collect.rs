@@ -1,0 +1,101 @@
+//! What each input gave and what was wrong with it → the report.
+
+use crate::app::report::{InputReport, Report};
+use crate::base::folder::Place;
+use crate::event::damage::Kind;
+use crate::fragment::assembly::Assembly;
+use crate::fragment::file::Fragment;
+use crate::fragment::recording::Recording;
+use crate::pass::chunk::Source;
+use crate::pass::gaps::{Explanations, missing};
+use crate::pass::summary::Index;
+
+/// Fills in what each input gave and what was wrong with it. `sources` are in the order of the recordings.
+pub(crate) fn tell_sources(
+    recordings: &[Recording],
+    assemblies: &[Assembly],
+    sources: &[Source<'_>],
+    indexes: &[Index],
+    report: &mut Report,
+) {
+    let mut rest = sources;
+    for (number, recording) in recordings.iter().enumerate() {
+        let own;
+        (own, rest) = rest.split_at(rest.partition_point(|source| source.recording == number));
+        let first_input = report.inputs.len();
+        report
+            .inputs
+            .extend(recording.fragments.iter().map(input_report));
+        for source in own {
+            let offset = |at| source.file_offset(at);
+            report.add_places(source.path, &source.index.places, offset);
+            report.add_repairs(&source.index.repairs);
+            let input = &mut report.inputs[first_input + source.segment.unwrap_or(0)];
+            input.damage += source.index.places.total();
+            match source.segment {
+                Some(_) => input.events += source.index.events(),
+                None => input.ring_events += source.index.events(),
+            }
+        }
+        let before = report.damage_total;
+        tell_missing(recording, &assemblies[number], &indexes[number], report);
+        report.inputs[first_input].damage += report.damage_total - before;
+    }
+    for index in indexes {
+        report.events_total += index.events();
+        report.lost_events = report.lost_events.saturating_add(index.lost_events);
+        report.unfinished_spans += index.unfinished;
+        for (phase, count) in &index.phases {
+            *report
+                .events_by_phase
+                .entry(char::from(*phase))
+                .or_default() += count;
+        }
+    }
+}
+
+fn input_report(fragment: &Fragment) -> InputReport {
+    InputReport {
+        path: fragment.path.clone(),
+        bytes: fragment.content.bytes().len() as u64,
+        run: fragment.header.as_ref().map(|header| header.run.clone()),
+        pid: fragment.header.as_ref().map(|header| header.pid),
+        ..InputReport::default()
+    }
+}
+
+/// Damage of a recording as a whole: blocks, gaps, the ring.
+fn tell_missing(recording: &Recording, assembly: &Assembly, index: &Index, report: &mut Report) {
+    let path = |segment: usize| recording.fragments[segment].path.as_path();
+    if !assembly.bad_blocks.is_empty() {
+        let explanations = Explanations::of(&index.explained);
+        for block in &assembly.bad_blocks {
+            if !explanations.missing(block).is_empty() {
+                report.add_damage(path(block.place.0), block.place.1, Kind::BadBlock, None);
+            }
+        }
+    }
+    for (gap, range) in missing(assembly, index) {
+        let detail = format!("slot {} bytes {}..{}", gap.stream.0, range.start, range.end);
+        report.add_damage(path(gap.place.0), gap.place.1, Kind::Gap, Some(detail));
+    }
+    let ring_path = recording.ring_place.as_ref().map_or(path(0), Place::path);
+    if let Some(why) = &recording.bad_ring {
+        report.add_damage(ring_path, 0, Kind::BadRing, Some(why.clone()));
+    }
+    if let Some((ring, _)) = &recording.ring {
+        let slots = ring.bad_slots.iter().map(|offset| (offset, "slot"));
+        let texts = ring
+            .bad_texts
+            .iter()
+            .map(|offset| (offset, "text of an open span"));
+        for (offset, what) in slots.chain(texts) {
+            report.add_damage(ring_path, *offset, Kind::BadRing, Some(what.to_owned()));
+        }
+    }
+    if recording.expects_ring() && !index.ended {
+        let last = recording.fragments.len() - 1;
+        let end = recording.fragments[last].content.bytes().len() as u64;
+        report.add_damage(path(last), end, Kind::RingMissing, None);
+    }
+}

@@ -1,0 +1,373 @@
+//! What a stretch of lines holds, gathered line by line.
+
+use crate::event::counter;
+use crate::event::damage::Kind;
+use crate::event::line::{Event, parse_canonical};
+use crate::event::loss::Loss as Lost;
+use crate::event::mend::{Repair, from_slice, mended_event};
+use crate::event::prefix_cache::{Fronts, Timed};
+use crate::event::scan::{Found, Part, general, lines};
+use crate::link::Gather;
+use crate::pass::chunk::kind;
+use crate::pass::nesting::Nesting;
+use crate::pass::summary::{Activity, Index};
+use sa_recorder::format::{
+    ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, FRAGMENT_RECORD, LOSS_RECORD, Metadata,
+    REMOVED_RECORD, RemovedStreams, TRACK_RECORD, TrackRecord,
+};
+use serde::Deserialize;
+use std::collections::HashMap;
+
+/// The records that the trace leaves out.
+const OWN_RECORDS: [&str; 6] = [
+    FRAGMENT_RECORD,
+    ANCHOR_RECORD,
+    REMOVED_RECORD,
+    BLOCK_RECORD,
+    END_RECORD,
+    TRACK_RECORD,
+];
+
+/// Tells whether an event is one of the format's own records, which the trace leaves out.
+#[inline]
+pub(crate) fn is_left_out(event: &Event<'_>) -> bool {
+    event.is_metadata() && own_record(event).is_some()
+}
+
+fn own_record(event: &Event<'_>) -> Option<&'static str> {
+    let name = event.name();
+    if !name.starts_with(b"sa_") {
+        return None;
+    }
+    OWN_RECORDS.into_iter().find(|own| own.as_bytes() == name)
+}
+
+/// What the last record of a recording says.
+#[derive(Deserialize)]
+struct End {
+    /// The spans that were open, if somebody else wrote it for a process that was dead.
+    open: Option<u64>,
+}
+
+pub(crate) struct Indexer<'a, 'f> {
+    pub(crate) index: Index,
+    /// Looks for the requests of the events, if they shall be linked.
+    gather: Option<Gather<'a, 'f>>,
+    /// Whether it asks if the spans of each thread nest.
+    looks_at_nesting: bool,
+    phases: [u64; 256],
+    runs: Vec<Run>,
+    /// Where each thread's run stands.
+    places: HashMap<(i64, i64), usize>,
+    /// The run of the last event.
+    current: usize,
+    /// The run of the last event of each kind of threads: looking it up in the map takes as long as reading the event.
+    recent: [usize; 64],
+}
+
+/// What a thread has in a stretch of lines.
+struct Run {
+    thread: (i64, i64),
+    activity: Activity,
+    nesting: Nesting,
+}
+
+impl<'a, 'f> Indexer<'a, 'f> {
+    pub(crate) fn new(gather: Option<Gather<'a, 'f>>) -> Self {
+        Indexer {
+            index: Index::default(),
+            gather,
+            looks_at_nesting: false,
+            phases: [0; 256],
+            runs: Vec::new(),
+            places: HashMap::new(),
+            current: 0,
+            recent: [0; 64],
+        }
+    }
+
+    /// One that also asks whether the spans of each thread nest.
+    pub(crate) fn of_spans(gather: Option<Gather<'a, 'f>>) -> Self {
+        Indexer {
+            looks_at_nesting: true,
+            ..Indexer::new(gather)
+        }
+    }
+
+    /// Lines that a checksum vouches for. Nearly all begin like one before.
+    pub(crate) fn trusted(&mut self, bytes: &'a [u8], part: Part) {
+        let mut fronts = Fronts::default();
+        if let Some(gather) = &mut self.gather {
+            gather.enter(part);
+        }
+        for (line, at) in lines(bytes, part) {
+            if let Some((front, timed)) = fronts.find(line)
+                && self.count_alike(&front.known, &timed).is_some()
+            {
+                if let Some(gather) = &mut self.gather {
+                    gather.alike(front.known.0, timed, line, at);
+                }
+                continue;
+            }
+            let Some(event) = parse_canonical(line) else {
+                general(line, at, None, &mut |at, found| {
+                    self.index.canonical = false;
+                    self.found(at, found);
+                });
+                continue;
+            };
+            self.event(&event);
+            fronts.keep(&event, || (event.phase, self.current));
+        }
+    }
+
+    /// Counts an event of a known phase and run; `None` if it needs a closer look.
+    #[inline(always)]
+    fn count_alike(&mut self, (phase, run): &(u8, usize), timed: &Timed<'_>) -> Option<()> {
+        if timed.rest.last() != Some(&b'}') {
+            return None;
+        }
+        let dur_ns = match phase {
+            b'X' => timed.dur_ns()?,
+            b'i' if !timed.has_common_name() => return None,
+            b'C' if !counter::ends_drawn(timed.rest) => return None,
+            b's' | b't' | b'f' => timed.flow_id().map(|_| 0)?,
+            _ => 0,
+        };
+        let run = self.runs.get_mut(*run)?;
+        run.activity.events += 1;
+        run.activity.see(timed.ts_ns, dur_ns);
+        if *phase == b'X' && self.looks_at_nesting {
+            run.nesting.add((timed.ts_ns, timed.ts_ns + dur_ns));
+        }
+        self.phases[usize::from(*phase)] += 1;
+        Some(())
+    }
+
+    #[inline]
+    pub(crate) fn found(&mut self, at: usize, found: Found<'a>) {
+        match found {
+            Found::Event(event) => self.event(&event),
+            Found::Damage(kind) => self.damage(at, kind),
+        }
+    }
+
+    pub(crate) fn damage(&mut self, at: usize, kind: Kind) {
+        self.index.odd = true;
+        self.index.places.add(at as u64, kind);
+    }
+
+    /// Notes what has to be mended in an event.
+    #[cold]
+    fn mended(&mut self, event: &Event<'_>) {
+        self.index.odd = true;
+        let repairs = mended_event(event.line, event.phase).map(|(_, repairs)| repairs);
+        self.index.repairs.add_all(repairs.unwrap_or_default());
+        if event.fields.hidden {
+            self.index.repairs.add(Repair::Name);
+        }
+    }
+
+    pub(crate) fn object(&mut self) {
+        self.index.odd = true;
+        self.index.objects += 1;
+    }
+
+    #[inline]
+    pub(crate) fn event(&mut self, event: &Event<'a>) {
+        self.index.odd |= event.fields.repeated | event.fields.bind_id.is_some();
+        if event.fields.is_mended() {
+            self.mended(event);
+        }
+        if event.is_metadata() && !self.metadata(event) {
+            return;
+        }
+        self.phases[usize::from(event.phase)] += 1;
+        self.count(event);
+        match event.phase {
+            b'i' | b'I' if event.name() == LOSS_RECORD.as_bytes() => self.loss(event),
+            b'B' if event.is_unfinished() => self.index.unfinished += 1,
+            _ => {}
+        }
+        if let Some(gather) = &mut self.gather {
+            gather.event(event);
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, event: &Event<'_>) {
+        let looks_at_nesting = self.looks_at_nesting;
+        let run = self.run((event.pid, event.tid));
+        run.activity.events += 1;
+        if event.is_metadata() {
+            return;
+        }
+        run.activity.see(event.ts_ns, event.dur_ns);
+        if !looks_at_nesting {
+            return;
+        }
+        match event.phase {
+            b'X' => run.nesting.add((event.ts_ns, event.ts_ns + event.dur_ns)),
+            b'B' if event.is_unfinished() => run.nesting.add_unfinished(event.ts_ns),
+            // Which begin an end belongs to is seen only in the order of times.
+            b'B' | b'E' => run.nesting.give_up(),
+            _ => {}
+        }
+    }
+
+    #[inline(always)]
+    fn run(&mut self, thread: (i64, i64)) -> &mut Run {
+        let recent = &mut self.recent[kind(thread)];
+        let is_same = |run: &Run| run.thread == thread;
+        if !self.runs.get(*recent).is_some_and(is_same) {
+            *recent = *self.places.entry(thread).or_insert_with(|| {
+                self.runs.push(Run {
+                    thread,
+                    activity: Activity::default(),
+                    nesting: Nesting::default(),
+                });
+                self.runs.len() - 1
+            });
+        }
+        self.current = *recent;
+        &mut self.runs[self.current]
+    }
+
+    /// Reads a metadata record; tells whether it is shown.
+    fn metadata(&mut self, event: &Event<'_>) -> bool {
+        match own_record(event) {
+            Some(END_RECORD) => {
+                self.index.ended = true;
+                let end = serde_json::from_slice::<Metadata<End>>(event.line).ok();
+                self.index.open = end.and_then(|record| record.args.open).or(self.index.open);
+            }
+            Some(BLOCK_RECORD) => self.index.odd = true,
+            Some(REMOVED_RECORD) => self.removed(event),
+            Some(TRACK_RECORD) => {
+                let record = serde_json::from_slice::<Metadata<TrackRecord>>(event.line).ok();
+                let thread = (event.pid, event.tid);
+                let track = record.map(|record| (thread, record.args));
+                self.index.tracks.extend(track);
+            }
+            Some(ANCHOR_RECORD) => {
+                let anchor = serde_json::from_slice::<Metadata<Anchor>>(event.line).ok();
+                self.index.anchors.extend(anchor.map(|record| record.args));
+            }
+            Some(_) => {}
+            None => {
+                self.name(event);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Positions that went with removed segments.
+    fn removed(&mut self, event: &Event<'_>) {
+        let record = serde_json::from_slice::<Metadata<RemovedStreams>>(event.line).ok();
+        let streams = record.map(|record| record.args.streams).unwrap_or_default();
+        let explained = streams
+            .into_iter()
+            .map(|(slot, generation, to)| ((slot, generation), 0..to));
+        self.index.explained.extend(explained);
+    }
+
+    fn name(&mut self, event: &Event<'_>) {
+        #[derive(Deserialize)]
+        struct Named {
+            args: Name,
+        }
+        #[derive(Deserialize)]
+        struct Name {
+            name: String,
+        }
+        let parse = || from_slice::<Named>(event.line).map(|named| named.args.name);
+        match event.name() {
+            b"process_name" => self
+                .index
+                .process_names
+                .extend(parse().map(|name| (event.pid, name))),
+            b"thread_name" => self
+                .index
+                .thread_names
+                .extend(parse().map(|name| ((event.pid, event.tid), name))),
+            _ => self.index.hints.take(event),
+        }
+    }
+
+    fn loss(&mut self, event: &Event<'_>) {
+        #[derive(Deserialize)]
+        struct Record {
+            #[serde(default)]
+            s: String,
+            args: Loss,
+        }
+        #[derive(Deserialize)]
+        struct Loss {
+            cause: String,
+            events: u64,
+            slot: Option<u32>,
+            #[serde(rename = "gen")]
+            generation: Option<u32>,
+            from: Option<u64>,
+            to: Option<u64>,
+            #[serde(default)]
+            stopped: bool,
+            #[serde(default)]
+            span_us: u64,
+            #[serde(default)]
+            processes: u64,
+            #[serde(default)]
+            errno: u64,
+            #[serde(default)]
+            bytes: u64,
+        }
+        let Ok(Record { s, args: loss }) = serde_json::from_slice(event.line) else {
+            return;
+        };
+        self.index.stopped |= loss.stopped;
+        // A clamped duration is told the same way, but its event is there.
+        if loss.cause != "clamped" {
+            self.index.lost_events = self.index.lost_events.saturating_add(loss.events);
+            let span_ns = i64::try_from(loss.span_us.saturating_mul(1000)).unwrap_or(i64::MAX);
+            let lost = Lost {
+                events: loss.events,
+                processes: loss.processes,
+                error: loss.errno,
+                bytes: loss.bytes,
+                first_ns: event.ts_ns,
+                last_ns: event.ts_ns.saturating_add(span_ns),
+            };
+            self.index.losses.add(event, s == "t", &loss.cause, lost);
+        }
+        if let Loss {
+            slot: Some(slot),
+            generation: Some(generation),
+            from: Some(from),
+            to: Some(to),
+            ..
+        } = loss
+        {
+            self.index.explained.push(((slot, generation), from..to));
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Index {
+        if let Some(gather) = self.gather {
+            gather.finish();
+        }
+        for run in self.runs {
+            self.index.threads.insert(run.thread, run.activity);
+            if run.nesting.has_spans() {
+                self.index.nestings.push((run.thread, run.nesting));
+            }
+        }
+        let phases = self
+            .phases
+            .iter()
+            .zip(0u8..=255)
+            .filter(|(count, _)| **count > 0);
+        self.index.phases = phases.map(|(count, phase)| (phase, *count)).collect();
+        self.index
+    }
+}

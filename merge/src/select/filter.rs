@@ -1,0 +1,236 @@
+//! Filters: which processes and which events are asked for.
+
+use crate::base::pattern::Pattern;
+use crate::event::json::scan_object;
+use crate::event::line::Event;
+use crate::event::mend::from_slice;
+use crate::link::{any_form, known};
+use memchr::memmem;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+/// Most ids of requests that are searched for in a line before it is read.
+const SEARCHED: usize = 8;
+
+/// Which events are shown: those that match one of each kind that is given.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Filter {
+    /// Process ids, as recorded or as in the whole trace.
+    pub pids: Vec<i64>,
+    /// Processes by their names: a glob of the whole name, or text that is part of it.
+    pub processes: Vec<String>,
+    /// Events by their names: a glob of the whole name, or the name.
+    pub names: Vec<String>,
+    /// Categories, of which an event may have several.
+    pub categories: Vec<String>,
+    /// Request ids, of which an event may have several in its args; what engines add to one does not matter.
+    pub requests: Vec<String>,
+}
+
+/// What a filter leaves out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FilterReport {
+    /// The filter.
+    #[serde(flatten)]
+    pub filter: Filter,
+    /// Other ids of the requests: those that the engine has for a client's id.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub request_aliases: Vec<String>,
+    /// Events that it left out; with a window, of those in it.
+    pub events_left_out: u64,
+}
+
+impl Filter {
+    /// Whether it shows everything.
+    pub fn is_empty(&self) -> bool {
+        !self.is_of_processes() && !self.is_of_events()
+    }
+
+    pub(crate) fn is_of_processes(&self) -> bool {
+        !self.pids.is_empty() || !self.processes.is_empty()
+    }
+
+    pub(crate) fn is_of_events(&self) -> bool {
+        let given = [&self.names, &self.categories, &self.requests];
+        given.into_iter().any(|values| !values.is_empty())
+    }
+}
+
+impl FilterReport {
+    /// The options it came from.
+    pub(crate) fn words(&self) -> String {
+        let filter = &self.filter;
+        let pids: Vec<String> = filter.pids.iter().map(ToString::to_string).collect();
+        let options = [
+            ("--pid", &pids),
+            ("--process", &filter.processes),
+            ("--name", &filter.names),
+            ("--cat", &filter.categories),
+            ("--request", &filter.requests),
+        ];
+        let words = |(option, values): (&str, &Vec<String>)| {
+            let words = values.iter().map(|value| format!("{option} {value}"));
+            words.collect::<Vec<_>>()
+        };
+        let words: Vec<String> = options.into_iter().flat_map(words).collect();
+        words.join(" ")
+    }
+}
+
+/// What is asked of each event.
+pub(crate) struct Wanted<'a> {
+    names: Vec<Pattern>,
+    categories: &'a [String],
+    requests: HashSet<&'a str>,
+    /// Finds each of them, unless they are so many that a closer look at every line costs less.
+    finders: Vec<memmem::Finder<'a>>,
+}
+
+impl Wanted<'_> {
+    pub(crate) fn new(filter: &Filter) -> Wanted<'_> {
+        let requests: HashSet<&str> = filter.requests.iter().map(String::as_str).collect();
+        let searched = requests.iter().filter(|_| requests.len() <= SEARCHED);
+        let finders = searched.map(|id| memmem::Finder::new(id.as_bytes()).into_owned());
+        Wanted {
+            finders: finders.collect(),
+            names: filter.names.iter().map(|name| Pattern::new(name)).collect(),
+            categories: &filter.categories,
+            requests,
+        }
+    }
+
+    /// Whether the event itself is asked for.
+    pub(crate) fn has(&self, event: &Event<'_>) -> bool {
+        if self.names.is_empty() && self.categories.is_empty() && self.requests.is_empty() {
+            return true;
+        }
+        if !self.may_be_of_request(event.line) {
+            return false;
+        }
+        // The fast ways to an event do not read all that is asked for here.
+        let Some(fields) = scan_object(event.line) else {
+            return false;
+        };
+        self.has_name(fields.name.of(event.line))
+            && self.has_category(fields.cat.of(event.line))
+            && self.has_request(fields.args.of(event.line))
+    }
+
+    /// A quick look: no id can stand in a line that neither has its bytes nor any escape.
+    fn may_be_of_request(&self, line: &[u8]) -> bool {
+        self.finders.is_empty()
+            || self.finders.iter().any(|id| id.find(line).is_some())
+            || memchr::memchr(b'\\', line).is_some()
+    }
+
+    fn has_name(&self, name: &[u8]) -> bool {
+        self.names.is_empty() || {
+            let name = text(name);
+            self.names.iter().any(|pattern| pattern.is(&name))
+        }
+    }
+
+    fn has_category(&self, categories: &[u8]) -> bool {
+        self.categories.is_empty() || {
+            let categories = text(categories);
+            let mut each = categories.split(',').map(str::trim);
+            each.any(|category| self.categories.iter().any(|wanted| wanted == category))
+        }
+    }
+
+    fn has_request(&self, args: &[u8]) -> bool {
+        if self.requests.is_empty() {
+            return true;
+        }
+        let Some(args) = from_slice::<Map<String, Value>>(args) else {
+            return false;
+        };
+        let is_wanted = |id: &Value| is_id(id, &self.requests);
+        let names_one = |value: &Value| match value {
+            Value::Array(ids) => ids.iter().any(is_wanted),
+            id => is_wanted(id),
+        };
+        args.iter()
+            .any(|(key, value)| known(key.as_bytes()).is_some() && names_one(value))
+    }
+}
+
+/// Whether the value is one of the ids or a longer form of one: a text, or a number as it is written.
+fn is_id(value: &Value, ids: &HashSet<&str>) -> bool {
+    match value {
+        Value::String(text) => any_form(text, |form| ids.contains(form)),
+        Value::Number(number) => ids.contains(number.to_string().as_str()),
+        _ => false,
+    }
+}
+
+/// A JSON text; empty for anything else.
+fn text(json: &[u8]) -> String {
+    serde_json::from_slice(json).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::line::parse;
+
+    fn has(filter: &Filter, rest: &str) -> bool {
+        let line = format!(r#"{{"ph":"i","pid":1,"tid":1,"ts":5.000,"s":"t",{rest}}}"#);
+        Wanted::new(filter).has(&parse(line.as_bytes()).expect("an event"))
+    }
+
+    fn values(values: &[&str]) -> Vec<String> {
+        values.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn one_of_each_kind_must_match() {
+        let filter = Filter {
+            names: values(&["step*", "wait"]),
+            categories: values(&["worker", "device"]),
+            ..Filter::default()
+        };
+        for (rest, expected) in [
+            (r#""name":"step 1","cat":"worker""#, true),
+            (r#""name":"w\u0061it","cat":"a, device""#, true),
+            (r#""name":"step 1","cat":"workers""#, false),
+            (r#""name":"step 1""#, false),
+            (r#""name":"waits","cat":"worker""#, false),
+        ] {
+            assert_eq!(has(&filter, rest), expected, "{rest}");
+        }
+        assert!(has(&Filter::default(), r#""name":"any""#));
+    }
+
+    #[test]
+    fn requests_are_named_in_args() {
+        let few = Filter {
+            requests: values(&["cmpl-1", "7"]),
+            ..Filter::default()
+        };
+        let mut many = few.clone();
+        let others = (100..120).map(|number| format!("cmpl-{number}"));
+        many.requests.extend(others);
+        for (args, expected) in [
+            (r#"{"request_id":"cmpl-1"}"#, true),
+            (r#"{"request_id":"cmpl-\u0031"}"#, true),
+            (r#"{"request_ids":["cmpl-10","cmpl-1"]}"#, true),
+            (r#"{"external_id":"cmpl-1","request_id":"x"}"#, true),
+            (r#"{"request_id":7}"#, true),
+            (r#"{"request_id":"cmpl-1-0-1a2b3c4d"}"#, true),
+            (r#"{"request_id":"1_cmpl-1"}"#, true),
+            (r#"{"request_id":"1"}"#, false),
+            (r#"{"request_id":"cmpl-10"}"#, false),
+            (r#"{"request_ids":["cmpl-10"],"text":"cmpl-1"}"#, false),
+            (r#"{"inner":{"request_id":"cmpl-1"}}"#, false),
+            (r#"["request_id","cmpl-1"]"#, false),
+        ] {
+            for filter in [&few, &many] {
+                let rest = format!(r#""args":{args}"#);
+                assert_eq!(has(filter, &rest), expected, "{args}");
+            }
+        }
+        assert!(!has(&few, r#""name":"cmpl-1""#) && !has(&many, r#""name":"cmpl-1""#));
+    }
+}

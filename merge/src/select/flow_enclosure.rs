@@ -1,0 +1,185 @@
+//! Which flow events lie in spans that are shown. A viewer ties a flow event to the span around it, and takes one without a span for an error.
+
+use crate::span::group_key::{Mate, Role, Row, Whole};
+use crate::span::lane_events::At;
+use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
+use std::io;
+
+/// A span that is shown or a flow event, on its row. Its order is that of the fields: a span before what happens when it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Spot {
+    row: Row,
+    at_ns: i64,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Span {
+        end_ns: i64,
+    },
+    Flow {
+        at: At,
+        id: u64,
+        key: u64,
+        is_start: bool,
+    },
+}
+
+impl Spot {
+    pub(crate) fn of_span((row, (at_ns, end_ns)): (Row, (i64, i64))) -> Spot {
+        let what = What::Span { end_ns };
+        Spot { row, at_ns, what }
+    }
+
+    /// Of an event of a flow; `None` if it is of none.
+    pub(crate) fn of_flow(mate: &Mate) -> Option<Spot> {
+        let Whole::Flow(id, key) = mate.whole else {
+            return None;
+        };
+        let what = What::Flow {
+            at: mate.at,
+            id,
+            key,
+            is_start: mate.role == Role::Start,
+        };
+        let (row, at_ns) = (mate.row, mate.at_ns);
+        Some(Spot { row, at_ns, what })
+    }
+}
+
+/// Adds the flow events that lie in spans to `covered`.
+pub(crate) fn covered(spots: &Sorted<Spot>, covered: &mut Sorter<'_, Mate>) -> io::Result<()> {
+    let (mut on, mut until_ns) = (None, i64::MIN);
+    spots.each(|Spot { row, at_ns, what }| {
+        if on.replace(row) != Some(row) {
+            until_ns = i64::MIN;
+        }
+        match what {
+            What::Span { end_ns } => until_ns = until_ns.max(end_ns),
+            What::Flow {
+                at,
+                id,
+                key,
+                is_start,
+            } if at_ns < until_ns => covered.push(Mate {
+                whole: Whole::Flow(id, key),
+                at_ns,
+                at,
+                row,
+                labels: At { chunk: 0, nth: 0 },
+                role: if is_start { Role::Start } else { Role::Next },
+                wanted: true,
+                inside: true,
+            })?,
+            What::Flow { .. } => {}
+        }
+        Ok(())
+    })
+}
+
+impl Record for Spot {
+    const BYTES: usize = 37;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        let (kind, at, id, key) = match self.what {
+            What::Span { end_ns } => (0, At { chunk: 0, nth: 0 }, end_ns.cast_unsigned(), 0),
+            What::Flow {
+                at,
+                id,
+                key,
+                is_start,
+            } => (1 + u8::from(is_start), at, id, key),
+        };
+        for word in [self.at_ns.cast_unsigned(), id, key] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+        for half in [self.row, at.chunk, at.nth] {
+            out.extend_from_slice(&half.to_le_bytes());
+        }
+        out.push(kind);
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        let what = match bytes[36] {
+            0 => What::Span {
+                end_ns: long_at(bytes, 8).cast_signed(),
+            },
+            kind => What::Flow {
+                at: At {
+                    chunk: word_at(bytes, 28),
+                    nth: word_at(bytes, 32),
+                },
+                id: long_at(bytes, 8),
+                key: long_at(bytes, 16),
+                is_start: kind == 2,
+            },
+        };
+        Spot {
+            row: word_at(bytes, 24),
+            at_ns: long_at(bytes, 0).cast_signed(),
+            what,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(row: Row, at_ns: i64, nth: u32) -> Mate {
+        Mate {
+            whole: Whole::Flow(5, 6),
+            at_ns,
+            at: At { chunk: 1, nth },
+            row,
+            labels: At { chunk: 0, nth: 0 },
+            role: if nth.is_multiple_of(2) {
+                Role::Start
+            } else {
+                Role::Next
+            },
+            wanted: true,
+            inside: true,
+        }
+    }
+
+    #[test]
+    fn what_lies_in_a_span_is_covered() {
+        let folder = std::env::temp_dir();
+        let (mut spots, mut found) = (Sorter::new(&folder), Sorter::new(&folder));
+        for span in [(1, (10, 20)), (1, (12, 15)), (2, (0, 11))] {
+            spots.push(Spot::of_span(span)).unwrap();
+        }
+        let flows = [(1, 9), (1, 10), (1, 19), (1, 20), (2, 10), (3, 10)];
+        for ((row, at_ns), nth) in flows.into_iter().zip(0..) {
+            spots
+                .push(Spot::of_flow(&flow(row, at_ns, nth)).unwrap())
+                .unwrap();
+        }
+        covered(&spots.finish().unwrap(), &mut found).unwrap();
+        let mut mates = Vec::new();
+        let all = found.finish().unwrap();
+        all.read(0..all.len(), &mut mates).unwrap();
+        assert_eq!(
+            mates,
+            [flow(1, 10, 1), flow(2, 10, 4), flow(1, 19, 2)],
+            "in the order of the flow"
+        );
+    }
+
+    #[test]
+    fn a_spot_is_stored_whole() {
+        let spots = [
+            Spot::of_span((7, (-3, i64::MAX))),
+            Spot::of_flow(&flow(3, 10, 4)).unwrap(),
+            Spot::of_flow(&flow(3, 10, 5)).unwrap(),
+        ];
+        for spot in spots {
+            let mut bytes = Vec::new();
+            spot.store(&mut bytes);
+            assert_eq!(bytes.len(), Spot::BYTES);
+            assert_eq!(Spot::load(&bytes), spot);
+        }
+    }
+}

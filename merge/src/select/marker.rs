@@ -1,0 +1,263 @@
+//! Marks in each chunk the events that are shown, where an event by itself does not tell: those that a filter lets through, and spans of which begin
+//! and end are events of their own.
+
+use crate::Error;
+use crate::base::progress::Progress;
+use crate::event::edges::{Edges, Lies};
+use crate::event::line::Event;
+use crate::identity::plan::Plan;
+use crate::pass::chunk::{Chunk, Source, window_of_chunks};
+use crate::pass::history::Place;
+use crate::select::filter::{Filter, Wanted};
+use crate::select::filter_processes::chosen;
+use crate::select::filter_scan::{Looked, Name, whole};
+use crate::select::flow_enclosure::{Spot, covered};
+use crate::span::group_key::{Mate, Row, Whole};
+use crate::span::groups::Pairs;
+use crate::span::lane_events::{At, labels};
+use crate::store::sorter::{Sorted, Sorter};
+use rayon::prelude::*;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What is asked for of recordings whose processes are known.
+pub(crate) struct Marker<'a> {
+    filter: &'a Filter,
+    wanted: Wanted<'a>,
+    plan: &'a Plan,
+    edges: Edges,
+    /// All threads, and their numbers.
+    rows: Vec<Place>,
+    numbers: HashMap<Place, Row>,
+    /// Output pids of the processes that are asked for.
+    pids: HashSet<Box<[u8]>>,
+}
+
+/// What was found in all chunks.
+struct Gathered<'f> {
+    mates: Sorter<'f, Mate>,
+    spots: Sorter<'f, Spot>,
+    names: Vec<Name>,
+    used: HashSet<Row>,
+}
+
+impl Marker<'_> {
+    /// One for the events of a window that a filter lets through.
+    ///
+    /// # Errors
+    /// If no process is asked for.
+    pub(crate) fn new<'a>(
+        filter: &'a Filter,
+        edges: Edges,
+        plan: &'a Plan,
+    ) -> Result<Marker<'a>, Error> {
+        let threads = plan.targets.iter().enumerate();
+        let rows: Vec<Place> = threads
+            .flat_map(|(recording, of)| of.keys().map(move |thread| (recording, *thread)))
+            .collect();
+        Ok(Marker {
+            pids: chosen(filter, &plan.identities.processes)?,
+            numbers: rows.iter().copied().zip(0..).collect(),
+            rows,
+            wanted: Wanted::new(filter),
+            filter,
+            edges,
+            plan,
+        })
+    }
+
+    /// Marks what each chunk shows; gives how many spans with an end of their own cross an edge. What is too much for memory goes to files in the first
+    /// of `folders` that takes them.
+    pub(crate) fn mark(
+        &self,
+        sources: (&[Source<'_>], &Progress),
+        chunks: &mut [Chunk],
+        folders: &[PathBuf],
+    ) -> Result<u64, Error> {
+        let mut failed = None;
+        for folder in folders {
+            match self.mark_with(sources, chunks, folder) {
+                Ok(cut) => return Ok(cut),
+                Err(error) => failed = Some(Error::of_temporary(folder, error)),
+            }
+        }
+        failed.map_or(Ok(0), Err)
+    }
+
+    fn mark_with(
+        &self,
+        sources: (&[Source<'_>], &Progress),
+        chunks: &mut [Chunk],
+        folder: &Path,
+    ) -> io::Result<u64> {
+        let mut gathered = Gathered {
+            mates: Sorter::new(folder),
+            spots: Sorter::new(folder),
+            names: Vec::new(),
+            used: HashSet::new(),
+        };
+        self.gather(sources, chunks, &mut gathered)?;
+        let Gathered {
+            mates,
+            mut spots,
+            names,
+            mut used,
+        } = gathered;
+        let mut show = |mate: &Mate| {
+            set(chunks, mate.at);
+            used.insert(mate.row);
+        };
+        let cut = pair(&mates.finish()?, self.edges, &mut show, |span| {
+            match self.filter.is_of_events() {
+                true => spots.push(Spot::of_span(span)),
+                false => Ok(()),
+            }
+        })?;
+        let mut flows = Sorter::new(folder);
+        covered(&spots.finish()?, &mut flows)?;
+        pair(&flows.finish()?, self.edges, &mut show, |_| Ok(()))?;
+        self.mark_names(&names, &used, chunks);
+        Ok(cut)
+    }
+
+    /// Looks at some chunks after the others, so that what each holds is put together and forgotten.
+    fn gather(
+        &self,
+        (sources, progress): (&[Source<'_>], &Progress),
+        chunks: &mut [Chunk],
+        all: &mut Gathered<'_>,
+    ) -> io::Result<()> {
+        let is_asked = |chunk: &Chunk| !self.filter.is_empty() || chunk.halves;
+        let asked = chunks.iter().filter(|chunk| is_asked(chunk));
+        progress.expect_more(asked.map(Chunk::len).sum());
+        let step = window_of_chunks();
+        for (number, chunks) in chunks.chunks_mut(step).enumerate() {
+            for chunk in &mut *chunks {
+                chunk.shown.mask = None;
+            }
+            let of_chunk = |(at, chunk): (usize, &Chunk)| {
+                is_asked(chunk).then(|| {
+                    progress.add(chunk.len(), 0);
+                    self.look(number * step + at, chunk, sources)
+                })
+            };
+            let looked: Vec<Option<Looked>> = chunks.par_iter().enumerate().map(of_chunk).collect();
+            for (chunk, looked) in chunks.iter_mut().zip(looked) {
+                let Some(looked) = looked else { continue };
+                chunk.shown.mask = Some(looked.mask);
+                let mut mates = looked.mates.into_iter();
+                mates.try_for_each(|mate| all.mates.push(mate))?;
+                let mut spots = looked.spots.into_iter();
+                spots.try_for_each(|spot| all.spots.push(spot))?;
+                all.names.extend(looked.names);
+                all.used.extend(looked.used);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at each event of a chunk; those that belong together and metadata are not decided yet.
+    fn look(&self, number: usize, chunk: &Chunk, sources: &[Source<'_>]) -> Looked {
+        let (source, mut looked) = (&sources[chunk.source], Looked::default());
+        let chunk_number = u32::try_from(number).unwrap_or(u32::MAX);
+        chunk.each(source.bytes, |nth, lies, event| {
+            looked.mask.push(false);
+            let at = At {
+                chunk: chunk_number,
+                nth,
+            };
+            let inside = lies != Lies::Outside;
+            self.event(event, (source.recording, at), inside, &mut looked);
+        });
+        looked
+    }
+
+    fn event(
+        &self,
+        event: &Event<'_>,
+        (recording, at): (usize, At),
+        inside: bool,
+        looked: &mut Looked,
+    ) {
+        let place = (recording, (event.pid, event.tid));
+        let target = self.plan.targets[recording].get(&place.1);
+        let target = target.filter(|target| self.pids.contains(&*target.pid));
+        let (Some(target), Some(row)) = (target, self.numbers.get(&place).copied()) else {
+            return;
+        };
+        if event.is_metadata() {
+            let of_thread = event.name().starts_with(b"thread_");
+            return looked.names.push(Name {
+                at,
+                place,
+                of_thread,
+            });
+        }
+        let shift_ns = self.plan.shifts_ns[recording].saturating_add(self.plan.base_ns);
+        let wanted = self.wanted.has(event);
+        let at_ns = event.ts_ns.saturating_add(shift_ns);
+        match whole(event, target, (row, !self.filter.is_empty())) {
+            Some((whole, role)) => looked.add(
+                Mate {
+                    whole,
+                    role,
+                    at_ns,
+                    at,
+                    row,
+                    labels: match whole {
+                        Whole::Thread(_) => labels(event),
+                        _ => At { chunk: 0, nth: 0 },
+                    },
+                    wanted,
+                    inside,
+                },
+                self.filter.is_of_events(),
+            ),
+            None if wanted && inside => {
+                looked.show(event, (at_ns, at, row), self.filter.is_of_events());
+            }
+            None => {}
+        }
+    }
+
+    /// Shows the metadata of processes and threads of which anything is shown; all of it in a window alone.
+    fn mark_names(&self, names: &[Name], used: &HashSet<Row>, chunks: &mut [Chunk]) {
+        let target = |place: &Place| self.plan.targets[place.0].get(&place.1);
+        let used = used.iter();
+        let used = used.filter_map(|row| target(self.rows.get(*row as usize)?));
+        let threads: HashSet<(&[u8], &[u8])> =
+            used.map(|target| (&*target.pid, &*target.tid)).collect();
+        let processes: HashSet<&[u8]> = threads.iter().map(|(pid, _)| *pid).collect();
+        for name in names {
+            let is_used = target(&name.place).is_some_and(|target| match name.of_thread {
+                true => threads.contains(&(&*target.pid, &*target.tid)),
+                false => processes.contains(&*target.pid),
+            });
+            if is_used || self.filter.is_empty() {
+                set(chunks, name.at);
+            }
+        }
+    }
+}
+
+/// Shows an event.
+fn set(chunks: &mut [Chunk], at: At) {
+    let chunk = chunks.get_mut(at.chunk as usize);
+    if let Some(mask) = chunk.and_then(|chunk| chunk.shown.mask.as_mut()) {
+        mask.set(at.nth as usize);
+    }
+}
+
+/// Calls `show` with what is shown of those that belong together, and `cover` with their spans; gives how many cross an edge.
+fn pair(
+    mates: &Sorted<Mate>,
+    edges: Edges,
+    show: impl FnMut(&Mate),
+    cover: impl FnMut((Row, (i64, i64))) -> io::Result<()>,
+) -> io::Result<u64> {
+    let mut pairs = Pairs::new(edges, show, cover);
+    mates.each(|mate| pairs.take(mate))?;
+    pairs.leave()?;
+    Ok(pairs.cut)
+}

@@ -1,0 +1,36 @@
+//! Where a recording begins, without reading it.
+
+use crate::clock::era::{days_of, doubted};
+use crate::event::scan::{Part, line_start};
+use crate::fragment::recording::Recording;
+use crate::pass::summary::{index_era, index_parts};
+
+/// How much of its first segment is looked at.
+const FRONT_BYTES: usize = 1 << 20;
+
+/// The begin of the first event of a recording, in its own time, as far as its first lines and the spans that are open in its ring tell. A span that
+/// was written later has begun earlier only if it lasted longer than all that.
+pub(super) fn first_ns(recording: &Recording, keeps_times: bool) -> Option<i64> {
+    let bytes = recording.fragments.first()?.content.bytes();
+    let end = match bytes.len() {
+        len if len <= FRONT_BYTES => len,
+        _ => line_start(bytes, FRONT_BYTES, 0),
+    };
+    let part = Part {
+        start: 0,
+        end,
+        trusted: false,
+    };
+    let mut index = index_parts(bytes, &[part], None);
+    let days = || days_of(bytes, part);
+    if let Some(era) = doubted(&index, days).filter(|_| !keeps_times) {
+        index = index_era(bytes, &[part], None, Some(era));
+    }
+    let slots = recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
+    let lanes = recording.ring.iter().flat_map(|(ring, _)| &ring.lanes);
+    let open = slots.flat_map(|slot| &slot.open);
+    let open = open.chain(lanes.map(|lane| &lane.span));
+    let open = open.filter_map(|span| i64::try_from(span.start_ns).ok());
+    let first = index.range_ns().map(|(first_ns, _)| first_ns);
+    open.chain(first).min()
+}

@@ -1,0 +1,202 @@
+//! The events that options ask for: a window and filters, once the first pass has seen everything.
+
+use crate::app::report::Report;
+use crate::base::progress::Progress;
+use crate::clock::axis::Axis;
+use crate::clock::{Clocks, Map};
+use crate::event::edges::{Edges, Lies};
+use crate::fragment::recording::Recording;
+use crate::identity::plan::Plan;
+use crate::link::Collector;
+use crate::link::aliases::aliases;
+use crate::pass::chunk::{Chunk, Source, window_of_chunks};
+use crate::pass::summary::Index;
+use crate::pass::summary_builder::{Indexer, is_left_out};
+use crate::select::filter::{Filter, FilterReport};
+use crate::select::marker::Marker;
+use crate::select::seek::Sought;
+use crate::select::window::{WindowReport, in_own_times, is_asked_for, of_recordings};
+use crate::{Error, Options, Runs};
+use rayon::prelude::*;
+use std::path::PathBuf;
+
+/// What is asked for.
+pub(crate) struct Asked<'a, 'l> {
+    pub(crate) options: &'a Options,
+    pub(crate) sought: &'a Sought,
+    pub(crate) clocks: &'a Clocks,
+    /// What brings the times of each recording to the axis.
+    pub(crate) maps: &'a [Map],
+    /// Where temporary files may be.
+    pub(crate) folders: &'a [PathBuf],
+    /// Takes the requests of what is shown.
+    pub(crate) links: Option<&'a Collector<'l>>,
+    pub(crate) progress: &'a Progress,
+}
+
+/// What became of it.
+pub(crate) enum Selected {
+    /// Everything is shown.
+    All,
+    /// Only some events are.
+    Some,
+    /// The window lies beyond what was read; where it is, in each recording's own time.
+    Beyond(Vec<Edges>),
+}
+
+/// Narrows sources and chunks to what the options ask for.
+pub(crate) fn select(
+    asked: &Asked<'_, '_>,
+    (recordings, indexes): (&[Recording], &[Index]),
+    sources: &mut [Source<'_>],
+    chunks: &mut [Chunk],
+    report: &mut Report,
+) -> Result<Selected, Error> {
+    let filter = &asked.options.filter;
+    let is_window = is_asked_for(asked.options);
+    if !is_window && filter.is_empty() {
+        return Ok(Selected::All);
+    }
+    // An id may be told before the window.
+    let request_aliases = match asked.options.runs {
+        Runs::All => Vec::new(),
+        _ => aliases(&filter.requests, sources, chunks, asked.progress),
+    };
+    let (mut edges, lens) = (Edges::OPEN, chunks.iter().map(Chunk::len).collect());
+    if is_window {
+        let (window, on_axis, in_recordings) = match place(asked, indexes)? {
+            Placed::Here(window, on_axis, in_recordings) => (window, on_axis, in_recordings),
+            Placed::Beyond(edges) => return Ok(Selected::Beyond(edges)),
+        };
+        for chunk in &mut *chunks {
+            chunk.narrow(in_recordings[sources[chunk.source].recording]);
+        }
+        (report.window, edges) = (Some(window), on_axis);
+    }
+    let mut cut = 0;
+    if !filter.is_empty() || chunks.iter().any(|chunk| chunk.halves) {
+        let plan = Plan::new(recordings, indexes, asked.maps);
+        let filter = with_aliases(filter, &request_aliases);
+        let marker = Marker::new(&filter, edges, &plan)?;
+        let folders = asked.folders;
+        cut = marker.mark((sources, asked.progress), chunks, folders)?;
+    }
+    report.filter = (!filter.is_empty()).then(|| FilterReport {
+        filter: filter.clone(),
+        request_aliases,
+        ..FilterReport::default()
+    });
+    let count = recount(sources, chunks, lens, asked);
+    let all: u64 = indexes.iter().map(Index::events).sum();
+    tell(&count, (all, cut), sources, report);
+    Ok(Selected::Some)
+}
+
+/// The same filter by more ids of requests.
+fn with_aliases(filter: &Filter, aliases: &[String]) -> Filter {
+    let mut filter = filter.clone();
+    filter.requests.extend_from_slice(aliases);
+    filter
+}
+
+/// Where a window lies: on the run's axis and in each recording's times, warped where they are; or beyond what was read.
+enum Placed {
+    Here(WindowReport, Edges, Vec<Edges>),
+    Beyond(Vec<Edges>),
+}
+
+/// Finds out where the window lies.
+fn place(asked: &Asked<'_, '_>, indexes: &[Index]) -> Result<Placed, Error> {
+    let (options, sought, maps) = (asked.options, asked.sought, asked.maps);
+    let Some(axis) = Axis::of(indexes, maps, asked.clocks) else {
+        let of_all = vec![Edges::OPEN; maps.len()];
+        let window = WindowReport::of_nothing(options);
+        return Ok(Placed::Here(window, Edges::OPEN, of_all));
+    };
+    let axis = axis.begun_by(&sought.firsts_ns, maps);
+    let own = in_own_times(axis.place_edges(options)?, maps);
+    // Where the run ends is known only then.
+    if !sought.holds(&own) {
+        return Ok(Placed::Beyond(own));
+    }
+    let edges = axis.edges(options)?;
+    let window = WindowReport {
+        reach_ns: sought.reach_ns,
+        segments_left_out: sought.segments,
+        bytes_left_out: sought.bytes,
+        ..axis.report(options, edges)
+    };
+    let shifts_ns: Vec<i64> = maps.iter().map(|map| map.shift_ns).collect();
+    Ok(Placed::Here(
+        window,
+        edges,
+        of_recordings(edges, &shifts_ns),
+    ))
+}
+
+/// What is shown, and what is not.
+#[derive(Default)]
+struct Count {
+    index: Index,
+    cut: u64,
+    filtered: u64,
+}
+
+/// Counts again what is shown, some chunks after the others; `lens` says how long they were before the window was known.
+fn recount(
+    sources: &mut [Source<'_>],
+    chunks: &mut [Chunk],
+    lens: Vec<u64>,
+    asked: &Asked<'_, '_>,
+) -> Count {
+    let mut all = Count::default();
+    let mut lens = lens.into_iter();
+    for source in sources.iter_mut() {
+        source.index.forget_events();
+    }
+    for chunks in chunks.chunks_mut(window_of_chunks()) {
+        let counts: Vec<Count> = {
+            let sources = &*sources;
+            let count = |chunk: &Chunk| count(&sources[chunk.source], chunk, asked.links);
+            chunks.par_iter().map(count).collect()
+        };
+        for (chunk, count) in chunks.iter_mut().zip(counts) {
+            asked.progress.add(lens.next().unwrap_or(0), 0);
+            chunk.events = count.index.events();
+            all.cut += count.cut;
+            all.filtered += count.filtered;
+            sources[chunk.source].index.add_events(count.index);
+        }
+    }
+    all
+}
+
+/// Spans with an end of their own are counted where they are put together.
+fn count(source: &Source<'_>, chunk: &Chunk, links: Option<&Collector<'_>>) -> Count {
+    let gather = links.map(|links| links.gather(chunk, source));
+    let (mut count, mut indexer) = (Count::default(), Indexer::new(gather));
+    let edges = chunk.shown.edges;
+    chunk.each(source.bytes, |_, lies, event| {
+        count.cut += u64::from(lies == Lies::Across && event.phase == b'X');
+        if lies == Lies::Outside {
+            let in_window = edges.is_none_or(|edges| edges.lies(event) != Lies::Outside);
+            count.filtered += u64::from(in_window && !is_left_out(event));
+        } else {
+            indexer.event(event);
+        }
+    });
+    count.index = indexer.finish();
+    count
+}
+
+/// Tells of what is left out: `all` events were there, and `cut` spans with an end of their own cross an edge.
+fn tell(count: &Count, (all, cut): (u64, u64), sources: &[Source<'_>], report: &mut Report) {
+    let shown: u64 = sources.iter().map(|source| source.index.events()).sum();
+    if let Some(window) = &mut report.window {
+        window.spans_cut = count.cut + cut;
+        window.events_left_out = all - shown - count.filtered;
+    }
+    if let Some(filter) = &mut report.filter {
+        filter.events_left_out = count.filtered;
+    }
+}

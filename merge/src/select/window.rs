@@ -1,0 +1,160 @@
+//! A window of a run: which events are in it, once it is known where the run begins and ends.
+
+use crate::clock::Map;
+use crate::clock::axis::ns;
+use crate::event::edges::Edges;
+use crate::{Error, Options};
+use serde::Serialize;
+use std::time::Duration;
+
+/// What a window shows and what it leaves out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WindowReport {
+    /// Its length in ns, if it is the last part of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_ns: Option<u64>,
+    /// Where it begins and ends, in ns from the first event of the run that was read; absent where it has no edge.
+    pub from_ns: Option<i64>,
+    /// Its end.
+    pub to_ns: Option<i64>,
+    /// That first event, in ns of the reference host's monotonic clock, as `base_ns` is.
+    pub start_ns: i64,
+    /// How far behind it spans that reach into it were looked for, in ns; absent if none can have been missed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reach_ns: Option<u64>,
+    /// Segments that were not read but for their first lines; their events are not counted.
+    pub segments_left_out: u64,
+    /// Bytes of all segments that were not read.
+    pub bytes_left_out: u64,
+    /// Events that ended before it or began after it.
+    pub events_left_out: u64,
+    /// Spans that cross an edge and are shown whole, with `"sa_cut":true` in their args.
+    pub spans_cut: u64,
+}
+
+/// Whether the options ask for a window.
+pub(crate) fn is_asked_for(options: &Options) -> bool {
+    let edge = options.from.is_some() || options.to.is_some();
+    edge || options.last.is_some() || options.around.is_some()
+}
+
+/// Refuses what contradicts itself: lines as they stand need not have times, and nothing of them is left out; nothing can reach into a window that is not
+/// asked for.
+pub(crate) fn refuse(options: &Options) -> Result<(), Error> {
+    if options.sort.is_some() && (options.verbatim || options.split.is_some()) {
+        return Err(Error::Usage(
+            "lines as they stand and parts of a trace cannot be sorted by time".to_owned(),
+        ));
+    }
+    if options.verbatim && (is_asked_for(options) || !options.filter.is_empty()) {
+        return Err(Error::Usage(
+            "lines as they stand cannot be narrowed to a window or a filter".to_owned(),
+        ));
+    }
+    let has_edge = options.from.is_some() || options.to.is_some() || options.around.is_some();
+    if options.reach.is_some() && !has_edge {
+        return Err(Error::Usage(
+            "--reach: expected a window with --from, --to or --around, found none".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// The edges in each recording's own time.
+pub(crate) fn in_own_times(edges: Edges, maps: &[Map]) -> Vec<Edges> {
+    let own = |map: &Map| edges.moved(|ns| map.back(ns));
+    maps.iter().map(own).collect()
+}
+
+/// The edges in each recording's time, if it is only shifted.
+pub(crate) fn of_recordings(edges: Edges, shifts_ns: &[i64]) -> Vec<Edges> {
+    let unshifted = |shift_ns: &i64| edges.unshifted(*shift_ns);
+    shifts_ns.iter().map(unshifted).collect()
+}
+
+impl WindowReport {
+    /// The window of a run in which nothing has a time.
+    pub(crate) fn of_nothing(options: &Options) -> WindowReport {
+        WindowReport {
+            last_ns: options.last.map(|last| ns(last).unsigned_abs()),
+            ..WindowReport::default()
+        }
+    }
+
+    /// What the window is, in words.
+    pub(crate) fn words(&self) -> String {
+        let seconds = |ns: i64| {
+            let sign = if ns < 0 { "-" } else { "" };
+            format!(
+                "{sign}{}s",
+                Duration::from_nanos(ns.unsigned_abs()).as_secs_f64()
+            )
+        };
+        match (self.last_ns, self.from_ns, self.to_ns) {
+            (Some(last_ns), ..) => format!("before the last {:?}", Duration::from_nanos(last_ns)),
+            (_, Some(from), Some(to)) => {
+                format!(
+                    "outside of {} to {} from the start",
+                    seconds(from),
+                    seconds(to)
+                )
+            }
+            (_, Some(from), None) => format!("before {} from the start", seconds(from)),
+            (_, None, Some(to)) => format!("after {} from the start", seconds(to)),
+            (_, None, None) => "outside of the window, for nothing has a time".to_owned(),
+        }
+    }
+}
+
+/// Marks the line of a cut span, which begins at `start` of `out`, in its args.
+pub(crate) fn mark_cut(out: &mut Vec<u8>, start: usize) {
+    const MARK: &[u8] = br#""sa_cut":true"#;
+    let line = &out[start..];
+    let Some(fields) = crate::event::json::scan_object(line) else {
+        return;
+    };
+    let (at, text) = match fields.args.of(line) {
+        b"" => match memchr::memrchr(b'}', line) {
+            Some(end) => (end, [br#","args":{"#, MARK, b"}"].concat()),
+            None => return,
+        },
+        [b'{', inside @ .., b'}'] if inside.trim_ascii().is_empty() => {
+            (fields.args.end - 1, MARK.to_vec())
+        }
+        [b'{', ..] => (fields.args.end - 1, [b",", MARK].concat()),
+        _ => return, // args that are no object have no room for it
+    };
+    out.splice(start + at..start + at, text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_span_says_so_in_its_args() {
+        for (line, expected) in [
+            (
+                r#"{"ph":"X","args":{"n":1}}"#,
+                r#"{"ph":"X","args":{"n":1,"sa_cut":true}}"#,
+            ),
+            (
+                r#"{"ph":"X","args":{ }, "ts":1}"#,
+                r#"{"ph":"X","args":{ "sa_cut":true}, "ts":1}"#,
+            ),
+            (
+                r#"{"ph":"X","cat":"}}"}"#,
+                r#"{"ph":"X","cat":"}}","args":{"sa_cut":true}}"#,
+            ),
+            (r#"{"ph":"X","args":5}"#, r#"{"ph":"X","args":5}"#),
+        ] {
+            let mut out = b"before,".to_vec();
+            out.extend_from_slice(line.as_bytes());
+            mark_cut(&mut out, 7);
+            assert_eq!(
+                String::from_utf8(out).unwrap(),
+                format!("before,{expected}")
+            );
+        }
+    }
+}

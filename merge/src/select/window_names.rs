@@ -1,0 +1,246 @@
+//! Names that stand in front of what is read of a window, in the segment in which it begins: of threads, which name themselves in their own slots, and
+//! of lanes, tracks and the process, which slot 0 names. Those of earlier segments are among the first lines of this one.
+
+use crate::event::line::{Event, parse_canonical};
+use crate::event::scan::{Part, line_start};
+use crate::fragment::anchors::is_good;
+use crate::fragment::recording::Recording;
+use crate::fragment::walk::{Block, Walk};
+use crate::pass::chunk::{Chunk, Source};
+use crate::pass::summary::index_parts;
+use crate::select::seek::Sought;
+use crate::store::search::first;
+use rayon::prelude::*;
+use sa_recorder::format::{LANE_BASE, TRACK_RECORD};
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+/// How far behind the begin of a thread or of the process another name is looked for: programs name them when these begin.
+const RENAMED_BYTES: usize = 1 << 20;
+/// How far back slot 0 is looked at first.
+const BACK_BYTES: usize = 1 << 20;
+
+/// Adds the lines that name what has events and no name; gives how many bytes were read for them.
+pub(crate) fn add_names(
+    recordings: &[Recording],
+    sought: &Sought,
+    sources: &mut [Source<'_>],
+    chunks: &mut Vec<Chunk>,
+) -> u64 {
+    let found: Vec<Option<Named>> = {
+        let sources = &*sources;
+        let of = |number: usize| named(&recordings[number], number, (sought, sources));
+        (0..recordings.len()).into_par_iter().map(of).collect()
+    };
+    let mut read = 0;
+    for (recording, named) in found.into_iter().enumerate() {
+        let Some(mut named) = named else { continue };
+        read += named.read;
+        named.lines.sort_unstable_by_key(|line| line.start);
+        let segment = Some(named.segment);
+        let mut numbered = sources.iter_mut().enumerate();
+        let source = numbered.find(|(_, of)| (of.recording, of.segment) == (recording, segment));
+        let Some((number, source)) = source.filter(|_| !named.lines.is_empty()) else {
+            continue;
+        };
+        let index = index_parts(source.bytes, &named.lines, None);
+        chunks.push(Chunk::of(number, named.lines, &index));
+        source.index.append(index);
+    }
+    read as u64
+}
+
+/// Lines of a segment that name something, and how many bytes were read for them.
+struct Named {
+    segment: usize,
+    lines: Vec<Part>,
+    read: usize,
+}
+
+fn named(
+    recording: &Recording,
+    number: usize,
+    (sought, sources): (&Sought, &[Source<'_>]),
+) -> Option<Named> {
+    let (segment, entry) = recording.entry?;
+    let fragment = recording.fragments.get(segment)?;
+    let hole = fragment
+        .holes()
+        .into_iter()
+        .find(|hole| hole.end == entry)?;
+    let mut nameless = Nameless::of(number, sought, sources);
+    let mut named = Named {
+        segment,
+        lines: Vec::new(),
+        read: 0,
+    };
+    let bytes = fragment.content.bytes();
+    for (tid, slot) in nameless.slots(bytes, entry) {
+        named.thread(bytes, &hole, (tid, slot));
+    }
+    if !nameless.processes.is_empty() {
+        named.process(bytes, &hole);
+    }
+    let (mut end, mut back) = (hole.end, BACK_BYTES);
+    while !nameless.rows.is_empty() && end > hole.start {
+        let begin = hole.end.saturating_sub(back).max(hole.start);
+        named.rows(bytes, begin..end, &mut nameless);
+        (end, back) = (begin, back.saturating_mul(4));
+    }
+    Some(named)
+}
+
+impl Named {
+    /// Finds the name of a thread: the first line that it wrote into its slot, or one soon after that.
+    fn thread(&mut self, bytes: &[u8], hole: &Range<usize>, (tid, slot): (i64, u32)) {
+        let next = |stretch: Range<usize>| {
+            let of_slot = Walk::within(bytes, stretch).filter(|block| block.header.slot == slot);
+            let mut owned = of_slot.filter_map(|block| Some((owner(bytes, &block)?, block)));
+            owned
+                .next()
+                .map(|(owner, block)| (block.start, (owner, block)))
+        };
+        let reached = first(hole.clone(), next, |(owner, _)| *owner == tid);
+        let Some((_, begun)) = reached else { return };
+        let end = begun.body.end.saturating_add(RENAMED_BYTES).min(hole.end);
+        let blocks = Walk::within(bytes, begun.start..end);
+        self.last_of(bytes, blocks, slot, |event| {
+            event.name() == b"thread_name" && event.tid == tid
+        });
+    }
+
+    /// Finds the name that the process gave itself soon after its begin.
+    fn process(&mut self, bytes: &[u8], hole: &Range<usize>) {
+        let end = hole.start.saturating_add(RENAMED_BYTES).min(hole.end);
+        let blocks = Walk::within(bytes, hole.start..end);
+        self.last_of(bytes, blocks, 0, |event| event.name() == b"process_name");
+    }
+
+    /// Adds the last metadata in blocks of a slot that `is_wanted`.
+    fn last_of(
+        &mut self,
+        bytes: &[u8],
+        blocks: Walk<'_>,
+        slot: u32,
+        is_wanted: impl Fn(&Event<'_>) -> bool,
+    ) {
+        let mut found = None;
+        for block in blocks.filter(|block| block.header.slot == slot) {
+            self.read += block.body.len();
+            found = last_line(bytes, &block, &is_wanted).or(found);
+        }
+        self.lines.extend(found);
+    }
+
+    /// Finds the last names of rows in a stretch.
+    fn rows(&mut self, bytes: &[u8], stretch: Range<usize>, nameless: &mut Nameless) {
+        let own = Walk::within(bytes, stretch).filter(|block| block.header.slot == 0);
+        let own: Vec<Block> = own.collect();
+        for block in own.iter().rev() {
+            self.read += block.body.len();
+            while let Some(line) = last_line(bytes, block, |event| nameless.names(event)) {
+                let event = parse_canonical(bytes[line.start..line.end].trim_ascii_end());
+                let Some(event) = event else { break };
+                nameless.rows.remove(&(event.pid, event.tid));
+                self.lines.push(line);
+            }
+        }
+    }
+}
+
+/// The thread that wrote the end of a block.
+fn owner(bytes: &[u8], block: &Block) -> Option<i64> {
+    let mut end = block.body.end.saturating_sub(1);
+    while end > block.body.start {
+        let start = line_start(bytes, end, block.body.start);
+        let event = parse_canonical(&bytes[start..end]);
+        if let Some(event) = event.filter(|event| event.tid < i64::from(LANE_BASE)) {
+            return Some(event.tid);
+        }
+        end = start.saturating_sub(1);
+    }
+    None
+}
+
+/// The last metadata in a good block that `is_wanted`.
+fn last_line(bytes: &[u8], block: &Block, is_wanted: impl Fn(&Event<'_>) -> bool) -> Option<Part> {
+    if !is_good(bytes, block) {
+        return None;
+    }
+    let lines = bytes[block.body.clone()].split_inclusive(|byte| *byte == b'\n');
+    let (mut start, mut last) = (block.body.start, None);
+    for line in lines {
+        let end = start + line.len();
+        let event = parse_canonical(line.trim_ascii_end());
+        if event.is_some_and(|event| event.is_metadata() && is_wanted(&event)) {
+            last = Some(Part {
+                start,
+                end,
+                trusted: false,
+            });
+        }
+        start = end;
+    }
+    last
+}
+
+/// What has events and no name in what was read of a recording.
+#[derive(Default)]
+struct Nameless {
+    processes: HashSet<i64>,
+    threads: HashSet<i64>,
+    /// Lanes and tracks.
+    rows: HashSet<(i64, i64)>,
+}
+
+impl Nameless {
+    fn of(recording: usize, sought: &Sought, sources: &[Source<'_>]) -> Nameless {
+        let mut nameless = Nameless::default();
+        let of_recording = || sources.iter().filter(|of| of.recording == recording);
+        let threads = of_recording().flat_map(|source| &source.index.threads);
+        for ((pid, tid), activity) in threads {
+            if !sought.may_show(recording, activity.first_ns) {
+                continue;
+            }
+            nameless.processes.insert(*pid);
+            match *tid < i64::from(LANE_BASE) {
+                true => nameless.threads.insert(*tid),
+                false => nameless.rows.insert((*pid, *tid)),
+            };
+        }
+        for index in of_recording().map(|source| &source.index) {
+            for pid in index.process_names.keys() {
+                nameless.processes.remove(pid);
+            }
+            for thread in index.thread_names.keys() {
+                nameless.threads.remove(&thread.1);
+                nameless.rows.remove(thread);
+            }
+            for track in index.tracks.keys() {
+                nameless.rows.remove(track);
+            }
+        }
+        nameless
+    }
+
+    /// The slots of the threads, as the blocks behind `entry` show.
+    fn slots(&self, bytes: &[u8], entry: usize) -> HashMap<i64, u32> {
+        let mut slots = HashMap::new();
+        let mut blocks = Walk::from(bytes, entry);
+        while slots.len() < self.threads.len()
+            && let Some(block) = blocks.next()
+        {
+            let owner = owner(bytes, &block).filter(|owner| self.threads.contains(owner));
+            if let Some(owner) = owner {
+                slots.entry(owner).or_insert(block.header.slot);
+            }
+        }
+        slots
+    }
+
+    /// Whether a line names a row that has no name.
+    fn names(&self, event: &Event<'_>) -> bool {
+        let is_name = [b"thread_name", TRACK_RECORD.as_bytes()].contains(&event.name());
+        is_name && self.rows.contains(&(event.pid, event.tid))
+    }
+}

@@ -1,0 +1,235 @@
+//! The file the trace goes to: one that takes its name at the end, so that nobody sees half a trace.
+
+mod draft;
+mod parts;
+mod unfinished;
+
+pub(crate) use parts::part_places;
+pub use unfinished::Unfinished;
+
+use crate::base::access::Access;
+use crate::base::file_id::FileId;
+use crate::base::folder::{Folder, Place};
+use crate::write::sink::Target;
+use crate::{Error, Output};
+use draft::Draft;
+use rustix::fs::FileType;
+use rustix::process::geteuid;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Most links followed from a named output, as many as the kernel follows.
+const MAX_LINKS: u32 = 40;
+
+/// Where a trace is being written.
+pub(crate) struct Destination {
+    /// As it was named; `None` for the standard output.
+    path: Option<PathBuf>,
+    /// What takes the name of a file at the end; a device or pipe is written as it is.
+    draft: Option<Draft>,
+    gzip: bool,
+}
+
+impl Destination {
+    /// Opens the destination; `gzip` tells whether the trace is compressed whatever its name, and `access` who may read it.
+    pub(crate) fn open(
+        output: &Output,
+        gzip: bool,
+        default_directory: Option<&Folder>,
+        access: Access,
+    ) -> Result<(Destination, Target), Error> {
+        let (path, opened) = match output {
+            Output::Stdout => {
+                let destination = Destination {
+                    path: None,
+                    draft: None,
+                    gzip,
+                };
+                return Ok((destination, Target::Stream(Box::new(io::stdout()))));
+            }
+            Output::File(path) => (path.clone(), open_named(path, access)),
+            // In a run directory anything may have been planted: it is replaced like any old trace.
+            Output::Default => {
+                let place = default_place(gzip, default_directory)?;
+                (place.path().to_owned(), replace(&place, access))
+            }
+        };
+        Destination::new(path, gzip, opened)
+    }
+
+    /// Gives the trace its name; the path, unless it is the standard output.
+    pub(crate) fn finish(self) -> Result<Option<PathBuf>, Error> {
+        if let Some(draft) = self.draft {
+            let path = draft.place().path().to_owned();
+            draft
+                .publish()
+                .map_err(|source| Error::Write { path, source })?;
+        }
+        Ok(self.path)
+    }
+
+    /// Opens the file of a part of a trace.
+    pub(crate) fn part(
+        place: &Place,
+        gzip: bool,
+        access: Access,
+    ) -> Result<(Destination, Target), Error> {
+        let opened = replace(place, access);
+        Destination::new(place.path().to_owned(), gzip, opened)
+    }
+
+    fn new(
+        path: PathBuf,
+        gzip: bool,
+        opened: io::Result<Opened>,
+    ) -> Result<(Destination, Target), Error> {
+        let (target, draft) = opened.map_err(|source| Error::of_write(&path, source))?;
+        let gzip = gzip || path.extension().is_some_and(|extension| extension == "gz");
+        let destination = Destination {
+            path: Some(path),
+            draft,
+            gzip,
+        };
+        Ok((destination, target))
+    }
+
+    /// Gives all of them their names, or none.
+    pub(crate) fn finish_all(destinations: Vec<Destination>) -> Result<(), Error> {
+        let mut named = Vec::new();
+        for destination in destinations {
+            let place = destination
+                .draft
+                .as_ref()
+                .map(|draft| draft.place().clone());
+            match destination.finish() {
+                Ok(_) => named.extend(place),
+                Err(error) => {
+                    for place in named {
+                        let _ = place.remove(); // the first error is the one to tell
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The path that will be written.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Which file it is written to or replaces, if there is one.
+    pub(crate) fn replaced(&self) -> Option<FileId> {
+        if let Some(draft) = &self.draft {
+            return draft.place().led_to().ok();
+        }
+        let there = fs::metadata(self.path.as_ref()?).ok()?;
+        Some(FileId::of(&there))
+    }
+
+    /// Whether the trace is compressed.
+    pub(crate) fn is_gzip(&self) -> bool {
+        self.gzip
+    }
+}
+
+/// Where the trace goes if nobody says so.
+fn default_place(gzip: bool, directory: Option<&Folder>) -> Result<Place, Error> {
+    let directory =
+        directory.ok_or_else(|| Error::Usage("no output: name one with -o".to_owned()))?;
+    let name = sa_recorder::format::TRACE_FILE;
+    Ok(match gzip {
+        true => directory.place(format!("{name}.gz")),
+        false => directory.place(name),
+    })
+}
+
+/// The folder of the file that a trace goes to; none if that is a device, a pipe or the standard output.
+pub(crate) fn folder(output: &Output, default_directory: Option<&Folder>) -> Option<PathBuf> {
+    let path = match output {
+        Output::Stdout => return None,
+        Output::Default => {
+            return default_directory.map(|folder| folder_of(&folder.path().join("x")).to_owned());
+        }
+        Output::File(path) => path,
+    };
+    let there = fs::metadata(path).ok();
+    let file = linked_file(path).ok().flatten()?;
+    let is_file = there.as_ref().is_none_or(Metadata::is_file);
+    is_file.then(|| folder_of(&file).to_owned())
+}
+
+/// Whether the trace can be written once more: it goes to a file that takes its name at the end.
+pub(crate) fn is_replaceable(output: &Output) -> bool {
+    match output {
+        Output::Stdout => false,
+        Output::Default => true,
+        Output::File(_) => folder(output, None).is_some(),
+    }
+}
+
+type Opened = (Target, Option<Draft>);
+
+/// Opens an output that the user named: a link is followed, and what is no file is written as it is. A file that is there already becomes
+/// readable for nobody who could not read it before.
+fn open_named(path: &Path, access: Access) -> io::Result<Opened> {
+    let there = fs::metadata(path).ok();
+    let is_file = there.as_ref().is_none_or(Metadata::is_file);
+    if there.as_ref().is_some_and(Metadata::is_dir) {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    match linked_file(path)? {
+        Some(file) if is_file => {
+            // Another user's file has no say in who may read the trace.
+            let user = geteuid().as_raw();
+            let old = there.filter(|old| old.uid() == user);
+            let access = old.map_or(access, |old| access.no_wider_than(&old));
+            let folder = Folder::open(folder_of(&file))?;
+            replace(&folder.place(file.file_name().unwrap_or_default()), access)
+        }
+        // Appending is the same for devices and pipes, and leaves alone what a descriptor's file held before.
+        _ => {
+            let file = File::options().append(true).open(path)?;
+            Ok((Target::Stream(Box::new(file)), None))
+        }
+    }
+}
+
+/// The file at the end of the links that start at `path`, whether it is there or not; `None` if they lead through `/proc`, whose links to
+/// descriptors cannot be replaced.
+fn linked_file(path: &Path) -> io::Result<Option<PathBuf>> {
+    let mut file = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let folder = folder_of(&file).to_owned();
+        if fs::canonicalize(&folder)?.starts_with("/proc") {
+            return Ok(None);
+        }
+        match fs::read_link(&file) {
+            Ok(to) => file = folder.join(to),
+            Err(_) => return Ok(Some(file)),
+        }
+    }
+    Err(io::Error::other("too many links"))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().unwrap_or(Path::new(""));
+    match parent.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => parent,
+    }
+}
+
+/// Opens a file that takes a place.
+fn replace(place: &Place, access: Access) -> io::Result<Opened> {
+    let is_folder = |mode| FileType::from_raw_mode(mode) == FileType::Directory;
+    if place.status().is_ok_and(|status| is_folder(status.st_mode)) {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    let draft = Draft::open(place, access)?;
+    let file = draft.file().try_clone()?;
+    Ok((Target::File(file), Some(draft)))
+}

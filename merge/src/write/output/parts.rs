@@ -1,0 +1,173 @@
+//! The names of a trace's parts: `trace.1.json`, or `trace.01.json` where there are more than nine, so that they sort.
+
+use super::default_place;
+use crate::base::folder::{Folder, Place};
+use crate::{Error, Options, Output};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// Where parts go.
+pub(crate) struct PartPlaces {
+    /// Those of this trace.
+    pub(crate) own: Vec<Place>,
+    /// Names of files beside them that are called as parts are: perhaps of an earlier trace that had more of them.
+    pub(crate) others: Vec<String>,
+}
+
+/// What stands before and behind a part's number.
+struct Affixes {
+    folder: Folder,
+    prefix: Vec<u8>,
+    suffix: Vec<u8>,
+}
+
+/// The places of so many parts, named after the output.
+///
+/// # Errors
+/// If there is no name, it is that of something that is no file, or its folder cannot be opened.
+pub(crate) fn part_places(
+    options: &Options,
+    default_directory: Option<&Folder>,
+    count: usize,
+) -> Result<PartPlaces, Error> {
+    let whole = match &options.output {
+        Output::Stdout => return Err(Error::Usage("--split: parts need names".to_owned())),
+        Output::Default => default_place(options.gzip, default_directory)?,
+        Output::File(path) => named(path)?,
+    };
+    let affixes = Affixes::of(&whole);
+    let width = count.to_string().len();
+    let names: Vec<OsString> = (1..=count)
+        .map(|number| affixes.name(number, width))
+        .collect();
+    Ok(PartPlaces {
+        others: affixes.others(&names),
+        own: names.iter().map(|name| whole.beside(name)).collect(),
+    })
+}
+
+/// A file that parts can be named after.
+fn named(whole: &Path) -> Result<Place, Error> {
+    let there = fs::metadata(whole).ok();
+    let name = whole.file_name();
+    let Some(name) = name.filter(|_| there.is_none_or(|there| there.is_file())) else {
+        return Err(Error::Usage(format!(
+            "--split: expected a file that parts can be named after, found {}",
+            whole.display()
+        )));
+    };
+    let folder = Folder::open(whole.parent().unwrap_or(Path::new("")));
+    let folder = folder.map_err(|source| Error::of_write(whole, source))?;
+    Ok(folder.place(name))
+}
+
+impl Affixes {
+    fn of(whole: &Place) -> Affixes {
+        let name = whole.name().as_bytes();
+        let unpacked = name.strip_suffix(b".gz").unwrap_or(name);
+        let dot = unpacked.iter().rposition(|byte| *byte == b'.');
+        let (prefix, suffix) = name.split_at(dot.filter(|at| *at > 0).unwrap_or(unpacked.len()));
+        Affixes {
+            folder: whole.folder().clone(),
+            prefix: [prefix, b"."].concat(),
+            suffix: suffix.to_owned(),
+        }
+    }
+
+    fn name(&self, number: usize, width: usize) -> OsString {
+        let number = format!("{number:0width$}");
+        OsString::from_vec([&self.prefix, number.as_bytes(), &self.suffix].concat())
+    }
+
+    fn is_part(&self, name: &OsStr) -> bool {
+        let rest = name.as_bytes().strip_prefix(self.prefix.as_slice());
+        let number = rest.and_then(|rest| rest.strip_suffix(self.suffix.as_slice()));
+        number.is_some_and(|number| !number.is_empty() && number.iter().all(u8::is_ascii_digit))
+    }
+
+    fn others(&self, own: &[OsString]) -> Vec<String> {
+        let entries = self.folder.entries().unwrap_or_default();
+        let names = entries.into_iter().map(|entry| entry.name);
+        let others = names.filter(|name| self.is_part(name) && !own.contains(name));
+        let mut others: Vec<String> = others
+            .map(|name| name.to_string_lossy().into_owned())
+            .collect();
+        others.sort();
+        others
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(whole: &str, gzip: bool, count: usize) -> Vec<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = folder.path().join(whole);
+        let options = Options {
+            output: Output::File(whole),
+            gzip,
+            ..Options::default()
+        };
+        let places = part_places(&options, None, count).unwrap();
+        let name = |place: &Place| {
+            assert_eq!(place.path().parent(), Some(folder.path()));
+            place.name().to_str().unwrap().to_owned()
+        };
+        places.own.iter().map(name).collect()
+    }
+
+    #[test]
+    fn the_number_stands_before_the_suffix() {
+        for (whole, expected) in [
+            ("trace.json", "trace.1.json"),
+            ("out.json.gz", "out.1.json.gz"),
+            ("out.gz", "out.1.gz"),
+            ("a.b.trace", "a.b.1.trace"),
+            ("out", "out.1"),
+            (".hidden", ".hidden.1"),
+        ] {
+            assert_eq!(names(whole, false, 1), [expected]);
+            assert_eq!(
+                names(whole, true, 1),
+                [expected],
+                "a name that was given stays"
+            );
+        }
+        let many = names("t.json", false, 10);
+        assert_eq!(
+            (many[0].as_str(), many[9].as_str()),
+            ("t.01.json", "t.10.json")
+        );
+        assert!(many.is_sorted());
+    }
+
+    #[test]
+    fn other_parts_are_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in [
+            "t.2.json",
+            "t.03.json",
+            "t.1.json",
+            "t.x.json",
+            "t..json",
+            "t.4.json.gz",
+        ] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let affixes = Affixes::of(&named(&folder.path().join("t.json")).unwrap());
+        assert_eq!(
+            affixes.others(&["t.1.json".into()]),
+            ["t.03.json", "t.2.json"]
+        );
+    }
+
+    #[test]
+    fn parts_are_named_after_files_alone() {
+        for whole in ["/dev/null", "/tmp", "/"] {
+            assert!(named(Path::new(whole)).is_err(), "{whole}");
+        }
+    }
+}

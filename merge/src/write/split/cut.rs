@@ -1,0 +1,190 @@
+//! Where a trace is cut: as seldom as possible, so that no part has more text than asked for.
+
+use super::Stretch;
+use super::bins::{Amount, Bins, Sums};
+use super::crossing::{Crossing, find_crossing};
+use crate::Error;
+use crate::event::edges::Edges;
+use crate::pass::chunk::Chunk;
+use crate::write::copy::Job;
+use rayon::prelude::*;
+use std::io;
+
+/// Most parts: each is an open file until all are whole.
+const MOST_PARTS: usize = 500;
+/// No bin should have more than this part of what is asked for, as far as its events allow.
+const FINENESS: u64 = 32;
+/// How often cuts are moved to make room for halves of spans.
+const ROUNDS: u32 = 4;
+/// What the mark of a span that crosses an edge takes.
+pub(super) const MARK: usize = br#","args":{"sa_cut":true}"#.len();
+const MARK_BYTES: u64 = MARK as u64;
+
+/// Cuts the trace into stretches of at most `limit` bytes, of which `frame_bytes` are in each.
+///
+/// # Errors
+/// If there would be too many.
+pub(super) fn cut(
+    job: &Job<'_>,
+    frame_bytes: u64,
+    limit: u64,
+) -> Result<(Vec<Stretch>, Crossing), Error> {
+    let (bins, sums) = measure(job, limit / FINENESS)?;
+    let mut room = limit;
+    let mut round = 1;
+    loop {
+        let mut stretches = stretches(&bins, &sums, frame_bytes, room);
+        if stretches.len() > MOST_PARTS {
+            return Err(too_many(&sums, frame_bytes, limit, stretches.len()));
+        }
+        let crossing = find_crossing(job, &stretches);
+        for (number, stretch) in stretches.iter_mut().enumerate() {
+            let more = crossing.more(number);
+            stretch.bytes += more.bytes;
+            stretch.events += more.events;
+        }
+        let longest = stretches.iter().map(|stretch| stretch.bytes).max();
+        let excess = longest.unwrap_or(0).saturating_sub(limit);
+        if excess == 0 || round == ROUNDS {
+            return Ok((stretches, crossing));
+        }
+        room = room.saturating_sub(excess);
+        round += 1;
+    }
+}
+
+/// Measures the text of the trace in bins, and again in smaller ones where more than `most_bytes` begin in one.
+fn measure(job: &Job<'_>, most_bytes: u64) -> Result<(Bins, Sums), Error> {
+    let ranges = job.ranges_ns();
+    let last_ns = ranges.iter().map(|(_, last)| *last).max().unwrap_or(0);
+    let times = ranges.iter().flat_map(|(first, last)| [*first, *last]);
+    let mut bins = Bins::new(times.collect());
+    loop {
+        let sums =
+            sums(job, &bins).map_err(|source| Error::of_write(&std::env::temp_dir(), source))?;
+        match bins.divided(&sums, most_bytes, last_ns) {
+            Some(finer) => bins = finer,
+            None => return Ok((bins, sums)),
+        }
+    }
+}
+
+fn sums(job: &Job<'_>, bins: &Bins) -> io::Result<Sums> {
+    let bytes: u64 = job.chunks.iter().map(Chunk::len).sum();
+    job.progress.expect_rest(2 * bytes);
+    // Few shares: each has sums of its own.
+    let share = job.chunks.len() / (4 * rayon::current_num_threads());
+    let numbers = (0..job.chunks.len()).into_par_iter();
+    let measured = numbers.with_min_len(share.max(1)).try_fold(
+        || (Vec::new(), Sums::new(bins)),
+        |(mut text, mut sums), number| {
+            text.clear();
+            job.measure(number, &mut text, |line| match line.range_ns {
+                Some((begin, end)) => {
+                    sums.add(bins.find(begin), end.map(|at| bins.find(at)), line.bytes);
+                }
+                None => sums.add_timeless(line.bytes),
+            })?;
+            job.progress.add(job.chunks[number].len(), 0);
+            Ok((text, sums))
+        },
+    );
+    let sums = measured.map(|measured| measured.map(|(_, sums)| sums));
+    sums.try_reduce(|| Sums::new(bins), |one, other| Ok(one.joined(other)))
+}
+
+/// The stretches: each as long as it may be, at least one bin in which something begins.
+fn stretches(bins: &Bins, sums: &Sums, frame_bytes: u64, limit: u64) -> Vec<Stretch> {
+    let (mut stretches, mut bin) = (Vec::new(), 0);
+    // What has begun and not ended: a stretch has in it what is so where it begins.
+    let mut open = Amount::default();
+    while bin < bins.len() {
+        let from = bin;
+        let mut has = open;
+        has.add(sums.timeless);
+        let fixed = frame_bytes + MARK_BYTES * open.events;
+        let (mut bytes, mut begun) = (0, 0);
+        while bin < bins.len() {
+            let (mut next_open, mut next_has) = (open, has);
+            next_open.add(sums.begun[bin]);
+            next_open.remove(sums.ended[bin]);
+            next_has.add(sums.begun[bin]);
+            let next_bytes = fixed + next_has.bytes + MARK_BYTES * next_open.events;
+            if next_bytes > limit && begun > 0 {
+                break;
+            }
+            begun += sums.begun[bin].events;
+            (open, has, bytes) = (next_open, next_has, next_bytes);
+            bin += 1;
+        }
+        let to_ns = bins.begin_ns(bin);
+        stretches.push(Stretch {
+            edges: Edges {
+                from_ns: bins.begin_ns(from),
+                to_ns: if to_ns == i64::MAX { to_ns } else { to_ns - 1 },
+            },
+            bytes,
+            events: has.events,
+        });
+    }
+    stretches
+}
+
+fn too_many(sums: &Sums, frame_bytes: u64, limit: u64, parts: usize) -> Error {
+    let text: u64 = sums.begun.iter().map(|amount| amount.bytes).sum();
+    let least = frame_bytes + sums.timeless.bytes + text / (MOST_PARTS as u64 / 2);
+    Error::Usage(format!(
+        "--split: expected parts so large that at most {MOST_PARTS} are needed, such as of {} MB; found {limit} bytes, which needs {parts}",
+        least.div_ceil(1_000_000)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Events of a hundred bytes, each with the bin of its begin and of its end.
+    fn sums(bins: &Bins, events: &[(usize, Option<usize>)]) -> Sums {
+        let mut sums = Sums::new(bins);
+        for (begin, end) in events {
+            sums.add(*begin, *end, 100);
+        }
+        sums
+    }
+
+    fn found(bins: &Bins, sums: &Sums, limit: u64) -> Vec<(i64, i64, u64)> {
+        let of = |stretch: &Stretch| (stretch.edges.from_ns, stretch.edges.to_ns, stretch.events);
+        stretches(bins, sums, 5, limit).iter().map(of).collect()
+    }
+
+    #[test]
+    fn a_stretch_is_as_long_as_it_may_be() {
+        let bins = Bins::new(vec![100, 200, 300]);
+        let events = [1, 1, 2, 3].map(|bin| (bin, Some(bin)));
+        let sums = sums(&bins, &events);
+        let (all, last) = ((i64::MIN, i64::MAX, 4), (300, i64::MAX, 1));
+        assert_eq!(found(&bins, &sums, 405), [all]);
+        assert_eq!(found(&bins, &sums, 404), [(i64::MIN, 299, 3), last]);
+        assert_eq!(found(&bins, &sums, 305), [(i64::MIN, 299, 3), last]);
+        let expected = [(i64::MIN, 199, 2), (200, i64::MAX, 2)];
+        assert_eq!(found(&bins, &sums, 304), expected);
+    }
+
+    #[test]
+    fn what_crosses_a_cut_is_in_both_and_marked() {
+        let bins = Bins::new(vec![100, 200, 300]);
+        let events = [(1, Some(3)), (1, Some(1)), (2, Some(2)), (3, None)];
+        let sums = sums(&bins, &events);
+        let limit = 205 + 2 * MARK_BYTES;
+        let expected = [(i64::MIN, 199, 2), (200, 299, 2), (300, i64::MAX, 2)];
+        assert_eq!(found(&bins, &sums, limit), expected);
+    }
+
+    #[test]
+    fn one_bin_is_the_least() {
+        let bins = Bins::new(vec![100, 200]);
+        let sums = sums(&bins, &[(1, Some(1)), (1, Some(1)), (2, Some(2))]);
+        let expected = [(i64::MIN, 199, 2), (200, i64::MAX, 1)];
+        assert_eq!(found(&bins, &sums, 105), expected);
+    }
+}

@@ -1,0 +1,77 @@
+//! An event of a sorted trace, as a record of fixed size: there may be more of them than memory shall hold.
+
+use crate::span::lane_events::At;
+use crate::store::sorter::{Record, long_at, word_at};
+
+/// The bit of a target's number that says that the event began before the window.
+const CUT: u32 = 1 << 31;
+
+/// An event of the trace. Those of one time keep the order in which an unsorted trace has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Entry {
+    /// When, in the trace; metadata comes first.
+    pub(super) ts_ns: i64,
+    /// Which chunk it is in, and which of its events it is.
+    pub(super) at: At,
+    /// Where its line begins in the chunk's source.
+    pub(super) start: u64,
+    pub(super) len: u32,
+    /// Which of the targets, and whether it is cut.
+    target: u32,
+}
+
+impl Entry {
+    pub(super) fn new(ts_ns: i64, at: At, (start, len): (usize, usize), target: u32) -> Entry {
+        Entry {
+            ts_ns,
+            at,
+            start: start as u64,
+            len: u32::try_from(len).unwrap_or(0),
+            target,
+        }
+    }
+
+    /// The same of one that may have begun before the window.
+    pub(super) fn cut(self, is_cut: bool) -> Entry {
+        let target = if is_cut {
+            self.target | CUT
+        } else {
+            self.target
+        };
+        Entry { target, ..self }
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.target & CUT != 0
+    }
+
+    /// Which of the targets.
+    pub(super) fn target(&self) -> u32 {
+        self.target & !CUT
+    }
+}
+
+impl Record for Entry {
+    const BYTES: usize = 32;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.ts_ns.to_le_bytes());
+        out.extend_from_slice(&self.start.to_le_bytes());
+        for word in [self.at.chunk, self.at.nth, self.len, self.target] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        Entry {
+            ts_ns: long_at(bytes, 0).cast_signed(),
+            start: long_at(bytes, 8),
+            at: At {
+                chunk: word_at(bytes, 16),
+                nth: word_at(bytes, 20),
+            },
+            len: word_at(bytes, 24),
+            target: word_at(bytes, 28),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What is noted of the events of one chunk.
+
+use super::entry::Entry;
+use super::{Targets, index};
+use crate::event::edges::Lies;
+use crate::event::line::{Event, parse_canonical};
+use crate::event::prefix_cache::Fronts;
+use crate::event::scan::{Part, lines};
+use crate::lanes::moves::Moved;
+use crate::pass::chunk::{Chunk, kind};
+use crate::pass::summary_builder::is_left_out;
+use crate::span::lane_events::At;
+use crate::write::copy::Job;
+use std::collections::HashMap;
+use std::io;
+
+/// A thread, and which of the targets its events have, if they have any.
+type Known = ((i64, i64), Option<u32>);
+
+/// Takes the events of one chunk.
+pub(super) struct Notes<'a> {
+    number: u32,
+    bytes: &'a [u8],
+    shift_ns: i64,
+    of_threads: &'a HashMap<(i64, i64), u32>,
+    first_row: u32,
+    /// The thread of the last event of each kind of threads.
+    recent: [Option<Known>; 64],
+    /// Those of its events that move to another row.
+    moved: Moved<'a>,
+    nth: u32,
+    entries: Vec<Entry>,
+}
+
+/// The events of a chunk in their order.
+pub(super) fn entries(
+    job: &Job<'_>,
+    targets: &Targets<'_>,
+    number: u32,
+    chunk: &Chunk,
+) -> io::Result<Vec<Entry>> {
+    let source = &job.sources[chunk.source];
+    let mut notes = Notes {
+        number,
+        bytes: source.bytes,
+        shift_ns: job.plan.shifts_ns[source.recording],
+        of_threads: &targets.of_threads[source.recording],
+        first_row: targets.first_row,
+        recent: [None; 64],
+        moved: job.overflow.of_chunk(index(number))?,
+        nth: 0,
+        entries: Vec::with_capacity(usize::try_from(chunk.events).unwrap_or(0)),
+    };
+    if chunk.is_copied_alike() {
+        chunk.parts.iter().for_each(|part| notes.canonical(*part));
+    } else {
+        chunk.each(source.bytes, |_, lies, event| notes.event(event, lies));
+    }
+    let mut entries = notes.entries;
+    entries.shrink_to_fit();
+    entries.sort_unstable();
+    Ok(entries)
+}
+
+impl<'a> Notes<'a> {
+    /// The lines of a part that has nothing but canonical ones. Nearly all begin like one before, and only their time is looked at.
+    fn canonical(&mut self, part: Part) {
+        let mut fronts: Fronts<'a, u32> = Fronts::default();
+        for (line, at) in lines(self.bytes, part) {
+            if let Some((front, timed)) = fronts.find(line) {
+                self.add(
+                    timed.ts_ns + self.shift_ns,
+                    (at, line.len()),
+                    front.known,
+                    false,
+                );
+            } else if let Some(event) = parse_canonical(line) {
+                if let Some(target) = self.target(&event) {
+                    fronts.keep(&event, || target);
+                }
+                self.event(&event, Lies::Inside);
+            }
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>, lies: Lies) {
+        let is_shown = lies != Lies::Outside && !is_left_out(event);
+        let Some(own) = self.target(event).filter(|_| is_shown) else {
+            // Those that are not shown count as well.
+            self.moved.next_row();
+            self.nth += 1;
+            return;
+        };
+        let ts_ns = match event.is_metadata() {
+            true => i64::MIN,
+            false => event.ts_ns + self.shift_ns,
+        };
+        let start = event.line.as_ptr().addr() - self.bytes.as_ptr().addr();
+        self.add(ts_ns, (start, event.line.len()), own, lies == Lies::Across);
+    }
+
+    /// Notes an event of a thread with its own target.
+    #[inline(always)]
+    fn add(&mut self, ts_ns: i64, line: (usize, usize), own: u32, is_cut: bool) {
+        let row = self.moved.next_row();
+        let at = At {
+            chunk: self.number,
+            nth: self.nth,
+        };
+        self.nth += 1;
+        let target = row.map_or(own, |row| self.first_row + row);
+        self.entries
+            .push(Entry::new(ts_ns, at, line, target).cut(is_cut));
+    }
+
+    #[inline]
+    fn target(&mut self, event: &Event<'_>) -> Option<u32> {
+        let thread = (event.pid, event.tid);
+        let recent = &mut self.recent[kind(thread)];
+        if recent.is_none_or(|(last, _)| last != thread) {
+            *recent = Some((thread, self.of_threads.get(&thread).copied()));
+        }
+        recent.and_then(|(_, target)| target)
+    }
+}

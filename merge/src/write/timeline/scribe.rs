@@ -1,0 +1,136 @@
+//! Writes the events of a sorted trace.
+
+use super::entry::Entry;
+use super::{Timeline, again, index};
+use crate::Error;
+use crate::base::time_cache::Stamp;
+use crate::event::patch::Target;
+use crate::event::prefix_cache::Fronts;
+use crate::link::{Linker, Lookup};
+use crate::pass::chunk::{Chunk, Source};
+use crate::write::copy::Job;
+use crate::write::writer::{Alike, write};
+use std::io;
+
+/// Kinds of targets of which the last fronts are kept.
+const KINDS: usize = 64;
+
+/// Writes events in the order of the timeline, those of all recordings in turn.
+pub(crate) struct Scribe<'a, 'l> {
+    job: &'l Job<'a>,
+    timeline: &'a Timeline<'a>,
+    stamp: Stamp,
+    /// How lines began that went to each kind of targets.
+    fronts: Vec<Fronts<'a, Alike<'a>>>,
+    /// Writes the flows of requests that are served in the events.
+    linker: Option<Linker<'a, 'l>>,
+}
+
+/// The line of an event, read again.
+struct Line<'a> {
+    chunk: &'a Chunk,
+    source: &'a Source<'a>,
+    shift_ns: i64,
+    text: &'a [u8],
+    start: usize,
+    target: &'a Target,
+}
+
+impl<'a, 'l> Scribe<'a, 'l> {
+    pub(crate) fn new(
+        job: &'l Job<'a>,
+        timeline: &'a Timeline<'a>,
+        lookup: Option<&'l mut Lookup<'a>>,
+    ) -> Self {
+        Scribe {
+            job,
+            timeline,
+            stamp: Stamp::default(),
+            fronts: (0..KINDS).map(|_| Fronts::default()).collect(),
+            linker: lookup.map(Linker::nowhere),
+        }
+    }
+
+    /// Appends the events of one piece; gives its share of the chunks.
+    ///
+    /// # Errors
+    /// If a line is not there any more.
+    pub(crate) fn piece(&mut self, number: usize, out: &mut Vec<u8>) -> io::Result<u64> {
+        for entry in self.timeline.piece(number)? {
+            self.entry(&entry, out)
+                .ok_or_else(|| self.changed(&entry))?;
+        }
+        Ok(self.timeline.bytes_of_piece(number))
+    }
+
+    fn changed(&self, entry: &Entry) -> io::Error {
+        let chunk = self.job.chunks.get(index(entry.at.chunk));
+        let source = chunk.map(|chunk| &self.job.sources[chunk.source]);
+        let path = source.map(|source| source.path.to_owned());
+        let offset = source.map_or(0, |source| source.file_offset(entry.start));
+        let path = path.unwrap_or_default();
+        io::Error::other(Error::Changed { path, offset })
+    }
+
+    #[inline(always)]
+    fn line(&self, entry: &Entry) -> Option<Line<'a>> {
+        let chunk = self.job.chunks.get(index(entry.at.chunk))?;
+        let source = &self.job.sources[chunk.source];
+        let start = usize::try_from(entry.start).ok()?;
+        Some(Line {
+            chunk,
+            source,
+            shift_ns: self.job.plan.shifts_ns[source.recording],
+            text: source.bytes.get(start..start + index(entry.len))?,
+            start,
+            target: self.timeline.targets.list.get(index(entry.target()))?,
+        })
+    }
+
+    /// Writes an event; `None` if its line is no event any more.
+    #[inline]
+    fn entry(&mut self, entry: &Entry, out: &mut Vec<u8>) -> Option<()> {
+        let line = self.line(entry)?;
+        let is_linked = self.aim(&line);
+        let is_alike = !entry.is_cut() && line.chunk.is_copied_alike();
+        let kind = index(entry.target()) % KINDS;
+        if is_alike
+            && let Some((front, timed)) = self.fronts[kind].find(line.text)
+            && std::ptr::eq(front.known.target, line.target)
+            && front
+                .known
+                .write(&timed, (line.shift_ns, &mut self.stamp), out)
+                .is_some()
+        {
+            if let Some(linker) = self.linker.as_mut().filter(|_| is_linked) {
+                linker.alike(
+                    (front.known.phase, timed),
+                    (line.text, line.start),
+                    line.target,
+                    out,
+                );
+            }
+            return Some(());
+        }
+        let event = line.chunk.warped(again(line.chunk, line.text, line.start)?);
+        if is_alike {
+            self.fronts[kind].keep(&event, || Alike::of(&event, line.target));
+        }
+        let time = (line.shift_ns, &mut self.stamp);
+        write(&event, line.target, time, entry.is_cut(), out);
+        if let Some(linker) = self.linker.as_mut().filter(|_| is_linked) {
+            linker.event(&event, line.target, out);
+        }
+        Some(())
+    }
+
+    /// Points the linker at a line; tells whether ids of requests may stand in it.
+    #[inline(always)]
+    fn aim(&mut self, line: &Line<'a>) -> bool {
+        let both = self.job.links.zip(self.linker.as_mut());
+        both.is_some_and(|(links, linker)| {
+            let place = (line.chunk.source, line.source, line.shift_ns);
+            links.aim(linker, place, line.text)
+        })
+    }
+}

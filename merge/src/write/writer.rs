@@ -1,0 +1,149 @@
+//! Writes the events of one recording as the trace shows them.
+
+use crate::base::time_cache::Stamp;
+use crate::event::edges::Lies;
+use crate::event::flow;
+use crate::event::line::{Event, parse_canonical};
+use crate::event::patch::{Target, front, shifted, write_line};
+use crate::event::prefix_cache::{Fronts, Timed};
+use crate::event::scan::{Part, lines};
+use crate::lanes::moves::Moved;
+use crate::link::Linker;
+use crate::pass::chunk::kind;
+use crate::pass::summary_builder::is_left_out;
+use crate::select::window::mark_cut;
+use std::collections::HashMap;
+
+/// What events have in common that begin alike.
+pub(crate) struct Alike<'a> {
+    pub(crate) phase: u8,
+    pub(crate) target: &'a Target,
+    /// What stands before their time in the trace.
+    front: Vec<u8>,
+}
+
+impl<'a> Alike<'a> {
+    pub(crate) fn of(event: &Event<'_>, target: &'a Target) -> Alike<'a> {
+        Alike {
+            phase: event.phase,
+            target,
+            front: front(event, target),
+        }
+    }
+
+    /// Writes an event that begins like these; `None`, and nothing, if it needs a closer look.
+    #[inline(always)]
+    pub(crate) fn write(
+        &self,
+        timed: &Timed<'_>,
+        (shift_ns, stamp): (i64, &mut Stamp),
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        let mut flow = None;
+        if flow::has_id(self.phase) {
+            let (id, rest) = timed.flow_id()?;
+            flow = Some((flow::of_id2(id, self.target.ordinal)?, rest));
+        }
+        out.extend_from_slice(&self.front);
+        stamp.write(shifted(timed.ts_ns, shift_ns), out);
+        if let Some((id, _)) = flow {
+            out.push(b',');
+            flow::write_id("id", id, out);
+        }
+        let rest = flow.map_or(timed.rest, |(_, rest)| rest);
+        out.extend_from_slice(rest);
+        Some(())
+    }
+}
+
+/// Writes the events of one recording.
+pub(crate) struct Writer<'a, 'l, 'o> {
+    pub(crate) targets: &'a HashMap<(i64, i64), Target>,
+    pub(crate) shift_ns: i64,
+    /// The thread of the last event of each kind of threads: looking it up in the map takes as long as reading the event.
+    pub(crate) recent: [Option<((i64, i64), &'a Target)>; 64],
+    pub(crate) stamp: Stamp,
+    /// Those of its events that move to another row.
+    pub(crate) moved: Moved<'a>,
+    /// Writes the flows of requests that are served in its events.
+    pub(crate) linker: Option<Linker<'a, 'l>>,
+    pub(crate) out: &'o mut Vec<u8>,
+}
+
+impl<'a> Writer<'a, '_, '_> {
+    /// The lines of a part that has nothing but canonical ones, of which none moves. Nearly all begin like one before, and only their time
+    /// is looked at.
+    pub(crate) fn canonical(&mut self, bytes: &'a [u8], part: Part) {
+        let mut fronts: Fronts<'_, Alike<'a>> = Fronts::default();
+        for (line, at) in lines(bytes, part) {
+            if let Some((front, timed)) = fronts.find(line)
+                && let time = (self.shift_ns, &mut self.stamp)
+                && front.known.write(&timed, time, self.out).is_some()
+            {
+                if let Some(linker) = &mut self.linker {
+                    let Alike { phase, target, .. } = front.known;
+                    linker.alike((phase, timed), (line, at), target, self.out);
+                }
+                continue;
+            }
+            let Some(event) = parse_canonical(line) else {
+                continue;
+            };
+            if let Some(target) = self.target(&event) {
+                fronts.keep(&event, || Alike::of(&event, target));
+            }
+            self.event(&event, Lies::Inside);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn event(&mut self, event: &Event<'a>, lies: Lies) {
+        self.event_with(event, lies, true);
+    }
+
+    /// The same with the flows of its requests, or without them.
+    #[inline]
+    pub(crate) fn event_with(&mut self, event: &Event<'a>, lies: Lies, links: bool) {
+        // Those that are not shown count as well.
+        let row = self.moved.next();
+        if lies == Lies::Outside || is_left_out(event) {
+            return;
+        }
+        let Some(target) = self.target(event) else {
+            return;
+        };
+        let target = row.unwrap_or(target);
+        let time = (self.shift_ns, &mut self.stamp);
+        write(event, target, time, lies == Lies::Across, self.out);
+        if let Some(linker) = self.linker.as_mut().filter(|_| links) {
+            linker.event(event, target, self.out);
+        }
+    }
+
+    #[inline]
+    fn target(&mut self, event: &Event<'_>) -> Option<&'a Target> {
+        let thread = (event.pid, event.tid);
+        let recent = &mut self.recent[kind(thread)];
+        if recent.is_none_or(|(last, _)| last != thread) {
+            *recent = self.targets.get(&thread).map(|target| (thread, target));
+        }
+        recent.map(|(_, target)| target)
+    }
+}
+
+/// Writes an event and what stands before each.
+#[inline(always)]
+pub(crate) fn write(
+    event: &Event<'_>,
+    target: &Target,
+    time: (i64, &mut Stamp),
+    is_cut: bool,
+    out: &mut Vec<u8>,
+) {
+    out.extend_from_slice(b",\n");
+    let start = out.len();
+    write_line(event, target, time, out);
+    if is_cut {
+        mark_cut(out, start);
+    }
+}
