@@ -4,22 +4,31 @@ use e2e::host_support::{
     Found, Host, Live, Merged, full, previous_runs, ring_files, scratch, undisturbed,
 };
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const HOST: &str = env!("CARGO_BIN_EXE_host");
 
+/// How long a thread of the host waits for others that write.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 #[test]
 fn a_thousand_threads_at_once_are_all_recorded_or_counted() {
     let dir = scratch();
+    let began = Instant::now();
     let outcome = undisturbed(HOST, dir.path(), &["threads", "1000", "50"]);
+    let took = began.elapsed();
     assert!(outcome.stderr.lines().count() <= 1);
     let found = Found::in_dir(dir.path());
     found.assert_accounted(50_000);
-    assert_eq!(found.lost, 0, "there was room for every thread");
-    assert_eq!(found.counts().len(), 1000);
     let merged = Merged::newest(dir.path());
-    assert_eq!((merged.spans(), merged.threads()), (50_000, 1000));
+    found.assert_merged(&merged);
+    // A thread that cannot write waits for a second and then counts: on a machine that is busy for longer, some may have to.
+    if took < PATIENCE {
+        assert_eq!(found.lost, 0, "there was room for every thread");
+        assert_eq!(found.counts().len(), 1000);
+        assert_eq!(merged.threads(), 1000);
+    }
 }
 
 #[test]
