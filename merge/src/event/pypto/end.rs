@@ -97,7 +97,7 @@ mod tests {
         let mut scanner = Scanner::compact(end, 0);
         let args = parse_end(&mut scanner)?;
         scanner.literal(b"\n")?;
-        Some((scanner.at, args))
+        (!scanner.odd_escapes).then_some((scanner.at, args))
     }
 
     /// Mutated ends behind one another, good ones and others, have begins in common, and any number of args.
