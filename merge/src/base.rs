@@ -5,6 +5,7 @@ pub(crate) mod duration;
 pub(crate) mod file_id;
 pub(crate) mod folder;
 pub(crate) mod number;
+pub(crate) mod part;
 pub(crate) mod pattern;
 pub(crate) mod progress;
 pub(crate) mod size;

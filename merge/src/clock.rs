@@ -1,22 +1,22 @@
 //! One time axis: what brings a recording's times to the reference host's monotonic clock.
 //!
-//! Recordings of one boot share the clock but for the offset of their time namespace. Other boots and hosts are placed by [`crate::clock::align`].
+//! Recordings of one boot share the clock but for the offset of their time namespace. Other boots and hosts are placed by [`crate::align`].
 
-pub(crate) mod align;
 pub(crate) mod axis;
-pub(crate) mod era;
 pub(crate) mod moment;
 pub(crate) mod placement;
 
 mod draft;
+mod flow_ends;
 
 use crate::Options;
-use crate::clock::align::{By, Curve, Hosts, Place, Reading, clamp, collect};
+use crate::align::{By, Curve, Hosts, Place, Reading, clamp};
 use crate::clock::placement::Placement;
 use crate::fragment::recording::Recording;
 use crate::pass::chunk::{Chunk, Source};
 use crate::pass::summary::Index;
 use draft::hosts;
+use flow_ends::collect;
 use sa_recorder::format::{Anchor, FragmentHeader};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -219,7 +219,7 @@ impl Flows<'_> {
     fn collect(
         &self,
         boots: &[Boot],
-    ) -> std::io::Result<crate::store::sorter::Sorted<crate::clock::align::End>> {
+    ) -> std::io::Result<crate::store::sorter::Sorted<crate::align::End>> {
         // Flows of other profilers' traces lead to no other input.
         let number = |recording: &Recording| {
             let number = boots.binary_search(&boot(recording.header()?)).ok()?;

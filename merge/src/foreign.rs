@@ -24,7 +24,6 @@ mod told;
 pub(crate) use find::{Found, find};
 pub use offset::{Offset, parse_offset};
 pub use told::ForeignReport;
-pub(crate) use told::tell;
 
 use crate::app::report::Report;
 use crate::base::access::Access;
@@ -62,12 +61,12 @@ pub(crate) struct Foreign {
     /// Its ids that are texts, by the numbers that stand for them.
     pub(crate) texts: BTreeMap<i64, String>,
     /// What was wrong in it.
-    places: Places,
+    pub(crate) places: Places,
     /// What was mended in it.
-    repairs: Repairs,
+    pub(crate) repairs: Repairs,
     /// Its length in bytes.
-    bytes: u64,
-    told: ForeignReport,
+    pub(crate) bytes: u64,
+    pub(crate) told: ForeignReport,
 }
 
 impl Foreign {

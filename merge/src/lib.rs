@@ -17,6 +17,7 @@
 //! the blocks of the recorders lie, and what has to be sorted, goes through temporary files beyond a few MiB. A trace appears under its name only when it is whole; a merge that is killed leaves nothing
 //! behind, where the file system has files without a name.
 
+mod align;
 mod app;
 mod base;
 pub mod check;
@@ -36,7 +37,7 @@ mod write;
 pub use app::bar::Bar;
 pub use app::losses::LossReport;
 pub use app::merge::{merge, merge_with, most_threads};
-pub use app::report::{InputReport, LeftOut, ProcessReport, Report};
+pub use app::report::{InputReport, ProcessReport, Report};
 pub use app::snapshot::{SnapshotReport, snapshot};
 pub use app::survey;
 pub use base::duration::{parse_duration, parse_error};
@@ -49,6 +50,7 @@ pub use event::damage::{Damage, Kind};
 pub use event::mend::Repair;
 pub use event::{json, line, scan};
 pub use foreign::{ForeignReport, Offset, parse_offset};
+pub use fragment::input::LeftOut;
 pub use fragment::{blocks, ring};
 pub use link::LinkReport;
 pub use select::filter::{Filter, FilterReport};

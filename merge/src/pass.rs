@@ -1,9 +1,10 @@
 //! The first pass over all chunks: what they hold, in summaries.
 
 pub(crate) mod chunk;
-pub(crate) mod collect;
 pub(crate) mod end;
+pub(crate) mod eras;
 pub(crate) mod gaps;
+pub(crate) mod hidden_blocks;
 pub(crate) mod history;
 pub(crate) mod nesting;
 pub(crate) mod summary;

@@ -1,10 +1,16 @@
 //! What a merge did, for people and for machines.
 
+pub(crate) mod foreign;
+pub(crate) mod processes;
+pub(crate) mod rows;
+pub(crate) mod sources;
+
 use crate::app::losses::LossReport;
 use crate::clock::placement::Placement;
 use crate::event::damage::{Damage, Kind, LISTED, Places, path_text};
 use crate::event::mend::Repairs;
 use crate::foreign::ForeignReport;
+use crate::fragment::input::LeftOut;
 use crate::link::LinkReport;
 use crate::select::filter::FilterReport;
 use crate::select::window::WindowReport;
@@ -17,15 +23,6 @@ use std::path::{Path, PathBuf};
 
 /// Rows of which the words say what they lost.
 const LOSSES_SHOWN: usize = 20;
-
-/// A run that was there and not asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
-    /// Run id, empty where the fragments name none.
-    pub run: String,
-    /// Its fragments.
-    pub fragments: usize,
-}
 
 /// One fragment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

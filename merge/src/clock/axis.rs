@@ -1,17 +1,16 @@
 //! A run's time axis, and where the windows that are asked for lie on it.
 
-use crate::clock::align::Curve;
+use crate::align::Curve;
 use crate::clock::moment::{Moment, wall_text};
 use crate::clock::{Clocks, Map};
 use crate::event::edges::Edges;
 use crate::pass::summary::Index;
-use crate::select::window::WindowReport;
 use crate::{Error, Options};
 use std::time::Duration;
 
 /// A run's time axis.
 pub(crate) struct Axis {
-    first_ns: i64,
+    pub(crate) first_ns: i64,
     last_ns: i64,
     /// To wall time.
     wall: Option<Curve>,
@@ -128,18 +127,6 @@ impl Axis {
             words(self.last_ns),
             words(found)
         )))
-    }
-
-    /// What a report says of the window.
-    pub(crate) fn report(&self, options: &Options, edges: Edges) -> WindowReport {
-        let after = |ns: i64, open| (ns != open).then(|| ns.saturating_sub(self.first_ns));
-        WindowReport {
-            last_ns: options.last.map(|last| ns(last).unsigned_abs()),
-            from_ns: after(edges.from_ns, i64::MIN),
-            to_ns: after(edges.to_ns, i64::MAX),
-            start_ns: self.first_ns,
-            ..WindowReport::default()
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What all recordings of a host say of its clocks.
 
 use super::{Boot, Known, boot};
-use crate::clock::align::{Host, Reading, Wall, clamp, drop_disordered, drop_odd, take_lone, thin};
+use crate::align::{Host, Reading, Wall, clamp, drop_disordered, drop_odd, take_lone, thin};
 
 /// Most readings of the clocks of a host that are kept.
 const MOST_READINGS: usize = 4096;

@@ -1,6 +1,6 @@
 //! What a merge says of the clocks of several hosts.
 
-use crate::clock::align::{By, Curve, Host, Place};
+use crate::align::{By, Curve, Host, Place};
 use serde::Serialize;
 
 /// How the times of one boot were placed.

@@ -2,6 +2,8 @@
 //!
 //! A [`Part`] is a range cut at newlines; parts are what threads share out among themselves.
 
+pub use crate::base::part::Part;
+
 use crate::event::damage::Kind;
 use crate::event::line::{Event, parse, parse_again, parse_canonical, parse_utf8};
 use crate::event::pypto::{self, Heads};
@@ -11,29 +13,6 @@ use sa_recorder::format::MAX_LINE_BYTES;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Bytes a part should have: large enough to be worth a hand-over, small enough to stay in a core's cache.
 pub(crate) const PART_BYTES: usize = 1 << 20;
-
-/// A range of a file cut at newlines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub struct Part {
-    /// First byte.
-    pub start: usize,
-    /// One past the last byte.
-    pub end: usize,
-    /// Whether a checksum vouches for the lines.
-    pub trusted: bool,
-}
-
-impl Part {
-    /// All of some lines that nothing vouches for.
-    pub(crate) fn all_of(lines: &[u8]) -> Part {
-        Part {
-            start: 0,
-            end: lines.len(),
-            trusted: false,
-        }
-    }
-}
 
 /// What a line turned out to be.
 #[derive(Debug)]

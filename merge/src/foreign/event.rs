@@ -8,7 +8,7 @@ use crate::event::flow::has_id;
 use crate::event::json::{Fields, scan_object_at_front, string_end};
 use crate::event::line::{Event, event};
 use crate::event::mend::{Repair, hides_name, json_text, mended_event, name_edits};
-use crate::pass::summary_builder::is_left_out;
+use crate::event::own_record::is_left_out;
 use memchr::{memchr2, memmem};
 use sa_recorder::format::MAX_LINE_BYTES;
 use serde_json::{Value, json};

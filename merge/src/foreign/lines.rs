@@ -1,8 +1,8 @@
 //! The temporary file that the events of another profiler go to, a line each, and what they tell while they go by.
 
 use super::event::write_line;
-use crate::clock::era::{Days, Era};
 use crate::event::damage::{Kind, Places};
+use crate::event::era::{Days, Era};
 use crate::event::json::Fields;
 use crate::event::mend::{Repair, Repairs};
 use std::collections::BTreeMap;

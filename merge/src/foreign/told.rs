@@ -1,10 +1,7 @@
 //! What a report says of the traces of other profilers.
 
-use super::Foreign;
 use super::clock::seconds;
-use crate::app::report::Report;
 use crate::event::damage::path_text;
-use crate::fragment::recording::Recording;
 use serde::Serialize;
 use std::fmt::{self, Write};
 use std::path::PathBuf;
@@ -67,27 +64,4 @@ impl ForeignReport {
         }
         Ok(())
     }
-}
-
-/// Tells of the traces what the passes over their lines could not know.
-pub(crate) fn tell(recordings: &[Recording], report: &mut Report) {
-    for recording in recordings {
-        if let (Some(foreign), Some(path)) = (&recording.foreign, recording.path()) {
-            tell_of(foreign, path, report);
-        }
-    }
-}
-
-fn tell_of(foreign: &Foreign, path: &std::path::Path, report: &mut Report) {
-    report.add_places(path, &foreign.places, |at| at);
-    report.add_repairs(&foreign.repairs);
-    let damage = report.damage.iter().filter(|damage| damage.file == path);
-    let of_gzip = damage
-        .filter(|damage| damage.kind == crate::Kind::BadGzip)
-        .count() as u64;
-    if let Some(input) = report.inputs.iter_mut().find(|input| input.path == path) {
-        input.bytes = foreign.bytes;
-        input.damage += foreign.places.total() + of_gzip;
-    }
-    report.foreign.push(foreign.told.clone());
 }

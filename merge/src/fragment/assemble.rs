@@ -1,12 +1,11 @@
 //! Where blocks are looked for in fragments, before their lines are read.
 
 use crate::base::progress::Progress;
-use crate::event::scan::{PART_BYTES, Part};
+use crate::event::scan::PART_BYTES;
 use crate::fragment::assembly::Assembly;
 use crate::fragment::blocks::{Piece, Stretch, hold_header};
 use crate::fragment::file::Fragment;
 use crate::fragment::recording::Recording;
-use crate::pass::chunk::{Chunk, Source};
 use crate::store::spill_vec::{List, Spill, Spilled, Writer};
 use rayon::prelude::*;
 use std::io;
@@ -69,25 +68,7 @@ fn split_all(
 
 /// Whether a fragment shows no sign of our recorder. Looking for blocks in all of it would cost a tenth of the merge: the first pass, which
 /// looks at each line anyway, tells whether there are some.
-fn seems_foreign(fragment: &Fragment) -> bool {
+pub(crate) fn seems_foreign(fragment: &Fragment) -> bool {
     let bytes = fragment.content.bytes();
     fragment.header.is_none() && !hold_header(&bytes[..bytes.len().min(PART_BYTES)])
-}
-
-/// Whether the first pass met a block in a fragment that seems foreign: one of ours whose first lines are damaged. A line that starts
-/// like a block header is one, or damage, or repeats a key, so it stands in no plain chunk.
-pub(crate) fn met_hidden_blocks(
-    recordings: &[Recording],
-    sources: &[Source<'_>],
-    chunks: &[Chunk],
-) -> bool {
-    let is_one = |chunk: &Chunk| {
-        let source = &sources[chunk.source];
-        let fragments = &recordings[source.recording].fragments;
-        let fragment = source.segment.map(|segment| &fragments[segment]);
-        let has_header = |part: &Part| hold_header(&source.bytes[part.start..part.end]);
-        fragment.is_some_and(seems_foreign) && chunk.parts.iter().any(has_header)
-    };
-    let odd = chunks.par_iter().filter(|chunk| !chunk.plain);
-    odd.any(is_one)
 }

@@ -1,17 +1,27 @@
 //! Paths → the fragments to merge, by run.
 
+use crate::Runs;
 use crate::base::folder::{Folder, Place};
 use crate::fragment::file::read_header;
-use crate::{LeftOut, Runs};
 use sa_recorder::format::{
     ANCHOR_RECORD, Anchor, FRAGMENTS_DIR, Metadata, NEXT_RUN_FILE, PREVIOUS_DIR, REMOVED_FILE,
     RUN_FILE, RemovedRuns, RunFile, is_fragment_name,
 };
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+
+/// A run that was there and not asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Run id, empty where the fragments name none.
+    pub run: String,
+    /// Its fragments.
+    pub fragments: usize,
+}
 
 /// A fragment to merge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,11 +1,9 @@
 //! What the second pass does to each recording's lines: output ids and the shift of its clock.
 
-use crate::app::report::{ProcessReport, Report};
-use crate::clock::{Clocks, Map};
+use crate::clock::Map;
 use crate::event::patch::Target;
 use crate::fragment::recording::Recording;
-use crate::identity::row_order::{metadata_lines, shown_names};
-use crate::identity::{Identities, Member, Process};
+use crate::identity::{Identities, Member};
 use crate::pass::end::End;
 use crate::pass::summary::Index;
 use std::collections::HashMap;
@@ -50,44 +48,5 @@ impl Plan {
             shifts_ns,
             base_ns,
         }
-    }
-
-    pub(crate) fn tell(&self, clocks: &Clocks, report: &mut Report) {
-        let from_base =
-            |ns: i64| (ns.unsigned_abs() <= u64::MAX / 4).then(|| ns.saturating_sub(self.base_ns));
-        let names = shown_names(&self.identities.processes);
-        let end = |process: &Process| {
-            let end = process.end.filter(|_| process.tracks.is_none());
-            end.map(|(_, end)| end)
-        };
-        let processes = self
-            .identities
-            .processes
-            .iter()
-            .zip(names)
-            .map(|(process, name)| ProcessReport {
-                name,
-                pid: process.pid,
-                output_pid: process.output_pid,
-                host: process.host.clone(),
-                main: process.main && process.tracks.is_none(),
-                tracks: process.tracks.is_some(),
-                end: end(process).and_then(End::name),
-                open_spans: end(process).map_or(0, End::open_spans),
-                aside_for: process.aside.as_ref().map(|aside| aside.trace.clone()),
-                threads: process
-                    .threads
-                    .values()
-                    .filter(|thread| thread.is_used())
-                    .count(),
-                events: process.activity.events,
-                first_ns: from_base(process.activity.first_ns),
-                last_ns: from_base(process.activity.last_ns),
-            });
-        report.processes = processes.collect();
-        report.base_ns = self.base_ns;
-        report.clocks = clocks.placements();
-        report.clocks_failed.clone_from(&clocks.failed);
-        report.events_added = metadata_lines(&self.identities.processes).len() as u64;
     }
 }

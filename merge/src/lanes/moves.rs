@@ -2,7 +2,6 @@
 //! goes with it: the spans in it, its end, instants, flows.
 
 use crate::Error;
-use crate::app::report::Report;
 use crate::base::progress::Progress;
 use crate::event::patch::Target;
 use crate::identity::plan::Plan;
@@ -24,12 +23,13 @@ pub(crate) struct Overflow {
     /// Where the moves of each chunk begin; empty if there are none.
     starts: Vec<u64>,
     rows: Vec<Target>,
-    spans: u64,
-    left: u64,
+    /// The spans that move, and those for which there was no row.
+    pub(crate) spans: u64,
+    pub(crate) left: u64,
     /// Where the temporary files are.
     folder: PathBuf,
     /// Why nothing moves, if something should.
-    failure: Option<String>,
+    pub(crate) failure: Option<String>,
 }
 
 /// An event that moves, and to which of the rows.
@@ -106,13 +106,6 @@ impl Overflow {
     /// All rows, by their number.
     pub(crate) fn rows(&self) -> &[Target] {
         &self.rows
-    }
-
-    pub(crate) fn tell(&self, report: &mut Report) {
-        report.overlapping_spans = self.spans;
-        report.overlapping_spans_left = self.left;
-        report.rows_added = self.rows.len();
-        report.rows_failed.clone_from(&self.failure);
     }
 
     /// The events of one chunk that move. An error says in itself where the file is.

@@ -1,14 +1,13 @@
 //! The rows on which a viewer shows a thread whose spans overlap: on each of them any two spans nest.
 
 use crate::pass::nesting::Span;
+use crate::span::lane_events::UNFINISHED;
 use std::collections::VecDeque;
 
 /// Rows of a thread, its own one included. What fits on none of them stays on its own one, and is told.
 const ROWS: usize = 256;
 /// Spans that may be open on all rows. With more of them the outermost of a row is forgotten: what outlasts it is not seen to.
 const OPEN: usize = 1 << 17;
-/// The end of a span that has none.
-pub(crate) const UNFINISHED: i64 = i64::MAX;
 
 struct Open {
     end: i64,

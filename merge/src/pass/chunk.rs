@@ -1,9 +1,9 @@
 //! What may be merged, shared out in chunks, and the first pass over them.
 
+use crate::align::Curve;
 use crate::base::progress::Progress;
-use crate::clock::align::Curve;
-use crate::clock::era::Era;
 use crate::event::edges::{Edges, Lies};
+use crate::event::era::Era;
 use crate::event::event_mask::Shown;
 use crate::event::line::Event;
 use crate::event::scan::{Found, PART_BYTES, Part, cut, rescan_part, scan_part};

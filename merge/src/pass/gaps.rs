@@ -1,6 +1,6 @@
 //! Positions of a recorder that nothing covers and no record explains: a loss record for each, on the row whose events they were.
 
-use crate::clock::era::Era;
+use crate::event::era::Era;
 use crate::event::line::{Event, parse};
 use crate::event::loss::GAP;
 use crate::event::scan::{Part, line_start};

@@ -1,8 +1,8 @@
 //! The first pass: what the parts hold, as far as the second pass and the report need it before the first byte is written.
 
-use crate::clock::align::{self, Curve, Reading, drop_disordered};
-use crate::clock::era::Era;
+use crate::align::{self, Curve, Reading, drop_disordered};
 use crate::event::damage::{Kind, Places};
+use crate::event::era::Era;
 use crate::event::loss::Losses;
 use crate::event::mend::Repairs;
 use crate::event::scan::{Found, Part, scan_part};

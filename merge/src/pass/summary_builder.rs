@@ -5,6 +5,7 @@ use crate::event::damage::Kind;
 use crate::event::line::{Event, parse_canonical};
 use crate::event::loss::Loss as Lost;
 use crate::event::mend::{Repair, from_slice, mended_event};
+use crate::event::own_record::own_record;
 use crate::event::prefix_cache::{Fronts, Timed};
 use crate::event::scan::{Found, Part, general, lines};
 use crate::link::Gather;
@@ -12,35 +13,11 @@ use crate::pass::chunk::kind;
 use crate::pass::nesting::Nesting;
 use crate::pass::summary::{Activity, Index};
 use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, FRAGMENT_RECORD, LOSS_RECORD, Metadata,
-    REMOVED_RECORD, RemovedStreams, TRACK_RECORD, TrackRecord,
+    ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, LOSS_RECORD, Metadata, REMOVED_RECORD,
+    RemovedStreams, TRACK_RECORD, TrackRecord,
 };
 use serde::Deserialize;
 use std::collections::HashMap;
-
-/// The records that the trace leaves out.
-const OWN_RECORDS: [&str; 6] = [
-    FRAGMENT_RECORD,
-    ANCHOR_RECORD,
-    REMOVED_RECORD,
-    BLOCK_RECORD,
-    END_RECORD,
-    TRACK_RECORD,
-];
-
-/// Tells whether an event is one of the format's own records, which the trace leaves out.
-#[inline]
-pub(crate) fn is_left_out(event: &Event<'_>) -> bool {
-    event.is_metadata() && own_record(event).is_some()
-}
-
-fn own_record(event: &Event<'_>) -> Option<&'static str> {
-    let name = event.name();
-    if !name.starts_with(b"sa_") {
-        return None;
-    }
-    OWN_RECORDS.into_iter().find(|own| own.as_bytes() == name)
-}
 
 /// What the last record of a recording says.
 #[derive(Deserialize)]

@@ -5,13 +5,14 @@ use crate::base::progress::Progress;
 use crate::clock::axis::Axis;
 use crate::clock::{Clocks, Map};
 use crate::event::edges::{Edges, Lies};
+use crate::event::own_record::is_left_out;
 use crate::fragment::recording::Recording;
 use crate::identity::plan::Plan;
 use crate::link::Collector;
 use crate::link::aliases::aliases;
 use crate::pass::chunk::{Chunk, Source, window_of_chunks};
 use crate::pass::summary::Index;
-use crate::pass::summary_builder::{Indexer, is_left_out};
+use crate::pass::summary_builder::Indexer;
 use crate::select::filter::{Filter, FilterReport};
 use crate::select::marker::Marker;
 use crate::select::seek::Sought;
@@ -124,7 +125,7 @@ fn place(asked: &Asked<'_, '_>, indexes: &[Index]) -> Result<Placed, Error> {
         reach_ns: sought.reach_ns,
         segments_left_out: sought.segments,
         bytes_left_out: sought.bytes,
-        ..axis.report(options, edges)
+        ..WindowReport::of(options, axis.first_ns, edges)
     };
     let shifts_ns: Vec<i64> = maps.iter().map(|map| map.shift_ns).collect();
     Ok(Placed::Here(

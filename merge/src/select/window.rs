@@ -81,6 +81,17 @@ impl WindowReport {
         }
     }
 
+    /// The window with these edges of a run that begins at `first_ns`.
+    pub(crate) fn of(options: &Options, first_ns: i64, edges: Edges) -> WindowReport {
+        let after = |ns: i64, open| (ns != open).then(|| ns.saturating_sub(first_ns));
+        WindowReport {
+            from_ns: after(edges.from_ns, i64::MIN),
+            to_ns: after(edges.to_ns, i64::MAX),
+            start_ns: first_ns,
+            ..WindowReport::of_nothing(options)
+        }
+    }
+
     /// What the window is, in words.
     pub(crate) fn words(&self) -> String {
         let seconds = |ns: i64| {

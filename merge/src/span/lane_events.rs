@@ -4,7 +4,6 @@ use crate::base::number::unquoted;
 use crate::event::flow::binds_to_next;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
-use crate::lanes::rows::UNFINISHED;
 use crate::pass::history::Place;
 use crate::span::matcher::join;
 use crate::span::thread_scan::Look;
@@ -14,6 +13,9 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
+
+/// The end of a span that has none.
+pub(crate) const UNFINISHED: i64 = i64::MAX;
 
 /// An event by its chunk and its number among the chunk's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

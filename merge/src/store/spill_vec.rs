@@ -8,8 +8,7 @@
 )]
 
 use crate::Error;
-use crate::event::scan::Part;
-use crate::fragment::blocks::Stretch;
+use crate::base::part::Part;
 use crate::store::sorter::in_first;
 use memmap2::Mmap;
 use std::fs::File;
@@ -66,13 +65,13 @@ const _: () = assert!(
 );
 
 // SAFETY: an array of numbers, one after the other.
-unsafe impl Flat for Stretch {
+unsafe impl<const N: usize> Flat for [u64; N] {
     fn store(&self, bytes: &mut Vec<u8>) {
         let words = self.iter().flat_map(|word| word.to_ne_bytes());
         bytes.extend(words);
     }
 
-    fn load(bytes: &[u8]) -> Stretch {
+    fn load(bytes: &[u8]) -> [u64; N] {
         std::array::from_fn(|nth| {
             let word = bytes[nth * size_of::<u64>()..].first_chunk().copied();
             word.map_or(0, u64::from_ne_bytes)
@@ -405,9 +404,9 @@ mod tests {
         };
         taken.read_back(&file).unwrap();
         assert!(taken.filed == 0 && taken.memory == parts);
-        let stretch: Stretch = [1, 2, 3, u64::MAX, 5, 6, 7];
+        let stretch: [u64; 7] = [1, 2, 3, u64::MAX, 5, 6, 7];
         let mut bytes = Vec::new();
         stretch.store(&mut bytes);
-        assert_eq!(Stretch::load(&bytes), stretch);
+        assert_eq!(<[u64; 7]>::load(&bytes), stretch);
     }
 }

@@ -4,13 +4,13 @@ use crate::base::time_cache::Stamp;
 use crate::event::edges::Lies;
 use crate::event::flow;
 use crate::event::line::{Event, parse_canonical};
+use crate::event::own_record::is_left_out;
 use crate::event::patch::{Target, front, shifted, write_line};
 use crate::event::prefix_cache::{Fronts, Timed};
 use crate::event::scan::{Part, lines};
 use crate::lanes::moves::Moved;
 use crate::link::Linker;
 use crate::pass::chunk::kind;
-use crate::pass::summary_builder::is_left_out;
 use crate::select::window::mark_cut;
 use std::collections::HashMap;
 

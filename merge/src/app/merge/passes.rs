@@ -3,21 +3,24 @@
 use super::{is_part, of_spill, passes};
 use crate::app::losses::tell_losses;
 use crate::app::report::Report;
+use crate::app::report::foreign::tell_foreign;
+use crate::app::report::processes::tell_processes;
+use crate::app::report::rows::tell_rows;
+use crate::app::report::sources::tell_sources;
 use crate::app::validate::{refuse_changed, refuse_inputs, refuse_nonsense};
 use crate::base::access::Access;
 use crate::base::folder::Folder;
 use crate::base::progress::Progress;
-use crate::clock::era::{Era, eras};
 use crate::clock::{Clocks, Flows, Map};
 use crate::event::edges::Edges;
-use crate::foreign;
+use crate::event::era::Era;
 use crate::fragment::assembly::Assembly;
 use crate::fragment::recording::Recording;
 use crate::identity::plan::Plan;
 use crate::lanes::moves::Overflow;
 use crate::link::{Collector, Links};
 use crate::pass::chunk::{Chunk, Source, by_recording, chunks, index, sources};
-use crate::pass::collect::tell_sources;
+use crate::pass::eras::eras;
 use crate::pass::gaps::add_gaps;
 use crate::pass::history::Histories;
 use crate::pass::summary::Index;
@@ -211,15 +214,15 @@ impl<'a> Merge<'a> {
         let spans = (indexes.as_slice(), histories);
         let find = || Overflow::find(view, spans, &mut plan, self.folders, self.progress);
         let overflow = self.pool.install(find);
-        overflow.tell(report);
-        plan.tell(&aligned.clocks, report);
+        tell_rows(&overflow, report);
+        tell_processes(&plan, &aligned.clocks, report);
         if self.options.verbatim {
             (report.events_added, report.base_ns) = (0, 0);
         }
         tell_sources(self.recordings, self.assemblies, sources, indexes, report);
         let tell = || tell_losses(view, indexes, &plan, report);
         self.pool.install(tell);
-        foreign::tell(self.recordings, report);
+        tell_foreign(self.recordings, report);
         // A file that was cut short has nothing any more, and that is no reason to call it empty.
         refuse_changed(self.recordings)?;
         if !self.options.allow_empty {

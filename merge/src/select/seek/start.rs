@@ -1,6 +1,6 @@
 //! Where a recording begins, without reading it.
 
-use crate::clock::era::{days_of, doubted};
+use crate::event::era::{days_of, doubted};
 use crate::event::scan::{Part, line_start};
 use crate::fragment::recording::Recording;
 use crate::pass::summary::{index_era, index_parts};
@@ -23,7 +23,9 @@ pub(super) fn first_ns(recording: &Recording, keeps_times: bool) -> Option<i64> 
     };
     let mut index = index_parts(bytes, &[part], None);
     let days = || days_of(bytes, part);
-    if let Some(era) = doubted(&index, days).filter(|_| !keeps_times) {
+    let range_ns = index.range_ns().filter(|_| !keeps_times);
+    let era = range_ns.and_then(|range_ns| doubted(range_ns, &index.anchors, days));
+    if let Some(era) = era {
         index = index_era(bytes, &[part], None, Some(era));
     }
     let slots = recording.ring.iter().flat_map(|(ring, _)| &ring.slots);

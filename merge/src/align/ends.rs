@@ -3,28 +3,15 @@
 //! A flow is an arrow from its start to each step and each end: what it starts is never before it. Two steps say nothing of each other, and a flow with two starts is
 //! two flows of one id, of which nobody knows what belongs together.
 
-use super::curve::clamp;
-use crate::event::flow;
-use crate::event::line::Event;
-use crate::fragment::recording::Recording;
-use crate::pass::chunk::{Chunk, Source};
-use crate::span::lane_events::labels;
-use crate::store::sorter::{Record, Sorted, Sorter};
-use rayon::prelude::*;
+use crate::store::sorter::{Record, Sorted};
 use std::io;
-use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
-/// Most bytes of them in memory.
-const BYTES: usize = 8 << 20;
-/// Most that one thread holds of them.
-const BATCH: usize = 1024;
 /// Most steps of one flow that are looked at.
 const STEPS: usize = 64;
 
 /// What a flow event is to its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Role {
+pub(crate) enum Role {
     Start,
     Step,
     End,
@@ -33,11 +20,11 @@ enum Role {
 /// A flow event whose flow may lead to another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct End {
-    flow: u64,
-    role: Role,
-    boot: u32,
-    /// By the monotonic clock of its host, within what [`clamp`] leaves.
-    at_ns: i64,
+    pub(crate) flow: u64,
+    pub(crate) role: Role,
+    pub(crate) boot: u32,
+    /// By the monotonic clock of its host, within what [`super::clamp`] leaves.
+    pub(crate) at_ns: i64,
 }
 
 /// Something that cannot be before something else on another host: each a boot and when by its monotonic clock.
@@ -47,63 +34,7 @@ pub(crate) struct Arrow {
     pub(crate) to: (u32, i64),
 }
 
-/// Reads them once more. `boots` tells of each recording its boot.
-pub(crate) fn collect(
-    recordings: &[Recording],
-    boots: &[Option<u32>],
-    (sources, chunks): (&[Source<'_>], &[Chunk]),
-    folders: &[PathBuf],
-) -> io::Result<Sorted<End>> {
-    let sorter = Mutex::new(Sorter::in_any(folders, BYTES));
-    let push = |ends: &mut Vec<End>| {
-        let mut sorter = sorter.lock().unwrap_or_else(PoisonError::into_inner);
-        ends.drain(..).try_for_each(|end| sorter.push(end))
-    };
-    let has_ends = |source: &Source<'_>| {
-        let has = |phase: u8| source.index.phases.contains_key(&phase);
-        boots[source.recording].is_some() && (has(b's') || has(b't') || has(b'f'))
-    };
-    let may_have = |chunk: &&Chunk| has_ends(&sources[chunk.source]);
-    let chunks: Vec<&Chunk> = chunks.iter().filter(may_have).collect();
-    chunks.par_iter().try_for_each(|chunk| {
-        let source = &sources[chunk.source];
-        let header = recordings[source.recording].clock_header();
-        let offset_ns = header.map_or(0, |header| header.monotonic_offset_ns);
-        let (mut ends, mut pushed) = (Vec::with_capacity(BATCH), Ok(()));
-        chunk.recorded(source.bytes, |event| {
-            ends.extend(End::of(&event, boots[source.recording], offset_ns));
-            if ends.len() >= BATCH && pushed.is_ok() {
-                pushed = push(&mut ends);
-            }
-            if pushed.is_err() {
-                ends.clear();
-            }
-        });
-        pushed.and_then(|()| push(&mut ends))
-    })?;
-    let sorter = sorter.into_inner().unwrap_or_else(PoisonError::into_inner);
-    sorter.finish()
-}
-
 impl End {
-    fn of(event: &Event<'_>, boot: Option<u32>, offset_ns: i64) -> Option<End> {
-        let role = match event.phase {
-            b's' => Role::Start,
-            b't' => Role::Step,
-            b'f' => Role::End,
-            _ => return None,
-        };
-        let id = flow::global_id(event)?;
-        let labels = labels(event); // viewers tell flows apart by them, too
-        let labels = u64::from(labels.nth) << 32 | u64::from(labels.chunk);
-        Some(End {
-            flow: id ^ labels.rotate_left(7),
-            role,
-            boot: boot?,
-            at_ns: clamp(event.ts_ns.saturating_sub(clamp(offset_ns))),
-        })
-    }
-
     fn place(&self) -> (u32, i64) {
         (self.boot, self.at_ns)
     }
@@ -210,6 +141,7 @@ impl Record for End {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::sorter::Sorter;
 
     fn end(flow: u64, role: Role, boot: u32, at_ns: i64) -> End {
         End {

@@ -5,9 +5,7 @@
 
 use crate::event::line::Event;
 use crate::event::scan::{Found, Part, scan_part};
-use crate::pass::chunk::{Chunk, Source};
-use crate::pass::summary::Index;
-use rayon::prelude::*;
+use sa_recorder::format::Anchor;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -125,7 +123,7 @@ impl Days {
         day.and_modify(|day| day.add(group)).or_insert(group);
     }
 
-    fn append(mut self, mut other: Days) -> Days {
+    pub(crate) fn append(mut self, mut other: Days) -> Days {
         other.put_recent();
         for (begin_ns, group) in other.days {
             self.put(begin_ns, group);
@@ -182,11 +180,14 @@ impl Days {
     }
 }
 
-/// The era of a recording in which not all events lie; `days` says when they began.
-pub(crate) fn doubted(index: &Index, days: impl FnOnce() -> Days) -> Option<Era> {
-    let range_ns = index.range_ns()?;
+/// The era of a recording in which not all events lie: these are its first and its last time and its anchors, and `days` says when its events began.
+pub(crate) fn doubted(
+    range_ns: (i64, i64),
+    known: &[Anchor],
+    days: impl FnOnce() -> Days,
+) -> Option<Era> {
     let mut anchors = Days::default();
-    for anchor in &index.anchors {
+    for anchor in known {
         if let Ok(ns) = i64::try_from(anchor.monotonic_ns) {
             anchors.see(ns);
         }
@@ -198,21 +199,6 @@ pub(crate) fn doubted(index: &Index, days: impl FnOnce() -> Days) -> Option<Era>
     }
     // An anchor may be damaged as well, and the first one is not in a block that would tell.
     days().doubt(anchors, range_ns.1)
-}
-
-/// The eras of recordings in which not all events lie. Traces of other profilers have been looked at when they were read.
-pub(crate) fn eras(
-    indexes: &[Index],
-    sources: &[Source<'_>],
-    chunks: &[Chunk],
-    is_foreign: impl Fn(usize) -> bool,
-) -> Vec<Option<Era>> {
-    let era = |(recording, index): (usize, &Index)| {
-        let days = || days(recording, sources, chunks);
-        let asked = (!is_foreign(recording)).then_some(index);
-        asked.and_then(|index| doubted(index, days))
-    };
-    indexes.iter().enumerate().map(era).collect()
 }
 
 /// When the events of a part began.
@@ -228,28 +214,9 @@ pub(crate) fn days_of(bytes: &[u8], part: Part) -> Days {
     days
 }
 
-/// When the events of a recording began.
-fn days(recording: usize, sources: &[Source<'_>], chunks: &[Chunk]) -> Days {
-    let of_it = |chunk: &&Chunk| sources[chunk.source].recording == recording;
-    let of_chunk = |mut days: Days, chunk: &Chunk| {
-        chunk.recorded(sources[chunk.source].bytes, |event| {
-            if !event.is_metadata() {
-                days.see(event.ts_ns);
-            }
-        });
-        days
-    };
-    let of_all = chunks
-        .par_iter()
-        .filter(of_it)
-        .fold(Days::default, of_chunk);
-    of_all.reduce(Days::default, Days::append)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sa_recorder::format::Anchor;
 
     const EPOCH_NS: i64 = 1_795_248_902_000_000_000;
 
@@ -314,16 +281,9 @@ mod tests {
         };
         let of = |anchors: Vec<Anchor>, times: &[i64]| {
             let mut days = Days::default();
-            let mut index = Index {
-                anchors,
-                ..Index::default()
-            };
-            let activity = index.threads.entry((1, 1)).or_default();
-            for at_ns in times {
-                activity.see(*at_ns, 0);
-                days.see(*at_ns);
-            }
-            doubted(&index, || days)
+            times.iter().for_each(|at_ns| days.see(*at_ns));
+            let range_ns = (*times.first().unwrap(), *times.last().unwrap());
+            doubted(range_ns, &anchors, || days)
         };
         let times = [5, 90 * DAY_NS];
         assert_eq!(of((0..100).map(anchor).collect(), &times), None);

@@ -33,7 +33,7 @@ use slack::hosts as hosts_of;
 use std::io;
 use tighten::{Tight, Tightening};
 
-pub(crate) use ends::{End, collect};
+pub(crate) use ends::{End, Role};
 
 /// A host since its last boot.
 #[derive(Debug)]

@@ -1,0 +1,48 @@
+//! Whom the trace shows, and by which clocks → the report.
+
+use super::{ProcessReport, Report};
+use crate::clock::Clocks;
+use crate::identity::Process;
+use crate::identity::plan::Plan;
+use crate::identity::row_order::{metadata_lines, shown_names};
+use crate::pass::end::End;
+
+/// Tells of the processes and clocks of the trace.
+pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) {
+    let from_base =
+        |ns: i64| (ns.unsigned_abs() <= u64::MAX / 4).then(|| ns.saturating_sub(plan.base_ns));
+    let names = shown_names(&plan.identities.processes);
+    let end = |process: &Process| {
+        let end = process.end.filter(|_| process.tracks.is_none());
+        end.map(|(_, end)| end)
+    };
+    let processes = plan
+        .identities
+        .processes
+        .iter()
+        .zip(names)
+        .map(|(process, name)| ProcessReport {
+            name,
+            pid: process.pid,
+            output_pid: process.output_pid,
+            host: process.host.clone(),
+            main: process.main && process.tracks.is_none(),
+            tracks: process.tracks.is_some(),
+            end: end(process).and_then(End::name),
+            open_spans: end(process).map_or(0, End::open_spans),
+            aside_for: process.aside.as_ref().map(|aside| aside.trace.clone()),
+            threads: process
+                .threads
+                .values()
+                .filter(|thread| thread.is_used())
+                .count(),
+            events: process.activity.events,
+            first_ns: from_base(process.activity.first_ns),
+            last_ns: from_base(process.activity.last_ns),
+        });
+    report.processes = processes.collect();
+    report.base_ns = plan.base_ns;
+    report.clocks = clocks.placements();
+    report.clocks_failed.clone_from(&clocks.failed);
+    report.events_added = metadata_lines(&plan.identities.processes).len() as u64;
+}

@@ -1,0 +1,74 @@
+//! Collects the ends of flows that lead from process to process, by which the clocks of several hosts are brought together.
+
+use crate::align::{End, Role, clamp};
+use crate::event::flow;
+use crate::event::line::Event;
+use crate::fragment::recording::Recording;
+use crate::pass::chunk::{Chunk, Source};
+use crate::span::lane_events::labels;
+use crate::store::sorter::{Sorted, Sorter};
+use rayon::prelude::*;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// Most bytes of them in memory.
+const BYTES: usize = 8 << 20;
+/// Most that one thread holds of them.
+const BATCH: usize = 1024;
+
+/// Reads them once more. `boots` tells of each recording its boot.
+pub(crate) fn collect(
+    recordings: &[Recording],
+    boots: &[Option<u32>],
+    (sources, chunks): (&[Source<'_>], &[Chunk]),
+    folders: &[PathBuf],
+) -> io::Result<Sorted<End>> {
+    let sorter = Mutex::new(Sorter::in_any(folders, BYTES));
+    let push = |ends: &mut Vec<End>| {
+        let mut sorter = sorter.lock().unwrap_or_else(PoisonError::into_inner);
+        ends.drain(..).try_for_each(|end| sorter.push(end))
+    };
+    let has_ends = |source: &Source<'_>| {
+        let has = |phase: u8| source.index.phases.contains_key(&phase);
+        boots[source.recording].is_some() && (has(b's') || has(b't') || has(b'f'))
+    };
+    let may_have = |chunk: &&Chunk| has_ends(&sources[chunk.source]);
+    let chunks: Vec<&Chunk> = chunks.iter().filter(may_have).collect();
+    chunks.par_iter().try_for_each(|chunk| {
+        let source = &sources[chunk.source];
+        let header = recordings[source.recording].clock_header();
+        let offset_ns = header.map_or(0, |header| header.monotonic_offset_ns);
+        let (mut ends, mut pushed) = (Vec::with_capacity(BATCH), Ok(()));
+        chunk.recorded(source.bytes, |event| {
+            ends.extend(end_of(&event, boots[source.recording], offset_ns));
+            if ends.len() >= BATCH && pushed.is_ok() {
+                pushed = push(&mut ends);
+            }
+            if pushed.is_err() {
+                ends.clear();
+            }
+        });
+        pushed.and_then(|()| push(&mut ends))
+    })?;
+    let sorter = sorter.into_inner().unwrap_or_else(PoisonError::into_inner);
+    sorter.finish()
+}
+
+fn end_of(event: &Event<'_>, boot: Option<u32>, offset_ns: i64) -> Option<End> {
+    let role = match event.phase {
+        b's' => Role::Start,
+        b't' => Role::Step,
+        b'f' => Role::End,
+        _ => return None,
+    };
+    let id = flow::global_id(event)?;
+    let labels = labels(event); // viewers tell flows apart by them, too
+    let labels = u64::from(labels.nth) << 32 | u64::from(labels.chunk);
+    Some(End {
+        flow: id ^ labels.rotate_left(7),
+        role,
+        boot: boot?,
+        at_ns: clamp(event.ts_ns.saturating_sub(clamp(offset_ns))),
+    })
+}

@@ -1,0 +1,39 @@
+//! The eras of recordings of which some events lie far from all others.
+
+use crate::event::era::{Days, Era, doubted};
+use crate::pass::chunk::{Chunk, Source};
+use crate::pass::summary::Index;
+use rayon::prelude::*;
+
+/// The eras of recordings in which not all events lie. Traces of other profilers have been looked at when they were read.
+pub(crate) fn eras(
+    indexes: &[Index],
+    sources: &[Source<'_>],
+    chunks: &[Chunk],
+    is_foreign: impl Fn(usize) -> bool,
+) -> Vec<Option<Era>> {
+    let era = |(recording, index): (usize, &Index)| {
+        let days = || days(recording, sources, chunks);
+        let range_ns = index.range_ns().filter(|_| !is_foreign(recording))?;
+        doubted(range_ns, &index.anchors, days)
+    };
+    indexes.iter().enumerate().map(era).collect()
+}
+
+/// When the events of a recording began.
+fn days(recording: usize, sources: &[Source<'_>], chunks: &[Chunk]) -> Days {
+    let of_it = |chunk: &&Chunk| sources[chunk.source].recording == recording;
+    let of_chunk = |mut days: Days, chunk: &Chunk| {
+        chunk.recorded(sources[chunk.source].bytes, |event| {
+            if !event.is_metadata() {
+                days.see(event.ts_ns);
+            }
+        });
+        days
+    };
+    let of_all = chunks
+        .par_iter()
+        .filter(of_it)
+        .fold(Days::default, of_chunk);
+    of_all.reduce(Days::default, Days::append)
+}
