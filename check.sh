@@ -11,7 +11,7 @@ Formats, lints, builds, tests and documents the workspace, then runs the README'
 Stops at the first step that fails. Needs cargo with nextest; the tests of the Python package Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
 That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium, and the servers that the tests of the preload library run.
 
-  --full    then also: the tests with all their rounds, those of recorder and merge for aarch64 (in qemu), wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
+  --full    the tests with all their rounds instead of the usual ones; then also those of recorder and merge for aarch64 (in qemu), wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
   --help    this text
 
 Exit 0: all steps passed (those skipped are named at the end). 1: a step failed. 2: bad usage.
@@ -119,6 +119,15 @@ tests() {
   done < <(grep -o 'SKIPPED [^<]*' "$report" | sed 's/^SKIPPED //; s/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&apos;/'\''/g; s/&amp;/\&/g' | sort -u)
 }
 
+# With all their rounds in a full run, which holds the usual ones.
+all_tests() {
+  if [ -n "$full" ]; then
+    SA_PROFILE_FULL=1 tests full ', all rounds' cargo nextest run --workspace
+  else
+    tests default '' cargo nextest run --workspace
+  fi
+}
+
 doc() {
   RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --quiet
 }
@@ -144,7 +153,7 @@ demo_trace() {
 bench() {
   local package=$1 name=$2
   shift 2
-  cargo bench -p "$package" --bench "$name" -- "$@" | tee "$scratch/$name.bench"
+  cargo bench --profile dist -p "$package" --bench "$name" -- "$@" | tee "$scratch/$name.bench"
   grep -q '^RESULT ' "$scratch/$name.bench" || { echo "check.sh: bench $name printed no RESULT line" >&2; return 1; }
 }
 
@@ -184,9 +193,9 @@ shape() {
 
 # A short run must write a page with the sections and rows of docs/overhead.md, which a full run wrote.
 overhead_page() {
-  cargo run --release --quiet -p overhead -- --quick --output "$scratch/overhead.md"
+  cargo run --profile dist --quiet -p overhead -- --quick --output "$scratch/overhead.md"
   diff <(shape docs/overhead.md) <(shape "$scratch/overhead.md") || {
-    echo 'check.sh: docs/overhead.md (<) has other sections or rows than the program writes (>): cargo run --release -p overhead' >&2
+    echo 'check.sh: docs/overhead.md (<) has other sections or rows than the program writes (>): cargo run --profile dist -p overhead' >&2
     return 1
   }
 }
@@ -218,7 +227,7 @@ step 'perfetto setup' setup_perfetto
 step 'catapult setup' setup_catapult
 step 'chromium setup' setup_chromium
 step 'programs setup' setup_programs
-step 'tests' tests default '' cargo nextest run --workspace
+step 'tests' all_tests
 step 'doc tests' cargo test --workspace --doc
 step 'docs' doc
 if [ -n "$perfetto" ]; then
@@ -233,9 +242,6 @@ step 'demo' demo_trace demo
 step 'demo, one worker killed' demo_trace killed --kill-worker
 
 if [ -n "$full" ]; then
-  export SA_PROFILE_FULL=1
-  step 'tests, all rounds' tests full ', all rounds' cargo nextest run --workspace
-  unset SA_PROFILE_FULL
   step 'tests for aarch64' aarch64
   step 'bench record' bench sa-recorder record --quick
   step 'bench merge' bench trace-merge merge --quick
