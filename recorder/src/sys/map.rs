@@ -158,6 +158,26 @@ impl Map {
     }
 }
 
+/// `N` bytes of a mapping: that something lies inside needs no look at run time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<const N: usize>(NonNull<u8>);
+
+impl<const N: usize> Part<N> {
+    /// The bytes from byte `at` of a mapping on, which lie inside.
+    #[inline(always)]
+    pub(crate) fn of(map: Map, at: usize) -> Part<N> {
+        Part(map.part(at, N).base)
+    }
+
+    #[inline(always)]
+    pub(crate) fn map(self) -> Map {
+        Map {
+            base: self.0,
+            bytes: N,
+        }
+    }
+}
+
 /// Address space that is left to the host where it is limited: an allocation that fails ends most programs, whoever took the last. The C library may take
 /// 64 MiB for the heap of a thread that the host starts later.
 const LEFT_BYTES: usize = 72 << 20;
