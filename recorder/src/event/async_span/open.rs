@@ -274,7 +274,9 @@ impl Open {
         let mut body = Body {
             duration_ns: Some(ended.end_ns.saturating_sub(self.start_ns)),
             middle: b"",
-            name: ended.site.map_or_else(|| Name::Text(names()), Name::Site),
+            name: ended
+                .site
+                .map_or_else(|| Name::Text(names()), |site| Name::Site(site.text())),
             args,
         };
         let mut marked;
