@@ -385,8 +385,8 @@ fn is_plain(text: &[u8]) -> bool {
 const fn is_plain_word(word: u64) -> bool {
     const ONES: u64 = u64::MAX / 255;
     const HIGH: u64 = ONES << 7;
-    let quotes = word ^ ONES * b'"' as u64;
-    let backslashes = word ^ ONES * b'\\' as u64;
+    let quotes = word ^ (ONES * b'"' as u64);
+    let backslashes = word ^ (ONES * b'\\' as u64);
     (below(word, 0x20) | below(quotes, 1) | below(backslashes, 1)) & HIGH == 0
 }
 
