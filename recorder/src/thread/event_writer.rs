@@ -28,7 +28,8 @@ const OWN_STEP_BYTES: u64 = STEP_BYTES as u64 + 1024;
 /// After so many bytes it tries again if another thread was writing.
 const RETRY_BYTES: u64 = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
-/// What a line with short args fits into: where the compiler knows the room, it need not look for every piece whether that fits.
+/// What a short line fits into: where the compiler knows the room, it need not look for every piece whether that fits. The prefix has 64 bytes at most,
+/// the part of a second 10, a duration 28, middle and args 32 each, the name 64, the end 3: 233.
 const SHORT_LINE: usize = 256;
 
 /// Writes lines into a slot.
@@ -80,7 +81,7 @@ pub(crate) enum Name<'a> {
 }
 
 impl Body<'_> {
-    /// Whether its line, but for a long name, fits into [`SHORT_LINE`]; one with a longer name is looked at piece by piece.
+    /// Whether its line fits into [`SHORT_LINE`].
     #[inline(always)]
     fn is_short(&self) -> bool {
         const SHORT: usize = 32;
@@ -158,7 +159,7 @@ impl EventWriter {
         let part = self.part_of_second(ts_ns);
         let len = match room.first_chunk_mut::<SHORT_LINE>() {
             Some(room) if body.is_short() => self.compose(Line::new(room), phase, part, body),
-            _ => self.compose_long(room, phase, part, &{ *body }),
+            _ => self.compose_long(room, phase, part, &{ *body }), // a copy, as above
         };
         self.head += len as u64;
         self.publish();
@@ -186,7 +187,7 @@ impl EventWriter {
             Some(room) if body.is_short() => {
                 self.compose_on_row(Line::new(room), row, start_ns, body)
             }
-            _ => self.compose_long_on_row(room, row, start_ns, &{ *body }),
+            _ => self.compose_long_on_row(room, row, start_ns, &{ *body }), // a copy, as above
         };
         self.head += len as u64;
         if let Some(entry) = closing {
