@@ -7,7 +7,7 @@ import pages
 PAGE = pages.ROOT / "docs" / "environment.md"
 VARIABLE = re.compile(r"\bSA_PROFILE_[A-Z_]*[A-Z]\b")
 # Directories whose programs users run, and what in them is no such program.
-SOURCES = ("recorder/src", "serving-shim", "ascend-sys/src", "merge/src", "report/src", "tables/src", "cli/src")
+SOURCES = ("recorder/src", "serving-shim", "ascend-sys/src", "merge", "report/src", "tables/src", "cli/src")
 NOT_SHIPPED = re.compile(r"/(?:tests|benches|bench|target|build)/|\.md$|\.sh$")
 FOR_TESTS = {"SA_PROFILE_FULL", "SA_PROFILE_SIM_LIBRARY"}
 _count = 0
