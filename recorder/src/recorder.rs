@@ -41,8 +41,9 @@ impl Recorder {
     }
 
     /// Ends what this process records, as [`Recorder::finish`] does, and begins anew with the variables that `lookup` gives: other levels, another
-    /// directory, or the same one. There the main process begins a new run and puts the earlier one aside in `previous/`; any other process joins
-    /// the run that the main process has begun or, if it comes first, is about to begin. The names of the process and of its threads stay.
+    /// directory, or the same one. There the main process begins a new run and puts the earlier one aside in `previous/`. Any other process joins
+    /// the run that the main process has begun. If it comes first, it joins the one that is about to begin. The names of the process and of its
+    /// threads stay.
     ///
     /// What is open (spans, async spans, tracks) belongs to the old recording, which tells it as unfinished; to end it later does nothing. The new
     /// recording has every event that begins after this returns. What other threads record meanwhile is in either, whole, or in none.

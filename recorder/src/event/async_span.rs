@@ -53,10 +53,10 @@ impl AsyncSpan {
 
     /// Opens a span within `parent`, or on a row of its own that is called `lane`.
     ///
-    /// It is shown on the row of `parent` if it ends before that one does; else on a row of its own, called as that of `parent` was when it began.
-    /// So it is too while another span is open directly within `parent`. Spans of a row nest, whichever ends first. A parent that is not
-    /// recorded, or was opened before a fork by the other process or in an earlier recording, counts as none. A row without a name is called `async` and a number; one
-    /// that spans of several names take in turn has the last of them.
+    /// It is shown on the row of `parent` if it ends before that one does. Otherwise it has a row of its own, with the name that the row of `parent`
+    /// had when it began. That holds too while another span is open directly within `parent`. Spans of a row nest, whichever ends first. A parent
+    /// counts as none if it is not recorded, was opened before a fork by the other process, or belongs to an earlier recording. A row without a name
+    /// is called `async` and a number. A row that spans of several names take in turn has the last of them.
     pub fn open_at(
         level: Level,
         category: &str,
@@ -99,8 +99,8 @@ impl AsyncSpan {
         })
     }
 
-    /// The row on which the span is shown as things stand, for what happens within it since `start_ns` (as [`now_ns`] counts; `u64::MAX` for a point in time). `None` if the span is not recorded, or a
-    /// span from then on would overlap one that has ended there.
+    /// The row on which the span is shown as things stand, for what happens within it since `start_ns`. That is a time as [`now_ns`] counts, or
+    /// `u64::MAX` for a point in time. Returns `None` if the span is not recorded, or if a span from then on would overlap one that has ended there.
     pub fn row_since(&self, start_ns: u64) -> Option<Track> {
         let open = self.0.as_ref()?;
         let process = open.process()?;

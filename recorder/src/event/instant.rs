@@ -25,8 +25,8 @@ pub enum FlowId {
 }
 
 impl FlowId {
-    /// The flow that a text stands for in every process, such as the id of a request: where that is in the args of events, the merge
-    /// knows this flow for the request's own and writes none beside it.
+    /// The flow that a text stands for in every process, such as the id of a request. Where that id is in the args of events, the
+    /// merge knows this flow for the request's own. It writes none beside it.
     pub fn of(text: &str) -> FlowId {
         FlowId::Global(XxHash3_64::oneshot(text.as_bytes()))
     }

@@ -223,8 +223,8 @@ impl OpenSpan {
         }
     }
 
-    /// Ends a span that is not the innermost one, or deep, or above spans that ended before it, or whose args are not in the text, or in which
-    /// recording was switched off.
+    /// Ends a span that is not the usual case. It is not the innermost one, or deep, or above spans that ended before it. Or its args are not
+    /// in the text, or recording was switched off in it.
     #[cold]
     #[inline(never)]
     fn close_unordered(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {

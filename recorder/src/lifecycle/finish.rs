@@ -115,8 +115,8 @@ impl Process {
         }
     }
 
-    /// Flushes every slot. Where that fails it tells what is lost with the slots that no merge can read; once nothing more is kept, with every slot
-    /// but the process's own, which tells it.
+    /// Flushes every slot. Where that fails it reports what is lost with the slots that no merge can read. Once nothing more is kept, these are all
+    /// slots but the process's own, which reports it.
     fn flush_or_give_up(&self, end_ns: u64) -> bool {
         if self.flush_until(end_ns) || self.flush_once_more(end_ns) {
             return true;

@@ -52,7 +52,7 @@ pub(crate) fn open(epoch: u32, levels: Levels) {
     MASK.store(tag(epoch) | levels.0, Ordering::SeqCst);
 }
 
-/// Switches levels of a recording on or off, unless it has ended; returns an instant before which none of them was on, and after which no other
+/// Switches levels of a recording on or off, unless it has ended. Returns an instant before which none of them was on, and after which no other
 /// begins to be recorded.
 pub(crate) fn set_levels(epoch: u32, levels: Levels) -> u64 {
     let before_ns = clock::now_ns();

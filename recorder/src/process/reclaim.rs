@@ -1,7 +1,7 @@
 //! Who uses the recorder of this process, so that the memory of one that has ended can be given back.
 //!
-//! A [`Shell`] holds one recorder after the other and is never freed. Whoever needs a recorder outside of an event counts itself in the shell and
-//! looks again whether that is still the current one; an event is known by its state. What neither of them holds can go.
+//! A [`Shell`] holds one recorder after the other and is never freed. A user outside of an event counts itself in the shell, and then looks again
+//! whether the recorder is still the current one. An event is known by its thread's state. What neither of them holds can go.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};

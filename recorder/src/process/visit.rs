@@ -1,8 +1,9 @@
-//! What threads that record do for their process in passing: with their first event, with the first one in each second, and when they call for a flush.
+//! What threads that record do for their process in passing. They do it with their first event, with the first one in each second, and when they call
+//! for a flush.
 //!
-//! They start the helper once it may be started. A host with one thread may rely on having one: `unshare` of a user namespace fails with two, and so does
-//! a change of user where their credentials differ. So a process gets the helper when it has several threads, or has recorded for so long or so much that
-//! such calls are behind it. Until then, and where the user wants no thread, those who come by look at the control file.
+//! They start the helper once it may be started. A host with one thread may rely on having one. With two, `unshare` of a user namespace fails, and so
+//! does a change of user where their credentials differ. So a process gets the helper when it has several threads, or has recorded for so long or so
+//! much that such calls are behind it. Until then, and where the user wants no thread, those who come by look at the control file.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -185,7 +185,7 @@ impl SlotWriter {
     }
 
     /// Appends to the args of an open span; `add` gets the text and whether it is the first of them. While a later span is open they move out
-    /// of the text: pieces lie in it as the spans do on the stack, so that what is last can be dropped.
+    /// of the text. Pieces lie in it as the spans do on the stack, so that what is last can be dropped.
     pub(crate) fn add_args(
         &mut self,
         depth: &mut u32,

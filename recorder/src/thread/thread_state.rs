@@ -93,7 +93,7 @@ pub(crate) fn with_own<R>(record: impl FnOnce(&mut SlotWriter) -> R) -> Option<R
     with_same(thread, thread.epoch(), record)
 }
 
-/// Runs `record` if the calling thread still has this state in this recording; a span that was open at a fork ends in the parent only, and one
+/// Runs `record` if the calling thread still has this state in this recording. A span that was open at a fork ends in the parent only. One
 /// that was open when recording was restarted has ended with the old recording.
 #[inline(always)]
 pub(crate) fn with_same<R>(

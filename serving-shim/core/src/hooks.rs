@@ -1,4 +1,4 @@
-//! What an interposer tells of the calls it sees.
+//! What an interposer reports of the calls it sees.
 
 use crate::counts::count;
 use crate::launch::{Description, Kind, Launch, Name};

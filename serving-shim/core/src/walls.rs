@@ -1,4 +1,5 @@
-//! Launches whose runtime tells both wall times itself, after they have ended: a span on the host, and a slice on the device somewhere in it.
+//! Launches whose runtime reports both wall times itself, after they have ended. Each becomes a span on the host, and a slice on the device somewhere
+//! in it.
 
 use crate::shim::Shim;
 use crate::track::{DeviceGroup, micros, write_flow};

@@ -16,8 +16,8 @@ use crate::thread::thread_state;
 /// Spans of one thread that may be open at a time: a host that forgets to end them shall not grow without end.
 const MAX_OPEN: usize = 4096;
 
-/// A span of the thread that began it, as a number. One that is not of an open span of the calling thread is refused: to end a span twice, on
-/// another thread or in the child of a fork does nothing.
+/// A span of the thread that began it, as a number. An id that is not of an open span of the calling thread is refused. To end a span twice,
+/// on another thread or in the child of a fork does nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SpanId(u64);
 
