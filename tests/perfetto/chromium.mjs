@@ -93,6 +93,11 @@ class Page {
     if (errorText) throw new Error(`${url}: ${errorText}`);
   }
 
+  /** Runs `body` in every document that is opened from now on, before its own scripts. */
+  async before(body) {
+    await this.#call('Page.addScriptToEvaluateOnNewDocument', { source: `(${body})()` });
+  }
+
   /** The value of `body`, a function that runs in the page. */
   async run(body, ...args) {
     const expression = `(${body})(...${JSON.stringify(args)})`;
@@ -101,9 +106,14 @@ class Page {
     return result.value;
   }
 
-  /** What the page shows, as PNG bytes. */
-  async picture() {
-    const { data } = await this.#call('Page.captureScreenshot', { format: 'png' });
+  /** Gives the page a size in pixels of its own, each as many of the picture's as `deviceScaleFactor`. */
+  async resize(size) {
+    await this.#call('Emulation.setDeviceMetricsOverride', { ...size, mobile: false });
+  }
+
+  /** What the page shows, or the part `clip` of it, as PNG bytes. */
+  async picture(clip) {
+    const { data } = await this.#call('Page.captureScreenshot', { format: 'png', clip });
     return Buffer.from(data, 'base64');
   }
 
