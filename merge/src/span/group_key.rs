@@ -112,7 +112,7 @@ mod tests {
             };
             let mut bytes = Vec::new();
             stored.store(&mut bytes);
-            assert_eq!(bytes.len(), Mate::BYTES, "decision 0036 says how many");
+            assert_eq!(bytes.len(), Mate::BYTES, "ARCHITECTURE.md says how many");
             assert_eq!(Mate::load(&bytes), stored);
         }
     }

@@ -1,7 +1,7 @@
 //! The recorder of this process: started by the first event, started again in the child of a fork, finished at exit or when another one begins.
 //!
-//! A page that the kernel wipes in the child of a fork shows whether a [`Process`] is this process's own. The child never looks again at what the
-//! parent's threads held at the fork, such as locks and half-written rings.
+//! A page that the kernel wipes in the child of a fork tells whether a [`Process`] is this process's own; what the parent's threads held at the fork
+//! (locks, half-written rings) is never looked at again in the child.
 
 use std::io;
 use std::path::{Path, PathBuf};
