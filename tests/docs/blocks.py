@@ -3,10 +3,12 @@
 A comment stands before each block:
 
     <!-- run -->                   bash runs it here, in a folder of the page, after the page's blocks before it; SQL goes to the trace there
+    <!-- file: NAME -->            it becomes this file of the folder
     <!-- run by: PATH -->          the test in this file reads the page, or has the same lines
     <!-- not run: WHY -->          it needs hardware, a network, a browser, …
 
-Blocks of `text` are output, and need none."""
+Blocks of `text` are output, and need none. `<!-- setup: COMMAND -->` before a block runs first, in the same folder; where it exits with 3, it says
+what is missing here, and what follows on the page is skipped."""
 
 import os
 import re
@@ -19,7 +21,8 @@ from pathlib import Path
 import pages
 
 SCOPE = re.compile(r"^(README|CONTRIBUTING)\.md$|^docs/[^/]+\.md$|^serving-shim/[^/]+/README\.md$")
-MARK = re.compile(r"<!--\s*(run by|not run|run)(?::\s*((?:(?!-->).)*?))?\s*-->\s*\Z", re.DOTALL)
+MARK = re.compile(r"<!--\s*(run by|not run|run|file)(?::\s*((?:(?!-->).)*?))?\s*-->\s*\Z", re.DOTALL)
+SETUP = re.compile(r"<!--\s*setup:\s*((?:(?!-->).)*?)\s*-->", re.DOTALL)
 OUTPUT = ("text", "json", "")
 INDENTED = re.compile(r"(?:\A|\n)[ \t]*\n(?: {4}|\t)\S")
 LIMIT_S = 120
@@ -40,11 +43,14 @@ def SUMMARY():
 
 
 def blocks(text):
-    """Each fenced block: its line, language, lines and the mark before it."""
+    """Each fenced block: its line, language, lines, the mark before it, and the set-ups since the block before."""
+    end = 0
     for found in pages.FENCE.finditer(text):
+        setups = SETUP.findall(text[end : found.start()])
+        end = found.end()
         mark = MARK.search(text[: found.start()])
         language = found.group(2).strip().split(",")[0].split(" ")[0]
-        yield pages.line_of(text, found.start()), language, found.group(3), mark and (mark.group(1), (mark.group(2) or "").strip())
+        yield pages.line_of(text, found.start()), language, found.group(3), mark and (mark.group(1), (mark.group(2) or "").strip()), setups
 
 
 def programs():
@@ -72,7 +78,8 @@ class Stage:
         return subprocess.run(command, cwd=self.folder, env=self.environment, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def sql(self, statement):
-        trace = next((str(path) for path in (self.folder / "trace.json", self.folder / "profile_out" / "trace.json") if path.exists()), "")
+        traces = sorted(self.folder.glob("**/trace.json"), key=lambda path: path.stat().st_mtime)
+        trace = str(traces[-1]) if traces else "trace.json"
         return subprocess.run([str(TPQ), trace, statement], env=dict(os.environ), text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def close(self):
@@ -112,18 +119,32 @@ def problems_of(page, text, show=False):
         before = pages.without_code(text)[: found.start()].rstrip().rsplit("\n", 1)[-1]
         if not re.match(r"\s*(?:[-*+]|\d+\.)\s", before) and not before.startswith(" "):
             yield pages.line_of(pages.without_code(text), found.end()), "a block without a fence: say which language it is"
-    stage = None
+    stage, missing = None, None
     try:
-        for line, language, lines, mark in blocks(text):
+        for line, language, lines, mark, setups in blocks(text):
             if language in OUTPUT and not mark:
                 continue
-            kind, what = mark or (None, None)
-            _done[kind] += 1
+            kind, what = mark or (None, "")
             problem = None
-            if kind is None:
-                problem = f"a block of {language} without a mark: <!-- run -->, <!-- run by: PATH --> or <!-- not run: WHY -->"
-            elif kind == "run":
+            if kind in ("run", "file"):
                 stage = stage or Stage()
+                for setup in setups:
+                    done = stage.bash(setup)
+                    if done.returncode == 3 and not missing:
+                        missing = f"what {pages.name(page)} shows from line {line} on: {done.stdout.strip()}"
+                        _skipped.append(missing)
+                    elif done.returncode:
+                        problem = f"setup: exit {done.returncode}: {done.stdout.strip()[-600:]}"
+            if missing and kind in ("run", "file"):
+                continue
+            _done[kind] += 1
+            if problem:
+                pass
+            elif kind is None:
+                problem = f"a block of {language} without a mark: <!-- run -->, <!-- file: NAME -->, <!-- run by: PATH --> or <!-- not run: WHY -->"
+            elif kind == "file":
+                (stage.folder / what).write_text(lines)
+            elif kind == "run":
                 problem = problem_of_run(stage, language, lines)
             elif kind == "run by":
                 problem = problem_of_test(page, lines, what)
