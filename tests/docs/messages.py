@@ -69,7 +69,7 @@ def lines(text):
     """The lines of a text that are messages."""
     for line in re.split(r"\\n|\n", text):
         line = line.strip()
-        if "\0" not in line and len(WORD.findall(line.replace("…", " … "))) >= LEAST_WORDS:
+        if "\0" not in line and not line.startswith("https://") and len(WORD.findall(line.replace("…", " … "))) >= LEAST_WORDS:
             yield line
 
 
