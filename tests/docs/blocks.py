@@ -88,8 +88,6 @@ class Stage:
 
 def problem_of_run(stage, language, lines):
     """What went wrong when a block was run, if anything did."""
-    if not (programs() / "trace-merge").exists():
-        return f"{programs()} has no trace-merge: cargo build --workspace"
     try:
         done = stage.sql(lines) if language == "sql" else stage.bash(lines)
     except subprocess.TimeoutExpired:
@@ -160,6 +158,9 @@ def problems_of(page, text, show=False):
 
 
 def problems(show=False):
+    if not (programs() / "trace-merge").exists():
+        yield f"{programs()} has no trace-merge: cargo build --workspace"
+        return
     for page in pages.every():
         if SCOPE.search(pages.name(page)):
             for line, problem in problems_of(page, page.read_text(), show):

@@ -8,7 +8,7 @@ WORDS = {"README.md": 900, "ARCHITECTURE.md": 3500}
 LONG_WORDS = 30  # more is a long sentence, of which 5 in 100 are allowed
 MOST_WORDS = 26  # that nine in ten sentences have at most
 FEW_SENTENCES = 10  # in which one long sentence is no share
-NOT_YET = set()  # pages that no one has rewritten
+NOT_YET = {"ARCHITECTURE.md", "CHANGELOG.md", "FORMAT.md"}  # pages that no one has rewritten
 _table = []
 
 
