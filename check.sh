@@ -237,6 +237,7 @@ step 'programs setup' setup_programs
 step 'tests' all_tests
 step 'doc tests' cargo test --workspace --doc
 step 'docs' doc
+if command -v python3 > /dev/null; then step 'pages' tests/docs/check; else skip 'the checks of the pages' 'no python3'; fi
 if [ -n "$perfetto" ]; then
   step 'perfetto selftest' tests/perfetto/selftest.sh
 fi

@@ -104,3 +104,8 @@ pub fn __wants(level: Level) -> bool {
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
+
+/// So is the program of docs/rust.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/rust.md")]
+pub struct RustPage;

@@ -1,9 +1,21 @@
-"""What the README shows works."""
+"""What the README and docs/python.md show works."""
 
 import json
 import re
 
+import pytest
+
 from .conftest import SOURCES
+
+PAGE = SOURCES.parents[1] / "docs" / "python.md"
+USE_OF_THE_PAGE = """
+import asyncio, types
+run_step([types.SimpleNamespace(id="a")])
+async def use():
+    await generate("a")
+    async for _ in stream("b"): pass
+asyncio.run(use())
+"""
 
 
 def test_the_example_records(process, tmp_path):
@@ -26,3 +38,16 @@ def test_the_lines_for_c_and_preloading_are_commands(process, tmp_path):
     for command in found:
         stdout, _ = process.run("sh", "-c", command)
         assert "sa_profile" in stdout
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="SKIPPED the examples of docs/python.md: the page is not beside the package")
+def test_the_examples_of_the_page_record(process, tmp_path):
+    examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    (tmp_path / "example.py").write_text("\n".join([*examples, USE_OF_THE_PAGE]))
+    process.python("example.py", SA_PROFILE_DIR="out")
+    process.run("trace-merge", "-q", "out")
+    events = json.loads((tmp_path / "out" / "trace.json").read_text())["traceEvents"]
+    names = {event["name"]: event.get("args", {}) for event in events}
+    assert names["step"] == {"finished": 3} and names["requests"] == {"running": 1}
+    assert names["forward"] == {"tokens": 128, "request_ids": ["a"]}
+    assert {"generate", "stream", "stream.item"} <= names.keys()

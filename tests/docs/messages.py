@@ -1,0 +1,124 @@
+"""Messages: docs/troubleshooting.md explains each line that the recorder and its programs say on stderr.
+
+A message is a text of at least three words in the code of the crates below, whatever function says it. `{…}` in a source and `…` on the page stand for anything."""
+
+import ast
+import re
+
+import pages
+
+PAGE = pages.ROOT / "docs" / "troubleshooting.md"
+# Whose messages: sources of what runs inside a server, of `sa-profile run` and of the merge.
+SOURCES = ("recorder/src", "serving-shim/core/src", "serving-shim/preload/src", "serving-shim/capi/src", "serving-shim/python/sa_profile",
+           "ascend-sys/src/library.rs", "cli/src/run", "cli/src/run.rs", "cli/src/obey.rs", "cli/src/open.rs", "cli/src/open",
+           "merge/src", "merge/crates", "merge/layers")
+# Texts that no one meets as a message: rules that `--check` explains itself, file formats, types, answers to a browser.
+NOT_MESSAGES = re.compile(r"/check/|/check\.rs$|/format/|/types/|/table\.rs$|/wrapper\.rs$|/request\.rs$|/sys/map\.rs$|/arguments\.rs$|/tests?\.rs$|/tests/|/benches/|/sample\.rs$|/vllm/hook_points\.py$|/__main__\.py$")
+# What stands before a text that is no message.
+NOT_SAID = re.compile(r"(?:reason\s*=|must_use\s*=|doc\s*=|help\s*=|heading\s*=|help_heading\s*=|about\s*=|expect\(|unreachable!\(|panic!\(|debug_assert\w*!\([^;]*|assert\w*!\([^;]*)\s*$")
+CODE = re.compile(r"//[^\n]*|/\*.*?\*/|b?r#*\"|b?\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\\n]|\\[^'\n]*|\\')'", re.DOTALL)
+WORD = re.compile(r"(?<![\w\"$.-])[A-Za-z][a-z']+(?=[ ,.:;)\n]|$)")
+LEAST_WORDS = 3
+_count = 0
+
+
+def SUMMARY():
+    return f"docs/troubleshooting.md explains all {_count}"
+
+
+def literals(source):
+    """The texts in Rust code, each with its position."""
+    at = 0
+    while found := CODE.search(source, at):
+        token, at = found.group(), found.end()
+        if token.lstrip("b").startswith("r"):
+            end = '"' + "#" * token.count("#")
+            close = source.index(end, at)
+            yield found.start(), source[at:close]
+            at = close + len(end)
+        elif token.startswith('"'):
+            yield found.start(), token[1:-1]
+
+
+def in_rust(source):
+    """The messages in Rust code."""
+    source = source.split("#[cfg(test)]")[0]
+    for at, text in literals(source):
+        if NOT_SAID.search(source[max(0, at - 80) : at]) or text.startswith("Examples:") or "\nExamples:" in text or "Exit status:" in text:
+            continue
+        text = re.sub(r"\\\n\s*", "", text)
+        text = re.sub(r"\{\{|\}\}", "\0", text)
+        yield re.sub(r"\{[^{}]*\}", "…", text).replace('\\"', '"').replace("\\\\", "\\")
+
+
+def in_python(source):
+    """What `warn_once` and `print(…, file=sys.stderr)` say in Python code."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or getattr(node.func, "id", "") not in ("warn_once", "print"):
+            continue
+        if node.func.id == "print" and not any(keyword.arg == "file" for keyword in node.keywords):
+            continue
+        for argument in node.args:
+            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                yield argument.value
+            elif isinstance(argument, ast.JoinedStr):
+                yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in argument.values)
+
+
+def lines(text):
+    """The lines of a text that are messages."""
+    for line in re.split(r"\\n|\n", text):
+        line = line.strip()
+        if "\0" not in line and not line.startswith("https://") and len(WORD.findall(line.replace("…", " … "))) >= LEAST_WORDS:
+            yield line
+
+
+def in_sources():
+    """Every message, with the file that says it."""
+    found = {}
+    for name in SOURCES:
+        root = pages.ROOT / name
+        paths = [root] if root.is_file() else sorted(root.glob("**/*"))
+        for path in paths:
+            if path.suffix not in (".rs", ".py") or NOT_MESSAGES.search(str(path)):
+                continue
+            read = in_rust if path.suffix == ".rs" else in_python
+            for text in read(path.read_text()):
+                for line in lines(text):
+                    found.setdefault(line, pages.name(path))
+    return found
+
+
+def pattern(text):
+    """A text with `…` as a pattern."""
+    return re.compile(r".*".join(re.escape(part.strip()) if not part.strip() else re.escape(part) for part in text.split("…")), re.DOTALL)
+
+
+def explained(page):
+    """The patterns that the page explains: code in the first column of its tables."""
+    cells = re.findall(r"^\|((?:[^|\\]|\\.)*)\|", page, re.MULTILINE)
+    return [(text, pattern(text)) for cell in cells for text in re.findall(r"`([^`]+)`", cell.replace("\\|", "|"))]
+
+
+def problems_of(page, said):
+    """The messages that the page lacks, and the rows that nothing says."""
+    known = explained(page)
+    used = set()
+    for message, file in sorted(said.items(), key=lambda item: (item[1], item[0])):
+        hits = [text for text, shape in known if shape.fullmatch(message) or pattern(message).fullmatch(text)]
+        used.update(hits)
+        if not hits:
+            yield f"{pages.name(PAGE)}: expected a row for `{message}`, which {file} says"
+    for text, _ in known:
+        if text not in used and len(WORD.findall(text.replace("…", " … "))) >= LEAST_WORDS:
+            yield f"{pages.name(PAGE)}: nothing says `{text}`"
+
+
+def problems(show=False):
+    global _count
+    said = in_sources()
+    _count = len(said)
+    if show:
+        for message, file in sorted(said.items(), key=lambda item: item[1]):
+            print(f"{file}: {message}")
+    yield from problems_of(PAGE.read_text() if PAGE.exists() else "", said)
