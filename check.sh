@@ -194,7 +194,7 @@ overhead_page() {
 # Without the cuts at every byte and the random fragments: thousands of merges that take qemu many minutes and depend on no architecture.
 aarch64() {
   local rc=0
-  tests full ' on aarch64' tests/aarch64/run -p sa-recorder -p trace-merge -E 'not test(/^(cuts|fuzzed)::/)' || rc=$?
+  tests full ' on aarch64' tests/aarch64/run -p sa-recorder -p 'trace-*' -E 'not test(/^(cuts|fuzzed)::/)' || rc=$?
   [ "$rc" != 3 ] || skip 'tests for aarch64' 'tests/aarch64/run says above what is missing'
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
