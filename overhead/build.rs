@@ -1,5 +1,6 @@
 //! Tells the program which compiler built it: the page names it.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
@@ -11,6 +12,9 @@ fn main() {
         |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
     );
     println!("cargo::rustc-env=OVERHEAD_RUSTC={version}");
-    let profile = std::env::var("PROFILE").unwrap_or_default();
+    // `PROFILE` is "release" for each profile that inherits it; the folder of what is built has the profile's own name.
+    let folder = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    let profile = folder.ancestors().nth(3).and_then(Path::file_name);
+    let profile = profile.unwrap_or_default().to_string_lossy().into_owned();
     println!("cargo::rustc-env=OVERHEAD_PROFILE={profile}");
 }

@@ -1,4 +1,4 @@
-//! Measures what recording costs, next to other recorders, and writes docs/overhead.md: `cargo run --release -p overhead`.
+//! Measures what recording costs, next to other recorders, and writes docs/overhead.md: `cargo run --profile dist -p overhead`.
 //!
 //! A recorder is one per process, so every case runs in fresh child processes of this program, and the cases of a section take turns, pass by
 //! pass: what else the machine does weighs on all alike. Each section is a module: its cases, the child's work, and its part of the page.

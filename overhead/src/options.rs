@@ -77,7 +77,7 @@ impl Options {
 
     /// The command that the page names.
     pub(crate) fn command(&self) -> String {
-        let mut words = String::from("cargo run --release -p overhead");
+        let mut words = String::from("cargo run --profile dist -p overhead");
         let flags = [
             (self.quick, "--quick"),
             (self.tiny, "--tiny"),
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(named.output(), Some("x.md".into()));
         assert_eq!(
             named.command(),
-            "cargo run --release -p overhead -- --quick --torch"
+            "cargo run --profile dist -p overhead -- --quick --torch"
         );
     }
 }

@@ -7,7 +7,7 @@ usage() {
 usage: install.sh PREFIX [BUILD]
 
 Copies into PREFIX: lib/libsa_profile.so.VERSION with its links, lib/libsa_profile.a, include/sa_profile.h, lib/pkgconfig/sa_profile.pc.
-BUILD holds libsa_profile.so and libsa_profile.a: by default target/release, which `cargo build --release -p sa-profile-capi` fills.
+BUILD holds libsa_profile.so and libsa_profile.a: by default target/dist, which `cargo build --profile dist -p sa-profile-capi` fills.
 
   LIBDIR    in the environment: where the libraries go instead of PREFIX/lib
   DESTDIR   in the environment: put before every path that is written, for packages
@@ -30,7 +30,7 @@ esac
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 prefix=$(realpath -m -- "$1")
-build=${2:-${CARGO_TARGET_DIR:-$here/../../target}/release}
+build=${2:-${CARGO_TARGET_DIR:-$here/../../target}/dist}
 libdir=$(realpath -m -- "${LIBDIR:-$prefix/lib}")
 includedir=$prefix/include
 version=$(sed -n 's/^#define SA_PROFILE_VERSION "\(.*\)"$/\1/p' "$here/include/sa_profile.h")
@@ -38,7 +38,7 @@ soname=libsa_profile.so.0 # as build.rs gives it
 destdir=${DESTDIR:-}
 
 for file in "$build/libsa_profile.so" "$build/libsa_profile.a"; do
-  [ -f "$file" ] || { echo "install.sh: no $file: cargo build --release -p sa-profile-capi" >&2; exit 1; }
+  [ -f "$file" ] || { echo "install.sh: no $file: cargo build --profile dist -p sa-profile-capi" >&2; exit 1; }
 done
 
 # A text that stands for itself in the replacement of sed's s|||.

@@ -52,7 +52,7 @@ build() (
   raw=$work/raw-$1
   rm -rf "$raw"
   # Another target than that of other builds: what strips here does not make cargo build those anew.
-  export CARGO_TARGET_DIR=$target CARGO_PROFILE_RELEASE_STRIP=debuginfo STRIP=''
+  export CARGO_TARGET_DIR=$target CARGO_PROFILE_DIST_STRIP=debuginfo STRIP=''
   export SA_CARGO_BUILD=zigbuild CARGO_BUILD_TARGET=$1-unknown-linux-gnu.$glibc
   export _PYTHON_HOST_PLATFORM=linux-$1 # what the wheel is named after
   PATH=$venv/bin:$PATH "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$raw" "$here"

@@ -3,6 +3,6 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 target=${CARGO_TARGET_DIR:-../../target}
-cargo build --release -p sa-profile-python "$@"
-cp "$target/release/lib_sa_profile.so" sa_profile/_sa_profile.abi3.so.new
+cargo build --profile dist -p sa-profile-python "$@"
+cp "$target/dist/lib_sa_profile.so" sa_profile/_sa_profile.abi3.so.new
 mv sa_profile/_sa_profile.abi3.so.new sa_profile/_sa_profile.abi3.so # a process may have the old one mapped

@@ -220,6 +220,24 @@ mod tests {
     }
 
     #[test]
+    fn issue_19_a_block_under_way_of_a_stream_newer_than_the_ring_is_no_damage() {
+        // The slot's next thread began after the ring was copied, and its first block is being written.
+        let key = "\"gen\":0";
+        let newer = String::from_utf8(block(0..4)).unwrap();
+        assert!(newer.contains(key));
+        let newer = newer.replace(key, "\"gen\":1");
+        let torn = newer[..newer.len() - 6].as_bytes().to_vec();
+        let (text, assembly) = assembled([block(0..2), torn.clone()].concat(), Some(2..3));
+        assert_eq!(text, "l00 l01 l02 ");
+        assert!(assembly.bad_blocks.is_empty());
+        // Of one that was dead before, the ring knows all.
+        let mut dead = recording([block(0..2), torn].concat(), Some(2..3));
+        dead.was_dead = true;
+        let pieces = split(dead.fragments[0].content.bytes());
+        assert_eq!(dead.assemble(&[pieces]).bad_blocks.len(), 1);
+    }
+
+    #[test]
     fn another_recorders_ring_is_not_taken() {
         let mut recording = recording(block(0..2), Some(2..3));
         let ring = recording

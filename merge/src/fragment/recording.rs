@@ -5,6 +5,7 @@ use crate::base::folder::Place;
 use crate::foreign::Foreign;
 use crate::fragment::assembly::StreamKey;
 use crate::fragment::file::{Fragment, RingFile};
+use crate::fragment::liveness::is_alive_here;
 use crate::fragment::ring::Ring;
 use sa_recorder::format::{FragmentHeader, RingKind};
 use std::ops::Range;
@@ -102,6 +103,11 @@ impl Recording {
         self.fragments
             .first()
             .and_then(|fragment| fragment.header.as_ref())
+    }
+
+    /// Whether its process still runs, as far as that can be seen from here.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.header().and_then(is_alive_here) == Some(true)
     }
 
     /// Behind which segment and byte of what is looked at something is not.

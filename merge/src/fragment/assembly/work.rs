@@ -272,7 +272,7 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
         let bytes = self.bytes(segment);
         let key = (header.slot, header.generation);
         let is_last = body.end == bytes.len();
-        let bound = self.heads.get(&key).filter(|_| is_last).copied();
+        let bound = is_last.then(|| self.copied_to(key)).flatten();
         let bound = bound.unwrap_or(u64::MAX);
         let end = header.from.saturating_add(header.len.min(1 << 32));
         let claimed = header.from..end.min(bound).max(header.from);
@@ -297,6 +297,18 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             before: None,
             after: None,
         });
+    }
+
+    /// Up to which position the ring's copy has a stream: nothing of one that began after it was taken.
+    fn copied_to(&self, (slot, generation): StreamKey) -> Option<u64> {
+        let mut copies = self.heads.range((slot, 0)..=(slot, u32::MAX));
+        let is_later = match copies.next_back() {
+            Some((copy, head)) if copy.1 == generation => return Some(*head),
+            Some((copy, _)) => copy.1 < generation && !self.recording.was_dead,
+            // Of a process that is gone the slot may have lain in its memory, or be damaged.
+            None => self.recording.ring.is_some() && self.recording.is_alive(),
+        };
+        is_later.then_some(0)
     }
 
     /// What nothing covers, and no incomplete block claims.
