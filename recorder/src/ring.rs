@@ -2,6 +2,7 @@
 
 pub(crate) mod counters;
 pub(crate) mod file;
+pub(crate) mod free_lanes;
 pub(crate) mod lanes;
 pub(crate) mod loss;
 pub(crate) mod open_entry;

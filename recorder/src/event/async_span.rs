@@ -16,7 +16,7 @@ use crate::text::name::write_name;
 use crate::text::site::Site;
 use crate::text::value::{self, Args, Value};
 use crate::thread::thread_state;
-use open::{Names, Open, Spot};
+use open::{Open, Spot};
 
 pub use by_id::AsyncSpanId;
 pub(crate) use by_id::Held;
@@ -41,7 +41,7 @@ impl AsyncSpan {
         AsyncSpan::start(site.level(), |process, text| {
             let piece = site_args(text, args);
             let args = text.get(piece.range()).unwrap_or_default();
-            let open = Open::start(process, Names::Site(site), args, &Spot::default());
+            let open = Open::start(process, site, args, &Spot::default());
             text.truncate(piece.range().start);
             open
         })
@@ -72,13 +72,13 @@ impl AsyncSpan {
             };
             let args = args.text();
             if let Some(site) = Site::intern(level, category, name) {
-                return Open::start(process, Names::Site(site), args, &spot);
+                return Open::start(process, site, args, &spot);
             }
             let mut names = Vec::new();
             if !write_name(&mut names, category, name) {
                 return None; // counted
             }
-            Open::start(process, Names::Text(&names, name), args, &spot)
+            Open::start_named(process, (&names, name), args, &spot)
         })
     }
 
@@ -95,7 +95,7 @@ impl AsyncSpan {
                 parent: parent.and_then(|parent| parent.lane_in(process)),
                 lane: lane.map(cut_name),
             };
-            Open::start(process, Names::Site(site), args, &spot)
+            Open::start(process, site, args, &spot)
         })
     }
 

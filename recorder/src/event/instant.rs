@@ -61,7 +61,7 @@ fn site_event(site: &'static Site, phase: u8, middle: &[u8], args: impl FnOnce(&
                 &Body {
                     duration_ns: None,
                     middle,
-                    name: Name::Site(site),
+                    name: Name::Site(site.text()),
                     args: args.unwrap_or_default(),
                 },
             );
@@ -90,7 +90,7 @@ pub fn ready_instant(site: &'static Site, args: &Args) -> Option<()> {
                 &Body {
                     duration_ns: None,
                     middle: THREAD_INSTANT,
-                    name: Name::Site(site),
+                    name: Name::Site(site.text()),
                     args: args.text(),
                 },
             );

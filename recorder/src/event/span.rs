@@ -260,7 +260,7 @@ impl OpenSpan {
                 let body = Body {
                     duration_ns: Some(self.duration_ns(end_ns)),
                     middle: b"",
-                    name: Name::Site(site),
+                    name: Name::Site(site.text()),
                     args,
                 };
                 writer.events.write(b'X', self.start_ns, &body);
@@ -280,7 +280,7 @@ impl OpenSpan {
         let body = Body {
             duration_ns: Some(self.duration_ns(end_ns)),
             middle: self.cpu_time(&mut room),
-            name: self.site.map_or_else(named, Name::Site),
+            name: self.site.map_or_else(named, |site| Name::Site(site.text())),
             args: if more_args.is_empty() {
                 piece(self.args)
             } else {

@@ -332,6 +332,7 @@ impl Ring {
     }
 
     /// The area for the text of a lane's span; `None` beyond the lane table, and where there was no room for it.
+    #[inline(always)]
     pub(crate) fn lane_text(&self, lane: u32) -> Option<TextArea> {
         let group = lane as usize >> self.group_bits;
         let texts = self.lane_texts.get(group)?;

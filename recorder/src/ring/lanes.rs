@@ -5,11 +5,10 @@
 //! ended within a span ended before it, and nothing begins on a row before the last span there ended. Times that clocks of two processors do not
 //! keep in this order are moved by the nanoseconds that are missing.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::io::Write;
 use std::sync::Mutex;
 
+use crate::ring::free_lanes::FreeLanes;
 use crate::sys::clock;
 use crate::sys::memory::{leave_out, owned};
 use crate::sys::shared::Shared;
@@ -25,7 +24,7 @@ const MOMENT_NS: u64 = 1_000_000;
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     lanes: Vec<Lane>,
-    free: BinaryHeap<Reverse<u32>>,
+    free: FreeLanes,
     /// When the last span began. No two begin at the same time: the start tells which span a line is of.
     last_start_ns: u64,
 }
@@ -211,20 +210,15 @@ impl Lane {
 impl Lanes {
     /// Takes the lowest free lane for a span that lies in the one of `parent`, or on a row of its own of this name. It also has a row of its own
     /// where another span lies in that of `parent`, or too many lie in each other. A lane that was given back is free once it `is_vacant`. `None` without memory for one more.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(
         &mut self,
         parent: Option<u32>,
         name: Option<&str>,
         is_vacant: impl Fn(u32) -> bool,
     ) -> Option<Taken> {
-        let lane = match self.free.peek() {
-            Some(Reverse(lane)) if is_vacant(*lane) => {
-                let lane = *lane;
-                self.free.pop();
-                lane
-            }
-            Some(_) => self.take_other(is_vacant)?,
+        let lane = match self.free.take(is_vacant) {
+            Some(lane) => lane,
             None => self.add()?,
         };
         let parent = parent.filter(|parent| self.has_room(*parent));
@@ -261,31 +255,11 @@ impl Lanes {
         }
     }
 
-    /// Takes a lane where the line of the lowest one's last span is still being written.
-    #[cold]
-    fn take_other(&mut self, is_vacant: impl Fn(u32) -> bool) -> Option<u32> {
-        let mut passed = Vec::new();
-        passed.try_reserve_exact(self.free.len()).ok()?;
-        let mut found = None;
-        while found.is_none()
-            && let Some(Reverse(lane)) = self.free.pop()
-        {
-            if is_vacant(lane) {
-                found = Some(lane);
-            } else {
-                passed.push(Reverse(lane));
-            }
-        }
-        self.free.extend(passed);
-        found.or_else(|| self.add())
-    }
-
     #[cold]
     fn add(&mut self) -> Option<u32> {
         let lane = u32::try_from(self.lanes.len()).ok()?;
         self.lanes.try_reserve(1).ok()?;
-        let missing = self.lanes.len() + 1 - self.free.len();
-        self.free.try_reserve(missing).ok()?; // to give lanes back needs no memory
+        self.free.reserve(lane).ok()?; // to give it back needs no memory
         self.lanes.push(Lane::new());
         Some(lane)
     }
@@ -296,7 +270,7 @@ impl Lanes {
     }
 
     /// Begins the span of a taken lane now; says when that is.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn begin(&mut self, lane: u32, site: Option<&'static Site>, now_ns: u64) -> u64 {
         let parent = self.at(lane).parent;
         let of_parent = parent.map_or(0, |parent| self.at(parent).until_ns);
@@ -309,7 +283,7 @@ impl Lanes {
     }
 
     /// Ends the span of a lane now. The lane stays taken until it is given back.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end(&mut self, lane: u32, now_ns: u64) -> Ended {
         let orphan = self.at(lane).child.take();
         let of_orphans = orphan.map_or(0, |orphan| self.cut_off(orphan));
@@ -365,7 +339,7 @@ impl Lanes {
 
     /// Gives a lane back.
     pub(crate) fn give_back(&mut self, lane: u32) {
-        self.free.push(Reverse(lane));
+        self.free.give_back(lane);
     }
 
     fn at(&mut self, lane: u32) -> &mut Lane {

@@ -3,54 +3,59 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::format::ring as layout;
-use crate::sys::map::Map;
+use crate::sys::map::{Map, Part};
 use crate::sys::memory::gathered;
 
 /// An entry of a stack or of the lane table, in the mapped ring.
 #[derive(Clone, Copy)]
-pub(crate) struct OpenEntry(Map);
+pub(crate) struct OpenEntry(Part<{ layout::OPEN_ENTRY_BYTES }>);
 
 impl OpenEntry {
-    /// The entry at byte `at`; its own words need no more checks.
+    /// The entry at byte `at`.
     #[inline(always)]
     pub(crate) fn new(map: Map, at: usize) -> OpenEntry {
-        OpenEntry(map.part(at, layout::OPEN_ENTRY_BYTES))
+        OpenEntry(Part::of(map, at))
+    }
+
+    #[inline(always)]
+    fn map(self) -> Map {
+        self.0.map()
     }
 
     #[inline(always)]
     pub(crate) fn start(&self) -> &'static AtomicU64 {
-        self.0.word(layout::OPEN_START_AT)
+        self.map().word(layout::OPEN_START_AT)
     }
 
     #[inline(always)]
     pub(crate) fn site(&self) -> &'static AtomicU32 {
-        self.0.half(layout::OPEN_SITE_AT)
+        self.map().half(layout::OPEN_SITE_AT)
     }
 
     /// Where its text lies.
     #[inline(always)]
     pub(crate) fn text(&self) -> &'static AtomicU64 {
-        self.0.word(layout::OPEN_TEXT_AT)
+        self.map().word(layout::OPEN_TEXT_AT)
     }
 
     /// In the lane table: the lane of the span that this one lies in plus 1, or 0.
     pub(crate) fn parent(&self) -> &'static AtomicU32 {
-        self.0.half(layout::LANE_PARENT_AT)
+        self.map().half(layout::LANE_PARENT_AT)
     }
 
     /// Says which line will close the span: the one that ends at `position` of `slot`.
     pub(crate) fn close_with(&self, slot: u32, position: u64) {
-        self.0
+        self.map()
             .half(layout::LANE_CLOSING_SLOT_AT)
             .store(slot, Ordering::Relaxed);
-        self.0
+        self.map()
             .word(layout::LANE_CLOSES_AT)
             .store(position, Ordering::Release);
     }
 
     /// Makes an entry of the lane table an open one.
     pub(crate) fn open(&self, site: u32, parent: Option<u32>, start_ns: u64) {
-        self.0
+        self.map()
             .word(layout::LANE_CLOSES_AT)
             .store(0, Ordering::Relaxed);
         self.parent()
@@ -62,9 +67,9 @@ impl OpenEntry {
     /// Stores a name that has no site, cut to `room` bytes at offset `at` of the entry.
     pub(crate) fn set_name(&self, name: &str, at: usize, room: usize) {
         let cut = &name.as_bytes()[..name.floor_char_boundary(room)];
-        self.0.copy_in(at, cut);
+        self.map().copy_in(at, cut);
         let len = u32::try_from(cut.len()).unwrap_or(0);
-        self.0
+        self.map()
             .half(layout::OPEN_NAME_LEN_AT)
             .store(len, Ordering::Relaxed);
     }
@@ -72,10 +77,10 @@ impl OpenEntry {
     /// The stored name.
     pub(crate) fn name(&self, at: usize, room: usize) -> String {
         let len = self
-            .0
+            .map()
             .half(layout::OPEN_NAME_LEN_AT)
             .load(Ordering::Relaxed) as usize;
-        let bytes = (0..len.min(room)).map(|offset| self.0.byte(at + offset));
+        let bytes = (0..len.min(room)).map(|offset| self.map().byte(at + offset));
         String::from_utf8(gathered(bytes)).unwrap_or_default() // it was text
     }
 }

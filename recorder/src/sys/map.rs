@@ -70,10 +70,9 @@ impl Map {
     /// The `bytes` from byte `at` on, which lie inside.
     #[inline(always)]
     pub(crate) fn part(self, at: usize, bytes: usize) -> Map {
-        assert!(
-            at <= self.bytes && bytes <= self.bytes - at,
-            "{bytes} bytes at {at} are not all inside"
-        );
+        if at > self.bytes || bytes > self.bytes - at {
+            outside(at, bytes);
+        }
         // SAFETY: checked to lie inside.
         let base = unsafe { self.base.add(at) };
         Map { base, bytes }
@@ -107,11 +106,9 @@ impl Map {
     /// The address of byte `at`.
     #[inline(always)]
     pub(crate) fn at(&self, at: usize) -> *mut u8 {
-        assert!(
-            at < self.bytes,
-            "offset {at} outside a mapping of {} bytes",
-            self.bytes
-        );
+        if at >= self.bytes {
+            outside(at, 1);
+        }
         // SAFETY: checked to lie inside.
         unsafe { self.base.as_ptr().add(at) }
     }
@@ -119,10 +116,9 @@ impl Map {
     /// The aligned 64-bit word at byte `at`.
     #[inline(always)]
     pub(crate) fn word(&self, at: usize) -> &'static AtomicU64 {
-        assert!(
-            at.is_multiple_of(8) && at + 8 <= self.bytes,
-            "no 64-bit word at {at}"
-        );
+        if !at.is_multiple_of(8) || at + 8 > self.bytes {
+            outside(at, 8);
+        }
         // SAFETY: aligned, inside, mapped for the life of the process, and only ever accessed as an atomic.
         unsafe { AtomicU64::from_ptr(self.at(at).cast()) }
     }
@@ -130,10 +126,9 @@ impl Map {
     /// The aligned 32-bit word at byte `at`.
     #[inline(always)]
     pub(crate) fn half(&self, at: usize) -> &'static AtomicU32 {
-        assert!(
-            at.is_multiple_of(4) && at + 4 <= self.bytes,
-            "no 32-bit word at {at}"
-        );
+        if !at.is_multiple_of(4) || at + 4 > self.bytes {
+            outside(at, 4);
+        }
         // SAFETY: aligned, inside, mapped for the life of the process, and only ever accessed as an atomic.
         unsafe { AtomicU32::from_ptr(self.at(at).cast()) }
     }
@@ -146,15 +141,40 @@ impl Map {
 
     /// Copies bytes into the mapping at `at`.
     pub(crate) fn copy_in(&self, at: usize, bytes: &[u8]) {
-        assert!(
-            at + bytes.len() <= self.bytes,
-            "{} bytes at {at} do not fit",
-            bytes.len()
-        );
+        if at + bytes.len() > self.bytes {
+            outside(at, bytes.len());
+        }
         // SAFETY: checked to lie inside.
         let room = unsafe { self.base.as_ptr().add(at) };
         // SAFETY: checked to fit; the caller owns this part of the mapping.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), room, bytes.len()) };
+    }
+}
+
+/// Stops at an access that is none of the mapping's. It takes values: an `assert!` with a text keeps what it would print in memory, with every access.
+#[cold]
+#[inline(never)]
+fn outside(at: usize, bytes: usize) -> ! {
+    panic!("no {bytes} bytes at {at} of a mapping")
+}
+
+/// `N` bytes of a mapping: that something lies inside needs no look at run time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<const N: usize>(NonNull<u8>);
+
+impl<const N: usize> Part<N> {
+    /// The bytes from byte `at` of a mapping on, which lie inside.
+    #[inline(always)]
+    pub(crate) fn of(map: Map, at: usize) -> Part<N> {
+        Part(map.part(at, N).base)
+    }
+
+    #[inline(always)]
+    pub(crate) fn map(self) -> Map {
+        Map {
+            base: self.0,
+            bytes: N,
+        }
     }
 }
 

@@ -86,7 +86,7 @@ impl<'a> Line<'a> {
     pub(crate) fn block<const N: usize>(&mut self, block: &[u8; N], len: usize) {
         if let Some(room) = self.room::<N>() {
             *room = *block;
-            self.len += len;
+            self.len += len.min(N); // so that the compiler knows how far a short line reaches
         } else {
             self.len = slow(self.out, self.len, &block[..len]);
         }
@@ -319,6 +319,11 @@ pub(crate) fn name(out: &mut Vec<u8>, text: &str, bound: usize) {
 
 /// Appends a JSON string with its quotes; longer text than `bound` bytes is cut at a character and marked.
 pub(crate) fn string(out: &mut Vec<u8>, text: &str, bound: usize) {
+    if text.len() <= bound && is_plain(text.as_bytes()) {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        return out.push(b'"');
+    }
     let cut = if text.len() <= bound {
         text.len()
     } else {
@@ -361,6 +366,36 @@ pub(crate) fn string_bytes(text: &str, bound: usize) -> usize {
     kept + escaped * (ESCAPED - 1) + MARKS
 }
 
+/// Whether a text is a short one that is written as it is, as most keys are: looked at in two words.
+#[inline(always)]
+fn is_plain(text: &[u8]) -> bool {
+    if let ([front, ..], [.., back]) = (text.as_chunks::<8>().0, text.as_rchunks::<8>().1) {
+        let words = [front, back].map(|word| u64::from_le_bytes(*word));
+        return text.len() <= 16 && words.into_iter().all(is_plain_word);
+    }
+    let (Some(front), Some(back)) = (text.first_chunk(), text.last_chunk()) else {
+        return false;
+    };
+    let halves = [front, back].map(|half| u64::from(u32::from_le_bytes(*half)));
+    is_plain_word(halves[0] | halves[1] << 32)
+}
+
+/// Whether nothing in a word is escaped. One that borrows from a byte below may be taken for escaped.
+#[inline(always)]
+const fn is_plain_word(word: u64) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    let quotes = word ^ (ONES * b'"' as u64);
+    let backslashes = word ^ (ONES * b'\\' as u64);
+    (below(word, 0x20) | below(quotes, 1) | below(backslashes, 1)) & HIGH == 0
+}
+
+/// Bytes below a bound have their highest bit set.
+#[inline(always)]
+const fn below(word: u64, bound: u64) -> u64 {
+    word.wrapping_sub(u64::MAX / 255 * bound) & !word
+}
+
 #[inline]
 fn is_escaped(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
@@ -399,6 +434,22 @@ mod tests {
         let len = line.len();
         assert!(line.fits());
         String::from_utf8(buffer[..len].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn short_texts_are_written_as_long_ones_are() {
+        let bytes = (0..=0x7f).map(char::from);
+        for odd in bytes.chain(['\u{80}', 'é', '\u{7ff}', '界', '\u{1f600}']) {
+            for len in 0..20 {
+                for at in 0..=len {
+                    let text = format!("{}{odd}{}", "a".repeat(at), "z".repeat(len - at));
+                    let (mut short, mut long) = (Vec::new(), Vec::new());
+                    string(&mut short, &text, 1 << 10);
+                    string(&mut long, &format!("{}{text}", "x".repeat(17)), 1 << 10);
+                    assert_eq!(short[1..], long[18..], "{text:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::sys::clock;
 use crate::sys::memory::{leave_out, zeros};
 use crate::sys::wait::PATIENCE_NS;
 use crate::text::encode::{Line, SLACK};
-use crate::text::site::Site;
+use crate::text::site::SiteText;
 
 /// Room for everything of a line but its name, category and args.
 const FIXED_BYTES: usize = 256 + SLACK;
@@ -28,6 +28,10 @@ const OWN_STEP_BYTES: u64 = STEP_BYTES as u64 + 1024;
 /// After so many bytes it tries again if another thread was writing.
 const RETRY_BYTES: u64 = 4096;
 const SECOND_NS: u64 = 1_000_000_000;
+/// What a short line fits into: where the compiler knows the room, it need not look for every piece whether that fits. The prefix has 64 bytes at most,
+/// the part of a second 10, a duration 28, middle and args 32 each, the name 64, the end 3: 233.
+const SHORT_LINE: usize = 256;
+
 /// Writes lines into a slot.
 pub(crate) struct EventWriter {
     process: &'static Process,
@@ -71,15 +75,28 @@ pub(crate) struct Body<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Name<'a> {
     /// Known at the call site.
-    Site(&'static Site),
+    Site(&'static SiteText),
     /// `"name":"…","cat":"…"`, made for this event.
     Text(&'a [u8]),
+}
+
+impl Body<'_> {
+    /// Whether its line fits into [`SHORT_LINE`].
+    #[inline(always)]
+    fn is_short(&self) -> bool {
+        const SHORT: usize = 32;
+        let is_short_name = match self.name {
+            Name::Site(text) => text.with_args.len() <= 64,
+            Name::Text(_) => false,
+        };
+        is_short_name && self.args.len() <= SHORT && self.middle.len() <= SHORT
+    }
 }
 
 impl Name<'_> {
     fn len(&self) -> usize {
         match self {
-            Name::Site(site) => site.text().with_args.len(),
+            Name::Site(text) => text.with_args.len(),
             Name::Text(text) => text.len() + 16,
         }
     }
@@ -140,11 +157,11 @@ impl EventWriter {
         // SAFETY: positions from `head` on are this thread's until published, and there is room for `need`.
         let room = unsafe { std::slice::from_raw_parts_mut(self.slot.address(self.head), need) };
         let part = self.part_of_second(ts_ns);
-        let mut line = Line::new(room);
-        self.compose(&mut line, phase, part, body);
-        if line.fits() {
-            self.head += line.len() as u64;
-        }
+        let len = match room.first_chunk_mut::<SHORT_LINE>() {
+            Some(room) if body.is_short() => self.compose(Line::new(room), phase, part, body),
+            _ => self.compose_long(room, phase, part, &{ *body }), // a copy, as above
+        };
+        self.head += len as u64;
         self.publish();
     }
 
@@ -166,7 +183,12 @@ impl EventWriter {
         }
         // SAFETY: positions from `head` on are this thread's until published, and there is room for `need`.
         let room = unsafe { std::slice::from_raw_parts_mut(self.slot.address(self.head), need) };
-        let len = self.compose_on_row(Line::new(room), row, start_ns, body);
+        let len = match room.first_chunk_mut::<SHORT_LINE>() {
+            Some(room) if body.is_short() => {
+                self.compose_on_row(Line::new(room), row, start_ns, body)
+            }
+            _ => self.compose_long_on_row(room, row, start_ns, &{ *body }), // a copy, as above
+        };
         self.head += len as u64;
         if let Some(entry) = closing {
             entry.close_with(self.slot.index, self.head);
@@ -183,7 +205,7 @@ impl EventWriter {
             let Ok(mut bytes) = zeros(need) else {
                 return leave_out();
             };
-            let len = self.compose_on_row(Line::new(&mut bytes), row, start_ns, body);
+            let len = self.compose_long_on_row(&mut bytes, row, start_ns, body);
             self.write_through(bytes.get(..len).unwrap_or_default());
         }
     }
@@ -209,6 +231,17 @@ impl EventWriter {
         }
         after_time(&mut line, body);
         if line.fits() { line.len() } else { 0 }
+    }
+
+    #[inline(never)]
+    fn compose_long_on_row(
+        &self,
+        room: &mut [u8],
+        row: u32,
+        start_ns: u64,
+        body: &Body<'_>,
+    ) -> usize {
+        self.compose_on_row(Line::new(room), row, start_ns, body)
     }
 
     /// Makes the prefix that of the second of `ts_ns`; the ns of that second.
@@ -244,7 +277,7 @@ impl EventWriter {
 
     /// Writes the line of an event, `part` ns after the second of the prefix.
     #[inline(always)]
-    fn compose(&self, line: &mut Line<'_>, phase: u8, part: u32, body: &Body<'_>) {
+    fn compose(&self, mut line: Line<'_>, phase: u8, part: u32, body: &Body<'_>) -> usize {
         line.block(&self.prefix, self.prefix_len);
         if phase != b'X' {
             line.replace(PHASE_AT, phase);
@@ -254,7 +287,13 @@ impl EventWriter {
         } else {
             line.second_part(part);
         }
-        after_time(line, body);
+        after_time(&mut line, body);
+        if line.fits() { line.len() } else { 0 }
+    }
+
+    #[inline(never)]
+    fn compose_long(&self, room: &mut [u8], phase: u8, part: u32, body: &Body<'_>) -> usize {
+        self.compose(Line::new(room), phase, part, body)
     }
 
     /// Makes room for `need` bytes, flushing if the ring is more than three quarters full, or by steps if others record as fast.
@@ -331,10 +370,8 @@ impl EventWriter {
             leave_out();
             return self.publish();
         };
-        let mut line = Line::new(&mut bytes);
-        self.compose(&mut line, phase, part, body);
-        let len = line.len().min(need);
-        self.write_through(&bytes[..len]);
+        let len = self.compose_long(&mut bytes, phase, part, body);
+        self.write_through(bytes.get(..len).unwrap_or_default());
         self.publish();
     }
 
@@ -379,8 +416,8 @@ fn after_time(line: &mut Line<'_>, body: &Body<'_>) {
 #[inline(always)]
 fn finish_line(line: &mut Line<'_>, body: &Body<'_>) {
     match body.name {
-        Name::Site(site) if body.args.is_empty() => return line.padded(&site.text().alone),
-        Name::Site(site) => line.padded(&site.text().with_args),
+        Name::Site(text) if body.args.is_empty() => return line.padded(&text.alone),
+        Name::Site(text) => line.padded(&text.with_args),
         Name::Text(text) => {
             line.literal(b",");
             line.text(text);

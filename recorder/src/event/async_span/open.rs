@@ -39,7 +39,7 @@ const NAMELESS: &[u8] = br#""name":"","cat":"""#;
 
 /// Name and category of a span that opens.
 #[derive(Clone, Copy)]
-pub(super) enum Names<'a> {
+enum Names<'a> {
     Site(&'static Site),
     /// `"name":"…","cat":"…"`, and the name alone.
     Text(&'a [u8], &'a str),
@@ -55,9 +55,30 @@ pub(super) struct Spot<'a> {
 }
 
 impl Open {
-    /// Opens a span; nothing, and it is counted, where it gets no lane.
-    #[inline]
+    /// Opens a span of a site; nothing, and it is counted, where it gets no lane.
+    #[inline(never)]
     pub(super) fn start(
+        process: &Process,
+        site: &'static Site,
+        args: &[u8],
+        spot: &Spot<'_>,
+    ) -> Option<Open> {
+        Open::start_any(process, Names::Site(site), args, spot)
+    }
+
+    /// Opens a span as [`Open::start`] does, named by `"name":"…","cat":"…"`, and the name alone.
+    #[cold]
+    pub(super) fn start_named(
+        process: &Process,
+        (names, name): (&[u8], &str),
+        args: &[u8],
+        spot: &Spot<'_>,
+    ) -> Option<Open> {
+        Open::start_any(process, Names::Text(names, name), args, spot)
+    }
+
+    #[inline(always)]
+    fn start_any(
         process: &Process,
         names: Names<'_>,
         args: &[u8],
@@ -167,15 +188,23 @@ impl Open {
             if !ended.is_named {
                 name_row(process, self.lane());
             }
-            self.write(writer, &ended, own.as_ref());
-            self.leave(process);
+            let entry = process.ring.lane_entry(self.lane());
+            self.write(writer, &ended, own.as_ref(), entry);
+            self.leave(process, entry);
         });
         // Below a signal handler there is no line, but the lane is free all the same. After the end of recording the span is told as unfinished.
         if written.is_none()
             && let Some(process) = self.process()
-            && self.end(&process, now_ns).is_some()
         {
-            self.leave(&process);
+            self.end_unwritten(&process, now_ns);
+        }
+    }
+
+    /// Ends the span without a line, and gives its lane back.
+    #[cold]
+    fn end_unwritten(&self, process: &Process, now_ns: u64) {
+        if self.end(process, now_ns).is_some() {
+            self.leave(process, process.ring.lane_entry(self.lane()));
         }
     }
 
@@ -193,11 +222,7 @@ impl Open {
 
     /// Gives the lane back of a span that is not recorded after all.
     pub(super) fn abandon(&self, process: &Process, now_ns: u64) {
-        let leave = || {
-            if self.end(process, now_ns).is_some() {
-                self.leave(process);
-            }
-        };
+        let leave = || self.end_unwritten(process, now_ns);
         let left = thread_state::with(|thread, _| {
             if thread.epoch() == self.epoch() {
                 leave();
@@ -210,7 +235,7 @@ impl Open {
 
     /// Finds out where the span ended. What lay in it has a row of its own from now on, for readers of the ring too. Its lane is given back, but stays
     /// taken until its entry is vacant.
-    #[inline]
+    #[inline(always)] // what it gives would go through memory, in pieces that processors wait for
     fn end(&self, process: &Process, now_ns: u64) -> Option<(Ended, Option<OwnText>)> {
         let lane = self.lane();
         let mut lanes = process.lanes.lock()?;
@@ -226,10 +251,15 @@ impl Open {
         Some((ended, own))
     }
 
-    #[inline]
-    fn write(&self, writer: &mut SlotWriter, ended: &Ended, own: Option<&OwnText>) {
+    #[inline(always)]
+    fn write(
+        &self,
+        writer: &mut SlotWriter,
+        ended: &Ended,
+        own: Option<&OwnText>,
+        entry: Option<OpenEntry>,
+    ) {
         let process = writer.process;
-        let entry = process.ring.lane_entry(self.lane());
         let area = || process.ring.lane_text(self.lane());
         let place = match own {
             None => entry.zip(area()),
@@ -237,45 +267,36 @@ impl Open {
         };
         let in_ring = place.as_ref().map(|(entry, area)| area.args(*entry));
         let args = own.map(OwnText::args).or(in_ring).unwrap_or_default();
-        if mask::stopped_since(self.start_ns) {
-            let mut args = copied(args);
-            mark_stopped(&mut args);
-            return self.write_line(writer, ended, own, &args);
-        }
-        self.write_line(writer, ended, own, args);
-    }
-
-    #[inline(always)]
-    fn write_line(
-        &self,
-        writer: &mut SlotWriter,
-        ended: &Ended,
-        own: Option<&OwnText>,
-        args: &[u8],
-    ) {
-        let entry = writer.process.ring.lane_entry(self.lane());
         let names = || {
             let names = own.map(OwnText::names).filter(|names| !names.is_empty());
             names.unwrap_or(NAMELESS)
         };
-        let body = Body {
+        let mut body = Body {
             duration_ns: Some(ended.end_ns.saturating_sub(self.start_ns)),
             middle: b"",
-            name: ended.site.map_or_else(|| Name::Text(names()), Name::Site),
+            name: ended
+                .site
+                .map_or_else(|| Name::Text(names()), |site| Name::Site(site.text())),
             args,
         };
+        let mut marked;
+        if mask::stopped_since(self.start_ns) {
+            marked = copied(args);
+            mark_stopped(&mut marked);
+            body.args = &marked;
+        }
         if entry.is_none() {
-            writer.process.open_horizon.note(self.start_ns); // more are open than the ring shows
+            process.open_horizon.note(self.start_ns); // more are open than the ring shows
         }
         let row = LANE_BASE + ended.row;
         writer.events.span_on_row(row, self.start_ns, &body, entry);
-        writer.process.come_by(ended.end_ns);
+        process.come_by(ended.end_ns);
     }
 
     /// Makes the lane free, whose line is written.
     #[inline]
-    fn leave(&self, process: &Process) {
-        if let Some(entry) = process.ring.lane_entry(self.lane()) {
+    fn leave(&self, process: &Process, entry: Option<OpenEntry>) {
+        if let Some(entry) = entry {
             entry.start().store(0, Ordering::Release);
         } else if let Some(mut lanes) = process.lanes.lock() {
             lanes.give_back(self.lane()); // without an entry that could say when
@@ -284,7 +305,7 @@ impl Open {
 }
 
 /// Takes a lane and begins its span; `None`, and it is counted, if others keep the lanes to themselves, or there is no memory for one more.
-#[inline]
+#[inline(always)]
 fn begin(process: &Process, site: Option<&'static Site>, spot: &Spot<'_>) -> Option<(Taken, u64)> {
     let is_vacant = |lane| {
         let entry = process.ring.lane_entry(lane);
@@ -313,6 +334,7 @@ fn begin(process: &Process, site: Option<&'static Site>, spot: &Spot<'_>) -> Opt
 }
 
 /// Lets readers of the ring find the span's args, and its names where it has no site; false if not all args have room.
+#[inline(always)]
 fn show(process: &Process, lane: u32, entry: OpenEntry, names: Names<'_>, args: &[u8]) -> bool {
     let Some(area) = process.ring.lane_text(lane) else {
         entry.text().store(0, Ordering::Relaxed);
@@ -328,6 +350,7 @@ fn show(process: &Process, lane: u32, entry: OpenEntry, names: Names<'_>, args: 
 }
 
 /// The number of the span's site; without one its name stands in the entry.
+#[inline(always)]
 fn number(process: &Process, names: Names<'_>, entry: OpenEntry) -> u32 {
     let set_name = |name: &str| entry.set_name(name, LANE_NAME_AT, LANE_NAME_BYTES);
     match names {
