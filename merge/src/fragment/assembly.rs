@@ -226,7 +226,7 @@ mod tests {
         let newer = String::from_utf8(block(0..4)).unwrap();
         assert!(newer.contains(key));
         let newer = newer.replace(key, "\"gen\":1");
-        let torn = newer[..newer.len() - 6].as_bytes().to_vec();
+        let torn = newer.as_bytes()[..newer.len() - 6].to_vec();
         let (text, assembly) = assembled([block(0..2), torn.clone()].concat(), Some(2..3));
         assert_eq!(text, "l00 l01 l02 ");
         assert!(assembly.bad_blocks.is_empty());
