@@ -53,4 +53,4 @@ install -m 644 "$here/include/sa_profile.h" "$destdir$includedir/sa_profile.h"
 sed -e "s|@prefix@|$(quoted "$prefix")|" -e "s|@libdir@|$(quoted "$libdir")|" -e "s|@includedir@|$(quoted "$includedir")|" \
   -e "s|@version@|$version|" -e 's|@static_libs@|-Wl,--exclude-libs,libsa_profile.a -lgcc_s -lutil -lrt -lpthread -lm -ldl|' \
   "$here/sa_profile.pc.in" > "$destdir$libdir/pkgconfig/sa_profile.pc"
-[ -n "$destdir" ] || echo "install.sh: installed. Run ldconfig as root, or link with -Wl,-rpath,$libdir" >&2
+[ -n "$destdir" ] || echo "installed; now run ldconfig as root, or link with -Wl,-rpath,$libdir"

@@ -3,6 +3,7 @@
 A comment stands before each block:
 
     <!-- run -->                   bash runs it here, in a folder of the page, after the page's blocks before it; SQL goes to the trace there
+    <!-- run: exit 0 or 1 -->      the same, and the exit code may be either
     <!-- file: NAME -->            it becomes this file of the folder
     <!-- run by: PATH -->          the test in this file reads the page, or has the same lines
     <!-- not run: WHY -->          it needs hardware, a network, a browser, …
@@ -13,6 +14,7 @@ what is missing here, and what follows on the page is skipped."""
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections import Counter
@@ -64,6 +66,7 @@ class Stage:
 
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="sa-docs-"))
+        self.groups = []
         tools = self.folder / ".bin"
         tools.mkdir()
         server = tools / "your-server"
@@ -74,8 +77,17 @@ class Stage:
         self.environment = dict(kept, PATH=path, HOME=str(self.folder), LC_ALL="C.UTF-8", REPOSITORY=str(pages.ROOT))
 
     def bash(self, lines):
+        """Runs lines; what they leave in the background goes on until `close`."""
         command = ["bash", "-euo", "pipefail", "-c", lines]
-        return subprocess.run(command, cwd=self.folder, env=self.environment, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        pipes = dict(text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        with subprocess.Popen(command, cwd=self.folder, env=self.environment, start_new_session=True, **pipes) as process:
+            self.groups.append(process.pid)
+            try:
+                said, _ = process.communicate(timeout=LIMIT_S)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        return subprocess.CompletedProcess(command, process.returncode, said)
 
     def sql(self, statement):
         traces = sorted(self.folder.glob("**/trace.json"), key=lambda path: path.stat().st_mtime)
@@ -83,10 +95,15 @@ class Stage:
         return subprocess.run([str(TPQ), trace, statement], env=dict(os.environ), text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def close(self):
+        for group in self.groups:
+            try:
+                os.killpg(group, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def problem_of_run(stage, language, lines):
+def problem_of_run(stage, language, lines, codes):
     """What went wrong when a block was run, if anything did."""
     try:
         done = stage.sql(lines) if language == "sql" else stage.bash(lines)
@@ -97,7 +114,7 @@ def problem_of_run(stage, language, lines):
         return None
     if language == "sql" and done.stdout.strip() == "[]":
         return "the statement has no row"
-    return None if done.returncode == 0 else f"exit {done.returncode}: {done.stdout.strip()[-600:]}"
+    return None if done.returncode in codes else f"exit {done.returncode}: {done.stdout.strip()[-600:]}"
 
 
 def problem_of_test(page, lines, path):
@@ -127,7 +144,11 @@ def problems_of(page, text, show=False):
             if kind in ("run", "file"):
                 stage = stage or Stage()
                 for setup in setups:
-                    done = stage.bash(setup)
+                    try:
+                        done = stage.bash(setup)
+                    except subprocess.TimeoutExpired:
+                        problem = f"setup: it ran for more than {LIMIT_S} s"
+                        break
                     if done.returncode == 3 and not missing:
                         missing = f"what {pages.name(page)} shows from line {line} on: {done.stdout.strip()}"
                         _skipped.append(missing)
@@ -143,7 +164,7 @@ def problems_of(page, text, show=False):
             elif kind == "file":
                 (stage.folder / what).write_text(lines)
             elif kind == "run":
-                problem = problem_of_run(stage, language, lines)
+                problem = problem_of_run(stage, language, lines, (0, 1) if what == "exit 0 or 1" else (0,))
             elif kind == "run by":
                 problem = problem_of_test(page, lines, what)
             elif len(what) < 5:

@@ -9,6 +9,7 @@ import links
 import messages
 import pages
 import prose
+import shape
 import variables
 
 LONG = "A " + " ".join(["word"] * 30) + ". "
@@ -48,6 +49,15 @@ class Prose(unittest.TestCase):
     def test_code_tables_and_headings_are_no_sentences(self):
         text = "# Heading\n\nOne `a b c`, [two three](x).\n\n| a | b |\n| --- | --- |\n\n```sh\nls\n```\n- Item.\n"
         self.assertEqual([len(sentence.split()) for sentence in prose.sentences(text)], [4, 1])
+
+
+class Shape(unittest.TestCase):
+    good = "# Title\n\nDo this.\n\n```sh\nls\n```\n\n## What you see\n\nX.\n\n## Limits\n\nY.\n"
+
+    def test_each_part_is_there(self):
+        self.assertEqual(list(shape.problems_of(self.good)), [])
+        for part in ["## What you see", "## Limits", "Do this.\n\n"]:
+            self.assertEqual(len(list(shape.problems_of(self.good.replace(part, "")))), 1, part)
 
 
 class Variables(unittest.TestCase):

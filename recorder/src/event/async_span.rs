@@ -8,6 +8,7 @@ use crate::event::track::Track;
 use crate::format::LANE_BASE;
 use crate::format::Level;
 use crate::format::loss::Cause;
+use crate::process::async_ids::OpenAsync;
 use crate::process::mask;
 use crate::process::state::Process;
 use crate::sys::clock::now_ns;
@@ -16,16 +17,15 @@ use crate::text::name::write_name;
 use crate::text::site::Site;
 use crate::text::value::{self, Args, Value};
 use crate::thread::thread_state;
-use open::{Open, Spot};
+use open::Spot;
 
 pub use by_id::AsyncSpanId;
-pub(crate) use by_id::Held;
 
 /// A span that may be sent to other threads and held over awaits, until it is dropped. It is shown on a row of its own, the lowest free lane of its
 /// process, or within another async span.
 #[derive(Debug)]
 #[must_use = "a span ends when it is dropped"]
-pub struct AsyncSpan(Option<Open>);
+pub struct AsyncSpan(Option<OpenAsync>);
 
 impl AsyncSpan {
     /// A span that is not recorded.
@@ -41,10 +41,14 @@ impl AsyncSpan {
         AsyncSpan::start(site.level(), |process, text| {
             let piece = site_args(text, args);
             let args = text.get(piece.range()).unwrap_or_default();
-            let open = Open::start(process, site, args, &Spot::default());
+            let open = OpenAsync::start(process, site, args, &Spot::default());
             text.truncate(piece.range().start);
             open
         })
+    }
+
+    fn of(open: OpenAsync) -> AsyncSpan {
+        AsyncSpan(Some(open))
     }
 
     pub(crate) fn open_named(level: Level, category: &str, name: &str) -> AsyncSpan {
@@ -72,13 +76,13 @@ impl AsyncSpan {
             };
             let args = args.text();
             if let Some(site) = Site::intern(level, category, name) {
-                return Open::start(process, site, args, &spot);
+                return OpenAsync::start(process, site, args, &spot);
             }
             let mut names = Vec::new();
             if !write_name(&mut names, category, name) {
                 return None; // counted
             }
-            Open::start_named(process, (&names, name), args, &spot)
+            OpenAsync::start_named(process, (&names, name), args, &spot)
         })
     }
 
@@ -95,7 +99,7 @@ impl AsyncSpan {
                 parent: parent.and_then(|parent| parent.lane_in(process)),
                 lane: lane.map(cut_name),
             };
-            Open::start(process, site, args, &spot)
+            OpenAsync::start(process, site, args, &spot)
         })
     }
 
@@ -111,7 +115,10 @@ impl AsyncSpan {
 
     /// `open` may append to the text it gets, and takes that off again.
     #[inline(always)]
-    fn start(level: Level, open: impl FnOnce(&Process, &mut Vec<u8>) -> Option<Open>) -> AsyncSpan {
+    fn start(
+        level: Level,
+        open: impl FnOnce(&Process, &mut Vec<u8>) -> Option<OpenAsync>,
+    ) -> AsyncSpan {
         if !mask::wants(level) {
             return AsyncSpan(None);
         }

@@ -6,7 +6,7 @@ use crate::event::span::{SiteArgs, site_args};
 use crate::format::Level;
 use crate::format::loss::Cause;
 use crate::process::mask;
-use crate::process::state as process;
+use crate::process::start;
 use crate::sys::clock::now_ns;
 use crate::text::name::write_name;
 use crate::text::site::Site;
@@ -257,7 +257,7 @@ pub fn duration(
     let dur = wanted.min(longest);
     if (dur_ns < 0 || dur != wanted || start_ns.is_some_and(|wanted| wanted != start))
         && mask::wants(level)
-        && let Some(process) = process::current()
+        && let Some(process) = start::current()
     {
         process.lost.count(Cause::Clamped);
     }

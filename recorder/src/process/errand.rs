@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::process::state::{self as process, Process};
+use crate::process::reclaim;
+use crate::process::state::Process;
 use crate::run::config::Threads;
 use crate::sys::clock;
 use crate::sys::shared::Shared;
@@ -52,7 +53,7 @@ impl Process {
         if may_not || FIRST_HAS_ENDED.load(Ordering::Relaxed) {
             return Err(io::Error::from_raw_os_error(libc::EPERM));
         }
-        let own = process::existing().filter(|process| process.epoch() == self.epoch());
+        let own = reclaim::existing().filter(|process| process.epoch() == self.epoch());
         let process = own.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
         run(end_ns, move || work(&process))
     }

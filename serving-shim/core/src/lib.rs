@@ -37,12 +37,15 @@ mod ascend;
 mod clock;
 mod config;
 mod counts;
+mod description;
 mod device;
 mod gate;
 mod graphs;
+mod group;
 pub mod hooks;
 mod launch;
 mod outcome;
+mod pending;
 mod place;
 mod pool;
 mod resolver;
@@ -53,7 +56,8 @@ mod sounding;
 mod track;
 mod walls;
 
-pub use launch::{Kind, Launch, Name};
+pub use description::{Kind, Name};
+pub use launch::Launch;
 pub use outcome::{Outcome, launch_timed};
 pub use walls::{Walls, launch_walls};
 
