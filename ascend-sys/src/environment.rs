@@ -1,5 +1,5 @@
-//! The variables that choose a library to load. In a program with raised privileges (set-user-id, set-group-id, file capabilities) they are the
-//! caller's, who could have any code run with its rights: there none of them counts, as for the dynamic linker itself.
+//! The variables that choose a library to load. In a program with raised privileges (set-user-id, set-group-id, file capabilities) they come
+//! from the caller, who could run any code with its rights. None of them counts there, as for the dynamic linker itself.
 
 use std::ffi::OsString;
 

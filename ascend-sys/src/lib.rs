@@ -1,7 +1,7 @@
 //! Raw types and functions of the Ascend runtime (CANN), found at run time: building needs no CANN, and so does running without an NPU.
 //!
-//! The names are the vendor's, verbatim. A function is a type, `aclrtSetDevice`, and a field of the table of its group, which holds what the installed
-//! libraries have: each field is a `Result`, since every CANN lacks some.
+//! The names are the vendor's, verbatim. A function is a type, `aclrtSetDevice`, and a field of the table of its group. The table holds what the
+//! installed libraries have. Each field is a `Result`, since every CANN lacks some.
 //!
 //! ```no_run
 //! use ascend_sys::{Acl, Candidates, Library, codes};

@@ -1,4 +1,5 @@
-//! `sa-profile`: records a command, opens its trace, checks whether recording works, switches recording in the processes of a live run, and shows what they have recorded.
+//! `sa-profile`: records a command, opens its trace, and checks whether recording works. Switches recording in the processes of a live run, and shows
+//! what they have recorded.
 
 mod amount;
 mod completions;

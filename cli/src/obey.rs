@@ -1,4 +1,4 @@
-//! Carries a wish out: stores it, waits until every live process has told of its switch, names those that did not.
+//! Carries a wish out: stores it, waits until every live process has reported its switch, and names those that have not.
 
 use crate::control::{Wish, store};
 use crate::error::Error;

@@ -10,7 +10,7 @@ mod draft;
 mod flow_ends;
 
 use crate::Options;
-use crate::align::{By, Curve, Hosts, Place, Reading, clamp};
+use crate::align::{Curve, Hosts, Place, Reading, clamp};
 use crate::clock::placement::Placement;
 use crate::fragment::recording::Recording;
 use crate::pass::chunk::{Chunk, Source};
@@ -235,20 +235,6 @@ impl Flows<'_> {
             (self.sources, self.chunks),
             self.folders,
         )
-    }
-}
-
-impl Place {
-    /// That of a host whose times are left alone.
-    fn unknown() -> Place {
-        Place {
-            curve: Curve::shift(0),
-            uncertainty_ns: None,
-            by: By::Nothing,
-            flows: 0,
-            contradicting: 0,
-            wall_off_ns: None,
-        }
     }
 }
 

@@ -17,12 +17,8 @@
 //! the blocks of the recorders lie, and what has to be sorted, goes through temporary files beyond a few MiB. A trace appears under its name only when it is whole; a merge that is killed leaves nothing
 //! behind, where the file system has files without a name.
 
-mod align;
 mod app;
-mod base;
-pub mod check;
 mod clock;
-mod event;
 mod foreign;
 mod fragment;
 mod identity;
@@ -31,8 +27,14 @@ mod link;
 mod pass;
 mod select;
 mod span;
-mod store;
 mod write;
+
+use trace_align as align;
+use trace_base as base;
+#[doc(inline)]
+pub use trace_check as check;
+use trace_event as event;
+use trace_store as store;
 
 pub use app::bar::Bar;
 pub use app::losses::LossReport;
@@ -61,6 +63,7 @@ pub use write::split::PartReport;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use trace_store::TemporaryError;
 
 /// Which runs of a directory to merge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -199,20 +202,32 @@ pub enum Error {
     BrokenPipe,
 }
 
+impl From<TemporaryError> for Error {
+    fn from(TemporaryError { folder, source }: TemporaryError) -> Error {
+        Error::Temporary { folder, source }
+    }
+}
+
 impl Error {
-    /// What went wrong with a temporary file in `folder`, unless it is an error with a place of its own.
-    fn of_temporary(folder: &Path, source: io::Error) -> Error {
+    /// The error in `source` that has a place of its own.
+    fn placed(source: io::Error) -> Result<Error, io::Error> {
+        let temporary = |source: io::Error| source.downcast::<TemporaryError>();
         source
             .downcast::<Error>()
-            .unwrap_or_else(|source| Error::Temporary {
-                folder: folder.to_owned(),
-                source,
-            })
+            .or_else(|source| temporary(source).map(Error::from))
+    }
+
+    /// What went wrong with a temporary file in `folder`, unless it is an error with a place of its own.
+    fn of_temporary(folder: &Path, source: io::Error) -> Error {
+        Error::placed(source).unwrap_or_else(|source| Error::Temporary {
+            folder: folder.to_owned(),
+            source,
+        })
     }
 
     /// What kept the trace from being written, which may be an error with a place of its own.
     fn of_write(path: &Path, source: io::Error) -> Error {
-        let source = match source.downcast::<Error>() {
+        let source = match Error::placed(source) {
             Ok(error) => return error,
             Err(source) => source,
         };

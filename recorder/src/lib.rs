@@ -1,7 +1,7 @@
 //! Records Chrome trace events of one process into one crash-safe fragment.
 //!
-//! Set `SA_PROFILE_DIR` and every process that uses this crate appends its events to `<dir>/fragments/trace.<pid>.jsonl`; `trace-merge <dir>` makes
-//! one trace of all fragments, for Perfetto.
+//! Set `SA_PROFILE_DIR`, and every process that uses this crate appends its events to `<dir>/fragments/trace.<pid>.jsonl`. The command `trace-merge
+//! <dir>` makes one trace of all fragments, for Perfetto.
 //!
 //! ```
 //! use sa_recorder::{Recorder, counter, instant, span};
@@ -17,28 +17,31 @@
 //! }
 //! ```
 //!
-//! **Data flow.** A macro formats its event as a JSON line straight into the calling thread's slot of a memory-mapped ring file and publishes it with one
-//! store. A helper thread appends what was published to the fragment, in blocks; a process that is young and has one thread does so itself, when three quarters
-//! of its ring are full and at exit. FORMAT.md describes both files.
+//! **Data flow.** A macro formats its event as a JSON line, straight into the calling thread's slot of a memory-mapped ring file. It publishes the
+//! line with one store. A helper thread appends what was published to the fragment, in blocks. A young process with one thread does so itself, when
+//! three quarters of its ring are full and at exit. FORMAT.md describes both files.
 //!
-//! **What a crash loses.** Nothing that was published: after SIGKILL the merge takes the tail from the ring, and shows the spans that were open. (A crash of the
-//! machine loses what the page cache had not written.) The recorder never fails or panics its host: what it cannot keep is counted and told in the trace.
+//! **What a crash loses.** Nothing that was published. After SIGKILL the merge takes the tail from the ring, and shows the spans that were open. (A
+//! crash of the machine loses what the page cache had not written.) The recorder never fails or panics its host. What it cannot keep is counted and
+//! reported in the trace.
 //!
 //! **Switching.** The helper obeys `<dir>/control` (`sa-profile start`, `stop`, `level`): all processes of a run switch at one instant. A process without a helper looks
 //! there with its first event in each second. Spans open at a stop are written whole when they end, with a mark. `SA_PROFILE_START=paused` begins switched off.
 //!
-//! **Threads.** A process gets the helper, a thread with all signals blocked, when it has several threads of its own or has recorded for five seconds; at once if it begins
-//! paused, and when it is switched. `SA_PROFILE_THREADS=0` forbids it. It ends by itself when it is the last thread.
+//! **Threads.** The helper is a thread with all signals blocked. A process gets it when it has several threads of its own, or has recorded for five
+//! seconds. It gets it at once if it begins paused, and when it is switched. The variable `SA_PROFILE_THREADS=0` forbids it. It ends by itself when
+//! it is the last thread.
 //!
-//! **Again.** [`Recorder::start_with`] ends the recording and begins another one, with other variables. What is open then is told as unfinished by the old one; threads go over to the
-//! new one with their next event, and what the old one held is given back.
+//! **Again.** [`Recorder::start_with`] ends the recording and begins another one, with other variables. The old one reports as unfinished what is
+//! open then. Threads go over to the new one with their next event, and what the old one held is given back.
 //!
-//! **Waits.** An event waits for nobody while its thread's ring has room. When the ring is full and another thread is writing, it waits for that one, a second at most, before events
-//! are dropped; an event larger than the ring takes, [`Recorder::flush`] and a start of the recorder on another thread are waited for as long, and exit takes a second in all. A thread that writes
-//! itself, since its ring filled up faster than the helper wrote, waits as long as the file system lets it.
+//! **Waits.** An event waits for nobody while its thread's ring has room. When the ring is full and another thread is writing, it waits for that
+//! thread, a second at most, before events are dropped. The same second holds for an event that is larger than the ring, for [`Recorder::flush`], and
+//! for a start of the recorder on another thread. Exit takes a second in all. A thread whose ring filled up faster than the helper wrote writes
+//! itself. It waits as long as the file system lets it.
 //!
-//! **Signal handlers** should not record: the first event of a thread, of a name and of a call site allocates memory, and so do many args, which deadlocks where the handler interrupted the
-//! allocator. An event of a handler that interrupted one of its own thread is dropped, and counted.
+//! **Signal handlers** should not record. The first event of a thread, of a name and of a call site allocates memory, and so do many args. That
+//! deadlocks where the handler interrupted the allocator. An event of a handler that interrupted one of its own thread is dropped, and counted.
 //!
 //! **Cost.** `cargo bench -p sa-recorder --bench record` prints it: about two clock reads plus formatting for a span, one load while off.
 #![expect(

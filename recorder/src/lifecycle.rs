@@ -1,5 +1,4 @@
 //! How a recording ends, and how another one begins.
 
 pub(crate) mod finish;
-pub(crate) mod open;
 pub(crate) mod restart;

@@ -9,9 +9,8 @@ use crate::event::span::SpanGuard;
 use crate::event::track::{Track, TrackProcess};
 use crate::format::Level;
 use crate::lifecycle::restart;
-use crate::process::mask;
-use crate::process::reclaim::ProcessRef;
-use crate::process::state as process;
+use crate::process::reclaim::{self, ProcessRef};
+use crate::process::start;
 use crate::run::config::{self, Config, Levels};
 use crate::run::membership as run;
 use crate::sys::environment::variable;
@@ -33,7 +32,7 @@ impl Recorder {
     /// child processes find the run by the run file's lock.
     pub fn init() -> Recorder {
         let recorder = Recorder(());
-        let _ = mask::levels(); // the first look starts it
+        let _ = start::levels(); // the first look starts it
         for (name, value) in recorder.exports() {
             export(name, &value);
         }
@@ -41,8 +40,9 @@ impl Recorder {
     }
 
     /// Ends what this process records, as [`Recorder::finish`] does, and begins anew with the variables that `lookup` gives: other levels, another
-    /// directory, or the same one. There the main process begins a new run and puts the earlier one aside in `previous/`; any other process joins
-    /// the run that the main process has begun or, if it comes first, is about to begin. The names of the process and of its threads stay.
+    /// directory, or the same one. There the main process begins a new run and puts the earlier one aside in `previous/`. Any other process joins
+    /// the run that the main process has begun. If it comes first, it joins the one that is about to begin. The names of the process and of its
+    /// threads stay.
     ///
     /// What is open (spans, async spans, tracks) belongs to the old recording, which tells it as unfinished; to end it later does nothing. The new
     /// recording has every event that begins after this returns. What other threads record meanwhile is in either, whole, or in none.
@@ -70,7 +70,7 @@ impl Recorder {
 
     /// The variables by which child processes find this run, with their values: what [`Recorder::init`] sets. Empty without a recording.
     pub fn exports(self) -> Vec<(&'static str, OsString)> {
-        let Some(process) = process::existing() else {
+        let Some(process) = reclaim::existing() else {
             return Vec::new();
         };
         let mut all = config::exported_paths(variable, &process.config.paths);
@@ -85,12 +85,12 @@ impl Recorder {
     /// [`Recorder::exports`]. Empty if nothing asks for recording, if the environment names a run already, or if another process's run is live in the directory,
     /// which this one will join. Writes nothing; it is for the caller to set them.
     pub fn announce(self) -> Vec<(&'static str, OsString)> {
-        if process::existing().is_some() {
+        if reclaim::existing().is_some() {
             return self.exports();
         }
         let config = Config::from_lookup(variable);
         config.map_or_else(Vec::new, |config| {
-            run::announced::announce(&process::absolute(config))
+            run::announced::announce(&start::absolute(config))
         })
     }
 
@@ -102,17 +102,17 @@ impl Recorder {
     /// Whether anything is recorded: false without the environment variables, while it is switched off, after [`Recorder::finish`], and if
     /// recording could not be set up.
     pub fn is_enabled(self) -> bool {
-        mask::levels() != 0
+        start::levels() != 0
     }
 
     /// The levels that are recorded. Before the first event those that the environment asks for: to ask starts nothing, and writes no file.
     pub fn levels(self) -> Levels {
-        mask::asked_levels()
+        start::asked_levels()
     }
 
     /// Whether events of this level are recorded.
     pub fn includes(self, level: Level) -> bool {
-        mask::levels() & level.bit() != 0
+        start::levels() & level.bit() != 0
     }
 
     /// Whether this is the main process of its run.
@@ -142,14 +142,14 @@ impl Recorder {
 
     /// Names the process in the trace; a later name renames it.
     pub fn set_process_name(self, name: &str) {
-        if let Some(process) = process::current() {
+        if let Some(process) = start::current() {
             process.set_name(name);
         }
     }
 
     /// Tells a record about the process, or about the thread of this id, such as `process_labels`; `args` is what it says.
     pub fn metadata(self, name: &str, tid: Option<u64>, args: &Args) {
-        if let Some(process) = process::current() {
+        if let Some(process) = start::current() {
             process.tell_metadata(name, tid, args);
         }
     }
@@ -192,7 +192,7 @@ impl Recorder {
 
     /// Brings everything recorded so far into the fragment; waits at most a second for a writer that is under way.
     pub fn flush(self) {
-        if let Some(process) = process::existing() {
+        if let Some(process) = reclaim::existing() {
             process.flush_within(PATIENCE_NS);
             if !process.is_finished() {
                 process.visit();
@@ -202,19 +202,19 @@ impl Recorder {
 
     /// Ends recording in this process and removes the ring if nothing is left in it. Also runs at exit; a second call does nothing.
     pub fn finish(self) {
-        if let Some(process) = process::existing() {
+        if let Some(process) = reclaim::existing() {
             process.finish();
         }
     }
 
     /// Events lost so far in this process.
     pub fn dropped(self) -> u64 {
-        process::existing().map_or(0, |process| process.lost.total())
+        reclaim::existing().map_or(0, |process| process.lost.total())
     }
 }
 
 fn running() -> Option<ProcessRef> {
-    process::current().or_else(process::existing)
+    start::current().or_else(reclaim::existing)
 }
 
 /// Sets a variable for this process and its children.

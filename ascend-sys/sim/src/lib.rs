@@ -1,9 +1,9 @@
 //! A simulated Ascend runtime: `libascendcl.so` for machines without an NPU, strict where the vendor's is. README.md says what it does, what it does not,
 //! and how it is configured.
 //!
-//! **Data flow.** An exported function (`exports/`) checks its pointers and calls safe code. A launch becomes a task of a stream, whose executor thread
-//! takes its time for it, stamps events with the clock of its device, and writes down in the truth when it really began and ended. On a capturing stream the task
-//! goes into a graph instead, and runs when that is replayed.
+//! **Data flow.** An exported function (`exports/`) checks its pointers and calls safe code. A launch becomes a task of a stream. The stream's
+//! executor thread takes its time for it, and stamps events with the clock of its device. It writes down in the truth when the task really began and
+//! ended. On a capturing stream the task goes into a graph instead, and runs when that is replayed.
 //!
 //! **Guarantees.** A handle that is stale or invented is an error code. No panic leaves an exported function. Nothing starts before the first call.
 #![expect(

@@ -1,7 +1,7 @@
 //! A stream: a queue of tasks and the thread that executes them in order.
 //!
-//! A launch costs a lock and a push. The executor takes all that is queued at once, and looks for more for a while before it sleeps, so a host that launches
-//! steadily makes no system call; one that waits says for which task, so the executor wakes it once.
+//! A launch costs a lock and a push. The executor takes all that is queued at once, and looks for more for a while before it sleeps. So a host that
+//! launches steadily makes no system call. A host that waits says for which task, so the executor wakes it once.
 
 use crate::Outcome;
 use crate::capture::Capture;

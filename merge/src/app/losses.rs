@@ -115,7 +115,7 @@ fn is_loss(event: &Event<'_>) -> bool {
 }
 
 fn of_recording(index: &Index) -> Vec<Missing<'_>> {
-    let all = index.losses.0.iter();
+    let all = index.losses.iter();
     let lost = all.filter(|(_, loss)| loss.events > 0 || loss.processes > 0);
     let missing = lost.map(|(row, loss)| Missing {
         row,

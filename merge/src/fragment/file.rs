@@ -1,12 +1,4 @@
 //! A fragment or ring file, opened and read.
-//!
-//! A small one is read. A large one is mapped, and watched: others may cut it short while it is read. What the merge itself has written to a
-//! file without a name nobody else can change.
-
-#![expect(
-    unsafe_code,
-    reason = "mapping a file is the only way to read 1 GB without a copy or heap"
-)]
 
 use crate::base::access::Access;
 use crate::base::file_id::FileId;
@@ -15,34 +7,15 @@ use crate::fragment::blocks::{Piece, split_range};
 use crate::fragment::input::Input;
 use crate::fragment::removal::{Removal, removal};
 use crate::fragment::ring::{Ring, RingBytes, recover};
-use crate::store::mapped_file::Watched;
-use crate::store::spill_vec::Together;
-use memmap2::{Mmap, UncheckedAdvice};
+pub(crate) use crate::store::content::Content;
 use sa_recorder::format::{
     FRAGMENT_RECORD, FragmentHeader, Metadata, RING_SUFFIX, VERSION, stem_and_segment,
 };
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-
-/// Bytes of a file that is read and not mapped: a process may have some 65,000 mappings.
-const SMALL_BYTES: u64 = 1 << 16;
-
-/// The bytes of a file.
-pub(crate) enum Content {
-    /// Mapped; a file without a name.
-    Mapped(Mmap),
-    /// Mapped; a file that others may write.
-    Watched(Watched),
-    /// On the heap.
-    Owned(Vec<u8>),
-    /// Where they will be among those of other files, once all are there.
-    Pending(Range<usize>),
-    /// Among those of other files.
-    Packed(Together<u8>),
-}
+use std::path::PathBuf;
 
 /// An opened fragment.
 pub(crate) struct Fragment {
@@ -64,81 +37,6 @@ pub(crate) enum RingFile {
     Absent,
     Bad(String),
     Read(Ring, FileId),
-}
-
-impl Content {
-    /// Maps a file without a name, or reads it where it cannot be mapped.
-    pub(crate) fn open(file: File) -> io::Result<Content> {
-        if file.metadata()?.len() > 0 {
-            // SAFETY: the mapping is read-only, and nobody else can open the file.
-            if let Ok(map) = unsafe { Mmap::map(&file) } {
-                return Ok(Content::Mapped(map));
-            }
-        }
-        Content::read(file)
-    }
-
-    /// Maps a file that others may write, or reads it if it is small or cannot be mapped. If folders are `copied` to, it is first copied to one of
-    /// them, or, where none takes it, to memory.
-    pub(crate) fn of_others(mut file: File, copied: Option<&[PathBuf]>) -> io::Result<Content> {
-        if file.metadata()?.len() > SMALL_BYTES {
-            let Some(folders) = copied else {
-                return match Watched::map(&file) {
-                    Some(watched) => Ok(Content::Watched(watched)),
-                    None => Content::read(file),
-                };
-            };
-            for folder in folders {
-                if let Ok(copy) = copy_to(folder, &mut file) {
-                    return Content::open(copy);
-                }
-            }
-        }
-        Content::read(file)
-    }
-
-    fn read(mut file: File) -> io::Result<Content> {
-        let mut bytes = Vec::new();
-        file.rewind()?;
-        file.read_to_end(&mut bytes)?;
-        Ok(Content::Owned(bytes))
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        match self {
-            Content::Mapped(map) => map,
-            Content::Watched(watched) => watched.bytes(),
-            Content::Owned(bytes) => bytes,
-            Content::Pending(_) => &[],
-            Content::Packed(bytes) => bytes,
-        }
-    }
-
-    /// Whether the file is not what it was when it was opened; what was appended to it is no change.
-    pub(crate) fn has_changed(&self) -> bool {
-        matches!(self, Content::Watched(watched) if watched.has_changed())
-    }
-
-    /// Lets go of the pages of a range; they come back from the file when touched again.
-    pub(crate) fn release(&self, start: usize, end: usize) {
-        match self {
-            Content::Watched(watched) => watched.release(start, end),
-            Content::Mapped(map) if start < end.min(map.len()) => {
-                let (advice, len) = (UncheckedAdvice::DontNeed, end.min(map.len()) - start);
-                // SAFETY: a read-only mapping of a file; the pages read the same from the file again.
-                let _ = unsafe { map.unchecked_advise_range(advice, start, len) };
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Copies a file to one without a name.
-fn copy_to(folder: &Path, file: &mut File) -> io::Result<File> {
-    let mut copy = tempfile::tempfile_in(folder)?;
-    file.rewind()?;
-    io::copy(file, &mut copy)?;
-    Ok(copy)
 }
 
 impl Fragment {
@@ -282,6 +180,7 @@ pub(crate) fn read_ring(place: &Place) -> RingFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     fn place(path: &Path) -> Place {
         Place::named(path).unwrap()

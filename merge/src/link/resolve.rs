@@ -63,13 +63,13 @@ struct Part {
 pub(super) fn resolve(mut found: Found<'_>) -> io::Result<Resolved> {
     let mut roots = found.roots()?;
     for _ in 0..ROUNDS {
-        if roots.len() == 0 {
+        if roots.is_empty() {
             break;
         }
         roots = found.shorter(&roots)?;
     }
     let heads = found.heads(&roots)?;
-    let leads = (roots.len() > 0).then_some((&roots, &heads));
+    let leads = (!roots.is_empty()).then_some((&roots, &heads));
     let shares = shares(rayon::current_num_threads());
     let part = |share: &Share| found.part(*share, shares.len(), leads);
     let parts = shares.par_iter().map(part);

@@ -1,7 +1,7 @@
 //! Which parts of the recordings a window can reach: the others are not read.
 //!
 //! Of each recording there remain the parts in which the window was written, the first lines of every segment, for the names in force, and the end of
-//! the newest segment, for what was open at the end. ARCHITECTURE.md says why, and what may be missed behind a window.
+//! the newest segment, for what was open at the end. docs/decisions/0037 says why, and what may be missed behind a window.
 
 mod edge;
 mod exit;

@@ -55,7 +55,7 @@ impl<'a> Timeline<'a> {
             let found: Vec<io::Result<Vec<Entry>>> = some.par_iter().map(of_chunk).collect();
             for entries in found {
                 let entries = entries?;
-                if strips.len() > 0 && strips.len() + entries.len() > capacity {
+                if !strips.is_empty() && strips.len() + entries.len() > capacity {
                     sorter.add(spill(&mut strips, folder)?)?;
                 }
                 strips.push(entries);

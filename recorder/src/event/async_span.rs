@@ -8,6 +8,7 @@ use crate::event::track::Track;
 use crate::format::LANE_BASE;
 use crate::format::Level;
 use crate::format::loss::Cause;
+use crate::process::async_ids::OpenAsync;
 use crate::process::mask;
 use crate::process::state::Process;
 use crate::sys::clock::now_ns;
@@ -16,16 +17,15 @@ use crate::text::name::write_name;
 use crate::text::site::Site;
 use crate::text::value::{self, Args, Value};
 use crate::thread::thread_state;
-use open::{Open, Spot};
+use open::Spot;
 
 pub use by_id::AsyncSpanId;
-pub(crate) use by_id::Held;
 
 /// A span that may be sent to other threads and held over awaits, until it is dropped. It is shown on a row of its own, the lowest free lane of its
 /// process, or within another async span.
 #[derive(Debug)]
 #[must_use = "a span ends when it is dropped"]
-pub struct AsyncSpan(Option<Open>);
+pub struct AsyncSpan(Option<OpenAsync>);
 
 impl AsyncSpan {
     /// A span that is not recorded.
@@ -41,10 +41,14 @@ impl AsyncSpan {
         AsyncSpan::start(site.level(), |process, text| {
             let piece = site_args(text, args);
             let args = text.get(piece.range()).unwrap_or_default();
-            let open = Open::start(process, site, args, &Spot::default());
+            let open = OpenAsync::start(process, site, args, &Spot::default());
             text.truncate(piece.range().start);
             open
         })
+    }
+
+    fn of(open: OpenAsync) -> AsyncSpan {
+        AsyncSpan(Some(open))
     }
 
     pub(crate) fn open_named(level: Level, category: &str, name: &str) -> AsyncSpan {
@@ -53,10 +57,10 @@ impl AsyncSpan {
 
     /// Opens a span within `parent`, or on a row of its own that is called `lane`.
     ///
-    /// It is shown on the row of `parent` if it ends before that one does; else on a row of its own, called as that of `parent` was when it began.
-    /// So it is too while another span is open directly within `parent`. Spans of a row nest, whichever ends first. A parent that is not
-    /// recorded, or was opened before a fork by the other process or in an earlier recording, counts as none. A row without a name is called `async` and a number; one
-    /// that spans of several names take in turn has the last of them.
+    /// It is shown on the row of `parent` if it ends before that one does. Otherwise it has a row of its own, with the name that the row of `parent`
+    /// had when it began. That holds too while another span is open directly within `parent`. Spans of a row nest, whichever ends first. A parent
+    /// counts as none if it is not recorded, was opened before a fork by the other process, or belongs to an earlier recording. A row without a name
+    /// is called `async` and a number. A row that spans of several names take in turn has the last of them.
     pub fn open_at(
         level: Level,
         category: &str,
@@ -72,13 +76,13 @@ impl AsyncSpan {
             };
             let args = args.text();
             if let Some(site) = Site::intern(level, category, name) {
-                return Open::start(process, site, args, &spot);
+                return OpenAsync::start(process, site, args, &spot);
             }
             let mut names = Vec::new();
             if !write_name(&mut names, category, name) {
                 return None; // counted
             }
-            Open::start_named(process, (&names, name), args, &spot)
+            OpenAsync::start_named(process, (&names, name), args, &spot)
         })
     }
 
@@ -95,12 +99,12 @@ impl AsyncSpan {
                 parent: parent.and_then(|parent| parent.lane_in(process)),
                 lane: lane.map(cut_name),
             };
-            Open::start(process, site, args, &spot)
+            OpenAsync::start(process, site, args, &spot)
         })
     }
 
-    /// The row on which the span is shown as things stand, for what happens within it since `start_ns` (as [`now_ns`] counts; `u64::MAX` for a point in time). `None` if the span is not recorded, or a
-    /// span from then on would overlap one that has ended there.
+    /// The row on which the span is shown as things stand, for what happens within it since `start_ns`. That is a time as [`now_ns`] counts, or
+    /// `u64::MAX` for a point in time. Returns `None` if the span is not recorded, or if a span from then on would overlap one that has ended there.
     pub fn row_since(&self, start_ns: u64) -> Option<Track> {
         let open = self.0.as_ref()?;
         let process = open.process()?;
@@ -111,7 +115,10 @@ impl AsyncSpan {
 
     /// `open` may append to the text it gets, and takes that off again.
     #[inline(always)]
-    fn start(level: Level, open: impl FnOnce(&Process, &mut Vec<u8>) -> Option<Open>) -> AsyncSpan {
+    fn start(
+        level: Level,
+        open: impl FnOnce(&Process, &mut Vec<u8>) -> Option<OpenAsync>,
+    ) -> AsyncSpan {
         if !mask::wants(level) {
             return AsyncSpan(None);
         }

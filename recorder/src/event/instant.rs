@@ -6,7 +6,7 @@ use crate::event::span::{SiteArgs, site_args};
 use crate::format::Level;
 use crate::format::loss::Cause;
 use crate::process::mask;
-use crate::process::state as process;
+use crate::process::start;
 use crate::sys::clock::now_ns;
 use crate::text::name::write_name;
 use crate::text::site::Site;
@@ -25,8 +25,8 @@ pub enum FlowId {
 }
 
 impl FlowId {
-    /// The flow that a text stands for in every process, such as the id of a request: where that is in the args of events, the merge
-    /// knows this flow for the request's own and writes none beside it.
+    /// The flow that a text stands for in every process, such as the id of a request. Where that id is in the args of events, the
+    /// merge knows this flow for the request's own. It writes none beside it.
     pub fn of(text: &str) -> FlowId {
         FlowId::Global(XxHash3_64::oneshot(text.as_bytes()))
     }
@@ -257,7 +257,7 @@ pub fn duration(
     let dur = wanted.min(longest);
     if (dur_ns < 0 || dur != wanted || start_ns.is_some_and(|wanted| wanted != start))
         && mask::wants(level)
-        && let Some(process) = process::current()
+        && let Some(process) = start::current()
     {
         process.lost.count(Cause::Clamped);
     }

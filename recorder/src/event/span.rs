@@ -6,6 +6,7 @@ use std::cell::Cell;
 
 use crate::format::Level;
 use crate::process::mask;
+use crate::process::start;
 use crate::sys::clock::{now_ns, thread_cpu_ns};
 use crate::sys::memory::{copied, leave_out};
 use crate::text::encode::Line;
@@ -13,10 +14,11 @@ use crate::text::name::write_name;
 use crate::text::site::Site;
 use crate::text::value::{self, Args, Value};
 use crate::thread::event_writer::{Body, Name};
-use crate::thread::slot_writer::{Piece, SlotWriter};
+use crate::thread::open_span::OpenSpan;
+use crate::thread::piece::Piece;
+use crate::thread::slot_writer::SlotWriter;
 use crate::thread::thread_state::{self, ThreadState};
 
-pub(crate) use by_id::Held;
 pub use by_id::SpanId;
 
 /// A span of the calling thread, from its creation until it is dropped. Made by [`span!`](crate::span!) or
@@ -29,24 +31,6 @@ pub struct SpanGuard(Option<OpenSpan>);
 const CPU_TIME_BYTES: usize = 128;
 /// Marks a span during which recording was switched off.
 const ACROSS_STOP: &str = "sa_across_stop";
-
-/// What is known of an open span on its own thread.
-#[derive(Debug)]
-pub(crate) struct OpenSpan {
-    thread: &'static ThreadState,
-    /// The recording in which it began; it can end in no other.
-    epoch: u32,
-    site: Option<&'static Site>,
-    start_ns: u64,
-    cpu_start_ns: u64,
-    depth: u32,
-    /// Name and category if there is no site.
-    name: Piece,
-    args: Piece,
-}
-
-/// A span begun by [`begin`]; none if it is not recorded.
-pub(crate) type Begun = Option<OpenSpan>;
 
 impl SpanGuard {
     /// A span that is not recorded.
@@ -223,8 +207,8 @@ impl OpenSpan {
         }
     }
 
-    /// Ends a span that is not the innermost one, or deep, or above spans that ended before it, or whose args are not in the text, or in which
-    /// recording was switched off.
+    /// Ends a span that is not the usual case. It is not the innermost one, or deep, or above spans that ended before it. Or its args are not
+    /// in the text, or recording was switched off in it.
     #[cold]
     #[inline(never)]
     fn close_unordered(&self, writer: &mut SlotWriter, end_ns: u64, more_args: &[u8]) {
@@ -326,7 +310,7 @@ thread_local! {
 
 /// Begins a span that [`end`] ends: for callers without guards. Spans of a thread nest.
 pub fn begin(level: Level, category: &str, name: &str) {
-    let remembered = if mask::levels() == 0 {
+    let remembered = if start::levels() == 0 {
         None
     } else {
         thread_state::with(|thread, writer| {

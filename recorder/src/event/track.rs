@@ -9,7 +9,8 @@ use crate::event::instant::{FlowId, FlowPhase, flow_middle};
 use crate::format::Level;
 use crate::format::TrackRecord;
 use crate::process::mask;
-use crate::process::state::{self as process, Process};
+use crate::process::start;
+use crate::process::state::Process;
 use crate::sys::epoch::EpochWords;
 use crate::sys::memory::{leave_out, owned};
 use crate::text::line::{Place, line};
@@ -43,7 +44,7 @@ pub struct Track {
 impl Track {
     /// The track `thread` of a group of this process; the same names give the same track. `None` while nothing is recorded.
     pub(crate) fn new(group: &TrackProcess<'_>, thread: &str) -> Option<Track> {
-        let process = process::current()?;
+        let process = start::current()?;
         let Ok(record) = record(group, thread) else {
             leave_out();
             return None;
@@ -78,7 +79,7 @@ impl Track {
 
     /// The row of a thread of this process.
     pub(crate) fn of_thread(tid: u32) -> Option<Track> {
-        Some(Track::of(&*process::current()?, tid))
+        Some(Track::of(&*start::current()?, tid))
     }
 
     /// Records a span that has ended. Times are as [`now_ns`](crate::now_ns) counts.

@@ -11,8 +11,8 @@ use crate::sys::memory::look_for_room;
 use crate::sys::wait::{self, PATIENCE_NS};
 use crate::text::record::metadata_line;
 
-use crate::lifecycle::open;
 use crate::process::mask;
+use crate::process::open_spans;
 use crate::sys;
 use crate::sys::clock;
 use crate::thread::thread_state;
@@ -99,7 +99,7 @@ impl Process {
         if look_for_room(FINISH_BYTES).is_err() {
             return; // so it does here
         }
-        open::close_all(self);
+        open_spans::close_all(self);
         self.flush_or_give_up(end_ns);
         let end = Goodbye {
             monotonic_ns: clock::now_ns(),
@@ -115,8 +115,8 @@ impl Process {
         }
     }
 
-    /// Flushes every slot. Where that fails it tells what is lost with the slots that no merge can read; once nothing more is kept, with every slot
-    /// but the process's own, which tells it.
+    /// Flushes every slot. Where that fails it reports what is lost with the slots that no merge can read. Once nothing more is kept, these are all
+    /// slots but the process's own, which reports it.
     fn flush_or_give_up(&self, end_ns: u64) -> bool {
         if self.flush_until(end_ns) || self.flush_once_more(end_ns) {
             return true;

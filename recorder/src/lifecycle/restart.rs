@@ -2,20 +2,19 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::process::mask;
+use crate::process::pending::Pending;
 use crate::process::reclaim;
+use crate::process::start::{self, Origin};
 use crate::process::starting::Starting;
-use crate::process::state::{self as process, Origin, Process};
+use crate::process::state::Process;
 use crate::run::config::{self, Config};
 use crate::run::membership::Before;
 use crate::sys::clock;
 use crate::sys::wait::PATIENCE_NS;
 use crate::text::name::cut_name;
-
-/// What the recording that is about to begin was asked for; null while none is.
-static PENDING: AtomicPtr<Config> = AtomicPtr::new(std::ptr::null_mut());
+use crate::thread::thread_state;
 
 /// Why no new recording began.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +53,8 @@ pub(crate) fn start_with(
 ) -> Result<(), StartError> {
     let config = Config::from_lookup(lookup).ok_or(StartError::NotAsked)?;
     let _alone = Starting::take(PATIENCE_NS).ok_or(StartError::Busy)?;
-    reclaim::reap();
-    let old = process::existing();
+    reclaim::reap(thread_state::are_out_of);
+    let old = reclaim::existing();
     let pending = Pending::set(config.clone());
     let mut before = old.as_deref().map(end);
     if let (Some(before), Some(name)) = (&mut before, name) {
@@ -64,14 +63,14 @@ pub(crate) fn start_with(
     let started = Process::start(config, &Origin::Anew(before.as_ref()));
     drop(pending);
     if let Some(before) = &before {
-        process::close_lock(before.run.lock);
+        start::close_lock(before.run.lock);
     }
     drop(old);
-    reclaim::reap();
+    reclaim::reap(thread_state::are_out_of);
     if started.is_err() && before.is_none() {
         mask::turn_off(); // or the next event would begin what the environment asks for
     }
-    if let (None, Some(name), Some(process)) = (&before, name, process::existing()) {
+    if let (None, Some(name), Some(process)) = (&before, name, reclaim::existing()) {
         process.set_name(name);
     }
     started.map_err(StartError::Files)
@@ -84,41 +83,4 @@ fn end(old: &Process) -> Before {
     let before = old.before();
     old.let_go_of_files();
     before
-}
-
-/// What is asked for, for the child of a fork that is made before it is there.
-struct Pending;
-
-impl Pending {
-    fn set(config: Config) -> Pending {
-        PENDING.store(Box::into_raw(Box::new(config)), Ordering::Release);
-        Pending
-    }
-}
-
-impl Drop for Pending {
-    fn drop(&mut self) {
-        let config = PENDING.swap(std::ptr::null_mut(), Ordering::AcqRel);
-        if !config.is_null() {
-            // SAFETY: it came from `Box::into_raw`, and who takes it out of its place owns it.
-            drop(unsafe { Box::from_raw(config) });
-        }
-    }
-}
-
-/// What the recording that is about to begin was asked for. For who starts the recorder: only the child of a fork finds anything,
-/// for in the process that begins it nobody else can start.
-pub(crate) fn pending() -> Option<Config> {
-    // SAFETY: only who starts the recorder frees it, and that is the calling thread.
-    unsafe { PENDING.load(Ordering::Acquire).as_ref() }.cloned()
-}
-
-/// Forgets it: the child of a fork has begun that recording. Until then its own children must find it.
-pub(crate) fn forget_pending() {
-    drop(Pending);
-}
-
-/// Whether a recording is about to begin. Async-signal-safe.
-pub(crate) fn is_under_way() -> bool {
-    !PENDING.load(Ordering::Acquire).is_null()
 }

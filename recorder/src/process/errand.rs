@@ -1,14 +1,15 @@
-//! What may wait for the file system without end is done by a thread of ours that ends at once, while the host's thread waits for a limited time.
+//! Work that may wait for the file system without end. A thread of ours does it and ends at once, while the host's thread waits for a limited time.
 //!
-//! The host's thread goes on when the other one has left the process's list of threads: a host with one thread has one again. Only where the file
-//! system hangs does the other thread stay, until that answers.
+//! The host's thread goes on when the other one has left the process's list of threads, so a host with one thread has one again. The other thread
+//! stays only where the file system hangs, until that answers.
 
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::process::state::{self as process, Process};
+use crate::process::reclaim;
+use crate::process::state::Process;
 use crate::run::config::Threads;
 use crate::sys::clock;
 use crate::sys::shared::Shared;
@@ -19,8 +20,8 @@ use crate::sys::{thread, threads};
 /// How long the kernel may take to end a thread that is done.
 const ENDING_NS: u64 = 50_000_000;
 
-/// The first thread has ended by `pthread_exit`. The C library counts the threads that end, and runs the exit handlers on the last one; it does not count
-/// the thread that runs them, and ours would be the last one again.
+/// The first thread has ended by `pthread_exit`. The C library counts the threads that end, and runs the exit handlers on the last one. It does not
+/// count the thread that runs them, so ours would be the last one again.
 static FIRST_HAS_ENDED: AtomicBool = AtomicBool::new(false);
 /// Threads that nobody waits for any more.
 static LEFT: AtomicU32 = AtomicU32::new(0);
@@ -52,7 +53,7 @@ impl Process {
         if may_not || FIRST_HAS_ENDED.load(Ordering::Relaxed) {
             return Err(io::Error::from_raw_os_error(libc::EPERM));
         }
-        let own = process::existing().filter(|process| process.epoch() == self.epoch());
+        let own = reclaim::existing().filter(|process| process.epoch() == self.epoch());
         let process = own.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
         run(end_ns, move || work(&process))
     }

@@ -14,8 +14,9 @@ use crate::sys::clock;
 use crate::sys::wait::{self, PATIENCE_NS};
 use crate::text::event_count;
 
-/// The file grows in steps of this size while there is enough to write: into reserved blocks appends of 64 KiB that start and end at a multiple of
-/// it take 21 ns for 119 bytes here, those of 32 KiB 26 and of 16 KiB 37; others take up to 270 (the page cache then works with pieces of many sizes).
+/// The file grows in steps of this size while there is enough to write. Into reserved blocks, appends of 64 KiB that start and end at a multiple of
+/// it take 21 ns for 119 bytes here. Those of 32 KiB take 26, and those of 16 KiB 37. Others take up to 270, for the page cache then works with
+/// pieces of many sizes.
 pub(crate) const STEP_BYTES: usize = 64 << 10;
 /// What a thread that waited in vain takes to count that.
 const COUNTING_NS: u64 = 50_000_000;

@@ -1,5 +1,5 @@
-//! The one thread of ours in a process: flushes what the others recorded, so that they rarely write; repeats anchors; tells losses; obeys the control
-//! file. `process/visit.rs` says when a process gets it.
+//! The one thread of ours in a process. It flushes what the others recorded, so that they rarely write. It also repeats anchors, reports losses, and
+//! obeys the control file. The module `process/visit.rs` says when a process gets it.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -3,11 +3,9 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::format::Level;
-use crate::lifecycle::restart;
-use crate::process::reclaim;
-use crate::run::config::{Config, Levels};
+use crate::process::pending;
+use crate::run::config::Levels;
 use crate::sys::clock;
-use crate::sys::environment::variable;
 
 /// Levels that are on, and above them the tag of the recording; [`UNKNOWN`] until the environment was read.
 static MASK: AtomicU32 = AtomicU32::new(UNKNOWN);
@@ -52,7 +50,7 @@ pub(crate) fn open(epoch: u32, levels: Levels) {
     MASK.store(tag(epoch) | levels.0, Ordering::SeqCst);
 }
 
-/// Switches levels of a recording on or off, unless it has ended; returns an instant before which none of them was on, and after which no other
+/// Switches levels of a recording on or off, unless it has ended. Returns an instant before which none of them was on, and after which no other
 /// begins to be recorded.
 pub(crate) fn set_levels(epoch: u32, levels: Levels) -> u64 {
     let before_ns = clock::now_ns();
@@ -100,33 +98,20 @@ pub(crate) fn is_off() -> bool {
 /// Makes the child of a fork look anew: with its parent's recording switched off, nothing else would start the child's own recorder, which may be
 /// switched on later. Async-signal-safe.
 pub(crate) unsafe extern "C" fn look_again_in_child() {
-    if MASK.load(Ordering::Relaxed) != ENDED || restart::is_under_way() {
+    if MASK.load(Ordering::Relaxed) != ENDED || pending::is_under_way() {
         MASK.store(UNKNOWN, Ordering::Relaxed);
     }
 }
 
-/// The levels that are on, or that the environment asks for where nothing was recorded yet. Starts nothing.
-pub(crate) fn asked_levels() -> Levels {
+/// The levels that are on; nothing before anybody has looked.
+pub(crate) fn known_levels() -> Option<Levels> {
     match MASK.load(Ordering::Relaxed) {
-        UNKNOWN => match reclaim::last() {
-            Some(parent) => parent.in_force.levels(), // the child of a fork goes on with them
-            None => environment_levels(),
-        },
-        mask => Levels(mask & LEVELS),
+        UNKNOWN => None,
+        mask => Some(Levels(mask & LEVELS)),
     }
 }
 
-fn environment_levels() -> Levels {
-    match Config::from_lookup(variable) {
-        Some(config) if !config.paused => config.levels,
-        _ => Levels::NONE,
-    }
-}
-
-/// The levels that are on, after looking at the environment.
+/// The bits of the levels that are on; all of them before anybody has looked.
 pub(crate) fn levels() -> u32 {
-    if MASK.load(Ordering::Relaxed) == UNKNOWN {
-        crate::process::state::current();
-    }
     MASK.load(Ordering::Relaxed) & LEVELS
 }

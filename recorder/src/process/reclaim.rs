@@ -1,13 +1,12 @@
 //! Who uses the recorder of this process, so that the memory of one that has ended can be given back.
 //!
-//! A [`Shell`] holds one recorder after the other and is never freed. Whoever needs a recorder outside of an event counts itself in the shell and
-//! looks again whether that is still the current one; an event is known by its state. What neither of them holds can go.
+//! A [`Shell`] holds one recorder after the other and is never freed. A user outside of an event counts itself in the shell, and then looks again
+//! whether the recorder is still the current one. An event is known by its thread's state. What neither of them holds can go.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::process::state::Process;
-use crate::thread::thread_state;
 
 static CURRENT: AtomicPtr<Shell> = AtomicPtr::new(std::ptr::null_mut());
 /// Every shell. Only who starts the recorder changes the list.
@@ -69,6 +68,11 @@ pub(crate) fn last() -> Option<ProcessRef> {
     }
 }
 
+/// The recorder of this process if it has one, be it one that has ended.
+pub(crate) fn existing() -> Option<ProcessRef> {
+    last().filter(|process| process.is_own())
+}
+
 /// One more user of a shell.
 #[derive(Debug)]
 struct Count(&'static AtomicU32);
@@ -126,8 +130,9 @@ fn shells() -> impl Iterator<Item = &'static Shell> {
     std::iter::successors(first, |shell| unsafe { shell.next.as_ref() })
 }
 
-/// Frees the recorders of this process that have ended and that nobody uses any more. One thread at a time comes here.
-pub(crate) fn reap() {
+/// Frees the recorders of this process that have ended and that nobody uses any more; `are_out_of` tells whether no thread is inside an event of a
+/// recording. One thread at a time comes here.
+pub(crate) fn reap(are_out_of: impl Fn(u32) -> bool) {
     let pid = std::process::id();
     let current = CURRENT.load(Ordering::SeqCst).cast_const();
     for shell in shells().filter(|shell| !std::ptr::eq(*shell, current)) {
@@ -138,7 +143,7 @@ pub(crate) fn reap() {
         };
         // What a fork copied may have been half freed, and its users are not here to go away.
         let is_used = process.pid != pid
-            || !thread_state::are_out_of(process.epoch())
+            || !are_out_of(process.epoch())
             || shell.users.load(Ordering::SeqCst) > 0;
         if is_used {
             continue;

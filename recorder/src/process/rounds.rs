@@ -1,4 +1,4 @@
-//! What a process tells from time to time: losses each second, and an anchor every five.
+//! What a process records from time to time: losses each second, and an anchor every five.
 
 use std::sync::atomic::Ordering;
 

@@ -13,8 +13,8 @@ static STARTING: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct Starting;
 
 impl Starting {
-    /// Takes the right, one that a fork cut in two as well. `None` where another thread keeps it for so long, which may hang in a file system, or
-    /// this very thread has it: for what is recorded while starting, say by an allocator hook.
+    /// Takes the right, also one that a fork cut in two. Returns `None` where another thread keeps it for so long, because it may hang in a file
+    /// system. So it does where this very thread has it: something is recorded while starting, say by an allocator hook.
     pub(crate) fn take(patience_ns: u64) -> Option<Starting> {
         let me = u64::from(std::process::id()) << 32 | u64::from(sys::thread::tid());
         let start_ns = clock::now_ns();

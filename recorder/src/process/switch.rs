@@ -1,7 +1,8 @@
-//! When this process records what: the controls it was given, in the order of their instants, and the records that tell of each switch.
+//! When this process records what: the controls it was given, in the order of their instants, and the records that report each switch.
 //!
-//! Whoever comes by first follows them: the helper, which looks four times a second; or a thread that records, in a process without a helper, and where
-//! the helper is late. It may wait for the disk, for seconds where many write as fast as they can: just when somebody stops them.
+//! Whoever comes by first follows them. That is the helper, which looks four times a second, or a thread that records. Threads look in a process
+//! without a helper, and where the helper is late. It may wait for the disk, for seconds where many write as fast as they can: just when somebody
+//! stops them.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,19 +1,18 @@
-//! What threads that record do for their process in passing: with their first event, with the first one in each second, and when they call for a flush.
+//! What threads that record do for their process in passing. They do it with their first event, with the first one in each second, and when they call
+//! for a flush.
 //!
-//! They start the helper once it may be started. A host with one thread may rely on having one: `unshare` of a user namespace fails with two, and so does
-//! a change of user where their credentials differ. So a process gets the helper when it has several threads, or has recorded for so long or so much that
-//! such calls are behind it. Until then, and where the user wants no thread, those who come by look at the control file.
+//! They start the helper once it may be started. A host with one thread may rely on having one. With two, `unshare` of a user namespace fails, and so
+//! does a change of user where their credentials differ. So a process gets the helper when it has several threads, or has recorded for so long or so
+//! much that such calls are behind it. Until then, and where the user wants no thread, those who come by look at the control file.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::format::RingKind;
 use crate::process::errand;
 use crate::process::flush::{self, Extent};
 use crate::process::helper;
-use crate::process::reclaim::ProcessRef;
-use crate::process::rounds::Rounds;
-use crate::process::state::{self as process, Process};
+use crate::process::reclaim::{self, ProcessRef};
+use crate::process::state::Process;
 use crate::ring::file::Ring;
 use crate::run::config::Threads;
 use crate::sys::clock;
@@ -26,29 +25,6 @@ const OFTEN: u32 = 16;
 const SECOND_NS: u64 = 1_000_000_000;
 /// A helper that follows a switch so late waits for the disk: then a thread that comes by follows it.
 pub(crate) const HELPER_LATE_NS: u64 = 20_000_000;
-
-/// When threads come by.
-#[derive(Debug)]
-pub(crate) struct Visits {
-    began_ns: u64,
-    next_ns: AtomicU64,
-    /// How often a ring was full so far that it was flushed.
-    full: AtomicU32,
-    /// What a helper would tell from time to time, where there may be none.
-    rounds: Mutex<Rounds>,
-}
-
-impl Default for Visits {
-    fn default() -> Visits {
-        let now_ns = clock::now_ns();
-        Visits {
-            began_ns: now_ns,
-            next_ns: AtomicU64::new(0),
-            full: AtomicU32::new(0),
-            rounds: Mutex::new(Rounds::new(now_ns)),
-        }
-    }
-}
 
 impl Process {
     /// A thread comes by with an event of this instant.
@@ -111,7 +87,7 @@ impl Process {
             return false;
         }
         let of_it = |process: &ProcessRef| process.epoch() == self.epoch();
-        if let Some(process) = process::existing().filter(of_it) {
+        if let Some(process) = reclaim::existing().filter(of_it) {
             helper::start(process);
         }
         true

@@ -1,4 +1,5 @@
-//! Losses that never had a position, counted by cause in the ring's count table until a record tells them, and beyond a kill (FORMAT.md §3).
+//! Losses that never had a position. The ring's count table counts them by cause until a record reports them, and keeps them beyond a kill (FORMAT.md
+//! §3).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

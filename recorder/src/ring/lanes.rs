@@ -1,9 +1,9 @@
 //! Virtual lanes: tids for spans that live across awaits or threads. As many as the peak concurrency, never reused while open.
 //!
-//! Every open span has a lane of its own. One that was opened within another is shown on that one's row when it ends, as long as that one is open
-//! too; else on its own lane. Spans of a row therefore nest, whoever ends first: of each span one other at most is open directly within it, what
-//! ended within a span ended before it, and nothing begins on a row before the last span there ended. Times that clocks of two processors do not
-//! keep in this order are moved by the nanoseconds that are missing.
+//! Every open span has a lane of its own. A span that was opened within another one is shown on that one's row when it ends, as long as that one
+//! is open too. Otherwise it is shown on its own lane. Spans of a row therefore nest, whichever ends first, by three rules. At most one other
+//! span is open directly within a span. What ended within a span ended before it. Nothing begins on a row before the last span there ended.
+//! Clocks of two processors may not keep this order. Such times are moved by the nanoseconds that are missing.
 
 use std::io::Write;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! What could not be kept: counted by cause, told in the trace.
+//! What could not be kept: counted by cause, reported in the trace.
 
 use crate::format::loss::{Cause, LossRecord};
 use crate::format::{LANE_BASE, LOSS_RECORD, OWN_CATEGORY};

@@ -1,4 +1,4 @@
-//! How long before now the spans began that are not in the file yet: with this a reader that searches for a time knows where it may stop.
+//! How long before now the spans began that are not in the file yet. With this, a reader that searches for a time knows where it may stop.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

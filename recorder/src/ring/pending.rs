@@ -1,7 +1,7 @@
-//! What a slot gave up and no record tells of yet: an entry of the ring's loss table, which a kill leaves behind (FORMAT.md §3).
+//! What a slot gave up and no record reports yet: an entry of the ring's loss table, which a kill leaves behind (FORMAT.md §3).
 //!
-//! Each step is one store, and after each of them the entry means either what it meant before or what it shall mean: a drop counts with the store of
-//! `flushed` that follows it, and a record tells it with the store that publishes the record.
+//! Each step is one store. After each of them the entry means either what it meant before or what it shall mean. A drop counts with the store of
+//! `flushed` that follows it. A record reports it with the store that publishes the record.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,7 +1,7 @@
 //! The text of open spans in the mapped ring: what a reader finds of them after a kill.
 //!
-//! A word of the span's entry says where its text lies. It is stored after the text, and the entry is vacant while another text takes the place;
-//! so a process that dies between two stores leaves the whole text of a span, or none.
+//! A word of the span's entry says where its text lies. It is stored after the text, and the entry is vacant while another text takes the place.
+//! So a process that dies between two stores leaves the whole text of a span, or none.
 
 use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};

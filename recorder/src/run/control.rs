@@ -1,6 +1,6 @@
 //! The control file as a recorder sees it: looked at by its path, read only when it changed, never waited for, never trusted.
 //!
-//! There is no watch on it (inotify): a user has 128 of those, and its descriptor would be one more that the host may close and take the number of.
+//! There is no watch on it (inotify). A user has 128 of those, and its descriptor would be one more whose number the host may close and take.
 
 use std::ffi::OsStr;
 use std::io;

@@ -41,8 +41,8 @@ impl<'a> From<&'a RunFile> for Owner<'a> {
 }
 
 impl Owner<'_> {
-    /// Whether the process may be alive, its lock being held. The lock is all there is to go by where the process cannot be seen; where it can,
-    /// a lock is not enough: a forked child may hold that of a parent that is dead.
+    /// Whether the process may be alive, its lock being held. Where the process cannot be seen, the lock is all there is to go by. Where it can
+    /// be seen, a lock is not enough: a forked child may hold that of a parent that is dead.
     pub(crate) fn may_live(&self, identity: &Identity) -> bool {
         !self.is_visible(identity) || identity::start_time(self.pid) == Some(self.start_time)
     }

@@ -28,8 +28,8 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const MOST_RUNS: usize = 20;
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Moves a fragment and its ring into `previous/<run>/`. The ring goes first: a kill in between leaves segments, and the next cleaning
-/// moves them beside their ring, while a ring left alone would look like that of a fragment somebody removed.
+/// Moves a fragment and its ring into `previous/<run>/`. The ring goes first. A kill in between leaves segments, and the next cleaning
+/// moves them beside their ring. A ring left alone would look like that of a fragment that somebody removed.
 pub(crate) fn move_aside(
     config: &Config,
     directory: &Dir,

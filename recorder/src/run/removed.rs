@@ -1,6 +1,6 @@
 //! `<dir>/removed`: which earlier runs were removed, and what was in them.
 //!
-//! The host waits while this counts, so that of long fragments only the front is read, and their events are estimated.
+//! The host waits while this counts. So only the front of long fragments is read, and their events are estimated.
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -12,7 +12,7 @@ pub(crate) const LEAST_SEGMENT_BYTES: u64 = 1 << 20;
 /// and none larger, for what is removed goes all at once.
 const MOST_SEGMENT_BYTES: u64 = 256 << 20;
 
-/// Below a limit on the size of files a segment ends so much sooner if what came first is kept: there it says that it is full, and what is lost then.
+/// Below a limit on the size of files a segment ends so much sooner if what came first is kept. There it says that it is full, and what is lost then.
 const FAREWELL_BYTES: u64 = 128 << 10;
 
 /// What went with the segments that are removed.

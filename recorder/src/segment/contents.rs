@@ -1,4 +1,4 @@
-//! What a segment holds, counted while it is written: it is told when the segment is removed.
+//! What a segment holds, counted while it is written, and reported when the segment is removed.
 
 /// What one segment holds.
 #[derive(Clone, Debug, Default)]

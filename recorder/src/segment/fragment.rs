@@ -31,8 +31,8 @@ pub(crate) struct Fragment {
     tally: Mutex<Option<Tally>>,
 }
 
-/// Names a fragment and its ring so that neither exists yet, and makes both: the ring first and laid out, so that no fragment ever names
-/// a ring that cannot be read.
+/// Names a fragment and its ring so that neither exists yet, and makes both. The ring comes first and is laid out, so that no fragment
+/// ever names a ring that cannot be read.
 pub(crate) fn create_files<R>(
     folder: &Dir,
     config: &Config,

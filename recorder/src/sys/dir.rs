@@ -31,8 +31,8 @@ impl Dir {
         Dir::open_path(path)
     }
 
-    /// Opens an existing directory by path. A link there is followed if it is this user's, root's or that of the owner of the folder it lies in: one that somebody else could put there
-    /// would lead us to where that one wants.
+    /// Opens an existing directory by path. A link there is followed if it is this user's, root's or that of the owner of the folder in which it
+    /// lies. Anybody else's link would lead us to where they want.
     pub(crate) fn open_path(path: &Path) -> io::Result<Dir> {
         let mut place: PathBuf = path.components().collect(); // with a slash at its end it would be followed by the kernel
         for _ in 0..MOST_LINKS {

@@ -1,4 +1,5 @@
-//! The entries of an open directory, as the kernel gives them. The standard library's reader panics where the host has closed its number, or may close nothing.
+//! The entries of an open directory, as the kernel gives them. The standard library's reader panics where the host has closed its descriptor, or
+//! where no descriptor may be closed.
 
 use std::ffi::OsStr;
 use std::io::{self, Error};

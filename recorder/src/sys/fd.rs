@@ -8,8 +8,8 @@ use std::path::Path;
 
 /// Least number our descriptors take.
 const OUT_OF_THE_WAY: RawFd = 512;
-/// How far above it they begin, at random: between our look at a descriptor and its use the host may give the number to a file of its own,
-/// and nobody comes upon one of so many by chance.
+/// How far above it they begin, at random. Between our look at a descriptor and its use the host may give the number to a file of its own.
+/// Nobody comes upon one of so many by chance.
 const SPREAD: u64 = 4096;
 
 /// A number from which a free one may be taken.

@@ -1,4 +1,4 @@
-//! Memory that may not be there: the allocator's own way to say so ends the host.
+//! Memory that may not be there. The standard library's way to say so ends the host.
 
 use std::io::{self, Error};
 use std::sync::OnceLock;

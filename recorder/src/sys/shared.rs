@@ -1,4 +1,4 @@
-//! A value with two or more owners. The standard library's ends the process where there is no memory for it.
+//! A value with two or more owners. The standard library's type ends the process where there is no memory for it.
 
 use std::io;
 use std::ops::Deref;

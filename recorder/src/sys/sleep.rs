@@ -1,4 +1,5 @@
-//! Sleeps. The standard library's panic where the kernel refuses them (a seccomp filter), and a panic at exit ends the host; these come back early instead.
+//! Sleeps. The standard library's panic where the kernel refuses them (a seccomp filter), and a panic at exit ends the host. These come back early
+//! instead.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

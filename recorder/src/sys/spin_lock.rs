@@ -1,5 +1,5 @@
-//! A lock for sections of a few nanoseconds. A plain store frees it, where a `Mutex` needs a second locked instruction: these cost more than most of
-//! what such a section does.
+//! A lock for sections of a few nanoseconds. A plain store frees it, where a `Mutex` needs a second locked instruction. A locked instruction costs
+//! more than most of what such a section does.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;

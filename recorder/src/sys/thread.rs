@@ -230,9 +230,9 @@ fn end(code: i32) {
     unsafe { libc::syscall(libc::SYS_exit, code) };
 }
 
-/// Ends the calling thread as the last one of a process whose first one has ended by `pthread_exit`, or by the system call alone, so that the process ends as
-/// it would without us. The C library knows which it was, and runs what the host wants done at its exit now, or nothing. The code of the last thread is
-/// that of the process: after `pthread_exit` it is 0, else that of the first one.
+/// Ends the calling thread as the last one of a process, so that the process ends as it would without us. Its first thread has ended by
+/// `pthread_exit`, or by the system call alone. The C library knows which it was, and runs what the host wants done at its exit now, or nothing. The
+/// code of the last thread is that of the process: after `pthread_exit` it is 0, else that of the first one.
 pub(crate) fn end_as_the_last(code: i32) {
     take_signals();
     if code != 0 {

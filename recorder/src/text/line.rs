@@ -14,7 +14,8 @@ pub(crate) struct Place {
     pub(crate) duration_ns: Option<u64>,
 }
 
-/// Makes a line, an empty one where there is no memory for it, which is counted. `middle` is text between the time and the names, `names` reads `"name":"…","cat":"…"`, `args` are JSON without the braces.
+/// Makes a line. Where there is no memory for it, the line is empty, and that is counted. The text `middle` stands between the time and the names.
+/// The text `names` reads `"name":"…","cat":"…"`, and `args` are JSON without the braces.
 pub(crate) fn line(phase: u8, place: &Place, middle: &[u8], names: &[u8], args: &[u8]) -> Vec<u8> {
     let mut line = Vec::new();
     if !reserve(

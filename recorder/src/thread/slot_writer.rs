@@ -10,6 +10,8 @@ use crate::ring::slot::Slot;
 use crate::sys::memory::{copied, leave_out, out_of_memory};
 use crate::text::site::Site;
 use crate::thread::event_writer::EventWriter;
+use crate::thread::open_span::{Begun, SpanIds};
+use crate::thread::piece::Piece;
 
 /// Added to the depth of a span whose args the writer keeps outside of its text.
 const OWN_ARGS: u32 = 1 << 31;
@@ -30,22 +32,9 @@ pub(crate) struct SlotWriter {
     /// Args that grew while a later span was open, by the depth of their span.
     own_args: Vec<(u32, Vec<u8>)>,
     /// Spans begun without a guard.
-    pub(crate) begun: Vec<crate::event::span::Begun>,
+    pub(crate) begun: Vec<Begun>,
     /// Spans begun by id.
-    pub(crate) held: crate::event::span::Held,
-}
-
-/// A piece of the writer's text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Piece {
-    pub(crate) from: u32,
-    pub(crate) len: u32,
-}
-
-impl Piece {
-    pub(crate) fn range(self) -> std::ops::Range<usize> {
-        self.from as usize..self.from as usize + self.len as usize
-    }
+    pub(crate) by_id: SpanIds,
 }
 
 impl SlotWriter {
@@ -69,7 +58,7 @@ impl SlotWriter {
             vacant: Vec::new(),
             own_args: Vec::new(),
             begun: Vec::new(),
-            held: crate::event::span::Held::new(),
+            by_id: SpanIds::new(),
         })
     }
 
@@ -185,7 +174,7 @@ impl SlotWriter {
     }
 
     /// Appends to the args of an open span; `add` gets the text and whether it is the first of them. While a later span is open they move out
-    /// of the text: pieces lie in it as the spans do on the stack, so that what is last can be dropped.
+    /// of the text. Pieces lie in it as the spans do on the stack, so that what is last can be dropped.
     pub(crate) fn add_args(
         &mut self,
         depth: &mut u32,

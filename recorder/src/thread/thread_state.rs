@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering, compiler_fen
 use std::{fmt, io};
 
 use crate::format::loss::Cause;
-use crate::lifecycle::open;
 use crate::process::errand;
-use crate::process::reclaim::ProcessRef;
-use crate::process::state::{self as process, Process};
+use crate::process::open_spans;
+use crate::process::reclaim::{self, ProcessRef};
+use crate::process::start;
+use crate::process::state::Process;
 use crate::ring::slot::Slot;
 use crate::ring::slot::ThreadName;
 use crate::sys;
@@ -93,7 +94,7 @@ pub(crate) fn with_own<R>(record: impl FnOnce(&mut SlotWriter) -> R) -> Option<R
     with_same(thread, thread.epoch(), record)
 }
 
-/// Runs `record` if the calling thread still has this state in this recording; a span that was open at a fork ends in the parent only, and one
+/// Runs `record` if the calling thread still has this state in this recording. A span that was open at a fork ends in the parent only. One
 /// that was open when recording was restarted has ended with the old recording.
 #[inline(always)]
 pub(crate) fn with_same<R>(
@@ -133,7 +134,7 @@ fn enter<R>(
 /// Counts an event of a signal handler that interrupted another one.
 #[cold]
 fn count_interrupted(thread: &'static ThreadState) {
-    if let Some(process) = process::existing().filter(|process| process.epoch() == thread.epoch()) {
+    if let Some(process) = reclaim::existing().filter(|process| process.epoch() == thread.epoch()) {
         process.lost.count(Cause::Signal);
     }
 }
@@ -162,7 +163,7 @@ fn attach(name: Option<&str>) -> Option<&'static ThreadState> {
 }
 
 fn take_state(name: Option<&str>) -> Option<&'static ThreadState> {
-    let process = process::current().filter(|process| !process.is_finished())?;
+    let process = start::current().filter(|process| !process.is_finished())?;
     let thread = own_state()?;
     let now_ns = clock::now_ns();
     if now_ns < RETRY_AT_NS.get() {
@@ -322,7 +323,7 @@ unsafe extern "C" fn detach(thread: *mut libc::c_void) {
     if thread.epochs.is_recording(thread.epoch()) {
         enter(thread, thread.epoch(), |_, writer| {
             let (process, slot) = (writer.process, writer.slot);
-            open::close_stack(process, slot);
+            open_spans::close_stack(process, slot);
             slot.tid().store(0, Ordering::Release);
             process.ring.free_slot(slot);
         });

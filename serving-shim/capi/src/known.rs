@@ -1,5 +1,5 @@
-//! Names and keys that were seen before, found by their address: a C program passes the same literals again and again. What lies there is compared
-//! each time, for it may be another text by now.
+//! Names and keys that were passed before, found by their address: a C program passes the same literals again and again. The text at the address
+//! is compared each time, for it may be another one by now.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};

@@ -1,8 +1,10 @@
 //! The recorder for C and C++: `libsa_profile` and its header, `include/sa_profile.h`.
 //!
-//! The header is the documentation that users read; cbindgen writes it from this source, and a test compares the two (`UPDATE_HEADER=1` writes it anew).
-//! Every exported function does the same four things: it returns at once if the level is off, takes pointers of any kind, null ones included, for
-//! what they are, hands over to [`sa_recorder`], and lets neither a panic nor a changed `errno` out.
+//! The header is the documentation that users read. cbindgen writes it from this source, and a test compares the two (`UPDATE_HEADER=1` writes it
+//! anew).
+//!
+//! Every exported function does the same four things. It returns at once if the level is off. It takes pointers of any kind for what they are, null
+//! ones included. It hands over to [`sa_recorder`]. It lets neither a panic nor a changed `errno` out.
 #![expect(unsafe_code, reason = "exported names, and pointers that come from C")]
 #![expect(
     clippy::missing_safety_doc,

@@ -1,6 +1,6 @@
 //! The device's clock on the host's axis, with bounds that hold: interval arithmetic over readings, no averages.
 //!
-//! Each reading says that at one device time the host's clock stood between two values. Two readings bound the drift, all of them together bound
+//! Each reading says that at one device time the host's clock stood between two values. Two readings bound the drift. All of them together bound
 //! the host time of any other device time. Readings that contradict each other mean that a clock was set: what was known is forgotten.
 
 use std::collections::VecDeque;

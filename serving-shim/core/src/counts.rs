@@ -1,4 +1,4 @@
-//! What became of the launches, counted; the trace tells it as counters.
+//! What became of the launches, counted. The trace shows it as counters.
 
 use sa_recorder::Args;
 use std::sync::atomic::{AtomicU64, Ordering};

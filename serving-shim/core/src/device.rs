@@ -1,7 +1,7 @@
 //! A device as the launching threads see it: pairs, what is under way, whether it can still be used. Its work is done by one thread of its own.
 
 use crate::counts::count;
-use crate::launch::Pending;
+use crate::pending::Pending;
 use crate::pool::Pool;
 use crate::resolver::Resolver;
 use crate::runtime::{Code, DeviceRuntime, Stream};

@@ -1,7 +1,7 @@
-//! While anything is being captured into a graph nothing may be put into a stream and nothing asked of an event: the gate is closed.
+//! The gate. It is closed while anything is being captured into a graph: nothing may be put into a stream then, and nothing asked of an event.
 //!
-//! It learns of captures from hooks and from asking each stream at its launches, and of their ends from hooks and from asking again, since either may come
-//! about behind the hooks' back.
+//! It learns of captures from hooks, and by asking each stream at its launches. It learns of their ends from hooks, and by asking again. Both are
+//! needed, since either may come about behind the hooks' back.
 
 use crate::runtime::{Context, DeviceRuntime, Graph, Stream};
 use sa_recorder::now_ns;

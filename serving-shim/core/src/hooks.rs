@@ -1,7 +1,8 @@
-//! What an interposer tells of the calls it sees.
+//! What an interposer reports of the calls it sees.
 
 use crate::counts::count;
-use crate::launch::{Description, Kind, Launch, Name};
+use crate::description::{Description, Kind, Name};
+use crate::launch::Launch;
 use crate::runtime::{Graph, Stream};
 use crate::shim::{self, Shim};
 use sa_recorder::{Level, Recorder};

@@ -1,80 +1,17 @@
-//! A launch on the host: what the caller says of it, the event pair around it, its host span.
+//! A launch on the host: the event pair around it, its host span.
 
 use crate::counts::count;
+use crate::description::{Description, Kind};
 use crate::device::Device;
 use crate::graphs::Kernels;
+use crate::pending::Pending;
 use crate::pool::{NoPair, Pair};
-use crate::runtime::{Context, Graph, Stream};
+use crate::runtime::{Context, Stream};
 use crate::shim::{Refusal, Shim};
 use sa_recorder::{Args, Level, Recorder, SpanGuard, Value, now_ns};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-
-/// What is launched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A kernel.
-    Kernel,
-    /// An operator that the runtime makes kernels of.
-    Operator,
-    /// A model that was compiled beforehand.
-    Model,
-    /// A captured graph, replayed as a whole.
-    Graph(Graph),
-    /// A collective.
-    Collective,
-    /// A copy.
-    Memcpy,
-}
-
-impl Kind {
-    /// The category of its spans.
-    pub(crate) fn category(self) -> &'static str {
-        match self {
-            Kind::Kernel | Kind::Operator => "kernel",
-            Kind::Model => "model",
-            Kind::Graph(_) => "graph",
-            Kind::Collective => "comm",
-            Kind::Memcpy => "memcpy",
-        }
-    }
-
-    /// Whether it is launched so often that a part is enough.
-    pub(crate) fn is_eager(self) -> bool {
-        matches!(self, Kind::Kernel | Kind::Operator | Kind::Memcpy)
-    }
-}
-
-/// What a launch is called.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Name {
-    /// As the trace shows it.
-    pub shown: String,
-    /// As the runtime has it, if that is something else.
-    pub raw: Option<String>,
-}
-
-impl From<&str> for Name {
-    fn from(shown: &str) -> Name {
-        Name {
-            shown: shown.to_owned(),
-            raw: None,
-        }
-    }
-}
-
-/// What is known of a launch before it is made.
-#[derive(Clone, Debug)]
-pub(crate) struct Description {
-    pub(crate) kind: Kind,
-    pub(crate) name: Name,
-    pub(crate) stream: Stream,
-    /// Blocks; 0 for none.
-    pub(crate) grid: u32,
-    /// Bytes moved; 0 for none.
-    pub(crate) bytes: u64,
-}
 
 /// A launch under way on the calling thread. Without [`Launch::end`] it counts as failed.
 #[derive(Debug)]
@@ -104,25 +41,6 @@ struct Armed {
     stream_id: i32,
     pair: Pair,
     asked_ns: u64,
-}
-
-/// A launch whose end is in the stream.
-#[derive(Debug)]
-pub(crate) struct Pending {
-    pub(crate) description: Description,
-    pub(crate) args: Args,
-    pub(crate) id: u64,
-    pub(crate) context: Context,
-    pub(crate) stream_id: i32,
-    pub(crate) pair: Pair,
-    /// The thread that launched.
-    pub(crate) tid: u32,
-    pub(crate) asked_ns: u64,
-    pub(crate) began_ns: u64,
-    pub(crate) returned_ns: u64,
-    pub(crate) host_limited: bool,
-    pub(crate) stands_for: u32,
-    pub(crate) kernels: Option<Arc<Kernels>>,
 }
 
 impl Launch {

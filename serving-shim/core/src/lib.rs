@@ -7,12 +7,13 @@
 //! let code = serving_shim::launch_timed(stream, "matmul", || unsafe { my_launch(stream) });
 //! ```
 //!
-//! **Data flow.** Around a launch an event goes into its stream on either side, and a span is written on the launching thread. A thread for each device asks
-//! from time to time whether the second event was reached; then it reads both times, places them on the host's axis and writes a slice on the stream's row,
-//! with `host_wall_us`, `device_wall_us` and a flow from the launch's span. No stream is ever waited for.
+//! **Data flow.** Around a launch an event goes into its stream on either side, and a span is written on the launching thread. A thread for each
+//! device asks from time to time whether the second event was reached. Then it reads both times, places them on the host's axis, and writes a slice
+//! on the stream's row. The slice has `host_wall_us`, `device_wall_us` and a flow from the launch's span. No stream is ever waited for.
 //!
-//! **What a slice means.** The time between two events in a stream. Where `host_limited` is true the first had been reached before the launch call returned: the slice
-//! then holds time in which the device waited for the host, and is an upper bound. `uncertainty_us` bounds how far off the start can be.
+//! **What a slice means.** The time between two events in a stream. Where `host_limited` is true, the first event had been reached before the launch
+//! call returned. The slice then holds time in which the device waited for the host, and is an upper bound. The argument `uncertainty_us` bounds how
+//! far off the start can be.
 //!
 //! **Guarantees.** A time that cannot be that of its launch is rejected and counted, never moved into place. Nothing is put into a stream that is being captured,
 //! and nothing asked of events while anything is. A failing runtime costs slices, never a launch: its outcome is the caller's, unchanged. The trace's
@@ -36,12 +37,15 @@ mod ascend;
 mod clock;
 mod config;
 mod counts;
+mod description;
 mod device;
 mod gate;
 mod graphs;
+mod group;
 pub mod hooks;
 mod launch;
 mod outcome;
+mod pending;
 mod place;
 mod pool;
 mod resolver;
@@ -52,7 +56,8 @@ mod sounding;
 mod track;
 mod walls;
 
-pub use launch::{Kind, Launch, Name};
+pub use description::{Kind, Name};
+pub use launch::Launch;
 pub use outcome::{Outcome, launch_timed};
 pub use walls::{Walls, launch_walls};
 

@@ -1,4 +1,5 @@
-//! Where on the host's axis a launch ran on the device: from two device timestamps to a slice with an uncertainty that holds, or to the reason why not.
+//! Where on the host's axis a launch ran on the device. In: two device timestamps. Out: a slice with an uncertainty that holds, or the reason why
+//! not.
 
 use crate::clock::DeviceClock;
 use crate::runtime::DeviceTime;

@@ -3,13 +3,14 @@
 use crate::clock::{ClockWasSet, DeviceClock};
 use crate::counts::count;
 use crate::device::Device;
-use crate::launch::Pending;
+use crate::group::DeviceGroup;
+use crate::pending::Pending;
 use crate::place::{Rejection, Times, place};
 use crate::row::Row;
 use crate::runtime::{Code, Context, DeviceRuntime, Event};
 use crate::shim::{Shim, tell};
 use crate::sounding::{Sounder, Sounding};
-use crate::track::{DeviceGroup, write_slice};
+use crate::track::write_slice;
 use sa_recorder::{Args, Level, now_ns};
 use std::collections::VecDeque;
 
@@ -242,7 +243,8 @@ impl Resolver {
         } else {
             match place(&self.clock, &times, row.end_ns()) {
                 Ok(placed) => {
-                    write_slice(shim, &self.group, row, &pending, &placed);
+                    let flow = shim.flow_id(pending.id);
+                    write_slice(flow, &self.group, row, &pending, &placed);
                     count(&counts.timed);
                 }
                 Err(Rejection::Impossible) => count(&counts.rejected_impossible),

@@ -1,8 +1,8 @@
 //! A stream of a device: what is under way in it, and its rows in the trace.
 
-use crate::launch::Pending;
+use crate::group::DeviceGroup;
+use crate::pending::Pending;
 use crate::place::Placed;
-use crate::track::DeviceGroup;
 use sa_recorder::{Args, Level, Track};
 use std::collections::VecDeque;
 

@@ -1,54 +1,17 @@
-//! How the trace shows a device: a process of rows, a slice for each launch, a flow from the host's span to it.
+//! How the trace shows a launch on its device: a slice in a row, a flow from the host's span to it.
 
-use crate::launch::Pending;
+use crate::group::DeviceGroup;
+use crate::pending::Pending;
 use crate::place::Placed;
 use crate::row::Row;
-use crate::shim::Shim;
-use sa_recorder::{Args, FlowId, FlowPhase, Level, Recorder, Track, TrackProcess};
+use sa_recorder::{Args, FlowId, FlowPhase, Level, Recorder, Track};
 
 /// Category and name of the flows from launches to slices, as the vendor's tools have them.
 const FLOW: (&str, &str) = ("HostToDevice", "HostToDevice");
 
-/// A device's rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DeviceGroup {
-    name: String,
-    label: String,
-    sort_index: u32,
-}
-
-impl DeviceGroup {
-    pub(crate) fn new(physical: i32, simulated: bool) -> DeviceGroup {
-        let label = if simulated {
-            format!("SIMULATED NPU {physical}")
-        } else {
-            format!("NPU {physical}")
-        };
-        DeviceGroup {
-            name: if simulated {
-                label.clone()
-            } else {
-                format!("Ascend Hardware {label}")
-            },
-            label,
-            sort_index: u32::try_from(physical).unwrap_or(u32::MAX),
-        }
-    }
-
-    /// A row; `None` while nothing is recorded.
-    pub(crate) fn track(&self, thread: &str) -> Option<Track> {
-        let group = TrackProcess {
-            name: &self.name,
-            label: &self.label,
-            sort_index: self.sort_index,
-        };
-        Recorder::get().track(&group, thread)
-    }
-}
-
-/// Writes the slice of a launch and its flow.
+/// Writes the slice of a launch, and its flow of this id.
 pub(crate) fn write_slice(
-    shim: &'static Shim,
+    flow: u64,
     group: &DeviceGroup,
     row: &mut Row,
     pending: &Pending,
@@ -73,18 +36,13 @@ pub(crate) fn write_slice(
     if let Some(thread) = Recorder::get().thread_track(pending.tid) {
         let thread = thread.since(pending.asked_ns);
         // From within the host's span, and from before all that the slice may begin at.
-        write_flow(
-            shim,
-            pending.id,
-            (thread, pending.asked_ns),
-            (track, start_ns),
-        );
+        write_flow(flow, (thread, pending.asked_ns), (track, start_ns));
     }
 }
 
 /// Writes the arrow from a launch to its slice.
-pub(crate) fn write_flow(shim: &Shim, launch: u64, from: (Track, u64), to: (Track, u64)) {
-    let id = FlowId::Process(shim.flow_id(launch));
+pub(crate) fn write_flow(flow: u64, from: (Track, u64), to: (Track, u64)) {
+    let id = FlowId::Process(flow);
     let (category, name) = FLOW;
     for (phase, (track, at_ns)) in [(FlowPhase::Start, from), (FlowPhase::End, to)] {
         track.flow(Level::Kernel, phase, category, name, id, at_ns);
@@ -126,19 +84,4 @@ fn slice_args(pending: &Pending, placed: &Placed) -> Args {
 
 pub(crate) fn micros(ns: u64) -> f64 {
     ns as f64 / 1e3
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_simulated_device_says_so_and_nothing_else() {
-        let (real, simulated) = (DeviceGroup::new(3, false), DeviceGroup::new(3, true));
-        assert_eq!(
-            (real.name.as_str(), real.label.as_str()),
-            ("Ascend Hardware NPU 3", "NPU 3")
-        );
-        assert_eq!(simulated.name, "SIMULATED NPU 3");
-    }
 }

@@ -1,7 +1,9 @@
-//! Launches whose runtime tells both wall times itself, after they have ended: a span on the host, and a slice on the device somewhere in it.
+//! Launches whose runtime reports both wall times itself, after they have ended. Each becomes a span on the host, and a slice on the device somewhere
+//! in it.
 
+use crate::group::DeviceGroup;
 use crate::shim::Shim;
-use crate::track::{DeviceGroup, micros, write_flow};
+use crate::track::{micros, write_flow};
 use sa_recorder::host::tid;
 use sa_recorder::{Args, Level, Recorder, duration, now_ns};
 
@@ -62,7 +64,7 @@ pub fn launch_walls(walls: &Walls<'_>, args: &Args) {
         device,
         &args,
     );
-    write_flow(shim, id, (thread, start_ns), (track, device_ns));
+    write_flow(shim.flow_id(id), (thread, start_ns), (track, device_ns));
 }
 
 fn host_span(walls: &Walls<'_>, start_ns: u64, args: &Args) {

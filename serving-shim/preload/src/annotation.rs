@@ -1,7 +1,7 @@
 //! What a program marks by itself through mstx: ranges become spans on lanes of their own, marks become instants.
 //!
-//! The calls go on to the vendor's library where it is loaded. Where it is not, or hands out no ids since no tool of the vendor's listens, ids of our own take their place while
-//! something is recorded; they never reach the vendor's library.
+//! The calls go on to the vendor's library where it is loaded. It may not be loaded, or hand out no ids because no tool of the vendor's listens. Then
+//! ids of our own take their place while something is recorded. They never reach the vendor's library.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};

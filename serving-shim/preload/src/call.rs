@@ -1,4 +1,4 @@
-//! What happens around a call: who is told, in which order, and that the real function is called exactly once whatever becomes of our part.
+//! What happens around a call, and in which order. The real function is called exactly once, whatever becomes of our part.
 
 use crate::names::Name;
 use crate::observe::{self, Seen, Wait};
@@ -41,8 +41,8 @@ fn is_recorded(frame: usize) -> bool {
         && unnoticed(|| real::is_first_copy() && observe::active()) == Some(true)
 }
 
-/// Whether somebody is to be told of what happens to a stream, graph or device, recorded or not: what is known of it must stay true for when recording is switched on, and
-/// for the launches that are resolved after a failure of ours.
+/// Whether what happens to a stream, graph or device is to be reported, recorded or not. What is known of it must stay true for when recording is
+/// switched on, and for the launches that are resolved after a failure of ours.
 fn is_told() -> bool {
     thread::is_outside() && unnoticed(real::is_first_copy) == Some(true)
 }

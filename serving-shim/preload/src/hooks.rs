@@ -1,7 +1,7 @@
 //! What is exported, and what each function's call means. The names, arguments and types come from the tables of `ascend-sys`.
 //!
-//! Not exported are functions that some supported CANN lacks (programs ask by `dlsym` whether a function is there, and would find ours), the events, which are the hottest calls, and
-//! memory.
+//! Three kinds of functions are not exported. Some supported CANN lacks the first kind: programs ask by `dlsym` whether a function is there, and
+//! would find ours. The others are events, which are the hottest calls, and memory.
 
 use ascend_sys::types::*;
 use ascend_sys::{

@@ -5,9 +5,10 @@
 //! sa-profile run --preload -- python serve.py
 //! ```
 //!
-//! **Data flow.** [`hooks`] exports the names of the vendor's functions. Each finds the real one once (`real`), calls it exactly once with the arguments it was given, and
-//! hands back what it returned, `errno` included; around that call it tells the timing (`serving-shim`, through `observe`) what was launched. `call` has the order of these
-//! steps, `names` the kernels' names, `annotation` the ranges a program marks through mstx.
+//! **Data flow.** [`hooks`] exports the names of the vendor's functions. Each finds the real one once (`real`), calls it exactly once with the
+//! arguments it was given, and hands back what it returned, `errno` included. Around that call it reports to the timing (`serving-shim`, through
+//! `observe`) what was launched. The module `call` has the order of these steps, `names` the kernels' names, and `annotation` the ranges that a
+//! program marks through mstx.
 //!
 //! **What it promises its host.** Loading it does nothing. A process that never calls an NPU function never notices it: no thread, no file, no variable. With recording off a call costs one
 //! load more. A failure of ours, a panic included, never reaches the host: what it asked for is done as if we were not there.

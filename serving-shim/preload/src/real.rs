@@ -1,7 +1,8 @@
 //! The real function behind a wrapper: found when it is first called, by whoever has loaded it by then.
 //!
-//! `RTLD_NEXT` comes first, so that another interposer behind us stays in the chain. It finds nothing where the vendor's library is not in the global scope, as under Python,
-//! which loads its extensions locally: then the library is asked by its soname, then whatever library is loaded that defines the name, and at last it is loaded.
+//! The search begins with `RTLD_NEXT`, so that another interposer behind us stays in the chain. It finds nothing where the vendor's library is not in
+//! the global scope, as under Python, which loads its extensions locally. Then the library is asked by its soname, and after that any loaded library
+//! that defines the name. At last the library is loaded.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::NonNull;

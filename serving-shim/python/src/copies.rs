@@ -1,5 +1,5 @@
-//! One recorder for a process that imports the package under several names: a copy of the package in place of another one brings a copy of this
-//! library, with statics of its own. The first one imported offers what it has, and the others pass that on.
+//! One recorder for a process that imports the package under several names. Each copy of the package brings a copy of this library, with
+//! statics of its own. The first one that is imported offers what it has, and the others pass that on.
 
 use pyo3::intern;
 use pyo3::prelude::*;

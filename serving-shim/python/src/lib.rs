@@ -1,9 +1,11 @@
 //! The extension of the Python package `sa_profile`: the recorder for Python.
 //!
-//! **Data flow.** A call's keywords become JSON text at once (`args`, `value`); its name finds the text that all events of that name share (`names`); a span begins and ends on the lane
-//! of the running code (`lane`): the thread, or the asyncio task (`task`, `tasks`). The recorder does the rest.
+//! **Data flow.** A call's keywords become JSON text at once (`args`, `value`). Its name finds the text that all events of that name share (`names`).
+//! A span begins and ends on the lane of the running code (`lane`), which is the thread or the asyncio task (`task`, `tasks`). The recorder does the
+//! rest.
 //!
-//! **Locks.** No code of Python runs while a lock of ours is held, since it could come back here; and the interpreter's own lock is held throughout, except while files are written.
+//! **Locks.** No code of Python runs while a lock of ours is held, since it could come back here. The interpreter's own lock is held throughout,
+//! except while files are written.
 #![expect(
     unsafe_code,
     reason = "takes the keywords of a call as the interpreter passes them"

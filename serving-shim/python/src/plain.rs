@@ -1,7 +1,7 @@
 //! A fragment without its empty lines, for readers that take every line for an object.
 //!
-//! The recorder puts empty lines between blocks, so that they lie in the file as in memory. Once recording has ended nobody writes the file any
-//! more: it is replaced by one without them, at once, so that whoever reads it meanwhile has the one or the other.
+//! The recorder puts empty lines between blocks, so that they lie in the file as in memory. Once recording has ended, nobody writes the file
+//! any more. A file without them replaces it in one step, so a reader has the one or the other.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};

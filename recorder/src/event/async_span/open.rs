@@ -7,10 +7,11 @@ use crate::event::span::mark_stopped;
 use crate::format::LANE_BASE;
 use crate::format::loss::Cause;
 use crate::format::ring::{LANE_NAME_AT, LANE_NAME_BYTES};
-use crate::lifecycle::open::name_row;
+use crate::process::async_ids::OpenAsync;
 use crate::process::mask;
-use crate::process::reclaim::ProcessRef;
-use crate::process::state::{self as process, Process};
+use crate::process::open_spans::name_row;
+use crate::process::reclaim::{self, ProcessRef};
+use crate::process::state::Process;
 use crate::ring::lanes::{Ended, OwnText, Taken};
 use crate::ring::open_entry::OpenEntry;
 use crate::sys::clock;
@@ -21,16 +22,6 @@ use crate::text::value;
 use crate::thread::event_writer::{Body, Name};
 use crate::thread::slot_writer::SlotWriter;
 use crate::thread::thread_state;
-
-/// An open async span. So small that it goes from hand to hand in registers; what else is known of it has the lane.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Open {
-    /// The recording in which it began; in another one, and in the child of a fork, it does nothing.
-    epoch: NonZeroU32,
-    /// Its lane, and perhaps [`OWN_TEXT`].
-    lane: u32,
-    start_ns: u64,
-}
 
 /// The lane has a text of the span's own. Else a site names it, and all its args stand in the lane's area of the ring.
 const OWN_TEXT: u32 = 1 << 31;
@@ -54,7 +45,7 @@ pub(super) struct Spot<'a> {
     pub(super) lane: Option<&'a str>,
 }
 
-impl Open {
+impl OpenAsync {
     /// Opens a span of a site; nothing, and it is counted, where it gets no lane.
     #[inline(never)]
     pub(super) fn start(
@@ -62,19 +53,19 @@ impl Open {
         site: &'static Site,
         args: &[u8],
         spot: &Spot<'_>,
-    ) -> Option<Open> {
-        Open::start_any(process, Names::Site(site), args, spot)
+    ) -> Option<OpenAsync> {
+        OpenAsync::start_any(process, Names::Site(site), args, spot)
     }
 
-    /// Opens a span as [`Open::start`] does, named by `"name":"…","cat":"…"`, and the name alone.
+    /// Opens a span as [`OpenAsync::start`] does, named by `"name":"…","cat":"…"`, and the name alone.
     #[cold]
     pub(super) fn start_named(
         process: &Process,
         (names, name): (&[u8], &str),
         args: &[u8],
         spot: &Spot<'_>,
-    ) -> Option<Open> {
-        Open::start_any(process, Names::Text(names, name), args, spot)
+    ) -> Option<OpenAsync> {
+        OpenAsync::start_any(process, Names::Text(names, name), args, spot)
     }
 
     #[inline(always)]
@@ -83,7 +74,7 @@ impl Open {
         names: Names<'_>,
         args: &[u8],
         spot: &Spot<'_>,
-    ) -> Option<Open> {
+    ) -> Option<OpenAsync> {
         let site = match names {
             Names::Site(site) => Some(site),
             Names::Text(..) => None,
@@ -95,7 +86,7 @@ impl Open {
             is_whole |= show(process, taken.lane, entry, names, args);
             entry.open(number, taken.parent, start_ns);
         }
-        let mut open = Open {
+        let mut open = OpenAsync {
             epoch: NonZeroU32::new(process.epoch())?,
             lane: taken.lane,
             start_ns,
@@ -217,7 +208,7 @@ impl Open {
     pub(super) fn process(&self) -> Option<ProcessRef> {
         let of_it =
             |process: &ProcessRef| process.epoch() == self.epoch() && process.is_recording();
-        process::existing().filter(of_it)
+        reclaim::existing().filter(of_it)
     }
 
     /// Gives the lane back of a span that is not recorded after all.

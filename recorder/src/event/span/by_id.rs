@@ -1,8 +1,5 @@
 //! Spans of the calling thread by id: for callers that can hold no guard, as in C.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use super::OpenSpan;
 use crate::format::Level;
 use crate::format::loss::Cause;
 use crate::process::mask;
@@ -10,58 +7,17 @@ use crate::sys::clock::now_ns;
 use crate::sys::memory::leave_out;
 use crate::text::site::Site;
 use crate::text::value::{self, Args, Value};
+use crate::thread::open_span::OpenSpan;
 use crate::thread::slot_writer::SlotWriter;
 use crate::thread::thread_state;
 
 /// Spans of one thread that may be open at a time: a host that forgets to end them shall not grow without end.
 const MAX_OPEN: usize = 4096;
 
-/// A span of the thread that began it, as a number. One that is not of an open span of the calling thread is refused: to end a span twice, on
-/// another thread or in the child of a fork does nothing.
+/// A span of the thread that began it, as a number. An id that is not of an open span of the calling thread is refused. To end a span twice,
+/// on another thread or in the child of a fork does nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SpanId(u64);
-
-/// The spans of a thread that were begun by id.
-#[derive(Debug)]
-pub(crate) struct Held {
-    next: u64,
-    /// In the order in which they began.
-    open: Vec<(u64, OpenSpan)>,
-}
-
-impl Held {
-    /// None yet. The ids of two threads differ, also those of a forked child from its parent's: the count goes on there.
-    pub(crate) fn new() -> Held {
-        static THREADS: AtomicU64 = AtomicU64::new(1);
-        Held {
-            next: THREADS.fetch_add(1, Ordering::Relaxed) << 32,
-            open: Vec::new(),
-        }
-    }
-
-    /// Where a span stands; mostly it is the last one.
-    #[inline]
-    fn position(&self, id: u64) -> Option<usize> {
-        self.open.iter().rposition(|(open, _)| *open == id)
-    }
-
-    /// Takes a span out; mostly it is the last one.
-    #[inline]
-    fn take(&mut self, id: u64) -> Option<OpenSpan> {
-        let last = self.open.pop_if(|(last, _)| *last == id);
-        let taken = last.or_else(|| Some(self.open.remove(self.position(id)?)));
-        taken.map(|(_, open)| open)
-    }
-
-    #[inline(always)] // else the span is copied while it is on its way to memory, which processors wait for
-    fn add(&mut self, open: OpenSpan) -> u64 {
-        let id = self.next;
-        // A thread's ids repeat after 2^32 spans: by then nobody holds the first ones.
-        self.next = id & !u64::from(u32::MAX) | (id + 1) & u64::from(u32::MAX);
-        self.open.push((id, open));
-        id
-    }
-}
 
 /// Holds the span that `open` opens, if there is room for one more.
 #[inline(always)]
@@ -70,16 +26,16 @@ fn hold(
     level: Level,
     open: impl FnOnce(&mut SlotWriter) -> Option<OpenSpan>,
 ) -> Option<SpanId> {
-    if writer.held.open.len() >= MAX_OPEN && mask::wants(level) {
+    if writer.by_id.open.len() >= MAX_OPEN && mask::wants(level) {
         writer.process.lost.count(Cause::TooManyOpen);
         return None;
     }
-    if writer.held.open.try_reserve(1).is_err() {
+    if writer.by_id.open.try_reserve(1).is_err() {
         leave_out();
         return None;
     }
     let open = open(writer)?;
-    Some(SpanId(writer.held.add(open)))
+    Some(SpanId(writer.by_id.add(open)))
 }
 
 impl SpanId {
@@ -175,13 +131,13 @@ impl SpanId {
     }
 
     fn add_in(self, writer: &mut SlotWriter, add: impl FnOnce(&mut Vec<u8>, bool)) {
-        let Some(at) = writer.held.position(self.0) else {
+        let Some(at) = writer.by_id.position(self.0) else {
             return;
         };
-        let open = &writer.held.open[at].1;
+        let open = &writer.by_id.open[at].1;
         let (mut depth, mut args) = (open.depth, open.args);
         writer.add_args(&mut depth, &mut args, add);
-        let open = &mut writer.held.open[at].1;
+        let open = &mut writer.by_id.open[at].1;
         (open.depth, open.args) = (depth, args);
     }
 
@@ -193,7 +149,7 @@ impl SpanId {
         }
         let end_ns = now_ns();
         thread_state::with_own(|writer| {
-            if let Some(open) = writer.held.take(self.0) {
+            if let Some(open) = writer.by_id.take(self.0) {
                 open.close(writer, end_ns, &[]);
             }
         });

@@ -1,4 +1,5 @@
-//! A run that a process has told its children of, in their environment, before it has recorded anything itself: they may record first, and end first.
+//! A run that a process has announced to its children, in their environment, before it has recorded anything itself. They may record first, and end
+//! first.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -1,6 +1,6 @@
 //! `<dir>/run.next`: the run that a main process is about to begin, named by a process that began anew before it.
 //!
-//! All of them were told to, each by its own message. Who comes first must not find itself in the run that is about to end.
+//! All of them were told to begin anew, each by its own message. The first one must not find itself in the run that is about to end.
 
 use std::ffi::OsStr;
 use std::io;

@@ -24,8 +24,8 @@ struct Table<const N: usize> {
 }
 
 impl Site {
-    /// The site of a name that is known only at run time: the same one for the same level, category and name. `None` where the name is long, or
-    /// too many others have a site: such an event is recorded by name.
+    /// The site of a name that is known only at run time: the same one for the same level, category and name. It is `None` where the name is
+    /// long, or too many others have a site. Such an event is recorded by name.
     #[doc(hidden)]
     pub fn intern(level: Level, category: &str, name: &str) -> Option<&'static Site> {
         INTERNED.get(level, category, name, MAX_SITES)

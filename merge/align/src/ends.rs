@@ -1,0 +1,213 @@
+//! The ends of flows that lead from process to process, and the arrows from host to host that they make.
+//!
+//! A flow is an arrow from its start to each step and each end: what it starts is never before it. Two steps say nothing of each other, and a flow with two starts is
+//! two flows of one id, of which nobody knows what belongs together.
+
+use std::io;
+use trace_store::sorter::{Record, Sorted};
+
+/// Most steps of one flow that are looked at.
+const STEPS: usize = 64;
+
+/// What a flow event is to its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// It starts the flow.
+    Start,
+    /// It is between start and end.
+    Step,
+    /// It ends the flow.
+    End,
+}
+
+/// A flow event whose flow may lead to another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct End {
+    /// The flow's id.
+    pub flow: u64,
+    /// What it is to the flow.
+    pub role: Role,
+    /// The number of its host in [`Hosts::list`](crate::Hosts::list).
+    pub boot: u32,
+    /// By the monotonic clock of its host, within what [`super::clamp`] leaves.
+    pub at_ns: i64,
+}
+
+/// Something that cannot be before something else on another host: each a boot and when by its monotonic clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrow {
+    pub(crate) from: (u32, i64),
+    pub(crate) to: (u32, i64),
+}
+
+impl End {
+    fn place(&self) -> (u32, i64) {
+        (self.boot, self.at_ns)
+    }
+}
+
+/// Calls `found` with each arrow from host to host.
+pub(crate) fn each_arrow(ends: &Sorted<End>, mut found: impl FnMut(Arrow)) -> io::Result<()> {
+    let mut group = Group::default();
+    ends.each(|end| {
+        if group.flow != Some(end.flow) {
+            group.finish(&mut found);
+            group = Group {
+                flow: Some(end.flow),
+                ..Group::default()
+            };
+        }
+        group.take(&end, &mut found);
+        Ok(())
+    })?;
+    group.finish(&mut found);
+    Ok(())
+}
+
+/// One flow.
+#[derive(Default)]
+struct Group {
+    flow: Option<u64>,
+    start: Option<End>,
+    has_many_starts: bool,
+    steps: Vec<End>,
+    /// The first of its ends, and how many there are.
+    end: Option<End>,
+    ends: usize,
+}
+
+impl Group {
+    fn take(&mut self, end: &End, found: &mut impl FnMut(Arrow)) {
+        match (end.role, self.start) {
+            (Role::Start, None) => self.start = Some(*end),
+            (Role::Start, Some(_)) => self.has_many_starts = true,
+            (Role::Step, _) if self.steps.len() < STEPS => self.steps.push(*end),
+            (Role::Step, _) => {}
+            (Role::End, _) => {
+                self.end.get_or_insert(*end);
+                self.ends += 1;
+            }
+        }
+        if let (false, Some(start), true) =
+            (self.has_many_starts, self.start, end.role != Role::Start)
+        {
+            put(&start, end, found);
+        }
+    }
+
+    /// Of several ends each may belong to another step.
+    fn finish(&self, found: &mut impl FnMut(Arrow)) {
+        if self.has_many_starts || self.start.is_none() || self.ends != 1 {
+            return;
+        }
+        for (step, end) in self.steps.iter().zip(self.end.iter().cycle()) {
+            put(step, end, found);
+        }
+    }
+}
+
+fn put(from: &End, to: &End, found: &mut impl FnMut(Arrow)) {
+    if from.boot != to.boot {
+        found(Arrow {
+            from: from.place(),
+            to: to.place(),
+        });
+    }
+}
+
+impl Record for End {
+    const BYTES: usize = 21;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.flow.to_le_bytes());
+        out.extend_from_slice(&self.at_ns.to_le_bytes());
+        out.extend_from_slice(&self.boot.to_le_bytes());
+        out.push(self.role as u8);
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        let long = |at: usize| {
+            let word = bytes[at..].first_chunk().copied();
+            word.map_or(0, u64::from_le_bytes)
+        };
+        let boot = bytes[16..].first_chunk().copied();
+        End {
+            flow: long(0),
+            at_ns: long(8).cast_signed(),
+            boot: boot.map_or(0, u32::from_le_bytes),
+            role: match bytes[20] {
+                0 => Role::Start,
+                1 => Role::Step,
+                _ => Role::End,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace_store::sorter::Sorter;
+
+    fn end(flow: u64, role: Role, boot: u32, at_ns: i64) -> End {
+        End {
+            flow,
+            role,
+            boot,
+            at_ns,
+        }
+    }
+
+    fn arrows(ends: &[End]) -> Vec<(i64, i64)> {
+        let mut found = Vec::new();
+        let mut sorter = Sorter::new(std::path::Path::new("."));
+        ends.iter().for_each(|end| sorter.push(*end).unwrap());
+        let sorted = sorter.finish().unwrap();
+        each_arrow(&sorted, |arrow| found.push((arrow.from.1, arrow.to.1))).unwrap();
+        found
+    }
+
+    #[test]
+    fn a_flow_is_an_arrow_from_its_start_to_all_others() {
+        let ends = [
+            end(1, Role::End, 2, 30),
+            end(1, Role::Start, 0, 10),
+            end(1, Role::Step, 1, 20),
+            end(2, Role::End, 1, 50), // has no start
+            end(3, Role::Start, 0, 60),
+            end(3, Role::End, 0, 70), // of the same host
+        ];
+        assert_eq!(arrows(&ends), [(10, 20), (10, 30), (20, 30)]);
+    }
+
+    #[test]
+    fn of_several_ends_none_is_known_to_be_that_of_a_step() {
+        let ends = [
+            end(1, Role::Start, 0, 10),
+            end(1, Role::Step, 1, 40),
+            end(1, Role::End, 2, 30),
+            end(1, Role::End, 1, 50),
+        ];
+        assert_eq!(arrows(&ends), [(10, 40), (10, 50), (10, 30)]);
+    }
+
+    #[test]
+    fn two_starts_say_nothing() {
+        let ends = [
+            end(1, Role::Start, 0, 10),
+            end(1, Role::Start, 0, 20),
+            end(1, Role::End, 2, 30),
+        ];
+        assert_eq!(arrows(&ends), []);
+    }
+
+    #[test]
+    fn an_end_comes_back_from_a_file_as_it_was() {
+        for role in [Role::Start, Role::Step, Role::End] {
+            let end = end(u64::MAX - 3, role, 77, -5);
+            let mut bytes = Vec::new();
+            end.store(&mut bytes);
+            assert_eq!((bytes.len(), End::load(&bytes)), (End::BYTES, end));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Durations as people write them: `30s`, `1.5s`, `500ms`, `2m`.
+
+use std::time::Duration;
+
+/// The units and their ns.
+const UNITS: [(&str, u64); 6] = [
+    ("ns", 1),
+    ("us", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+];
+
+/// Reads a number and its unit.
+///
+/// # Errors
+/// What was expected, if it is anything else, nothing, no whole number of ns, or longer than a few hundred years.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let ns = duration_ns(text).filter(|ns| *ns > 0);
+    let expected = || format!("expected a duration such as 30s, 500ms or 2m, found {text:?}");
+    ns.map(Duration::from_nanos).ok_or_else(expected)
+}
+
+/// The same of a duration that may be none at all.
+///
+/// # Errors
+/// As [`parse_duration`].
+pub fn parse_error(text: &str) -> Result<Duration, String> {
+    let ns = duration_ns(text.trim());
+    let expected = || format!("expected a duration such as 50ms, 200us or 0s, found {text:?}");
+    ns.map(Duration::from_nanos).ok_or_else(expected)
+}
+
+/// The ns of a duration, which may be none at all.
+pub fn duration_ns(text: &str) -> Option<u64> {
+    let is_number = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+    let (number, unit) = text.split_at(text.bytes().take_while(is_number).count());
+    let (_, unit_ns) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let whole_ns = whole.parse::<u64>().ok()?.checked_mul(*unit_ns)?;
+    let ns = whole_ns.checked_add(fraction_ns(fraction, *unit_ns)?)?;
+    (ns <= u64::MAX / 4).then_some(ns)
+}
+
+/// The ns of the digits behind a point.
+fn fraction_ns(digits: &str, unit_ns: u64) -> Option<u64> {
+    let scale = 10_u128.checked_pow(u32::try_from(digits.len()).ok()?)?;
+    let ns = digits.parse::<u128>().ok()?.checked_mul(unit_ns.into())?;
+    if ns % scale != 0 {
+        return None;
+    }
+    u64::try_from(ns / scale).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_a_unit() {
+        for (text, us) in [
+            ("30s", 30_000_000),
+            ("500ms", 500_000),
+            ("2m", 120_000_000),
+            (" 1h ", 3_600_000_000),
+            ("7000us", 7_000),
+            ("9000ns", 9),
+            ("1.5s", 1_500_000),
+            ("0.25m", 15_000_000),
+            ("12.000001s", 12_000_001),
+        ] {
+            assert_eq!(
+                parse_duration(text),
+                Ok(Duration::from_micros(us)),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "s",
+            "30",
+            "30 s",
+            "-1s",
+            "+1s",
+            "1.s",
+            ".5s",
+            "1.2.3s",
+            "0.5ns",
+            "0s",
+            "0.0s",
+            "30S",
+            "99999999999999999999s",
+            "1.99999999999999999999999999999999999999999s",
+            "9999999h999",
+        ] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+        assert_eq!(duration_ns("0s"), Some(0));
+    }
+}

@@ -1,0 +1,249 @@
+//! Microsecond texts as exact integers; doubles never come near a time.
+
+use crate::swar;
+use std::ops::Range;
+
+/// Largest time accepted, in ns: beyond today's epoch times, with room to shift and add without overflow.
+const LIMIT_NS: i128 = (i64::MAX / 4) as i128;
+
+/// A time as exactly as its text said, to the picosecond (further digits are cut).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Micros {
+    whole_ns: i64,
+    /// Picoseconds above, below 1000.
+    rest_ps: i64,
+}
+
+impl Micros {
+    /// Whole nanoseconds, rounded half up.
+    #[inline]
+    pub fn ns(self) -> i64 {
+        self.whole_ns + i64::from(self.rest_ps >= 500)
+    }
+
+    /// Whether it is a whole number of ns.
+    pub fn is_whole_ns(self) -> bool {
+        self.rest_ps == 0
+    }
+
+    /// The time from `self` to `self + span` in whole ns, so that equal ends stay equal after rounding.
+    #[inline]
+    pub fn span_ns(self, span: Micros) -> i64 {
+        let rest_ps = self.rest_ps + span.rest_ps;
+        let end = Micros {
+            whole_ns: self.whole_ns + span.whole_ns + rest_ps / 1000,
+            rest_ps: rest_ps % 1000,
+        };
+        end.ns() - self.ns()
+    }
+
+    fn of_ps(ps: i128) -> Option<Micros> {
+        Some(Micros {
+            whole_ns: i64::try_from(ps.div_euclid(1000)).ok()?,
+            rest_ps: i64::try_from(ps.rem_euclid(1000)).ok()?,
+        })
+    }
+}
+
+/// Digits alone, or with three decimals: what nearly every line has.
+#[inline]
+fn plain(text: &[u8]) -> Option<i64> {
+    let (value, len) = swar::digits(text, 0)?;
+    if len == text.len() {
+        return Some(value * 1000);
+    }
+    three_decimals(text)
+        .filter(|(_, len)| *len == text.len())
+        .map(|(ns, _)| ns)
+}
+
+/// Parses digits, a point and exactly three decimals at the front; gives ns and the length of the text.
+#[inline(always)]
+pub fn three_decimals(text: &[u8]) -> Option<(i64, usize)> {
+    let (value, at) = swar::digits(text, 0)?;
+    let [b'.', a, b, c] = *text.get(at..)?.first_chunk::<4>()? else {
+        return None;
+    };
+    let digits = a.is_ascii_digit() & b.is_ascii_digit() & c.is_ascii_digit();
+    if !digits || text.get(at + 4).is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let decimals = i64::from(a - b'0') * 100 + i64::from(b - b'0') * 10 + i64::from(c - b'0');
+    Some((value * 1000 + decimals, at + 4))
+}
+
+/// Parses a JSON number, or a string that holds one, as microseconds.
+pub fn micros(text: &[u8]) -> Option<Micros> {
+    if let Some(whole_ns) = plain(text) {
+        return Some(Micros {
+            whole_ns,
+            rest_ps: 0,
+        });
+    }
+    let text = unquoted(text);
+    let (negative, text) = match text.strip_prefix(b"-") {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (mantissa, exponent) = split_exponent(text)?;
+    let point = mantissa.iter().position(|byte| *byte == b'.');
+    let (whole, decimals) = match point {
+        Some(at) => (&mantissa[..at], &mantissa[at + 1..]),
+        None => (mantissa, &b""[..]),
+    };
+    if whole.is_empty() || (point.is_some() && decimals.is_empty()) {
+        return None;
+    }
+    let digits = whole.iter().chain(decimals);
+    let shift = 6 + exponent - i64::try_from(decimals.len()).ok()?;
+    let ps = scaled(digits.copied(), shift)?;
+    if ps > LIMIT_NS * 1000 {
+        return None;
+    }
+    Micros::of_ps(if negative { -ps } else { ps })
+}
+
+/// The text without the quotes of a string.
+pub fn unquoted(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\"")
+        .and_then(|rest| rest.strip_suffix(b"\""))
+        .unwrap_or(text)
+}
+
+fn split_exponent(text: &[u8]) -> Option<(&[u8], i64)> {
+    let Some(at) = text.iter().position(|byte| matches!(byte, b'e' | b'E')) else {
+        return Some((text, 0));
+    };
+    let exponent: i64 = std::str::from_utf8(&text[at + 1..]).ok()?.parse().ok()?;
+    (exponent.abs() <= 1000).then_some((&text[..at], exponent))
+}
+
+/// The digits times ten to the power `shift`, cut to whole units; `None` if one is no digit or the value is too large.
+fn scaled(digits: impl Iterator<Item = u8>, shift: i64) -> Option<i128> {
+    let mut value = 0i128;
+    let mut dropped = 0i64;
+    for byte in digits {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        if value > i128::MAX / 100 {
+            dropped += 1;
+        } else {
+            value = value * 10 + i128::from(byte - b'0');
+        }
+    }
+    let shift = shift + dropped;
+    for _ in 0..shift.unsigned_abs() {
+        if value == 0 {
+            break;
+        }
+        value = if shift < 0 {
+            value / 10
+        } else {
+            value.checked_mul(10)?
+        };
+    }
+    Some(value)
+}
+
+/// Appends nanoseconds as microseconds with three decimals.
+#[inline(always)]
+pub fn write_micros(ns: u64, out: &mut Vec<u8>) {
+    let (whole, decimals) = (ns / 1000, ns % 1000);
+    let Some((text, len)) = swar::text(whole) else {
+        return out.extend_from_slice(format!("{whole}.{decimals:03}").as_bytes());
+    };
+    put_front(&text, len, out);
+    let digit = |unit: u64| (decimals / unit % 10) as u8 + b'0';
+    out.extend_from_slice(&[b'.', digit(100), digit(10), digit(1)]);
+}
+
+/// Appends the first `len` bytes of a text: all of it is copied and what is too much taken back. A copy of known length is a few
+/// instructions, one of unknown length a call.
+#[inline(always)]
+pub fn put_front<const N: usize>(text: &[u8; N], len: usize, out: &mut Vec<u8>) {
+    let end = out.len() + len;
+    out.extend_from_slice(text);
+    out.truncate(end);
+}
+
+/// Appends a range of a line that is short in nearly all of them.
+#[inline(always)]
+pub fn put_short(line: &[u8], range: Range<usize>, out: &mut Vec<u8>) {
+    match line.get(range.start..).and_then(<[u8]>::first_chunk::<32>) {
+        Some(text) if range.len() <= text.len() => put_front(text, range.len(), out),
+        _ => out.extend_from_slice(&line[range]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parses_exactly() {
+        let table: [(&str, Option<i64>); 16] = [
+            ("0", Some(0)),
+            ("1", Some(1000)),
+            ("1.5", Some(1500)),
+            ("1763689523000050.074", Some(1_763_689_523_000_050_074)),
+            ("1763689523000050.0745", Some(1_763_689_523_000_050_075)),
+            ("-2.25", Some(-2250)),
+            ("1e3", Some(1_000_000)),
+            ("12.5E-1", Some(1250)),
+            ("\"17\"", Some(17000)),
+            ("\"\"", None),
+            ("abc", None),
+            ("1.", None),
+            ("1e99", None),
+            ("1e-99", Some(0)),
+            ("0e999", Some(0)),
+            ("99999999999999999999", None),
+        ];
+        for (text, expected) in table {
+            assert_eq!(micros(text.as_bytes()).map(Micros::ns), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn rounding_keeps_equal_ends_equal() {
+        let parent = (micros(b"10.0004").unwrap(), micros(b"1.0004").unwrap());
+        let child = (micros(b"10.5001").unwrap(), micros(b"0.5007").unwrap());
+        let end = |(ts, dur): (Micros, Micros)| ts.ns() + ts.span_ns(dur);
+        assert_eq!(end(parent), end(child));
+    }
+
+    #[test]
+    fn three_decimals_only() {
+        assert_eq!(three_decimals(b"81234567.891,"), Some((81_234_567_891, 12)));
+        for text in [
+            "1",
+            "1.5",
+            "1.5000",
+            ".500",
+            "x",
+            "1234567890123456.000",
+            "1.5a0",
+        ] {
+            assert_eq!(three_decimals(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn writes_three_decimals() {
+        for (ns, text) in [
+            (0, "0.000"),
+            (7, "0.007"),
+            (999, "0.999"),
+            (1_000, "1.000"),
+            (1_000_007, "1000.007"),
+            (9_999_999_999_999_999_999, "9999999999999999.999"),
+            (10_000_000_000_000_000_000, "10000000000000000.000"),
+            (u64::MAX, "18446744073709551.615"),
+        ] {
+            let mut out = Vec::new();
+            write_micros(ns, &mut out);
+            assert_eq!(out, text.as_bytes());
+        }
+    }
+}

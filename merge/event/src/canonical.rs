@@ -1,0 +1,268 @@
+//! Lines in the key order that FORMAT.md fixes: only their front is read, for the checksum of their block vouches for the rest.
+
+use crate::counter;
+use crate::json::{Fields, Span};
+use crate::line::{Event, parse};
+use trace_base::number::three_decimals;
+
+/// What stands before a name.
+const NAME: &[u8] = br#","name":""#;
+
+/// Reads the front of a line in canonical order; `None` if it is in any other form, which says nothing about the line.
+#[inline]
+pub fn parse_canonical(line: &[u8]) -> Option<Event<'_>> {
+    let mut front = FrontReader { line, at: 0 };
+    front.literal(br#"{"ph":""#)?;
+    let phase = *line.get(front.at)?;
+    front.at += 1;
+    front.literal(br#"","pid":"#)?;
+    let (pid, pid_span) = front.number()?;
+    front.literal(br#","tid":"#)?;
+    let (tid, tid_span) = front.number()?;
+    let ph = Span { start: 6, end: 9 };
+    let fields = Fields {
+        ph,
+        pid: pid_span,
+        tid: tid_span,
+        ..Fields::default()
+    };
+    let mut event = Event {
+        line,
+        phase,
+        pid,
+        tid,
+        ts_ns: 0,
+        dur_ns: 0,
+        fields,
+        rounds_dur: false,
+    };
+    if phase == b'M' {
+        front.name(&mut event.fields)?;
+        if !event.name().starts_with(b"sa_") {
+            return named_by_program(line);
+        }
+    } else {
+        front.literal(br#","ts":"#)?;
+        (event.ts_ns, event.fields.ts) = front.micros()?;
+        front.rest(&mut event)?;
+    }
+    (line.last() == Some(&b'}')).then_some(event)
+}
+
+/// What a program names, it names as it likes: such a line is read to its end, and is canonical only if nothing of it has to be mended.
+#[cold]
+fn named_by_program(line: &[u8]) -> Option<Event<'_>> {
+    let event = parse(line).ok()?;
+    (!event.fields.is_mended() && !event.fields.repeated).then_some(event)
+}
+
+/// Reads literals and values off the front of a canonical line.
+struct FrontReader<'a> {
+    line: &'a [u8],
+    at: usize,
+}
+
+/// Whether the name follows, perhaps behind the thread's CPU time: these are all members that stand between the duration and the name.
+#[inline(always)]
+pub(crate) fn is_named(rest: &[u8]) -> bool {
+    rest.starts_with(NAME) || is_named_behind_cpu_time(rest)
+}
+
+#[inline(never)]
+fn is_named_behind_cpu_time(mut rest: &[u8]) -> bool {
+    for key in [&br#","tts":"#[..], br#","tdur":"#] {
+        if let Some(value) = rest.strip_prefix(key)
+            && let Some((_, len)) = three_decimals(value)
+        {
+            rest = &value[len..];
+        }
+    }
+    rest.starts_with(NAME)
+}
+
+impl FrontReader<'_> {
+    #[inline(always)]
+    fn literal(&mut self, text: &[u8]) -> Option<()> {
+        self.line
+            .get(self.at..)?
+            .starts_with(text)
+            .then(|| self.at += text.len())
+    }
+
+    #[inline(always)]
+    fn number(&mut self) -> Option<(i64, Span)> {
+        let start = self.at;
+        let mut value = 0i64;
+        while let Some(byte) = self.line.get(self.at).filter(|byte| byte.is_ascii_digit()) {
+            if self.at - start == 18 {
+                return None;
+            }
+            value = value * 10 + i64::from(byte - b'0');
+            self.at += 1;
+        }
+        (self.at > start).then_some((
+            value,
+            Span {
+                start,
+                end: self.at,
+            },
+        ))
+    }
+
+    #[inline(always)]
+    fn micros(&mut self) -> Option<(i64, Span)> {
+        let (ns, len) = three_decimals(self.line.get(self.at..)?)?;
+        let start = self.at;
+        self.at += len;
+        Some((
+            ns,
+            Span {
+                start,
+                end: self.at,
+            },
+        ))
+    }
+
+    /// What follows `ts`, as far as the phase needs it.
+    #[inline(always)]
+    fn rest(&mut self, event: &mut Event<'_>) -> Option<()> {
+        match event.phase {
+            b'X' => {
+                self.literal(br#","dur":"#)?;
+                (event.dur_ns, event.fields.dur) = self.micros()?;
+                is_named(&self.line[self.at..]).then_some(())?;
+            }
+            b'B' => {}
+            b'C' if counter::ends_drawn(self.line) => {}
+            b'i' => {
+                self.literal(br#","s":""#)?;
+                self.at += 1;
+                self.literal(b"\"")?;
+                self.name(&mut event.fields)?;
+            }
+            b's' | b't' | b'f' => event.fields.id2 = self.flow_id()?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn name(&mut self, fields: &mut Fields) -> Option<()> {
+        self.literal(br#","name":"#)?;
+        let start = self.at;
+        self.literal(b"\"")?;
+        let inside = &self.line[self.at..];
+        let end = memchr::memchr2(b'"', b'\\', inside)?;
+        if inside[end] == b'"' {
+            fields.name = Span {
+                start,
+                end: self.at + end + 1,
+            };
+        } else {
+            // An escaped name is none of ours, and nobody else asks for it.
+            fields.name = Span::default();
+        }
+        Some(())
+    }
+
+    fn flow_id(&mut self) -> Option<Span> {
+        let start = self.at + 1;
+        self.literal(br#","id2":{""#)?;
+        let key = self.line.get(self.at..)?;
+        if !(key.starts_with(b"local\":") || key.starts_with(b"global\":")) {
+            return None; // an arrow without an id, which viewers refuse
+        }
+        let end = self.at + memchr::memchr(b'}', &self.line[self.at..])? + 1;
+        Some(Span { start, end })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prefix_cache::Timed;
+
+    const LINES: [&str; 8] = [
+        r#"{"ph":"X","pid":4711,"tid":4712,"ts":81234567.891,"dur":1250.004,"tts":5.000,"name":"W","cat":"worker","args":{"p":1}}"#,
+        r#"{"ph":"B","pid":4711,"tid":4194304,"ts":0.000,"name":"a","cat":"","args":{"unfinished":true}}"#,
+        r#"{"ph":"i","pid":4711,"tid":4712,"ts":81235901.007,"s":"t","name":"request.queued","cat":"serving"}"#,
+        r#"{"ph":"C","pid":1,"tid":1,"ts":81235902.000,"name":"requests","args":{"running":7}}"#,
+        r#"{"ph":"s","pid":1,"tid":2,"ts":3.500,"id2":{"global":"0x1f"},"name":"request","cat":"flow"}"#,
+        r#"{"ph":"f","pid":1,"tid":2,"ts":3.500,"id2":{"local":"0x1f"},"bp":"e","name":"request","cat":"flow"}"#,
+        r#"{"ph":"M","pid":4711,"tid":4712,"name":"thread_name","args":{"name":"worker-0"}}"#,
+        r#"{"ph":"i","pid":1,"tid":1,"ts":5.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{"cause":"disk_full","events":3}}"#,
+    ];
+
+    #[test]
+    fn numbers_too_long_for_the_front_are_left_to_the_scanner() {
+        for digits in [18, 19, 20, 40] {
+            let line = format!(r#"{{"ph":"f","pid":{}"#, "9".repeat(digits));
+            assert!(
+                parse_canonical(line.as_bytes()).is_none(),
+                "{digits} digits"
+            );
+        }
+    }
+
+    #[test]
+    fn issue_19_cpu_times_that_are_none_are_left_to_the_scanner() {
+        for (between, is_canonical) in [
+            ("", true),
+            (r#","tts":1.000"#, true),
+            (r#","tts":1.000,"tdur":3.000"#, true),
+            (r#","tts":null"#, false),
+            (r#","tts":1.000,"tdur":"x""#, false),
+            (r#","tts":1.000,"tts":2.000"#, false),
+            (r#","a":1e999"#, false),
+        ] {
+            let head = r#"{"ph":"X","pid":1,"tid":2,"ts":1.000,"dur":2.000"#;
+            let line = format!(r#"{head}{between},"name":"n","cat":"c"}}"#);
+            let event = parse_canonical(line.as_bytes());
+            assert_eq!(event.is_some(), is_canonical, "{line}");
+            // A line that begins like another is looked at as closely.
+            let (ts_ns, rest) = (1_000, &line.as_bytes()[head.len() - 12..]);
+            let timed = Timed { ts_ns, rest };
+            assert_eq!(timed.dur_ns().is_some(), is_canonical, "{line}");
+        }
+    }
+
+    #[test]
+    fn both_ways_agree_on_canonical_lines() {
+        for text in LINES {
+            let line = text.as_bytes();
+            let (fast, slow) = (parse_canonical(line).expect(text), parse(line).expect(text));
+            assert_eq!(
+                (fast.phase, fast.pid, fast.tid),
+                (slow.phase, slow.pid, slow.tid),
+                "{text}"
+            );
+            assert_eq!(
+                (fast.ts_ns, fast.dur_ns),
+                (slow.ts_ns, slow.dur_ns),
+                "{text}"
+            );
+            assert_eq!(
+                (fast.fields.ts, fast.fields.pid),
+                (slow.fields.ts, slow.fields.pid),
+                "{text}"
+            );
+            assert_eq!(
+                (fast.fields.tid, fast.fields.id2),
+                (slow.fields.tid, slow.fields.id2),
+                "{text}"
+            );
+            if matches!(fast.phase, b'M' | b'i') {
+                assert_eq!(fast.name(), slow.name(), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn canonical_takes_nothing_cut() {
+        for text in LINES {
+            for end in 0..text.len() - 1 {
+                let line = &text.as_bytes()[..end];
+                assert!(parse(line).is_err(), "{}", String::from_utf8_lossy(line));
+            }
+        }
+    }
+}

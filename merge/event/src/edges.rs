@@ -1,0 +1,104 @@
+//! A stretch of time, and where an event lies in it.
+
+use crate::event::Event;
+
+/// The first and the last ns of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Edges {
+    /// The first ns.
+    pub from_ns: i64,
+    /// The last ns.
+    pub to_ns: i64,
+}
+
+/// Where an event lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lies {
+    /// Between the edges.
+    Inside,
+    /// A span that crosses an edge.
+    Across,
+    /// Before or behind the window.
+    Outside,
+}
+
+impl Edges {
+    /// All of time.
+    pub const OPEN: Edges = Edges {
+        from_ns: i64::MIN,
+        to_ns: i64::MAX,
+    };
+
+    /// Tells where an event of the same time axis lies. What has no time is shown in any case, what has no end from its begin on.
+    pub fn lies(self, event: &Event<'_>) -> Lies {
+        let (start, end) = (event.ts_ns, event.ts_ns.saturating_add(event.dur_ns));
+        if event.is_metadata() || start >= self.from_ns && end <= self.to_ns {
+            return Lies::Inside;
+        }
+        if start > self.to_ns {
+            return Lies::Outside;
+        }
+        match end >= self.from_ns {
+            true => Lies::Across,
+            false if event.is_unfinished() => Lies::Inside,
+            false => Lies::Outside,
+        }
+    }
+
+    /// The same in a time that needs `shift_ns` to get to this one.
+    pub fn unshifted(self, shift_ns: i64) -> Edges {
+        self.moved(|ns| ns.saturating_sub(shift_ns))
+    }
+
+    /// The same in another time; where there is no edge there is none.
+    pub fn moved(self, time: impl Fn(i64) -> i64) -> Edges {
+        let moved = |ns: i64, open: i64| if ns == open { open } else { time(ns) };
+        Edges {
+            from_ns: moved(self.from_ns, i64::MIN),
+            to_ns: moved(self.to_ns, i64::MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::parse;
+
+    fn lies(text: &str, from_ns: i64, to_ns: i64) -> Lies {
+        Edges { from_ns, to_ns }.lies(&parse(text.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn events_lie_outside_across_or_inside() {
+        let span = r#"{"ph":"X","pid":1,"tid":1,"ts":5.000,"dur":2.000,"name":"a"}"#;
+        for (from_ns, to_ns, expected) in [
+            (4_999, 9_000, Lies::Inside),
+            (5_000, 7_000, Lies::Inside),
+            (5_001, 9_000, Lies::Across),
+            (7_000, 9_000, Lies::Across),
+            (7_001, 9_000, Lies::Outside),
+            (0, 6_999, Lies::Across),
+            (0, 5_000, Lies::Across),
+            (0, 4_999, Lies::Outside),
+            (5_500, 5_600, Lies::Across),
+        ] {
+            assert_eq!(lies(span, from_ns, to_ns), expected, "{from_ns} {to_ns}");
+        }
+        let instant = r#"{"ph":"i","pid":1,"tid":1,"ts":5.000,"s":"t","name":"a"}"#;
+        let at = [(5_000, 5_000), (5_001, 9_000), (0, 4_999)];
+        let expected = [Lies::Inside, Lies::Outside, Lies::Outside];
+        assert_eq!(at.map(|(from, to)| lies(instant, from, to)), expected);
+    }
+
+    #[test]
+    fn what_has_no_end_or_no_time_stays() {
+        let open = r#"{"ph":"B","pid":1,"tid":1,"ts":5.000,"name":"a","args":{"unfinished":true}}"#;
+        let name = r#"{"ph":"M","pid":1,"tid":1,"name":"process_name","args":{"name":"a"}}"#;
+        for line in [open, name] {
+            assert_eq!(lies(line, i64::MAX, i64::MAX), Lies::Inside);
+        }
+        assert_eq!(lies(open, 0, 4_999), Lies::Outside);
+        assert_eq!(lies(name, 0, 4_999), Lies::Inside);
+    }
+}

@@ -1,0 +1,315 @@
+//! Flow and async ids: what the line says, and the one number that stands for it in the whole trace.
+
+use crate::event::Event;
+use crate::json::{Fields, Members, Span};
+use crate::member::is_id;
+use serde::Deserialize;
+use std::borrow::Cow;
+use trace_base::number::unquoted;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+const LOCAL_BITS: u32 = 40;
+const ORDINAL_LIMIT: u64 = 1 << 20;
+const HASHED: u64 = 1 << 63;
+/// Seed of the hash of global ids; local ones take the ordinal of their process, which is below it.
+const GLOBAL_SEED: u64 = u64::MAX;
+
+#[derive(Deserialize)]
+struct Id2<'a> {
+    #[serde(borrow)]
+    local: Option<Scoped<'a>>,
+    #[serde(borrow)]
+    global: Option<Scoped<'a>>,
+}
+
+/// An id in `id2`, which some write as a number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scoped<'a> {
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Number(i64),
+}
+
+impl Scoped<'_> {
+    fn key(&self) -> Result<u64, &[u8]> {
+        match self {
+            Scoped::Text(text) => key(text.as_bytes()),
+            Scoped::Number(number) => Ok(number.cast_unsigned()),
+        }
+    }
+}
+
+/// Tells whether events of the phase carry an id that the merge has to scope.
+pub fn has_id(phase: u8) -> bool {
+    matches!(phase, b's' | b't' | b'f' | b'b' | b'n' | b'e')
+}
+
+/// Tells whether the end of a flow belongs to the next span of its thread, and not to the one around it.
+pub fn binds_to_next(event: &Event<'_>) -> bool {
+    if event.phase != b'f' {
+        return false;
+    }
+    let is_point = |(key, _): &(Span, Span)| key.of(event.line) == b"bp";
+    let point = Members::of(event.line).filter(is_point).last();
+    point.is_none_or(|(_, value)| value.of(event.line) != br#""e""#)
+}
+
+/// The id of an event in the trace and the member it stands in, `None` if it has none that can be read.
+pub fn trace_id(event: &Event<'_>, ordinal: u64) -> Option<(u64, Span)> {
+    let Fields { id, id2, .. } = event.fields;
+    if id2.is_some()
+        && let Some(scoped) = of_id2(member_value(id2.of(event.line)), ordinal)
+    {
+        return Some((scoped, id2));
+    }
+    let plain = || of_id(member_value(id.of(event.line)), ordinal);
+    id.is_some().then(|| (plain(), id))
+}
+
+/// Whether the event has an id that can be read.
+pub(crate) fn is_named(text: &[u8], fields: &Fields) -> bool {
+    let value = |span: Span| member_value(span.of(text));
+    fields.id.is_some() && is_id(value(fields.id))
+        || fields.id2.is_some() && of_id2(value(fields.id2), 0).is_some()
+}
+
+/// The id that binds an event of any phase to a flow, in the trace.
+pub(crate) fn trace_bind_id(event: &Event<'_>, ordinal: u64) -> u64 {
+    of_id(member_value(event.fields.bind_id.of(event.line)), ordinal)
+}
+
+/// The id in the trace of an event whose flow is the same in every process.
+pub fn global_id(event: &Event<'_>) -> Option<u64> {
+    let id2 = event.fields.id2;
+    let value = id2.is_some().then(|| member_value(id2.of(event.line)))?;
+    memchr::memmem::find(value, br#""global""#)?;
+    of_id2(value, 0)
+}
+
+/// The number of a flow that is the same in every process, as it was recorded.
+pub fn global_number(event: &Event<'_>) -> Option<u64> {
+    let id2 = event.fields.id2;
+    let value = id2.is_some().then(|| member_value(id2.of(event.line)))?;
+    global_number_of(value)
+}
+
+/// The same, of the value of `id2`.
+pub fn global_number_of(value: &[u8]) -> Option<u64> {
+    if let Some(text) = value.strip_prefix(br#"{"global":""#) {
+        return hexadecimal(text.strip_suffix(b"\"}")?);
+    }
+    if value.starts_with(br#"{"local":""#) && !value.contains(&b',') {
+        return None;
+    }
+    let id: Id2<'_> = serde_json::from_slice(value).ok()?;
+    id.global?.key().ok()
+}
+
+/// What follows the colon of `"id": value`; the key holds no colon.
+fn member_value(member: &[u8]) -> &[u8] {
+    let colon = memchr::memchr(b':', member).map_or(member.len(), |at| at + 1);
+    member[colon..].trim_ascii()
+}
+
+/// The id in the trace that an `id2` of this value means, if that can be read.
+pub fn of_id2(value: &[u8], ordinal: u64) -> Option<u64> {
+    let canonical = |prefix: &[u8]| value.strip_prefix(prefix)?.strip_suffix(b"\"}");
+    if let Some(text) = canonical(br#"{"local":""#).and_then(hexadecimal) {
+        return Some(local(Ok(text), ordinal));
+    }
+    if let Some(text) = canonical(br#"{"global":""#).and_then(hexadecimal) {
+        return Some(global(Ok(text)));
+    }
+    match serde_json::from_slice::<Id2<'_>>(value).ok()? {
+        Id2 {
+            global: Some(id), ..
+        } => Some(global(id.key())),
+        Id2 {
+            local: Some(id), ..
+        } => Some(local(id.key(), ordinal)),
+        Id2 { .. } => None,
+    }
+}
+
+fn of_id(value: &[u8], ordinal: u64) -> u64 {
+    if value.starts_with(b"\"") {
+        return local(key(unquoted(value)), ordinal);
+    }
+    let number = std::str::from_utf8(value)
+        .ok()
+        .and_then(|text| text.parse::<u64>().ok());
+    local(number.ok_or(value), ordinal)
+}
+
+/// A text id as viewers read it: hexadecimal with or without `0x`, else the text itself.
+fn key(text: &[u8]) -> Result<u64, &[u8]> {
+    hexadecimal(text).ok_or(text)
+}
+
+/// What is no hexadecimal digit.
+const NO_DIGIT: u8 = 0x10;
+
+/// The value of each digit.
+const DIGITS: [u8; 256] = {
+    let mut digits = [NO_DIGIT; 256];
+    let mut value = 0;
+    while value < 16 {
+        digits[b"0123456789abcdef"[value as usize] as usize] = value;
+        digits[b"0123456789ABCDEF"[value as usize] as usize] = value;
+        value += 1;
+    }
+    digits
+};
+
+/// The number that a text of up to 16 hexadecimal digits says, with or without `0x`.
+#[inline]
+pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
+    let digits = text.strip_prefix(b"0x").unwrap_or(text);
+    if digits.is_empty() || digits.len() > 16 {
+        return None;
+    }
+    let (mut number, mut seen) = (0, 0);
+    for byte in digits {
+        let digit = DIGITS[usize::from(*byte)];
+        number = number << 4 | u64::from(digit & 15);
+        seen |= digit;
+    }
+    (seen & NO_DIGIT == 0).then_some(number)
+}
+
+fn local(id: Result<u64, &[u8]>, ordinal: u64) -> u64 {
+    match id {
+        Ok(id) if id >> LOCAL_BITS == 0 && ordinal < ORDINAL_LIMIT => {
+            (ordinal + 1) << LOCAL_BITS | id
+        }
+        other => hashed(other, ordinal),
+    }
+}
+
+fn global(id: Result<u64, &[u8]>) -> u64 {
+    hashed(id, GLOBAL_SEED)
+}
+
+fn hashed(id: Result<u64, &[u8]>, seed: u64) -> u64 {
+    let hash = match id {
+        Ok(number) => xxh3_64_with_seed(&number.to_le_bytes(), seed),
+        // A text never equals a number: it is hashed once more.
+        Err(text) => xxh3_64_with_seed(&xxh3_64(text).to_be_bytes(), !seed),
+    };
+    HASHED | hash >> 1
+}
+
+/// Appends `"<key>":"0x…"`.
+pub fn write_id(key: &str, id: u64, out: &mut Vec<u8>) {
+    out.push(b'"');
+    out.extend_from_slice(key.as_bytes());
+    out.extend_from_slice(br#"":"0x"#);
+    let digits = (u64::BITS - id.leading_zeros()).div_ceil(4).max(1);
+    out.extend(
+        (0..digits)
+            .rev()
+            .map(|nibble| b"0123456789abcdef"[(id >> (4 * nibble) & 15) as usize]),
+    );
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::parse;
+
+    fn id(member: &str, ordinal: u64) -> Option<u64> {
+        let line = format!(r#"{{"ph":"s","ts":1,"pid":1,{member}}}"#);
+        trace_id(&parse(line.as_bytes()).expect("an event"), ordinal).map(|(id, _)| id)
+    }
+
+    #[test]
+    fn local_ids_carry_their_process() {
+        assert_eq!(id(r#""id2":{"local":"0x1f"}"#, 0), Some(1 << 40 | 0x1f));
+        assert_eq!(id(r#""id" : "0x1f""#, 4), Some(5 << 40 | 0x1f));
+        assert_eq!(id(r#""id":31"#, 4), Some(5 << 40 | 0x1f));
+        assert_ne!(
+            id(r#""id":"0xffffffffffffffff""#, 0),
+            id(r#""id":"0xffffffffffffffff""#, 1)
+        );
+    }
+
+    #[test]
+    fn global_ids_are_the_same_everywhere() {
+        let one = id(r#""id2":{"global":"0x1f"}"#, 0);
+        assert_eq!(one, id(r#""id2": { "global" : "1f" }"#, 7));
+        assert!(one.is_some_and(|id| id >> 63 == 1));
+        assert_ne!(one, id(r#""id2":{"local":"0x1f"}"#, 7));
+    }
+
+    #[test]
+    fn texts_that_are_no_number_are_hashed_per_process() {
+        assert_eq!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-1""#, 1));
+        assert_ne!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-1""#, 2));
+        assert_ne!(id(r#""id":"cmpl-1""#, 1), id(r#""id":"cmpl-2""#, 1));
+        let unread = br#"{"ph":"s","ts":1,"pid":1,"id2":{}}"#;
+        assert_eq!(parse(unread), Err(crate::damage::Kind::NoId));
+        assert_eq!(
+            id(r#""id2":{"local":5}"#, 1),
+            id(r#""id2":{"local":"0x5"}"#, 1)
+        );
+        assert_eq!(id(r#""id":5,"id2":{}"#, 1), id(r#""id":5"#, 1));
+    }
+
+    #[test]
+    fn only_global_ids_have_a_number_of_their_own() {
+        let number = |member: &str| {
+            let line = format!(r#"{{"ph":"s","ts":1,"pid":1,{member}}}"#);
+            global_number(&parse(line.as_bytes()).expect("an event"))
+        };
+        assert_eq!(number(r#""id2":{"global":"0x1f"}"#), Some(0x1f));
+        assert_eq!(number(r#""id2":{"local":"0x1f"}"#), None);
+        assert_eq!(number(r#""id":31"#), None);
+    }
+
+    #[test]
+    fn reads_hexadecimal() {
+        for text in [
+            "",
+            "0x",
+            "g",
+            "0x0g",
+            "+1",
+            "1 ",
+            "0x0123456789abcdef0",
+            "\u{e9}",
+        ] {
+            assert_eq!(hexadecimal(text.as_bytes()), None, "{text}");
+        }
+        for (text, number) in [
+            ("0", 0),
+            ("0x1F", 31),
+            ("fF", 255),
+            ("0xffffffffffffffff", u64::MAX),
+        ] {
+            assert_eq!(hexadecimal(text.as_bytes()), Some(number), "{text}");
+        }
+    }
+
+    #[test]
+    fn writes_hexadecimal() {
+        let mut out = Vec::new();
+        write_id("id", 1 << 40 | 0x1f, &mut out);
+        assert_eq!(out, br#""id":"0x1000000001f""#);
+    }
+
+    #[test]
+    fn issue_19_a_number_that_is_none_changes_no_end() {
+        for (rest, binds) in [
+            ("", true),
+            (r#","bp":"e""#, false),
+            (r#","bp":"x""#, true),
+            (r#","bp":"e","args":{"a":NaN}"#, false),
+            (r#","args":{"bp":"e"}"#, true),
+        ] {
+            let line = format!(r#"{{"ph":"f","pid":1,"tid":2,"ts":3,"id":4{rest}}}"#);
+            let event = crate::line::parse(line.as_bytes()).unwrap();
+            assert_eq!(binds_to_next(&event), binds, "{line}");
+        }
+    }
+}

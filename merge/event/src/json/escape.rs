@@ -1,0 +1,161 @@
+//! Escapes that JSON allows and Perfetto does not read.
+//!
+//! JSON writes a character beyond U+FFFF as two escapes of its halves (`\ud83e`), and so does Python. Perfetto takes them for letters, and refuses a text
+//! that has an escaped quote, too. It also takes the quote behind an escaped backslash for one of the text, which then never ends.
+
+use memchr::memchr;
+use std::char::{REPLACEMENT_CHARACTER, decode_utf16};
+
+/// What is read of half a character: backslash, `u`, four digits.
+const ESCAPE_BYTES: usize = 6;
+/// A backslash that is read wherever it stands.
+const BACKSLASH: &[u8] = b"\\u005c";
+
+/// Whether the digits behind `\u` are those of half a character.
+#[inline]
+pub(super) fn is_half(digits: &[u8]) -> bool {
+    matches!(
+        digits,
+        [b'd' | b'D', b'8' | b'9' | b'a'..=b'f' | b'A'..=b'F', ..]
+    )
+}
+
+/// Whether a text has both an escaped quote and half a character in one of its strings, or has them as one. Viewers do not read it.
+pub(crate) fn is_unreadable(text: &[u8]) -> bool {
+    let (mut has_half, mut has_quote, mut at) = (false, false, 0);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => (has_half, has_quote) = (false, false),
+            b'\\' => {
+                at += 1;
+                has_quote |= text.get(at) == Some(&b'"');
+                has_half |= text.get(at) == Some(&b'u') && text.get(at + 1..).is_some_and(is_half);
+            }
+            _ => {}
+        }
+        if has_half && has_quote {
+            return true;
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Whether one of the texts ends with a backslash.
+pub fn ends_in_backslash(texts: &[u8]) -> bool {
+    let mut at = 0;
+    while let Some(hit) = texts.get(at..).and_then(|rest| memchr(b'\\', rest)) {
+        at += hit;
+        if texts[at..].starts_with(br#"\\""#) {
+            return true;
+        }
+        at += 2;
+    }
+    false
+}
+
+/// A string with the characters that escapes of halves stand for, U+FFFD for one that stands alone, and a last backslash that is read; `None` if
+/// it has none of them.
+pub fn readable(string: &[u8]) -> Option<Vec<u8>> {
+    memchr(b'\\', string)?;
+    let (mut out, mut at, mut copied) = (Vec::new(), 0, 0);
+    while let Some(hit) = memchr(b'\\', &string[at..]) {
+        at += hit;
+        if string[at..] == *br#"\\""# {
+            out.extend_from_slice(&string[copied..at]);
+            out.extend_from_slice(BACKSLASH);
+            copied = at + 2;
+            break;
+        }
+        let units = halves(&string[at..]);
+        if units.is_empty() {
+            at += 2;
+            if at >= string.len() {
+                break;
+            }
+            continue;
+        }
+        out.extend_from_slice(&string[copied..at]);
+        at += units.len() * ESCAPE_BYTES;
+        copied = at;
+        for character in decode_utf16(units) {
+            let character = character.unwrap_or(REPLACEMENT_CHARACTER);
+            out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+    if copied == 0 {
+        return None;
+    }
+    out.extend_from_slice(&string[copied..]);
+    Some(out)
+}
+
+/// The halves at the front, one behind the other.
+fn halves(text: &[u8]) -> Vec<u16> {
+    let mut halves = Vec::new();
+    for escape in text.chunks_exact(ESCAPE_BYTES) {
+        match escape.strip_prefix(b"\\u") {
+            Some(digits) if is_half(digits) => halves.extend(unit(digits)),
+            _ => break,
+        }
+    }
+    halves
+}
+
+fn unit(digits: &[u8]) -> Option<u16> {
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_become_whole_characters() {
+        for (text, expected) in [
+            (r#""a\ud83e\udd14b""#, "\"a\u{1f914}b\""),
+            (r#""\uD83E\uDD14\ud83e\udd14""#, "\"\u{1f914}\u{1f914}\""),
+            (r#""a\ud83eb\n""#, "\"a\u{fffd}b\\n\""),
+            (r#""\udd14\ud83e""#, "\"\u{fffd}\u{fffd}\""),
+            (
+                r#""\\\ud83e\udd14\\ud83e\"""#,
+                "\"\\\\\u{1f914}\\\\ud83e\\\"\"",
+            ),
+            (r#""é\ud83e\u00e9""#, "\"é\u{fffd}\\u00e9\""),
+            (r#""C:\\""#, r#""C:\u005c""#),
+            (r#""\\\\""#, r#""\\\u005c""#),
+        ] {
+            let found = readable(text.as_bytes()).unwrap();
+            assert_eq!(String::from_utf8(found).unwrap(), expected, "{text}");
+        }
+        for text in [r#""a\u00e9b\"""#, r#""\\ud83e""#, r#""\\\"""#, "\"🤔\""] {
+            assert_eq!(readable(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_that_end_in_a_backslash_are_found() {
+        for (text, expected) in [
+            (r#"{"a":"C:\\"}"#, true),
+            (r#"{"a\\":"C:"}"#, true),
+            (r#"{"a":["\\\\"]}"#, true),
+            (r#"{"a":"\\\"","b":"\\x"}"#, false),
+            ("{}", false),
+        ] {
+            assert_eq!(ends_in_backslash(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn both_must_be_in_one_string() {
+        for (text, expected) in [
+            (r#""a\ud83e\"""#, true),
+            (r#"{"a":"\"","b":"\ud83e"}"#, false),
+            (r#"{"a":["\"\udd14"]}"#, true),
+            (r#"{"a":"\\\\ud83e","b":"\\\""}"#, false),
+            (r#"x\ud83e\"y"#, true),
+        ] {
+            assert_eq!(is_unreadable(text.as_bytes()), expected, "{text}");
+        }
+    }
+}

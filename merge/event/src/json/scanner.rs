@@ -1,0 +1,257 @@
+//! RFC 8259, value by value: moves over what is well formed and stops at what is not.
+
+use super::escape::is_half;
+use trace_base::swar::{digits_len, eight, plain_len, sixteen};
+
+/// Deepest nesting accepted, the same as serde_json's.
+const MAX_DEPTH: u32 = 127;
+
+/// Numbers that JSON has not, as Python and others write them.
+const ODD_NUMBERS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
+
+/// The length of the number at the front that JSON has not, if there is one.
+pub(crate) fn odd_number_len(text: &[u8]) -> Option<usize> {
+    let mut odd = ODD_NUMBERS.into_iter();
+    odd.find(|number| text.starts_with(number)).map(<[u8]>::len)
+}
+
+/// A place in a line. Without `SPACED` white space between tokens is none that it moves over: it never leaves the line it is in.
+pub struct Scanner<'a, const SPACED: bool = true> {
+    /// The text.
+    pub bytes: &'a [u8],
+    /// How far it is.
+    pub at: usize,
+    /// Whether it moves over numbers that JSON has not.
+    lenient: bool,
+    /// Whether it has met one.
+    pub(crate) odd_numbers: bool,
+    /// Whether it has met an escape that viewers do not read.
+    pub odd_escapes: bool,
+}
+
+impl<'a> Scanner<'a> {
+    /// One that stands at byte `at` and takes only what JSON has.
+    #[inline(always)]
+    pub fn new(bytes: &'a [u8], at: usize) -> Self {
+        Scanner {
+            bytes,
+            at,
+            lenient: false,
+            odd_numbers: false,
+            odd_escapes: false,
+        }
+    }
+
+    /// One that takes `NaN`, `Infinity` and `-Infinity` for numbers, which Python writes.
+    #[inline(always)]
+    pub fn lenient(bytes: &'a [u8], at: usize) -> Self {
+        Scanner {
+            lenient: true,
+            ..Scanner::new(bytes, at)
+        }
+    }
+}
+
+impl<'a> Scanner<'a, false> {
+    #[inline(always)]
+    pub(crate) fn compact(bytes: &'a [u8], at: usize) -> Self {
+        Scanner {
+            bytes,
+            at,
+            lenient: false,
+            odd_numbers: false,
+            odd_escapes: false,
+        }
+    }
+}
+
+impl<const SPACED: bool> Scanner<'_, SPACED> {
+    /// The next byte; 0 at the end.
+    #[inline(always)]
+    pub fn peek(&self) -> u8 {
+        self.bytes.get(self.at).copied().unwrap_or(0)
+    }
+
+    /// Moves over white space.
+    #[inline(always)]
+    pub fn space(&mut self) {
+        while SPACED && matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n') {
+            self.at += 1;
+        }
+    }
+
+    /// Moves over one byte if it is this one.
+    #[inline(always)]
+    pub fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.peek() == byte).then(|| self.at += 1)
+    }
+
+    /// Moves over a value that is `depth` arrays and objects deep.
+    pub fn value(&mut self, depth: u32) -> Option<()> {
+        match self.peek() {
+            b'"' => self.string(),
+            b'-' | b'0'..=b'9' => self.number(),
+            b'{' => self.object(depth + 1),
+            b'[' => self.array(depth + 1),
+            b't' => self.literal(b"true"),
+            b'f' => self.literal(b"false"),
+            b'n' => self.literal(b"null"),
+            _ => self.odd_number(self.at),
+        }
+    }
+
+    /// A number that JSON has not.
+    #[cold]
+    #[inline(never)]
+    fn odd_number(&mut self, start: usize) -> Option<()> {
+        if !self.lenient {
+            return None;
+        }
+        self.at = start + odd_number_len(self.bytes.get(start..)?)?;
+        self.odd_numbers = true;
+        Some(())
+    }
+
+    fn object(&mut self, depth: u32) -> Option<()> {
+        self.open(depth)?;
+        if self.peek() == b'}' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            self.string()?;
+            self.space();
+            self.expect(b':')?;
+            self.space();
+            self.value(depth)?;
+            self.space();
+            if self.peek() == b',' {
+                self.at += 1;
+                self.space();
+            } else {
+                return self.expect(b'}');
+            }
+        }
+    }
+
+    fn array(&mut self, depth: u32) -> Option<()> {
+        self.open(depth)?;
+        if self.peek() == b']' {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            self.value(depth)?;
+            self.space();
+            if self.peek() == b',' {
+                self.at += 1;
+                self.space();
+            } else {
+                return self.expect(b']');
+            }
+        }
+    }
+
+    fn open(&mut self, depth: u32) -> Option<()> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        self.at += 1;
+        self.space();
+        Some(())
+    }
+
+    /// A string; nothing but the quotes, control characters and escapes matters.
+    #[inline(always)]
+    pub fn string(&mut self) -> Option<()> {
+        self.expect(b'"')?;
+        loop {
+            let len = plain_len(sixteen(self.bytes, self.at));
+            self.at += len;
+            if len == 16 {
+                continue;
+            }
+            match self.bytes.get(self.at)? {
+                b'"' => {
+                    self.at += 1;
+                    return Some(());
+                }
+                b'\\' => self.escape()?,
+                _ => return None,
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn escape(&mut self) -> Option<()> {
+        self.at += 1;
+        match self.peek() {
+            b'\\' => {
+                self.at += 1;
+                self.odd_escapes |= self.peek() == b'"';
+            }
+            b'"' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => self.at += 1,
+            b'u' => {
+                let digits = self.bytes.get(self.at + 1..self.at + 5)?;
+                if !digits.iter().all(u8::is_ascii_hexdigit) {
+                    return None;
+                }
+                self.odd_escapes |= is_half(digits);
+                self.at += 5;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    #[inline(always)]
+    fn number(&mut self) -> Option<()> {
+        let first = self.at;
+        if self.peek() == b'-' {
+            self.at += 1;
+        }
+        let start = self.at;
+        if self.digits().is_none() {
+            return self.odd_number(first);
+        }
+        if self.bytes[start] == b'0' && self.at > start + 1 {
+            return None;
+        }
+        if self.peek() == b'.' {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), b'e' | b'E') {
+            self.exponent()?;
+        }
+        Some(())
+    }
+
+    #[inline(never)]
+    fn exponent(&mut self) -> Option<()> {
+        self.at += 1;
+        if matches!(self.peek(), b'+' | b'-') {
+            self.at += 1;
+        }
+        self.digits()
+    }
+
+    #[inline(always)]
+    fn digits(&mut self) -> Option<()> {
+        let start = self.at;
+        loop {
+            let len = digits_len(eight(self.bytes, self.at));
+            self.at += len;
+            if len < 8 {
+                return (self.at > start).then_some(());
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn literal(&mut self, text: &[u8]) -> Option<()> {
+        self.bytes[self.at..]
+            .starts_with(text)
+            .then(|| self.at += text.len())
+    }
+}

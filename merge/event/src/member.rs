@@ -1,0 +1,288 @@
+//! Which values of an event's members viewers take: one table, for what the merge writes and for what `--check` finds.
+//!
+//! In: a phase, a key and a value as they stand in the text. Out: what Perfetto's importer makes of it, if it does not take it. The merge's
+//! tests load every member with every odd value into that importer and so hold the table.
+
+use crate::json::{Members, Scanner, Span, is_unreadable};
+use memchr::memchr2;
+use std::ops::RangeInclusive;
+use trace_base::number::unquoted;
+
+/// The longest text of a number that is surely one of a double.
+const MOST_DIGITS: usize = 300;
+
+/// From here on the nanoseconds of a time do not fit 64 bits.
+const MOST_US: f64 = 9.2e15;
+
+/// The pids that Perfetto takes, but for 0, where it finds an empty text.
+const PIDS: RangeInclusive<f64> = 1.0..=4_294_967_295.0;
+
+/// What comes of a value that viewers do not take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// A number that no double holds: nothing of the file is loaded.
+    Number,
+    /// A time that is no number: nothing of the file is loaded.
+    Time,
+    /// Metadata before 0, which is dropped.
+    NegativeTime,
+    /// A number that no double holds among the ids in `id2`: the event is dropped.
+    Id2,
+    /// A number that no double holds in args that are read at once: loading never ends.
+    Endless,
+    /// The name of a process or thread that is no text: the event is dropped.
+    Name,
+    /// A text with half a character as an escape and an escaped quote: nothing of the file is loaded, or loading never ends.
+    Half,
+}
+
+/// What comes of a member of an event of a phase; `None` if viewers take its value, or pass over it. `name` is the event's.
+///
+/// Of counters and ids see [`is_counter_value`] and `is_id`: what is dropped there is not told by one member.
+pub fn fault(phase: u8, name: &[u8], key: &[u8], value: &[u8]) -> Option<Fault> {
+    if is_infinite(value) {
+        return Some(Fault::Number);
+    }
+    if is_unreadable(key) || value.first() == Some(&b'"') && is_unreadable(value) {
+        return Some(Fault::Half);
+    }
+    match key {
+        b"ts" | b"dur" | b"tts" | b"tdur" if !is_time(value) => Some(Fault::Time),
+        b"ts" if phase == b'M' && is_negative(value) => Some(Fault::NegativeTime),
+        b"id2" => (holds_infinite(value) || is_unreadable(value)).then_some(Fault::Id2),
+        b"args" if (phase == b'C' || phase == b'M' && is_name(name)) && is_unreadable(value) => {
+            Some(Fault::Half)
+        }
+        b"args" if phase == b'C' => holds_infinite(value).then_some(Fault::Endless),
+        b"args" if phase == b'M' && is_name(name) => match holds_infinite(value) {
+            true => Some(Fault::Endless),
+            false => (!names_something(value)).then_some(Fault::Name),
+        },
+        _ => None,
+    }
+}
+
+/// Whether a member that every event may have, beside those that all events have, may be at fault: a quick look.
+#[inline]
+pub(crate) fn is_odd(key: &[u8], value: &[u8]) -> bool {
+    match value.first() {
+        Some(b'-' | b'0'..=b'9') => may_be_infinite(value),
+        _ => matches!(key, b"tts" | b"tdur"),
+    }
+}
+
+/// Whether it is a number that no double holds.
+pub fn is_infinite(value: &[u8]) -> bool {
+    matches!(value.first(), Some(b'-' | b'0'..=b'9'))
+        && may_be_infinite(value)
+        && !double(value).is_some_and(f64::is_finite)
+}
+
+fn may_be_infinite(number: &[u8]) -> bool {
+    number.len() > MOST_DIGITS || memchr2(b'e', b'E', number).is_some()
+}
+
+/// A value of a counter that is drawn: a number, or a text that is one.
+pub fn is_counter_value(value: &[u8]) -> bool {
+    match value.first() {
+        Some(b'"') => double(unquoted(value)).is_some_and(f64::is_finite),
+        Some(b'-' | b'0'..=b'9') => !is_infinite(value),
+        _ => false,
+    }
+}
+
+/// Whether a value is an id, of an arrow or an async event: a number or a text.
+pub(crate) fn is_id(value: &[u8]) -> bool {
+    matches!(value.first(), Some(b'"' | b'-' | b'0'..=b'9')) && !is_infinite(value)
+}
+
+/// Whether such events are drawn, or say what is.
+pub fn is_shown(phase: u8) -> bool {
+    b"XBEiIRCMcstfbne".contains(&phase)
+}
+
+/// The phase in the value of `ph`, one character.
+pub(crate) fn phase_of(value: &[u8]) -> Option<u8> {
+    match *value {
+        [b'"', phase, b'"'] if phase.is_ascii_graphic() && phase != b'\\' => Some(phase),
+        _ => None,
+    }
+}
+
+/// The phase of today. Perfetto passes over async events as Chrome wrote them once, without a word.
+#[inline]
+pub(crate) fn modern(phase: u8) -> u8 {
+    match phase {
+        b'S' => b'b',
+        b'T' | b'p' => b'n',
+        b'F' => b'e',
+        phase => phase,
+    }
+}
+
+/// Whether events of the phase bring an arrow with them if they have a `bind_id`.
+pub(crate) fn brings_arrow(phase: u8) -> bool {
+    matches!(phase, b'X' | b'B' | b'b' | b'n')
+}
+
+/// Whether metadata of this name, which stands in quotes, names a process or thread.
+pub(crate) fn is_name(name: &[u8]) -> bool {
+    matches!(name, b"\"process_name\"" | b"\"thread_name\"")
+}
+
+/// Whether the args hold a `name`, and each of them can be one: of two Perfetto minds either.
+pub(crate) fn names_something(args: &[u8]) -> bool {
+    let is_key = |(key, _): &(Span, Span)| key.of(args) == b"name";
+    let mut names = Members::of(args).filter(is_key).peekable();
+    let is_text =
+        |(_, value): (Span, Span)| matches!(value.of(args), [b'"', first, ..] if *first != b'"');
+    names.peek().is_some() && names.all(is_text)
+}
+
+/// Whether a member of the object is a number that no double holds. Objects in it do not matter: they are not read at once.
+pub(crate) fn holds_infinite(object: &[u8]) -> bool {
+    may_be_infinite(object) && Members::of(object).any(|(_, value)| is_infinite(value.of(object)))
+}
+
+/// Whether a value is a time: a number, or a text that is one.
+pub fn is_time(value: &[u8]) -> bool {
+    double(unquoted(value)).is_some_and(f64::is_finite)
+}
+
+/// Whether Perfetto takes a time for one below zero: it is, or its nanoseconds do not fit 64 bits.
+fn is_negative(value: &[u8]) -> bool {
+    double(unquoted(value)).is_some_and(|number| !(0.0..MOST_US).contains(&number))
+}
+
+/// Whether Perfetto breaks down at an event with these pids, one behind the other: it remembers that one was a text, and takes a number behind it for the
+/// text's place among all texts.
+pub fn breaks_down<'a>(pids: impl Iterator<Item = &'a [u8]>) -> bool {
+    let (mut had_text, mut is_number) = (false, false);
+    for pid in pids {
+        match pid.first() {
+            Some(b'"') => (had_text, is_number) = (true, false),
+            Some(b'-' | b'0'..=b'9') => {
+                is_number = double(pid).is_some_and(|pid| PIDS.contains(&pid));
+            }
+            _ => {}
+        }
+    }
+    had_text && is_number
+}
+
+/// The number in a text that has nothing else in it, as JSON has it: of a time Perfetto takes no other.
+fn double(text: &[u8]) -> Option<f64> {
+    let mut scanner = Scanner::new(text, 0);
+    matches!(text.first(), Some(b'-' | b'0'..=b'9')).then(|| scanner.value(1))??;
+    let text = std::str::from_utf8(text).ok()?;
+    text.parse().ok().filter(|_| scanner.at == text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_says_what_comes_of_a_value() {
+        use Fault::{Endless, Id2, Name, NegativeTime, Number, Time};
+        let table: [(u8, &str, &str, Option<Fault>); 35] = [
+            (b'X', "any", "1e999", Some(Number)),
+            (b'X', "any", "-1e999", Some(Number)),
+            (b'X', "any", "1e-999", None),
+            (b'X', "any", "1e3", None),
+            (b'X', "any", "[1e999]", None),
+            (b'X', "any", "\"1e999\"", None),
+            (b'X', "any", "null", None),
+            (b'X', "args", "1e999", Some(Number)),
+            (b'X', "args", r#"{"a":1e999}"#, None),
+            (b'X', "tts", "1.5", None),
+            (b'X', "tts", "\"1.5\"", None),
+            (b'X', "tts", "\"nan\"", Some(Time)),
+            (b'X', "tts", "\"+5\"", Some(Time)),
+            (b'X', "tts", "\"5.\"", Some(Time)),
+            (b'X', "tts", "\"1e999\"", Some(Time)),
+            (b'B', "dur", "null", Some(Time)),
+            (b'B', "tdur", "true", Some(Time)),
+            (b'i', "ts", "[]", Some(Time)),
+            (b'i', "ts", "\"\"", Some(Time)),
+            (b'i', "ts", "-5", None),
+            (b'M', "ts", "-5", Some(NegativeTime)),
+            (b'M', "ts", "-0", None),
+            (b'M', "ts", "9223372036854775807", Some(NegativeTime)),
+            (b's', "id2", r#"{"local":1e999}"#, Some(Id2)),
+            (b's', "id2", r#"{"local":{"a":1e999}}"#, None),
+            (b'C', "args", r#"{"a":1,"b":1e999}"#, Some(Endless)),
+            (b'M', "args", r#"{"name":"a","b":1e999}"#, Some(Endless)),
+            (b'M', "args", r#"{"name":"a"}"#, None),
+            (b'M', "args", r#"{"name":""}"#, Some(Name)),
+            (b'M', "args", r#"{"name":7}"#, Some(Name)),
+            (b'M', "args", r#"{"name":"a","name":null}"#, Some(Name)),
+            (b'M', "args", "{}", Some(Name)),
+            (b'M', "args", "7", Some(Name)),
+            (b'X', "name", "7", None),
+            (b'X', "pid", "\"text\"", None),
+        ];
+        for (phase, key, value, expected) in table {
+            let found = fault(phase, b"\"process_name\"", key.as_bytes(), value.as_bytes());
+            assert_eq!(found, expected, "{} {key} {value}", char::from(phase));
+        }
+        let digits = "9".repeat(400);
+        assert!(is_infinite(digits.as_bytes()) && !is_infinite(&digits.as_bytes()[..300]));
+    }
+
+    #[test]
+    fn a_quick_look_misses_nothing() {
+        for key in ["tts", "tdur", "any"] {
+            for value in [
+                "1e999", "-1e999", "null", "{}", "\"x\"", "\"5\"", "5", "true",
+            ] {
+                let (key, value) = (key.as_bytes(), value.as_bytes());
+                let is_wrong = fault(b'X', b"", key, value).is_some();
+                assert!(!is_wrong || is_odd(key, value));
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_behind_a_text_is_no_pid() {
+        for (pids, breaks) in [
+            (&["\"a\"", "900"][..], true),
+            (&["\"\"", "900"], true),
+            (&["\"5\"", "1"], true),
+            (&["\"a\"", "900", "null"], true),
+            (&["900", "\"a\"", "{}", "900"], true),
+            (&["\"a\"", "900", "0"], false),
+            (&["\"a\"", "900", "-7"], false),
+            (&["\"a\"", "900", "\"a\""], false),
+            (&["\"a\"", "4294967296"], false),
+            (&["900", "\"a\""], false),
+            (&["900", "900"], false),
+            (&["\"a\""], false),
+        ] {
+            let all = pids.iter().map(|pid| pid.as_bytes());
+            assert_eq!(breaks_down(all), breaks, "{pids:?}");
+        }
+    }
+
+    #[test]
+    fn values_of_counters_and_ids() {
+        for (value, is_value, is_an_id) in [
+            ("1", true, true),
+            ("-2.5e3", true, true),
+            ("1e999", false, false),
+            ("\"4.5\"", true, true),
+            ("\"nan\"", false, true),
+            ("\"\"", false, true),
+            ("null", false, false),
+            ("[1]", false, false),
+            ("", false, false),
+        ] {
+            let text = value.as_bytes();
+            assert_eq!(
+                (is_counter_value(text), is_id(text)),
+                (is_value, is_an_id),
+                "{value}"
+            );
+        }
+    }
+}

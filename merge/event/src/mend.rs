@@ -1,0 +1,244 @@
+//! What is wrong in an event and can be put right: the event stays, and what was mended is counted.
+
+mod event;
+
+pub use event::mended_event;
+
+use crate::event::Event;
+use crate::json::{Fields, Span, odd_number_len, readable, scan_object, string_end};
+use sa_recorder::format::{is_invisible, visible};
+use serde::de::DeserializeOwned;
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use trace_base::swar::eight;
+
+/// A kind of what is mended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Repair {
+    /// A number that JSON has not (`NaN`, `Infinity`, `-Infinity`) or that no double holds (`1e999`), which is `null` in the trace.
+    Number,
+    /// A name with characters that nobody sees, such as those that turn the direction of writing: they are spelled out, as `<U+202E>`.
+    Name,
+    /// An escape that viewers do not read. A character in two escapes of its halves, as Python writes it (`\ud83e\udd14`), stands there itself, and a half
+    /// alone is U+FFFD; a backslash at the end of a text is `\u005c`.
+    Escape,
+    /// A time beside the event's own (`tts`, `tdur`, `dur` of what is no span, `ts` of metadata) that is no number or below zero, left out.
+    Time,
+    /// A key that stands in the event more than once: the last one counts.
+    Key,
+    /// Values of a counter that are no numbers, left out.
+    Counter,
+    /// A `bind_id` that is none, or of an arrow that leads neither in nor out, left out.
+    Arrow,
+    /// A phase of Chrome's older async events, which is the newer one in the trace.
+    Phase,
+}
+
+impl Repair {
+    /// The name that reports use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Repair::Number => "repaired_number",
+            Repair::Name => "repaired_name",
+            Repair::Escape => "repaired_escape",
+            Repair::Time => "repaired_time",
+            Repair::Key => "repaired_key",
+            Repair::Counter => "repaired_counter",
+            Repair::Arrow => "repaired_arrow",
+            Repair::Phase => "repaired_phase",
+        }
+    }
+}
+
+/// How many events were mended, by kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repairs(BTreeMap<Repair, u64>);
+
+impl Repairs {
+    /// Counts one event.
+    pub fn add(&mut self, kind: Repair) {
+        *self.0.entry(kind).or_default() += 1;
+    }
+
+    /// Adds what was mended in one event.
+    pub fn add_all(&mut self, kinds: impl IntoIterator<Item = Repair>) {
+        kinds.into_iter().for_each(|kind| self.add(kind));
+    }
+
+    /// Adds the events of another count.
+    pub fn append(&mut self, other: &Repairs) {
+        for (kind, count) in &other.0 {
+            *self.0.entry(*kind).or_default() += count;
+        }
+    }
+
+    /// Each kind, and how many events.
+    pub fn iter(&self) -> impl Iterator<Item = (Repair, u64)> {
+        self.0.iter().map(|(kind, count)| (*kind, *count))
+    }
+}
+
+/// Reads JSON, or what would be JSON without numbers that it has not.
+pub fn from_slice<T: DeserializeOwned>(text: &[u8]) -> Option<T> {
+    serde_json::from_slice(text)
+        .or_else(|_| serde_json::from_slice(&mended(text)))
+        .ok()
+}
+
+/// The text with `null` in the place of numbers that JSON has not, and whole characters in that of their halves. It must be well formed but for
+/// the numbers.
+pub(crate) fn mended(text: &[u8]) -> Cow<'_, [u8]> {
+    mended_with(text, |_| {})
+}
+
+/// The same, telling each time what it mends.
+fn mended_with(text: &[u8], mut tell: impl FnMut(Repair)) -> Cow<'_, [u8]> {
+    let (mut out, mut at, mut copied) = (Vec::new(), 0, 0);
+    while let Some(byte) = text.get(at) {
+        let (len, instead) = match byte {
+            b'"' => {
+                let len = string_end(text, at) - at;
+                (len, readable(&text[at..at + len]))
+            }
+            b'N' | b'I' | b'-' => match odd_number_len(&text[at..]) {
+                Some(len) => (len, Some(b"null".to_vec())),
+                None => (1, None),
+            },
+            _ => (1, None),
+        };
+        if let Some(instead) = instead {
+            let is_text = *byte == b'"';
+            tell(if is_text {
+                Repair::Escape
+            } else {
+                Repair::Number
+            });
+            out.extend_from_slice(&text[copied..at]);
+            out.extend_from_slice(&instead);
+            copied = at + len;
+        }
+        at += len;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.extend_from_slice(&text[copied..]);
+    Cow::Owned(out)
+}
+
+/// The text of a value, which viewers read.
+pub fn json_text(value: &serde_json::Value) -> String {
+    String::from_utf8_lossy(&mended(value.to_string().as_bytes())).into_owned()
+}
+
+/// Mends the line that begins at `start`.
+#[cold]
+pub(crate) fn mend_line(out: &mut Vec<u8>, start: usize) {
+    let mut line = mended(&out[start..]).into_owned();
+    if let Some(fields) = scan_object(&line) {
+        let is_metadata = fields.ph.of(&line) == br#""M""#;
+        let mut edits = name_edits(&line, &fields, is_metadata);
+        edits.sort_by_key(|(range, _)| Reverse(range.start));
+        for (range, name) in edits {
+            line.splice(range, name);
+        }
+    }
+    out.truncate(start);
+    out.extend_from_slice(&line);
+}
+
+/// Whether a JSON string at `name` has characters that nobody sees.
+#[inline(always)]
+pub(crate) fn hides(line: &[u8], name: Span) -> bool {
+    !is_plain(line, name) && is_hidden(name.of(line))
+}
+
+/// Whether the name of an event has such characters, or the one that it gives to a process or thread.
+#[inline(always)]
+pub fn hides_name(event: &Event<'_>) -> bool {
+    let Fields { name, args, .. } = event.fields;
+    hides(event.line, name)
+        || event.is_metadata() && !is_plain(event.line, args) && !given_name(event).is_empty()
+}
+
+/// Where a metadata event gives a name with such characters.
+#[cold]
+fn given_name(event: &Event<'_>) -> Vec<(Range<usize>, Vec<u8>)> {
+    name_edits(event.line, &event.fields, true)
+}
+
+/// What is to stand in the place of names with such characters; those that metadata give are in their args.
+pub fn name_edits(line: &[u8], fields: &Fields, is_metadata: bool) -> Vec<(Range<usize>, Vec<u8>)> {
+    let mut edits = Vec::new();
+    let mut edit = |name: Span| {
+        if let Some(text) = from_slice::<String>(name.of(line))
+            && let Cow::Owned(shown) = visible(&text)
+        {
+            let shown = json_text(&shown.into());
+            edits.push((name.start..name.end, shown.into_bytes()));
+        }
+    };
+    edit(fields.name);
+    if is_metadata
+        && fields.ph.of(line) == br#""M""#
+        && let Some(args) = scan_object(fields.args.of(line))
+        && args.name.is_some()
+    {
+        let start = fields.args.start;
+        edit(Span {
+            start: start + args.name.start,
+            end: start + args.name.end,
+        });
+    }
+    edits
+}
+
+#[cold]
+#[inline(never)]
+fn is_hidden(name: &[u8]) -> bool {
+    from_slice::<String>(name).is_some_and(|name| name.contains(is_invisible))
+}
+
+/// Whether a text is ASCII without an escape: what is not may be anything, and what is hides nothing. The bytes behind it may count as well.
+#[inline(always)]
+fn is_plain(line: &[u8], text: Span) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    let (mut at, mut odd) = (text.start, 0);
+    while at < text.end {
+        let word = eight(line, at);
+        // A byte that is a backslash, or a delete, becomes 0, and taking 1 off that shows in its highest bit.
+        let (escape, delete) = (word ^ (ONES * 0x5c), word ^ (ONES * 0x7f));
+        odd |= word | escape.wrapping_sub(ONES) & !escape | delete.wrapping_sub(ONES) & !delete;
+        at += 8;
+    }
+    odd & HIGHS == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_outside_of_strings_change() {
+        for (text, expected) in [
+            (r#"{"a":NaN}"#, r#"{"a":null}"#),
+            (
+                r#"{"a":[-Infinity,Infinity,-1]}"#,
+                r#"{"a":[null,null,-1]}"#,
+            ),
+            (
+                r#"{"NaN":"Infinity \" NaN","b":"-Infinity"}"#,
+                r#"{"NaN":"Infinity \" NaN","b":"-Infinity"}"#,
+            ),
+            (
+                "{\"a\" : NaN , \"b\":\"\\\\\",\"c\":NaN}",
+                "{\"a\" : null , \"b\":\"\\u005c\",\"c\":null}",
+            ),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&mended(text.as_bytes())), expected);
+        }
+    }
+}

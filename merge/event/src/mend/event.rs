@@ -1,0 +1,217 @@
+//! One event → its text without what viewers do not take.
+
+use super::{Repair, mended_with};
+use crate::json::{Members, Span};
+use crate::member::{
+    Fault, brings_arrow, fault, is_counter_value, is_id, is_infinite, modern, phase_of,
+};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+
+/// What becomes of a member.
+enum Change<'a> {
+    Keep,
+    Drop(Repair),
+    Replace(Cow<'a, [u8]>, Repair),
+}
+
+/// The text of an event of this phase with nothing in it that viewers do not take, and what was mended; `None` if there was nothing. Whether it is
+/// an event then is another question.
+#[cold]
+pub fn mended_event(text: &[u8], phase: u8) -> Option<(Vec<u8>, BTreeSet<Repair>)> {
+    let mut repairs = BTreeSet::new();
+    let text = mended_with(text, |repair| {
+        repairs.insert(repair);
+    });
+    let text = text.as_ref();
+    let members: Vec<(Span, Span)> = Members::of(text).collect();
+    let whole = Object::of(text, &members);
+    let kept = members
+        .iter()
+        .enumerate()
+        .filter_map(|(number, (key, value))| {
+            let (name, value) = (key.of(text), value.of(text));
+            let change = match whole.last.get(name) {
+                Some(last) if *last != number => Change::Drop(Repair::Key),
+                _ => whole.change(phase, name, value),
+            };
+            let (value, repair) = match change {
+                Change::Keep => (Some(Cow::Borrowed(value)), None),
+                Change::Replace(value, repair) => (Some(value), Some(repair)),
+                Change::Drop(repair) => (None, Some(repair)),
+            };
+            repairs.extend(repair);
+            Some((*key, value?))
+        });
+    let out = object(text, kept);
+    (!repairs.is_empty()).then_some((out, repairs))
+}
+
+/// What the change of a member depends on.
+struct Object<'a> {
+    /// Where each key stands for the last time.
+    last: HashMap<&'a [u8], usize>,
+    name: &'a [u8],
+    /// Whether it says where its arrow leads.
+    has_direction: bool,
+}
+
+impl<'a> Object<'a> {
+    fn of(text: &'a [u8], members: &[(Span, Span)]) -> Object<'a> {
+        let keys = members.iter().map(|(key, _)| key.of(text)).zip(0..);
+        let last: HashMap<&[u8], usize> = keys.collect();
+        let value = |key: &[u8]| {
+            let number = last.get(key)?;
+            Some(members.get(*number)?.1.of(text))
+        };
+        let is_true = |key: &[u8]| value(key) == Some(b"true");
+        Object {
+            name: value(b"name").unwrap_or_default(),
+            has_direction: is_true(b"flow_in") || is_true(b"flow_out"),
+            last,
+        }
+    }
+
+    fn change<'v>(&self, phase: u8, key: &[u8], value: &'v [u8]) -> Change<'v> {
+        let null = || Cow::Borrowed(&b"null"[..]);
+        match (fault(phase, self.name, key, value), key) {
+            (_, b"bind_id") if brings_arrow(phase) => match self.has_direction && is_id(value) {
+                true => Change::Keep,
+                false => Change::Drop(Repair::Arrow),
+            },
+            (Some(Fault::Number | Fault::Time), b"ts" | b"dur" | b"tts" | b"tdur")
+            | (Some(Fault::NegativeTime), _) => Change::Drop(Repair::Time),
+            (Some(Fault::Number | Fault::Time), _) => Change::Replace(null(), Repair::Number),
+            (Some(Fault::Id2), _) => Change::Drop(Repair::Number),
+            (_, b"args") if phase == b'C' => counter(value),
+            (Some(Fault::Endless), _) => Change::Replace(finite(value).into(), Repair::Number),
+            (_, b"ph") => match phase_of(value).map(|phase| (phase, modern(phase))) {
+                Some((old, new)) if old != new => {
+                    Change::Replace(vec![b'"', new, b'"'].into(), Repair::Phase)
+                }
+                _ => Change::Keep,
+            },
+            _ => Change::Keep,
+        }
+    }
+}
+
+/// The values of a counter that are drawn.
+fn counter(args: &[u8]) -> Change<'_> {
+    let is_good = |(_, value): &(Span, Span)| is_counter_value(value.of(args));
+    if Members::of(args).all(|member| is_good(&member)) {
+        return Change::Keep;
+    }
+    let values = Members::of(args).filter(is_good);
+    let values = values.map(|(key, value)| (key, Cow::Borrowed(value.of(args))));
+    Change::Replace(object(args, values).into(), Repair::Counter)
+}
+
+/// An object with null for each number that no double holds.
+fn finite(args: &[u8]) -> Vec<u8> {
+    let members = Members::of(args).map(|(key, value)| match value.of(args) {
+        value if is_infinite(value) => (key, Cow::Borrowed(&b"null"[..])),
+        value => (key, Cow::Borrowed(value)),
+    });
+    object(args, members)
+}
+
+/// An object of some members of another.
+fn object<'v>(of: &[u8], members: impl Iterator<Item = (Span, Cow<'v, [u8]>)>) -> Vec<u8> {
+    let mut out = vec![b'{'];
+    for (key, value) in members {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        out.extend_from_slice(&of[key.start - 1..=key.end]);
+        out.push(b':');
+        out.extend_from_slice(&value);
+    }
+    out.push(b'}');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_viewers_do_not_take_goes_and_the_rest_stays() {
+        use Repair::{Arrow, Counter, Key, Number, Phase, Time};
+        let table: [(&str, &str, &[Repair]); 17] = [
+            (
+                r#"{"ph":"X","a":1e999,"b":[1e999]}"#,
+                r#"{"ph":"X","a":null,"b":[1e999]}"#,
+                &[Number],
+            ),
+            (
+                r#"{ "ph" : "B", "dur":null, "tts":"x" ,"name":"a"}"#,
+                r#"{"ph":"B","name":"a"}"#,
+                &[Time],
+            ),
+            (r#"{"ph":"i","tdur":1e999}"#, r#"{"ph":"i"}"#, &[Time]),
+            (
+                r#"{"ph":"X","dur":NaN,"args":{"a":NaN}}"#,
+                r#"{"ph":"X","args":{"a":null}}"#,
+                &[Number, Time],
+            ),
+            (
+                r#"{"ph":"i","ph":"X","ts":null,"ts":5}"#,
+                r#"{"ph":"X","ts":5}"#,
+                &[Key],
+            ),
+            (
+                r#"{"ph":"M","ts":-5,"name":"x"}"#,
+                r#"{"ph":"M","name":"x"}"#,
+                &[Time],
+            ),
+            (
+                r#"{"ph":"M","name":"thread_name","args":{"name":1e999,"b":{"c":2}}}"#,
+                r#"{"ph":"M","name":"thread_name","args":{"name":null,"b":{"c":2}}}"#,
+                &[Number],
+            ),
+            (
+                r#"{"ph":"C","args":{"a":1,"b":"x","c":1e999,"d":"2"}}"#,
+                r#"{"ph":"C","args":{"a":1,"d":"2"}}"#,
+                &[Counter],
+            ),
+            (
+                r#"{"ph":"C","args":{"a":NaN}}"#,
+                r#"{"ph":"C","args":{}}"#,
+                &[Number, Counter],
+            ),
+            (
+                r#"{"ph":"s","id2":{"local":1e999},"id":5}"#,
+                r#"{"ph":"s","id":5}"#,
+                &[Number],
+            ),
+            (r#"{"ph":"X","bind_id":5}"#, r#"{"ph":"X"}"#, &[Arrow]),
+            (
+                r#"{"ph":"X","bind_id":null,"flow_in":true}"#,
+                r#"{"ph":"X","flow_in":true}"#,
+                &[Arrow],
+            ),
+            (
+                r#"{"ph":"X","bind_id":1e999,"flow_in":true}"#,
+                r#"{"ph":"X","flow_in":true}"#,
+                &[Arrow],
+            ),
+            (r#"{"ph":"S","id":1}"#, r#"{"ph":"b","id":1}"#, &[Phase]),
+            (r#"{"ph":"X","bind_id":"0x5","flow_out":true}"#, "", &[]),
+            (r#"{"ph":"E","bind_id":5,"name":7,"args":[]}"#, "", &[]),
+            (r#"{"ph":"C","args":{"a":1e3}}"#, "", &[]),
+        ];
+        for (text, expected, kinds) in table {
+            let ph = text.find(r#""ph":""#).map_or(10, |at| at + 6);
+            let phase = match text.as_bytes()[ph] {
+                b'S' => b'b',
+                phase => phase,
+            };
+            let mended = mended_event(text.as_bytes(), phase);
+            let (text, repairs) = mended.unwrap_or_default();
+            assert_eq!(String::from_utf8_lossy(&text), expected);
+            assert_eq!(repairs.into_iter().collect::<Vec<_>>(), kinds, "{expected}");
+            assert_eq!(mended_event(&text, phase), None, "mended once: {expected}");
+        }
+    }
+}

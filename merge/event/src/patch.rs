@@ -1,0 +1,344 @@
+//! An event line with its time and ids replaced, everything else as it was.
+
+use crate::event::Event;
+use crate::flow;
+use crate::json::{Fields, scan_object};
+use crate::mend::{mend_line, mended_event};
+use std::ops::Deref;
+use trace_base::number::{put_front, put_short, write_micros};
+use trace_base::time_cache::Stamp;
+
+/// Where a thread's events go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Output process id.
+    pub pid: Id,
+    /// Output thread id.
+    pub tid: Id,
+    /// Ordinal of the process, the scope of its flow ids.
+    pub ordinal: u64,
+}
+
+/// An id in the trace: its decimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Id {
+    text: [u8; 16],
+    len: usize,
+}
+
+impl From<u32> for Id {
+    fn from(id: u32) -> Id {
+        let (mut text, mut buffer) = ([0; 16], itoa::Buffer::new());
+        let digits = buffer.format(id).as_bytes();
+        text[..digits.len()].copy_from_slice(digits);
+        Id {
+            text,
+            len: digits.len(),
+        }
+    }
+}
+
+impl Deref for Id {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.text[..self.len]
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Edit {
+    Pid,
+    MissingTid,
+    Tid,
+    Ts,
+    Dur,
+    Id(u64),
+    BindId(u64),
+    OtherId,
+}
+
+/// Up to seven edits in the order of their places.
+struct Edits {
+    list: [(usize, usize, Edit); 7],
+    len: usize,
+}
+
+impl Edits {
+    #[inline(always)]
+    fn add(&mut self, start: usize, end: usize, edit: Edit) {
+        let mut at = self.len;
+        while at > 0 && self.list[at - 1].0 > start {
+            self.list[at] = self.list[at - 1];
+            at -= 1;
+        }
+        self.list[at] = (start, end, edit);
+        self.len += 1;
+    }
+}
+
+/// Appends the line with its ids taken from `target` and its time moved by `shift_ns`, which brings it to 0 or later.
+#[inline]
+pub fn write_line(
+    event: &Event<'_>,
+    target: &Target,
+    (shift_ns, stamp): (i64, &mut Stamp),
+    out: &mut Vec<u8>,
+) {
+    if takes_three_edits(event) {
+        let ts_ns = shifted(event.ts_ns, shift_ns);
+        return write_in_order(event, target, (ts_ns, stamp), out);
+    }
+    let start = out.len();
+    match event.fields.odd {
+        true => write_mended(event, target, shift_ns, out),
+        false => write_edits(event, target, shift_ns, out),
+    }
+    if event.fields.is_mended() {
+        mend_line(out, start);
+    }
+}
+
+/// Appends a line with something in it that viewers do not take, without that.
+#[cold]
+fn write_mended(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
+    let mended = mended_event(event.line, event.phase).map(|(text, _)| text);
+    let line = mended.as_deref().unwrap_or(event.line);
+    let fields = scan_object(line).unwrap_or_default();
+    let mended = Event {
+        line,
+        fields,
+        ..*event
+    };
+    write_edits(&mended, target, shift_ns, out);
+}
+
+/// The event's time in the trace.
+#[inline(always)]
+pub fn shifted(ts_ns: i64, shift_ns: i64) -> u64 {
+    held((ts_ns + shift_ns).max(0).unsigned_abs())
+}
+
+/// A time as viewers can hold it: from 104 days on a double has no room for single nanoseconds, and microseconds are whole.
+#[inline(always)]
+fn held(ns: u64) -> u64 {
+    match is_exact(ns) {
+        true => ns,
+        false => ns - ns % 1000,
+    }
+}
+
+/// Whether a double holds it to the nanosecond.
+#[inline(always)]
+pub(crate) fn is_exact(ns: u64) -> bool {
+    ns < 1 << 53
+}
+
+fn write_edits(event: &Event<'_>, target: &Target, shift_ns: i64, out: &mut Vec<u8>) {
+    let edits = plan(event, target);
+    let mut copied = 0;
+    for (start, end, edit) in &edits.list[..edits.len] {
+        out.extend_from_slice(&event.line[copied..*start]);
+        copied = *end;
+        match edit {
+            Edit::Pid => out.extend_from_slice(&target.pid),
+            Edit::Tid => out.extend_from_slice(&target.tid),
+            Edit::MissingTid => {
+                out.extend_from_slice(br#","tid":"#);
+                out.extend_from_slice(&target.tid);
+            }
+            Edit::Ts => write_micros(shifted(event.ts_ns, shift_ns), out),
+            Edit::Dur => write_micros(held(event.dur_ns.unsigned_abs()), out),
+            Edit::Id(id) => flow::write_id("id", *id, out),
+            Edit::BindId(id) => flow::write_id("bind_id", *id, out),
+            Edit::OtherId => out.extend_from_slice(br#""id_""#),
+        }
+    }
+    out.extend_from_slice(&event.line[copied..]);
+}
+
+/// The front of a canonical event up to its time, with its ids taken from `target`, after what stands before each event.
+pub fn front(event: &Event<'_>, target: &Target) -> Vec<u8> {
+    let Fields { ts, pid, tid, .. } = event.fields;
+    let mut front = Vec::with_capacity(ts.start + 2 * size_of::<Id>());
+    front.extend_from_slice(b",\n");
+    front.extend_from_slice(&event.line[..pid.start]);
+    front.extend_from_slice(&target.pid);
+    front.extend_from_slice(&event.line[pid.end..tid.start]);
+    front.extend_from_slice(&target.tid);
+    front.extend_from_slice(&event.line[tid.end..ts.start]);
+    front
+}
+
+/// Whether only ids and time change, with the time before or after both ids: so are nearly all lines, of every recorder.
+#[inline(always)]
+fn takes_three_edits(event: &Event<'_>) -> bool {
+    let Fields { ts, pid, tid, .. } = event.fields;
+    let time_outside = ts.end < pid.start || tid.end < ts.start;
+    let in_order = pid.end < tid.start && time_outside;
+    let has_id = flow::has_id(event.phase) || event.fields.bind_id.is_some();
+    let as_written = !event.rounds_dur && !event.fields.is_mended();
+    in_order && !event.is_metadata() && as_written && !has_id
+}
+
+/// Writes such a line without a list of edits, which would cost as much as all the copying.
+#[inline(always)]
+fn write_in_order(
+    event: &Event<'_>,
+    target: &Target,
+    (ts_ns, stamp): (u64, &mut Stamp),
+    out: &mut Vec<u8>,
+) {
+    let (line, Fields { ts, pid, tid, .. }) = (event.line, event.fields);
+    let time_first = ts.start < pid.start;
+    if time_first {
+        out.extend_from_slice(&line[..ts.start]);
+        stamp.write(ts_ns, out);
+        put_short(line, ts.end..pid.start, out);
+    } else {
+        put_short(line, 0..pid.start, out);
+    }
+    put_front(&target.pid.text, target.pid.len, out);
+    put_short(line, pid.end..tid.start, out);
+    put_front(&target.tid.text, target.tid.len, out);
+    let mut copied = tid.end;
+    if !time_first {
+        put_short(line, tid.end..ts.start, out);
+        stamp.write(ts_ns, out);
+        copied = ts.end;
+    }
+    out.extend_from_slice(&line[copied..]);
+}
+
+#[inline(always)]
+fn plan(event: &Event<'_>, target: &Target) -> Edits {
+    let fields = &event.fields;
+    let mut edits = Edits {
+        list: [(0, 0, Edit::Pid); 7],
+        len: 0,
+    };
+    edits.add(fields.pid.start, fields.pid.end, Edit::Pid);
+    if fields.tid.is_some() {
+        edits.add(fields.tid.start, fields.tid.end, Edit::Tid);
+    } else {
+        edits.add(fields.pid.end, fields.pid.end, Edit::MissingTid);
+    }
+    if !event.is_metadata() {
+        edits.add(fields.ts.start, fields.ts.end, Edit::Ts);
+    }
+    if event.rounds_dur {
+        edits.add(fields.dur.start, fields.dur.end, Edit::Dur);
+    }
+    if flow::has_id(event.phase)
+        && let Some((id, from)) = flow::trace_id(event, target.ordinal)
+    {
+        edits.add(from.start, from.end, Edit::Id(id));
+        let (other, key) = if from == fields.id {
+            (fields.id2, r#""id2""#)
+        } else {
+            (fields.id, r#""id""#)
+        };
+        if other.is_some() {
+            edits.add(other.start, other.start + key.len(), Edit::OtherId);
+        }
+    }
+    if fields.bind_id.is_some() {
+        let id = flow::trace_bind_id(event, target.ordinal);
+        edits.add(fields.bind_id.start, fields.bind_id.end, Edit::BindId(id));
+    }
+    edits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::{parse, parse_canonical};
+
+    fn patched(line: &str) -> String {
+        let target = Target {
+            pid: 7.into(),
+            tid: 8.into(),
+            ordinal: 0,
+        };
+        let event = parse(line.as_bytes()).expect("an event");
+        let (mut out, mut with_edits) = (Vec::new(), Vec::new());
+        let stamp = &mut Stamp::default();
+        write_line(&event, &target, (-1_000, stamp), &mut out);
+        write_edits(&event, &target, -1_000, &mut with_edits);
+        assert!(
+            event.fields.odd || with_edits == out,
+            "with a list of edits or without"
+        );
+        if let Some(event) = parse_canonical(line.as_bytes()) {
+            let mut fast = Vec::new();
+            write_line(&event, &target, (-1_000, stamp), &mut fast);
+            assert_eq!(fast, out, "both ways give the same bytes");
+        }
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn replaces_only_times_and_ids() {
+        let table = [
+            (
+                r#"{"ph":"X","pid":4711,"tid":4712,"ts":81.891,"dur":1250.004,"name":"ts","cat":"pid","args":{"ts":5,"pid":1}}"#,
+                r#"{"ph":"X","pid":7,"tid":8,"ts":80.891,"dur":1250.004,"name":"ts","cat":"pid","args":{"ts":5,"pid":1}}"#,
+            ),
+            (
+                r#"{"ts": 5, "name":"a", "tid":139772473715072, "dur" : 7, "pid":1,"ph":"X"}"#,
+                r#"{"ts": 4.000, "name":"a", "tid":8, "dur" : 7, "pid":7,"ph":"X"}"#,
+            ),
+            (
+                r#"{"name":"a","cat":"b","ph":"X","ts":5,"dur":7,"pid":1,"tid":139772473715072,"args":{"ts":1}}"#,
+                r#"{"name":"a","cat":"b","ph":"X","ts":4.000,"dur":7,"pid":7,"tid":8,"args":{"ts":1}}"#,
+            ),
+            (
+                r#"{"pid":1,"ts":5,"tid":2,"ph":"i"}"#,
+                r#"{"pid":7,"ts":4.000,"tid":8,"ph":"i"}"#,
+            ),
+            (
+                r#"{"pid":1,"ph":"i","ts":"1.25"}"#,
+                r#"{"pid":7,"tid":8,"ph":"i","ts":0.250}"#,
+            ),
+            (
+                r#"{"pid":1,"tid":null,"ph":"i","ts":5}"#,
+                r#"{"pid":7,"tid":8,"ph":"i","ts":4.000}"#,
+            ),
+            (
+                r#"{"ph":"s","pid":1,"tid":2,"ts":3.500,"id2":{"local":"0x1f"},"name":"r","cat":"f"}"#,
+                r#"{"ph":"s","pid":7,"tid":8,"ts":2.500,"id":"0x1000000001f","name":"r","cat":"f"}"#,
+            ),
+            (
+                r#"{"ph":"b","pid":1,"tid":2,"ts":3,"id":5,"id2":{"local":"0x1"}}"#,
+                r#"{"ph":"b","pid":7,"tid":8,"ts":2.000,"id_":5,"id":"0x10000000001"}"#,
+            ),
+            (
+                r#"{"ph":"F","pid":1,"tid":2,"ts":3,"id":5,"tts":null,"ts":4}"#,
+                r#"{"ph":"e","pid":7,"tid":8,"id":"0x10000000005","ts":3.000}"#,
+            ),
+            (
+                r#"{"ph":"b","pid":1,"tid":2,"ts":3,"id":5,"id2":{}}"#,
+                r#"{"ph":"b","pid":7,"tid":8,"ts":2.000,"id":"0x10000000005","id_":{}}"#,
+            ),
+            (
+                r#"{"name":"a","cat":"b","ph":"X","ts":5,"dur":7,"pid":1,"tid":2,"bind_id":"0x1f","flow_out":true}"#,
+                r#"{"name":"a","cat":"b","ph":"X","ts":4.000,"dur":7,"pid":7,"tid":8,"bind_id":"0x1000000001f","flow_out":true}"#,
+            ),
+            (
+                r#"{"ph":"M","pid":1,"tid":0,"ts":5,"name":"process_sort_index"}"#,
+                r#"{"ph":"M","pid":7,"tid":8,"ts":5,"name":"process_sort_index"}"#,
+            ),
+            (
+                r#"{"ph":"X","pid":1,"tid":1,"ts":9100000000000.567,"dur":9100000000000.56}"#,
+                r#"{"ph":"X","pid":7,"tid":8,"ts":9099999999999.000,"dur":9100000000000.000}"#,
+            ),
+            (
+                r#"{"ph":"X","pid":1,"tid":1,"ts":1.00049,"dur":1.0001}"#,
+                r#"{"ph":"X","pid":7,"tid":8,"ts":0.000,"dur":1.001}"#,
+            ),
+        ];
+        for (line, expected) in table {
+            assert_eq!(patched(line), expected);
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Bytes → lines → events and damage, with the offset of each.
+//!
+//! A [`Part`] is a range cut at newlines; parts are what threads share out among themselves.
+
+pub use trace_base::part::Part;
+
+use crate::damage::Kind;
+use crate::line::{Event, parse, parse_again, parse_canonical, parse_utf8};
+use crate::pypto::{self, Heads};
+use memchr::{memchr, memchr_iter, memrchr};
+use sa_recorder::format::MAX_LINE_BYTES;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+/// Bytes a part should have: large enough to be worth a hand-over, small enough to stay in a core's cache.
+pub const PART_BYTES: usize = 1 << 20;
+
+/// What a line turned out to be.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "handed over once per event; a box would cost an allocation each"
+)]
+pub enum Found<'a> {
+    /// An event.
+    Event(Event<'a>),
+    /// Damage.
+    Damage(Kind),
+}
+
+/// Cuts a range into parts of about `size` bytes that end at newlines.
+pub fn cut(bytes: &[u8], part: Part, size: usize, parts: &mut Vec<Part>) {
+    let mut start = part.start;
+    while start < part.end {
+        let mut end = (start + size).min(part.end);
+        if end < part.end {
+            end = memchr(b'\n', &bytes[end - 1..part.end]).map_or(part.end, |at| end + at);
+        }
+        parts.push(Part { start, end, ..part });
+        start = end;
+    }
+}
+
+/// Calls `found` with each event and each damage of a part and its offset in `bytes`, in order. Of a trusted part each line is taken as
+/// the recorder's own, with or without a newline.
+#[inline]
+pub fn scan_part<'a>(bytes: &'a [u8], part: Part, mut found: impl FnMut(usize, Found<'a>)) {
+    if part.trusted {
+        trusted(bytes, part, &mut found);
+    } else {
+        checked(bytes, part, &mut found);
+    }
+}
+
+/// Calls `found` with each event of a part that [`scan_part`] found nothing but plain events in.
+#[inline]
+pub fn rescan_part<'a>(bytes: &'a [u8], part: Part, mut found: impl FnMut(Event<'a>)) {
+    let range = &bytes[part.start..part.end];
+    let mut heads = Heads::default();
+    let mut start = 0;
+    while start < range.len() {
+        let rest = &range[start..];
+        let front = pypto::parse_first_front(rest, &mut heads);
+        let behind = front.map_or(0, |(_, at)| at);
+        let len = memchr(b'\n', &rest[behind..]).map_or(rest.len(), |at| behind + at);
+        let line = rest[..len].trim_ascii();
+        if let Some((event, _)) = front {
+            found(Event { line, ..event });
+        } else if let Some(event) = parse_again(line) {
+            found(event);
+        }
+        start += len + 1;
+    }
+}
+
+#[inline]
+fn trusted<'a>(bytes: &'a [u8], part: Part, found: &mut impl FnMut(usize, Found<'a>)) {
+    for (line, at) in lines(bytes, part) {
+        match parse_canonical(line) {
+            Some(event) => found(at, Found::Event(event)),
+            None => general(line, at, None, found),
+        }
+    }
+}
+
+/// The lines of a part, without their newlines, and where each stands in `bytes`.
+#[inline]
+pub fn lines(bytes: &[u8], part: Part) -> impl Iterator<Item = (&[u8], usize)> {
+    let range = &bytes[part.start..part.end];
+    let mut start = 0;
+    let ends = memchr_iter(b'\n', range).chain([range.len()]);
+    ends.map(move |end| {
+        let (line, at) = (&range[start..end], part.start + start);
+        start = (end + 1).min(range.len());
+        (line, at)
+    })
+}
+
+#[inline]
+fn checked<'a>(bytes: &'a [u8], part: Part, found: &mut impl FnMut(usize, Found<'a>)) {
+    let mut start = part.start;
+    if start == 0 && bytes.starts_with(BOM) && part.end >= BOM.len() {
+        found(0, Found::Damage(Kind::Bom));
+        start = BOM.len();
+    }
+    // One check of the whole range costs less than one per line; only a range that fails is checked line by line.
+    let all_utf8 = simdutf8::basic::from_utf8(&bytes[start..part.end]).is_ok();
+    let mut heads = Heads::default();
+    while start < part.end {
+        let rest = &bytes[start..part.end];
+        let first = all_utf8.then(|| pypto::parse_first(rest, &mut heads));
+        let end = if let Some(Some(event)) = first {
+            found(start, Found::Event(event));
+            start + event.line.len()
+        } else if let Some(newline) = memchr(b'\n', rest) {
+            general(&rest[..newline], start, Some(all_utf8), found);
+            start + newline
+        } else {
+            return tail(rest, start, part.end == bytes.len(), found);
+        };
+        start = end + 1;
+    }
+}
+
+/// A line without a newline: at the end of a file it may be torn.
+fn tail<'a>(line: &'a [u8], at: usize, is_last: bool, found: &mut impl FnMut(usize, Found<'a>)) {
+    let kept = line.trim_ascii_end();
+    let holds_nul = memchr(0, kept).is_some();
+    if is_last
+        && !holds_nul
+        && kept.len() <= MAX_LINE_BYTES
+        && !kept.is_empty()
+        && parse(kept).is_err()
+    {
+        found(at, Found::Damage(Kind::TornTail));
+    } else {
+        general(line, at, None, found);
+    }
+}
+
+/// Any line. `utf8` tells whether it is already known to be UTF-8.
+#[inline]
+pub fn general<'a>(
+    line: &'a [u8],
+    at: usize,
+    utf8: Option<bool>,
+    found: &mut impl FnMut(usize, Found<'a>),
+) {
+    if line.len() > MAX_LINE_BYTES {
+        return found(at, Found::Damage(Kind::LineTooLong));
+    }
+    let lead = line.len() - line.trim_ascii_start().len();
+    let kept = line.trim_ascii();
+    if kept.is_empty() {
+        return;
+    }
+    let parsed = if utf8 == Some(true) {
+        parse_utf8(kept)
+    } else {
+        parse(kept)
+    };
+    match parsed {
+        Ok(event) => found(at + lead, Found::Event(event)),
+        Err(kind) if memchr(0, kept).is_none() => found(at + lead, Found::Damage(kind)),
+        Err(_) => around_nuls(line, at, found),
+    }
+}
+
+/// A line with NUL bytes in it: each run is damage; what stands between the runs may still be whole events. What is not is
+/// part of the same damage.
+fn around_nuls<'a>(line: &'a [u8], at: usize, found: &mut impl FnMut(usize, Found<'a>)) {
+    let mut start = 0;
+    while start < line.len() {
+        let rest = &line[start..];
+        let len = memchr(0, rest).unwrap_or(rest.len());
+        let text = rest[..len].trim_ascii();
+        if let Ok(event) = parse(text) {
+            let lead = len - rest[..len].trim_ascii_start().len();
+            found(at + start + lead, Found::Event(event));
+        }
+        start += len;
+        let nuls = line[start..].iter().take_while(|byte| **byte == 0).count();
+        if nuls > 0 {
+            found(at + start, Found::Damage(Kind::Nul));
+        }
+        start += nuls;
+    }
+}
+
+/// Moves a cut to the start of the line it stands in, not before `least`.
+pub fn line_start(bytes: &[u8], at: usize, least: usize) -> usize {
+    memrchr(b'\n', &bytes[least..at]).map_or(least, |newline| least + newline + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Offset and time, or damage, of each line.
+    type Lines = Vec<(usize, Result<i64, Kind>)>;
+
+    fn scan(bytes: &[u8]) -> Lines {
+        let mut all = Vec::new();
+        let part = Part {
+            start: 0,
+            end: bytes.len(),
+            trusted: false,
+        };
+        scan_part(bytes, part, |at, found| match found {
+            Found::Event(event) => all.push((at, Ok(event.ts_ns / 1000))),
+            Found::Damage(kind) => all.push((at, Err(kind))),
+        });
+        all
+    }
+
+    fn event(ts: u32) -> String {
+        format!(r#"{{"ph":"i","pid":1,"tid":1,"ts":{ts}}}"#)
+    }
+
+    #[test]
+    fn good_lines_survive_their_neighbours() {
+        let (one, two) = (event(1), event(2));
+        let len = one.len();
+        let table: [(String, Lines); 8] = [
+            (
+                format!("{one}\r\n\r\n{two}\n"),
+                vec![(0, Ok(1)), (len + 4, Ok(2))],
+            ),
+            (
+                format!("\u{feff}{one}\n"),
+                vec![(0, Err(Kind::Bom)), (3, Ok(1))],
+            ),
+            (format!("{one}\n{two}"), vec![(0, Ok(1)), (len + 1, Ok(2))]),
+            (
+                format!("{one}\n{}", &two[..9]),
+                vec![(0, Ok(1)), (len + 1, Err(Kind::TornTail))],
+            ),
+            (
+                format!("{one}\nxx\n{two}\n"),
+                vec![(0, Ok(1)), (len + 1, Err(Kind::BadJson)), (len + 4, Ok(2))],
+            ),
+            (
+                format!("{one}\n\0\0{two}\n"),
+                vec![(0, Ok(1)), (len + 1, Err(Kind::Nul)), (len + 3, Ok(2))],
+            ),
+            (
+                format!("{}\0\0\0{two}\n", &one[..5]),
+                vec![(5, Err(Kind::Nul)), (8, Ok(2))],
+            ),
+            (format!("{one}{two}\n"), vec![(0, Err(Kind::BadJson))]),
+        ];
+        for (text, expected) in table {
+            assert_eq!(scan(text.as_bytes()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn bad_utf8_costs_one_line() {
+        let mut bytes = event(1).into_bytes();
+        bytes.extend_from_slice(b"\n\"\xff\"\n");
+        bytes.extend_from_slice(event(2).as_bytes());
+        bytes.push(b'\n');
+        let kinds: Vec<_> = scan(&bytes).into_iter().map(|(_, found)| found).collect();
+        assert_eq!(kinds, [Ok(1), Err(Kind::BadUtf8), Ok(2)]);
+    }
+
+    #[test]
+    fn a_line_over_the_limit_is_skipped() {
+        let mut bytes = vec![b'x'; MAX_LINE_BYTES + 1];
+        bytes.push(b'\n');
+        bytes.extend_from_slice(event(2).as_bytes());
+        let kinds: Vec<_> = scan(&bytes).into_iter().map(|(_, found)| found).collect();
+        assert_eq!(kinds, [Err(Kind::LineTooLong), Ok(2)]);
+    }
+
+    #[test]
+    fn parts_cut_anywhere_hold_the_same_lines() {
+        let text: String = (0..50).map(|ts| event(ts) + "\n").collect();
+        let bytes = text.as_bytes();
+        let whole = Part {
+            start: 0,
+            end: bytes.len(),
+            trusted: false,
+        };
+        for size in 1..200 {
+            let mut parts = Vec::new();
+            cut(bytes, whole, size, &mut parts);
+            assert_eq!(
+                parts
+                    .iter()
+                    .map(|part| part.end - part.start)
+                    .sum::<usize>(),
+                bytes.len()
+            );
+            let mut count = 0;
+            for part in parts {
+                scan_part(bytes, part, |_, found| {
+                    count += i32::from(matches!(found, Found::Event(_)));
+                });
+            }
+            assert_eq!(count, 50, "parts of {size}");
+        }
+    }
+
+    #[test]
+    fn cut_at_every_byte_loses_at_most_the_last_line() {
+        let text: String = (0..5).map(|ts| event(ts) + "\n").collect();
+        for end in 0..text.len() {
+            let events = scan(&text.as_bytes()[..end])
+                .iter()
+                .filter(|(_, found)| found.is_ok())
+                .count();
+            let whole = text[..end].matches('\n').count();
+            assert!(events == whole || events == whole + 1, "cut at {end}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Lines as they stand: what pypto-serving's own merge makes of fragments, whose readers know times, ids and counts of the lines themselves.
+//! Only what would keep viewers from loading the trace is mended.
+
+use crate::damage::Kind;
+use crate::event::Event;
+use crate::flow;
+use crate::json::scan_object;
+use crate::member::{modern, phase_of};
+use crate::mend::{mend_line, mended_event};
+use crate::scan::Part;
+use sa_recorder::format::MAX_LINE_BYTES;
+use std::borrow::Cow;
+
+/// The object that stands where a line was found to be no event, such as one without a time.
+pub fn object(bytes: &[u8], part: Part, at: usize, kind: Kind) -> Option<Cow<'_, [u8]>> {
+    if !matches!(kind, Kind::BadEvent | Kind::TornTail) && !kind.is_unshown() {
+        return None;
+    }
+    let rest = bytes.get(at..part.end)?;
+    let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
+    let line = rest[..end].trim_ascii();
+    let is_text = line.len() <= MAX_LINE_BYTES && simdutf8::basic::from_utf8(line).is_ok();
+    let fields = scan_object(line).filter(|_| is_text)?;
+    let phase = phase_of(fields.ph.of(line)).map_or(0, modern);
+    let mended = mended_event(line, phase).map(|(text, _)| Cow::Owned(text));
+    Some(mended.unwrap_or(Cow::Borrowed(line)))
+}
+
+/// Appends the line of an event. The flow ids of a recorder of ours, which tell processes apart, are made ones that viewers read: `ordinal` is that of
+/// its process.
+pub fn write_verbatim(event: &Event<'_>, ordinal: Option<u64>, out: &mut Vec<u8>) {
+    let start = out.len();
+    if event.fields.odd
+        && let Some((text, _)) = mended_event(event.line, event.phase)
+        && let Some(fields) = scan_object(&text)
+    {
+        let mended = Event {
+            line: &text,
+            fields,
+            ..*event
+        };
+        write(&mended, ordinal, out);
+    } else {
+        write(event, ordinal, out);
+    }
+    if event.fields.is_mended() {
+        mend_line(out, start);
+    }
+}
+
+fn write(event: &Event<'_>, ordinal: Option<u64>, out: &mut Vec<u8>) {
+    let line = event.line;
+    let id2 = event.fields.id2;
+    let flow_id = ordinal
+        .filter(|_| flow::has_id(event.phase) && id2.is_some())
+        .and_then(|ordinal| flow::trace_id(event, ordinal))
+        .filter(|(_, member)| *member == id2);
+    match flow_id {
+        Some((id, member)) => {
+            out.extend_from_slice(&line[..member.start]);
+            flow::write_id("id", id, out);
+            out.extend_from_slice(&line[member.end..]);
+        }
+        None => out.extend_from_slice(line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::parse;
+
+    fn written(line: &str, ordinal: Option<u64>) -> String {
+        let mut out = Vec::new();
+        write_verbatim(&parse(line.as_bytes()).unwrap(), ordinal, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn only_flow_ids_of_ours_change() {
+        let flow =
+            r#"{"ph":"s","pid":7,"tid":8,"ts":2.500,"id2":{"local":"0x1f"},"name":"r","cat":"f"}"#;
+        let plain = r#"{"ph":"s","pid":7,"tid":8,"ts":2.500,"id":31,"name":"r","cat":"f"}"#;
+        let span = r#"{ "ts":9e3,"ph":"X","dur":1.00049,"pid":"a","tid":139772473715072}"#;
+        assert_eq!(
+            written(flow, Some(0)),
+            r#"{"ph":"s","pid":7,"tid":8,"ts":2.500,"id":"0x1000000001f","name":"r","cat":"f"}"#
+        );
+        assert_eq!(written(flow, None), flow, "those of others");
+        assert_eq!(written(plain, Some(0)), plain);
+        assert_eq!(written(span, Some(0)), span);
+    }
+
+    #[test]
+    fn an_object_is_found_where_it_is_no_event() {
+        let bytes = b" {\"name\":\"ok\"} \nxx\n{\"name\":";
+        let part = Part {
+            start: 0,
+            end: bytes.len(),
+            trusted: false,
+        };
+        let at = |at, kind| object(bytes, part, at, kind).map(Cow::into_owned);
+        assert_eq!(at(1, Kind::BadEvent), Some(br#"{"name":"ok"}"#.to_vec()));
+        assert_eq!(at(16, Kind::BadJson), None);
+        assert_eq!(at(19, Kind::TornTail), None, "torn");
+    }
+}

@@ -1,0 +1,136 @@
+//! Records in their order: in memory while they are few, else in a temporary file without a name.
+
+use super::reader::Reader;
+use super::record::Record;
+use std::fs::File;
+use std::io;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Records read or written at a time.
+pub(super) const BATCH: usize = 1024;
+
+/// Records in their order.
+pub enum Sorted<R> {
+    /// In memory.
+    Memory(Vec<R>),
+    /// In a file, stored one behind the other.
+    File {
+        /// The file, which has no name.
+        file: File,
+        /// How many there are.
+        len: u64,
+    },
+}
+
+impl<R> Default for Sorted<R> {
+    fn default() -> Self {
+        Sorted::Memory(Vec::new())
+    }
+}
+
+impl<R: Record> Sorted<R> {
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        match self {
+            Sorted::Memory(records) => records.len() as u64,
+            Sorted::File { len, .. } => *len,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends some of them to `records`.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read(&self, range: Range<u64>, records: &mut Vec<R>) -> io::Result<()> {
+        let index = |number: u64| usize::try_from(number).map_err(io::Error::other);
+        match self {
+            Sorted::Memory(all) => {
+                let some = all.get(index(range.start)?..index(range.end)?);
+                records.extend_from_slice(some.unwrap_or_default());
+            }
+            Sorted::File { file, .. } => {
+                let mut bytes = vec![0; index(range.end - range.start)? * R::BYTES];
+                file.read_exact_at(&mut bytes, range.start * R::BYTES as u64)?;
+                records.extend(bytes.chunks_exact(R::BYTES).map(R::load));
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `found` with some of them.
+    ///
+    /// # Errors
+    /// If the file cannot be read, and those of `found`.
+    pub fn each_in(
+        &self,
+        range: Range<u64>,
+        mut found: impl FnMut(R) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut reader = Reader::of(self, range);
+        while let Some(record) = reader.next()? {
+            found(record)?;
+        }
+        Ok(())
+    }
+
+    /// Calls `found` with each of them.
+    ///
+    /// # Errors
+    /// If the file cannot be read, and those of `found`.
+    pub fn each(&self, found: impl FnMut(R) -> io::Result<()>) -> io::Result<()> {
+        self.each_in(0..self.len(), found)
+    }
+}
+
+/// Writes a run.
+pub(super) struct RunWriter<R> {
+    file: File,
+    bytes: Vec<u8>,
+    len: u64,
+    written: u64,
+    of: PhantomData<R>,
+}
+
+impl<R: Record> RunWriter<R> {
+    pub(super) fn new(folder: &Path) -> io::Result<RunWriter<R>> {
+        Ok(RunWriter {
+            file: tempfile::tempfile_in(folder)?,
+            bytes: Vec::with_capacity(BATCH * R::BYTES),
+            len: 0,
+            written: 0,
+            of: PhantomData,
+        })
+    }
+
+    pub(super) fn push(&mut self, record: &R) -> io::Result<()> {
+        record.store(&mut self.bytes);
+        self.len += 1;
+        if self.bytes.len() >= BATCH * R::BYTES {
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.file.write_all_at(&self.bytes, self.written)?;
+        self.written += self.bytes.len() as u64;
+        self.bytes.clear();
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<Sorted<R>> {
+        self.write()?;
+        Ok(Sorted::File {
+            file: self.file,
+            len: self.len,
+        })
+    }
+}

@@ -1,0 +1,136 @@
+use super::reader::Reader;
+use super::*;
+
+impl Record for (u32, u32) {
+    const BYTES: usize = 8;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.to_le_bytes());
+        out.extend_from_slice(&self.1.to_le_bytes());
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        (word(0), word(4))
+    }
+}
+
+fn all(sorted: &Sorted<(u32, u32)>) -> Vec<(u32, u32)> {
+    let mut all = Vec::new();
+    let mut reader = Reader::new(sorted);
+    while let Some(record) = reader.next().unwrap() {
+        all.push(record);
+    }
+    all
+}
+
+#[test]
+fn in_memory_and_from_many_runs_the_order_is_the_same() {
+    for (count, capacity) in [(0, 4), (3, 4), (5, 4), (9_000, 7), (9_000, 100_000)] {
+        let records: Vec<(u32, u32)> = (0..count)
+            .map(|number: u32| (number.wrapping_mul(2_654_435_761) % 1000, number))
+            .collect();
+        let folder = std::env::temp_dir();
+        let mut sorter = Sorter::with_capacity(vec![folder.as_path()], capacity);
+        records
+            .iter()
+            .for_each(|record| sorter.push(*record).unwrap());
+        let sorted = sorter.finish().unwrap();
+        let mut expected = records;
+        expected.sort_unstable();
+        assert_eq!(sorted.len(), expected.len() as u64);
+        assert_eq!(
+            all(&sorted),
+            expected,
+            "{count} records, {capacity} at a time"
+        );
+        if count > 20 {
+            let mut some = Vec::new();
+            sorted.read(7..19, &mut some).unwrap();
+            assert_eq!(some, expected[7..19]);
+        }
+    }
+}
+
+/// A key and a sum: those of one key become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Sum(u32, u32);
+
+impl Record for Sum {
+    const BYTES: usize = 8;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        (self.0, self.1).store(out);
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        let (key, sum) = <(u32, u32)>::load(bytes);
+        Sum(key, sum)
+    }
+
+    fn join(&mut self, next: &Self) -> bool {
+        let same = self.0 == next.0;
+        if same {
+            self.1 += next.1;
+        }
+        same
+    }
+}
+
+#[test]
+fn records_that_join_are_one_whatever_memory_holds() {
+    let folders = [PathBuf::from("/nowhere"), std::env::temp_dir()];
+    for bytes in [0, 64, 1000, 1 << 20] {
+        let mut sorter = Sorter::in_any(&folders, bytes);
+        let mut expected = std::collections::BTreeMap::new();
+        for number in 0..5000_u32 {
+            let (key, value) = (number.wrapping_mul(2_654_435_761) % 700, number % 100);
+            *expected.entry(key).or_insert(0) += value;
+            if number.is_multiple_of(3)
+                && let Some(mut full) = sorter.make_room(1)
+            {
+                sorter.add(run(&mut full, &folders).unwrap()).unwrap();
+                sorter.take_back(full);
+            }
+            sorter.push(Sum(key, value)).unwrap();
+        }
+        let sorted = sorter.finish().unwrap();
+        assert_eq!(matches!(sorted, Sorted::Memory(_)), bytes == 1 << 20);
+        let mut found = Vec::new();
+        sorted
+            .each(|sum| {
+                found.push((sum.0, sum.1));
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+    }
+}
+
+/// Reads runs from any record on, which may be in files and in memory, and of which some are one.
+#[test]
+fn runs_are_read_as_one_from_anywhere() {
+    let folders = [std::env::temp_dir()];
+    for bytes in [0, 1000, 1 << 20] {
+        let (mut first, mut second) = (
+            Sorter::in_any(&folders, bytes),
+            Sorter::in_any(&folders, bytes),
+        );
+        let mut expected = std::collections::BTreeMap::new();
+        for number in 0..3000_u32 {
+            let (key, value) = (number.wrapping_mul(2_654_435_761) % 700, number % 100);
+            *expected.entry(key).or_insert(0) += value;
+            let sorter = if value < 30 { &mut first } else { &mut second };
+            sorter.push(Sum(key, value)).unwrap();
+        }
+        let runs = Runs::of(vec![first.runs(), second.runs(), Runs::of(Vec::new())]);
+        assert!(runs.len() >= expected.len() as u64);
+        for from in [0, 1, 350, 699, 700] {
+            let mut records = runs.read_from(|sum| sum.0 < from).unwrap();
+            for (key, sum) in expected.range(from..) {
+                assert_eq!(records.next().unwrap(), Some(Sum(*key, *sum)));
+            }
+            assert_eq!(records.next().unwrap(), None);
+        }
+    }
+}

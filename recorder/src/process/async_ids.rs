@@ -1,0 +1,92 @@
+//! The async spans of a process that were begun by id.
+
+use std::num::NonZeroU32;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::format::loss::Cause;
+use crate::sys::wait;
+
+/// Async spans of one process that may be open at a time: a host that forgets to end them shall not grow without end.
+const MAX_OPEN: usize = 1 << 16;
+
+/// An open async span. So small that it goes from hand to hand in registers; what else is known of it has the lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenAsync {
+    /// The recording in which it began; in another one, and in the child of a fork, it does nothing.
+    pub(crate) epoch: NonZeroU32,
+    /// Its lane, and perhaps a bit that says that the lane has a text of the span's own.
+    pub(crate) lane: u32,
+    pub(crate) start_ns: u64,
+}
+
+/// The async spans of a process that were begun by id. Belongs to the process, as its lock does: the child of a fork has one of its own.
+#[derive(Debug, Default)]
+pub(crate) struct AsyncIds(Mutex<Places>);
+
+/// Places for spans, taken in turn.
+#[derive(Debug, Default)]
+struct Places {
+    /// Each with the id that it is open under.
+    all: Vec<(u64, Option<OpenAsync>)>,
+    free: Vec<usize>,
+}
+
+impl Places {
+    fn find(&mut self, id: u64) -> Option<(usize, &mut Option<OpenAsync>)> {
+        let at = usize::try_from(id % MAX_OPEN as u64).ok()?;
+        let place = self.all.get_mut(at).filter(|place| place.0 == id)?;
+        Some((at, &mut place.1))
+    }
+
+    /// A free place; to give it back needs no memory.
+    fn take_free(&mut self) -> Result<usize, Cause> {
+        if let Some(at) = self.free.pop() {
+            return Ok(at);
+        }
+        let at = self.all.len();
+        if at >= MAX_OPEN {
+            return Err(Cause::TooManyOpen);
+        }
+        let room = self.all.try_reserve(1);
+        let room = room.and_then(|()| self.free.try_reserve(at + 1));
+        room.map_err(|_| Cause::OutOfMemory)?;
+        self.all.push((0, None));
+        Ok(at)
+    }
+}
+
+impl AsyncIds {
+    /// Keeps a span under a new id.
+    ///
+    /// # Errors
+    /// Why there is no room for it.
+    pub(crate) fn add(&self, span: OpenAsync) -> Result<u64, Cause> {
+        // Goes on in the child of a fork, so that its ids are none of its parent's.
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let mut places = wait::lock(&self.0).ok_or(Cause::Busy)?;
+        let at = places.take_free()?;
+        let id = NEXT.fetch_add(1, Ordering::Relaxed) * MAX_OPEN as u64 + at as u64;
+        if let Some(place) = places.all.get_mut(at) {
+            *place = (id, Some(span));
+        }
+        Ok(id)
+    }
+
+    pub(crate) fn take(&self, id: u64) -> Option<OpenAsync> {
+        let mut places = wait::lock(&self.0)?;
+        let (at, place) = places.find(id)?;
+        let span = place.take()?;
+        places.free.push(at);
+        Some(span)
+    }
+
+    /// Calls `act` with an open span.
+    pub(crate) fn with(&self, id: u64, act: impl FnOnce(&mut OpenAsync)) {
+        if let Some(mut places) = wait::lock(&self.0)
+            && let Some((_, Some(span))) = places.find(id)
+        {
+            act(span);
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! How the recorder of this process comes about: started by the first event, started again in the child of a fork, finished at exit or when another one begins.
+//!
+//! A page that the kernel wipes in the child of a fork tells whether a [`Process`] is this process's own; what the parent's threads held at the fork
+//! (locks, half-written rings) is never looked at again in the child.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+use crate::format::loss::Cause;
+use crate::format::{FragmentHeader, RingKind, VERSION};
+use crate::process::async_ids::AsyncIds;
+use crate::process::errand;
+use crate::process::mask;
+use crate::process::pending;
+use crate::process::reclaim::{self, ProcessRef};
+use crate::process::starting::Starting;
+use crate::process::state::Process;
+use crate::process::switch::{InForce, Switches};
+use crate::process::visits::Visits;
+use crate::ring::file::Ring;
+use crate::ring::open_horizon::OpenHorizon;
+use crate::run::config::{Config, Levels};
+use crate::run::folder::{folder_mode, fragments_folder};
+use crate::run::identity::Identity;
+use crate::run::membership::{self as run, Before, Run};
+use crate::segment::fragment;
+use crate::segment::names::Names;
+use crate::sys;
+use crate::sys::environment::variable;
+use crate::sys::epoch::EpochWords;
+use crate::sys::fd;
+use crate::sys::fork_fds;
+use crate::sys::memory::{self, look_for_room};
+use crate::sys::spin_lock::SpinLock;
+use crate::sys::wait::PATIENCE_NS;
+use crate::text::record::process_name_line;
+
+/// Room for what the start allocates; the C library keeps so much for the thread that has looked for it.
+const START_BYTES: usize = 96 << 10;
+
+static EPOCHS: AtomicU32 = AtomicU32::new(0);
+static HOOKED: AtomicBool = AtomicBool::new(false);
+
+/// What a recorder follows.
+pub(crate) enum Origin<'a> {
+    /// Nothing: the environment asks for it.
+    First,
+    /// The parent's, in the child of a fork.
+    Fork(&'a Process),
+    /// The program asks for it, after the recording it had, if any.
+    Anew(Option<&'a Before>),
+}
+
+/// The recorder of this process, started if the environment asks for it.
+pub(crate) fn current() -> Option<ProcessRef> {
+    match reclaim::existing() {
+        Some(process) => Some(process),
+        None if mask::is_off() => None,
+        None => start(),
+    }
+}
+
+/// Counts in the ring what is left out for want of memory; false without a recorder.
+fn count_left_out() -> bool {
+    let process = reclaim::existing();
+    process.is_some_and(|process| {
+        process.lost.count(Cause::OutOfMemory);
+        true
+    })
+}
+
+/// Starts the recorder, one thread at a time; a start that a fork cut in two is taken over, and one that takes long is not waited for.
+#[cold]
+fn start() -> Option<ProcessRef> {
+    let _alone = Starting::take(PATIENCE_NS)?;
+    reclaim::existing().or_else(start_alone)
+}
+
+fn start_alone() -> Option<ProcessRef> {
+    if mask::is_off() {
+        return None;
+    }
+    let parent = reclaim::last();
+    let copy = |config: &Config| Config {
+        warnings: Vec::new(),
+        ..config.clone()
+    };
+    let (config, before) = match (pending::pending(), &parent) {
+        // The parent was beginning anew when it forked: the child goes with it.
+        (Some(config), parent) => (Some(copy(&config)), parent.as_deref().map(Process::before)),
+        (None, Some(parent)) => (Some(copy(&parent.config)), None),
+        (None, None) => (Config::from_lookup(variable), None),
+    };
+    let Some(config) = config else {
+        mask::turn_off();
+        return None;
+    };
+    let origin = match (&before, &parent) {
+        (Some(before), _) => Origin::Anew(Some(before)),
+        (None, Some(parent)) => Origin::Fork(parent),
+        (None, None) => Origin::First,
+    };
+    if let Err(error) = Process::start(config, &origin) {
+        mask::turn_off();
+        sys::warn_once(&error);
+    }
+    pending::forget_pending();
+    reclaim::existing()
+}
+
+impl Process {
+    /// Starts a recorder and makes it the current one.
+    ///
+    /// # Errors
+    /// When its files cannot be made, in words.
+    pub(crate) fn start(config: Config, origin: &Origin<'_>) -> Result<(), String> {
+        look_for_room(START_BYTES)
+            .map_err(|_| "recording is off: there is too little memory".to_owned())?;
+        memory::count_by(count_left_out);
+        let mut config = absolute(config);
+        let mut warnings = std::mem::take(&mut config.warnings);
+        let in_force = match origin {
+            Origin::Fork(parent) => parent.in_force.copy(),
+            _ if config.paused => InForce::new(Levels::NONE),
+            _ => InForce::new(config.levels),
+        };
+        let identity = Identity::read();
+        let directory = config.paths.directory.clone();
+        let at = |error: io::Error| {
+            if let Origin::Fork(parent) = origin {
+                // Nobody else could tell that this process is missing.
+                let error = error.raw_os_error().unwrap_or(libc::EACCES);
+                parent.lost.count_refused_child(error.unsigned_abs());
+            }
+            off(&directory, &error)
+        };
+        let (run, folder) = match origin {
+            Origin::Fork(parent) => (parent.run.of_child(), open_fragments(&config).map_err(at)?),
+            Origin::First => run::enter(&config, &identity, &mut warnings).map_err(at)?,
+            Origin::Anew(before) => {
+                run::enter_anew(&config, &identity, *before, &mut warnings).map_err(at)?
+            }
+        };
+        let lock = run.lock;
+        let name = match origin {
+            Origin::Anew(Some(before)) => before.name.clone(),
+            _ => String::new(),
+        };
+        let made = Process::make(config, &identity, run, &folder, (in_force, name));
+        let process = made.inspect_err(|_| close_lock(lock)).map_err(at)?;
+        announce(process, &warnings);
+        Ok(())
+    }
+
+    fn make(
+        config: Config,
+        identity: &Identity,
+        run: Run,
+        folder: &sys::dir::Dir,
+        (in_force, name): (InForce, String),
+    ) -> io::Result<Box<Process>> {
+        let nonce = sys::random();
+        let header = FragmentHeader {
+            levels: Some(in_force.levels().list()),
+            ..header(identity, &run, nonce)
+        };
+        let epochs = EpochWords::of_process()?;
+        let epoch = EPOCHS.fetch_add(1, Ordering::Relaxed) + 1;
+        let lay_out = |file, kind| Ring::new(file, kind, epoch, nonce, identity.pid);
+        let (fragment, ring) = fragment::create_files(folder, &config, &header, lay_out)?;
+        Ok(Box::new(Process {
+            epochs,
+            in_force,
+            switches: Switches::new(&config.paths.directory, run.ids()),
+            visits: Visits::default(),
+            run,
+            pid: identity.pid,
+            lost: ring.counters(),
+            ring,
+            fragment,
+            open_horizon: OpenHorizon::default(),
+            lanes: SpinLock::default(),
+            names: Names {
+                process: Mutex::new(name),
+                ..Names::default()
+            },
+            async_ids: AsyncIds::default(),
+            helper: OnceLock::new(),
+            helper_asked: AtomicBool::new(false),
+            helper_sleeps: AtomicBool::new(false),
+            crowded: AtomicBool::new(false),
+            own: Mutex::default(),
+            finished: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            config,
+        }))
+    }
+}
+
+/// Makes a recorder the current one, and starts its helper if it needs one already.
+fn announce(process: Box<Process>, warnings: &[String]) {
+    process.fragment.lock().hold();
+    let (file, id) = process.ring.descriptor();
+    fork_fds::hold(fork_fds::RING, file, id);
+    match process.run.lock {
+        Some((file, id)) => fork_fds::hold(fork_fds::RUN, file, id),
+        None => fork_fds::let_go(fork_fds::RUN),
+    }
+    let (epochs, epoch) = (process.epochs, process.epoch());
+    // Before any thread can find the recorder: its first event is already under what a control asks for.
+    process.switches.begin(&process);
+    if let Some(name) =
+        crate::sys::wait::lock(&process.names.process).filter(|name| !name.is_empty())
+    {
+        process.tell(&process_name_line(process.pid, &name));
+    }
+    reclaim::install(process);
+    epochs.recording.store(epoch, Ordering::Release);
+    epochs.owner.store(epoch, Ordering::Release);
+    if !HOOKED.swap(true, Ordering::Relaxed) {
+        sys::run_at_exit(finish_at_exit);
+        sys::run_after_fork(fork_fds::close_in_child);
+        sys::run_after_fork(mask::look_again_in_child);
+        sys::run_after_fork(errand::forget_in_child);
+    }
+    if errand::has_one_thread() {
+        sys::prepare_barrier(); // now it costs nothing
+    }
+    if let Some(process) = reclaim::existing() {
+        process.visit();
+    }
+    if !warnings.is_empty() {
+        sys::warn_once(&warnings.join("; "));
+    }
+}
+
+/// Closes the lock of a run that this process does not lead any more.
+pub(crate) fn close_lock(lock: Option<(std::os::fd::RawFd, fd::FileId)>) {
+    if let Some((file, id)) = lock {
+        fd::close_if(file, id);
+    }
+}
+
+fn off(directory: &Path, error: &io::Error) -> String {
+    let remedy = match error.raw_os_error() {
+        // Most often a child that gave up its rights after its parent had made the directory.
+        Some(libc::EACCES | libc::EPERM) => format!(
+            "; user {} may not write there: set SA_PROFILE_MODE=0660 and give the directory a group of that user (chgrp, chmod 2770) before it is used",
+            sys::dir::user()
+        ),
+        _ => String::new(),
+    };
+    format!("recording is off: {}: {error}{remedy}", directory.display())
+}
+
+extern "C" fn finish_at_exit() {
+    if let Some(process) = reclaim::existing() {
+        process.finish();
+    }
+}
+
+pub(crate) fn absolute(mut config: Config) -> Config {
+    let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+    let paths = &mut config.paths;
+    (paths.directory, paths.fragments, paths.trace) = (
+        absolute(&paths.directory),
+        absolute(&paths.fragments),
+        absolute(&paths.trace),
+    );
+    config
+}
+
+fn open_fragments(config: &Config) -> io::Result<crate::sys::dir::Dir> {
+    let directory =
+        crate::sys::dir::Dir::create_path(&config.paths.directory, folder_mode(config.mode))?;
+    fragments_folder(config, &directory)
+}
+
+fn header(identity: &Identity, run: &Run, nonce: u64) -> FragmentHeader {
+    let page_bytes = u32::try_from(sys::page_bytes()).unwrap_or(0);
+    let Identity {
+        host,
+        boot_id,
+        pid_ns,
+        time_ns,
+        monotonic_offset_ns,
+        pid,
+        start_time,
+        exe,
+        script,
+    } = identity.clone();
+    FragmentHeader {
+        version: VERSION,
+        nonce: format!("{nonce:016x}"),
+        segment: 0,
+        run: run.id.clone(),
+        main: run.main,
+        host,
+        boot_id,
+        pid_ns,
+        time_ns,
+        monotonic_offset_ns,
+        pid,
+        start_time,
+        exe,
+        script,
+        ring: RingKind::File,
+        page_bytes,
+        levels: None,
+    }
+}
+
+/// The levels that are on, or that the environment asks for where nothing was recorded yet. Starts nothing.
+pub(crate) fn asked_levels() -> Levels {
+    mask::known_levels().unwrap_or_else(|| match reclaim::last() {
+        Some(parent) => parent.in_force.levels(), // the child of a fork goes on with them
+        None => environment_levels(),
+    })
+}
+
+fn environment_levels() -> Levels {
+    match Config::from_lookup(variable) {
+        Some(config) if !config.paused => config.levels,
+        _ => Levels::NONE,
+    }
+}
+
+/// The levels that are on, after looking at the environment.
+pub(crate) fn levels() -> u32 {
+    if mask::known_levels().is_none() {
+        current();
+    }
+    mask::levels()
+}

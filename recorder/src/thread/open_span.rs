@@ -1,0 +1,67 @@
+//! The open spans of a thread that it keeps for callers without guards.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::text::site::Site;
+use crate::thread::piece::Piece;
+use crate::thread::thread_state::ThreadState;
+
+/// What is known of an open span on its own thread.
+#[derive(Debug)]
+pub(crate) struct OpenSpan {
+    pub(crate) thread: &'static ThreadState,
+    /// The recording in which it began; it can end in no other.
+    pub(crate) epoch: u32,
+    pub(crate) site: Option<&'static Site>,
+    pub(crate) start_ns: u64,
+    pub(crate) cpu_start_ns: u64,
+    pub(crate) depth: u32,
+    /// Name and category if there is no site.
+    pub(crate) name: Piece,
+    pub(crate) args: Piece,
+}
+
+/// A span begun without a guard; none if it is not recorded.
+pub(crate) type Begun = Option<OpenSpan>;
+
+/// The spans of a thread that were begun by id.
+#[derive(Debug)]
+pub(crate) struct SpanIds {
+    next: u64,
+    /// In the order in which they began.
+    pub(crate) open: Vec<(u64, OpenSpan)>,
+}
+
+impl SpanIds {
+    /// None yet. The ids of two threads differ, also those of a forked child from its parent's: the count goes on there.
+    pub(crate) fn new() -> SpanIds {
+        static THREADS: AtomicU64 = AtomicU64::new(1);
+        SpanIds {
+            next: THREADS.fetch_add(1, Ordering::Relaxed) << 32,
+            open: Vec::new(),
+        }
+    }
+
+    /// Where a span stands; mostly it is the last one.
+    #[inline]
+    pub(crate) fn position(&self, id: u64) -> Option<usize> {
+        self.open.iter().rposition(|(open, _)| *open == id)
+    }
+
+    /// Takes a span out; mostly it is the last one.
+    #[inline]
+    pub(crate) fn take(&mut self, id: u64) -> Option<OpenSpan> {
+        let last = self.open.pop_if(|(last, _)| *last == id);
+        let taken = last.or_else(|| Some(self.open.remove(self.position(id)?)));
+        taken.map(|(_, open)| open)
+    }
+
+    #[inline(always)] // else the span is copied while it is on its way to memory, which processors wait for
+    pub(crate) fn add(&mut self, open: OpenSpan) -> u64 {
+        let id = self.next;
+        // A thread's ids repeat after 2^32 spans: by then nobody holds the first ones.
+        self.next = id & !u64::from(u32::MAX) | (id + 1) & u64::from(u32::MAX);
+        self.open.push((id, open));
+        id
+    }
+}

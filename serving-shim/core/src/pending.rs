@@ -1,0 +1,27 @@
+//! A launch whose device time is not known yet.
+
+use crate::description::Description;
+use crate::graphs::Kernels;
+use crate::pool::Pair;
+use crate::runtime::Context;
+use sa_recorder::Args;
+use std::sync::Arc;
+
+/// A launch whose end is in the stream.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) description: Description,
+    pub(crate) args: Args,
+    pub(crate) id: u64,
+    pub(crate) context: Context,
+    pub(crate) stream_id: i32,
+    pub(crate) pair: Pair,
+    /// The thread that launched.
+    pub(crate) tid: u32,
+    pub(crate) asked_ns: u64,
+    pub(crate) began_ns: u64,
+    pub(crate) returned_ns: u64,
+    pub(crate) host_limited: bool,
+    pub(crate) stands_for: u32,
+    pub(crate) kernels: Option<Arc<Kernels>>,
+}
