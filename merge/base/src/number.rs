@@ -22,6 +22,7 @@ impl Micros {
     }
 
     /// Whether it is a whole number of ns.
+    #[inline]
     pub fn is_whole_ns(self) -> bool {
         self.rest_ps == 0
     }
@@ -73,6 +74,7 @@ pub fn three_decimals(text: &[u8]) -> Option<(i64, usize)> {
 }
 
 /// Parses a JSON number, or a string that holds one, as microseconds.
+#[inline]
 pub fn micros(text: &[u8]) -> Option<Micros> {
     if let Some(whole_ns) = plain(text) {
         return Some(Micros {
@@ -104,6 +106,7 @@ pub fn micros(text: &[u8]) -> Option<Micros> {
 }
 
 /// The text without the quotes of a string.
+#[inline]
 pub fn unquoted(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\"")
         .and_then(|rest| rest.strip_suffix(b"\""))

@@ -30,6 +30,7 @@ impl Edges {
     };
 
     /// Tells where an event of the same time axis lies. What has no time is shown in any case, what has no end from its begin on.
+    #[inline]
     pub fn lies(self, event: &Event<'_>) -> Lies {
         let (start, end) = (event.ts_ns, event.ts_ns.saturating_add(event.dur_ns));
         if event.is_metadata() || start >= self.from_ns && end <= self.to_ns {
@@ -46,11 +47,13 @@ impl Edges {
     }
 
     /// The same in a time that needs `shift_ns` to get to this one.
+    #[inline]
     pub fn unshifted(self, shift_ns: i64) -> Edges {
         self.moved(|ns| ns.saturating_sub(shift_ns))
     }
 
     /// The same in another time; where there is no edge there is none.
+    #[inline]
     pub fn moved(self, time: impl Fn(i64) -> i64) -> Edges {
         let moved = |ns: i64, open: i64| if ns == open { open } else { time(ns) };
         Edges {

@@ -40,6 +40,7 @@ impl Era {
     }
 
     /// Whether an event from `first_ns` to `last_ns` is of it.
+    #[inline]
     pub fn holds(self, (first_ns, last_ns): (i64, i64)) -> bool {
         let ends_by_ns = self.to_ns.saturating_add(LONG_NS);
         self.from_ns <= first_ns && first_ns <= self.to_ns && last_ns <= ends_by_ns
@@ -51,6 +52,7 @@ impl Era {
     }
 
     /// Whether an event lies in it; one without a time does.
+    #[inline]
     pub fn holds_event(self, event: &Event<'_>) -> bool {
         let end_ns = event.ts_ns.saturating_add(event.dur_ns);
         event.is_metadata() || self.holds((event.ts_ns, end_ns))

@@ -26,16 +26,19 @@ pub struct Event<'a> {
 
 impl<'a> Event<'a> {
     /// Tells whether this is metadata, which has no time.
+    #[inline]
     pub fn is_metadata(&self) -> bool {
         self.phase == b'M'
     }
 
     /// The name between its quotes, as written.
+    #[inline]
     pub fn name(&self) -> &'a [u8] {
         number::unquoted(self.fields.name.of(self.line))
     }
 
     /// Tells whether it is an unfinished span (FORMAT.md §2).
+    #[inline]
     pub fn is_unfinished(&self) -> bool {
         self.phase == b'B' && memchr::memmem::find(self.line, br#""unfinished":true"#).is_some()
     }

@@ -21,6 +21,7 @@ pub struct Mask {
 
 impl Mask {
     /// Adds the next event; gives its number.
+    #[inline]
     pub fn push(&mut self, shown: bool) -> usize {
         let number = self.len;
         if number.is_multiple_of(64) {
@@ -34,6 +35,7 @@ impl Mask {
     }
 
     /// Shows an event that was added.
+    #[inline]
     pub fn set(&mut self, number: usize) {
         if let Some(word) = self.words.get_mut(number / 64) {
             *word |= 1 << (number % 64);
@@ -48,11 +50,13 @@ impl Mask {
 
 impl Shown {
     /// Whether nothing is left out.
+    #[inline]
     pub fn is_all(&self) -> bool {
         self.edges.is_none() && self.mask.is_none()
     }
 
     /// Goes through the events from the first one on.
+    #[inline]
     pub fn reader(&self) -> Reader<'_> {
         Reader {
             shown: self,

@@ -40,11 +40,13 @@ impl Scoped<'_> {
 }
 
 /// Tells whether events of the phase carry an id that the merge has to scope.
+#[inline]
 pub fn has_id(phase: u8) -> bool {
     matches!(phase, b's' | b't' | b'f' | b'b' | b'n' | b'e')
 }
 
 /// Tells whether the end of a flow belongs to the next span of its thread, and not to the one around it.
+#[inline]
 pub fn binds_to_next(event: &Event<'_>) -> bool {
     if event.phase != b'f' {
         return false;
@@ -55,6 +57,7 @@ pub fn binds_to_next(event: &Event<'_>) -> bool {
 }
 
 /// The id of an event in the trace and the member it stands in, `None` if it has none that can be read.
+#[inline]
 pub fn trace_id(event: &Event<'_>, ordinal: u64) -> Option<(u64, Span)> {
     let Fields { id, id2, .. } = event.fields;
     if id2.is_some()

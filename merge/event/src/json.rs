@@ -27,11 +27,13 @@ pub struct Span {
 
 impl Span {
     /// Tells whether the member is there.
+    #[inline]
     pub fn is_some(self) -> bool {
         self.end != 0
     }
 
     /// The bytes, empty if absent.
+    #[inline]
     pub fn of(self, line: &[u8]) -> &[u8] {
         line.get(self.start..self.end).unwrap_or_default()
     }
@@ -75,6 +77,7 @@ pub struct Fields {
 }
 
 /// Where the string that begins at `start` ends.
+#[inline]
 pub fn string_end(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(hit) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {

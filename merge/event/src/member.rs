@@ -72,6 +72,7 @@ pub(crate) fn is_odd(key: &[u8], value: &[u8]) -> bool {
 }
 
 /// Whether it is a number that no double holds.
+#[inline]
 pub fn is_infinite(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'-' | b'0'..=b'9'))
         && may_be_infinite(value)
@@ -83,6 +84,7 @@ fn may_be_infinite(number: &[u8]) -> bool {
 }
 
 /// A value of a counter that is drawn: a number, or a text that is one.
+#[inline]
 pub fn is_counter_value(value: &[u8]) -> bool {
     match value.first() {
         Some(b'"') => double(unquoted(value)).is_some_and(f64::is_finite),
@@ -92,16 +94,19 @@ pub fn is_counter_value(value: &[u8]) -> bool {
 }
 
 /// Whether a value is an id, of an arrow or an async event: a number or a text.
+#[inline]
 pub(crate) fn is_id(value: &[u8]) -> bool {
     matches!(value.first(), Some(b'"' | b'-' | b'0'..=b'9')) && !is_infinite(value)
 }
 
 /// Whether such events are drawn, or say what is.
+#[inline]
 pub fn is_shown(phase: u8) -> bool {
     b"XBEiIRCMcstfbne".contains(&phase)
 }
 
 /// The phase in the value of `ph`, one character.
+#[inline]
 pub(crate) fn phase_of(value: &[u8]) -> Option<u8> {
     match *value {
         [b'"', phase, b'"'] if phase.is_ascii_graphic() && phase != b'\\' => Some(phase),

@@ -41,6 +41,7 @@ impl From<u32> for Id {
 impl Deref for Id {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         &self.text[..self.len]
     }

@@ -118,6 +118,7 @@ impl<'a> Timed<'a> {
     }
 
     /// Whether a flow is one of its process.
+    #[inline]
     pub fn has_local_flow(&self) -> bool {
         self.rest.starts_with(br#","id2":{"local":""#)
     }
@@ -133,6 +134,7 @@ impl<'a> Timed<'a> {
     }
 
     /// Whether an instant of a known front is one of its thread, not of its process.
+    #[inline]
     pub fn is_of_thread(&self) -> bool {
         !self.rest.starts_with(br#","s":"p""#) && !self.rest.starts_with(br#","s":"g""#)
     }

@@ -187,6 +187,7 @@ fn around_nuls<'a>(line: &'a [u8], at: usize, found: &mut impl FnMut(usize, Foun
 }
 
 /// Moves a cut to the start of the line it stands in, not before `least`.
+#[inline]
 pub fn line_start(bytes: &[u8], at: usize, least: usize) -> usize {
     memrchr(b'\n', &bytes[least..at]).map_or(least, |newline| least + newline + 1)
 }

@@ -78,6 +78,7 @@ impl Content {
     }
 
     /// All of them; none while they are pending.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         match self {
             Content::Mapped(map) => map,

@@ -1,6 +1,6 @@
 //! The list of layers.
 
-use crate::MOST_IN_CIRCLE;
+use crate::{MOST_IN_CIRCLE, MOST_IN_FOLDER};
 
 /// A crate, and what it is held to.
 #[derive(Debug, Default, PartialEq)]
@@ -15,6 +15,8 @@ pub(crate) struct Crate {
     pub(crate) circle: Debt,
     /// How many arrows may point up.
     pub(crate) upward: Debt,
+    /// How many files may lie in a folder.
+    pub(crate) folder_files: Debt,
 }
 
 /// How much is allowed of something that should not be.
@@ -56,6 +58,7 @@ pub(crate) fn crates(list: &str) -> Vec<Crate> {
             crates.push(Crate {
                 folder: folder.to_owned(),
                 circle: Debt::Rule(MOST_IN_CIRCLE),
+                folder_files: Debt::Rule(MOST_IN_FOLDER),
                 ..Crate::default()
             });
             continue;
@@ -68,6 +71,7 @@ pub(crate) fn crates(list: &str) -> Vec<Crate> {
             [] => {}
             ["debt", "circle", number] => of.circle = owed(number),
             ["debt", "up", number] => of.upward = owed(number),
+            ["debt", "folder", number] => of.folder_files = owed(number),
             ["only", path] => of.only.push(path.to_owned()),
             ["layer", ref modules @ ..] => {
                 of.layers

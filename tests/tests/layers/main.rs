@@ -43,7 +43,7 @@ fn wrong(of: &Crate) -> Vec<String> {
     wrong.extend(upward(of, &sources));
     wrong.extend(foreign(of, &sources));
     wrong.extend(circle(of, &sources));
-    wrong.extend(full_folders(of));
+    wrong.extend(full_folder(of));
     wrong
 }
 
@@ -142,23 +142,18 @@ fn compare(
     }
 }
 
-/// Folders with too many files.
-fn full_folders(of: &Crate) -> Vec<String> {
+/// The fullest folder.
+fn full_folder(of: &Crate) -> Vec<String> {
     let mut files: BTreeMap<PathBuf, usize> = BTreeMap::new();
     for path in source::files(&root().join(&of.folder)) {
         let folder = path.parent().expect("a file lies in a folder");
         *files.entry(folder.to_owned()).or_default() += 1;
     }
-    let full = files
-        .into_iter()
-        .filter(|(_, count)| *count > MOST_IN_FOLDER);
-    let words = |(folder, count): (PathBuf, usize)| {
-        format!(
-            "{}: {count} files, at most {MOST_IN_FOLDER} may be",
-            folder.display()
-        )
-    };
-    full.map(words).collect()
+    let fullest = files.into_iter().max_by_key(|(_, count)| *count);
+    let (folder, found) = fullest.unwrap_or_default();
+    compare(of, &of.folder_files, "files in a folder", found, || {
+        format!("  {}", folder.display())
+    })
 }
 
 #[test]

@@ -42,6 +42,7 @@ pub(crate) fn is_unreadable(text: &[u8]) -> bool {
 }
 
 /// Whether one of the texts ends with a backslash.
+#[inline]
 pub fn ends_in_backslash(texts: &[u8]) -> bool {
     let mut at = 0;
     while let Some(hit) = texts.get(at..).and_then(|rest| memchr(b'\\', rest)) {

@@ -12,6 +12,7 @@ pub struct Members<'a> {
 
 impl<'a> Members<'a> {
     /// The members of a text that is a JSON object; none if it is something else.
+    #[inline]
     pub fn of(object: &'a [u8]) -> Members<'a> {
         let mut scanner = Scanner::lenient(object, 0);
         scanner.space();
@@ -22,6 +23,7 @@ impl<'a> Members<'a> {
     }
 
     /// Whether it stands before the end of the object, and nothing comes behind that.
+    #[inline]
     pub fn is_at_end(&self) -> bool {
         self.scanner.peek() == b'}' && self.scanner.at + 1 == self.end
     }
@@ -30,6 +32,7 @@ impl<'a> Members<'a> {
 impl Iterator for Members<'_> {
     type Item = (Span, Span);
 
+    #[inline]
     fn next(&mut self) -> Option<(Span, Span)> {
         let scanner = &mut self.scanner;
         scanner.space();

@@ -16,12 +16,14 @@ pub trait Record: Ord + Copy + Send {
 }
 
 /// The number of eight bytes at `at` in a stored record.
+#[inline]
 pub fn long_at(bytes: &[u8], at: usize) -> u64 {
     let long = bytes[at..].first_chunk().copied();
     long.map_or(0, u64::from_le_bytes)
 }
 
 /// The number of four bytes at `at` in a stored record.
+#[inline]
 pub fn word_at(bytes: &[u8], at: usize) -> u32 {
     let word = bytes[at..].first_chunk().copied();
     word.map_or(0, u32::from_le_bytes)

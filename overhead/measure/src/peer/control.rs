@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use super::{Peer, each};
+use super::contract::{Peer, each};
 use crate::clock::wall_ns;
 use crate::{Beat, Kind};
 

@@ -11,8 +11,8 @@ use fastrace::Span;
 use fastrace::collector::{Config, Reporter, SpanContext, SpanRecord};
 use fastrace::local::LocalSpan;
 
-use super::line::{Line, LineArgs, write_line};
-use super::{Peer, create, each, finished_lines, roots};
+use super::contract::{Peer, create, each, roots};
+use super::line::{Line, LineArgs, finished_lines, write_line};
 use crate::{Beat, Kind};
 
 /// fastrace: a root for each thousand spans, reported by its background thread when the root has ended.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use measureme::{EventId, EventIdBuilder, Profiler, RawEvent, StringId};
 
-use super::{Peer, each};
+use super::contract::{Peer, each};
 use crate::{Beat, Kind};
 
 /// measureme: binary records in pages of 256 KiB, written by whoever fills one. Arguments are strings of its string table.

@@ -7,8 +7,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use super::line::{Line, LineArgs, write_line};
-use super::{Peer, create, each, finished_lines};
+use super::contract::{Peer, create, each};
+use super::line::{Line, LineArgs, finished_lines, write_line};
 use crate::clock::wall_ns;
 use crate::{Beat, Kind};
 

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use puffin::{FrameData, GlobalProfiler, Reader, Stream};
 
-use super::{Peer, create, each, roots};
+use super::contract::{Peer, create, each, roots};
 use crate::{Beat, Kind};
 
 /// puffin: a frame for each thousand spans, packed and written by a thread of its own, as its HTTP server does it.

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use tracing_subscriber::layer::SubscriberExt;
 
-use super::{Peer, create, each, finished_lines};
+use super::contract::{Peer, create, each};
+use super::line::finished_lines;
 use crate::{Beat, Kind};
 
 /// tracing-chrome, writing arguments but no source locations.
