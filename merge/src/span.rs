@@ -2,6 +2,8 @@
 
 pub(crate) mod group_key;
 pub(crate) mod groups;
+pub(crate) mod lane_event;
 pub(crate) mod lane_events;
 pub(crate) mod matcher;
+pub(crate) mod span_half;
 pub(crate) mod thread_scan;

@@ -1,23 +1,24 @@
 //! The eras of recordings of which some events lie far from all others.
 
 use crate::event::era::{Days, Era, doubted};
-use crate::pass::chunk::{Chunk, Source};
-use crate::pass::summary::Index;
+use crate::pass::chunk::Chunk;
+use crate::pass::source::Source;
+use crate::pass::summary::ChunkSummary;
 use rayon::prelude::*;
 
 /// The eras of recordings in which not all events lie. Traces of other profilers have been looked at when they were read.
 pub(crate) fn eras(
-    indexes: &[Index],
+    summaries: &[ChunkSummary],
     sources: &[Source<'_>],
     chunks: &[Chunk],
     is_foreign: impl Fn(usize) -> bool,
 ) -> Vec<Option<Era>> {
-    let era = |(recording, index): (usize, &Index)| {
+    let era = |(recording, summary): (usize, &ChunkSummary)| {
         let days = || days(recording, sources, chunks);
-        let range_ns = index.range_ns().filter(|_| !is_foreign(recording))?;
-        doubted(range_ns, &index.anchors, days)
+        let range_ns = summary.range_ns().filter(|_| !is_foreign(recording))?;
+        doubted(range_ns, &summary.anchors, days)
     };
-    indexes.iter().enumerate().map(era).collect()
+    summaries.iter().enumerate().map(era).collect()
 }
 
 /// When the events of a recording began.

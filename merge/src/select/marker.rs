@@ -6,15 +6,18 @@ use crate::base::progress::Progress;
 use crate::event::edges::{Edges, Lies};
 use crate::event::line::Event;
 use crate::identity::plan::Plan;
-use crate::pass::chunk::{Chunk, Source, window_of_chunks};
-use crate::pass::history::Place;
+use crate::pass::chunk::Chunk;
+use crate::pass::event_ref::EventRef;
+use crate::pass::first_pass::window_of_chunks;
+use crate::pass::labels::Labels;
+use crate::pass::source::Source;
+use crate::pass::thread::RecordedThread;
 use crate::select::filter::{Filter, Wanted};
 use crate::select::filter_processes::chosen;
-use crate::select::filter_scan::{Looked, Name, whole};
+use crate::select::filter_scan::{MetadataEvent, ScannedChunk, whole};
 use crate::select::flow_enclosure::{Spot, covered};
-use crate::span::group_key::{Mate, Row, Whole};
-use crate::span::groups::Pairs;
-use crate::span::lane_events::{At, labels};
+use crate::span::group_key::{GroupEvent, GroupKey, ThreadNumber};
+use crate::span::groups::GroupMatcher;
 use crate::store::sorter::{Sorted, Sorter};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
@@ -28,18 +31,18 @@ pub(crate) struct Marker<'a> {
     plan: &'a Plan,
     edges: Edges,
     /// All threads, and their numbers.
-    rows: Vec<Place>,
-    numbers: HashMap<Place, Row>,
+    rows: Vec<RecordedThread>,
+    numbers: HashMap<RecordedThread, ThreadNumber>,
     /// Output pids of the processes that are asked for.
     pids: HashSet<Box<[u8]>>,
 }
 
 /// What was found in all chunks.
 struct Gathered<'f> {
-    mates: Sorter<'f, Mate>,
+    mates: Sorter<'f, GroupEvent>,
     spots: Sorter<'f, Spot>,
-    names: Vec<Name>,
-    used: HashSet<Row>,
+    names: Vec<MetadataEvent>,
+    used: HashSet<ThreadNumber>,
 }
 
 impl Marker<'_> {
@@ -53,7 +56,7 @@ impl Marker<'_> {
         plan: &'a Plan,
     ) -> Result<Marker<'a>, Error> {
         let threads = plan.targets.iter().enumerate();
-        let rows: Vec<Place> = threads
+        let rows: Vec<RecordedThread> = threads
             .flat_map(|(recording, of)| of.keys().map(move |thread| (recording, *thread)))
             .collect();
         Ok(Marker {
@@ -104,7 +107,7 @@ impl Marker<'_> {
             names,
             mut used,
         } = gathered;
-        let mut show = |mate: &Mate| {
+        let mut show = |mate: &GroupEvent| {
             set(chunks, mate.at);
             used.insert(mate.row);
         };
@@ -142,7 +145,8 @@ impl Marker<'_> {
                     self.look(number * step + at, chunk, sources)
                 })
             };
-            let looked: Vec<Option<Looked>> = chunks.par_iter().enumerate().map(of_chunk).collect();
+            let looked: Vec<Option<ScannedChunk>> =
+                chunks.par_iter().enumerate().map(of_chunk).collect();
             for (chunk, looked) in chunks.iter_mut().zip(looked) {
                 let Some(looked) = looked else { continue };
                 chunk.shown.mask = Some(looked.mask);
@@ -158,12 +162,12 @@ impl Marker<'_> {
     }
 
     /// Looks at each event of a chunk; those that belong together and metadata are not decided yet.
-    fn look(&self, number: usize, chunk: &Chunk, sources: &[Source<'_>]) -> Looked {
-        let (source, mut looked) = (&sources[chunk.source], Looked::default());
+    fn look(&self, number: usize, chunk: &Chunk, sources: &[Source<'_>]) -> ScannedChunk {
+        let (source, mut looked) = (&sources[chunk.source], ScannedChunk::default());
         let chunk_number = u32::try_from(number).unwrap_or(u32::MAX);
         chunk.each(source.bytes, |nth, lies, event| {
             looked.mask.push(false);
-            let at = At {
+            let at = EventRef {
                 chunk: chunk_number,
                 nth,
             };
@@ -176,9 +180,9 @@ impl Marker<'_> {
     fn event(
         &self,
         event: &Event<'_>,
-        (recording, at): (usize, At),
+        (recording, at): (usize, EventRef),
         inside: bool,
-        looked: &mut Looked,
+        looked: &mut ScannedChunk,
     ) {
         let place = (recording, (event.pid, event.tid));
         let target = self.plan.targets[recording].get(&place.1);
@@ -188,7 +192,7 @@ impl Marker<'_> {
         };
         if event.is_metadata() {
             let of_thread = event.name().starts_with(b"thread_");
-            return looked.names.push(Name {
+            return looked.names.push(MetadataEvent {
                 at,
                 place,
                 of_thread,
@@ -199,15 +203,15 @@ impl Marker<'_> {
         let at_ns = event.ts_ns.saturating_add(shift_ns);
         match whole(event, target, (row, !self.filter.is_empty())) {
             Some((whole, role)) => looked.add(
-                Mate {
+                GroupEvent {
                     whole,
                     role,
                     at_ns,
                     at,
                     row,
                     labels: match whole {
-                        Whole::Thread(_) => labels(event),
-                        _ => At { chunk: 0, nth: 0 },
+                        GroupKey::Thread(_) => Labels::of(event),
+                        _ => Labels::default(),
                     },
                     wanted,
                     inside,
@@ -222,8 +226,13 @@ impl Marker<'_> {
     }
 
     /// Shows the metadata of processes and threads of which anything is shown; all of it in a window alone.
-    fn mark_names(&self, names: &[Name], used: &HashSet<Row>, chunks: &mut [Chunk]) {
-        let target = |place: &Place| self.plan.targets[place.0].get(&place.1);
+    fn mark_names(
+        &self,
+        names: &[MetadataEvent],
+        used: &HashSet<ThreadNumber>,
+        chunks: &mut [Chunk],
+    ) {
+        let target = |place: &RecordedThread| self.plan.targets[place.0].get(&place.1);
         let used = used.iter();
         let used = used.filter_map(|row| target(self.rows.get(*row as usize)?));
         let threads: HashSet<(&[u8], &[u8])> =
@@ -242,7 +251,7 @@ impl Marker<'_> {
 }
 
 /// Shows an event.
-fn set(chunks: &mut [Chunk], at: At) {
+fn set(chunks: &mut [Chunk], at: EventRef) {
     let chunk = chunks.get_mut(at.chunk as usize);
     if let Some(mask) = chunk.and_then(|chunk| chunk.shown.mask.as_mut()) {
         mask.set(at.nth as usize);
@@ -251,12 +260,12 @@ fn set(chunks: &mut [Chunk], at: At) {
 
 /// Calls `show` with what is shown of those that belong together, and `cover` with their spans; gives how many cross an edge.
 fn pair(
-    mates: &Sorted<Mate>,
+    mates: &Sorted<GroupEvent>,
     edges: Edges,
-    show: impl FnMut(&Mate),
-    cover: impl FnMut((Row, (i64, i64))) -> io::Result<()>,
+    show: impl FnMut(&GroupEvent),
+    cover: impl FnMut((ThreadNumber, (i64, i64))) -> io::Result<()>,
 ) -> io::Result<u64> {
-    let mut pairs = Pairs::new(edges, show, cover);
+    let mut pairs = GroupMatcher::new(edges, show, cover);
     mates.each(|mate| pairs.take(mate))?;
     pairs.leave()?;
     Ok(pairs.cut)

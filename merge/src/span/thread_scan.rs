@@ -3,10 +3,11 @@
 use crate::base::progress::Progress;
 use crate::event::edges::Lies;
 use crate::event::line::Event;
-use crate::pass::chunk::{Chunk, Source, ThreadSet};
-use crate::pass::history::Place;
+use crate::pass::chunk::Chunk;
+use crate::pass::event_ref::EventRef;
+use crate::pass::source::Source;
+use crate::pass::thread::{RecordedThread, ThreadSet};
 use crate::pass::verdict::Question;
-use crate::span::lane_events::At;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -15,7 +16,7 @@ use std::io;
 const AT_ONCE: usize = 16;
 
 /// What there is to look at.
-pub(crate) struct Look<'a> {
+pub(crate) struct ThreadScan<'a> {
     pub(crate) sources: &'a [Source<'a>],
     pub(crate) chunks: &'a [Chunk],
     /// What to add to each recording's times to get the trace's.
@@ -23,12 +24,12 @@ pub(crate) struct Look<'a> {
     pub(crate) progress: &'a Progress,
 }
 
-impl Look<'_> {
+impl ThreadScan<'_> {
     /// Calls `found` in order with what `of_event` makes of the events that are shown, of some threads and perhaps of others.
     pub(crate) fn each<T: Send>(
         &self,
-        places: impl Iterator<Item = Place>,
-        of_event: impl Fn(Place, At, &Event<'_>) -> Option<T> + Sync,
+        places: impl Iterator<Item = RecordedThread>,
+        of_event: impl Fn(RecordedThread, EventRef, &Event<'_>) -> Option<T> + Sync,
         mut found: impl FnMut(T) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut threads: BTreeMap<usize, Vec<(i64, i64)>> = BTreeMap::new();
@@ -63,7 +64,7 @@ impl Look<'_> {
     fn of_chunk<T>(
         &self,
         number: usize,
-        of_event: &impl Fn(Place, At, &Event<'_>) -> Option<T>,
+        of_event: &impl Fn(RecordedThread, EventRef, &Event<'_>) -> Option<T>,
     ) -> Vec<T> {
         let (chunk, mut made) = (&self.chunks[number], Vec::new());
         let (source, number) = (&self.sources[chunk.source], u32::try_from(number));
@@ -71,14 +72,14 @@ impl Look<'_> {
         chunk.each(source.bytes, |nth, lies, event| {
             if lies != Lies::Outside {
                 let place = (source.recording, (event.pid, event.tid));
-                made.extend(of_event(place, At { chunk: number, nth }, event));
+                made.extend(of_event(place, EventRef { chunk: number, nth }, event));
             }
         });
         made
     }
 
     /// The threads for which a question is answered with yes. Spans that are not shown answer as well: then a thread is looked at closely in vain.
-    pub(crate) fn ask(&self, questions: &[Question]) -> BTreeSet<Place> {
+    pub(crate) fn ask(&self, questions: &[Question]) -> BTreeSet<RecordedThread> {
         let mut of_recordings: HashMap<usize, Vec<&Question>> = HashMap::new();
         for question in questions {
             let of_recording = of_recordings.entry(question.place.0).or_default();
@@ -103,7 +104,7 @@ impl Look<'_> {
         &self,
         number: usize,
         asked: impl Iterator<Item = &'q &'q Question>,
-    ) -> BTreeSet<Place> {
+    ) -> BTreeSet<RecordedThread> {
         let (chunk, mut yes) = (&self.chunks[number], BTreeSet::new());
         let mut of_threads: HashMap<(i64, i64), Vec<&Question>> = HashMap::new();
         for question in asked {

@@ -1,6 +1,5 @@
 //! Where ids of requests may stand in a chunk.
 
-use super::gather::offset;
 use super::names::{BEFORE, NEEDLE};
 use crate::event::scan::Part;
 use memchr::memmem::Finder;
@@ -98,6 +97,12 @@ impl<'a> Hits<'a> {
         }
         Some(self.next).filter(|hit| *hit < end)
     }
+}
+
+/// Where a line stands in the bytes that it is part of.
+#[inline(always)]
+pub(super) fn offset(bytes: &[u8], line: &[u8]) -> usize {
+    line.as_ptr().addr() - bytes.as_ptr().addr()
 }
 
 #[cfg(test)]

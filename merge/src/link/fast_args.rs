@@ -1,6 +1,6 @@
 //! Keys and values of args off the bytes of a line as recorders write it: without white space, without objects in the args, without escapes in ids.
 
-use super::names::{Known, known};
+use super::names::{IdKey, known};
 use crate::base::swar::{eight, plain_len, sixteen};
 use memchr::{memchr, memchr2, memrchr2};
 
@@ -44,15 +44,15 @@ const LIST: u64 = u64::from_le_bytes(*b"_ids\":\0\0");
 
 /// The name that the hit is part of, if it is that of an arg with ids, and where its value begins. `None` where only a scan can tell.
 #[inline(always)]
-pub(super) fn key_at(line: &[u8], hit: usize) -> Option<Option<(Known, usize)>> {
+pub(super) fn key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
     let before = hit.checked_sub(9).map(|at| (line[at], eight(line, at + 1)));
     if let Some((b',' | b'{', REQUEST)) = before {
         let after = eight(line, hit);
         if after << 24 == ONE << 24 {
-            return Some(Some((Known::Inside, hit + 5)));
+            return Some(Some((IdKey::Inside, hit + 5)));
         }
         if after << 16 == LIST << 16 {
-            return Some(Some((Known::Inside, hit + 6)));
+            return Some(Some((IdKey::Inside, hit + 6)));
         }
     }
     any_key_at(line, hit)
@@ -61,7 +61,7 @@ pub(super) fn key_at(line: &[u8], hit: usize) -> Option<Option<(Known, usize)>> 
 /// The same for any name.
 ///
 /// A quote that no backslash stands before begins or ends a string, so the bytes beside it say what the string is.
-fn any_key_at(line: &[u8], hit: usize) -> Option<Option<(Known, usize)>> {
+fn any_key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
     let is_of_name = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b'_';
     let before = line[..hit].iter().rev().take_while(is_of_name).count();
     let after = line[hit..].iter().take_while(is_of_name).count();

@@ -1,0 +1,106 @@
+//! The events of a trace in the order of their times.
+
+use super::notes::entries;
+use super::ordered_event::OrderedEvent;
+use super::targets::Targets;
+use crate::Error;
+use crate::pass::chunk::Chunk;
+use crate::store::sorter::{Pieces, Sorted, Sorter, Strips};
+use crate::write::job::Job;
+use rayon::prelude::*;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Events of a piece that is read from a file.
+const PIECE: u64 = 8192;
+/// Chunks of which everything found is in memory at once, at most.
+const AT_ONCE: usize = 16;
+
+/// The events of a trace in their order.
+pub(crate) struct TimeOrder<'a> {
+    order: SortedEntries,
+    pub(super) targets: Targets<'a>,
+    /// Where the temporary files are.
+    folder: PathBuf,
+    /// Length of the chunks that they are in.
+    bytes: u64,
+}
+
+/// All of them, in memory as far as it goes.
+enum SortedEntries {
+    Memory(Pieces<OrderedEvent>),
+    File(Sorted<OrderedEvent>),
+}
+
+impl<'a> TimeOrder<'a> {
+    /// Sorts in `memory` bytes; what is too much for them goes to files in `folder`.
+    pub(crate) fn of(job: &Job<'a>, memory: usize, folder: &Path) -> io::Result<TimeOrder<'a>> {
+        let targets = Targets::of(job);
+        let bytes: u64 = job.chunks.iter().map(Chunk::len).sum();
+        job.progress.expect_rest(bytes.saturating_mul(2));
+        let capacity = memory / size_of::<OrderedEvent>();
+        let (mut sorter, mut strips) = (Sorter::new(folder), Strips::default());
+        let chunks: Vec<(u32, &Chunk)> = (0..).zip(job.chunks).collect();
+        for some in chunks.chunks(AT_ONCE) {
+            let of_chunk = |(number, chunk): &(u32, &Chunk)| entries(job, &targets, *number, chunk);
+            let found: Vec<io::Result<Vec<OrderedEvent>>> = some.par_iter().map(of_chunk).collect();
+            for entries in found {
+                let entries = entries?;
+                if strips.len() > 0 && strips.len() + entries.len() > capacity {
+                    sorter.add(spill(&mut strips, folder)?)?;
+                }
+                strips.push(entries);
+            }
+            let done = some.iter().map(|(_, chunk)| chunk.len()).sum();
+            job.progress.add(done, 0);
+        }
+        let order = if sorter.is_empty() {
+            SortedEntries::Memory(strips.finish())
+        } else {
+            sorter.add(spill(&mut strips, folder)?)?;
+            SortedEntries::File(sorter.finish()?)
+        };
+        Ok(TimeOrder {
+            order,
+            targets,
+            folder: folder.to_owned(),
+            bytes,
+        })
+    }
+
+    /// How many pieces of them there are, of which a worker takes one at a time.
+    pub(crate) fn pieces(&self) -> usize {
+        match &self.order {
+            SortedEntries::Memory(pieces) => pieces.len(),
+            SortedEntries::File(all) => {
+                usize::try_from(all.len().div_ceil(PIECE)).unwrap_or(usize::MAX)
+            }
+        }
+    }
+
+    /// A piece's share of the chunks; all of them together have their whole length.
+    pub(crate) fn bytes_of_piece(&self, number: usize) -> u64 {
+        let (pieces, bytes) = (self.pieces() as u128, u128::from(self.bytes));
+        let until = |piece: usize| bytes * piece as u128 / pieces.max(1);
+        u64::try_from(until(number + 1) - until(number)).unwrap_or(0)
+    }
+
+    /// The events of one piece. An error says in itself where the file is.
+    pub(super) fn piece(&self, number: usize) -> io::Result<Vec<OrderedEvent>> {
+        let all = match &self.order {
+            SortedEntries::Memory(pieces) => return Ok(pieces.piece(number)),
+            SortedEntries::File(all) => all,
+        };
+        let start = number as u64 * PIECE;
+        let range = start..all.len().min(start + PIECE);
+        let mut entries = Vec::new();
+        let named = |error| io::Error::other(Error::of_temporary(&self.folder, error));
+        all.read(range, &mut entries).map_err(named)?;
+        Ok(entries)
+    }
+}
+
+/// Makes a run of what is in memory, which is empty then.
+fn spill(strips: &mut Strips<OrderedEvent>, folder: &Path) -> io::Result<Sorted<OrderedEvent>> {
+    std::mem::take(strips).finish().write(folder)
+}
