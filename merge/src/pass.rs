@@ -15,4 +15,5 @@ pub(crate) mod summary;
 pub(crate) mod summary_builder;
 pub(crate) mod thread;
 pub(crate) mod verdict;
+pub(crate) mod visit;
 pub(crate) mod visitor;

@@ -7,10 +7,11 @@ use crate::event::scan::{Part, line_start};
 use crate::link::{IdKey, any_form, known};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
+use crate::pass::visit::{AtOnce, visit};
 use memchr::{memchr, memmem};
-use rayon::prelude::*;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
 /// What every name of a client's id begins with.
 const NEEDLE: &[u8] = b"\"external_";
@@ -34,7 +35,8 @@ pub(crate) fn aliases(
             break;
         }
         progress.expect_more(chunks.iter().map(Chunk::len).sum());
-        let of_chunk = |chunk: &Chunk| {
+        let look = |number: usize| {
+            let chunk = &chunks[number];
             let mut found = NewIds(BTreeSet::new(), &all);
             let bytes = sources[chunk.source].bytes;
             for part in chunk.parts.iter() {
@@ -43,12 +45,13 @@ pub(crate) fn aliases(
             progress.add(chunk.len(), 0);
             found.0
         };
-        let found = chunks.par_iter().map(of_chunk);
-        new = found.reduce(BTreeSet::new, |mut one, mut other| {
-            one.append(&mut other);
-            limit(&mut one);
-            one
+        let mut found = BTreeSet::new();
+        let Ok(()) = visit(0..chunks.len(), AtOnce::Many, look, |mut of_chunk| {
+            found.append(&mut of_chunk);
+            limit(&mut found);
+            Ok::<(), Infallible>(())
         });
+        new = found;
         all.extend(new.iter().cloned());
     }
     all.retain(|id| !asked.contains(id));

@@ -4,7 +4,8 @@ use crate::event::era::{Days, Era, doubted};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::pass::summary::ChunkSummary;
-use rayon::prelude::*;
+use crate::pass::visit::{AtOnce, visit};
+use std::convert::Infallible;
 
 /// The eras of recordings in which not all events lie. Traces of other profilers have been looked at when they were read.
 pub(crate) fn eras(
@@ -23,8 +24,10 @@ pub(crate) fn eras(
 
 /// When the events of a recording began.
 fn days(recording: usize, sources: &[Source<'_>], chunks: &[Chunk]) -> Days {
-    let of_it = |chunk: &&Chunk| sources[chunk.source].recording == recording;
-    let of_chunk = |mut days: Days, chunk: &Chunk| {
+    let numbers = 0..chunks.len();
+    let of_it = numbers.filter(|number| sources[chunks[*number].source].recording == recording);
+    let look = |number: usize| {
+        let (chunk, mut days) = (&chunks[number], Days::default());
         chunk.recorded(sources[chunk.source].bytes, |event| {
             if !event.is_metadata() {
                 days.see(event.ts_ns);
@@ -32,9 +35,10 @@ fn days(recording: usize, sources: &[Source<'_>], chunks: &[Chunk]) -> Days {
         });
         days
     };
-    let of_all = chunks
-        .par_iter()
-        .filter(of_it)
-        .fold(Days::default, of_chunk);
-    of_all.reduce(Days::default, Days::append)
+    let mut all = Days::default();
+    let Ok(()) = visit(of_it, AtOnce::Many, look, |days| {
+        all = std::mem::take(&mut all).append(days);
+        Ok::<(), Infallible>(())
+    });
+    all
 }

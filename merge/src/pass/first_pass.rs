@@ -11,13 +11,12 @@ use crate::pass::history::Histories;
 use crate::pass::source::Source;
 use crate::pass::summary::ChunkSummary;
 use crate::pass::summary_builder::SummaryBuilder;
+use crate::pass::visit::visit_mut;
 use crate::pass::visitor::{ChunkVisitor, Visitor};
-use rayon::prelude::*;
+use std::convert::Infallible;
 
 /// The first pass; `objects` tells whether those that are no events count as well, and then nobody asks whether spans nest. `visitor` looks at the
 /// events as well.
-///
-/// It goes in windows of some chunks, so that what each holds is put together and forgotten long before the last one is read.
 pub(crate) fn first_pass(
     sources: &mut [Source<'_>],
     chunks: &mut [Chunk],
@@ -26,40 +25,25 @@ pub(crate) fn first_pass(
     progress: &Progress,
 ) -> Histories {
     let mut histories = Histories::default();
-    let window = window_of_chunks();
-    for (number, chunks) in chunks.chunks_mut(window).enumerate() {
-        let summaries: Vec<ChunkSummary> = {
-            let sources = &*sources;
-            let of_chunk = |chunk: &Chunk| {
-                let source = &sources[chunk.source];
+    let look = |_, chunk: &Chunk, source: &Source<'_>| {
+        let summary = match objects {
+            true => summarize_objects(source.bytes, &chunk.parts),
+            false => {
                 let visitor = visitor.map(|visitor| visitor.chunk(chunk, source));
-                let summary = match objects {
-                    true => summarize_objects(source.bytes, &chunk.parts),
-                    false => summarize_with(source.bytes, &chunk.parts, visitor, chunk.era),
-                };
-                progress.add(chunk.len(), summary.events());
-                summary
-            };
-            chunks.par_iter().map(of_chunk).collect()
+                summarize_with(source.bytes, &chunk.parts, visitor, chunk.era)
+            }
         };
-        for ((chunk, mut summary), place) in chunks.iter_mut().zip(summaries).zip(number * window..)
-        {
-            chunk.note(&summary);
-            let source = &mut sources[chunk.source];
-            histories.append(
-                source.recording,
-                place,
-                std::mem::take(&mut summary.nestings),
-            );
-            source.summary.append(summary);
-        }
-    }
+        progress.add(chunk.len(), summary.events());
+        summary
+    };
+    let Ok(()) = visit_mut(sources, chunks, look, |of, mut summary| {
+        of.chunk.note(&summary);
+        let nestings = std::mem::take(&mut summary.nestings);
+        histories.append(of.source.recording, of.number, nestings);
+        of.source.summary.append(summary);
+        Ok::<(), Infallible>(())
+    });
     histories
-}
-
-/// Chunks that are worked on before what they hold is put together: a few for each worker, as far as memory goes.
-pub(crate) fn window_of_chunks() -> usize {
-    (4 * rayon::current_num_threads()).clamp(16, 64)
 }
 
 /// What all sources of each recording hold. Their anchors are moved there: nobody asks a source for them.

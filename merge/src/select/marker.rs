@@ -8,10 +8,10 @@ use crate::event::line::Event;
 use crate::identity::plan::Plan;
 use crate::pass::chunk::Chunk;
 use crate::pass::event_ref::EventRef;
-use crate::pass::first_pass::window_of_chunks;
 use crate::pass::labels::Labels;
 use crate::pass::source::Source;
 use crate::pass::thread::RecordedThread;
+use crate::pass::visit::visit_mut;
 use crate::select::filter::{Filter, Wanted};
 use crate::select::filter_processes::chosen;
 use crate::select::filter_scan::{MetadataEvent, ScannedChunk, whole};
@@ -19,7 +19,6 @@ use crate::select::flow_enclosure::{Spot, covered};
 use crate::span::group_key::{GroupEvent, GroupKey, ThreadNumber};
 use crate::span::groups::GroupMatcher;
 use crate::store::sorter::{Sorted, Sorter};
-use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -74,13 +73,13 @@ impl Marker<'_> {
     /// of `folders` that takes them.
     pub(crate) fn mark(
         &self,
-        sources: (&[Source<'_>], &Progress),
+        (sources, progress): (&mut [Source<'_>], &Progress),
         chunks: &mut [Chunk],
         folders: &[PathBuf],
     ) -> Result<u64, Error> {
         let mut failed = None;
         for folder in folders {
-            match self.mark_with(sources, chunks, folder) {
+            match self.mark_with((sources, progress), chunks, folder) {
                 Ok(cut) => return Ok(cut),
                 Err(error) => failed = Some(Error::of_temporary(folder, error)),
             }
@@ -90,7 +89,7 @@ impl Marker<'_> {
 
     fn mark_with(
         &self,
-        sources: (&[Source<'_>], &Progress),
+        (sources, progress): (&mut [Source<'_>], &Progress),
         chunks: &mut [Chunk],
         folder: &Path,
     ) -> io::Result<u64> {
@@ -100,7 +99,7 @@ impl Marker<'_> {
             names: Vec::new(),
             used: HashSet::new(),
         };
-        self.gather(sources, chunks, &mut gathered)?;
+        self.gather((sources, progress), chunks, &mut gathered)?;
         let Gathered {
             mates,
             mut spots,
@@ -127,43 +126,38 @@ impl Marker<'_> {
     /// Looks at some chunks after the others, so that what each holds is put together and forgotten.
     fn gather(
         &self,
-        (sources, progress): (&[Source<'_>], &Progress),
+        (sources, progress): (&mut [Source<'_>], &Progress),
         chunks: &mut [Chunk],
         all: &mut Gathered<'_>,
     ) -> io::Result<()> {
         let is_asked = |chunk: &Chunk| !self.filter.is_empty() || chunk.halves;
         let asked = chunks.iter().filter(|chunk| is_asked(chunk));
         progress.expect_more(asked.map(Chunk::len).sum());
-        let step = window_of_chunks();
-        for (number, chunks) in chunks.chunks_mut(step).enumerate() {
-            for chunk in &mut *chunks {
-                chunk.shown.mask = None;
-            }
-            let of_chunk = |(at, chunk): (usize, &Chunk)| {
-                is_asked(chunk).then(|| {
-                    progress.add(chunk.len(), 0);
-                    self.look(number * step + at, chunk, sources)
-                })
-            };
-            let looked: Vec<Option<ScannedChunk>> =
-                chunks.par_iter().enumerate().map(of_chunk).collect();
-            for (chunk, looked) in chunks.iter_mut().zip(looked) {
-                let Some(looked) = looked else { continue };
-                chunk.shown.mask = Some(looked.mask);
-                let mut mates = looked.mates.into_iter();
-                mates.try_for_each(|mate| all.mates.push(mate))?;
-                let mut spots = looked.spots.into_iter();
-                spots.try_for_each(|spot| all.spots.push(spot))?;
-                all.names.extend(looked.names);
-                all.used.extend(looked.used);
-            }
+        for chunk in &mut *chunks {
+            chunk.shown.mask = None;
         }
-        Ok(())
+        let look = |number, chunk: &Chunk, source: &Source<'_>| {
+            is_asked(chunk).then(|| {
+                progress.add(chunk.len(), 0);
+                self.look(number, chunk, source)
+            })
+        };
+        visit_mut(sources, chunks, look, |of, looked| {
+            let Some(looked) = looked else { return Ok(()) };
+            of.chunk.shown.mask = Some(looked.mask);
+            let mut mates = looked.mates.into_iter();
+            mates.try_for_each(|mate| all.mates.push(mate))?;
+            let mut spots = looked.spots.into_iter();
+            spots.try_for_each(|spot| all.spots.push(spot))?;
+            all.names.extend(looked.names);
+            all.used.extend(looked.used);
+            Ok(())
+        })
     }
 
     /// Looks at each event of a chunk; those that belong together and metadata are not decided yet.
-    fn look(&self, number: usize, chunk: &Chunk, sources: &[Source<'_>]) -> ScannedChunk {
-        let (source, mut looked) = (&sources[chunk.source], ScannedChunk::default());
+    fn look(&self, number: usize, chunk: &Chunk, source: &Source<'_>) -> ScannedChunk {
+        let mut looked = ScannedChunk::default();
         let chunk_number = u32::try_from(number).unwrap_or(u32::MAX);
         chunk.each(source.bytes, |nth, lies, event| {
             looked.mask.push(false);

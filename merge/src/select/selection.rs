@@ -11,17 +11,17 @@ use crate::identity::plan::Plan;
 use crate::link::Collector;
 use crate::link::aliases::aliases;
 use crate::pass::chunk::Chunk;
-use crate::pass::first_pass::window_of_chunks;
 use crate::pass::source::Source;
 use crate::pass::summary::ChunkSummary;
 use crate::pass::summary_builder::SummaryBuilder;
+use crate::pass::visit::visit_mut;
 use crate::pass::visitor::Visitor;
 use crate::select::filter::{Filter, FilterReport};
 use crate::select::marker::Marker;
 use crate::select::seek::Sought;
 use crate::select::window::{WindowReport, in_own_times, is_asked_for, of_recordings};
 use crate::{Error, Options, Runs};
-use rayon::prelude::*;
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 /// What is asked for.
@@ -165,20 +165,15 @@ fn recount(
     for source in sources.iter_mut() {
         source.summary.forget_events();
     }
-    for chunks in chunks.chunks_mut(window_of_chunks()) {
-        let counts: Vec<ShownCount> = {
-            let sources = &*sources;
-            let count = |chunk: &Chunk| count(&sources[chunk.source], chunk, asked.links);
-            chunks.par_iter().map(count).collect()
-        };
-        for (chunk, count) in chunks.iter_mut().zip(counts) {
-            asked.progress.add(lens.next().unwrap_or(0), 0);
-            chunk.events = count.summary.events();
-            all.cut += count.cut;
-            all.filtered += count.filtered;
-            sources[chunk.source].summary.add_events(count.summary);
-        }
-    }
+    let look = |_, chunk: &Chunk, source: &Source<'_>| count(source, chunk, asked.links);
+    let Ok(()) = visit_mut(sources, chunks, look, |of, count| {
+        asked.progress.add(lens.next().unwrap_or(0), 0);
+        of.chunk.events = count.summary.events();
+        all.cut += count.cut;
+        all.filtered += count.filtered;
+        of.source.summary.add_events(count.summary);
+        Ok::<(), Infallible>(())
+    });
     all
 }
 

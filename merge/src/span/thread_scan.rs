@@ -8,12 +8,10 @@ use crate::pass::event_ref::EventRef;
 use crate::pass::source::Source;
 use crate::pass::thread::{RecordedThread, ThreadSet};
 use crate::pass::verdict::Question;
-use rayon::prelude::*;
+use crate::pass::visit::{AtOnce, visit};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::convert::Infallible;
 use std::io;
-
-/// Chunks of which everything found is in memory at once, at most.
-const AT_ONCE: usize = 16;
 
 /// What there is to look at.
 pub(crate) struct ThreadScan<'a> {
@@ -47,18 +45,13 @@ impl ThreadScan<'_> {
             .collect();
         let lens = numbers.iter().map(|number| self.chunks[*number].len());
         self.progress.expect_more(lens.sum());
-        let at_once = (2 * rayon::current_num_threads()).min(AT_ONCE);
-        for numbers in numbers.chunks(at_once) {
-            let made: Vec<Vec<T>> = numbers
-                .par_iter()
-                .map(|number| {
-                    self.progress.add(self.chunks[*number].len(), 0);
-                    self.of_chunk(*number, &of_event)
-                })
-                .collect();
-            made.into_iter().flatten().try_for_each(&mut found)?;
-        }
-        Ok(())
+        let look = |number: usize| {
+            self.progress.add(self.chunks[number].len(), 0);
+            self.of_chunk(number, &of_event)
+        };
+        visit(numbers, AtOnce::Few, look, |made| {
+            made.into_iter().try_for_each(&mut found)
+        })
     }
 
     fn of_chunk<T>(
@@ -88,16 +81,20 @@ impl ThreadScan<'_> {
         for questions in of_recordings.values_mut() {
             questions.sort_by_key(|question| question.chunks.start);
         }
-        let numbers = 0..self.chunks.len();
-        let yes = numbers.into_par_iter().map(|number| {
+        let look = |number: usize| {
             let recording = self.sources[self.chunks[number].source].recording;
             let questions = of_recordings.get(&recording).map(Vec::as_slice);
             let questions = questions.unwrap_or_default();
             let begun = questions.partition_point(|question| question.chunks.start <= number);
             let is_asked = |question: &&&Question| question.chunks.end > number;
             self.answers(number, questions[..begun].iter().filter(is_asked))
+        };
+        let mut yes = BTreeSet::new();
+        let Ok(()) = visit(0..self.chunks.len(), AtOnce::Many, look, |mut found| {
+            yes.append(&mut found);
+            Ok::<(), Infallible>(())
         });
-        yes.flatten().collect()
+        yes
     }
 
     fn answers<'q>(

@@ -5,15 +5,14 @@ use super::stretch::{MARK, PartStretch};
 use crate::event::edges::Lies;
 use crate::event::line::Event;
 use crate::event::patch::Target;
+use crate::pass::visit::{AtOnce, visit};
 use crate::select::filter_scan::whole;
 use crate::span::group_key::{GroupKey, GroupRole};
 use crate::write::job::Job;
-use rayon::prelude::*;
 use std::collections::HashMap;
+use std::convert::Infallible;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Chunks that are read before what they hold is put together.
-const CHUNKS: usize = 64;
 /// How much longer a line may get by the ids and the time it has in the trace.
 const LONGER: usize = 64;
 
@@ -52,17 +51,13 @@ pub(super) fn find_crossing(job: &Job<'_>, stretches: &[PartStretch]) -> Crossin
     if stretches.len() < 2 {
         return crossing;
     }
-    let numbers: Vec<usize> = (0..job.chunks.len())
-        .filter(|number| job.chunks[*number].halves)
-        .collect();
+    let numbers = (0..job.chunks.len()).filter(|number| job.chunks[*number].halves);
+    let look = |number: usize| of_chunk(job, number, &crosses);
     let mut pairing = Pairing::default();
-    for numbers in numbers.chunks(CHUNKS) {
-        let of_chunk = |number: &usize| of_chunk(job, *number, &crosses);
-        let found: Vec<Pairing> = numbers.par_iter().map(of_chunk).collect();
-        found
-            .into_iter()
-            .for_each(|found| pairing.append(found, &crosses));
-    }
+    let Ok(()) = visit(numbers, AtOnce::Many, look, |found| {
+        pairing.append(found, &crosses);
+        Ok::<(), Infallible>(())
+    });
     for (begin, end) in pairing.finish(&crosses) {
         let (first, last) = (part(begin.at_ns), part(end.at_ns));
         for (half, own) in [(begin, first), (end, last)] {

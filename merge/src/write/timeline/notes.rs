@@ -1,7 +1,7 @@
 //! What is noted of the events of one chunk.
 
 use super::ordered_event::OrderedEvent;
-use super::targets::{Targets, index};
+use super::targets::Targets;
 use crate::event::edges::Lies;
 use crate::event::line::{Event, parse_canonical};
 use crate::event::own_record::is_left_out;
@@ -37,18 +37,18 @@ pub(super) struct Notes<'a> {
 pub(super) fn entries(
     job: &Job<'_>,
     targets: &Targets<'_>,
-    number: u32,
+    number: usize,
     chunk: &Chunk,
 ) -> io::Result<Vec<OrderedEvent>> {
     let source = &job.sources[chunk.source];
     let mut notes = Notes {
-        number,
+        number: u32::try_from(number).map_err(io::Error::other)?,
         bytes: source.bytes,
         shift_ns: job.plan.shifts_ns[source.recording],
         of_threads: &targets.of_threads[source.recording],
         first_row: targets.first_row,
         recent: [None; 64],
-        moved: job.overflow.of_chunk(index(number))?,
+        moved: job.overflow.of_chunk(number)?,
         nth: 0,
         entries: Vec::with_capacity(usize::try_from(chunk.events).unwrap_or(0)),
     };

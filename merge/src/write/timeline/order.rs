@@ -5,16 +5,14 @@ use super::ordered_event::OrderedEvent;
 use super::targets::Targets;
 use crate::Error;
 use crate::pass::chunk::Chunk;
+use crate::pass::visit::{AtOnce, visit};
 use crate::store::sorter::{Pieces, Sorted, Sorter, Strips};
 use crate::write::job::Job;
-use rayon::prelude::*;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Events of a piece that is read from a file.
 const PIECE: u64 = 8192;
-/// Chunks of which everything found is in memory at once, at most.
-const AT_ONCE: usize = 16;
 
 /// The events of a trace in their order.
 pub(crate) struct TimeOrder<'a> {
@@ -40,20 +38,17 @@ impl<'a> TimeOrder<'a> {
         job.progress.expect_rest(bytes.saturating_mul(2));
         let capacity = memory / size_of::<OrderedEvent>();
         let (mut sorter, mut strips) = (Sorter::new(folder), Strips::default());
-        let chunks: Vec<(u32, &Chunk)> = (0..).zip(job.chunks).collect();
-        for some in chunks.chunks(AT_ONCE) {
-            let of_chunk = |(number, chunk): &(u32, &Chunk)| entries(job, &targets, *number, chunk);
-            let found: Vec<io::Result<Vec<OrderedEvent>>> = some.par_iter().map(of_chunk).collect();
-            for entries in found {
-                let entries = entries?;
-                if strips.len() > 0 && strips.len() + entries.len() > capacity {
-                    sorter.add(spill(&mut strips, folder)?)?;
-                }
-                strips.push(entries);
+        let look = |number: usize| entries(job, &targets, number, &job.chunks[number]);
+        let mut done = job.chunks.iter().map(Chunk::len);
+        visit(0..job.chunks.len(), AtOnce::Few, look, |entries| {
+            let entries = entries?;
+            if strips.len() > 0 && strips.len() + entries.len() > capacity {
+                sorter.add(spill(&mut strips, folder)?)?;
             }
-            let done = some.iter().map(|(_, chunk)| chunk.len()).sum();
-            job.progress.add(done, 0);
-        }
+            strips.push(entries);
+            job.progress.add(done.next().unwrap_or(0), 0);
+            Ok::<(), io::Error>(())
+        })?;
         let order = if sorter.is_empty() {
             SortedEntries::Memory(strips.finish())
         } else {
