@@ -1,12 +1,12 @@
 //! The first pass: which requests the events of a chunk belong to, and where the first and the last event of each stands.
 
+use super::args::candidates::{Hits, offset};
+use super::args::form::forms;
+use super::args::ids::{IdLine, RequestId, RequestIds};
+use super::args::list_cache::Lists;
 use super::batch::Batch;
 use super::binding::binds;
-use super::candidates::{Hits, offset};
 use super::collector::Collector;
-use super::form::forms;
-use super::ids::{IdLine, RequestId, RequestIds};
-use super::list_cache::Lists;
 use super::origin::ChunkOrigin;
 use super::records::{Alias, EventPlace, RequestReach};
 use crate::event::flow;

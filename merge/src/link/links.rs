@@ -1,6 +1,6 @@
 //! The requests to link, as the second pass needs them.
 
-use super::candidates::Hits;
+use super::args::candidates::Hits;
 use super::resolve::Resolved;
 use super::table::{LinkTables, Lookup};
 use super::times::Times;

@@ -2,10 +2,10 @@
 //!
 //! A viewer binds a flow event to the span that began last before its time on its thread, so each carries the time at which its span begins.
 
-use super::candidates::Hits;
-use super::fast_args::{key_at, read_few};
-use super::ids::{IdLine, RequestIds};
-use super::list_cache::Lists;
+use super::args::candidates::Hits;
+use super::args::fast_args::{key_at, read_few};
+use super::args::ids::{IdLine, RequestIds};
+use super::args::list_cache::Lists;
 use super::records::{EventPlace, Link};
 use super::table::Lookup;
 use crate::base::number::put_front;
@@ -15,8 +15,8 @@ use crate::event::json::Span;
 use crate::event::line::Event;
 use crate::event::patch::{Id, Target};
 use crate::event::prefix_cache::Timed;
+use crate::link::args::candidates::offset;
 use crate::link::binding::binds;
-use crate::link::candidates::offset;
 use std::collections::HashSet;
 use std::io::Write;
 use xxhash_rust::xxh3::xxh3_64;

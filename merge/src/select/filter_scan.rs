@@ -35,7 +35,7 @@ impl ScannedChunk {
         match mate.role {
             GroupRole::Start | GroupRole::Next if !mate.inside => {}
             GroupRole::Start | GroupRole::Next if only_in_spans => {
-                self.spots.extend(Spot::of_flow(&mate))
+                self.spots.extend(Spot::of_flow(&mate));
             }
             GroupRole::Start | GroupRole::Next if !mate.wanted => {}
             _ => self.mates.push(mate),

@@ -5,6 +5,7 @@ use crate::Error;
 use crate::base::progress::Progress;
 use crate::event::edges::{Edges, Lies};
 use crate::event::line::Event;
+use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
 use crate::pass::chunk::Chunk;
 use crate::pass::event_ref::EventRef;
@@ -77,14 +78,9 @@ impl Marker<'_> {
         chunks: &mut [Chunk],
         folders: &[PathBuf],
     ) -> Result<u64, Error> {
-        let mut failed = None;
-        for folder in folders {
-            match self.mark_with((sources, progress), chunks, folder) {
-                Ok(cut) => return Ok(cut),
-                Err(error) => failed = Some(Error::of_temporary(folder, error)),
-            }
-        }
-        failed.map_or(Ok(0), Err)
+        let mark = |folder: &Path| self.mark_with((sources, progress), chunks, folder);
+        let (_, cut) = in_first(folders, mark)?;
+        Ok(cut)
     }
 
     fn mark_with(

@@ -43,7 +43,7 @@ pub(crate) enum Selected {
     /// Everything is shown.
     All,
     /// Only some events are.
-    Some(Selection),
+    Some(Box<Selection>),
     /// The window lies beyond what was read; where it is, in each recording's own time.
     Beyond(Vec<Edges>),
 }
@@ -100,7 +100,7 @@ pub(crate) fn select(
     let count = recount(sources, chunks, lens, asked);
     let all: u64 = summaries.iter().map(ChunkSummary::events).sum();
     tell(&count, (all, cut), sources, &mut selection);
-    Ok(Selected::Some(selection))
+    Ok(Selected::Some(Box::new(selection)))
 }
 
 /// The same filter by more ids of requests.

@@ -1,12 +1,9 @@
 //! Events that mean something only together: begins and ends of spans, and the arrows of a flow. They are shown or left out together.
 
 use crate::event::edges::Edges;
+use crate::span::begun_spans::BegunSpans;
 use crate::span::group_key::{GroupEvent, GroupKey, GroupRole, ThreadNumber};
-use std::collections::VecDeque;
 use std::io;
-
-/// Begins of one whole that may wait for their ends; one that waits below more of them counts as unfinished.
-const WAITING: usize = 512;
 
 /// A span that is shown, on its row.
 pub(crate) type ShownSpan = (ThreadNumber, (i64, i64));
@@ -20,7 +17,7 @@ pub(crate) struct GroupMatcher<S, C> {
     cover: C,
     whole: Option<GroupKey>,
     /// Begins without an end so far.
-    open: VecDeque<GroupEvent>,
+    open: BegunSpans<GroupEvent>,
     /// The start of a flow that leads nowhere so far.
     start: Option<GroupEvent>,
     goes_on: bool,
@@ -39,7 +36,7 @@ where
             show,
             cover,
             whole: None,
-            open: VecDeque::new(),
+            open: BegunSpans::default(),
             start: None,
             goes_on: false,
             cut: 0,
@@ -69,26 +66,21 @@ where
     /// Ends what waits for more of its whole.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
         (self.start, self.goes_on) = (None, false);
-        while let Some(begin) = self.open.pop_front() {
+        for begin in self.open.leave().collect::<Vec<_>>() {
             self.span(&begin, None)?;
         }
         Ok(())
     }
 
     fn begin(&mut self, begin: GroupEvent) -> io::Result<()> {
-        self.open.push_back(begin);
-        if self.open.len() <= WAITING {
-            return Ok(());
-        }
-        let first = self.open.pop_front();
+        let first = self.open.begin(begin);
         first.map_or(Ok(()), |first| self.span(&first, None))
     }
 
     /// An end without a begin stands for itself.
     fn end(&mut self, end: &GroupEvent) -> io::Result<()> {
         let is_its = |begin: &GroupEvent| end.labels.end(begin.labels);
-        let begun = self.open.iter().rposition(is_its);
-        match begun.and_then(|begun| self.open.remove(begun)) {
+        match self.open.end(is_its) {
             Some(begin) => self.span(&begin, Some(end))?,
             None if end.wanted && end.inside => (self.show)(end),
             None => {}

@@ -1,14 +1,10 @@
 //! Begun spans and what ends them: which `E` belongs to which `B`.
 
+use crate::span::begun_spans::{BegunSpans, WAITING};
 use crate::span::lane_event::LaneEvent;
 use crate::span::span_half::{Side, SpanHalf};
 use crate::store::sorter::{Sorted, Sorter};
-use std::collections::VecDeque;
 use std::io;
-
-/// Begun spans of a thread that may wait for their end, with which each end is compared; one that waits below more of them counts as
-/// unfinished. No stack is as deep, and what was never ended soon makes room.
-const WAITING: usize = 512;
 
 /// Finds the end of each begun span as viewers do: an end belongs to the last one that waits for one and has its name and category,
 /// or whatever name and category if it has none itself.
@@ -21,7 +17,7 @@ pub(crate) fn join(
 ) -> io::Result<()> {
     let mut open = Halves {
         events,
-        waiting: VecDeque::new(),
+        waiting: BegunSpans::default(),
         early: Vec::new(),
     };
     halves.each(|half| open.take(half))?;
@@ -32,7 +28,7 @@ pub(crate) fn join(
 struct Halves<'a, 'f> {
     events: &'a mut Sorter<'f, LaneEvent>,
     /// Begins of one thread in the order of times.
-    waiting: VecDeque<SpanHalf>,
+    waiting: BegunSpans<SpanHalf>,
     /// Ends of one time that ended nothing that began before.
     early: Vec<SpanHalf>,
 }
@@ -43,65 +39,46 @@ impl Halves<'_, '_> {
         if self.early.first().is_some_and(is_later) {
             self.end_early()?;
         }
-        if self
-            .waiting
-            .front()
-            .is_some_and(|first| first.row != half.row)
-        {
+        let is_of_another = |first: &SpanHalf| first.row != half.row;
+        if self.waiting.first().is_some_and(is_of_another) {
             self.leave_unfinished()?;
         }
         if half.side == Side::Begin {
-            return self.begin(half);
+            let first = self.waiting.begin(half);
+            return first.map_or(Ok(()), |first| self.push(&first, None));
         }
-        let begun = self
-            .waiting
-            .iter()
-            .rposition(|begin| half.labels.end(begin.labels));
-        if begun.is_none() && self.early.len() < WAITING {
-            self.early.push(half);
+        match self.waiting.end(|begin| half.labels.end(begin.labels)) {
+            Some(begin) => self.push(&begin, Some(&half)),
+            None => {
+                if self.early.len() < WAITING {
+                    self.early.push(half);
+                }
+                Ok(())
+            }
         }
-        self.end(begun, &half)
     }
 
-    fn begin(&mut self, half: SpanHalf) -> io::Result<()> {
-        self.waiting.push_back(half);
-        if self.waiting.len() <= WAITING {
-            return Ok(());
-        }
-        let first = self.waiting.pop_front();
-        first.map_or(Ok(()), |first| {
-            self.events.push(LaneEvent::begun(&first, None))
-        })
-    }
-
-    fn end(&mut self, begun: Option<usize>, end: &SpanHalf) -> io::Result<()> {
-        let begun = begun.and_then(|begun| self.waiting.remove(begun));
-        begun.map_or(Ok(()), |begin| {
-            let ended = Some((end.start, end.at));
-            self.events.push(LaneEvent::begun(&begin, ended))
-        })
+    fn push(&mut self, begin: &SpanHalf, end: Option<&SpanHalf>) -> io::Result<()> {
+        let end = end.map(|end| (end.start, end.at));
+        self.events.push(LaneEvent::begun(begin, end))
     }
 
     /// Ends what began at the same time as its end, and stands before it.
     fn end_early(&mut self) -> io::Result<()> {
         for end in std::mem::take(&mut self.early) {
-            let before = self
+            let is_its = |begin: &SpanHalf| begin.at < end.at && end.labels.end(begin.labels);
+            let begun = self
                 .waiting
-                .partition_point(|begin| begin.start < end.start);
-            let same_time = self.waiting.range(before..);
-            let begun = same_time
-                .map(|begin| begin.at < end.at && end.labels.end(begin.labels))
-                .rposition(|is_its| is_its);
-            self.end(begun.map(|begun| before + begun), &end)?;
+                .end_behind(|begin| begin.start < end.start, is_its);
+            begun.map_or(Ok(()), |begin| self.push(&begin, Some(&end)))?;
         }
         Ok(())
     }
 
     fn leave_unfinished(&mut self) -> io::Result<()> {
         let events = &mut self.events;
-        self.waiting
-            .drain(..)
-            .try_for_each(|begin| events.push(LaneEvent::begun(&begin, None)))
+        let mut left = self.waiting.leave();
+        left.try_for_each(|begin| events.push(LaneEvent::begun(&begin, None)))
     }
 }
 

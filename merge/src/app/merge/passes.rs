@@ -19,6 +19,7 @@ use crate::event::era::Era;
 use crate::foreign::ForeignReport;
 use crate::fragment::assembly::Assembly;
 use crate::fragment::recording::{Recording, refuse_changed};
+use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
 use crate::lanes::moves::Overflow;
 use crate::link::{Collector, Links};
@@ -265,14 +266,9 @@ impl<'a> Merge<'a> {
             return Ok(None);
         };
         let memory = usize::try_from(memory).unwrap_or(usize::MAX);
-        let mut failure = None;
-        for folder in self.folders {
-            match self.pool.install(|| TimeOrder::of(job, memory, folder)) {
-                Ok(order) => return Ok(Some(order)),
-                Err(error) => failure = Some(Error::of_temporary(folder, error)),
-            }
-        }
-        Err(failure.unwrap_or_else(|| Error::Usage("no folder for temporary files".to_owned())))
+        let of_job = |folder: &Path| self.pool.install(|| TimeOrder::of(job, memory, folder));
+        let (_, order) = in_first(self.folders, of_job)?;
+        Ok(Some(order))
     }
 
     /// Who may read the trace: those who may read all that it is made of.

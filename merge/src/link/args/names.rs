@@ -10,8 +10,8 @@ pub(crate) enum IdKey {
 }
 
 /// What every one of the names has in it, and what then stands before that.
-pub(super) const NEEDLE: &[u8] = b"_id";
-pub(super) const BEFORE: [&[u8]; 3] = [b"request", b"ternal", b"_req"];
+pub(crate) const NEEDLE: &[u8] = b"_id";
+pub(crate) const BEFORE: [&[u8]; 3] = [b"request", b"ternal", b"_req"];
 
 /// What the name of an arg says of its ids; `None` if it is not known to hold any.
 pub(crate) fn known(name: &[u8]) -> Option<IdKey> {

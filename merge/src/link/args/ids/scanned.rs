@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 impl<'a> RequestIds<'a> {
     /// Reads them in any line.
-    pub(super) fn read_args(&mut self, line: IdLine<'a>) {
+    pub(crate) fn read_args(&mut self, line: IdLine<'a>) {
         let args = match line.args.of(line.text) {
             b"" => scan_object(line.text).map_or(&[][..], |fields| fields.args.of(line.text)),
             args => args,

@@ -16,20 +16,20 @@ const MOST_OF_CHUNK: usize = 1 << 17;
 
 /// The line of an event that may carry ids.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct IdLine<'a> {
-    pub(super) text: &'a [u8],
+pub(crate) struct IdLine<'a> {
+    pub(crate) text: &'a [u8],
     /// Where it stands in the bytes that were searched.
-    pub(super) start: usize,
+    pub(crate) start: usize,
     /// Where its args stand, if that is known.
-    pub(super) args: Span,
+    pub(crate) args: Span,
     /// Whether it is in the order of the format, in which no other object than the args ends with the line.
-    pub(super) canonical: bool,
+    pub(crate) canonical: bool,
 }
 
 /// One id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RequestId<'a> {
-    pub(super) key: u64,
+pub(crate) struct RequestId<'a> {
+    pub(crate) key: u64,
     /// As it stands in the line.
     written: &'a [u8],
 }
@@ -44,7 +44,7 @@ impl<'a> RequestId<'a> {
     }
 
     /// What the line means.
-    pub(super) fn text(&self) -> Cow<'a, [u8]> {
+    pub(crate) fn text(&self) -> Cow<'a, [u8]> {
         if memchr::memchr(b'\\', self.written).is_none() {
             return Cow::Borrowed(self.written);
         }
@@ -56,7 +56,7 @@ impl<'a> RequestId<'a> {
 
 /// The ids of an event.
 #[derive(Debug)]
-pub(super) struct RequestIds<'a> {
+pub(crate) struct RequestIds<'a> {
     inside: Vec<RequestId<'a>>,
     outside: Vec<RequestId<'a>>,
     /// The only value that was read.
@@ -67,7 +67,7 @@ pub(super) struct RequestIds<'a> {
     left: usize,
     left_of_chunk: usize,
     /// Events of which not all ids count.
-    pub(super) cut: u64,
+    pub(crate) cut: u64,
 }
 
 impl Default for RequestIds<'_> {
@@ -86,13 +86,13 @@ impl Default for RequestIds<'_> {
 
 impl<'a> RequestIds<'a> {
     /// Counts anew those of a chunk.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.left_of_chunk = MOST_OF_CHUNK;
     }
 
     /// Reads those of an event, which take the place of what was there. If they are one of the known lists, only tells which.
     #[inline]
-    pub(super) fn read<T>(
+    pub(crate) fn read<T>(
         &mut self,
         line: IdLine<'a>,
         hits: &mut Hits<'_>,
@@ -227,7 +227,7 @@ impl<'a> RequestIds<'a> {
     }
 
     /// The ids that say which requests the event belongs to: those that the engine's processes know, where there are any.
-    pub(super) fn of_requests(&self) -> &[RequestId<'a>] {
+    pub(crate) fn of_requests(&self) -> &[RequestId<'a>] {
         if self.inside.is_empty() {
             &self.outside
         } else {
@@ -236,7 +236,7 @@ impl<'a> RequestIds<'a> {
     }
 
     /// The text of the list that is all there is, and how many ids it has, if it is worth to be known again.
-    pub(super) fn list(&self) -> Option<(&'a [u8], usize)> {
+    pub(crate) fn list(&self) -> Option<(&'a [u8], usize)> {
         let len = self.inside.len();
         let is_whole = len < self.left && self.outside.is_empty();
         let text = self
@@ -246,7 +246,7 @@ impl<'a> RequestIds<'a> {
     }
 
     /// The one id by which the client knows the request, beside those that the engine knows.
-    pub(super) fn client(&self) -> Option<&RequestId<'a>> {
+    pub(crate) fn client(&self) -> Option<&RequestId<'a>> {
         match self.outside.as_slice() {
             [one] if !self.inside.is_empty() => Some(one),
             _ => None,
