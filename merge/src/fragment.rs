@@ -5,6 +5,7 @@ pub(crate) mod assemble;
 pub(crate) mod assembly;
 pub mod blocks;
 pub(crate) mod file;
+pub(crate) mod foreign_trace;
 pub(crate) mod input;
 pub(crate) mod liveness;
 pub(crate) mod load;
@@ -14,4 +15,5 @@ pub mod ring;
 #[cfg(test)]
 pub(crate) mod sample;
 pub(crate) mod settle;
+pub(crate) mod temp_folder;
 pub(crate) mod walk;

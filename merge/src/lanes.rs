@@ -3,4 +3,5 @@
 pub(crate) mod assign;
 pub(crate) mod candidates;
 pub(crate) mod moves;
+mod row_move;
 pub(crate) mod rows;

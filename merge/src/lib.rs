@@ -37,7 +37,7 @@ use trace_event as event;
 use trace_store as store;
 
 pub use app::bar::Bar;
-pub use app::losses::LossReport;
+pub use app::losses::report::LossReport;
 pub use app::merge::{merge, merge_with, most_threads};
 pub use app::report::{InputReport, ProcessReport, Report};
 pub use app::snapshot::{SnapshotReport, snapshot};
@@ -45,7 +45,7 @@ pub use app::survey;
 pub use base::duration::{parse_duration, parse_error};
 pub use base::progress::Progress;
 pub use base::size::parse_size;
-pub use clock::ClockBy;
+pub use clock::clocks::ClockBy;
 pub use clock::moment::{Moment, parse_around, parse_moment};
 pub use clock::placement::Placement;
 pub use event::damage::{Damage, Kind};
@@ -58,7 +58,7 @@ pub use link::LinkReport;
 pub use select::filter::{Filter, FilterReport};
 pub use select::window::WindowReport;
 pub use write::output::Unfinished;
-pub use write::split::PartReport;
+pub use write::split::report::PartReport;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,138 +1,34 @@
 //! Requests linked: a flow from the first event that carries a request's id to the last one, across processes and hosts, for recorders that write none.
 //!
-//! In: the args `request_id`, `request_ids` and their kin ([`names`], found by [`hits`], read by [`ids`]). Out: flow events directly behind the lines of the
+//! In: the args `request_id`, `request_ids` and their kin ([`args::names`], found by [`args::candidates`], read by [`args::ids`]). Out: flow events directly behind the lines of the
 //! events they bind to. The first pass ([`gather`]) notes of each id where its first and its last event stand; between the passes ([`resolve`]) ids that differ
-//! only by what an engine adds ([`form`]) become one; the second pass ([`write`]) looks its ids up ([`table`]).
+//! only by what an engine adds ([`args::form`]) become one; the second pass ([`write`]) looks its ids up ([`table`]).
 
 pub(crate) mod aliases;
-
-mod ahead;
+mod args;
 mod batch;
+mod binding;
+mod bloom;
 mod buckets;
+mod canonical_id;
 mod collector;
 mod cursor;
-mod form;
 mod gather;
-mod hits;
-mod ids;
-mod known;
-mod leads;
-mod lists;
-mod names;
+mod links;
 mod number;
-mod quick;
+mod origin;
+mod partition;
+mod prefetch;
+mod records;
 mod resolve;
-mod row;
-mod share;
 mod table;
 mod times;
 mod write;
 
+pub(crate) use args::form::any_form;
+pub(crate) use args::names::{IdKey, known};
 pub(crate) use collector::Collector;
-pub(crate) use form::any_form;
-pub(crate) use gather::Gather;
-pub(crate) use names::{Known, known};
+pub use links::LinkReport;
+pub(crate) use links::Links;
 pub(crate) use table::Lookup;
 pub(crate) use write::Linker;
-
-use crate::pass::chunk::{Chunk, Source};
-use hits::Hits;
-use resolve::Resolved;
-use serde::Serialize;
-use table::Tables;
-use times::Times;
-
-/// The requests that the merge has linked.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct LinkReport {
-    /// Requests with a flow that the merge wrote: those with at least two events, of which no recorder wrote a flow.
-    pub requests: u64,
-    /// Flow events that it wrote.
-    pub events: u64,
-    /// Events that carry more ids than count.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub events_cut: u64,
-    /// Why no request is linked, where a temporary file could not be used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub failed: Option<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
-
-/// What the second pass needs to know.
-pub(crate) struct Links {
-    origins: Vec<(u64, u32)>,
-    tables: Option<Tables>,
-    times: Times,
-    pub(crate) report: LinkReport,
-}
-
-impl Links {
-    fn new(origins: Vec<(u64, u32)>, resolved: Resolved) -> std::io::Result<Links> {
-        let tables = Tables::new(resolved.single, resolved.grouped)?;
-        Ok(Links {
-            origins,
-            tables: Some(tables).filter(|tables| !tables.is_empty()),
-            times: resolved.times,
-            report: LinkReport {
-                requests: resolved.requests,
-                ..LinkReport::default()
-            },
-        })
-    }
-
-    /// Those of no request.
-    fn none(failed: &str) -> Links {
-        Links {
-            origins: Vec::new(),
-            tables: None,
-            times: Times::default(),
-            report: LinkReport {
-                failed: Some(failed.to_owned()),
-                ..LinkReport::default()
-            },
-        }
-    }
-
-    /// A worker's view; `None` if there is nothing to link.
-    pub(crate) fn lookup(&self) -> Option<Lookup<'_>> {
-        self.tables.as_ref().map(Lookup::new)
-    }
-
-    /// Points a linker at one line of a source, whose times are moved by `shift_ns`; tells whether ids may stand in it.
-    #[inline(always)]
-    pub(crate) fn aim<'a>(
-        &self,
-        linker: &mut Linker<'a, '_>,
-        (number, source, shift_ns): (usize, &Source<'a>, i64),
-        line: &'a [u8],
-    ) -> bool {
-        let Some(hits) = Hits::of_line(source.bytes, line) else {
-            return false;
-        };
-        let (scope, _) = self.origins[source.recording];
-        linker.aim((number, scope, shift_ns), source.bytes, hits);
-        true
-    }
-
-    /// Begins to write the flows of a chunk of a source, whose times are moved by `shift_ns`; `None` if no request was served in its time.
-    pub(crate) fn linker<'a, 'l>(
-        &self,
-        lookup: &'l mut Lookup<'a>,
-        (chunk, shift_ns): (&'a Chunk, i64),
-        source: &Source<'a>,
-    ) -> Option<Linker<'a, 'l>> {
-        let (first_ns, last_ns) = chunk.times_ns()?;
-        let moved = [first_ns, last_ns].map(|ns| ns.saturating_add(shift_ns));
-        if !self.times.meet(moved.into()) {
-            return None;
-        }
-        let (scope, _) = self.origins[source.recording];
-        let hits = Hits::new(source.bytes, &chunk.parts);
-        let origin = (chunk.source, scope, shift_ns);
-        Some(Linker::new(lookup, origin, source.bytes, hits))
-    }
-}

@@ -3,10 +3,17 @@
 pub(crate) mod chunk;
 pub(crate) mod end;
 pub(crate) mod eras;
+pub(crate) mod event_ref;
+pub(crate) mod first_pass;
 pub(crate) mod gaps;
 pub(crate) mod hidden_blocks;
 pub(crate) mod history;
+pub(crate) mod labels;
 pub(crate) mod nesting;
+pub(crate) mod source;
 pub(crate) mod summary;
 pub(crate) mod summary_builder;
+pub(crate) mod thread;
 pub(crate) mod verdict;
+pub(crate) mod visit;
+pub(crate) mod visitor;

@@ -1,7 +1,10 @@
 //! Begins and ends that belong together, and the events of a thread in order.
 
+mod begun_spans;
 pub(crate) mod group_key;
 pub(crate) mod groups;
+pub(crate) mod lane_event;
 pub(crate) mod lane_events;
 pub(crate) mod matcher;
+pub(crate) mod span_half;
 pub(crate) mod thread_scan;

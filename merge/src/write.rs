@@ -1,6 +1,8 @@
 //! The second pass: lines copied, patched and written as a trace.
 
 pub(crate) mod copy;
+pub(crate) mod inputs;
+pub(crate) mod job;
 pub(crate) mod output;
 pub(crate) mod sink;
 pub(crate) mod split;

@@ -100,20 +100,6 @@ pub enum By {
     Nothing,
 }
 
-impl Place {
-    /// That of a host whose times are left alone.
-    pub fn unknown() -> Place {
-        Place {
-            curve: Curve::shift(0),
-            uncertainty_ns: None,
-            by: By::Nothing,
-            flows: 0,
-            contradicting: 0,
-            wall_off_ns: None,
-        }
-    }
-}
-
 impl Hosts {
     /// The hosts, put together by their anchors; each wall clock may be `wall_error_ns` from the truth.
     pub fn new(list: Vec<Host>, reference: usize, wall_error_ns: i64) -> Hosts {

@@ -1,17 +1,17 @@
 //! What is missing of whose events, when and why: the loss records of all recordings → sentences.
 
-mod report;
+pub(crate) mod report;
 
-pub use report::LossReport;
-
+use crate::app::losses::report::LossReport;
 use crate::app::report::{ProcessReport, Report};
 use crate::event::edges::Lies;
 use crate::event::line::Event;
 use crate::event::loss::{Loss, MOST, Row};
 use crate::event::patch::Id;
 use crate::identity::plan::Plan;
-use crate::pass::chunk::{Chunk, Source};
-use crate::pass::summary::Index;
+use crate::pass::chunk::Chunk;
+use crate::pass::source::Source;
+use crate::pass::summary::ChunkSummary;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -20,13 +20,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How recorders name their loss records.
 const LOSS_NAME: &[u8] = br#""name":"sa_loss""#;
 /// A loss, and how many events of its row are there in its time.
-struct Missing<'a> {
+struct RowLoss<'a> {
     row: &'a Row,
     loss: &'a Loss,
     left: AtomicU64,
 }
 
-impl Missing<'_> {
+impl RowLoss<'_> {
     fn count(&self, event: &Event<'_>) {
         let range = self.loss.first_ns..=self.loss.last_ns;
         if range.contains(&event.ts_ns) {
@@ -43,17 +43,17 @@ impl Missing<'_> {
 }
 
 /// The losses that a chunk may have events beside, by process and thread; those of a whole process have no thread.
-struct Rows<'m>(HashMap<(i64, Option<i64>), Vec<&'m Missing<'m>>>);
+struct LossRows<'m>(HashMap<(i64, Option<i64>), Vec<&'m RowLoss<'m>>>);
 
-impl<'m> Rows<'m> {
-    fn of(missing: &'m [Missing<'m>], chunk: &Chunk) -> Rows<'m> {
+impl<'m> LossRows<'m> {
+    fn of(missing: &'m [RowLoss<'m>], chunk: &Chunk) -> LossRows<'m> {
         let mut rows: HashMap<_, Vec<_>> = HashMap::new();
         for missing in missing.iter().filter(|missing| missing.meets(chunk)) {
             let ((pid, tid), is_of_thread, _) = missing.row;
             let row = (*pid, is_of_thread.then_some(*tid));
             rows.entry(row).or_default().push(missing);
         }
-        Rows(rows)
+        LossRows(rows)
     }
 
     /// Counts an event for all losses of its row.
@@ -68,17 +68,17 @@ impl<'m> Rows<'m> {
 /// Says of each row what is missing: once the plan is told, which names the processes.
 pub(crate) fn tell_losses(
     (sources, chunks): (&[Source<'_>], &[Chunk]),
-    indexes: &[Index],
+    summaries: &[ChunkSummary],
     plan: &Plan,
     report: &mut Report,
 ) {
-    let missing: Vec<Vec<Missing<'_>>> = indexes.iter().map(of_recording).collect();
+    let missing: Vec<Vec<RowLoss<'_>>> = summaries.iter().map(of_recording).collect();
     if missing.iter().all(Vec::is_empty) {
         return;
     }
     chunks.par_iter().for_each(|chunk| {
         let source = &sources[chunk.source];
-        let rows = Rows::of(&missing[source.recording], chunk);
+        let rows = LossRows::of(&missing[source.recording], chunk);
         if rows.0.is_empty() {
             return;
         }
@@ -97,11 +97,11 @@ pub(crate) fn tell_losses(
             let target = plan.targets[recording].get(&missing.row.0);
             let process = target.and_then(|target| by_pid.get(&target.pid));
             let process = process.map(|nth| &report.processes[*nth]);
-            let told = said(missing, (recording, &indexes[recording]), plan, process);
+            let told = said(missing, (recording, &summaries[recording]), plan, process);
             report.losses.push(told);
         }
     }
-    let refused = indexes.iter().map(|index| index.losses.refused());
+    let refused = summaries.iter().map(|summary| summary.losses.refused());
     report.refused_processes += refused.sum::<u64>();
     report
         .losses
@@ -114,10 +114,10 @@ fn is_loss(event: &Event<'_>) -> bool {
     event.phase == b'i' && memchr::memmem::find(event.line, LOSS_NAME).is_some()
 }
 
-fn of_recording(index: &Index) -> Vec<Missing<'_>> {
-    let all = index.losses.iter();
+fn of_recording(summary: &ChunkSummary) -> Vec<RowLoss<'_>> {
+    let all = summary.losses.iter();
     let lost = all.filter(|(_, loss)| loss.events > 0 || loss.processes > 0);
-    let missing = lost.map(|(row, loss)| Missing {
+    let missing = lost.map(|(row, loss)| RowLoss {
         row,
         loss,
         left: AtomicU64::new(0),
@@ -130,14 +130,14 @@ fn of_recording(index: &Index) -> Vec<Missing<'_>> {
 }
 
 fn said(
-    missing: &Missing<'_>,
-    (recording, index): (usize, &Index),
+    missing: &RowLoss<'_>,
+    (recording, summary): (usize, &ChunkSummary),
     plan: &Plan,
     process: Option<&ProcessReport>,
 ) -> LossReport {
     let (thread, is_of_thread, cause) = missing.row;
     let name = || {
-        let name = index.thread_names.get(thread);
+        let name = summary.thread_names.get(thread);
         name.map_or_else(|| format!("thread {}", thread.1), Clone::clone)
     };
     let at = |ns: i64| ns.saturating_add(plan.shifts_ns[recording]);

@@ -7,7 +7,7 @@ use crate::app::validate::describe;
 use crate::base::progress::Progress;
 use crate::event::damage::Kind;
 use crate::event::edges::Edges;
-use crate::foreign;
+use crate::foreign::{self, ForeignReport};
 use crate::fragment::assemble::{Look, assemble_all};
 use crate::fragment::assembly::Assembly;
 use crate::fragment::file::Fragment;
@@ -136,7 +136,10 @@ fn merge_read(
         ..Report::default()
     };
     changed.copy(&mut inputs, &folders, &mut report);
-    let mut recordings = open_all(options, &mut inputs, &folders, &mut report)?;
+    let OpenedInputs {
+        mut recordings,
+        foreign,
+    } = open_all(options, &mut inputs, &folders, &mut report)?;
     let mut sought = pool.install(|| seek(&mut recordings, options, extent))?;
     progress.expect(recordings.iter().map(len).sum(), passes(options));
     let assemble = |look| {
@@ -154,6 +157,7 @@ fn merge_read(
         assemblies: &by_looks,
         folders: &folders,
         eras: Vec::new(),
+        foreign: &foreign,
     };
     let collector = || {
         let links = options.links();
@@ -194,22 +198,34 @@ fn merge_read(
     Ok(Merged::Whole(Box::new(report)))
 }
 
+/// What there is to merge.
+struct OpenedInputs {
+    recordings: Vec<Recording>,
+    /// Of each that is another profiler's trace.
+    foreign: Vec<ForeignReport>,
+}
+
 /// Opens what there is to merge, and reads what other profilers wrote; lines that are copied as they stand are nobody's.
 fn open_all(
     options: &Options,
     inputs: &mut Inputs,
     folders: &[PathBuf],
     report: &mut Report,
-) -> Result<Vec<Recording>, Error> {
+) -> Result<OpenedInputs, Error> {
     let found = match options.verbatim {
-        true => foreign::Found::default(),
+        true => foreign::OtherInputs::default(),
         false => foreign::find(inputs, folders)?,
     };
-    let recordings = open(inputs, found.fragments, folders, report);
-    let mut recordings = recordings.map_err(of_spill)?;
-    let others = (found.candidates, recordings.as_slice());
-    let others = foreign::read(others, options, folders, report)?;
-    recordings.extend(others);
+    let loaded = open(inputs, found.fragments, folders).map_err(of_spill)?;
+    for (path, why) in loaded.unreadable {
+        report.add_damage(&path, 0, Kind::Unreadable, Some(why));
+    }
+    let mut recordings = loaded.recordings;
+    let traces = foreign::read(found.candidates, &recordings, options, folders)?;
+    for bad in traces.bad_gzip {
+        report.add_damage(&bad.path, bad.offset, Kind::BadGzip, Some(bad.why));
+    }
+    recordings.extend(traces.recordings);
     if recordings.is_empty() && !options.allow_empty {
         return Err(Error::NothingUsable(describe(options, inputs)));
     }
@@ -218,7 +234,10 @@ fn open_all(
     }
     report.left_out.clone_from(&inputs.left_out);
     report.removed_runs = (!inputs.removed.runs.is_empty()).then(|| inputs.removed.clone());
-    Ok(recordings)
+    Ok(OpenedInputs {
+        recordings,
+        foreign: traces.reports,
+    })
 }
 
 /// How often a merge goes over its inputs: blocks are verified, lines are indexed, a part is found, lines are copied.

@@ -1,11 +1,12 @@
 //! What a merge did, for people and for machines.
 
 pub(crate) mod foreign;
+pub(crate) mod other_data;
 pub(crate) mod processes;
 pub(crate) mod rows;
 pub(crate) mod sources;
 
-use crate::app::losses::LossReport;
+use crate::app::losses::report::LossReport;
 use crate::clock::placement::Placement;
 use crate::event::damage::{Damage, Kind, LISTED, Places, path_text};
 use crate::event::mend::Repairs;
@@ -14,7 +15,8 @@ use crate::fragment::input::LeftOut;
 use crate::link::LinkReport;
 use crate::select::filter::FilterReport;
 use crate::select::window::WindowReport;
-use crate::write::split::{PartReport, file_name};
+use crate::write::split::SplitTrace;
+use crate::write::split::report::{PartReport, file_name};
 use sa_recorder::format::{RemovedRun, RemovedRuns, visible};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -175,6 +177,15 @@ impl Report {
         if let Some(links) = &mut self.links {
             links.events += events;
         }
+    }
+
+    /// Tells of the parts of a trace that was split.
+    pub(crate) fn add_parts(&mut self, split: SplitTrace, limit: u64) {
+        self.add_links(split.linked);
+        self.output_bytes = split.parts.iter().map(|part| part.bytes).sum();
+        (self.output, self.parts) = (split.first, split.parts);
+        self.split_bytes = Some(limit);
+        self.other_parts = split.others;
     }
 
     /// Adds one damaged place.

@@ -14,7 +14,7 @@ use crate::fragment::input::Input;
 use crate::fragment::load::{Opened, by_stem, list, list_stems};
 use crate::fragment::recording::Recording;
 use crate::fragment::settle::blocks;
-use crate::pass::summary::index_parts;
+use crate::pass::first_pass::summarize;
 use sa_recorder::format::{FRAGMENTS_DIR, NEXT_RUN_FILE, RUN_FILE};
 use serde::Serialize;
 use std::fs::DirBuilder;
@@ -108,13 +108,13 @@ struct Copy {
 impl Copy {
     /// Copies one fragment: its ring before its segments are listed, for what is flushed meanwhile is then in them.
     fn fragment(&mut self, stem: &Place, files: &[Input]) -> io::Result<()> {
-        let mut taken = Taken::of(stem, files);
+        let mut taken = TakenFragment::of(stem, files);
         for _ in 0..TRIES {
             if !taken.went_on {
                 break;
             }
             let Some(files) = list(stem) else { break };
-            taken = Taken::of(stem, &files);
+            taken = TakenFragment::of(stem, &files);
         }
         self.report.unreadable.append(&mut taken.unreadable);
         for fragment in &taken.full {
@@ -177,7 +177,7 @@ impl Copy {
 }
 
 /// A fragment at one moment.
-struct Taken {
+struct TakenFragment {
     /// Segments that never change again, and those of other recorders.
     full: Vec<Fragment>,
     /// The newest one, and what settling would append to it.
@@ -187,13 +187,13 @@ struct Taken {
     unreadable: Vec<String>,
 }
 
-impl Taken {
-    fn of(stem: &Place, files: &[Input]) -> Taken {
+impl TakenFragment {
+    fn of(stem: &Place, files: &[Input]) -> TakenFragment {
         let opened = Opened::of(stem, files);
         let failed = opened.failed.iter();
         let unreadable =
             failed.map(|(place, error)| format!("{}: {error}", place.path().display()));
-        let mut taken = Taken {
+        let mut taken = TakenFragment {
             full: Vec::new(),
             newest: None,
             went_on: false,
@@ -250,7 +250,7 @@ fn tail_of(recording: &Recording) -> (Vec<u8>, bool) {
     };
     let assembly = recording.assemble(&pieces);
     let parts: Vec<Part> = assembly.parts(recording.fragments.len() - 1).collect();
-    let last_ns = index_parts(last.content.bytes(), &parts, None)
+    let last_ns = summarize(last.content.bytes(), &parts)
         .last_ns()
         .unwrap_or(0);
     let tail = blocks(header, ring, &assembly, last_ns).unwrap_or_default();

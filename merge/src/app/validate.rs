@@ -3,9 +3,7 @@
 use crate::app::report::Report;
 use crate::fragment::input::Inputs;
 use crate::fragment::recording::Recording;
-use crate::write::output::Destination;
 use crate::{Error, Options, Runs};
-use std::path::Path;
 
 /// Why there is nothing to merge.
 pub(crate) fn describe(options: &Options, inputs: &Inputs) -> String {
@@ -81,42 +79,9 @@ pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Resu
     )))
 }
 
-/// What was read before of a file that others changed meanwhile does not go with what was read later.
-pub(crate) fn refuse_changed(recordings: &[Recording]) -> Result<(), Error> {
-    let mut fragments = recordings.iter().flat_map(|of| &of.fragments);
-    match fragments.find(|fragment| fragment.content.has_changed()) {
-        Some(fragment) => Err(Error::Changed {
-            path: fragment.path.clone(),
-            offset: 0,
-        }),
-        None => Ok(()),
-    }
-}
-
 /// Words for inputs in which nothing is.
 fn empty(recordings: &[Recording]) -> String {
     let paths = recordings.iter().filter_map(Recording::path);
     let paths: Vec<_> = paths.map(|path| path.display().to_string()).collect();
     format!("nothing in {}", paths.join(", "))
-}
-
-/// The trace may not be written over what it is made of.
-pub(crate) fn refuse_inputs(
-    destination: &Destination,
-    recordings: &[Recording],
-) -> Result<(), Error> {
-    let Some(id) = destination.replaced() else {
-        return Ok(());
-    };
-    let of_recording = |recording: &Recording| {
-        let ring = recording.ring.iter().any(|(_, ring)| *ring == id);
-        ring || recording.fragments.iter().any(|fragment| fragment.id == id)
-    };
-    if recordings.iter().any(of_recording) {
-        return Err(Error::Usage(format!(
-            "{}: the output is one of the inputs",
-            destination.path().unwrap_or(Path::new("")).display()
-        )));
-    }
-    Ok(())
 }

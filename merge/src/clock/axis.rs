@@ -1,10 +1,11 @@
 //! A run's time axis, and where the windows that are asked for lie on it.
 
 use crate::align::Curve;
+use crate::clock::clocks::Clocks;
 use crate::clock::moment::{Moment, wall_text};
-use crate::clock::{Clocks, Map};
+use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
-use crate::pass::summary::Index;
+use crate::pass::summary::ChunkSummary;
 use crate::{Error, Options};
 use std::time::Duration;
 
@@ -18,14 +19,18 @@ pub(crate) struct Axis {
 
 impl Axis {
     /// The axis of all recordings, of which the times are warped where they are; `None` if nothing has a time.
-    pub(crate) fn of(indexes: &[Index], maps: &[Map], clocks: &Clocks) -> Option<Axis> {
-        let of_threads = |(index, map): (&'_ Index, &Map)| {
-            let timed = index.threads.values();
+    pub(crate) fn of(
+        summaries: &[ChunkSummary],
+        maps: &[TimeMap],
+        clocks: &Clocks,
+    ) -> Option<Axis> {
+        let of_threads = |(summary, map): (&'_ ChunkSummary, &TimeMap)| {
+            let timed = summary.threads.values();
             let timed = timed.filter(|activity| activity.first_ns != i64::MAX);
             let shifted = timed.map(|activity| activity.shifted(map.shift_ns));
             shifted.collect::<Vec<_>>()
         };
-        let all: Vec<_> = indexes.iter().zip(maps).flat_map(of_threads).collect();
+        let all: Vec<_> = summaries.iter().zip(maps).flat_map(of_threads).collect();
         Some(Axis {
             first_ns: all.iter().map(|activity| activity.first_ns).min()?,
             last_ns: all.iter().map(|activity| activity.last_ns).max()?,
@@ -34,7 +39,11 @@ impl Axis {
     }
 
     /// The axis as far as it is known before anything is read: where it begins, and its wall time.
-    pub(crate) fn sought(firsts_ns: &[Option<i64>], maps: &[Map], clocks: &Clocks) -> Option<Axis> {
+    pub(crate) fn sought(
+        firsts_ns: &[Option<i64>],
+        maps: &[TimeMap],
+        clocks: &Clocks,
+    ) -> Option<Axis> {
         Some(Axis {
             first_ns: least_ns(firsts_ns, maps)?,
             last_ns: i64::MAX,
@@ -43,7 +52,7 @@ impl Axis {
     }
 
     /// The same axis, from the first of these events on: not everything is read.
-    pub(crate) fn begun_by(self, firsts_ns: &[Option<i64>], maps: &[Map]) -> Axis {
+    pub(crate) fn begun_by(self, firsts_ns: &[Option<i64>], maps: &[TimeMap]) -> Axis {
         Axis {
             first_ns: least_ns(firsts_ns, maps).unwrap_or(self.first_ns),
             ..self
@@ -131,8 +140,8 @@ impl Axis {
 }
 
 /// The first of the events that are known of each recording, by its own time.
-fn least_ns(firsts_ns: &[Option<i64>], maps: &[Map]) -> Option<i64> {
-    let placed = |(first, map): (&Option<i64>, &Map)| Some(map.at((*first)?));
+fn least_ns(firsts_ns: &[Option<i64>], maps: &[TimeMap]) -> Option<i64> {
+    let placed = |(first, map): (&Option<i64>, &TimeMap)| Some(map.at((*first)?));
     firsts_ns.iter().zip(maps).filter_map(placed).min()
 }
 

@@ -1,38 +1,38 @@
 //! What all recordings of a host say of its clocks.
 
-use super::{Boot, Known, boot};
 use crate::align::{Host, Reading, Wall, clamp, drop_disordered, drop_odd, take_lone, thin};
+use crate::clock::boot::{Boot, RecordedClock, boot};
 
 /// Most readings of the clocks of a host that are kept.
 const MOST_READINGS: usize = 4096;
 
 /// What the recordings of each boot say; `is_all` if their events are known, and not only the first ones.
-pub(super) fn hosts(boots: &[Boot], known: &[Known<'_>], is_all: bool) -> Vec<Host> {
-    let mut drafts: Vec<Draft> = Vec::new();
-    drafts.resize_with(boots.len(), Draft::default);
-    let mut each = |add: &dyn Fn(&mut Draft, &Known<'_>)| {
+pub(super) fn hosts(boots: &[Boot], known: &[RecordedClock<'_>], is_all: bool) -> Vec<Host> {
+    let mut drafts: Vec<HostDraft> = Vec::new();
+    drafts.resize_with(boots.len(), HostDraft::default);
+    let mut each = |add: &dyn Fn(&mut HostDraft, &RecordedClock<'_>)| {
         for known in known {
             if let Ok(number) = boots.binary_search(&boot(known.header)) {
                 add(&mut drafts[number], known);
             }
         }
     };
-    each(&Draft::add_events);
+    each(&HostDraft::add_events);
     each(&|draft, known| draft.add_readings(known, is_all));
-    drafts.into_iter().map(Draft::host).collect()
+    drafts.into_iter().map(HostDraft::host).collect()
 }
 
 /// A host while its recordings are looked at.
 #[derive(Default)]
-struct Draft {
+struct HostDraft {
     readings: Vec<Reading>,
     /// Those that are believed only if there are no others.
     lone: Vec<Reading>,
     events_ns: Option<(i64, i64)>,
 }
 
-impl Draft {
-    fn add_events(&mut self, known: &Known<'_>) {
+impl HostDraft {
+    fn add_events(&mut self, known: &RecordedClock<'_>) {
         let own = |ns: i64| clamp(ns.saturating_sub(known.header.monotonic_offset_ns));
         let events = known.events_ns.map(|(first, last)| (own(first), own(last)));
         self.events_ns = match (self.events_ns, events) {
@@ -41,7 +41,7 @@ impl Draft {
         };
     }
 
-    fn add_readings(&mut self, known: &Known<'_>, is_all: bool) {
+    fn add_readings(&mut self, known: &RecordedClock<'_>, is_all: bool) {
         let offset_ns = known.header.monotonic_offset_ns;
         let readings = known.anchors.iter();
         let mut readings: Vec<Reading> = readings
@@ -101,7 +101,7 @@ mod tests {
             .map(|n| anchor(n * 5_000_000_000, 1_000 + n * 5_000_000_000))
             .collect();
         let place = |anchors: &[Anchor]| {
-            let known = Known {
+            let known = RecordedClock {
                 events_ns: Some((5_000_000_000, 190_000_000_000)),
                 header: &header,
                 anchors,

@@ -4,8 +4,9 @@ use crate::align::{End, Role, clamp};
 use crate::event::flow;
 use crate::event::line::Event;
 use crate::fragment::recording::Recording;
-use crate::pass::chunk::{Chunk, Source};
-use crate::span::lane_events::labels;
+use crate::pass::chunk::Chunk;
+use crate::pass::labels::Labels;
+use crate::pass::source::Source;
 use crate::store::sorter::{Sorted, Sorter};
 use rayon::prelude::*;
 use std::io;
@@ -18,7 +19,7 @@ const BYTES: usize = 8 << 20;
 const BATCH: usize = 1024;
 
 /// Reads them once more. `boots` tells of each recording its boot.
-pub(crate) fn collect(
+pub(super) fn collect(
     recordings: &[Recording],
     boots: &[Option<u32>],
     (sources, chunks): (&[Source<'_>], &[Chunk]),
@@ -30,7 +31,7 @@ pub(crate) fn collect(
         ends.drain(..).try_for_each(|end| sorter.push(end))
     };
     let has_ends = |source: &Source<'_>| {
-        let has = |phase: u8| source.index.phases.contains_key(&phase);
+        let has = |phase: u8| source.summary.phases.contains_key(&phase);
         boots[source.recording].is_some() && (has(b's') || has(b't') || has(b'f'))
     };
     let may_have = |chunk: &&Chunk| has_ends(&sources[chunk.source]);
@@ -63,8 +64,8 @@ fn end_of(event: &Event<'_>, boot: Option<u32>, offset_ns: i64) -> Option<End> {
         _ => return None,
     };
     let id = flow::global_id(event)?;
-    let labels = labels(event); // viewers tell flows apart by them, too
-    let labels = u64::from(labels.nth) << 32 | u64::from(labels.chunk);
+    let labels = Labels::of(event); // viewers tell flows apart by them, too
+    let labels = u64::from(labels.name) << 32 | u64::from(labels.category);
     Some(End {
         flow: id ^ labels.rotate_left(7),
         role,

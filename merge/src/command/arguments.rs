@@ -6,7 +6,7 @@ use trace_merge::{Filter, Moment, Options, parse_around, parse_duration, parse_m
 
 /// Which events of a run are shown.
 #[derive(Args)]
-pub(crate) struct Selection {
+pub(crate) struct SelectionArgs {
     #[command(flatten)]
     window: Window,
     #[command(flatten)]
@@ -59,9 +59,9 @@ struct Filters {
     request: Vec<String>,
 }
 
-impl Selection {
+impl SelectionArgs {
     pub(crate) fn put_into(&self, options: &mut Options) {
-        let Selection { window, filter } = self;
+        let SelectionArgs { window, filter } = self;
         (options.last, options.around) = (window.last, window.around);
         (options.from, options.to) = (window.from, window.to);
         options.reach = window.reach;

@@ -3,7 +3,7 @@
 mod heap;
 mod interrupt;
 
-use crate::command::arguments::Selection;
+use crate::command::arguments::SelectionArgs;
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use clap_complete::Shell;
 use interrupt::Interrupts;
@@ -80,7 +80,7 @@ struct Arguments {
     #[arg(long)]
     all_runs: bool,
     #[command(flatten)]
-    selection: Selection,
+    selection: SelectionArgs,
     /// Add a duration to the times of FILE, another profiler's trace: to correct its clock, or to place it if it has none
     #[arg(long = "offset", value_name = "FILE=±DURATION", value_parser = parse_offset, conflicts_with = "verbatim")]
     offsets: Vec<Offset>,

@@ -3,7 +3,7 @@
 //! A trace that says what its times count from, or has times since 1970, is a host of its own whose monotonic clock is that count: anchors say when
 //! its clock showed what the wall clock showed, and it is placed as other hosts are. Any other is an error that names what would place it.
 
-use super::members::Members;
+use super::members::DocumentMembers;
 use crate::event::scan::{Found, Part, scan_part};
 use crate::fragment::recording::Recording;
 use sa_recorder::format::{ANCHOR_RECORD, Anchor, FragmentHeader, Metadata, RingKind, VERSION};
@@ -17,7 +17,7 @@ const FRONT_BYTES: usize = 1 << 16;
 
 /// What a trace's times count from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum TimeOrigin {
     /// A wall time, in ns, and what says so.
     Wall(i64, &'static str),
     /// The monotonic clock of a host whose processes are in the trace.
@@ -26,11 +26,11 @@ pub(super) enum Origin {
     Unknown(String),
 }
 
-impl Origin {
+impl TimeOrigin {
     /// What the members and times of a document tell.
-    pub(super) fn of(members: &Members, time: Option<(i64, i64)>) -> Origin {
+    pub(super) fn of(members: &DocumentMembers, time: Option<(i64, i64)>) -> TimeOrigin {
         let Some((first_ns, last_ns)) = time else {
-            return Origin::Unknown("no event with a time".to_owned());
+            return TimeOrigin::Unknown("no event with a time".to_owned());
         };
         let is_wall = |base_ns: i64| {
             let in_range = |ns: i64| {
@@ -41,13 +41,13 @@ impl Origin {
             in_range(first_ns) && in_range(last_ns)
         };
         match members.base_ns {
-            Some(base_ns) if is_wall(base_ns) => Origin::Wall(base_ns, "baseTimeNanoseconds"),
-            _ if is_wall(0) => Origin::Wall(0, "times since 1970"),
-            Some(base_ns) => Origin::Unknown(format!(
+            Some(base_ns) if is_wall(base_ns) => TimeOrigin::Wall(base_ns, "baseTimeNanoseconds"),
+            _ if is_wall(0) => TimeOrigin::Wall(0, "times since 1970"),
+            Some(base_ns) => TimeOrigin::Unknown(format!(
                 "baseTimeNanoseconds {base_ns} with times from {}, which is in no year from 2001 to 2043",
                 seconds(first_ns)
             )),
-            None => Origin::Unknown(format!(
+            None => TimeOrigin::Unknown(format!(
                 "no baseTimeNanoseconds, and times from {} to {}",
                 seconds(first_ns),
                 seconds(last_ns)
@@ -57,7 +57,7 @@ impl Origin {
 }
 
 /// What the clocks of a merge are placed by.
-pub(super) struct Axis {
+pub(super) struct ReferenceClock {
     /// The clock that the others are brought to.
     pub(super) reference: Option<FragmentHeader>,
     /// Whether there are fragments, and none of them says what time it was.
@@ -66,13 +66,13 @@ pub(super) struct Axis {
     pub(super) start_ns: Option<i64>,
 }
 
-impl Axis {
+impl ReferenceClock {
     /// That of the fragments.
-    pub(super) fn of(recordings: &[Recording]) -> Axis {
+    pub(super) fn of(recordings: &[Recording]) -> ReferenceClock {
         let headers = || recordings.iter().filter_map(Recording::header);
         let main = headers().find(|header| header.main);
         let starts = recordings.iter().filter_map(start_ns);
-        Axis {
+        ReferenceClock {
             reference: main.or(headers().next()).cloned(),
             lacks_wall: !recordings.is_empty()
                 && !recordings
@@ -195,12 +195,12 @@ mod tests {
 
     const NOW_NS: i64 = 1_795_352_704_292_000_846;
 
-    fn origin(base_ns: Option<i64>, first_ns: i64) -> Origin {
-        let members = Members {
+    fn origin(base_ns: Option<i64>, first_ns: i64) -> TimeOrigin {
+        let members = DocumentMembers {
             base_ns,
-            ..Members::default()
+            ..DocumentMembers::default()
         };
-        Origin::of(&members, Some((first_ns, first_ns + 5)))
+        TimeOrigin::of(&members, Some((first_ns, first_ns + 5)))
     }
 
     #[test]
@@ -208,17 +208,20 @@ mod tests {
         let base_ns = 1_790_857_026_000_000_000;
         assert_eq!(
             origin(Some(base_ns), NOW_NS - base_ns),
-            Origin::Wall(base_ns, "baseTimeNanoseconds")
+            TimeOrigin::Wall(base_ns, "baseTimeNanoseconds")
         );
-        assert_eq!(origin(None, NOW_NS), Origin::Wall(0, "times since 1970"));
+        assert_eq!(
+            origin(None, NOW_NS),
+            TimeOrigin::Wall(0, "times since 1970")
+        );
         // Some versions give both.
         assert_eq!(
             origin(Some(base_ns), NOW_NS),
-            Origin::Wall(0, "times since 1970")
+            TimeOrigin::Wall(0, "times since 1970")
         );
         assert_eq!(
             origin(Some(0), NOW_NS),
-            Origin::Wall(0, "baseTimeNanoseconds")
+            TimeOrigin::Wall(0, "baseTimeNanoseconds")
         );
         for (base_ns, first_ns) in [
             (None, 5),
@@ -227,7 +230,7 @@ mod tests {
             (Some(i64::MAX), 9),
         ] {
             assert!(
-                matches!(origin(base_ns, first_ns), Origin::Unknown(_)),
+                matches!(origin(base_ns, first_ns), TimeOrigin::Unknown(_)),
                 "{first_ns}"
             );
         }

@@ -1,8 +1,8 @@
 //! The forms a document of trace events comes in: an object that has them in `traceEvents`, a list, a list that nobody closed, one event after
-//! the other, and any of these cut off or damaged. Its events go to [`Lines`], its other members to [`Members`].
+//! the other, and any of these cut off or damaged. Its events go to [`Lines`], its other members to [`DocumentMembers`].
 
 use super::lines::Lines;
-use super::members::Members;
+use super::members::DocumentMembers;
 use super::resync::{behind, is_at_end, is_first, next_event, next_line};
 use crate::event::damage::Kind;
 use crate::event::json::{Scanner, scan_object_at_front};
@@ -37,18 +37,22 @@ impl Form {
 }
 
 /// What a document is, apart from its events.
-pub(super) struct Read {
+pub(super) struct DocumentRead {
     pub(super) form: Form,
-    pub(super) members: Members,
+    pub(super) members: DocumentMembers,
 }
 
 /// Reads a whole document; `passed` is told how far it is from time to time.
-pub(super) fn read(bytes: &[u8], lines: &mut Lines, passed: &dyn Fn(usize)) -> io::Result<Read> {
-    let mut reader = Reader {
+pub(super) fn read(
+    bytes: &[u8],
+    lines: &mut Lines,
+    passed: &dyn Fn(usize),
+) -> io::Result<DocumentRead> {
+    let mut reader = DocumentReader {
         bytes,
         at: 0,
         lines,
-        members: Members::default(),
+        members: DocumentMembers::default(),
         form: None,
         passed,
     };
@@ -57,7 +61,7 @@ pub(super) fn read(bytes: &[u8], lines: &mut Lines, passed: &dyn Fn(usize)) -> i
         reader.at = BOM.len();
     }
     while reader.next()? {}
-    Ok(Read {
+    Ok(DocumentRead {
         form: reader.form.unwrap_or(Form::Lines),
         members: reader.members,
     })
@@ -65,23 +69,23 @@ pub(super) fn read(bytes: &[u8], lines: &mut Lines, passed: &dyn Fn(usize)) -> i
 
 /// How a stretch of a document ended.
 #[derive(PartialEq, Eq)]
-enum End {
+enum StretchEnd {
     Closed,
     /// The document ends.
     Torn,
 }
 
-struct Reader<'a> {
+struct DocumentReader<'a> {
     bytes: &'a [u8],
     at: usize,
     lines: &'a mut Lines,
-    members: Members,
+    members: DocumentMembers,
     /// That of the first thing in it.
     form: Option<Form>,
     passed: &'a dyn Fn(usize),
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DocumentReader<'a> {
     /// Reads what stands at the top; `false` at the end.
     fn next(&mut self) -> io::Result<bool> {
         self.skip(b" \t\r\n,");
@@ -182,7 +186,7 @@ impl<'a> Reader<'a> {
             match self.member() {
                 Some(true) => {
                     has_events = true;
-                    if self.events()? == End::Torn {
+                    if self.events()? == StretchEnd::Torn {
                         self.lines.torn(self.at);
                     }
                 }
@@ -241,14 +245,14 @@ impl<'a> Reader<'a> {
     }
 
     /// The events of a list, up to its end.
-    fn events(&mut self) -> io::Result<End> {
+    fn events(&mut self) -> io::Result<StretchEnd> {
         loop {
             self.skip(b" \t\r\n,");
             match self.peek() {
-                None => return Ok(End::Torn),
+                None => return Ok(StretchEnd::Torn),
                 Some(b']') => {
                     self.at += 1;
-                    return Ok(End::Closed);
+                    return Ok(StretchEnd::Closed);
                 }
                 Some(b'{') => self.element()?,
                 Some(0) => self.nuls(),

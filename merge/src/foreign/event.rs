@@ -19,7 +19,7 @@ use std::ops::Range;
 type Edits = Vec<(Range<usize>, Vec<u8>)>;
 
 /// What a line that was written tells.
-pub(super) struct Written {
+pub(super) struct WrittenEvent {
     /// From when to when it lies, unless it is metadata.
     pub(super) time: Option<(i64, i64)>,
     /// Ids that are texts, and the numbers that stand for them.
@@ -35,7 +35,7 @@ pub(super) fn write_line(
     text: &[u8],
     fields: Fields,
     out: &mut Vec<u8>,
-) -> Result<Option<Written>, Kind> {
+) -> Result<Option<WrittenEvent>, Kind> {
     if text.len() > MAX_LINE_BYTES {
         return Err(Kind::LineTooLong);
     }
@@ -61,7 +61,7 @@ pub(super) fn write_line(
         out.extend_from_slice(text);
     }
     out.push(b'\n');
-    Ok(Some(Written {
+    Ok(Some(WrittenEvent {
         had_hidden: hides_name(&event),
         time: (!event.is_metadata()).then_some((event.ts_ns, event.ts_ns + event.dur_ns)),
         texts: [(event.pid, fields.pid), (event.tid, fields.tid)]
@@ -71,15 +71,15 @@ pub(super) fn write_line(
 }
 
 /// What viewers do not take of an event is not in its line.
-fn write_mended(event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<Written>, Kind> {
+fn write_mended(event: &Event<'_>, out: &mut Vec<u8>) -> Result<Option<WrittenEvent>, Kind> {
     let (text, repairs) = mended_event(event.line, event.phase).ok_or(Kind::BadEvent)?;
     let (fields, _) = scan_object_at_front(&text).map_err(|_| Kind::BadJson)?;
     let written = write_line(&text, fields, out)?;
-    Ok(written.map(|written| Written { repairs, ..written }))
+    Ok(written.map(|written| WrittenEvent { repairs, ..written }))
 }
 
 /// Viewers take an event without a pid for one of process 0.
-fn write_with_pid(text: &[u8], out: &mut Vec<u8>) -> Result<Option<Written>, Kind> {
+fn write_with_pid(text: &[u8], out: &mut Vec<u8>) -> Result<Option<WrittenEvent>, Kind> {
     let with_pid = [br#"{"pid":0,"#, &text[1..]].concat();
     let (fields, _) = scan_object_at_front(&with_pid).map_err(|_| Kind::BadJson)?;
     write_line(&with_pid, fields, out)

@@ -1,16 +1,16 @@
 //! Which inputs are traces of other profilers, and what the compressed ones hold.
 
 use super::gzip::{is_gzip, unpack};
-use super::in_first;
 use crate::Error;
 use crate::base::access::Access;
 use crate::base::file_id::FileId;
 use crate::fragment::file::{Content, Fragment, read_header};
 use crate::fragment::input::{Input, Inputs, is_fragment};
+use crate::fragment::temp_folder::in_first;
 use std::path::PathBuf;
 
 /// A trace of another profiler, not yet read.
-pub(crate) struct Candidate {
+pub(crate) struct TraceCandidate {
     pub(super) path: PathBuf,
     pub(super) access: Access,
     pub(super) id: FileId,
@@ -25,18 +25,18 @@ pub(crate) struct Candidate {
 
 /// What stood among the inputs beside fragments that lie there as they are.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct OtherInputs {
     /// Fragments that were compressed.
     pub(crate) fragments: Vec<Fragment>,
-    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) candidates: Vec<TraceCandidate>,
 }
 
 /// Takes them out of the inputs. What cannot be opened stays there, where that is told.
 ///
 /// # Errors
 /// If there is no room to unpack one.
-pub(crate) fn find(inputs: &mut Inputs, folders: &[PathBuf]) -> Result<Found, Error> {
-    let mut found = Found::default();
+pub(crate) fn find(inputs: &mut Inputs, folders: &[PathBuf]) -> Result<OtherInputs, Error> {
+    let mut found = OtherInputs::default();
     for input in std::mem::take(&mut inputs.files) {
         if !is_foreign(&input) {
             inputs.files.push(input);
@@ -62,7 +62,7 @@ fn is_foreign(input: &Input) -> bool {
     !front.is_empty() && read_header(&front).is_none()
 }
 
-fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<Candidate>, Error> {
+fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<TraceCandidate>, Error> {
     let open = || {
         let file = input.place.open_regular(input.named).ok()?;
         let metadata = file.metadata().ok()?;
@@ -81,7 +81,7 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<Candidate>, Er
     let Ok(content) = content else {
         return Ok(None);
     };
-    Ok(Some(Candidate {
+    Ok(Some(TraceCandidate {
         path: input.place.path().to_owned(),
         access: Access::of(&metadata, input.place.folder().reach()).masked(),
         id: FileId::of(&metadata),
@@ -93,7 +93,7 @@ fn candidate(input: &Input, folders: &[PathBuf]) -> Result<Option<Candidate>, Er
 }
 
 /// A fragment that was compressed whole; any other trace is given back.
-fn fragment(candidate: Candidate) -> Result<Fragment, Box<Candidate>> {
+fn fragment(candidate: TraceCandidate) -> Result<Fragment, Box<TraceCandidate>> {
     if candidate.failure.is_some() {
         return Err(Box::new(candidate));
     }

@@ -1,7 +1,7 @@
 //! A log's processes and those that were recorded: the same where the pid is, and both clocks were as far apart.
 
-use super::clock::{Origin, anchor};
-use super::strace::Log;
+use super::clock::{TimeOrigin, anchor};
+use super::strace::StraceLog;
 use crate::fragment::recording::Recording;
 use sa_recorder::format::FragmentHeader;
 use std::collections::BTreeMap;
@@ -10,14 +10,17 @@ use std::collections::BTreeMap;
 const SAME_BOOT_NS: i64 = 1_000_000_000;
 
 /// The recorded processes of a log's pids, and what its times count from.
-pub(super) fn join(log: &Log, recordings: &[Recording]) -> (BTreeMap<i64, FragmentHeader>, Origin) {
+pub(super) fn join(
+    log: &StraceLog,
+    recordings: &[Recording],
+) -> (BTreeMap<i64, FragmentHeader>, TimeOrigin) {
     let mut joined: BTreeMap<i64, FragmentHeader> = BTreeMap::new();
     let Some(wall_ns) = wall_ns(log) else {
         let why = match log.walls_ns.is_empty() {
             true => "no [CLOCK_ANCHOR]",
             false => "[CLOCK_ANCHOR]s of several boots",
         };
-        return (joined, Origin::Unknown(why.to_owned()));
+        return (joined, TimeOrigin::Unknown(why.to_owned()));
     };
     for recording in recordings {
         let Some(header) = same(recording, log, wall_ns) else {
@@ -28,20 +31,20 @@ pub(super) fn join(log: &Log, recordings: &[Recording]) -> (BTreeMap<i64, Fragme
             .or_insert_with(|| header.clone());
     }
     let origin = match joined.values().next() {
-        Some(header) => Origin::Host(Box::new(header.clone())),
-        None => Origin::Wall(wall_ns, "[CLOCK_ANCHOR]"),
+        Some(header) => TimeOrigin::Host(Box::new(header.clone())),
+        None => TimeOrigin::Wall(wall_ns, "[CLOCK_ANCHOR]"),
     };
     (joined, origin)
 }
 
 /// What the wall clock showed at the monotonic clock's 0; `None` if the log's processes do not agree.
-fn wall_ns(log: &Log) -> Option<i64> {
+fn wall_ns(log: &StraceLog) -> Option<i64> {
     let (least, most) = (log.walls_ns.values().min()?, log.walls_ns.values().max()?);
     (most.checked_sub(*least)? < SAME_BOOT_NS).then_some(*least)
 }
 
 /// The header of a recording of one of the log's processes.
-fn same<'a>(recording: &'a Recording, log: &Log, wall_ns: i64) -> Option<&'a FragmentHeader> {
+fn same<'a>(recording: &'a Recording, log: &StraceLog, wall_ns: i64) -> Option<&'a FragmentHeader> {
     let header = recording.header()?;
     let anchor = anchor(recording)?;
     let of_recording = i64::try_from(anchor.realtime_ns)

@@ -9,7 +9,7 @@ const MOST_BYTES: usize = 1 << 16;
 
 /// What the members of a document say.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Members {
+pub(super) struct DocumentMembers {
     /// The profiler, if it can be told.
     pub(super) tool: Option<&'static str>,
     /// Wall time in ns that times count from.
@@ -29,12 +29,12 @@ struct OtherData {
     tool: Option<String>,
 }
 
-impl Members {
+impl DocumentMembers {
     /// Those of something that has none.
-    pub(super) fn of(tool: &'static str) -> Members {
-        Members {
+    pub(super) fn of(tool: &'static str) -> DocumentMembers {
+        DocumentMembers {
             tool: Some(tool),
-            ..Members::default()
+            ..DocumentMembers::default()
         }
     }
 
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_base_is_found_in_either_place() {
-        let mut members = Members::default();
+        let mut members = DocumentMembers::default();
         members.take(b"schemaVersion", b"1");
         members.take(b"deviceProperties", b"[]");
         members.take(b"baseTimeNanoseconds", b"1790857026000000000");
@@ -89,14 +89,14 @@ mod tests {
             (members.tool, members.left_out),
             (Some("kineto"), vec!["deviceProperties".to_owned()])
         );
-        let mut members = Members::default();
+        let mut members = DocumentMembers::default();
         let metadata = br#"{"version":"1.1.1","overflow":false,"baseTimeNanoseconds":17953}"#;
         members.take(b"viztracer_metadata", metadata);
         assert_eq!(
             (members.tool, members.base_ns),
             (Some("viztracer"), Some(17953))
         );
-        let mut members = Members::default();
+        let mut members = DocumentMembers::default();
         members.take(b"viztracer_metadata", br#"{"version":"0.15"}"#);
         assert_eq!((members.tool, members.base_ns), (Some("viztracer"), None));
     }

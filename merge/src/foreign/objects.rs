@@ -15,7 +15,7 @@ pub(super) struct Objects {
 }
 
 /// An object or array that has not ended.
-struct Open {
+struct OpenObject {
     start: usize,
     is_object: bool,
     has_phase: bool,
@@ -33,7 +33,7 @@ pub(super) fn objects(bytes: &[u8], at: usize) -> Objects {
     found
 }
 
-fn walk(scanner: &mut Scanner<'_>, open: &mut Vec<Open>, found: &mut Objects) -> Option<()> {
+fn walk(scanner: &mut Scanner<'_>, open: &mut Vec<OpenObject>, found: &mut Objects) -> Option<()> {
     loop {
         match scanner.peek() {
             byte @ (b'{' | b'[') => {
@@ -63,12 +63,17 @@ fn closer(is_object: bool) -> u8 {
     if is_object { b'}' } else { b']' }
 }
 
-fn begin(scanner: &mut Scanner<'_>, is_object: bool, open: &mut Vec<Open>, found: &mut Objects) {
+fn begin(
+    scanner: &mut Scanner<'_>,
+    is_object: bool,
+    open: &mut Vec<OpenObject>,
+    found: &mut Objects,
+) {
     let start = scanner.at;
     if is_object {
         found.starts.push(start);
     }
-    open.push(Open {
+    open.push(OpenObject {
         start,
         is_object,
         has_phase: false,
@@ -80,7 +85,7 @@ fn begin(scanner: &mut Scanner<'_>, is_object: bool, open: &mut Vec<Open>, found
 }
 
 /// The key of a member, if it is one of an object.
-fn key(scanner: &mut Scanner<'_>, open: &mut [Open]) -> Option<()> {
+fn key(scanner: &mut Scanner<'_>, open: &mut [OpenObject]) -> Option<()> {
     let inner = open.last_mut()?;
     if !inner.is_object {
         return Some(());
@@ -98,7 +103,7 @@ fn key(scanner: &mut Scanner<'_>, open: &mut [Open]) -> Option<()> {
     Some(())
 }
 
-fn end(open: &mut Vec<Open>, found: &mut Objects) {
+fn end(open: &mut Vec<OpenObject>, found: &mut Objects) {
     let Some(inner) = open.pop() else { return };
     if inner.has_phase && inner.has_pid && inner.levels <= MOST_LEVELS {
         found.events.push(inner.start);

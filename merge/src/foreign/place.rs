@@ -1,7 +1,7 @@
 //! Where the times of each trace belong: by what they count from, else by what the user says, else nowhere.
 
-use super::Draft;
-use super::clock::{Axis, Origin, anchors, behind, own, seconds};
+use super::clock::{ReferenceClock, TimeOrigin, anchors, behind, own, seconds};
+use super::draft::TraceDraft;
 use super::offset::Offset;
 use crate::Error;
 use crate::base::file_id::FileId;
@@ -9,7 +9,7 @@ use sa_recorder::format::{Anchor, FragmentHeader};
 use std::fs;
 
 /// Where a trace's times belong.
-pub(super) struct Placed {
+pub(super) struct TracePlace {
     /// Whose clock they are of.
     pub(super) clock: Option<FragmentHeader>,
     pub(super) anchors: Vec<Anchor>,
@@ -25,10 +25,10 @@ pub(super) struct Placed {
 /// # Errors
 /// If one cannot be, or an offset is of none of them.
 pub(super) fn place(
-    drafts: &[Draft],
-    axis: &Axis,
+    drafts: &[TraceDraft],
+    axis: &ReferenceClock,
     offsets: &[Offset],
-) -> Result<Vec<Placed>, Error> {
+) -> Result<Vec<TracePlace>, Error> {
     let of_drafts: Vec<Option<i64>> = drafts.iter().map(|draft| of(draft, offsets)).collect();
     for offset in offsets {
         if !drafts.iter().any(|draft| is_of(offset, draft)) {
@@ -47,11 +47,12 @@ pub(super) fn place(
 }
 
 /// Without fragments the first trace that knows the time is what the others are brought to.
-fn with_first_wall(axis: &Axis, drafts: &[Draft]) -> Axis {
-    let is_wall = |draft: &&Draft| matches!(draft.origin, Origin::Wall(..)) && !axis.lacks_wall;
+fn with_first_wall(axis: &ReferenceClock, drafts: &[TraceDraft]) -> ReferenceClock {
+    let is_wall =
+        |draft: &&TraceDraft| matches!(draft.origin, TimeOrigin::Wall(..)) && !axis.lacks_wall;
     let wall = drafts.iter().find(is_wall);
     let first = wall.or(drafts.first().filter(|_| drafts.len() > 1));
-    Axis {
+    ReferenceClock {
         reference: axis
             .reference
             .clone()
@@ -63,12 +64,12 @@ fn with_first_wall(axis: &Axis, drafts: &[Draft]) -> Axis {
     }
 }
 
-fn of(draft: &Draft, offsets: &[Offset]) -> Option<i64> {
+fn of(draft: &TraceDraft, offsets: &[Offset]) -> Option<i64> {
     let mut of_draft = offsets.iter().filter(|offset| is_of(offset, draft));
     of_draft.next_back().map(|offset| offset.ns)
 }
 
-fn is_of(offset: &Offset, draft: &Draft) -> bool {
+fn is_of(offset: &Offset, draft: &TraceDraft) -> bool {
     let is_same_file = || {
         let metadata = fs::metadata(&offset.path);
         metadata.is_ok_and(|metadata| FileId::of(&metadata) == draft.id)
@@ -77,16 +78,16 @@ fn is_of(offset: &Offset, draft: &Draft) -> bool {
 }
 
 fn one(
-    draft: &Draft,
+    draft: &TraceDraft,
     offset_ns: Option<i64>,
-    axis: &Axis,
+    axis: &ReferenceClock,
     is_alone: bool,
-) -> Result<Placed, Error> {
+) -> Result<TracePlace, Error> {
     let added_ns = offset_ns.unwrap_or(0);
     let Some(time) = draft.lines.time else {
         return Ok(unplaced("it has no event with a time"));
     };
-    let placed = |clock, method, words: String| Placed {
+    let placed = |clock, method, words: String| TracePlace {
         clock: Some(clock),
         anchors: Vec::new(),
         method,
@@ -94,7 +95,7 @@ fn one(
         offset_ns: added_ns,
     };
     match (&draft.origin, offset_ns) {
-        (Origin::Wall(base_ns, by), _) if !axis.lacks_wall => Ok(Placed {
+        (TimeOrigin::Wall(base_ns, by), _) if !axis.lacks_wall => Ok(TracePlace {
             anchors: anchors(time, base_ns.saturating_add(added_ns)),
             ..placed(
                 own(&draft.name),
@@ -102,7 +103,7 @@ fn one(
                 format!("placed by its {by}"),
             )
         }),
-        (Origin::Host(header), _) => Ok(placed(
+        (TimeOrigin::Host(header), _) => Ok(placed(
             behind(header, added_ns.saturating_sub(header.monotonic_offset_ns)),
             "host_clock",
             format!("its clock is the monotonic one of {}", header.host),
@@ -122,8 +123,8 @@ fn one(
     }
 }
 
-fn unplaced(words: &str) -> Placed {
-    Placed {
+fn unplaced(words: &str) -> TracePlace {
+    TracePlace {
         clock: None,
         anchors: Vec::new(),
         method: "none",
@@ -133,14 +134,19 @@ fn unplaced(words: &str) -> Placed {
 }
 
 /// Says what was expected and found, and what would place the trace if it began with the others.
-fn refusal(draft: &Draft, origin: &Origin, (first_ns, _): (i64, i64), axis: &Axis) -> Error {
+fn refusal(
+    draft: &TraceDraft,
+    origin: &TimeOrigin,
+    (first_ns, _): (i64, i64),
+    axis: &ReferenceClock,
+) -> Error {
     let path = draft.path.display();
     let found = match origin {
-        Origin::Unknown(found) => found.clone(),
-        Origin::Wall(_, by) => format!(
+        TimeOrigin::Unknown(found) => found.clone(),
+        TimeOrigin::Wall(_, by) => format!(
             "{by}, but no other input says what time it was (fragments without a header have no anchor)"
         ),
-        Origin::Host(_) => String::new(),
+        TimeOrigin::Host(_) => String::new(),
     };
     let torn = match draft
         .lines
@@ -154,7 +160,7 @@ fn refusal(draft: &Draft, origin: &Origin, (first_ns, _): (i64, i64), axis: &Axi
     let begin_ns = axis.start_ns.unwrap_or(first_ns);
     let offset = seconds(begin_ns.saturating_sub(first_ns));
     let same = match origin {
-        Origin::Unknown(_) => {
+        TimeOrigin::Unknown(_) => {
             format!(", and --offset '{path}=0s' says that it has the same monotonic clock")
         }
         _ => String::new(),

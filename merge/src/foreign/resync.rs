@@ -47,7 +47,7 @@ fn balanced_end(bytes: &[u8], start: usize) -> Option<usize> {
 
 /// The first place from `from` on, and before `to`, at which a whole event stands.
 pub(super) fn next_event(bytes: &[u8], from: usize, to: usize) -> Option<usize> {
-    let (mut first, mut seen) = (None, Seen::default());
+    let (mut first, mut seen) = (None, PassedObjects::default());
     for hit in memchr_iter(b'{', bytes.get(from..to)?) {
         let at = from + hit;
         if first.is_some_and(|first| first <= at) {
@@ -68,9 +68,9 @@ pub(super) fn next_event(bytes: &[u8], from: usize, to: usize) -> Option<usize> 
 
 /// Objects that have been gone over. Where a quote is missing, what one walk takes for text is none to the next, so there may be several.
 #[derive(Default)]
-struct Seen(Vec<Peekable<IntoIter<usize>>>);
+struct PassedObjects(Vec<Peekable<IntoIter<usize>>>);
 
-impl Seen {
+impl PassedObjects {
     fn add(&mut self, starts: Vec<usize>) {
         self.0.push(starts.into_iter().peekable());
     }

@@ -18,7 +18,7 @@ pub(crate) struct Hints {
 }
 
 #[derive(Deserialize)]
-struct Record<T> {
+struct RowRecord<T> {
     args: T,
 }
 
@@ -28,7 +28,7 @@ struct SortIndex {
 }
 
 #[derive(Deserialize)]
-struct Labels {
+struct LabelsArgs {
     labels: String,
 }
 
@@ -47,7 +47,7 @@ impl Hints {
                     .extend(order().map(|order| (thread, order)));
             }
             b"process_labels" => {
-                let labels = args::<Labels>(event).map(|args| args.labels);
+                let labels = args::<LabelsArgs>(event).map(|args| args.labels);
                 self.labels.extend(labels.map(|labels| (event.pid, labels)));
             }
             _ => {}
@@ -63,7 +63,7 @@ impl Hints {
 }
 
 fn args<T: DeserializeOwned>(event: &Event<'_>) -> Option<T> {
-    let record: Record<T> = from_slice(event.line)?;
+    let record: RowRecord<T> = from_slice(event.line)?;
     Some(record.args)
 }
 

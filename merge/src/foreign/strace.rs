@@ -12,7 +12,7 @@ use crate::base::number::write_micros;
 use crate::event::damage::Kind;
 use chip::Chips;
 use memchr::memmem;
-use record::{Record, Span};
+use record::{LogRecord, LogSpan};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -24,7 +24,7 @@ const PREFIX: &[u8] = b"[mono_ns=";
 
 /// What a log tells apart from its spans.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Log {
+pub(super) struct StraceLog {
     /// What the wall clock showed when the monotonic one showed 0, in ns, by process.
     pub(super) walls_ns: BTreeMap<i64, i64>,
     /// The processes that have spans.
@@ -52,10 +52,14 @@ fn find(bytes: &[u8], marker: &[u8]) -> Option<usize> {
 }
 
 /// Reads a whole log.
-pub(super) fn read(bytes: &[u8], lines: &mut Lines, passed: &dyn Fn(usize)) -> io::Result<Log> {
-    let mut reader = Reader {
+pub(super) fn read(
+    bytes: &[u8],
+    lines: &mut Lines,
+    passed: &dyn Fn(usize),
+) -> io::Result<StraceLog> {
+    let mut reader = LogReader {
         lines,
-        log: Log::default(),
+        log: StraceLog::default(),
         chips: Chips::default(),
     };
     let mut at = 0;
@@ -84,17 +88,17 @@ fn record_end(bytes: &[u8], at: usize) -> usize {
     memmem::find(&bytes[at..line], PREFIX).map_or(line, |hit| at + hit)
 }
 
-struct Reader<'a> {
+struct LogReader<'a> {
     lines: &'a mut Lines,
-    log: Log,
+    log: StraceLog,
     chips: Chips,
 }
 
-impl Reader<'_> {
+impl LogReader<'_> {
     fn record(&mut self, marker: &[u8], text: &[u8], at: usize, is_last: bool) -> io::Result<()> {
         let is_whole = !is_last || text.ends_with(b"\n");
-        match Record::parse(marker == ANCHOR, text) {
-            Some(Record::Anchor {
+        match LogRecord::parse(marker == ANCHOR, text) {
+            Some(LogRecord::Anchor {
                 pid,
                 mono_ns,
                 wall_ns,
@@ -103,7 +107,7 @@ impl Reader<'_> {
                 Ok(())
             }
             // A number may be cut off and still be one.
-            Some(Record::Span(span)) if is_whole => self.span(&span, at),
+            Some(LogRecord::Span(span)) if is_whole => self.span(&span, at),
             _ if is_whole => {
                 self.lines.damage(at, Kind::BadEvent);
                 Ok(())
@@ -115,7 +119,7 @@ impl Reader<'_> {
         }
     }
 
-    fn span(&mut self, span: &Span, at: usize) -> io::Result<()> {
+    fn span(&mut self, span: &LogSpan, at: usize) -> io::Result<()> {
         let time = (span.ts_ns, span.ts_ns.saturating_add(span.dur_ns));
         if !span.is_on_chip && self.lines.is_far(Some(time)) {
             self.lines.damage(at, Kind::BadTime);
@@ -138,7 +142,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn finish(mut self) -> io::Result<Log> {
+    fn finish(mut self) -> io::Result<StraceLog> {
         self.log.unplaced = self.chips.unplaced();
         for line in self.chips.track_records() {
             self.lines.made(line.as_bytes())?;
@@ -150,7 +154,7 @@ impl Reader<'_> {
 /// Writes a span as an event; one of a chip says how far off it can be.
 fn write(
     lines: &mut Lines,
-    span: &Span,
+    span: &LogSpan,
     tid: i64,
     ts_ns: i64,
     uncertainty_ns: Option<i64>,

@@ -3,7 +3,7 @@
 //! The recorder repeats anchors in slot 0 (FORMAT.md §2.2). What stands before the block with an anchor was recorded before the next one was read, and
 //! what was recorded before an anchor was read stands before the block with the next one.
 
-use crate::fragment::walk::{Block, Walk};
+use crate::fragment::walk::{Block, BlockWalk};
 use crate::store::search::first;
 use sa_recorder::format::{ANCHOR_RECORD, Anchor, BLOCK_START, BlockAnchor, Metadata, block_sum};
 use std::ops::Range;
@@ -32,7 +32,7 @@ impl Anchored {
 
 /// The lines before the first good block of a segment, and that block. All there is, if there is no block.
 pub(crate) fn front(bytes: &[u8]) -> Range<usize> {
-    let first = Walk::from(bytes, 0).find(|block| is_good(bytes, block));
+    let first = BlockWalk::from(bytes, 0).find(|block| is_good(bytes, block));
     0..first.map_or(bytes.len(), |block| block.body.end)
 }
 
@@ -58,7 +58,7 @@ fn anchor(line: &[u8]) -> Option<BlockAnchor> {
 
 /// The blocks with anchors that start in a stretch. Only blocks of slot 0 are looked into, and only those that match their checksum are believed.
 pub(crate) fn anchored(bytes: &[u8], stretch: Range<usize>) -> impl Iterator<Item = Anchored> + '_ {
-    let own = Walk::within(bytes, stretch).filter(|block| block.header.slot == 0);
+    let own = BlockWalk::within(bytes, stretch).filter(|block| block.header.slot == 0);
     let good = own.filter(|block| is_good(bytes, block));
     good.filter_map(|block| {
         let lines = bytes[block.body.clone()].split(|byte| *byte == b'\n');
@@ -203,7 +203,7 @@ mod tests {
             Some(5)
         );
         assert_eq!(first_anchor(&bytes[3 + anchor_line(5).len()..]), None);
-        let first = Walk::from(&bytes, 0).next().unwrap();
+        let first = BlockWalk::from(&bytes, 0).next().unwrap();
         assert_eq!(front(&bytes), 0..first.body.end);
         assert_eq!(front(b"{}\n"), 0..3);
     }

@@ -59,7 +59,7 @@ pub(crate) struct Inputs {
 }
 
 /// A fragment found in a directory.
-struct Candidate {
+struct RunCandidate {
     /// `None` if its run cannot be the one that is wanted: a folder for each of many earlier runs is not held open.
     place: Option<Place>,
     run: Option<String>,
@@ -70,7 +70,7 @@ struct Candidate {
 
 /// Finds the fragments of the selected runs, sorted by path.
 pub(crate) fn find(paths: &[PathBuf], runs: &Runs) -> Inputs {
-    let mut search = Search {
+    let mut search = InputSearch {
         runs,
         inputs: Inputs::default(),
         parents: BTreeMap::new(),
@@ -131,14 +131,14 @@ fn parent_of(path: &Path) -> &Path {
 }
 
 /// What the paths led to so far.
-struct Search<'a> {
+struct InputSearch<'a> {
     runs: &'a Runs,
     inputs: Inputs,
     /// Folders in which something was found already.
     parents: BTreeMap<PathBuf, Folder>,
 }
 
-impl Search<'_> {
+impl InputSearch<'_> {
     /// A path as the user named it: all of it may lead through links.
     fn named(&mut self, path: &Path) {
         match Folder::open(path) {
@@ -301,7 +301,7 @@ fn removed_runs(run: &Folder) -> Option<RemovedRuns> {
 fn list_previous(
     run: &Folder,
     runs: &Runs,
-    into: &mut Vec<Candidate>,
+    into: &mut Vec<RunCandidate>,
     unreadable: &mut Vec<(PathBuf, String)>,
 ) {
     let mut note = |folder: &Folder, name: &OsStr, error: io::Error| {
@@ -336,7 +336,7 @@ fn list_previous(
 }
 
 /// Finds the fragments of one earlier run.
-fn list_earlier(previous: &Folder, name: &OsStr, into: &mut Vec<Candidate>) -> io::Result<()> {
+fn list_earlier(previous: &Folder, name: &OsStr, into: &mut Vec<RunCandidate>) -> io::Result<()> {
     let earlier = previous.folder(name)?;
     list(&earlier, false, into)?;
     match earlier.folder(FRAGMENTS_DIR) {
@@ -346,7 +346,7 @@ fn list_earlier(previous: &Folder, name: &OsStr, into: &mut Vec<Candidate>) -> i
     }
 }
 
-fn list(folder: &Folder, live: bool, into: &mut Vec<Candidate>) -> io::Result<()> {
+fn list(folder: &Folder, live: bool, into: &mut Vec<RunCandidate>) -> io::Result<()> {
     for entry in folder.entries()? {
         if is_fragment(Path::new(&entry.name)) && !entry.is_folder {
             into.push(candidate(folder, &entry.name, live));
@@ -355,14 +355,14 @@ fn list(folder: &Folder, live: bool, into: &mut Vec<Candidate>) -> io::Result<()
     Ok(())
 }
 
-fn candidate(folder: &Folder, name: &OsStr, live: bool) -> Candidate {
+fn candidate(folder: &Folder, name: &OsStr, live: bool) -> RunCandidate {
     let place = folder.place(name);
     let front = place.read_front(false).unwrap_or_default();
     let run = read_header(&front).map(|header| header.run);
     let time_ns = first_anchor(&front)
         .or_else(|| changed(&place))
         .unwrap_or(0);
-    Candidate {
+    RunCandidate {
         place: Some(place),
         run,
         time_ns,
@@ -387,7 +387,7 @@ fn changed(place: &Place) -> Option<u64> {
 }
 
 /// The live run's id: what `<dir>/run` says if it has fragments, else the run with the newest fragment.
-fn newest_run(directory: &Folder, candidates: &[Candidate]) -> Option<String> {
+fn newest_run(directory: &Folder, candidates: &[RunCandidate]) -> Option<String> {
     let live: Vec<_> = candidates
         .iter()
         .filter(|candidate| candidate.live)
@@ -425,17 +425,17 @@ fn next_run(directory: &Folder, newest: Option<&str>) -> Option<String> {
     (newest == Some(&now.run) && of_main(now) == of_main(next)).then_some(id)
 }
 
-fn select(directory: &Folder, candidates: Vec<Candidate>, runs: &Runs, inputs: &mut Inputs) {
+fn select(directory: &Folder, candidates: Vec<RunCandidate>, runs: &Runs, inputs: &mut Inputs) {
     let newest = newest_run(directory, &candidates);
     let next = next_run(directory, newest.as_deref());
-    let is_newest = |c: &Candidate| c.run == newest || c.live && next.is_some() && c.run == next;
+    let is_newest = |c: &RunCandidate| c.run == newest || c.live && next.is_some() && c.run == next;
     let others = candidates
         .iter()
         .filter(|c| c.run.is_some() && !is_newest(c));
     let previous = others
         .max_by_key(|c| (c.time_ns, &c.run))
         .and_then(|c| c.run.clone());
-    let wanted = |candidate: &Candidate| match runs {
+    let wanted = |candidate: &RunCandidate| match runs {
         Runs::All => true,
         Runs::InPlace => candidate.live,
         Runs::Named(run) => candidate.run.as_ref().or(newest.as_ref()) == Some(run),

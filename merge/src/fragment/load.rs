@@ -1,9 +1,7 @@
 //! The found files → recordings: each ring copied before its segments are opened, and those that come and go meanwhile.
 
-use crate::app::report::Report;
 use crate::base::file_id::FileId;
 use crate::base::folder::{Folder, Place};
-use crate::event::damage::Kind;
 use crate::fragment::file::{Content, Fragment, RingFile, read_header, read_ring, ring_place};
 use crate::fragment::input::{Input, Inputs};
 use crate::fragment::liveness::is_dead_here;
@@ -19,6 +17,12 @@ use std::sync::Arc;
 /// How often the segments of a recorder at full speed are listed again because one of them was removed meanwhile.
 const TRIES: u32 = 100;
 
+/// What was opened, and what could not be read and why.
+pub(crate) struct Loaded {
+    pub(crate) recordings: Vec<Recording>,
+    pub(crate) unreadable: Vec<(PathBuf, String)>,
+}
+
 /// Opens everything: each ring before its fragments, for what is flushed meanwhile is then in the fragment; and before each ring it
 /// asks whether its process is dead, for a process that dies later may have recorded more than the copy of its ring.
 /// `unpacked` are fragments that were compressed, and have no ring. What is read of small files is put together, in one of the `folders`
@@ -27,21 +31,21 @@ pub(crate) fn open(
     inputs: &Inputs,
     unpacked: Vec<Fragment>,
     folders: &[PathBuf],
-    report: &mut Report,
-) -> io::Result<Vec<Recording>> {
-    for (path, why) in &inputs.unreadable {
-        report.add_damage(path, 0, Kind::Unreadable, Some(why.clone()));
-    }
+) -> io::Result<Loaded> {
+    let mut unreadable = inputs.unreadable.clone();
     let mut groups = Groups::new(folders);
     for (stem, files) in by_stem(&inputs.files) {
         let opened = Opened::of(&stem, &files);
         for (place, error) in &opened.failed {
-            report.add_damage(place.path(), 0, Kind::Unreadable, Some(error.to_string()));
+            unreadable.push((place.path().to_owned(), error.to_string()));
         }
         groups.add(opened);
     }
     groups.add(Opened::unpacked(unpacked));
-    groups.recordings()
+    Ok(Loaded {
+        recordings: groups.recordings()?,
+        unreadable,
+    })
 }
 
 /// A fragment and its ring.
@@ -263,13 +267,13 @@ pub(crate) fn list_stems(folder: &Folder) -> io::Result<Vec<Input>> {
 
 /// What was opened, by recorder.
 struct Groups<'f> {
-    groups: Vec<Group>,
+    groups: Vec<RecorderFiles>,
     small: Spill<'f, u8>,
     by_recorder: HashMap<String, usize>,
     known: BTreeSet<FileId>,
 }
 
-struct Group {
+struct RecorderFiles {
     recorder: Option<String>,
     ring_place: Option<Place>,
     snapshot: Option<(Option<String>, RingFile)>,
@@ -311,7 +315,7 @@ impl<'f> Groups<'f> {
             if group == self.groups.len() {
                 self.by_recorder
                     .extend(recorder.clone().map(|key| (key, group)));
-                self.groups.push(Group {
+                self.groups.push(RecorderFiles {
                     recorder,
                     ring_place: ring_place.clone(),
                     snapshot: snapshot.take(),
@@ -324,7 +328,7 @@ impl<'f> Groups<'f> {
 
     fn recordings(self) -> io::Result<Vec<Recording>> {
         let small = Arc::new(self.small.finish()?);
-        let recording = |mut group: Group| {
+        let recording = |mut group: RecorderFiles| {
             for fragment in &mut group.fragments {
                 if let Content::Pending(numbers) = &fragment.content {
                     fragment.content = Content::Packed(Together::new(&small, numbers.clone()));

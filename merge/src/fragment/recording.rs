@@ -1,10 +1,11 @@
 //! What one recorder left behind: its segments and its ring.
 
+use crate::Error;
 use crate::base::file_id::FileId;
 use crate::base::folder::Place;
-use crate::foreign::Foreign;
 use crate::fragment::assembly::StreamKey;
 use crate::fragment::file::{Fragment, RingFile};
+use crate::fragment::foreign_trace::ForeignTrace;
 use crate::fragment::liveness::is_alive_here;
 use crate::fragment::ring::Ring;
 use sa_recorder::format::{FragmentHeader, RingKind};
@@ -27,7 +28,7 @@ pub(crate) struct Recording {
     /// Segments and bytes of what is looked at, in which missing positions may be explained behind it, where nothing is.
     pub(crate) unsure: Option<Range<(usize, usize)>>,
     /// What it is if another profiler wrote it.
-    pub(crate) foreign: Option<Box<Foreign>>,
+    pub(crate) foreign: Option<Box<ForeignTrace>>,
 }
 
 impl Recording {
@@ -78,7 +79,7 @@ impl Recording {
     }
 
     /// Another profiler's trace, as lines.
-    pub(crate) fn of_foreign(fragment: Fragment, foreign: Foreign) -> Recording {
+    pub(crate) fn of_foreign(fragment: Fragment, foreign: ForeignTrace) -> Recording {
         Recording {
             foreign: Some(Box::new(foreign)),
             ..Recording::new(vec![fragment], None, None, false)
@@ -153,4 +154,16 @@ impl Recording {
 
 fn belongs(ring: &Ring, header: &FragmentHeader) -> bool {
     u64::from_str_radix(&header.nonce, 16) == Ok(ring.nonce) && ring.pid == header.pid
+}
+
+/// What was read before of a file that others changed meanwhile does not go with what was read later.
+pub(crate) fn refuse_changed(recordings: &[Recording]) -> Result<(), Error> {
+    let mut fragments = recordings.iter().flat_map(|of| &of.fragments);
+    match fragments.find(|fragment| fragment.content.has_changed()) {
+        Some(fragment) => Err(Error::Changed {
+            path: fragment.path.clone(),
+            offset: 0,
+        }),
+        None => Ok(()),
+    }
 }

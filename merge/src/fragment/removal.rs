@@ -18,13 +18,13 @@ pub(crate) struct Removal {
 }
 
 #[derive(Deserialize)]
-struct Loss {
+struct RemovalLine {
     name: String,
-    args: LossArgs,
+    args: RemovalArgs,
 }
 
 #[derive(Deserialize)]
-struct LossArgs {
+struct RemovalArgs {
     events: u64,
     first: u32,
 }
@@ -45,7 +45,7 @@ pub(crate) fn removal(bytes: &[u8], header: &FragmentHeader) -> Option<Removal> 
                 .filter(|record| record.name == REMOVED_RECORD)
                 .map(|record| record.args);
         } else if line.starts_with(br#"{"ph":"i""#) {
-            let loss: Loss = serde_json::from_slice(line).ok()?;
+            let loss: RemovalLine = serde_json::from_slice(line).ok()?;
             let streams: RemovedStreams = streams?;
             let agree = streams.first == loss.args.first && streams.events == loss.args.events;
             let possible = (1..=header.segment).contains(&streams.first);

@@ -7,9 +7,9 @@ mod losses;
 mod open;
 
 pub use lanes::{OpenLane, rows};
-pub(crate) use losses::Told;
+pub(crate) use losses::LossCounts;
 pub use open::OpenSpan;
-use open::{Area, Entry, Sites};
+use open::{Area, OpenEntry, Sites};
 use sa_recorder::format::loss::LossRecord;
 use sa_recorder::format::ring as layout;
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ pub struct Ring {
 
 /// Copies what a ring holds; `None` if it is no ring at all.
 pub fn recover(source: &impl RingBytes) -> Option<Ring> {
-    let head = Head::read(source)?;
+    let head = RingHead::read(source)?;
     let mut sites = Sites::read(source, &head);
     let mut taken = Extents::default();
     let mut ring = Ring {
@@ -109,7 +109,7 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
         pid: head.pid,
         ..Ring::default()
     };
-    let mut tables = losses::Tables::read(source);
+    let mut tables = losses::LossTables::read(source);
     ring.losses = tables.counts(source, &head);
     ring.told_to = tables.read_at;
     let mut lost = Vec::new();
@@ -156,7 +156,7 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
 
 /// The ring bytes of the process's own slot as they lie, what was flushed too: its latest records, wherever one of them wraps in one piece.
 pub fn own_records(source: &impl RingBytes) -> Option<Vec<u8>> {
-    let head = Head::read(source)?;
+    let head = RingHead::read(source)?;
     let (offset, size) = read_entry(source, 0, head.entry(0))?;
     let start = offset.checked_add(head.control_bytes)?;
     let fits = size <= MAX_RING_BYTES && start.checked_add(size)? <= source.len();
@@ -167,7 +167,7 @@ pub fn own_records(source: &impl RingBytes) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-struct Head {
+struct RingHead {
     nonce: u64,
     pid: u32,
     control_bytes: u64,
@@ -180,8 +180,8 @@ struct Head {
     texts: layout::TextAreas,
 }
 
-impl Head {
-    fn read(source: &impl RingBytes) -> Option<Head> {
+impl RingHead {
+    fn read(source: &impl RingBytes) -> Option<RingHead> {
         let mut header = [0; layout::HEADER_BYTES];
         source.read(0, &mut header)?;
         let sum = layout::header_sum(&header);
@@ -199,7 +199,7 @@ impl Head {
         }
         let sites = u64::from(u32_at(source, layout::SITES_OFFSET_AT)?);
         let sites_bytes = u64::from(u32_at(source, layout::SITES_BYTES_AT)?);
-        let head = Head {
+        let head = RingHead {
             nonce: u64_at(source, layout::NONCE_AT as u64)?,
             pid: u32_at(source, layout::PID_AT)?,
             control_bytes: u64::from(page).max(layout::SLOT_CONTROL_BYTES as u64),
@@ -267,7 +267,12 @@ fn u64_at(source: &impl RingBytes, offset: u64) -> Option<u64> {
 }
 
 /// Where a slot lies, if its directory entry may be true and no other slot is there.
-fn place_of(source: &impl RingBytes, head: &Head, slot: u32, taken: &mut Extents) -> Option<Place> {
+fn place_of(
+    source: &impl RingBytes,
+    head: &RingHead,
+    slot: u32,
+    taken: &mut Extents,
+) -> Option<SlotPlace> {
     let entry = head.entry(slot);
     let (offset, size) = (0..TRIES).find_map(|_| read_entry(source, slot, entry))?;
     let end = offset.checked_add(head.control_bytes)?.checked_add(size)?;
@@ -276,7 +281,7 @@ fn place_of(source: &impl RingBytes, head: &Head, slot: u32, taken: &mut Extents
     }
     let text_bytes = u64::from(head.texts.slot_bytes);
     taken.take(offset.checked_sub(text_bytes)?..end)?;
-    Some(Place {
+    Some(SlotPlace {
         slot,
         offset,
         text_bytes,
@@ -288,8 +293,8 @@ fn place_of(source: &impl RingBytes, head: &Head, slot: u32, taken: &mut Extents
 /// The copy of a slot, and its entry of the loss table at that moment.
 fn read_slot(
     source: &impl RingBytes,
-    place: Place,
-    tables: &losses::Tables,
+    place: SlotPlace,
+    tables: &losses::LossTables,
     sites: &mut Sites,
 ) -> Option<(Slot, Option<losses::Entry>)> {
     let mut last = None;
@@ -320,7 +325,7 @@ fn read_entry(source: &impl RingBytes, slot: u32, entry: u64) -> Option<(u64, u6
 
 /// Where a slot lies.
 #[derive(Clone, Copy)]
-struct Place {
+struct SlotPlace {
     slot: u32,
     offset: u64,
     text_bytes: u64,
@@ -328,7 +333,7 @@ struct Place {
     size: u64,
 }
 
-impl Place {
+impl SlotPlace {
     fn field(&self, at: usize) -> u64 {
         self.offset + at as u64
     }
@@ -380,7 +385,7 @@ impl Place {
     }
 
     /// The entries of the stack, with their texts.
-    fn entries(&self, source: &impl RingBytes, depth: u64, sites: &mut Sites) -> Vec<Entry> {
+    fn entries(&self, source: &impl RingBytes, depth: u64, sites: &mut Sites) -> Vec<OpenEntry> {
         let stored = usize::try_from(depth).unwrap_or(0).min(layout::STACK_DEPTH);
         let area = Area {
             at: self.offset - self.text_bytes,
@@ -389,7 +394,7 @@ impl Place {
         let at = |index| layout::SLOT_STACK_AT + index * layout::OPEN_ENTRY_BYTES;
         let entries = (0..stored).filter_map(|index| {
             let at = self.field(at(index));
-            Entry::read(source, at, layout::STACK_NAME_AT, area, sites)
+            OpenEntry::read(source, at, layout::STACK_NAME_AT, area, sites)
         });
         entries.collect()
     }

@@ -14,23 +14,23 @@ pub(crate) struct Block {
 }
 
 /// Goes from block to block. What is no block is passed over.
-pub(crate) struct Walk<'a> {
+pub(crate) struct BlockWalk<'a> {
     bytes: &'a [u8],
     at: usize,
     /// No block starts there or behind it.
     end: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> BlockWalk<'a> {
     /// Begins with the first block whose header line starts at `at` or behind it.
-    pub(crate) fn from(bytes: &'a [u8], at: usize) -> Walk<'a> {
-        Walk::within(bytes, at..bytes.len())
+    pub(crate) fn from(bytes: &'a [u8], at: usize) -> BlockWalk<'a> {
+        BlockWalk::within(bytes, at..bytes.len())
     }
 
     /// Goes through the blocks whose header lines start in a stretch.
-    pub(crate) fn within(bytes: &'a [u8], stretch: Range<usize>) -> Walk<'a> {
+    pub(crate) fn within(bytes: &'a [u8], stretch: Range<usize>) -> BlockWalk<'a> {
         let (at, end) = (stretch.start, stretch.end);
-        Walk { bytes, at, end }
+        BlockWalk { bytes, at, end }
     }
 
     /// The block whose header line starts at `start`, if there is one and it is all there.
@@ -52,7 +52,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-impl Iterator for Walk<'_> {
+impl Iterator for BlockWalk<'_> {
     type Item = Block;
 
     fn next(&mut self) -> Option<Block> {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn slots(bytes: &[u8], at: usize) -> Vec<u32> {
-        let blocks = Walk::from(bytes, at);
+        let blocks = BlockWalk::from(bytes, at);
         blocks.map(|block| block.header.slot).collect()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! torch_npu packs the pid of the process, the kind of row and the device into one number; so it can be told whose kernels its rows hold.
 
-use crate::identity::{Process, ProcessKey};
+use crate::identity::process::{DuplicateOf, Process, ProcessKey};
 use std::collections::BTreeMap;
 
 /// What the vendor calls the rows of kernels.
@@ -12,21 +12,12 @@ const HARDWARE_KIND: i64 = 14;
 const KIND_BITS: u32 = 5;
 const PID_BITS: u32 = 10;
 
-/// That a group of rows is there for nothing that another trace does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Aside {
-    /// The trace that has the kernels.
-    pub(crate) trace: String,
-    /// Where its rows stand.
-    pub(crate) place: (usize, i64),
-}
-
 /// A device as the vendor's profiler shows it.
 struct Device {
     pid: i64,
     label: String,
     time_ns: (i64, i64),
-    aside: Aside,
+    aside: DuplicateOf,
 }
 
 /// Lets the groups of tracks of such devices step aside, if both have recorded at the same time.
@@ -58,7 +49,7 @@ fn device(process: &Process) -> Option<Device> {
         pid,
         label,
         time_ns: (process.activity.first_ns, process.activity.last_ns),
-        aside: Aside {
+        aside: DuplicateOf {
             trace: origin.name.clone(),
             place: origin.place,
         },

@@ -1,11 +1,11 @@
 //! What the second pass does to each recording's lines: output ids and the shift of its clock.
 
-use crate::clock::Map;
+use crate::clock::time_map::TimeMap;
 use crate::event::patch::Target;
 use crate::fragment::recording::Recording;
-use crate::identity::{Identities, Member};
-use crate::pass::end::End;
-use crate::pass::summary::Index;
+use crate::identity::identities::{Identities, IdentityMember};
+use crate::pass::end::RecordingEnd;
+use crate::pass::summary::ChunkSummary;
 use std::collections::HashMap;
 
 /// What the second pass does to each recording's lines.
@@ -19,15 +19,19 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// `maps` bring the times of recordings to the axis.
-    pub(crate) fn new(recordings: &[Recording], indexes: &[Index], maps: &[Map]) -> Plan {
-        let members = recordings.iter().zip(indexes).zip(maps);
-        let members: Vec<Member<'_>> = members
-            .map(|((recording, index), map)| Member {
+    pub(crate) fn new(
+        recordings: &[Recording],
+        summaries: &[ChunkSummary],
+        maps: &[TimeMap],
+    ) -> Plan {
+        let members = recordings.iter().zip(summaries).zip(maps);
+        let members: Vec<IdentityMember<'_>> = members
+            .map(|((recording, summary), map)| IdentityMember {
                 header: recording.header(),
                 foreign: recording.foreign.as_deref(),
-                index,
+                summary,
                 shift_ns: map.shift_ns,
-                end: End::of(recording, index),
+                end: RecordingEnd::of(recording, summary),
             })
             .collect();
         let identities = Identities::new(&members);

@@ -1,7 +1,7 @@
 //! How the viewer shows processes and threads: effective names, labels and sort order, as metadata the merge adds.
 
 use crate::event::mend::json_text;
-use crate::identity::{Process, Thread, ThreadKey};
+use crate::identity::process::{Process, Thread, ThreadKey};
 use sa_recorder::format::visible;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,33 +132,33 @@ fn line(pid: u32, tid: u32, name: &str, args: &Value) -> String {
 mod tests {
     use super::*;
     use crate::fragment::sample::header;
-    use crate::identity::{Identities, Member};
-    use crate::pass::summary::{Activity, Index};
+    use crate::identity::identities::{Identities, IdentityMember};
+    use crate::pass::summary::{Activity, ChunkSummary};
 
     #[test]
     fn names_that_several_share_carry_the_pid() {
-        let index = |pid: i64, name: Option<&str>| Index {
+        let summary = |pid: i64, name: Option<&str>| ChunkSummary {
             threads: [((pid, pid), Activity::default())].into(),
             process_names: name
                 .map(|name| (pid, name.to_owned()))
                 .into_iter()
                 .collect(),
-            ..Index::default()
+            ..ChunkSummary::default()
         };
         let headers = [header(1), header(2), header(3)];
-        let indexes = [
-            index(1, Some("worker")),
-            index(2, Some("worker")),
-            index(3, None),
+        let summaries = [
+            summary(1, Some("worker")),
+            summary(2, Some("worker")),
+            summary(3, None),
         ];
         let members: Vec<_> = headers
             .iter()
-            .zip(&indexes)
-            .map(|(header, index)| Member {
-                end: crate::pass::end::End::default(),
+            .zip(&summaries)
+            .map(|(header, summary)| IdentityMember {
+                end: crate::pass::end::RecordingEnd::default(),
                 header: Some(header),
                 foreign: None,
-                index,
+                summary,
                 shift_ns: 0,
             })
             .collect();

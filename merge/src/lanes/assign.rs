@@ -1,11 +1,12 @@
 //! The spans of threads that overlap, spread over rows, one thread after the other.
 
 use crate::event::patch::Target;
-use crate::identity::{Process, Thread};
-use crate::lanes::candidates::Suspect;
-use crate::lanes::moves::Move;
-use crate::lanes::rows::Rows;
-use crate::span::lane_events::{At, Kind, Mark};
+use crate::identity::process::{Process, Thread};
+use crate::lanes::candidates::LaneCandidate;
+use crate::lanes::row_move::Move;
+use crate::lanes::rows::LaneRows;
+use crate::pass::event_ref::EventRef;
+use crate::span::lane_event::{LaneEvent, LaneEventKind};
 use crate::store::sorter::Sorter;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -15,7 +16,7 @@ use std::path::Path;
 const WAITING: usize = 1 << 16;
 
 /// Spreads the spans of threads over as many rows as they need, one thread after the other.
-pub(crate) struct Spread<'a> {
+pub(crate) struct LaneAssignment<'a> {
     pub(crate) moves: Sorter<'a, Move>,
     /// The rows that were added, with the thread they are beside.
     pub(crate) added: Vec<u32>,
@@ -23,63 +24,63 @@ pub(crate) struct Spread<'a> {
     pub(crate) spans: u64,
     pub(crate) left: u64,
     current: u32,
-    rows: Rows,
+    rows: LaneRows,
     /// How many rows there were before this thread's.
     before: usize,
-    waiting: Vec<At>,
+    waiting: Vec<EventRef>,
 }
 
-impl<'a> Spread<'a> {
-    pub(crate) fn new(folder: &'a Path) -> Spread<'a> {
-        Spread {
+impl<'a> LaneAssignment<'a> {
+    pub(crate) fn new(folder: &'a Path) -> LaneAssignment<'a> {
+        LaneAssignment {
             moves: Sorter::new(folder),
             added: Vec::new(),
             spans: 0,
             left: 0,
             current: 0,
-            rows: Rows::default(),
+            rows: LaneRows::default(),
             before: 0,
             waiting: Vec::new(),
         }
     }
 
-    pub(crate) fn take(&mut self, mark: Mark) -> io::Result<()> {
-        if mark.row != self.current {
-            (self.current, self.before) = (mark.row, self.added.len());
-            self.rows = Rows::default();
+    pub(crate) fn take(&mut self, event: LaneEvent) -> io::Result<()> {
+        if event.row != self.current {
+            (self.current, self.before) = (event.row, self.added.len());
+            self.rows = LaneRows::default();
             self.waiting.clear();
         }
-        match mark.kind {
-            Kind::Complete | Kind::Begin => self.place(&mark),
-            Kind::Next if self.waiting.len() < WAITING => {
-                self.waiting.push(mark.at);
+        match event.kind {
+            LaneEventKind::Complete | LaneEventKind::Begin => self.place(&event),
+            LaneEventKind::Next if self.waiting.len() < WAITING => {
+                self.waiting.push(event.at);
                 Ok(())
             }
-            Kind::Next | Kind::End => Ok(()),
-            Kind::Point => {
-                let row = self.rows.at(mark.start);
-                self.put(mark.at, row)
+            LaneEventKind::Next => Ok(()),
+            LaneEventKind::Point => {
+                let row = self.rows.at(event.start);
+                self.put(event.at, row)
             }
         }
     }
 
-    fn place(&mut self, mark: &Mark) -> io::Result<()> {
-        let row = self.rows.place((mark.start, mark.end));
+    fn place(&mut self, event: &LaneEvent) -> io::Result<()> {
+        let row = self.rows.place((event.start, event.end));
         self.left += u64::from(row.is_none());
         let row = row.unwrap_or(0);
         self.spans += u64::from(row > 0);
         while self.before + row > self.added.len() {
             self.added.push(self.current);
         }
-        self.put(mark.at, row)?;
-        if let Some(end) = mark.end_at {
+        self.put(event.at, row)?;
+        if let Some(end) = event.end_at {
             self.put(end, row)?;
         }
         let waiting = std::mem::take(&mut self.waiting);
         waiting.into_iter().try_for_each(|at| self.put(at, row))
     }
 
-    fn put(&mut self, at: At, row: usize) -> io::Result<()> {
+    fn put(&mut self, at: EventRef, row: usize) -> io::Result<()> {
         if row == 0 {
             return Ok(());
         }
@@ -91,7 +92,7 @@ impl<'a> Spread<'a> {
 /// Gives rows that were added beside some threads ids, which the processes then know: the lowest numbers that are nobody's in their process.
 pub(crate) fn targets(
     added: &[u32],
-    suspects: &[Suspect],
+    suspects: &[LaneCandidate],
     processes: &mut [Process],
 ) -> Vec<Target> {
     let beside = |row: &u32| suspects[*row as usize].target.clone();

@@ -2,21 +2,22 @@
 
 use crate::event::patch::Target;
 use crate::identity::plan::Plan;
-use crate::pass::history::{Histories, Place};
-use crate::pass::summary::Index;
+use crate::pass::history::Histories;
+use crate::pass::summary::ChunkSummary;
+use crate::pass::thread::RecordedThread;
 use crate::pass::verdict::{Question, Verdict};
-use crate::span::thread_scan::Look;
+use crate::span::thread_scan::ThreadScan;
 use std::collections::BTreeMap;
 
 /// A row of the trace on which spans may overlap, with the threads that are shown on it.
-pub(crate) struct Suspect {
+pub(crate) struct LaneCandidate {
     pub(crate) target: Target,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<RecordedThread>,
 }
 
-impl Suspect {
-    fn new(target: &Target) -> Suspect {
-        Suspect {
+impl LaneCandidate {
+    fn new(target: &Target) -> LaneCandidate {
+        LaneCandidate {
             target: target.clone(),
             places: Vec::new(),
         }
@@ -25,11 +26,11 @@ impl Suspect {
 
 /// The rows on which spans may overlap, in an order that is always the same.
 pub(crate) fn suspects(
-    look: &Look<'_>,
-    indexes: &[Index],
+    scan: &ThreadScan<'_>,
+    summaries: &[ChunkSummary],
     histories: Histories,
     plan: &Plan,
-) -> Vec<Suspect> {
+) -> Vec<LaneCandidate> {
     let verdicts = histories.verdicts();
     if verdicts.is_empty() {
         return Vec::new(); // lines as they stand, or nothing that lasts
@@ -39,31 +40,32 @@ pub(crate) fn suspects(
         .flat_map(Verdict::questions)
         .cloned()
         .collect();
-    let found = look.ask(&questions);
-    let may_overlap =
-        |place: &Place| found.contains(place) || verdicts.get(place) == Some(&Verdict::MayOverlap);
-    let mut rows: BTreeMap<(&[u8], &[u8]), Suspect> = BTreeMap::new();
+    let found = scan.ask(&questions);
+    let may_overlap = |place: &RecordedThread| {
+        found.contains(place) || verdicts.get(place) == Some(&Verdict::MayOverlap)
+    };
+    let mut rows: BTreeMap<(&[u8], &[u8]), LaneCandidate> = BTreeMap::new();
     for (recording, targets) in plan.targets.iter().enumerate() {
         for (thread, target) in targets {
             let row = rows.entry((&target.pid, &target.tid));
-            let row = row.or_insert_with(|| Suspect::new(target));
+            let row = row.or_insert_with(|| LaneCandidate::new(target));
             row.places.push((recording, *thread));
         }
     }
-    let is_one = |row: &Suspect| {
-        let has_spans = |place: &&Place| verdicts.contains_key(*place);
-        let with_spans: Vec<&Place> = row.places.iter().filter(has_spans).collect();
+    let is_one = |row: &LaneCandidate| {
+        let has_spans = |place: &&RecordedThread| verdicts.contains_key(*place);
+        let with_spans: Vec<&RecordedThread> = row.places.iter().filter(has_spans).collect();
         with_spans.iter().any(|place| may_overlap(place))
-            || meet(&with_spans, indexes, look.shifts_ns)
+            || meet(&with_spans, summaries, scan.shifts_ns)
     };
     rows.into_values().filter(is_one).collect()
 }
 
 /// Whether some of the threads that are shown on one row have events at the same time: whatever they are, for it is rare, and what an
 /// unfinished span reaches is known of no range.
-fn meet(places: &[&Place], indexes: &[Index], shifts_ns: &[i64]) -> bool {
-    let range = |place: &&Place| {
-        let activity = indexes[place.0].threads.get(&place.1)?;
+fn meet(places: &[&RecordedThread], summaries: &[ChunkSummary], shifts_ns: &[i64]) -> bool {
+    let range = |place: &&RecordedThread| {
+        let activity = summaries[place.0].threads.get(&place.1)?;
         let activity = activity.shifted(shifts_ns[place.0]);
         Some((activity.first_ns, activity.last_ns))
     };

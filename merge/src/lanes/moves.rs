@@ -5,14 +5,16 @@ use crate::Error;
 use crate::base::progress::Progress;
 use crate::event::patch::Target;
 use crate::identity::plan::Plan;
-use crate::lanes::assign::{Spread, targets};
-use crate::lanes::candidates::{Suspect, suspects};
-use crate::pass::chunk::{Chunk, Source};
+use crate::lanes::assign::{LaneAssignment, targets};
+use crate::lanes::candidates::{LaneCandidate, suspects};
+use crate::lanes::row_move::Move;
+use crate::pass::chunk::Chunk;
 use crate::pass::history::Histories;
-use crate::pass::summary::Index;
-use crate::span::lane_events::{At, marks};
-use crate::span::thread_scan::Look;
-use crate::store::sorter::{Record, Sorted, word_at};
+use crate::pass::source::Source;
+use crate::pass::summary::ChunkSummary;
+use crate::span::lane_events::lane_events;
+use crate::span::thread_scan::ThreadScan;
+use crate::store::sorter::Sorted;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -32,37 +34,30 @@ pub(crate) struct Overflow {
     pub(crate) failure: Option<String>,
 }
 
-/// An event that moves, and to which of the rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Move {
-    pub(crate) at: At,
-    pub(crate) row: u32,
-}
-
 impl Overflow {
     /// Looks for such spans and gives their rows ids, which `plan` then knows. What is too much for memory goes to files in the first of
     /// `folders` that takes them. If none does, all spans stay where they are: a trace in which a viewer drops some is worth more than none.
     pub(crate) fn find(
         (sources, chunks): (&[Source<'_>], &[Chunk]),
-        (indexes, histories): (&[Index], Histories),
+        (summaries, histories): (&[ChunkSummary], Histories),
         plan: &mut Plan,
         folders: &[PathBuf],
         progress: &Progress,
     ) -> Overflow {
         let shifts_ns = plan.shifts_ns.clone();
-        let look = Look {
+        let scan = ThreadScan {
             sources,
             chunks,
             shifts_ns: &shifts_ns,
             progress,
         };
-        let suspects = suspects(&look, indexes, histories, plan);
+        let suspects = suspects(&scan, summaries, histories, plan);
         if suspects.is_empty() {
             return Overflow::default();
         }
         let mut failures = Vec::new();
         for folder in folders {
-            match Overflow::of(&look, &suspects, folder) {
+            match Overflow::of(&scan, &suspects, folder) {
                 Ok((mut overflow, added)) => {
                     // Last, so that the processes know of no row that is not there.
                     overflow.rows = targets(&added, &suspects, &mut plan.identities.processes);
@@ -79,20 +74,20 @@ impl Overflow {
 
     /// Gives each span a row; also tells beside which of the suspects each row is.
     fn of(
-        look: &Look<'_>,
-        suspects: &[Suspect],
+        scan: &ThreadScan<'_>,
+        suspects: &[LaneCandidate],
         folder: &Path,
     ) -> io::Result<(Overflow, Vec<u32>)> {
         let numbered = (0..).zip(suspects);
         let places = numbered
             .flat_map(|(row, suspect)| suspect.places.iter().map(move |place| (*place, row)));
-        let marks = marks(look, &places.collect(), folder)?;
-        let mut spread = Spread::new(folder);
-        marks.each(|mark| spread.take(mark))?;
-        drop(marks);
+        let events = lane_events(scan, &places.collect(), folder)?;
+        let mut spread = LaneAssignment::new(folder);
+        events.each(|event| spread.take(event))?;
+        drop(events);
         let moves = spread.moves.finish()?;
         let overflow = Overflow {
-            starts: starts(&moves, look.chunks.len())?,
+            starts: starts(&moves, scan.chunks.len())?,
             moves,
             rows: Vec::new(),
             spans: spread.spans,
@@ -168,29 +163,11 @@ fn starts(moves: &Sorted<Move>, chunks: usize) -> io::Result<Vec<u64>> {
     Ok(starts)
 }
 
-impl Record for Move {
-    const BYTES: usize = 12;
-
-    fn store(&self, out: &mut Vec<u8>) {
-        for word in [self.at.chunk, self.at.nth, self.row] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
-    }
-
-    fn load(bytes: &[u8]) -> Self {
-        Move {
-            at: At {
-                chunk: word_at(bytes, 0),
-                nth: word_at(bytes, 4),
-            },
-            row: word_at(bytes, 8),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pass::event_ref::EventRef;
+    use crate::store::sorter::Record;
 
     #[test]
     fn a_file_that_cannot_be_read_again_is_named() {
@@ -217,7 +194,7 @@ mod tests {
     #[test]
     fn moves_are_found_by_their_chunk_and_number() {
         let one = |chunk, nth, row| Move {
-            at: At { chunk, nth },
+            at: EventRef { chunk, nth },
             row,
         };
         let mut moves = vec![one(0, 3, 1), one(2, 0, 0), one(2, 1, 1), one(2, 9, 0)];

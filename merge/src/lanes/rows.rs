@@ -1,7 +1,7 @@
 //! The rows on which a viewer shows a thread whose spans overlap: on each of them any two spans nest.
 
 use crate::pass::nesting::Span;
-use crate::span::lane_events::UNFINISHED;
+use crate::span::lane_event::UNFINISHED;
 use std::collections::VecDeque;
 
 /// Rows of a thread, its own one included. What fits on none of them stays on its own one, and is told.
@@ -9,13 +9,13 @@ const ROWS: usize = 256;
 /// Spans that may be open on all rows. With more of them the outermost of a row is forgotten: what outlasts it is not seen to.
 const OPEN: usize = 1 << 17;
 
-struct Open {
+struct LaneSpan {
     end: i64,
     /// How many spans were placed before it, on all rows.
     nth: u64,
 }
 
-impl Open {
+impl LaneSpan {
     /// When it began, among all spans; `None` if it never ends. What comes after such a one is hardly part of it: it only seems so for
     /// as long as the trace lasts.
     fn rank(&self) -> Option<u64> {
@@ -24,8 +24,8 @@ impl Open {
 }
 
 /// The rows of one thread, each with the spans that are open on it.
-pub(crate) struct Rows {
-    rows: Vec<VecDeque<Open>>,
+pub(crate) struct LaneRows {
+    rows: Vec<VecDeque<LaneSpan>>,
     /// Open spans on all of them.
     open: usize,
     placed: u64,
@@ -33,9 +33,9 @@ pub(crate) struct Rows {
     last: usize,
 }
 
-impl Default for Rows {
+impl Default for LaneRows {
     fn default() -> Self {
-        Rows {
+        LaneRows {
             rows: vec![VecDeque::new()],
             open: 0,
             placed: 0,
@@ -44,7 +44,7 @@ impl Default for Rows {
     }
 }
 
-impl Rows {
+impl LaneRows {
     /// The row for a span: of those on which it nests the one whose innermost open span began last, for that is most likely what it
     /// is part of; a row on which only unfinished spans are open counts as empty, and of empty ones the first is taken. `None` if it nests on
     /// none. Spans come as viewers take them: by their begin, of those that begin together the longest first.
@@ -73,7 +73,7 @@ impl Rows {
             None => return None,
         };
         let (nth, open) = (self.placed, &mut self.rows[row]);
-        open.push_back(Open { end, nth });
+        open.push_back(LaneSpan { end, nth });
         self.open += 1;
         if self.open > OPEN {
             open.pop_front();
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_child_follows_the_span_that_moved() {
-        let mut rows = Rows::default();
+        let mut rows = LaneRows::default();
         let placed =
             [(0, 10), (5, 15), (6, 9), (11, 14), (12, 16), (20, 21)].map(|span| rows.place(span));
         assert_eq!(placed, [0, 1, 1, 1, 0, 0].map(Some));
@@ -127,7 +127,7 @@ mod tests {
                 .map(|(start, dur)| (start, start + dur))
                 .collect();
             spans.sort_by_key(|span| (span.0, std::cmp::Reverse(span.1)));
-            let (mut rows, mut placed) = (Rows::default(), vec![Vec::new(); ROWS]);
+            let (mut rows, mut placed) = (LaneRows::default(), vec![Vec::new(); ROWS]);
             for span in spans {
                 let row = rows.place(span).unwrap();
                 let clashes =
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_happens_in_a_span_is_on_its_row() {
-        let mut rows = Rows::default();
+        let mut rows = LaneRows::default();
         assert_eq!(rows.at(-5), 0);
         rows.place((0, 10));
         rows.place((5, 15));
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn an_unfinished_span_takes_nothing_along() {
-        let mut rows = Rows::default();
+        let mut rows = LaneRows::default();
         let placed = [(0, 10), (5, UNFINISHED), (6, 8)].map(|span| rows.place(span));
         assert_eq!(placed, [0, 1, 0].map(Some));
         assert_eq!(rows.at(9), 0, "in the span that ends");
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn there_are_only_so_many_rows() {
-        let mut rows = Rows::default();
+        let mut rows = LaneRows::default();
         for number in 0..400 {
             let row = rows.place((number, 1000 + number));
             let expected = usize::try_from(number).ok().filter(|number| *number < ROWS);
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_is_open_is_bounded() {
-        let mut rows = Rows::default();
+        let mut rows = LaneRows::default();
         for number in 0..200_000 {
             assert_eq!(rows.place((number, 900_000 - number)), Some(0));
         }

@@ -4,12 +4,14 @@ use crate::base::progress::Progress;
 use crate::event::json::scan_object;
 use crate::event::mend::from_slice;
 use crate::event::scan::{Part, line_start};
-use crate::link::{Known, any_form, known};
-use crate::pass::chunk::{Chunk, Source};
+use crate::link::{IdKey, any_form, known};
+use crate::pass::chunk::Chunk;
+use crate::pass::source::Source;
+use crate::pass::visit::{AtOnce, visit};
 use memchr::{memchr, memmem};
-use rayon::prelude::*;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
 /// What every name of a client's id begins with.
 const NEEDLE: &[u8] = b"\"external_";
@@ -33,8 +35,9 @@ pub(crate) fn aliases(
             break;
         }
         progress.expect_more(chunks.iter().map(Chunk::len).sum());
-        let of_chunk = |chunk: &Chunk| {
-            let mut found = Found(BTreeSet::new(), &all);
+        let look = |number: usize| {
+            let chunk = &chunks[number];
+            let mut found = NewIds(BTreeSet::new(), &all);
             let bytes = sources[chunk.source].bytes;
             for part in chunk.parts.iter() {
                 find(bytes, *part, &new, &mut found);
@@ -42,12 +45,13 @@ pub(crate) fn aliases(
             progress.add(chunk.len(), 0);
             found.0
         };
-        let found = chunks.par_iter().map(of_chunk);
-        new = found.reduce(BTreeSet::new, |mut one, mut other| {
-            one.append(&mut other);
-            limit(&mut one);
-            one
+        let mut found = BTreeSet::new();
+        let Ok(()) = visit(0..chunks.len(), AtOnce::Many, look, |mut of_chunk| {
+            found.append(&mut of_chunk);
+            limit(&mut found);
+            Ok::<(), Infallible>(())
         });
+        new = found;
         all.extend(new.iter().cloned());
     }
     all.retain(|id| !asked.contains(id));
@@ -56,9 +60,9 @@ pub(crate) fn aliases(
 }
 
 /// New ids, and those that are known.
-struct Found<'a>(BTreeSet<String>, &'a BTreeSet<String>);
+struct NewIds<'a>(BTreeSet<String>, &'a BTreeSet<String>);
 
-impl Found<'_> {
+impl NewIds<'_> {
     fn add(&mut self, id: String) {
         if !self.1.contains(&id) {
             self.0.insert(id);
@@ -75,7 +79,7 @@ fn limit(ids: &mut BTreeSet<String>) {
 }
 
 /// Looks at the lines of a part that have a client's id.
-fn find(bytes: &[u8], part: Part, asked: &BTreeSet<String>, found: &mut Found<'_>) {
+fn find(bytes: &[u8], part: Part, asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
     let bytes = &bytes[part.start..part.end];
     let mut from = 0;
     while let Some(at) = memmem::find(&bytes[from..], NEEDLE) {
@@ -86,14 +90,14 @@ fn find(bytes: &[u8], part: Part, asked: &BTreeSet<String>, found: &mut Found<'_
     }
 }
 
-fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut Found<'_>) {
+fn find_in_line(line: &[u8], asked: &BTreeSet<String>, found: &mut NewIds<'_>) {
     let args = scan_object(line).map(|fields| fields.args.of(line));
     let args = args.and_then(from_slice::<Map<String, Value>>);
     let (mut inside, mut outside) = (Vec::new(), BTreeSet::new());
     for (key, value) in args.iter().flatten() {
         match known(key.as_bytes()) {
-            Some(Known::Inside) => inside.extend(ids(value)),
-            Some(Known::Outside) => outside.extend(ids(value)),
+            Some(IdKey::Inside) => inside.extend(ids(value)),
+            Some(IdKey::Outside) => outside.extend(ids(value)),
             None => {}
         }
     }
@@ -132,7 +136,7 @@ mod tests {
         };
         let asked = asked.iter().map(ToString::to_string).collect();
         let none = BTreeSet::new();
-        let mut found = Found(BTreeSet::new(), &none);
+        let mut found = NewIds(BTreeSet::new(), &none);
         find(text.as_bytes(), part, &asked, &mut found);
         found.0.into_iter().collect()
     }

@@ -1,6 +1,6 @@
 //! What one chunk says of requests, until it is handed over.
 
-use super::row::{Alias, Reach};
+use super::records::{Alias, RequestReach};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -13,7 +13,7 @@ const MOST_OF_ALL: usize = 1 << 16;
 /// The requests of a chunk.
 pub(super) struct Batch {
     most: usize,
-    pub(super) requests: HashMap<u64, Reach, BuildHasherDefault<KeyHasher>>,
+    pub(super) requests: HashMap<u64, RequestReach, BuildHasherDefault<KeyHasher>>,
     /// Ids that a flow of their recorder stands for.
     pub(super) linked: Vec<u64>,
     pub(super) aliases: Vec<Alias>,

@@ -1,14 +1,15 @@
 //! Takes what the first pass finds in the chunks, in any order.
 
-use super::Links;
 use super::batch::Batch;
-use super::gather::{Gather, Origin};
-use super::known::KnownKeys;
-use super::resolve::{Found, resolve};
-use super::row::{Alias, Key, Request};
-use crate::clock::Map;
+use super::bloom::KnownKeys;
+use super::links::Links;
+use super::origin::ChunkOrigin;
+use super::records::{Alias, Request, RequestKey};
+use super::resolve::{GatheredRequests, resolve};
+use crate::clock::time_map::TimeMap;
 use crate::fragment::recording::Recording;
-use crate::pass::chunk::{Chunk, Source};
+use crate::pass::chunk::Chunk;
+use crate::pass::source::Source;
 use crate::store::sorter::{Log, Record, Sorter, run};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -36,7 +37,7 @@ pub(crate) struct Collector<'f> {
 
 struct Pools<'f> {
     requests: Sorter<'f, Request>,
-    linked: Sorter<'f, Key>,
+    linked: Sorter<'f, RequestKey>,
     aliases: Log<'f, Alias>,
     /// What went wrong with a temporary file. Nothing is taken after that.
     failure: Option<io::Error>,
@@ -76,19 +77,18 @@ impl<'f> Collector<'f> {
         }
     }
 
-    /// Begins to look at a chunk of a source.
-    pub(crate) fn gather<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>) -> Gather<'a, 'f> {
+    /// Where the events of a chunk of a source come from.
+    pub(super) fn origin(&self, chunk: &Chunk, source: &Source<'_>) -> ChunkOrigin {
         let (scope, clock) = self.origins[source.recording];
-        let origin = Origin {
+        ChunkOrigin {
             source: chunk.source,
             scope,
             clock,
-        };
-        Gather::new(self, origin, source.bytes, &chunk.parts)
+        }
     }
 
     /// Takes what was found in a chunk, or a part of it, and leaves nothing there.
-    pub(super) fn add(&self, found: &mut Batch, origin: Origin) {
+    pub(super) fn add(&self, found: &mut Batch, origin: ChunkOrigin) {
         found.drop_linked();
         let keys = found.requests.keys().chain(&found.linked);
         keys.for_each(|key| self.known.add(*key));
@@ -131,7 +131,7 @@ impl<'f> Collector<'f> {
     }
 
     /// Ends the first pass. `maps` bring the times that were gathered of the recordings to one axis.
-    pub(crate) fn finish(self, maps: &[Map]) -> Links {
+    pub(crate) fn finish(self, maps: &[TimeMap]) -> Links {
         let (folders, origins) = (self.folders, self.origins.clone());
         let cut = self.cut.load(Ordering::Relaxed);
         let found = self.found(maps).and_then(resolve);
@@ -143,14 +143,14 @@ impl<'f> Collector<'f> {
         links
     }
 
-    fn found(self, maps: &[Map]) -> io::Result<Found<'f>> {
+    fn found(self, maps: &[TimeMap]) -> io::Result<GatheredRequests<'f>> {
         let pools = self
             .pools
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         pools.failure.map_or(Ok(()), Err)?;
         let map = |recording: &usize| maps.get(*recording).cloned().unwrap_or_default();
-        Ok(Found {
+        Ok(GatheredRequests {
             requests: pools.requests.runs(),
             linked: pools.linked.runs(),
             aliases: pools.aliases.finish()?,
@@ -172,7 +172,7 @@ impl Pools<'_> {
             })?;
         }
         for key in &found.linked {
-            self.linked.push(Key(*key))?;
+            self.linked.push(RequestKey(*key))?;
         }
         let mut aliases = found.aliases.iter();
         aliases.try_for_each(|alias| self.aliases.push(*alias))

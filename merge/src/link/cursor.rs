@@ -1,6 +1,6 @@
 //! Records looked up by their key, asked for in order.
 
-use super::row::Keyed;
+use super::records::Keyed;
 use crate::store::sorter::Ascending;
 use std::io;
 
@@ -32,7 +32,7 @@ impl<'a, R: Keyed> Cursor<'a, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::row::Alias;
+    use crate::link::records::Alias;
     use crate::store::sorter::Sorter;
 
     #[test]

@@ -1,35 +1,31 @@
 //! The first pass: which requests the events of a chunk belong to, and where the first and the last event of each stands.
 
-use super::Collector;
+use super::args::candidates::{Hits, offset};
+use super::args::form::forms;
+use super::args::ids::{IdLine, RequestId, RequestIds};
+use super::args::list_cache::Lists;
 use super::batch::Batch;
-use super::form::forms;
-use super::hits::Hits;
-use super::ids::{Id, Ids, Line};
-use super::lists::Lists;
-use super::row::{Alias, Place, Reach};
+use super::binding::binds;
+use super::collector::Collector;
+use super::origin::ChunkOrigin;
+use super::records::{Alias, EventPlace, RequestReach};
 use crate::event::flow;
-use crate::event::json::{Scanner, Span};
+use crate::event::json::Span;
 use crate::event::line::Event;
 use crate::event::prefix_cache::Timed;
 use crate::event::scan::Part;
+use crate::pass::chunk::Chunk;
+use crate::pass::source::Source;
+use crate::pass::visitor::{ChunkVisitor, Visitor};
 use std::collections::hash_map::Entry;
-
-/// What tells the same texts of different recordings apart, and which clock their times are of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Origin {
-    pub(super) source: usize,
-    /// Combined with each key: 0 but for runs that are kept apart.
-    pub(super) scope: u64,
-    pub(super) clock: u32,
-}
 
 /// Looks at the events of one chunk.
 pub(crate) struct Gather<'a, 'f> {
     collector: &'a Collector<'f>,
-    origin: Origin,
+    origin: ChunkOrigin,
     bytes: &'a [u8],
     hits: Hits<'a>,
-    ids: Ids<'a>,
+    ids: RequestIds<'a>,
     lists: Lists<'a, Listed>,
     batch: Batch,
 }
@@ -37,13 +33,13 @@ pub(crate) struct Gather<'a, 'f> {
 /// The requests of a list, and where events with it stand that were not yet noted of each of them.
 struct Listed {
     keys: Vec<u64>,
-    reach: Reach,
+    reach: RequestReach,
 }
 
 impl<'a, 'f> Gather<'a, 'f> {
-    pub(super) fn new(
+    fn new(
         collector: &'a Collector<'f>,
-        origin: Origin,
+        origin: ChunkOrigin,
         bytes: &'a [u8],
         parts: &'a [Part],
     ) -> Self {
@@ -52,42 +48,9 @@ impl<'a, 'f> Gather<'a, 'f> {
             origin,
             bytes,
             hits: Hits::new(bytes, parts),
-            ids: Ids::default(),
+            ids: RequestIds::default(),
             lists: Lists::default(),
             batch: Batch::new(rayon::current_num_threads()),
-        }
-    }
-
-    /// Begins with a part of the chunk.
-    pub(crate) fn enter(&mut self, part: Part) {
-        self.hits.enter(part);
-    }
-
-    /// Looks at an event of the chunk; those of a part come in order.
-    #[inline]
-    pub(crate) fn event(&mut self, event: &Event<'a>) {
-        if event.phase == b's' {
-            return self.linked(flow::global_number(event));
-        }
-        let start = offset(self.bytes, event.line);
-        if self.hits.any_in(start, start + event.line.len()) && binds(event) {
-            let line = Line {
-                text: event.line,
-                start,
-                args: event.fields.args,
-                canonical: false,
-            };
-            self.mentions(line, event.ts_ns, event.is_unfinished());
-        }
-    }
-
-    /// Looks at an event whose line begins like an earlier one of the part that was entered, and stands at `at`.
-    #[inline(always)]
-    pub(crate) fn alike(&mut self, phase: u8, timed: Timed<'a>, text: &'a [u8], at: usize) {
-        if phase == b's' {
-            self.alike_flow(timed);
-        } else if self.hits.before(at + text.len()) {
-            self.alike_with_hit(phase, timed, text, at);
         }
     }
 
@@ -101,7 +64,7 @@ impl<'a, 'f> Gather<'a, 'f> {
     fn alike_with_hit(&mut self, phase: u8, timed: Timed<'a>, text: &'a [u8], start: usize) {
         let is_span = phase == b'X' || phase == b'i' && timed.is_of_thread();
         if is_span && self.hits.first_in(start, start + text.len()).is_some() {
-            let line = Line {
+            let line = IdLine {
                 text,
                 start,
                 args: Span::default(),
@@ -116,8 +79,8 @@ impl<'a, 'f> Gather<'a, 'f> {
         self.batch.linked.extend(key);
     }
 
-    fn mentions(&mut self, line: Line<'a>, ts_ns: i64, unfinished: bool) {
-        let place = Place::new(self.origin.source, line.start, unfinished);
+    fn mentions(&mut self, line: IdLine<'a>, ts_ns: i64, unfinished: bool) {
+        let place = EventPlace::new(self.origin.source, line.start, unfinished);
         let at = (ts_ns, place);
         let listed = self.ids.read(line, &mut self.hits, &mut self.lists);
         if let Some(list) = listed.and_then(|number| self.lists.get(number)) {
@@ -129,7 +92,7 @@ impl<'a, 'f> Gather<'a, 'f> {
             match self.batch.requests.entry(id.key ^ scope) {
                 Entry::Occupied(mut known) => known.get_mut().see(at),
                 Entry::Vacant(new) => {
-                    new.insert(Reach::of(ts_ns, place));
+                    new.insert(RequestReach::of(ts_ns, place));
                     add_forms(id, scope, aliases);
                 }
             }
@@ -150,7 +113,7 @@ impl<'a, 'f> Gather<'a, 'f> {
         };
         let scope = self.origin.scope;
         let other = client.key ^ scope;
-        let alias = |id: &Id<'_>| Alias {
+        let alias = |id: &RequestId<'_>| Alias {
             other,
             id: id.key ^ scope,
             reason: 0,
@@ -164,7 +127,7 @@ impl<'a, 'f> Gather<'a, 'f> {
         let keys = self.ids.of_requests().iter();
         let listed = Listed {
             keys: keys.map(|id| id.key ^ self.origin.scope).collect(),
-            reach: Reach::NONE,
+            reach: RequestReach::NONE,
         };
         if let Some(forgotten) = self.lists.keep(text, len, listed) {
             note(&mut self.batch, &forgotten);
@@ -177,9 +140,52 @@ impl<'a, 'f> Gather<'a, 'f> {
         }
         self.collector.add(&mut self.batch, self.origin);
     }
+}
 
-    /// Hands everything over.
-    pub(crate) fn finish(mut self) {
+impl<'f> Visitor for Collector<'f> {
+    type OfChunk<'a>
+        = Gather<'a, 'f>
+    where
+        Self: 'a;
+
+    fn chunk<'a>(&'a self, chunk: &'a Chunk, source: &Source<'a>) -> Gather<'a, 'f> {
+        let origin = self.origin(chunk, source);
+        Gather::new(self, origin, source.bytes, &chunk.parts)
+    }
+}
+
+impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
+    fn enter(&mut self, part: Part) {
+        self.hits.enter(part);
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'a>) {
+        if event.phase == b's' {
+            return self.linked(flow::global_number(event));
+        }
+        let start = offset(self.bytes, event.line);
+        if self.hits.any_in(start, start + event.line.len()) && binds(event) {
+            let line = IdLine {
+                text: event.line,
+                start,
+                args: event.fields.args,
+                canonical: false,
+            };
+            self.mentions(line, event.ts_ns, event.is_unfinished());
+        }
+    }
+
+    #[inline(always)]
+    fn alike(&mut self, phase: u8, timed: Timed<'a>, text: &'a [u8], at: usize) {
+        if phase == b's' {
+            self.alike_flow(timed);
+        } else if self.hits.before(at + text.len()) {
+            self.alike_with_hit(phase, timed, text, at);
+        }
+    }
+
+    fn merge(mut self) {
         self.flush();
         self.collector.add_cut(self.ids.cut);
     }
@@ -187,7 +193,7 @@ impl<'a, 'f> Gather<'a, 'f> {
 
 /// Notes of each request of a list where events with it stand.
 fn note(batch: &mut Batch, listed: &Listed) {
-    if listed.reach == Reach::NONE {
+    if listed.reach == RequestReach::NONE {
         return;
     }
     for key in &listed.keys {
@@ -196,14 +202,8 @@ fn note(batch: &mut Batch, listed: &Listed) {
     }
 }
 
-/// Where a line stands in the bytes that it is part of.
-#[inline(always)]
-pub(super) fn offset(bytes: &[u8], line: &[u8]) -> usize {
-    line.as_ptr().addr() - bytes.as_ptr().addr()
-}
-
 /// The shorter the form, the better: it is what a client or proxy knows.
-fn add_forms(id: &Id<'_>, scope: u64, aliases: &mut Vec<Alias>) {
+fn add_forms(id: &RequestId<'_>, scope: u64, aliases: &mut Vec<Alias>) {
     forms(&id.text(), |form| {
         aliases.push(Alias {
             other: xxhash_rust::xxh3::xxh3_64(form) ^ scope,
@@ -211,44 +211,4 @@ fn add_forms(id: &Id<'_>, scope: u64, aliases: &mut Vec<Alias>) {
             reason: form.len() as u64,
         });
     });
-}
-
-/// Whether a viewer can bind a flow to the event: a slice of a thread. Async spans are none, and instants of a whole process lie on no thread.
-pub(super) fn binds(event: &Event<'_>) -> bool {
-    match event.phase {
-        b'X' | b'B' => true,
-        b'i' | b'I' => is_of_thread(event).unwrap_or(true),
-        _ => false,
-    }
-}
-
-/// Whether an instant is of its thread, which is what one without a scope is.
-fn is_of_thread(event: &Event<'_>) -> Option<bool> {
-    let line = event.line;
-    // Recorders write the scope behind the time, or behind the phase.
-    for end in [event.fields.ts.end, event.fields.ph.end] {
-        let scope = line[end..].strip_prefix(br#","s":"#);
-        if let Some([b'"', scope, b'"', ..]) = scope {
-            return Some(!matches!(scope, b'p' | b'g'));
-        }
-    }
-    let mut scanner = Scanner::lenient(line, 0);
-    scanner.space();
-    scanner.expect(b'{')?;
-    loop {
-        scanner.space();
-        let name = scanner.at;
-        scanner.string()?;
-        let name = &line[name + 1..scanner.at - 1];
-        scanner.space();
-        scanner.expect(b':')?;
-        scanner.space();
-        let value = scanner.at;
-        scanner.value(1)?;
-        if name == b"s" {
-            return Some(!matches!(&line[value..scanner.at], b"\"p\"" | b"\"g\""));
-        }
-        scanner.space();
-        scanner.expect(b',')?;
-    }
 }

@@ -1,6 +1,6 @@
 //! Links are numbered as they are made.
 
-use super::row::{Link, Reach, Request};
+use super::records::{Link, Request, RequestReach};
 use super::times::Times;
 
 /// Makes the links of requests, and remembers how many there are and when.
@@ -15,7 +15,7 @@ impl Numbers {
     ///
     /// An arrow needs two events, and a request that its recorder links has its arrows.
     pub(super) fn link(&mut self, request: &Request) -> Option<Link> {
-        let Reach { first, last } = request.reach;
+        let RequestReach { first, last } = request.reach;
         if request.linked || !request.reach.is_chain() {
             return None;
         }
@@ -33,11 +33,13 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::row::Place;
+    use crate::link::records::EventPlace;
 
     fn request(key: u64, linked: bool, events: &[(i64, u64)]) -> Request {
-        let mut reach = Reach::NONE;
-        events.iter().for_each(|at| reach.see((at.0, Place(at.1))));
+        let mut reach = RequestReach::NONE;
+        events
+            .iter()
+            .for_each(|at| reach.see((at.0, EventPlace(at.1))));
         Request {
             key,
             clock: 0,

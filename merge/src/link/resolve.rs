@@ -3,16 +3,16 @@
 //! Everything is done by sorting and by reading sorted records side by side, so that no number of requests needs more than a fixed part of memory. Ids are
 //! shared out by their keys, and each worker reads its share.
 
+use super::bloom::KnownKeys;
 use super::buckets::Buckets;
+use super::canonical_id::{Leads, Roots};
 use super::cursor::Cursor;
-use super::known::KnownKeys;
-use super::leads::{Leads, Roots};
 use super::number::Numbers;
-use super::row::{Alias, Key, Link, Member, Reach, Request, Root};
-use super::share::{Share, shares};
+use super::partition::{Share, shares};
+use super::records::{Alias, Link, Request, RequestAlias, RequestKey, RequestReach, Root};
 use super::table::Ordered;
 use super::times::Times;
-use crate::clock::Map;
+use crate::clock::time_map::TimeMap;
 use crate::store::sorter::{Log, Record, Runs, Sorted, Sorter};
 use rayon::prelude::*;
 use std::io;
@@ -25,15 +25,15 @@ const LINK_BYTES: usize = 8 << 20;
 const ROUNDS: u32 = 3;
 
 /// What the first pass has found.
-pub(super) struct Found<'f> {
+pub(super) struct GatheredRequests<'f> {
     pub(super) requests: Runs<Request>,
     /// Ids that a flow of their recorder stands for.
-    pub(super) linked: Runs<Key>,
+    pub(super) linked: Runs<RequestKey>,
     /// In no order.
     pub(super) aliases: Sorted<Alias>,
     pub(super) known: KnownKeys,
     /// What brings the times of each clock to the trace's.
-    pub(super) maps: Vec<Map>,
+    pub(super) maps: Vec<TimeMap>,
     pub(super) folders: &'f [PathBuf],
 }
 
@@ -51,16 +51,16 @@ pub(super) struct Resolved {
 }
 
 /// What one share of the ids is.
-struct Part {
+struct ResolvedPart {
     numbers: Numbers,
     single: Sorted<Link>,
     buckets: Buckets,
     /// Ids that stand for a request with others: which request, and what they know of it.
-    members: Sorted<Member>,
+    members: Sorted<RequestAlias>,
     groups: Sorted<Request>,
 }
 
-pub(super) fn resolve(mut found: Found<'_>) -> io::Result<Resolved> {
+pub(super) fn resolve(mut found: GatheredRequests<'_>) -> io::Result<Resolved> {
     let mut roots = found.roots()?;
     for _ in 0..ROUNDS {
         if roots.is_empty() {
@@ -77,7 +77,7 @@ pub(super) fn resolve(mut found: Found<'_>) -> io::Result<Resolved> {
     found.join(parts)
 }
 
-impl<'f> Found<'f> {
+impl<'f> GatheredRequests<'f> {
     fn sorter<R: Record>(&self) -> Sorter<'f, R> {
         Sorter::in_any(self.folders, BYTES)
     }
@@ -122,10 +122,10 @@ impl<'f> Found<'f> {
     /// Where an id leads to another that leads on, lets it lead there.
     fn shorter(&self, roots: &Sorted<Root>) -> io::Result<Sorted<Root>> {
         let mut by_root = self.sorter();
-        roots.each(|Root { id, root, .. }| by_root.push(Member { root, id }))?;
+        roots.each(|Root { id, root, .. }| by_root.push(RequestAlias { root, id }))?;
         let mut shorter = self.sorter();
         let mut by_id = Cursor::new(roots.read_from(|_| false)?)?;
-        by_root.finish()?.each(|Member { root, id }| {
+        by_root.finish()?.each(|RequestAlias { root, id }| {
             let next = by_id.at(root)?.map_or(root, |next| next.root);
             // Two that stand for each other lead nowhere.
             let root = if next == id { root } else { next };
@@ -136,9 +136,9 @@ impl<'f> Found<'f> {
     }
 
     /// The ids that others stand for.
-    fn heads(&self, roots: &Sorted<Root>) -> io::Result<Sorted<Key>> {
+    fn heads(&self, roots: &Sorted<Root>) -> io::Result<Sorted<RequestKey>> {
         let mut heads = self.sorter();
-        roots.each(|root| heads.push(Key(root.root)))?;
+        roots.each(|root| heads.push(RequestKey(root.root)))?;
         heads.finish()
     }
 
@@ -171,7 +171,12 @@ impl<'f> Found<'f> {
     }
 
     /// Looks at one of several shares of the ids.
-    fn part(&self, share: Share, shares: usize, leads: Option<Roots<'_>>) -> io::Result<Part> {
+    fn part(
+        &self,
+        share: Share,
+        shares: usize,
+        leads: Option<Roots<'_>>,
+    ) -> io::Result<ResolvedPart> {
         let mut numbers = Numbers::default();
         let mut buckets = Buckets::new(self.requests.len() / shares as u64, share.bits());
         let mut single = Log::new(self.folders, LINK_BYTES / shares);
@@ -189,14 +194,14 @@ impl<'f> Found<'f> {
                 return single.push(link);
             };
             let (id, key) = (request.key, root);
-            members.push(Member { root, id })?;
+            members.push(RequestAlias { root, id })?;
             groups.push(Request { key, ..request })
         })?;
         if leads.is_some() {
             self.linked_groups(share, Leads::new(leads, share)?, &mut groups)?;
         }
         buckets.finish();
-        Ok(Part {
+        Ok(ResolvedPart {
             numbers,
             buckets,
             single: single.finish()?,
@@ -213,12 +218,12 @@ impl<'f> Found<'f> {
         groups: &mut Sorter<'_, Request>,
     ) -> io::Result<()> {
         let mut linked = self.linked.read_from(|one| one.0 < share.first())?;
-        while let Some(Key(key)) = linked.next()?.filter(|one| share.has(one.0)) {
+        while let Some(RequestKey(key)) = linked.next()?.filter(|one| share.has(one.0)) {
             let group = leads.of(key)?.map(|root| Request {
                 key: root,
                 clock: 0,
                 linked: true,
-                reach: Reach::NONE,
+                reach: RequestReach::NONE,
             });
             group.map_or(Ok(()), |group| groups.push(group))?;
         }
@@ -226,7 +231,7 @@ impl<'f> Found<'f> {
     }
 
     /// Brings the shares together: those of a request may be in different ones.
-    fn join(&self, parts: Vec<Part>) -> io::Result<Resolved> {
+    fn join(&self, parts: Vec<ResolvedPart>) -> io::Result<Resolved> {
         let mut resolved = Resolved::default();
         let (mut members, mut groups) = (Vec::new(), Vec::new());
         for part in parts {
@@ -246,7 +251,7 @@ impl<'f> Found<'f> {
         let mut groups = groups.read_from(|_| false)?;
         while let Some(group) = groups.next()? {
             let link = numbers.link(&group);
-            while let Some(Member { id, .. }) = members.at(group.key)? {
+            while let Some(RequestAlias { id, .. }) = members.at(group.key)? {
                 members.step()?;
                 link.map_or(Ok(()), |link| links.push(Link { key: id, ..link }))?;
             }

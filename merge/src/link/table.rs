@@ -1,9 +1,9 @@
 //! The links of all requests, to be looked up by id in the second pass: in memory if they are few, else in mapped temporary files.
 
-use super::ahead::{self, LINE};
 use super::buckets::{Buckets, first_behind};
-use super::row::Link;
-use super::share::Share;
+use super::partition::Share;
+use super::prefetch::{self, LINE};
+use super::records::Link;
 use crate::fragment::file::Content;
 use crate::store::sorter::{Record, Sorted};
 use std::io;
@@ -21,7 +21,7 @@ pub(super) struct Ordered {
 }
 
 /// The links of all ids.
-pub(super) struct Tables {
+pub(super) struct LinkTables {
     /// Those of ids that stand for themselves alone, share by share.
     single: Vec<Table>,
     /// The others.
@@ -29,19 +29,19 @@ pub(super) struct Tables {
 }
 
 struct Table {
-    links: Links,
+    links: TableLinks,
     buckets: Buckets,
     before: u64,
 }
 
-enum Links {
+enum TableLinks {
     Memory(Vec<Link>),
     Mapped(Content),
 }
 
-impl Tables {
-    pub(super) fn new(single: Vec<Ordered>, grouped: Ordered) -> io::Result<Tables> {
-        Ok(Tables {
+impl LinkTables {
+    pub(super) fn new(single: Vec<Ordered>, grouped: Ordered) -> io::Result<LinkTables> {
+        Ok(LinkTables {
             single: single
                 .into_iter()
                 .map(Table::new)
@@ -76,8 +76,8 @@ impl Tables {
 impl Table {
     fn new(ordered: Ordered) -> io::Result<Table> {
         let links = match ordered.links {
-            Sorted::Memory(links) => Links::Memory(links),
-            Sorted::File { file, .. } => Links::Mapped(Content::open(file)?),
+            Sorted::Memory(links) => TableLinks::Memory(links),
+            Sorted::File { file, .. } => TableLinks::Mapped(Content::open(file)?),
         };
         Ok(Table {
             links,
@@ -108,41 +108,41 @@ impl Table {
     }
 }
 
-impl Links {
+impl TableLinks {
     fn len(&self) -> usize {
         match self {
-            Links::Memory(links) => links.len(),
-            Links::Mapped(content) => content.bytes().len() / Link::BYTES,
+            TableLinks::Memory(links) => links.len(),
+            TableLinks::Mapped(content) => content.bytes().len() / Link::BYTES,
         }
     }
 
     #[inline]
     fn ask_for(&self, at: usize) {
         match self {
-            Links::Memory(links) => ahead::ask_for(&links[at]),
-            Links::Mapped(content) => ahead::ask_for(&content.bytes()[at * Link::BYTES]),
+            TableLinks::Memory(links) => prefetch::ask_for(&links[at]),
+            TableLinks::Mapped(content) => prefetch::ask_for(&content.bytes()[at * Link::BYTES]),
         }
     }
 
     #[inline]
     fn get(&self, at: usize) -> Link {
         match self {
-            Links::Memory(links) => links[at],
-            Links::Mapped(content) => Link::load(&content.bytes()[at * Link::BYTES..]),
+            TableLinks::Memory(links) => links[at],
+            TableLinks::Mapped(content) => Link::load(&content.bytes()[at * Link::BYTES..]),
         }
     }
 }
 
 /// A worker's view of the tables.
 pub(crate) struct Lookup<'a> {
-    tables: &'a Tables,
+    tables: &'a LinkTables,
     cached: Vec<(u64, Option<Link>)>,
     /// Flow events written with it.
     pub(crate) written: u64,
 }
 
 impl<'a> Lookup<'a> {
-    pub(super) fn new(tables: &'a Tables) -> Self {
+    pub(super) fn new(tables: &'a LinkTables) -> Self {
         // No place of the cache may hold a wrong answer: 1 belongs to another place than 0.
         let mut cached = vec![(0, None); CACHED];
         cached[0] = (1, None);
@@ -184,7 +184,7 @@ fn place(key: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::row::Place;
+    use crate::link::records::EventPlace;
     use crate::store::sorter::Sorter;
     use xxhash_rust::xxh3::xxh3_64;
 
@@ -203,7 +203,7 @@ mod tests {
         let mut buckets = Buckets::new(1000, skipped);
         for key in keys {
             buckets.count(key);
-            let (first, last) = (Place(1), Place(2));
+            let (first, last) = (EventPlace(1), EventPlace(2));
             let flow = key >> 1;
             sorter
                 .push(Link {
@@ -232,9 +232,9 @@ mod tests {
                 ordered(keys, in_file, 1)
             });
             let grouped = ordered(grouped, in_file, 0);
-            let tables = Tables::new(single.into(), grouped).unwrap();
+            let tables = LinkTables::new(single.into(), grouped).unwrap();
             assert!(!tables.is_empty());
-            let is_mapped = |table: &Table| matches!(table.links, Links::Mapped(_));
+            let is_mapped = |table: &Table| matches!(table.links, TableLinks::Mapped(_));
             assert_eq!(tables.single.iter().all(is_mapped), in_file);
             assert_eq!(is_mapped(&tables.grouped), in_file);
             let mut lookup = Lookup::new(&tables);
@@ -245,7 +245,7 @@ mod tests {
                 assert_eq!(found, expected, "{number}");
             }
         }
-        let nothing = Tables::new(Vec::new(), Ordered::default()).unwrap();
+        let nothing = LinkTables::new(Vec::new(), Ordered::default()).unwrap();
         assert!(nothing.is_empty() && nothing.find(5).is_none());
     }
 }

@@ -2,12 +2,11 @@
 //!
 //! A viewer binds a flow event to the span that began last before its time on its thread, so each carries the time at which its span begins.
 
-use super::gather::{binds, offset};
-use super::hits::Hits;
-use super::ids::{Ids, Line};
-use super::lists::Lists;
-use super::quick::{key_at, read_few};
-use super::row::{Link, Place};
+use super::args::candidates::Hits;
+use super::args::fast_args::{key_at, read_few};
+use super::args::ids::{IdLine, RequestIds};
+use super::args::list_cache::Lists;
+use super::records::{EventPlace, Link};
 use super::table::Lookup;
 use crate::base::number::put_front;
 use crate::base::swar::text;
@@ -16,6 +15,8 @@ use crate::event::json::Span;
 use crate::event::line::Event;
 use crate::event::patch::{Id, Target};
 use crate::event::prefix_cache::Timed;
+use crate::link::args::candidates::offset;
+use crate::link::binding::binds;
 use std::collections::HashSet;
 use std::io::Write;
 use xxhash_rust::xxh3::xxh3_64;
@@ -39,16 +40,16 @@ pub(crate) struct Linker<'a, 'l> {
     shift_ns: i64,
     bytes: &'a [u8],
     hits: Hits<'a>,
-    ids: Ids<'a>,
+    ids: RequestIds<'a>,
     lists: Lists<'a, Vec<Link>>,
     links: Vec<Link>,
     seen: HashSet<u64>,
     stamp: Stamp,
-    front: Front,
+    front: FlowFront,
 }
 
 /// What the flow events of a thread have up to their time.
-struct Front {
+struct FlowFront {
     of: (Id, Id),
     text: [u8; FRONT],
     len: usize,
@@ -56,7 +57,7 @@ struct Front {
 
 /// An event that links begin at or lead to.
 struct Mention {
-    place: Place,
+    place: EventPlace,
     ts_ns: i64,
 }
 
@@ -74,12 +75,12 @@ impl<'a, 'l> Linker<'a, 'l> {
             shift_ns,
             bytes,
             hits,
-            ids: Ids::default(),
+            ids: RequestIds::default(),
             lists: Lists::default(),
             links: Vec::new(),
             seen: HashSet::default(),
             stamp: Stamp::default(),
-            front: Front::new((0.into(), 0.into())),
+            front: FlowFront::new((0.into(), 0.into())),
         }
     }
 
@@ -108,14 +109,14 @@ impl<'a, 'l> Linker<'a, 'l> {
     pub(crate) fn event(&mut self, event: &Event<'a>, target: &Target, out: &mut Vec<u8>) {
         let start = offset(self.bytes, event.line);
         if self.hits.any_in(start, start + event.line.len()) && binds(event) {
-            let line = Line {
+            let line = IdLine {
                 text: event.line,
                 start,
                 args: event.fields.args,
                 canonical: false,
             };
             let mention = Mention {
-                place: Place::new(self.source, start, event.is_unfinished()),
+                place: EventPlace::new(self.source, start, event.is_unfinished()),
                 ts_ns: event.ts_ns,
             };
             self.mention(line, &mention, target, out);
@@ -135,21 +136,21 @@ impl<'a, 'l> Linker<'a, 'l> {
             return;
         }
         if phase == b'X' || phase == b'i' && timed.is_of_thread() {
-            let line = Line {
+            let line = IdLine {
                 text,
                 start,
                 args: Span::default(),
                 canonical: true,
             };
             let mention = Mention {
-                place: Place::new(self.source, start, false),
+                place: EventPlace::new(self.source, start, false),
                 ts_ns: timed.ts_ns,
             };
             self.mention(line, &mention, target, out);
         }
     }
 
-    fn mention(&mut self, line: Line<'a>, mention: &Mention, target: &Target, out: &mut Vec<u8>) {
+    fn mention(&mut self, line: IdLine<'a>, mention: &Mention, target: &Target, out: &mut Vec<u8>) {
         let listed = self.ids.read(line, &mut self.hits, &mut self.lists);
         if let Some(list) = listed.and_then(|number| self.lists.get(number)) {
             self.links.clone_from(&list.known);
@@ -222,8 +223,8 @@ impl<'a, 'l> Linker<'a, 'l> {
     }
 }
 
-impl Front {
-    fn new(of: (Id, Id)) -> Front {
+impl FlowFront {
+    fn new(of: (Id, Id)) -> FlowFront {
         let mut text = [0; FRONT];
         let mut left = text.as_mut_slice();
         let parts = [BEFORE_TARGET, &of.0, br#","tid":"#, &of.1, br#","ts":"#];
@@ -231,13 +232,13 @@ impl Front {
         let written = parts.iter().try_for_each(|part| left.write_all(part));
         debug_assert!(written.is_ok());
         let len = FRONT - left.len();
-        Front { of, text, len }
+        FlowFront { of, text, len }
     }
 
     #[inline(always)]
     fn put(&mut self, of: (Id, Id), out: &mut Vec<u8>) {
         if self.of != of {
-            *self = Front::new(of);
+            *self = FlowFront::new(of);
         }
         put_front(&self.text, self.len, out);
     }
@@ -252,7 +253,7 @@ fn put_number(number: u64, out: &mut Vec<u8>) {
 }
 
 /// The first event starts the flow, the last one ends it: unless that has not ended itself, for nobody knows what came then.
-fn phase(link: &Link, place: Place) -> u8 {
+fn phase(link: &Link, place: EventPlace) -> u8 {
     if place == link.first {
         b's'
     } else if place == link.last && !place.is_unfinished() {
@@ -268,16 +269,16 @@ mod tests {
 
     #[test]
     fn the_flow_of_a_request_that_did_not_end_has_no_end() {
-        let unfinished = Place::new(0, 9, true);
+        let unfinished = EventPlace::new(0, 9, true);
         let link = |last| Link {
             key: 0,
             flow: 1,
-            first: Place::new(0, 1, false),
+            first: EventPlace::new(0, 1, false),
             last,
         };
         assert_eq!(phase(&link(unfinished), unfinished), b't');
-        assert_eq!(phase(&link(unfinished), Place::new(0, 5, true)), b't');
-        let done = Place::new(0, 9, false);
+        assert_eq!(phase(&link(unfinished), EventPlace::new(0, 5, true)), b't');
+        let done = EventPlace::new(0, 9, false);
         assert_eq!(phase(&link(done), done), b'f');
         assert_eq!(phase(&link(done), link(done).first), b's');
     }

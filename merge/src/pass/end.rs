@@ -1,11 +1,11 @@
 //! How a process ended, as far as its recording tells. A kill leaves no word, but neither does `_exit`; what tells them apart is whether spans were open.
 
 use crate::fragment::recording::Recording;
-use crate::pass::summary::Index;
+use crate::pass::summary::ChunkSummary;
 
 /// How a recording ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum End {
+pub(crate) enum RecordingEnd {
     /// Its process said so, or runs still, or nobody can tell.
     #[default]
     Told,
@@ -17,32 +17,32 @@ pub(crate) enum End {
     Killed(u64),
 }
 
-impl End {
-    pub(crate) fn of(recording: &Recording, index: &Index) -> End {
-        let is_settled = index.ended && index.open.is_some();
-        let was_dead = recording.was_dead && !index.ended;
-        match index.open {
-            _ if recording.header().is_none() || !(is_settled || was_dead) => End::Told,
-            None => End::Unknown,
-            Some(0) => End::Silent,
-            Some(open) => End::Killed(open),
+impl RecordingEnd {
+    pub(crate) fn of(recording: &Recording, summary: &ChunkSummary) -> RecordingEnd {
+        let is_settled = summary.ended && summary.open.is_some();
+        let was_dead = recording.was_dead && !summary.ended;
+        match summary.open {
+            _ if recording.header().is_none() || !(is_settled || was_dead) => RecordingEnd::Told,
+            None => RecordingEnd::Unknown,
+            Some(0) => RecordingEnd::Silent,
+            Some(open) => RecordingEnd::Killed(open),
         }
     }
 
     /// What the report calls it.
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
-            End::Told => None,
-            End::Silent => Some("silent"),
-            End::Unknown => Some("unknown"),
-            End::Killed(_) => Some("killed"),
+            RecordingEnd::Told => None,
+            RecordingEnd::Silent => Some("silent"),
+            RecordingEnd::Unknown => Some("unknown"),
+            RecordingEnd::Killed(_) => Some("killed"),
         }
     }
 
     pub(crate) fn open_spans(self) -> u64 {
         match self {
-            End::Killed(open) => open,
-            End::Told | End::Silent | End::Unknown => 0,
+            RecordingEnd::Killed(open) => open,
+            RecordingEnd::Told | RecordingEnd::Silent | RecordingEnd::Unknown => 0,
         }
     }
 }

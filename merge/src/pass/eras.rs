@@ -1,29 +1,33 @@
 //! The eras of recordings of which some events lie far from all others.
 
 use crate::event::era::{Days, Era, doubted};
-use crate::pass::chunk::{Chunk, Source};
-use crate::pass::summary::Index;
-use rayon::prelude::*;
+use crate::pass::chunk::Chunk;
+use crate::pass::source::Source;
+use crate::pass::summary::ChunkSummary;
+use crate::pass::visit::{AtOnce, visit};
+use std::convert::Infallible;
 
 /// The eras of recordings in which not all events lie. Traces of other profilers have been looked at when they were read.
 pub(crate) fn eras(
-    indexes: &[Index],
+    summaries: &[ChunkSummary],
     sources: &[Source<'_>],
     chunks: &[Chunk],
     is_foreign: impl Fn(usize) -> bool,
 ) -> Vec<Option<Era>> {
-    let era = |(recording, index): (usize, &Index)| {
+    let era = |(recording, summary): (usize, &ChunkSummary)| {
         let days = || days(recording, sources, chunks);
-        let range_ns = index.range_ns().filter(|_| !is_foreign(recording))?;
-        doubted(range_ns, &index.anchors, days)
+        let range_ns = summary.range_ns().filter(|_| !is_foreign(recording))?;
+        doubted(range_ns, &summary.anchors, days)
     };
-    indexes.iter().enumerate().map(era).collect()
+    summaries.iter().enumerate().map(era).collect()
 }
 
 /// When the events of a recording began.
 fn days(recording: usize, sources: &[Source<'_>], chunks: &[Chunk]) -> Days {
-    let of_it = |chunk: &&Chunk| sources[chunk.source].recording == recording;
-    let of_chunk = |mut days: Days, chunk: &Chunk| {
+    let numbers = 0..chunks.len();
+    let of_it = numbers.filter(|number| sources[chunks[*number].source].recording == recording);
+    let look = |number: usize| {
+        let (chunk, mut days) = (&chunks[number], Days::default());
         chunk.recorded(sources[chunk.source].bytes, |event| {
             if !event.is_metadata() {
                 days.see(event.ts_ns);
@@ -31,9 +35,10 @@ fn days(recording: usize, sources: &[Source<'_>], chunks: &[Chunk]) -> Days {
         });
         days
     };
-    let of_all = chunks
-        .par_iter()
-        .filter(of_it)
-        .fold(Days::default, of_chunk);
-    of_all.reduce(Days::default, Days::append)
+    let mut all = Days::default();
+    let Ok(()) = visit(of_it, AtOnce::Many, look, |days| {
+        all = std::mem::take(&mut all).append(days);
+        Ok::<(), Infallible>(())
+    });
+    all
 }

@@ -7,8 +7,10 @@ use crate::event::scan::{Part, line_start};
 use crate::fragment::assembly::{Assembly, Gap, StreamKey};
 use crate::fragment::blocks::Positions;
 use crate::fragment::recording::Recording;
-use crate::pass::chunk::{Chunk, Source};
-use crate::pass::summary::{Explained, Index, index_parts};
+use crate::pass::chunk::Chunk;
+use crate::pass::first_pass::summarize;
+use crate::pass::source::Source;
+use crate::pass::summary::{ChunkSummary, Explained};
 use sa_recorder::format::{LOSS_RECORD, OWN_CATEGORY};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -39,11 +41,14 @@ impl Explanations {
 }
 
 /// The positions that no loss record explains, each with its gap; none where the recorder stopped keeping events, and said so.
-pub(crate) fn missing<'a>(assembly: &'a Assembly, index: &Index) -> Vec<(&'a Gap, Range<u64>)> {
-    if index.stopped || assembly.gaps.is_empty() {
+pub(crate) fn missing<'a>(
+    assembly: &'a Assembly,
+    summary: &ChunkSummary,
+) -> Vec<(&'a Gap, Range<u64>)> {
+    if summary.stopped || assembly.gaps.is_empty() {
         return Vec::new();
     }
-    let explanations = Explanations::of(&index.explained);
+    let explanations = Explanations::of(&summary.explained);
     let of = |gap| {
         let ranges = explanations.missing(gap).into_iter();
         ranges.map(move |range| (gap, range))
@@ -55,22 +60,22 @@ pub(crate) fn missing<'a>(assembly: &'a Assembly, index: &Index) -> Vec<(&'a Gap
 /// events beside it.
 pub(crate) fn add_gaps<'a>(
     (recordings, assemblies, eras): (&'a [Recording], &'a [Assembly], &[Option<Era>]),
-    indexes: &mut [Index],
+    summaries: &mut [ChunkSummary],
     sources: &mut Vec<Source<'a>>,
     chunks: &mut Vec<Chunk>,
 ) {
     for (number, (recording, assembly)) in recordings.iter().zip(assemblies).enumerate() {
-        let missing = missing(assembly, &indexes[number]);
+        let missing = missing(assembly, &summaries[number]);
         if missing.is_empty() {
             continue;
         }
         let era = eras.get(number).copied().flatten();
-        let times = indexes[number].range_ns();
+        let times = summaries[number].range_ns();
         let lines = assembly
             .gap_lines
             .get_or_init(|| records(recording, &missing, (times, era)));
         let all = vec![Part::all_of(lines)];
-        let index = index_parts(lines, &all, None);
+        let summary = summarize(lines, &all);
         let path = recording.path().filter(|_| !lines.is_empty());
         let Some(path) = path else {
             // Nothing has a time at which they could stand.
@@ -78,16 +83,16 @@ pub(crate) fn add_gaps<'a>(
             let Some(first) = of_it.find(|source| source.recording == number) else {
                 continue;
             };
-            first.index.lost_events += missing.len() as u64;
-            indexes[number].lost_events += missing.len() as u64;
+            first.summary.lost_events += missing.len() as u64;
+            summaries[number].lost_events += missing.len() as u64;
             continue;
         };
-        indexes[number].append(index.clone());
-        let mut chunk = Chunk::of(sources.len(), all, &index);
+        summaries[number].append(summary.clone());
+        let mut chunk = Chunk::of(sources.len(), all, &summary);
         chunk.era = era;
         chunks.push(chunk);
         let mut source = Source::of_lines(number, path, lines);
-        source.index = index;
+        source.summary = summary;
         sources.push(source);
     }
 }

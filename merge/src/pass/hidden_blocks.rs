@@ -4,7 +4,8 @@ use crate::base::part::Part;
 use crate::fragment::assemble::seems_foreign;
 use crate::fragment::blocks::hold_header;
 use crate::fragment::recording::Recording;
-use crate::pass::chunk::{Chunk, Source};
+use crate::pass::chunk::Chunk;
+use crate::pass::source::Source;
 use rayon::prelude::*;
 
 /// Whether the first pass met a block in a fragment that seems foreign: one of ours whose first lines are damaged. A line that starts

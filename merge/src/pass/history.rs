@@ -5,12 +5,10 @@
 //! is open is enough.
 
 use crate::pass::nesting::{Nesting, Order, Span};
+use crate::pass::thread::RecordedThread;
 use crate::pass::verdict::{Question, Verdict};
 use std::collections::HashMap;
 use std::ops::Range;
-
-/// A thread of a recording, as its lines name it.
-pub(crate) type Place = (usize, (i64, i64));
 
 /// Outermost spans remembered one by one: of all threads together, and the bounds for one of them.
 const REMEMBERED: usize = 1 << 16;
@@ -28,14 +26,14 @@ const ALL_OPEN: usize = 1 << 18;
 
 /// An outermost span and the chunk it is in.
 #[derive(Clone, Copy, Debug)]
-struct Ended {
+struct EndedSpan {
     span: Span,
     chunk: usize,
 }
 
 /// Outermost spans of which only the first begin and the last end are known.
 #[derive(Clone, Debug)]
-struct Stretch {
+struct SpanStretch {
     span: Span,
     chunks: Range<usize>,
 }
@@ -45,8 +43,8 @@ struct Stretch {
 struct History {
     order: Order,
     /// By end or apart: the outermost ones, older ones in stretches.
-    recent: Vec<Ended>,
-    older: Vec<Stretch>,
+    recent: Vec<EndedSpan>,
+    older: Vec<SpanStretch>,
     /// By begin: those that are open when the last one begins.
     open: Vec<Span>,
     last_start: i64,
@@ -135,7 +133,7 @@ impl History {
         let ended = later
             .outermost
             .iter()
-            .map(|span| Ended { span: *span, chunk });
+            .map(|span| EndedSpan { span: *span, chunk });
         self.recent.extend(ended);
         if self.recent.len() > 2 * room {
             self.forget(room);
@@ -174,12 +172,12 @@ impl History {
         let last = forgotten.next_back().unwrap_or(first);
         drop(forgotten);
         self.recent.shrink_to(2 * room);
-        self.older.push(Stretch {
+        self.older.push(SpanStretch {
             span: (first.span.0, last.span.1),
             chunks: first.chunk..last.chunk + 1,
         });
         if self.older.len() > room.clamp(STRETCHES.0, STRETCHES.1) {
-            let pairs = self.older.chunks(2).map(|pair| Stretch {
+            let pairs = self.older.chunks(2).map(|pair| SpanStretch {
                 span: (pair[0].span.0, pair[pair.len() - 1].span.1),
                 chunks: pair[0].chunks.start..pair[pair.len() - 1].chunks.end,
             });
@@ -213,7 +211,7 @@ impl History {
     }
 
     /// What is known at last. An unfinished span is never held by one that ends, also if both begin together: viewers take it second.
-    fn verdict(self, place: Place) -> Verdict {
+    fn verdict(self, place: RecordedThread) -> Verdict {
         let by_begin = self.order == Order::ByBegin && !self.unfinished.is_empty();
         if self.order == Order::Unclear || by_begin {
             return Verdict::MayOverlap;
@@ -238,7 +236,7 @@ impl History {
 /// The spans of all threads of all recordings.
 #[derive(Debug, Default)]
 pub(crate) struct Histories {
-    threads: HashMap<Place, History>,
+    threads: HashMap<RecordedThread, History>,
     /// Of all threads.
     questions: usize,
     open: usize,
@@ -269,9 +267,9 @@ impl Histories {
     }
 
     /// What is known of each.
-    pub(crate) fn verdicts(self) -> HashMap<Place, Verdict> {
+    pub(crate) fn verdicts(self) -> HashMap<RecordedThread, Verdict> {
         let mut asked = 0;
-        let verdict = |(place, history): (Place, History)| {
+        let verdict = |(place, history): (RecordedThread, History)| {
             let verdict = history.verdict(place);
             let asks = verdict.questions().len();
             asked += asks;

@@ -1,17 +1,12 @@
-//! The first pass: what the parts hold, as far as the second pass and the report need it before the first byte is written.
+//! What a stretch of lines holds, as far as the second pass and the report need it before the first byte is written.
 
 use crate::align::{self, Curve, Reading, drop_disordered};
-use crate::event::damage::{Kind, Places};
-use crate::event::era::Era;
+use crate::event::damage::Places;
 use crate::event::loss::Losses;
 use crate::event::mend::Repairs;
-use crate::event::scan::{Found, Part, scan_part};
-use crate::event::verbatim::object;
 use crate::foreign::row_metadata::Hints;
 use crate::fragment::assembly::StreamKey;
-use crate::link::Gather;
 use crate::pass::nesting::Nesting;
-use crate::pass::summary_builder::Indexer;
 use sa_recorder::format::{Anchor, TrackRecord};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -68,7 +63,7 @@ pub(crate) type Explained = (StreamKey, Range<u64>);
 
 /// What a stretch of lines holds.
 #[derive(Clone, Default)]
-pub(crate) struct Index {
+pub(crate) struct ChunkSummary {
     pub(crate) threads: HashMap<(i64, i64), Activity>,
     /// Whether the spans of each thread nest; taken out by whoever puts stretches together.
     pub(crate) nestings: Vec<((i64, i64), Nesting)>,
@@ -102,14 +97,14 @@ pub(crate) struct Index {
     pub(crate) repairs: Repairs,
 }
 
-impl Index {
+impl ChunkSummary {
     /// Number of events, and of objects that count as such.
     pub(crate) fn events(&self) -> u64 {
         self.phases.values().sum::<u64>() + self.objects
     }
 
     /// Adds what comes after `self`.
-    pub(crate) fn append(&mut self, later: Index) {
+    pub(crate) fn append(&mut self, later: ChunkSummary) {
         for (thread, activity) in &later.threads {
             self.threads.entry(*thread).or_default().add(activity);
         }
@@ -154,13 +149,13 @@ impl Index {
         self.unfinished = 0;
     }
 
-    /// Adds the events of another index, and nothing else.
-    pub(crate) fn add_events(&mut self, other: Index) {
-        self.append(Index {
+    /// Adds the events of another summary, and nothing else.
+    pub(crate) fn add_events(&mut self, other: ChunkSummary) {
+        self.append(ChunkSummary {
             threads: other.threads,
             phases: other.phases,
             unfinished: other.unfinished,
-            ..Index::default()
+            ..ChunkSummary::default()
         });
     }
 
@@ -198,174 +193,5 @@ fn thin(anchors: &mut Vec<Anchor>) {
         let own = |anchor: &Anchor| Reading::of(anchor, 0);
         drop_disordered(anchors, |anchor| own(anchor).at_ns);
         align::thin(anchors, MOST_ANCHORS, own);
-    }
-}
-
-/// Indexes parts of a file; `gather` looks for the requests of the events.
-pub(crate) fn index_parts<'a>(
-    bytes: &'a [u8],
-    parts: &[Part],
-    gather: Option<Gather<'a, '_>>,
-) -> Index {
-    index_era(bytes, parts, gather, None)
-}
-
-/// The same of a recording whose events must lie in an era.
-pub(crate) fn index_era<'a>(
-    bytes: &'a [u8],
-    parts: &[Part],
-    gather: Option<Gather<'a, '_>>,
-    era: Option<Era>,
-) -> Index {
-    let mut indexer = Indexer::of_spans(gather);
-    indexer.index.canonical = true;
-    for part in parts {
-        if let Some(era) = era {
-            indexer.index.canonical = false;
-            scan_part(bytes, *part, |at, found| match found {
-                Found::Event(event) if !era.holds_event(&event) => {
-                    indexer.damage(at, Kind::BadTime);
-                }
-                found => indexer.found(at, found),
-            });
-            continue;
-        }
-        if part.trusted {
-            indexer.trusted(bytes, *part);
-            continue;
-        }
-        scan_part(bytes, *part, |at, found| {
-            indexer.index.canonical = false; // empty lines, with which blocks are filled up, are nothing
-            indexer.found(at, found);
-        });
-    }
-    indexer.finish()
-}
-
-/// Indexes parts of a file in which every object counts.
-pub(crate) fn index_objects(bytes: &[u8], parts: &[Part]) -> Index {
-    let mut indexer = Indexer::new(None);
-    for part in parts {
-        scan_part(bytes, *part, |at, found| match found {
-            Found::Event(event) => indexer.event(&event),
-            Found::Damage(kind) if object(bytes, *part, at, kind).is_some() => indexer.object(),
-            Found::Damage(kind) => indexer.damage(at, kind),
-        });
-    }
-    indexer.finish()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn index(text: &str) -> Index {
-        let part = Part {
-            start: 0,
-            end: text.len(),
-            trusted: false,
-        };
-        index_parts(text.as_bytes(), &[part], None)
-    }
-
-    /// What is known of trusted lines, each of them looked at by itself.
-    fn one_by_one(text: &str) -> Index {
-        let mut indexer = Indexer::of_spans(None);
-        let part = Part {
-            start: 0,
-            end: text.len(),
-            trusted: true,
-        };
-        scan_part(text.as_bytes(), part, |at, found| indexer.found(at, found));
-        indexer.finish()
-    }
-
-    #[test]
-    fn alike_lines_are_counted_as_each_by_itself() {
-        let fronts = [
-            r#"{"ph":"X","pid":1,"tid":2,"ts":7.000"#,
-            r#"{"ph":"i","pid":1,"tid":2,"ts":7.000"#,
-            r#"{"ph":"C","pid":1,"tid":2,"ts":7.000"#,
-            r#"{"ph":"t","pid":1,"tid":2,"ts":7.000"#,
-        ];
-        let rests = [
-            r#","dur":2.000,"name":"a","cat":""}"#,
-            r#","dur":2,"name":"a","cat":""}"#,
-            r#","dur":-2.000,"name":"a","cat":""}"#,
-            r#","s":"t","name":"a","cat":""}"#,
-            r#","s":"t","name":"a}"#,
-            r#","s":"tt","name":"a","cat":""}"#,
-            r#","s":"t","name":"sa_loss","cat":"","args":{"cause":"disk_full","events":3}}"#,
-            r#","name":"sa_loss","s":"t","cat":"","args":{"cause":"disk_full","events":3}}"#,
-            r#","id2":{"local":"0x5"},"name":"a","cat":""}"#,
-            r#","id2":{},"name":"a","cat":""}"#,
-            r#","id2":7,"name":"a","cat":""}"#,
-            r#","bind_id":7,"name":"a","cat":""}"#,
-            "0}",
-            "} ",
-            "}",
-        ];
-        for front in fronts {
-            for first in rests {
-                for rest in rests {
-                    let text = format!("{front}{first}\n{front}{rest}\n\n{front}{first}\n");
-                    let part = Part {
-                        start: 0,
-                        end: text.len(),
-                        trusted: true,
-                    };
-                    let (found, expected) = (
-                        index_parts(text.as_bytes(), &[part], None),
-                        one_by_one(&text),
-                    );
-                    let facts = |index: &Index| {
-                        let damage = index.places.listed.clone();
-                        (
-                            index.threads.clone(),
-                            index.phases.clone(),
-                            index.lost_events,
-                            damage,
-                            index.nestings.clone(),
-                        )
-                    };
-                    assert_eq!(facts(&found), facts(&expected), "{text}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn counts_what_is_shown() {
-        let index = index(concat!(
-            r#"{"ph":"M","pid":1,"tid":1,"name":"sa_end","args":{"monotonic_ns":9}}"#,
-            "\n",
-            r#"{"ph":"M","pid":1,"tid":1,"name":"process_name","args":{"name":"a"}}"#,
-            "\n",
-            r#"{"ph":"M","pid":1,"tid":1,"name":"process_name","args":{"name":"b"}}"#,
-            "\n",
-            r#"{"ph":"X","pid":1,"tid":2,"ts":5.000,"dur":2.000,"name":"x","cat":""}"#,
-            "\n",
-            r#"{"ph":"B","pid":1,"tid":2,"ts":4.000,"name":"x","cat":"","args":{"unfinished":true}}"#,
-            "\n",
-            r#"{"ph":"i","pid":1,"tid":1,"ts":6.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{"cause":"disk_full","events":3,"slot":1,"gen":0,"from":5,"to":9}}"#,
-            "\n",
-            r#"{"ph":"i","pid":1,"tid":1,"ts":6.000,"s":"p","name":"sa_loss","cat":"sa_profile","args":{"cause":"clamped","events":1}}"#,
-            "\n",
-        ));
-        assert!(index.ended);
-        assert_eq!(
-            (index.events(), index.lost_events, index.unfinished),
-            (6, 3, 1)
-        );
-        assert_eq!(index.process_names[&1], "b");
-        assert_eq!(index.explained, [((1, 0), 5..9)]);
-        assert_eq!(
-            index.threads[&(1, 2)],
-            Activity {
-                events: 2,
-                first_ns: 4000,
-                last_ns: 7000
-            }
-        );
     }
 }

@@ -3,15 +3,15 @@
 use crate::event::counter;
 use crate::event::damage::Kind;
 use crate::event::line::{Event, parse_canonical};
-use crate::event::loss::Loss as Lost;
+use crate::event::loss::Loss;
 use crate::event::mend::{Repair, from_slice, mended_event};
 use crate::event::own_record::own_record;
 use crate::event::prefix_cache::{Fronts, Timed};
 use crate::event::scan::{Found, Part, general, lines};
-use crate::link::Gather;
-use crate::pass::chunk::kind;
 use crate::pass::nesting::Nesting;
-use crate::pass::summary::{Activity, Index};
+use crate::pass::summary::{Activity, ChunkSummary};
+use crate::pass::thread::thread_kind;
+use crate::pass::visitor::ChunkVisitor;
 use sa_recorder::format::{
     ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, LOSS_RECORD, Metadata, REMOVED_RECORD,
     RemovedStreams, TRACK_RECORD, TrackRecord,
@@ -21,19 +21,19 @@ use std::collections::HashMap;
 
 /// What the last record of a recording says.
 #[derive(Deserialize)]
-struct End {
+struct EndArgs {
     /// The spans that were open, if somebody else wrote it for a process that was dead.
     open: Option<u64>,
 }
 
-pub(crate) struct Indexer<'a, 'f> {
-    pub(crate) index: Index,
-    /// Looks for the requests of the events, if they shall be linked.
-    gather: Option<Gather<'a, 'f>>,
+pub(crate) struct SummaryBuilder<V> {
+    pub(crate) summary: ChunkSummary,
+    /// Looks at the events, too.
+    visitor: Option<V>,
     /// Whether it asks if the spans of each thread nest.
     looks_at_nesting: bool,
     phases: [u64; 256],
-    runs: Vec<Run>,
+    runs: Vec<ThreadRun>,
     /// Where each thread's run stands.
     places: HashMap<(i64, i64), usize>,
     /// The run of the last event.
@@ -43,17 +43,17 @@ pub(crate) struct Indexer<'a, 'f> {
 }
 
 /// What a thread has in a stretch of lines.
-struct Run {
+struct ThreadRun {
     thread: (i64, i64),
     activity: Activity,
     nesting: Nesting,
 }
 
-impl<'a, 'f> Indexer<'a, 'f> {
-    pub(crate) fn new(gather: Option<Gather<'a, 'f>>) -> Self {
-        Indexer {
-            index: Index::default(),
-            gather,
+impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
+    pub(crate) fn new(visitor: Option<V>) -> Self {
+        SummaryBuilder {
+            summary: ChunkSummary::default(),
+            visitor,
             looks_at_nesting: false,
             phases: [0; 256],
             runs: Vec::new(),
@@ -64,31 +64,31 @@ impl<'a, 'f> Indexer<'a, 'f> {
     }
 
     /// One that also asks whether the spans of each thread nest.
-    pub(crate) fn of_spans(gather: Option<Gather<'a, 'f>>) -> Self {
-        Indexer {
+    pub(crate) fn of_spans(visitor: Option<V>) -> Self {
+        SummaryBuilder {
             looks_at_nesting: true,
-            ..Indexer::new(gather)
+            ..SummaryBuilder::new(visitor)
         }
     }
 
     /// Lines that a checksum vouches for. Nearly all begin like one before.
     pub(crate) fn trusted(&mut self, bytes: &'a [u8], part: Part) {
         let mut fronts = Fronts::default();
-        if let Some(gather) = &mut self.gather {
-            gather.enter(part);
+        if let Some(visitor) = &mut self.visitor {
+            visitor.enter(part);
         }
         for (line, at) in lines(bytes, part) {
             if let Some((front, timed)) = fronts.find(line)
                 && self.count_alike(&front.known, &timed).is_some()
             {
-                if let Some(gather) = &mut self.gather {
-                    gather.alike(front.known.0, timed, line, at);
+                if let Some(visitor) = &mut self.visitor {
+                    visitor.alike(front.known.0, timed, line, at);
                 }
                 continue;
             }
             let Some(event) = parse_canonical(line) else {
                 general(line, at, None, &mut |at, found| {
-                    self.index.canonical = false;
+                    self.summary.canonical = false;
                     self.found(at, found);
                 });
                 continue;
@@ -130,29 +130,29 @@ impl<'a, 'f> Indexer<'a, 'f> {
     }
 
     pub(crate) fn damage(&mut self, at: usize, kind: Kind) {
-        self.index.odd = true;
-        self.index.places.add(at as u64, kind);
+        self.summary.odd = true;
+        self.summary.places.add(at as u64, kind);
     }
 
     /// Notes what has to be mended in an event.
     #[cold]
     fn mended(&mut self, event: &Event<'_>) {
-        self.index.odd = true;
+        self.summary.odd = true;
         let repairs = mended_event(event.line, event.phase).map(|(_, repairs)| repairs);
-        self.index.repairs.add_all(repairs.unwrap_or_default());
+        self.summary.repairs.add_all(repairs.unwrap_or_default());
         if event.fields.hidden {
-            self.index.repairs.add(Repair::Name);
+            self.summary.repairs.add(Repair::Name);
         }
     }
 
     pub(crate) fn object(&mut self) {
-        self.index.odd = true;
-        self.index.objects += 1;
+        self.summary.odd = true;
+        self.summary.objects += 1;
     }
 
     #[inline]
     pub(crate) fn event(&mut self, event: &Event<'a>) {
-        self.index.odd |= event.fields.repeated | event.fields.bind_id.is_some();
+        self.summary.odd |= event.fields.repeated | event.fields.bind_id.is_some();
         if event.fields.is_mended() {
             self.mended(event);
         }
@@ -163,11 +163,11 @@ impl<'a, 'f> Indexer<'a, 'f> {
         self.count(event);
         match event.phase {
             b'i' | b'I' if event.name() == LOSS_RECORD.as_bytes() => self.loss(event),
-            b'B' if event.is_unfinished() => self.index.unfinished += 1,
+            b'B' if event.is_unfinished() => self.summary.unfinished += 1,
             _ => {}
         }
-        if let Some(gather) = &mut self.gather {
-            gather.event(event);
+        if let Some(visitor) = &mut self.visitor {
+            visitor.event(event);
         }
     }
 
@@ -193,12 +193,12 @@ impl<'a, 'f> Indexer<'a, 'f> {
     }
 
     #[inline(always)]
-    fn run(&mut self, thread: (i64, i64)) -> &mut Run {
-        let recent = &mut self.recent[kind(thread)];
-        let is_same = |run: &Run| run.thread == thread;
+    fn run(&mut self, thread: (i64, i64)) -> &mut ThreadRun {
+        let recent = &mut self.recent[thread_kind(thread)];
+        let is_same = |run: &ThreadRun| run.thread == thread;
         if !self.runs.get(*recent).is_some_and(is_same) {
             *recent = *self.places.entry(thread).or_insert_with(|| {
-                self.runs.push(Run {
+                self.runs.push(ThreadRun {
                     thread,
                     activity: Activity::default(),
                     nesting: Nesting::default(),
@@ -214,21 +214,25 @@ impl<'a, 'f> Indexer<'a, 'f> {
     fn metadata(&mut self, event: &Event<'_>) -> bool {
         match own_record(event) {
             Some(END_RECORD) => {
-                self.index.ended = true;
-                let end = serde_json::from_slice::<Metadata<End>>(event.line).ok();
-                self.index.open = end.and_then(|record| record.args.open).or(self.index.open);
+                self.summary.ended = true;
+                let end = serde_json::from_slice::<Metadata<EndArgs>>(event.line).ok();
+                self.summary.open = end
+                    .and_then(|record| record.args.open)
+                    .or(self.summary.open);
             }
-            Some(BLOCK_RECORD) => self.index.odd = true,
+            Some(BLOCK_RECORD) => self.summary.odd = true,
             Some(REMOVED_RECORD) => self.removed(event),
             Some(TRACK_RECORD) => {
                 let record = serde_json::from_slice::<Metadata<TrackRecord>>(event.line).ok();
                 let thread = (event.pid, event.tid);
                 let track = record.map(|record| (thread, record.args));
-                self.index.tracks.extend(track);
+                self.summary.tracks.extend(track);
             }
             Some(ANCHOR_RECORD) => {
                 let anchor = serde_json::from_slice::<Metadata<Anchor>>(event.line).ok();
-                self.index.anchors.extend(anchor.map(|record| record.args));
+                self.summary
+                    .anchors
+                    .extend(anchor.map(|record| record.args));
             }
             Some(_) => {}
             None => {
@@ -246,41 +250,41 @@ impl<'a, 'f> Indexer<'a, 'f> {
         let explained = streams
             .into_iter()
             .map(|(slot, generation, to)| ((slot, generation), 0..to));
-        self.index.explained.extend(explained);
+        self.summary.explained.extend(explained);
     }
 
     fn name(&mut self, event: &Event<'_>) {
         #[derive(Deserialize)]
-        struct Named {
-            args: Name,
+        struct NameLine {
+            args: NameArgs,
         }
         #[derive(Deserialize)]
-        struct Name {
+        struct NameArgs {
             name: String,
         }
-        let parse = || from_slice::<Named>(event.line).map(|named| named.args.name);
+        let parse = || from_slice::<NameLine>(event.line).map(|named| named.args.name);
         match event.name() {
             b"process_name" => self
-                .index
+                .summary
                 .process_names
                 .extend(parse().map(|name| (event.pid, name))),
             b"thread_name" => self
-                .index
+                .summary
                 .thread_names
                 .extend(parse().map(|name| ((event.pid, event.tid), name))),
-            _ => self.index.hints.take(event),
+            _ => self.summary.hints.take(event),
         }
     }
 
     fn loss(&mut self, event: &Event<'_>) {
         #[derive(Deserialize)]
-        struct Record {
+        struct LossLine {
             #[serde(default)]
             s: String,
-            args: Loss,
+            args: LossArgs,
         }
         #[derive(Deserialize)]
-        struct Loss {
+        struct LossArgs {
             cause: String,
             events: u64,
             slot: Option<u32>,
@@ -299,15 +303,15 @@ impl<'a, 'f> Indexer<'a, 'f> {
             #[serde(default)]
             bytes: u64,
         }
-        let Ok(Record { s, args: loss }) = serde_json::from_slice(event.line) else {
+        let Ok(LossLine { s, args: loss }) = serde_json::from_slice(event.line) else {
             return;
         };
-        self.index.stopped |= loss.stopped;
+        self.summary.stopped |= loss.stopped;
         // A clamped duration is told the same way, but its event is there.
         if loss.cause != "clamped" {
-            self.index.lost_events = self.index.lost_events.saturating_add(loss.events);
+            self.summary.lost_events = self.summary.lost_events.saturating_add(loss.events);
             let span_ns = i64::try_from(loss.span_us.saturating_mul(1000)).unwrap_or(i64::MAX);
-            let lost = Lost {
+            let lost = Loss {
                 events: loss.events,
                 processes: loss.processes,
                 error: loss.errno,
@@ -315,9 +319,9 @@ impl<'a, 'f> Indexer<'a, 'f> {
                 first_ns: event.ts_ns,
                 last_ns: event.ts_ns.saturating_add(span_ns),
             };
-            self.index.losses.add(event, s == "t", &loss.cause, lost);
+            self.summary.losses.add(event, s == "t", &loss.cause, lost);
         }
-        if let Loss {
+        if let LossArgs {
             slot: Some(slot),
             generation: Some(generation),
             from: Some(from),
@@ -325,18 +329,18 @@ impl<'a, 'f> Indexer<'a, 'f> {
             ..
         } = loss
         {
-            self.index.explained.push(((slot, generation), from..to));
+            self.summary.explained.push(((slot, generation), from..to));
         }
     }
 
-    pub(crate) fn finish(mut self) -> Index {
-        if let Some(gather) = self.gather {
-            gather.finish();
+    pub(crate) fn finish(mut self) -> ChunkSummary {
+        if let Some(visitor) = self.visitor {
+            visitor.merge();
         }
         for run in self.runs {
-            self.index.threads.insert(run.thread, run.activity);
+            self.summary.threads.insert(run.thread, run.activity);
             if run.nesting.has_spans() {
-                self.index.nestings.push((run.thread, run.nesting));
+                self.summary.nestings.push((run.thread, run.nesting));
             }
         }
         let phases = self
@@ -344,7 +348,7 @@ impl<'a, 'f> Indexer<'a, 'f> {
             .iter()
             .zip(0u8..=255)
             .filter(|(count, _)| **count > 0);
-        self.index.phases = phases.map(|(count, phase)| (phase, *count)).collect();
-        self.index
+        self.summary.phases = phases.map(|(count, phase)| (phase, *count)).collect();
+        self.summary
     }
 }

@@ -1,13 +1,13 @@
 //! What is known of the spans of a thread after the first pass, and what has to be asked.
 
-use crate::pass::history::Place;
 use crate::pass::nesting::Span;
+use crate::pass::thread::RecordedThread;
 use std::ops::Range;
 
 /// Whether a span of `place` begins before `begins_before` and ends after `ends_after`, by `ends_by`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
-    pub(crate) place: Place,
+    pub(crate) place: RecordedThread,
     pub(crate) chunks: Range<usize>,
     begins_before: i64,
     ends_after: i64,
@@ -16,7 +16,11 @@ pub(crate) struct Question {
 
 impl Question {
     /// Which spans one with a begin and an end would cut.
-    pub(crate) fn of_span(place: Place, chunks: Range<usize>, (start, end): Span) -> Question {
+    pub(crate) fn of_span(
+        place: RecordedThread,
+        chunks: Range<usize>,
+        (start, end): Span,
+    ) -> Question {
         Question {
             place,
             chunks,
@@ -27,7 +31,11 @@ impl Question {
     }
 
     /// Which spans that end would hold the begin of one that does not.
-    pub(crate) fn of_unfinished(place: Place, chunks: Range<usize>, start: i64) -> Question {
+    pub(crate) fn of_unfinished(
+        place: RecordedThread,
+        chunks: Range<usize>,
+        start: i64,
+    ) -> Question {
         Question {
             place,
             chunks,

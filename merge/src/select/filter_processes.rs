@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::base::pattern::Pattern;
-use crate::identity::Process;
+use crate::identity::process::Process;
 use crate::identity::row_order::shown_names;
 use crate::select::filter::Filter;
 use std::collections::HashSet;

@@ -5,37 +5,39 @@ use crate::event::flow::trace_id;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
 use crate::event::patch::Target;
-use crate::pass::history::Place;
+use crate::pass::event_ref::EventRef;
+use crate::pass::thread::RecordedThread;
 use crate::select::flow_enclosure::Spot;
-use crate::span::group_key::{Mate, Role, Row, Whole};
-use crate::span::lane_events::At;
+use crate::span::group_key::{GroupEvent, GroupKey, GroupRole, ThreadNumber};
 use std::collections::HashSet;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// What was found in a chunk.
 #[derive(Default)]
-pub(crate) struct Looked {
+pub(crate) struct ScannedChunk {
     pub(crate) mask: Mask,
-    pub(crate) mates: Vec<Mate>,
+    pub(crate) mates: Vec<GroupEvent>,
     pub(crate) spots: Vec<Spot>,
-    pub(crate) names: Vec<Name>,
-    pub(crate) used: HashSet<Row>,
+    pub(crate) names: Vec<MetadataEvent>,
+    pub(crate) used: HashSet<ThreadNumber>,
 }
 
 /// Metadata of a process or of a thread.
-pub(crate) struct Name {
-    pub(crate) at: At,
-    pub(crate) place: Place,
+pub(crate) struct MetadataEvent {
+    pub(crate) at: EventRef,
+    pub(crate) place: RecordedThread,
     pub(crate) of_thread: bool,
 }
 
-impl Looked {
+impl ScannedChunk {
     /// Adds an event that belongs to others. One of a flow counts only in the window, and where events are asked for only in a span that is shown.
-    pub(crate) fn add(&mut self, mate: Mate, only_in_spans: bool) {
+    pub(crate) fn add(&mut self, mate: GroupEvent, only_in_spans: bool) {
         match mate.role {
-            Role::Start | Role::Next if !mate.inside => {}
-            Role::Start | Role::Next if only_in_spans => self.spots.extend(Spot::of_flow(&mate)),
-            Role::Start | Role::Next if !mate.wanted => {}
+            GroupRole::Start | GroupRole::Next if !mate.inside => {}
+            GroupRole::Start | GroupRole::Next if only_in_spans => {
+                self.spots.extend(Spot::of_flow(&mate));
+            }
+            GroupRole::Start | GroupRole::Next if !mate.wanted => {}
             _ => self.mates.push(mate),
         }
     }
@@ -44,7 +46,7 @@ impl Looked {
     pub(crate) fn show(
         &mut self,
         event: &Event<'_>,
-        (at_ns, at, row): (i64, At, Row),
+        (at_ns, at, row): (i64, EventRef, ThreadNumber),
         covers: bool,
     ) {
         self.mask.set(at.nth as usize);
@@ -64,27 +66,27 @@ impl Looked {
 pub(crate) fn whole(
     event: &Event<'_>,
     target: &Target,
-    (row, flows): (Row, bool),
-) -> Option<(Whole, Role)> {
+    (row, flows): (ThreadNumber, bool),
+) -> Option<(GroupKey, GroupRole)> {
     let role = match event.phase {
         b'B' if event.is_unfinished() => return None,
-        b'B' => return Some((Whole::Thread(row), Role::Begin)),
-        b'E' => return Some((Whole::Thread(row), Role::End)),
-        b'b' | b'S' => Role::Begin,
-        b'n' | b'T' | b'p' => Role::Within,
-        b'e' | b'F' => Role::End,
-        b's' if flows => Role::Start,
-        b't' | b'f' if flows => Role::Next,
+        b'B' => return Some((GroupKey::Thread(row), GroupRole::Begin)),
+        b'E' => return Some((GroupKey::Thread(row), GroupRole::End)),
+        b'b' | b'S' => GroupRole::Begin,
+        b'n' | b'T' | b'p' => GroupRole::Within,
+        b'e' | b'F' => GroupRole::End,
+        b's' if flows => GroupRole::Start,
+        b't' | b'f' if flows => GroupRole::Next,
         _ => return None,
     };
     let (id, _) = trace_id(event, target.ordinal)?;
     let fields = scan_object(event.line)?;
     let category = xxh3_64_with_seed(fields.cat.of(event.line), 0);
     let whole = match role {
-        Role::Start | Role::Next => {
-            Whole::Flow(id, xxh3_64_with_seed(fields.name.of(event.line), category))
+        GroupRole::Start | GroupRole::Next => {
+            GroupKey::Flow(id, xxh3_64_with_seed(fields.name.of(event.line), category))
         }
-        _ => Whole::Async(id, category),
+        _ => GroupKey::Async(id, category),
     };
     Some((whole, role))
 }

@@ -1,14 +1,15 @@
 //! Which flow events lie in spans that are shown. A viewer ties a flow event to the span around it, and takes one without a span for an error.
 
-use crate::span::group_key::{Mate, Role, Row, Whole};
-use crate::span::lane_events::At;
+use crate::pass::event_ref::EventRef;
+use crate::pass::labels::Labels;
+use crate::span::group_key::{GroupEvent, GroupKey, GroupRole, ThreadNumber};
 use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
 use std::io;
 
 /// A span that is shown or a flow event, on its row. Its order is that of the fields: a span before what happens when it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Spot {
-    row: Row,
+    row: ThreadNumber,
     at_ns: i64,
     what: What,
 }
@@ -19,7 +20,7 @@ enum What {
         end_ns: i64,
     },
     Flow {
-        at: At,
+        at: EventRef,
         id: u64,
         key: u64,
         is_start: bool,
@@ -27,21 +28,21 @@ enum What {
 }
 
 impl Spot {
-    pub(crate) fn of_span((row, (at_ns, end_ns)): (Row, (i64, i64))) -> Spot {
+    pub(crate) fn of_span((row, (at_ns, end_ns)): (ThreadNumber, (i64, i64))) -> Spot {
         let what = What::Span { end_ns };
         Spot { row, at_ns, what }
     }
 
     /// Of an event of a flow; `None` if it is of none.
-    pub(crate) fn of_flow(mate: &Mate) -> Option<Spot> {
-        let Whole::Flow(id, key) = mate.whole else {
+    pub(crate) fn of_flow(mate: &GroupEvent) -> Option<Spot> {
+        let GroupKey::Flow(id, key) = mate.whole else {
             return None;
         };
         let what = What::Flow {
             at: mate.at,
             id,
             key,
-            is_start: mate.role == Role::Start,
+            is_start: mate.role == GroupRole::Start,
         };
         let (row, at_ns) = (mate.row, mate.at_ns);
         Some(Spot { row, at_ns, what })
@@ -49,7 +50,10 @@ impl Spot {
 }
 
 /// Adds the flow events that lie in spans to `covered`.
-pub(crate) fn covered(spots: &Sorted<Spot>, covered: &mut Sorter<'_, Mate>) -> io::Result<()> {
+pub(crate) fn covered(
+    spots: &Sorted<Spot>,
+    covered: &mut Sorter<'_, GroupEvent>,
+) -> io::Result<()> {
     let (mut on, mut until_ns) = (None, i64::MIN);
     spots.each(|Spot { row, at_ns, what }| {
         if on.replace(row) != Some(row) {
@@ -62,13 +66,17 @@ pub(crate) fn covered(spots: &Sorted<Spot>, covered: &mut Sorter<'_, Mate>) -> i
                 id,
                 key,
                 is_start,
-            } if at_ns < until_ns => covered.push(Mate {
-                whole: Whole::Flow(id, key),
+            } if at_ns < until_ns => covered.push(GroupEvent {
+                whole: GroupKey::Flow(id, key),
                 at_ns,
                 at,
                 row,
-                labels: At { chunk: 0, nth: 0 },
-                role: if is_start { Role::Start } else { Role::Next },
+                labels: Labels::default(),
+                role: if is_start {
+                    GroupRole::Start
+                } else {
+                    GroupRole::Next
+                },
                 wanted: true,
                 inside: true,
             })?,
@@ -83,7 +91,7 @@ impl Record for Spot {
 
     fn store(&self, out: &mut Vec<u8>) {
         let (kind, at, id, key) = match self.what {
-            What::Span { end_ns } => (0, At { chunk: 0, nth: 0 }, end_ns.cast_unsigned(), 0),
+            What::Span { end_ns } => (0, EventRef::NONE, end_ns.cast_unsigned(), 0),
             What::Flow {
                 at,
                 id,
@@ -106,7 +114,7 @@ impl Record for Spot {
                 end_ns: long_at(bytes, 8).cast_signed(),
             },
             kind => What::Flow {
-                at: At {
+                at: EventRef {
                     chunk: word_at(bytes, 28),
                     nth: word_at(bytes, 32),
                 },
@@ -127,17 +135,17 @@ impl Record for Spot {
 mod tests {
     use super::*;
 
-    fn flow(row: Row, at_ns: i64, nth: u32) -> Mate {
-        Mate {
-            whole: Whole::Flow(5, 6),
+    fn flow(row: ThreadNumber, at_ns: i64, nth: u32) -> GroupEvent {
+        GroupEvent {
+            whole: GroupKey::Flow(5, 6),
             at_ns,
-            at: At { chunk: 1, nth },
+            at: EventRef { chunk: 1, nth },
             row,
-            labels: At { chunk: 0, nth: 0 },
+            labels: Labels::default(),
             role: if nth.is_multiple_of(2) {
-                Role::Start
+                GroupRole::Start
             } else {
-                Role::Next
+                GroupRole::Next
             },
             wanted: true,
             inside: true,

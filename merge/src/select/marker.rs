@@ -5,18 +5,21 @@ use crate::Error;
 use crate::base::progress::Progress;
 use crate::event::edges::{Edges, Lies};
 use crate::event::line::Event;
+use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
-use crate::pass::chunk::{Chunk, Source, window_of_chunks};
-use crate::pass::history::Place;
+use crate::pass::chunk::Chunk;
+use crate::pass::event_ref::EventRef;
+use crate::pass::labels::Labels;
+use crate::pass::source::Source;
+use crate::pass::thread::RecordedThread;
+use crate::pass::visit::visit_mut;
 use crate::select::filter::{Filter, Wanted};
 use crate::select::filter_processes::chosen;
-use crate::select::filter_scan::{Looked, Name, whole};
+use crate::select::filter_scan::{MetadataEvent, ScannedChunk, whole};
 use crate::select::flow_enclosure::{Spot, covered};
-use crate::span::group_key::{Mate, Row, Whole};
-use crate::span::groups::Pairs;
-use crate::span::lane_events::{At, labels};
+use crate::span::group_key::{GroupEvent, GroupKey, ThreadNumber};
+use crate::span::groups::GroupMatcher;
 use crate::store::sorter::{Sorted, Sorter};
-use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,18 +31,18 @@ pub(crate) struct Marker<'a> {
     plan: &'a Plan,
     edges: Edges,
     /// All threads, and their numbers.
-    rows: Vec<Place>,
-    numbers: HashMap<Place, Row>,
+    rows: Vec<RecordedThread>,
+    numbers: HashMap<RecordedThread, ThreadNumber>,
     /// Output pids of the processes that are asked for.
     pids: HashSet<Box<[u8]>>,
 }
 
 /// What was found in all chunks.
 struct Gathered<'f> {
-    mates: Sorter<'f, Mate>,
+    mates: Sorter<'f, GroupEvent>,
     spots: Sorter<'f, Spot>,
-    names: Vec<Name>,
-    used: HashSet<Row>,
+    names: Vec<MetadataEvent>,
+    used: HashSet<ThreadNumber>,
 }
 
 impl Marker<'_> {
@@ -53,7 +56,7 @@ impl Marker<'_> {
         plan: &'a Plan,
     ) -> Result<Marker<'a>, Error> {
         let threads = plan.targets.iter().enumerate();
-        let rows: Vec<Place> = threads
+        let rows: Vec<RecordedThread> = threads
             .flat_map(|(recording, of)| of.keys().map(move |thread| (recording, *thread)))
             .collect();
         Ok(Marker {
@@ -71,23 +74,18 @@ impl Marker<'_> {
     /// of `folders` that takes them.
     pub(crate) fn mark(
         &self,
-        sources: (&[Source<'_>], &Progress),
+        (sources, progress): (&mut [Source<'_>], &Progress),
         chunks: &mut [Chunk],
         folders: &[PathBuf],
     ) -> Result<u64, Error> {
-        let mut failed = None;
-        for folder in folders {
-            match self.mark_with(sources, chunks, folder) {
-                Ok(cut) => return Ok(cut),
-                Err(error) => failed = Some(Error::of_temporary(folder, error)),
-            }
-        }
-        failed.map_or(Ok(0), Err)
+        let mark = |folder: &Path| self.mark_with((sources, progress), chunks, folder);
+        let (_, cut) = in_first(folders, mark)?;
+        Ok(cut)
     }
 
     fn mark_with(
         &self,
-        sources: (&[Source<'_>], &Progress),
+        (sources, progress): (&mut [Source<'_>], &Progress),
         chunks: &mut [Chunk],
         folder: &Path,
     ) -> io::Result<u64> {
@@ -97,14 +95,14 @@ impl Marker<'_> {
             names: Vec::new(),
             used: HashSet::new(),
         };
-        self.gather(sources, chunks, &mut gathered)?;
+        self.gather((sources, progress), chunks, &mut gathered)?;
         let Gathered {
             mates,
             mut spots,
             names,
             mut used,
         } = gathered;
-        let mut show = |mate: &Mate| {
+        let mut show = |mate: &GroupEvent| {
             set(chunks, mate.at);
             used.insert(mate.row);
         };
@@ -124,46 +122,42 @@ impl Marker<'_> {
     /// Looks at some chunks after the others, so that what each holds is put together and forgotten.
     fn gather(
         &self,
-        (sources, progress): (&[Source<'_>], &Progress),
+        (sources, progress): (&mut [Source<'_>], &Progress),
         chunks: &mut [Chunk],
         all: &mut Gathered<'_>,
     ) -> io::Result<()> {
         let is_asked = |chunk: &Chunk| !self.filter.is_empty() || chunk.halves;
         let asked = chunks.iter().filter(|chunk| is_asked(chunk));
         progress.expect_more(asked.map(Chunk::len).sum());
-        let step = window_of_chunks();
-        for (number, chunks) in chunks.chunks_mut(step).enumerate() {
-            for chunk in &mut *chunks {
-                chunk.shown.mask = None;
-            }
-            let of_chunk = |(at, chunk): (usize, &Chunk)| {
-                is_asked(chunk).then(|| {
-                    progress.add(chunk.len(), 0);
-                    self.look(number * step + at, chunk, sources)
-                })
-            };
-            let looked: Vec<Option<Looked>> = chunks.par_iter().enumerate().map(of_chunk).collect();
-            for (chunk, looked) in chunks.iter_mut().zip(looked) {
-                let Some(looked) = looked else { continue };
-                chunk.shown.mask = Some(looked.mask);
-                let mut mates = looked.mates.into_iter();
-                mates.try_for_each(|mate| all.mates.push(mate))?;
-                let mut spots = looked.spots.into_iter();
-                spots.try_for_each(|spot| all.spots.push(spot))?;
-                all.names.extend(looked.names);
-                all.used.extend(looked.used);
-            }
+        for chunk in &mut *chunks {
+            chunk.shown.mask = None;
         }
-        Ok(())
+        let look = |number, chunk: &Chunk, source: &Source<'_>| {
+            is_asked(chunk).then(|| {
+                progress.add(chunk.len(), 0);
+                self.look(number, chunk, source)
+            })
+        };
+        visit_mut(sources, chunks, look, |of, looked| {
+            let Some(looked) = looked else { return Ok(()) };
+            of.chunk.shown.mask = Some(looked.mask);
+            let mut mates = looked.mates.into_iter();
+            mates.try_for_each(|mate| all.mates.push(mate))?;
+            let mut spots = looked.spots.into_iter();
+            spots.try_for_each(|spot| all.spots.push(spot))?;
+            all.names.extend(looked.names);
+            all.used.extend(looked.used);
+            Ok(())
+        })
     }
 
     /// Looks at each event of a chunk; those that belong together and metadata are not decided yet.
-    fn look(&self, number: usize, chunk: &Chunk, sources: &[Source<'_>]) -> Looked {
-        let (source, mut looked) = (&sources[chunk.source], Looked::default());
+    fn look(&self, number: usize, chunk: &Chunk, source: &Source<'_>) -> ScannedChunk {
+        let mut looked = ScannedChunk::default();
         let chunk_number = u32::try_from(number).unwrap_or(u32::MAX);
         chunk.each(source.bytes, |nth, lies, event| {
             looked.mask.push(false);
-            let at = At {
+            let at = EventRef {
                 chunk: chunk_number,
                 nth,
             };
@@ -176,9 +170,9 @@ impl Marker<'_> {
     fn event(
         &self,
         event: &Event<'_>,
-        (recording, at): (usize, At),
+        (recording, at): (usize, EventRef),
         inside: bool,
-        looked: &mut Looked,
+        looked: &mut ScannedChunk,
     ) {
         let place = (recording, (event.pid, event.tid));
         let target = self.plan.targets[recording].get(&place.1);
@@ -188,7 +182,7 @@ impl Marker<'_> {
         };
         if event.is_metadata() {
             let of_thread = event.name().starts_with(b"thread_");
-            return looked.names.push(Name {
+            return looked.names.push(MetadataEvent {
                 at,
                 place,
                 of_thread,
@@ -199,15 +193,15 @@ impl Marker<'_> {
         let at_ns = event.ts_ns.saturating_add(shift_ns);
         match whole(event, target, (row, !self.filter.is_empty())) {
             Some((whole, role)) => looked.add(
-                Mate {
+                GroupEvent {
                     whole,
                     role,
                     at_ns,
                     at,
                     row,
                     labels: match whole {
-                        Whole::Thread(_) => labels(event),
-                        _ => At { chunk: 0, nth: 0 },
+                        GroupKey::Thread(_) => Labels::of(event),
+                        _ => Labels::default(),
                     },
                     wanted,
                     inside,
@@ -222,8 +216,13 @@ impl Marker<'_> {
     }
 
     /// Shows the metadata of processes and threads of which anything is shown; all of it in a window alone.
-    fn mark_names(&self, names: &[Name], used: &HashSet<Row>, chunks: &mut [Chunk]) {
-        let target = |place: &Place| self.plan.targets[place.0].get(&place.1);
+    fn mark_names(
+        &self,
+        names: &[MetadataEvent],
+        used: &HashSet<ThreadNumber>,
+        chunks: &mut [Chunk],
+    ) {
+        let target = |place: &RecordedThread| self.plan.targets[place.0].get(&place.1);
         let used = used.iter();
         let used = used.filter_map(|row| target(self.rows.get(*row as usize)?));
         let threads: HashSet<(&[u8], &[u8])> =
@@ -242,7 +241,7 @@ impl Marker<'_> {
 }
 
 /// Shows an event.
-fn set(chunks: &mut [Chunk], at: At) {
+fn set(chunks: &mut [Chunk], at: EventRef) {
     let chunk = chunks.get_mut(at.chunk as usize);
     if let Some(mask) = chunk.and_then(|chunk| chunk.shown.mask.as_mut()) {
         mask.set(at.nth as usize);
@@ -251,12 +250,12 @@ fn set(chunks: &mut [Chunk], at: At) {
 
 /// Calls `show` with what is shown of those that belong together, and `cover` with their spans; gives how many cross an edge.
 fn pair(
-    mates: &Sorted<Mate>,
+    mates: &Sorted<GroupEvent>,
     edges: Edges,
-    show: impl FnMut(&Mate),
-    cover: impl FnMut((Row, (i64, i64))) -> io::Result<()>,
+    show: impl FnMut(&GroupEvent),
+    cover: impl FnMut((ThreadNumber, (i64, i64))) -> io::Result<()>,
 ) -> io::Result<u64> {
-    let mut pairs = Pairs::new(edges, show, cover);
+    let mut pairs = GroupMatcher::new(edges, show, cover);
     mates.each(|mate| pairs.take(mate))?;
     pairs.leave()?;
     Ok(pairs.cut)

@@ -17,9 +17,9 @@ use crate::fragment::file::Fragment;
 use crate::fragment::recording::Recording;
 use crate::select::window::is_asked_for;
 use crate::{Error, Options};
-use edge::{Stretch, found_stretches, last_stretches, window_stretches};
+use edge::{OwnStretch, found_stretches, last_stretches, window_stretches};
 use exit::{Exit, Until};
-use known::Known;
+use known::SegmentTimes;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::time::Duration;
@@ -52,7 +52,7 @@ impl Extent {
 #[derive(Debug, Default)]
 pub(crate) struct Sought {
     /// What was read of each recording's time; empty if everything was.
-    stretches: Vec<Stretch>,
+    stretches: Vec<OwnStretch>,
     /// The first event of each recording, in its own time; empty where that follows from what is read.
     pub(crate) firsts_ns: Vec<Option<i64>>,
     /// How far behind the window was looked, if not to the end of the run.
@@ -91,7 +91,7 @@ pub(crate) fn seek(
     if !is_asked_for(options) || is_whole {
         return Ok(Sought::default());
     }
-    let known: Vec<Known> = recordings.par_iter().map(Known::of).collect();
+    let known: Vec<SegmentTimes> = recordings.par_iter().map(SegmentTimes::of).collect();
     let mut sought = Sought::default();
     if options.last.is_none() {
         let first_ns = |recording: &Recording| start::first_ns(recording, options.keep_times);
@@ -135,8 +135,8 @@ struct Left {
 /// Leaves a part of a recording; spans that were recorded `reach_ns` after it are looked for, all if that is not said.
 fn narrow(
     recording: &mut Recording,
-    known: &Known,
-    (stretch, reach_ns): (Stretch, Option<i64>),
+    known: &SegmentTimes,
+    (stretch, reach_ns): (OwnStretch, Option<i64>),
 ) -> Left {
     let start = stretch.from_ns.map_or(0, |at_ns| known.segment_at(at_ns));
     let until = stretch.to_ns.map(|to_ns| Until {

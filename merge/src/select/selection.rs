@@ -1,24 +1,27 @@
 //! The events that options ask for: a window and filters, once the first pass has seen everything.
 
-use crate::app::report::Report;
 use crate::base::progress::Progress;
 use crate::clock::axis::Axis;
-use crate::clock::{Clocks, Map};
+use crate::clock::clocks::Clocks;
+use crate::clock::time_map::TimeMap;
 use crate::event::edges::{Edges, Lies};
 use crate::event::own_record::is_left_out;
 use crate::fragment::recording::Recording;
 use crate::identity::plan::Plan;
 use crate::link::Collector;
 use crate::link::aliases::aliases;
-use crate::pass::chunk::{Chunk, Source, window_of_chunks};
-use crate::pass::summary::Index;
-use crate::pass::summary_builder::Indexer;
+use crate::pass::chunk::Chunk;
+use crate::pass::source::Source;
+use crate::pass::summary::ChunkSummary;
+use crate::pass::summary_builder::SummaryBuilder;
+use crate::pass::visit::visit_mut;
+use crate::pass::visitor::Visitor;
 use crate::select::filter::{Filter, FilterReport};
 use crate::select::marker::Marker;
 use crate::select::seek::Sought;
 use crate::select::window::{WindowReport, in_own_times, is_asked_for, of_recordings};
 use crate::{Error, Options, Runs};
-use rayon::prelude::*;
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 /// What is asked for.
@@ -27,7 +30,7 @@ pub(crate) struct Asked<'a, 'l> {
     pub(crate) sought: &'a Sought,
     pub(crate) clocks: &'a Clocks,
     /// What brings the times of each recording to the axis.
-    pub(crate) maps: &'a [Map],
+    pub(crate) maps: &'a [TimeMap],
     /// Where temporary files may be.
     pub(crate) folders: &'a [PathBuf],
     /// Takes the requests of what is shown.
@@ -40,18 +43,24 @@ pub(crate) enum Selected {
     /// Everything is shown.
     All,
     /// Only some events are.
-    Some,
+    Some(Box<Selection>),
     /// The window lies beyond what was read; where it is, in each recording's own time.
     Beyond(Vec<Edges>),
+}
+
+/// What is shown, if not everything.
+#[derive(Default)]
+pub(crate) struct Selection {
+    pub(crate) window: Option<WindowReport>,
+    pub(crate) filter: Option<FilterReport>,
 }
 
 /// Narrows sources and chunks to what the options ask for.
 pub(crate) fn select(
     asked: &Asked<'_, '_>,
-    (recordings, indexes): (&[Recording], &[Index]),
+    (recordings, summaries): (&[Recording], &[ChunkSummary]),
     sources: &mut [Source<'_>],
     chunks: &mut [Chunk],
-    report: &mut Report,
 ) -> Result<Selected, Error> {
     let filter = &asked.options.filter;
     let is_window = is_asked_for(asked.options);
@@ -64,33 +73,34 @@ pub(crate) fn select(
         _ => aliases(&filter.requests, sources, chunks, asked.progress),
     };
     let (mut edges, lens) = (Edges::OPEN, chunks.iter().map(Chunk::len).collect());
+    let mut selection = Selection::default();
     if is_window {
-        let (window, on_axis, in_recordings) = match place(asked, indexes)? {
-            Placed::Here(window, on_axis, in_recordings) => (window, on_axis, in_recordings),
-            Placed::Beyond(edges) => return Ok(Selected::Beyond(edges)),
+        let (window, on_axis, in_recordings) = match place(asked, summaries)? {
+            PlacedWindow::Here(window, on_axis, in_recordings) => (window, on_axis, in_recordings),
+            PlacedWindow::Beyond(edges) => return Ok(Selected::Beyond(edges)),
         };
         for chunk in &mut *chunks {
             chunk.narrow(in_recordings[sources[chunk.source].recording]);
         }
-        (report.window, edges) = (Some(window), on_axis);
+        (selection.window, edges) = (Some(window), on_axis);
     }
     let mut cut = 0;
     if !filter.is_empty() || chunks.iter().any(|chunk| chunk.halves) {
-        let plan = Plan::new(recordings, indexes, asked.maps);
+        let plan = Plan::new(recordings, summaries, asked.maps);
         let filter = with_aliases(filter, &request_aliases);
         let marker = Marker::new(&filter, edges, &plan)?;
         let folders = asked.folders;
         cut = marker.mark((sources, asked.progress), chunks, folders)?;
     }
-    report.filter = (!filter.is_empty()).then(|| FilterReport {
+    selection.filter = (!filter.is_empty()).then(|| FilterReport {
         filter: filter.clone(),
         request_aliases,
         ..FilterReport::default()
     });
     let count = recount(sources, chunks, lens, asked);
-    let all: u64 = indexes.iter().map(Index::events).sum();
-    tell(&count, (all, cut), sources, report);
-    Ok(Selected::Some)
+    let all: u64 = summaries.iter().map(ChunkSummary::events).sum();
+    tell(&count, (all, cut), sources, &mut selection);
+    Ok(Selected::Some(Box::new(selection)))
 }
 
 /// The same filter by more ids of requests.
@@ -101,24 +111,24 @@ fn with_aliases(filter: &Filter, aliases: &[String]) -> Filter {
 }
 
 /// Where a window lies: on the run's axis and in each recording's times, warped where they are; or beyond what was read.
-enum Placed {
+enum PlacedWindow {
     Here(WindowReport, Edges, Vec<Edges>),
     Beyond(Vec<Edges>),
 }
 
 /// Finds out where the window lies.
-fn place(asked: &Asked<'_, '_>, indexes: &[Index]) -> Result<Placed, Error> {
+fn place(asked: &Asked<'_, '_>, summaries: &[ChunkSummary]) -> Result<PlacedWindow, Error> {
     let (options, sought, maps) = (asked.options, asked.sought, asked.maps);
-    let Some(axis) = Axis::of(indexes, maps, asked.clocks) else {
+    let Some(axis) = Axis::of(summaries, maps, asked.clocks) else {
         let of_all = vec![Edges::OPEN; maps.len()];
         let window = WindowReport::of_nothing(options);
-        return Ok(Placed::Here(window, Edges::OPEN, of_all));
+        return Ok(PlacedWindow::Here(window, Edges::OPEN, of_all));
     };
     let axis = axis.begun_by(&sought.firsts_ns, maps);
     let own = in_own_times(axis.place_edges(options)?, maps);
     // Where the run ends is known only then.
     if !sought.holds(&own) {
-        return Ok(Placed::Beyond(own));
+        return Ok(PlacedWindow::Beyond(own));
     }
     let edges = axis.edges(options)?;
     let window = WindowReport {
@@ -128,7 +138,7 @@ fn place(asked: &Asked<'_, '_>, indexes: &[Index]) -> Result<Placed, Error> {
         ..WindowReport::of(options, axis.first_ns, edges)
     };
     let shifts_ns: Vec<i64> = maps.iter().map(|map| map.shift_ns).collect();
-    Ok(Placed::Here(
+    Ok(PlacedWindow::Here(
         window,
         edges,
         of_recordings(edges, &shifts_ns),
@@ -137,8 +147,8 @@ fn place(asked: &Asked<'_, '_>, indexes: &[Index]) -> Result<Placed, Error> {
 
 /// What is shown, and what is not.
 #[derive(Default)]
-struct Count {
-    index: Index,
+struct ShownCount {
+    summary: ChunkSummary,
     cut: u64,
     filtered: u64,
 }
@@ -149,33 +159,28 @@ fn recount(
     chunks: &mut [Chunk],
     lens: Vec<u64>,
     asked: &Asked<'_, '_>,
-) -> Count {
-    let mut all = Count::default();
+) -> ShownCount {
+    let mut all = ShownCount::default();
     let mut lens = lens.into_iter();
     for source in sources.iter_mut() {
-        source.index.forget_events();
+        source.summary.forget_events();
     }
-    for chunks in chunks.chunks_mut(window_of_chunks()) {
-        let counts: Vec<Count> = {
-            let sources = &*sources;
-            let count = |chunk: &Chunk| count(&sources[chunk.source], chunk, asked.links);
-            chunks.par_iter().map(count).collect()
-        };
-        for (chunk, count) in chunks.iter_mut().zip(counts) {
-            asked.progress.add(lens.next().unwrap_or(0), 0);
-            chunk.events = count.index.events();
-            all.cut += count.cut;
-            all.filtered += count.filtered;
-            sources[chunk.source].index.add_events(count.index);
-        }
-    }
+    let look = |_, chunk: &Chunk, source: &Source<'_>| count(source, chunk, asked.links);
+    let Ok(()) = visit_mut(sources, chunks, look, |of, count| {
+        asked.progress.add(lens.next().unwrap_or(0), 0);
+        of.chunk.events = count.summary.events();
+        all.cut += count.cut;
+        all.filtered += count.filtered;
+        of.source.summary.add_events(count.summary);
+        Ok::<(), Infallible>(())
+    });
     all
 }
 
 /// Spans with an end of their own are counted where they are put together.
-fn count(source: &Source<'_>, chunk: &Chunk, links: Option<&Collector<'_>>) -> Count {
-    let gather = links.map(|links| links.gather(chunk, source));
-    let (mut count, mut indexer) = (Count::default(), Indexer::new(gather));
+fn count(source: &Source<'_>, chunk: &Chunk, links: Option<&Collector<'_>>) -> ShownCount {
+    let gather = links.map(|links| links.chunk(chunk, source));
+    let (mut count, mut builder) = (ShownCount::default(), SummaryBuilder::new(gather));
     let edges = chunk.shown.edges;
     chunk.each(source.bytes, |_, lies, event| {
         count.cut += u64::from(lies == Lies::Across && event.phase == b'X');
@@ -183,21 +188,26 @@ fn count(source: &Source<'_>, chunk: &Chunk, links: Option<&Collector<'_>>) -> C
             let in_window = edges.is_none_or(|edges| edges.lies(event) != Lies::Outside);
             count.filtered += u64::from(in_window && !is_left_out(event));
         } else {
-            indexer.event(event);
+            builder.event(event);
         }
     });
-    count.index = indexer.finish();
+    count.summary = builder.finish();
     count
 }
 
 /// Tells of what is left out: `all` events were there, and `cut` spans with an end of their own cross an edge.
-fn tell(count: &Count, (all, cut): (u64, u64), sources: &[Source<'_>], report: &mut Report) {
-    let shown: u64 = sources.iter().map(|source| source.index.events()).sum();
-    if let Some(window) = &mut report.window {
+fn tell(
+    count: &ShownCount,
+    (all, cut): (u64, u64),
+    sources: &[Source<'_>],
+    selection: &mut Selection,
+) {
+    let shown: u64 = sources.iter().map(|source| source.summary.events()).sum();
+    if let Some(window) = &mut selection.window {
         window.spans_cut = count.cut + cut;
         window.events_left_out = all - shown - count.filtered;
     }
-    if let Some(filter) = &mut report.filter {
+    if let Some(filter) = &mut selection.filter {
         filter.events_left_out = count.filtered;
     }
 }

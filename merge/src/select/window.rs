@@ -1,7 +1,7 @@
 //! A window of a run: which events are in it, once it is known where the run begins and ends.
 
-use crate::clock::Map;
 use crate::clock::axis::ns;
+use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
 use crate::{Error, Options};
 use serde::Serialize;
@@ -61,8 +61,8 @@ pub(crate) fn refuse(options: &Options) -> Result<(), Error> {
 }
 
 /// The edges in each recording's own time.
-pub(crate) fn in_own_times(edges: Edges, maps: &[Map]) -> Vec<Edges> {
-    let own = |map: &Map| edges.moved(|ns| map.back(ns));
+pub(crate) fn in_own_times(edges: Edges, maps: &[TimeMap]) -> Vec<Edges> {
+    let own = |map: &TimeMap| edges.moved(|ns| map.back(ns));
     maps.iter().map(own).collect()
 }
 

@@ -5,9 +5,10 @@ use crate::event::line::{Event, parse_canonical};
 use crate::event::scan::{Part, line_start};
 use crate::fragment::anchors::is_good;
 use crate::fragment::recording::Recording;
-use crate::fragment::walk::{Block, Walk};
-use crate::pass::chunk::{Chunk, Source};
-use crate::pass::summary::index_parts;
+use crate::fragment::walk::{Block, BlockWalk};
+use crate::pass::chunk::Chunk;
+use crate::pass::first_pass::summarize;
+use crate::pass::source::Source;
 use crate::select::seek::Sought;
 use crate::store::search::first;
 use rayon::prelude::*;
@@ -43,9 +44,9 @@ pub(crate) fn add_names(
         let Some((number, source)) = source.filter(|_| !named.lines.is_empty()) else {
             continue;
         };
-        let index = index_parts(source.bytes, &named.lines, None);
-        chunks.push(Chunk::of(number, named.lines, &index));
-        source.index.append(index);
+        let summary = summarize(source.bytes, &named.lines);
+        chunks.push(Chunk::of(number, named.lines, &summary));
+        source.summary.append(summary);
     }
     read as u64
 }
@@ -94,7 +95,8 @@ impl Named {
     /// Finds the name of a thread: the first line that it wrote into its slot, or one soon after that.
     fn thread(&mut self, bytes: &[u8], hole: &Range<usize>, (tid, slot): (i64, u32)) {
         let next = |stretch: Range<usize>| {
-            let of_slot = Walk::within(bytes, stretch).filter(|block| block.header.slot == slot);
+            let of_slot =
+                BlockWalk::within(bytes, stretch).filter(|block| block.header.slot == slot);
             let mut owned = of_slot.filter_map(|block| Some((owner(bytes, &block)?, block)));
             owned
                 .next()
@@ -103,7 +105,7 @@ impl Named {
         let reached = first(hole.clone(), next, |(owner, _)| *owner == tid);
         let Some((_, begun)) = reached else { return };
         let end = begun.body.end.saturating_add(RENAMED_BYTES).min(hole.end);
-        let blocks = Walk::within(bytes, begun.start..end);
+        let blocks = BlockWalk::within(bytes, begun.start..end);
         self.last_of(bytes, blocks, slot, |event| {
             event.name() == b"thread_name" && event.tid == tid
         });
@@ -112,7 +114,7 @@ impl Named {
     /// Finds the name that the process gave itself soon after its begin.
     fn process(&mut self, bytes: &[u8], hole: &Range<usize>) {
         let end = hole.start.saturating_add(RENAMED_BYTES).min(hole.end);
-        let blocks = Walk::within(bytes, hole.start..end);
+        let blocks = BlockWalk::within(bytes, hole.start..end);
         self.last_of(bytes, blocks, 0, |event| event.name() == b"process_name");
     }
 
@@ -120,7 +122,7 @@ impl Named {
     fn last_of(
         &mut self,
         bytes: &[u8],
-        blocks: Walk<'_>,
+        blocks: BlockWalk<'_>,
         slot: u32,
         is_wanted: impl Fn(&Event<'_>) -> bool,
     ) {
@@ -134,7 +136,7 @@ impl Named {
 
     /// Finds the last names of rows in a stretch.
     fn rows(&mut self, bytes: &[u8], stretch: Range<usize>, nameless: &mut Nameless) {
-        let own = Walk::within(bytes, stretch).filter(|block| block.header.slot == 0);
+        let own = BlockWalk::within(bytes, stretch).filter(|block| block.header.slot == 0);
         let own: Vec<Block> = own.collect();
         for block in own.iter().rev() {
             self.read += block.body.len();
@@ -197,7 +199,7 @@ impl Nameless {
     fn of(recording: usize, sought: &Sought, sources: &[Source<'_>]) -> Nameless {
         let mut nameless = Nameless::default();
         let of_recording = || sources.iter().filter(|of| of.recording == recording);
-        let threads = of_recording().flat_map(|source| &source.index.threads);
+        let threads = of_recording().flat_map(|source| &source.summary.threads);
         for ((pid, tid), activity) in threads {
             if !sought.may_show(recording, activity.first_ns) {
                 continue;
@@ -208,15 +210,15 @@ impl Nameless {
                 false => nameless.rows.insert((*pid, *tid)),
             };
         }
-        for index in of_recording().map(|source| &source.index) {
-            for pid in index.process_names.keys() {
+        for summary in of_recording().map(|source| &source.summary) {
+            for pid in summary.process_names.keys() {
                 nameless.processes.remove(pid);
             }
-            for thread in index.thread_names.keys() {
+            for thread in summary.thread_names.keys() {
                 nameless.threads.remove(&thread.1);
                 nameless.rows.remove(thread);
             }
-            for track in index.tracks.keys() {
+            for track in summary.tracks.keys() {
                 nameless.rows.remove(track);
             }
         }
@@ -226,7 +228,7 @@ impl Nameless {
     /// The slots of the threads, as the blocks behind `entry` show.
     fn slots(&self, bytes: &[u8], entry: usize) -> HashMap<i64, u32> {
         let mut slots = HashMap::new();
-        let mut blocks = Walk::from(bytes, entry);
+        let mut blocks = BlockWalk::from(bytes, entry);
         while slots.len() < self.threads.len()
             && let Some(block) = blocks.next()
         {

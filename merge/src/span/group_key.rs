@@ -1,14 +1,15 @@
 //! An event that means something only together with others.
 
-use crate::span::lane_events::At;
+use crate::pass::event_ref::EventRef;
+use crate::pass::labels::Labels;
 use crate::store::sorter::{Record, long_at, word_at};
 
 /// A thread of a recording, by its number among all that have events: there are many mates.
-pub(crate) type Row = u32;
+pub(crate) type ThreadNumber = u32;
 
 /// What an event is in what it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Role {
+pub(crate) enum GroupRole {
     /// Begin, what lies within, and end of a span.
     Begin,
     Within,
@@ -20,9 +21,9 @@ pub(crate) enum Role {
 
 /// What belongs together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Whole {
+pub(crate) enum GroupKey {
     /// Spans of a thread.
-    Thread(Row),
+    Thread(ThreadNumber),
     /// Spans of an id in a category.
     Async(u64, u64),
     /// A flow's id, with its category and name.
@@ -31,34 +32,34 @@ pub(crate) enum Whole {
 
 /// An event that belongs to others. Its order is that of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Mate {
-    pub(crate) whole: Whole,
+pub(crate) struct GroupEvent {
+    pub(crate) whole: GroupKey,
     pub(crate) at_ns: i64,
-    pub(crate) at: At,
-    pub(crate) row: Row,
+    pub(crate) at: EventRef,
+    pub(crate) row: ThreadNumber,
     /// What name and category are told by, of the begin and the end of a thread's span.
-    pub(crate) labels: At,
-    pub(crate) role: Role,
+    pub(crate) labels: Labels,
+    pub(crate) role: GroupRole,
     /// Whether the filter asks for it, and whether it lies in the window.
     pub(crate) wanted: bool,
     pub(crate) inside: bool,
 }
 
-impl Record for Mate {
+impl Record for GroupEvent {
     const BYTES: usize = 48;
 
     fn store(&self, out: &mut Vec<u8>) {
         let (kind, [id, key]) = match self.whole {
-            Whole::Thread(row) => (0, [u64::from(row), 0]),
-            Whole::Async(id, key) => (1, [id, key]),
-            Whole::Flow(id, key) => (2, [id, key]),
+            GroupKey::Thread(row) => (0, [u64::from(row), 0]),
+            GroupKey::Async(id, key) => (1, [id, key]),
+            GroupKey::Flow(id, key) => (2, [id, key]),
         };
         for word in [id, key, self.at_ns.cast_unsigned()] {
             out.extend_from_slice(&word.to_le_bytes());
         }
-        for at in [self.at, self.labels] {
-            out.extend_from_slice(&at.chunk.to_le_bytes());
-            out.extend_from_slice(&at.nth.to_le_bytes());
+        let (at, labels) = (self.at, self.labels);
+        for word in [at.chunk, at.nth, labels.category, labels.name] {
+            out.extend_from_slice(&word.to_le_bytes());
         }
         out.extend_from_slice(&self.row.to_le_bytes());
         let flags = u8::from(self.wanted) | u8::from(self.inside) << 1;
@@ -66,25 +67,32 @@ impl Record for Mate {
     }
 
     fn load(bytes: &[u8]) -> Self {
-        let roles = [Role::Begin, Role::Within, Role::End, Role::Start];
-        let at = |at: usize| At {
-            chunk: word_at(bytes, at),
-            nth: word_at(bytes, at + 4),
-        };
-        Mate {
+        let roles = [
+            GroupRole::Begin,
+            GroupRole::Within,
+            GroupRole::End,
+            GroupRole::Start,
+        ];
+        GroupEvent {
             whole: match bytes[44] {
-                0 => Whole::Thread(word_at(bytes, 0)),
-                1 => Whole::Async(long_at(bytes, 0), long_at(bytes, 8)),
-                _ => Whole::Flow(long_at(bytes, 0), long_at(bytes, 8)),
+                0 => GroupKey::Thread(word_at(bytes, 0)),
+                1 => GroupKey::Async(long_at(bytes, 0), long_at(bytes, 8)),
+                _ => GroupKey::Flow(long_at(bytes, 0), long_at(bytes, 8)),
             },
             at_ns: long_at(bytes, 16).cast_signed(),
-            at: at(24),
-            labels: at(32),
+            at: EventRef {
+                chunk: word_at(bytes, 24),
+                nth: word_at(bytes, 28),
+            },
+            labels: Labels {
+                category: word_at(bytes, 32),
+                name: word_at(bytes, 36),
+            },
             row: word_at(bytes, 40),
             role: roles
                 .get(usize::from(bytes[45]))
                 .copied()
-                .unwrap_or(Role::Next),
+                .unwrap_or(GroupRole::Next),
             wanted: bytes[46] & 1 == 1,
             inside: bytes[46] & 2 == 2,
         }
@@ -97,23 +105,34 @@ mod tests {
 
     #[test]
     fn a_mate_is_stored_whole() {
-        use Role::{Begin, End, Next, Start, Within};
-        let wholes = [Whole::Thread(9), Whole::Async(1, 2), Whole::Flow(3, 4)];
+        use GroupRole::{Begin, End, Next, Start, Within};
+        let wholes = [
+            GroupKey::Thread(9),
+            GroupKey::Async(1, 2),
+            GroupKey::Flow(3, 4),
+        ];
         for (role, nth) in [Begin, Within, End, Start, Next].into_iter().zip(0..) {
-            let stored = Mate {
+            let stored = GroupEvent {
                 whole: wholes[nth as usize % 3],
                 at_ns: -7,
-                at: At { chunk: 7, nth },
+                at: EventRef { chunk: 7, nth },
                 row: 3,
-                labels: At { chunk: 9, nth },
+                labels: Labels {
+                    category: 9,
+                    name: nth,
+                },
                 role,
                 wanted: nth > 2,
                 inside: nth > 1,
             };
             let mut bytes = Vec::new();
             stored.store(&mut bytes);
-            assert_eq!(bytes.len(), Mate::BYTES, "ARCHITECTURE.md says how many");
-            assert_eq!(Mate::load(&bytes), stored);
+            assert_eq!(
+                bytes.len(),
+                GroupEvent::BYTES,
+                "ARCHITECTURE.md says how many"
+            );
+            assert_eq!(GroupEvent::load(&bytes), stored);
         }
     }
 }

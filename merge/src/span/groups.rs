@@ -1,46 +1,42 @@
 //! Events that mean something only together: begins and ends of spans, and the arrows of a flow. They are shown or left out together.
 
 use crate::event::edges::Edges;
-use crate::span::group_key::{Mate, Role, Row, Whole};
-use crate::span::matcher::are_of_one;
-use std::collections::VecDeque;
+use crate::span::begun_spans::BegunSpans;
+use crate::span::group_key::{GroupEvent, GroupKey, GroupRole, ThreadNumber};
 use std::io;
 
-/// Begins of one whole that may wait for their ends; one that waits below more of them counts as unfinished.
-const WAITING: usize = 512;
-
 /// A span that is shown, on its row.
-pub(crate) type Found = (Row, (i64, i64));
+pub(crate) type ShownSpan = (ThreadNumber, (i64, i64));
 
 /// Tells which of the events that belong together are shown. They come in their order.
-pub(crate) struct Pairs<S, C> {
+pub(crate) struct GroupMatcher<S, C> {
     edges: Edges,
     /// Called with what is shown.
     show: S,
     /// Called with the spans that are.
     cover: C,
-    whole: Option<Whole>,
+    whole: Option<GroupKey>,
     /// Begins without an end so far.
-    open: VecDeque<Mate>,
+    open: BegunSpans<GroupEvent>,
     /// The start of a flow that leads nowhere so far.
-    start: Option<Mate>,
+    start: Option<GroupEvent>,
     goes_on: bool,
     /// Spans that cross an edge of the window.
     pub(crate) cut: u64,
 }
 
-impl<S, C> Pairs<S, C>
+impl<S, C> GroupMatcher<S, C>
 where
-    S: FnMut(&Mate),
-    C: FnMut(Found) -> io::Result<()>,
+    S: FnMut(&GroupEvent),
+    C: FnMut(ShownSpan) -> io::Result<()>,
 {
-    pub(crate) fn new(edges: Edges, show: S, cover: C) -> Pairs<S, C> {
-        Pairs {
+    pub(crate) fn new(edges: Edges, show: S, cover: C) -> GroupMatcher<S, C> {
+        GroupMatcher {
             edges,
             show,
             cover,
             whole: None,
-            open: VecDeque::new(),
+            open: BegunSpans::default(),
             start: None,
             goes_on: false,
             cut: 0,
@@ -48,21 +44,21 @@ where
     }
 
     /// Takes the next one.
-    pub(crate) fn take(&mut self, mate: Mate) -> io::Result<()> {
+    pub(crate) fn take(&mut self, mate: GroupEvent) -> io::Result<()> {
         if self.whole.replace(mate.whole) != Some(mate.whole) {
             self.leave()?;
         }
         match mate.role {
-            Role::Begin => self.begin(mate)?,
-            Role::End => self.end(&mate)?,
-            Role::Within => {
-                let is_within = |begin: &Mate| begin.wanted;
+            GroupRole::Begin => self.begin(mate)?,
+            GroupRole::End => self.end(&mate)?,
+            GroupRole::Within => {
+                let is_within = |begin: &GroupEvent| begin.wanted;
                 if mate.inside && (mate.wanted || self.open.iter().any(is_within)) {
                     (self.show)(&mate);
                 }
             }
-            Role::Start => (self.start, self.goes_on) = (Some(mate), false),
-            Role::Next => self.arrow(&mate),
+            GroupRole::Start => (self.start, self.goes_on) = (Some(mate), false),
+            GroupRole::Next => self.arrow(&mate),
         }
         Ok(())
     }
@@ -70,26 +66,21 @@ where
     /// Ends what waits for more of its whole.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
         (self.start, self.goes_on) = (None, false);
-        while let Some(begin) = self.open.pop_front() {
+        for begin in self.open.leave().collect::<Vec<_>>() {
             self.span(&begin, None)?;
         }
         Ok(())
     }
 
-    fn begin(&mut self, begin: Mate) -> io::Result<()> {
-        self.open.push_back(begin);
-        if self.open.len() <= WAITING {
-            return Ok(());
-        }
-        let first = self.open.pop_front();
+    fn begin(&mut self, begin: GroupEvent) -> io::Result<()> {
+        let first = self.open.begin(begin);
         first.map_or(Ok(()), |first| self.span(&first, None))
     }
 
     /// An end without a begin stands for itself.
-    fn end(&mut self, end: &Mate) -> io::Result<()> {
-        let is_its = |begin: &Mate| are_of_one(end.labels, begin.labels);
-        let begun = self.open.iter().rposition(is_its);
-        match begun.and_then(|begun| self.open.remove(begun)) {
+    fn end(&mut self, end: &GroupEvent) -> io::Result<()> {
+        let is_its = |begin: &GroupEvent| end.labels.end(begin.labels);
+        match self.open.end(is_its) {
             Some(begin) => self.span(&begin, Some(end))?,
             None if end.wanted && end.inside => (self.show)(end),
             None => {}
@@ -98,7 +89,7 @@ where
     }
 
     /// Shows a span if it is wanted and reaches into the window. A begin without an end stands for itself.
-    fn span(&mut self, begin: &Mate, end: Option<&Mate>) -> io::Result<()> {
+    fn span(&mut self, begin: &GroupEvent, end: Option<&GroupEvent>) -> io::Result<()> {
         let reaches = end.map_or(begin.inside, |end| {
             begin.at_ns <= self.edges.to_ns && end.at_ns >= self.edges.from_ns
         });
@@ -116,7 +107,7 @@ where
     }
 
     /// Shows the arrows of a flow that have both their ends.
-    fn arrow(&mut self, next: &Mate) {
+    fn arrow(&mut self, next: &GroupEvent) {
         if let Some(start) = self.start.take() {
             (self.show)(&start);
             self.goes_on = true;
@@ -130,31 +121,33 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::span::lane_events::At;
+    use crate::pass::event_ref::EventRef;
+    use crate::pass::labels::Labels;
 
-    const ROW: Row = 3;
+    const ROW: ThreadNumber = 3;
 
-    fn mate(whole: Whole, (role, wanted): (Role, bool), nth: u32) -> Mate {
-        Mate {
+    fn mate(whole: GroupKey, (role, wanted): (GroupRole, bool), nth: u32) -> GroupEvent {
+        GroupEvent {
             whole,
             role,
             at_ns: i64::from(nth),
             row: ROW,
-            at: At { chunk: 7, nth },
-            labels: At { chunk: 0, nth: 0 },
+            at: EventRef { chunk: 7, nth },
+            labels: Labels::default(),
             wanted,
             inside: true,
         }
     }
 
     /// The numbers of those that are shown, and the spans; one event in each ns.
-    fn found(mates: &[Mate], edges: Edges) -> (Vec<u32>, Vec<(i64, i64)>) {
+    fn found(mates: &[GroupEvent], edges: Edges) -> (Vec<u32>, Vec<(i64, i64)>) {
         let (mut shown, mut spans) = (Vec::new(), Vec::new());
         let cover = |(_, span)| {
             spans.push(span);
             Ok(())
         };
-        let mut pairs = Pairs::new(edges, |mate: &Mate| shown.push(mate.at.nth), cover);
+        let mut pairs =
+            GroupMatcher::new(edges, |mate: &GroupEvent| shown.push(mate.at.nth), cover);
         mates
             .iter()
             .try_for_each(|mate| pairs.take(*mate))
@@ -164,15 +157,15 @@ mod tests {
         (shown, spans)
     }
 
-    fn numbers(whole: Whole, roles: &[(Role, bool)]) -> Vec<u32> {
+    fn numbers(whole: GroupKey, roles: &[(GroupRole, bool)]) -> Vec<u32> {
         let mates = roles.iter().zip(0..);
-        let mates: Vec<Mate> = mates.map(|(role, nth)| mate(whole, *role, nth)).collect();
+        let mates: Vec<GroupEvent> = mates.map(|(role, nth)| mate(whole, *role, nth)).collect();
         found(&mates, Edges::OPEN).0
     }
 
     #[test]
     fn ends_go_with_their_begins() {
-        use Role::{Begin, End, Within};
+        use GroupRole::{Begin, End, Within};
         let outer = [
             (Begin, true),
             (Begin, false),
@@ -181,39 +174,43 @@ mod tests {
             (End, false),
             (End, false),
         ];
-        assert_eq!(numbers(Whole::Thread(ROW), &outer), [0, 2, 4]);
+        assert_eq!(numbers(GroupKey::Thread(ROW), &outer), [0, 2, 4]);
         let inner = [(Begin, false), (Within, false), (Within, true), (End, true)];
-        assert_eq!(numbers(Whole::Async(1, 1), &inner), [2]);
+        assert_eq!(numbers(GroupKey::Async(1, 1), &inner), [2]);
     }
 
     #[test]
     fn an_end_belongs_to_a_begin_of_its_label() {
-        let labels = [(Role::Begin, 1), (Role::Begin, 2), (Role::End, 1)];
-        let one = |((role, label), nth): (&(Role, u32), u32)| Mate {
-            labels: At {
-                chunk: 1,
-                nth: *label,
+        let labels = [
+            (GroupRole::Begin, 1),
+            (GroupRole::Begin, 2),
+            (GroupRole::End, 1),
+        ];
+        let one = |((role, label), nth): (&(GroupRole, u32), u32)| GroupEvent {
+            labels: Labels {
+                category: 1,
+                name: *label,
             },
-            ..mate(Whole::Thread(ROW), (*role, *label == 1), nth)
+            ..mate(GroupKey::Thread(ROW), (*role, *label == 1), nth)
         };
-        let mates: Vec<Mate> = labels.iter().zip(0..).map(one).collect();
+        let mates: Vec<GroupEvent> = labels.iter().zip(0..).map(one).collect();
         assert_eq!(found(&mates, Edges::OPEN), (vec![0, 2], vec![(0, 2)]));
     }
 
     #[test]
     fn an_arrow_has_two_ends() {
-        use Role::{Next, Start};
+        use GroupRole::{Next, Start};
         let roles = [Next, Start, Next, Start, Next, Next, Start];
         let flow = roles.map(|role| (role, true));
-        assert_eq!(numbers(Whole::Flow(1, 1), &flow), [1, 2, 3, 4, 5]);
+        assert_eq!(numbers(GroupKey::Flow(1, 1), &flow), [1, 2, 3, 4, 5]);
     }
 
     #[test]
     fn a_span_that_reaches_into_the_window_is_shown_whole() {
-        use Role::{Begin, End};
+        use GroupRole::{Begin, End};
         let mates = [Begin, End, Begin, End, Begin, Begin, End];
         let mates = mates.into_iter().zip(0..);
-        let whole = Whole::Thread(ROW);
+        let whole = GroupKey::Thread(ROW);
         for (from_ns, to_ns, expected) in [
             (3, 3, vec![2, 3]),
             (2, 5, vec![2, 3, 4, 5, 6]),
@@ -222,11 +219,11 @@ mod tests {
         ] {
             let edges = Edges { from_ns, to_ns };
             let inside = |nth: u32| (from_ns..=to_ns).contains(&i64::from(nth));
-            let one = |(role, nth)| Mate {
+            let one = |(role, nth)| GroupEvent {
                 inside: inside(nth),
                 ..mate(whole, (role, true), nth)
             };
-            let mates: Vec<Mate> = mates.clone().map(one).collect();
+            let mates: Vec<GroupEvent> = mates.clone().map(one).collect();
             assert_eq!(found(&mates, edges).0, expected, "{edges:?}");
         }
     }

@@ -3,19 +3,18 @@
 use crate::base::progress::Progress;
 use crate::event::edges::Lies;
 use crate::event::line::Event;
-use crate::pass::chunk::{Chunk, Source, ThreadSet};
-use crate::pass::history::Place;
+use crate::pass::chunk::Chunk;
+use crate::pass::event_ref::EventRef;
+use crate::pass::source::Source;
+use crate::pass::thread::{RecordedThread, ThreadSet};
 use crate::pass::verdict::Question;
-use crate::span::lane_events::At;
-use rayon::prelude::*;
+use crate::pass::visit::{AtOnce, visit};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::convert::Infallible;
 use std::io;
 
-/// Chunks of which everything found is in memory at once, at most.
-const AT_ONCE: usize = 16;
-
 /// What there is to look at.
-pub(crate) struct Look<'a> {
+pub(crate) struct ThreadScan<'a> {
     pub(crate) sources: &'a [Source<'a>],
     pub(crate) chunks: &'a [Chunk],
     /// What to add to each recording's times to get the trace's.
@@ -23,12 +22,12 @@ pub(crate) struct Look<'a> {
     pub(crate) progress: &'a Progress,
 }
 
-impl Look<'_> {
+impl ThreadScan<'_> {
     /// Calls `found` in order with what `of_event` makes of the events that are shown, of some threads and perhaps of others.
     pub(crate) fn each<T: Send>(
         &self,
-        places: impl Iterator<Item = Place>,
-        of_event: impl Fn(Place, At, &Event<'_>) -> Option<T> + Sync,
+        places: impl Iterator<Item = RecordedThread>,
+        of_event: impl Fn(RecordedThread, EventRef, &Event<'_>) -> Option<T> + Sync,
         mut found: impl FnMut(T) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut threads: BTreeMap<usize, Vec<(i64, i64)>> = BTreeMap::new();
@@ -46,24 +45,19 @@ impl Look<'_> {
             .collect();
         let lens = numbers.iter().map(|number| self.chunks[*number].len());
         self.progress.expect_more(lens.sum());
-        let at_once = (2 * rayon::current_num_threads()).min(AT_ONCE);
-        for numbers in numbers.chunks(at_once) {
-            let made: Vec<Vec<T>> = numbers
-                .par_iter()
-                .map(|number| {
-                    self.progress.add(self.chunks[*number].len(), 0);
-                    self.of_chunk(*number, &of_event)
-                })
-                .collect();
-            made.into_iter().flatten().try_for_each(&mut found)?;
-        }
-        Ok(())
+        let look = |number: usize| {
+            self.progress.add(self.chunks[number].len(), 0);
+            self.of_chunk(number, &of_event)
+        };
+        visit(numbers, AtOnce::Few, look, |made| {
+            made.into_iter().try_for_each(&mut found)
+        })
     }
 
     fn of_chunk<T>(
         &self,
         number: usize,
-        of_event: &impl Fn(Place, At, &Event<'_>) -> Option<T>,
+        of_event: &impl Fn(RecordedThread, EventRef, &Event<'_>) -> Option<T>,
     ) -> Vec<T> {
         let (chunk, mut made) = (&self.chunks[number], Vec::new());
         let (source, number) = (&self.sources[chunk.source], u32::try_from(number));
@@ -71,14 +65,14 @@ impl Look<'_> {
         chunk.each(source.bytes, |nth, lies, event| {
             if lies != Lies::Outside {
                 let place = (source.recording, (event.pid, event.tid));
-                made.extend(of_event(place, At { chunk: number, nth }, event));
+                made.extend(of_event(place, EventRef { chunk: number, nth }, event));
             }
         });
         made
     }
 
     /// The threads for which a question is answered with yes. Spans that are not shown answer as well: then a thread is looked at closely in vain.
-    pub(crate) fn ask(&self, questions: &[Question]) -> BTreeSet<Place> {
+    pub(crate) fn ask(&self, questions: &[Question]) -> BTreeSet<RecordedThread> {
         let mut of_recordings: HashMap<usize, Vec<&Question>> = HashMap::new();
         for question in questions {
             let of_recording = of_recordings.entry(question.place.0).or_default();
@@ -87,23 +81,27 @@ impl Look<'_> {
         for questions in of_recordings.values_mut() {
             questions.sort_by_key(|question| question.chunks.start);
         }
-        let numbers = 0..self.chunks.len();
-        let yes = numbers.into_par_iter().map(|number| {
+        let look = |number: usize| {
             let recording = self.sources[self.chunks[number].source].recording;
             let questions = of_recordings.get(&recording).map(Vec::as_slice);
             let questions = questions.unwrap_or_default();
             let begun = questions.partition_point(|question| question.chunks.start <= number);
             let is_asked = |question: &&&Question| question.chunks.end > number;
             self.answers(number, questions[..begun].iter().filter(is_asked))
+        };
+        let mut yes = BTreeSet::new();
+        let Ok(()) = visit(0..self.chunks.len(), AtOnce::Many, look, |mut found| {
+            yes.append(&mut found);
+            Ok::<(), Infallible>(())
         });
-        yes.flatten().collect()
+        yes
     }
 
     fn answers<'q>(
         &self,
         number: usize,
         asked: impl Iterator<Item = &'q &'q Question>,
-    ) -> BTreeSet<Place> {
+    ) -> BTreeSet<RecordedThread> {
         let (chunk, mut yes) = (&self.chunks[number], BTreeSet::new());
         let mut of_threads: HashMap<(i64, i64), Vec<&Question>> = HashMap::new();
         for question in asked {

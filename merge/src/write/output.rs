@@ -10,9 +10,9 @@ pub use unfinished::Unfinished;
 use crate::base::access::Access;
 use crate::base::file_id::FileId;
 use crate::base::folder::{Folder, Place};
-use crate::write::sink::Target;
+use crate::write::sink::SinkTarget;
 use crate::{Error, Output};
-use draft::Draft;
+use draft::OutputDraft;
 use rustix::fs::FileType;
 use rustix::process::geteuid;
 use std::fs::{self, File, Metadata};
@@ -28,7 +28,7 @@ pub(crate) struct Destination {
     /// As it was named; `None` for the standard output.
     path: Option<PathBuf>,
     /// What takes the name of a file at the end; a device or pipe is written as it is.
-    draft: Option<Draft>,
+    draft: Option<OutputDraft>,
     gzip: bool,
 }
 
@@ -39,7 +39,7 @@ impl Destination {
         gzip: bool,
         default_directory: Option<&Folder>,
         access: Access,
-    ) -> Result<(Destination, Target), Error> {
+    ) -> Result<(Destination, SinkTarget), Error> {
         let (path, opened) = match output {
             Output::Stdout => {
                 let destination = Destination {
@@ -47,7 +47,7 @@ impl Destination {
                     draft: None,
                     gzip,
                 };
-                return Ok((destination, Target::Stream(Box::new(io::stdout()))));
+                return Ok((destination, SinkTarget::Stream(Box::new(io::stdout()))));
             }
             Output::File(path) => (path.clone(), open_named(path, access)),
             // In a run directory anything may have been planted: it is replaced like any old trace.
@@ -75,7 +75,7 @@ impl Destination {
         place: &Place,
         gzip: bool,
         access: Access,
-    ) -> Result<(Destination, Target), Error> {
+    ) -> Result<(Destination, SinkTarget), Error> {
         let opened = replace(place, access);
         Destination::new(place.path().to_owned(), gzip, opened)
     }
@@ -84,7 +84,7 @@ impl Destination {
         path: PathBuf,
         gzip: bool,
         opened: io::Result<Opened>,
-    ) -> Result<(Destination, Target), Error> {
+    ) -> Result<(Destination, SinkTarget), Error> {
         let (target, draft) = opened.map_err(|source| Error::of_write(&path, source))?;
         let gzip = gzip || path.extension().is_some_and(|extension| extension == "gz");
         let destination = Destination {
@@ -171,7 +171,7 @@ pub(crate) fn is_replaceable(output: &Output) -> bool {
     }
 }
 
-type Opened = (Target, Option<Draft>);
+type Opened = (SinkTarget, Option<OutputDraft>);
 
 /// Opens an output that the user named: a link is followed, and what is no file is written as it is. A file that is there already becomes
 /// readable for nobody who could not read it before.
@@ -193,7 +193,7 @@ fn open_named(path: &Path, access: Access) -> io::Result<Opened> {
         // Appending is the same for devices and pipes, and leaves alone what a descriptor's file held before.
         _ => {
             let file = File::options().append(true).open(path)?;
-            Ok((Target::Stream(Box::new(file)), None))
+            Ok((SinkTarget::Stream(Box::new(file)), None))
         }
     }
 }
@@ -229,7 +229,7 @@ fn replace(place: &Place, access: Access) -> io::Result<Opened> {
     if place.status().is_ok_and(|status| is_folder(status.st_mode)) {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));
     }
-    let draft = Draft::open(place, access)?;
+    let draft = OutputDraft::open(place, access)?;
     let file = draft.file().try_clone()?;
-    Ok((Target::File(file), Some(draft)))
+    Ok((SinkTarget::File(file), Some(draft)))
 }

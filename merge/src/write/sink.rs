@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// Where encoded bytes go.
-pub(crate) enum Target {
+pub(crate) enum SinkTarget {
     /// A file that chunks may be written to at any offset.
     File(File),
     /// Something that takes bytes in order.
@@ -23,7 +23,7 @@ pub(crate) enum Target {
 pub(crate) struct Sink {
     compress: bool,
     file: Option<File>,
-    turn: Mutex<Turn>,
+    turn: Mutex<SinkTurn>,
     next: Condvar,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Length {
     pub(crate) bytes: u64,
 }
 
-struct Turn {
+struct SinkTurn {
     /// Number of the chunk that may place itself now.
     index: usize,
     length: Length,
@@ -52,12 +52,12 @@ pub(crate) struct Scratch {
 }
 
 impl Sink {
-    pub(crate) fn new(target: Target, compress: bool) -> Sink {
+    pub(crate) fn new(target: SinkTarget, compress: bool) -> Sink {
         let (file, stream) = match target {
-            Target::File(file) => (Some(file), None),
-            Target::Stream(stream) => (None, Some(stream)),
+            SinkTarget::File(file) => (Some(file), None),
+            SinkTarget::Stream(stream) => (None, Some(stream)),
         };
-        let turn = Turn {
+        let turn = SinkTurn {
             index: 0,
             length: Length::default(),
             failure: None,
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn the_first_error_is_the_one_that_is_told() {
         let (waits, closed) = std::sync::mpsc::channel();
-        let sink = Sink::new(Target::Stream(Box::new(Closed(closed))), false);
+        let sink = Sink::new(SinkTarget::Stream(Box::new(Closed(closed))), false);
         let put = |index| {
             let mut scratch = Scratch::default();
             scratch.text.push(b'x');

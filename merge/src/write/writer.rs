@@ -10,7 +10,7 @@ use crate::event::prefix_cache::{Fronts, Timed};
 use crate::event::scan::{Part, lines};
 use crate::lanes::moves::Moved;
 use crate::link::Linker;
-use crate::pass::chunk::kind;
+use crate::pass::thread::thread_kind;
 use crate::select::window::mark_cut;
 use std::collections::HashMap;
 
@@ -57,7 +57,7 @@ impl<'a> Alike<'a> {
 }
 
 /// Writes the events of one recording.
-pub(crate) struct Writer<'a, 'l, 'o> {
+pub(crate) struct EventWriter<'a, 'l, 'o> {
     pub(crate) targets: &'a HashMap<(i64, i64), Target>,
     pub(crate) shift_ns: i64,
     /// The thread of the last event of each kind of threads: looking it up in the map takes as long as reading the event.
@@ -70,7 +70,7 @@ pub(crate) struct Writer<'a, 'l, 'o> {
     pub(crate) out: &'o mut Vec<u8>,
 }
 
-impl<'a> Writer<'a, '_, '_> {
+impl<'a> EventWriter<'a, '_, '_> {
     /// The lines of a part that has nothing but canonical ones, of which none moves. Nearly all begin like one before, and only their time
     /// is looked at.
     pub(crate) fn canonical(&mut self, bytes: &'a [u8], part: Part) {
@@ -123,7 +123,7 @@ impl<'a> Writer<'a, '_, '_> {
     #[inline]
     fn target(&mut self, event: &Event<'_>) -> Option<&'a Target> {
         let thread = (event.pid, event.tid);
-        let recent = &mut self.recent[kind(thread)];
+        let recent = &mut self.recent[thread_kind(thread)];
         if recent.is_none_or(|(last, _)| last != thread) {
             *recent = self.targets.get(&thread).map(|target| (thread, target));
         }

@@ -1,8 +1,8 @@
 //! A loss in a report, and as a sentence.
 
-use crate::app::report::printable;
 use crate::event::loss::GAP;
 use sa_recorder::format::loss::Cause;
+use sa_recorder::format::visible;
 use serde::Serialize;
 
 /// What one row lost for one cause.
@@ -43,6 +43,11 @@ pub struct LossReport {
 )]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+/// A recorded text for a terminal, which must not take any of it for a command.
+fn printable(text: &str) -> String {
+    visible(text).into_owned()
 }
 
 impl LossReport {

@@ -4,34 +4,42 @@ use super::{is_part, of_spill, passes};
 use crate::app::losses::tell_losses;
 use crate::app::report::Report;
 use crate::app::report::foreign::tell_foreign;
+use crate::app::report::other_data::other_data;
 use crate::app::report::processes::tell_processes;
 use crate::app::report::rows::tell_rows;
 use crate::app::report::sources::tell_sources;
-use crate::app::validate::{refuse_changed, refuse_inputs, refuse_nonsense};
+use crate::app::validate::refuse_nonsense;
 use crate::base::access::Access;
 use crate::base::folder::Folder;
 use crate::base::progress::Progress;
-use crate::clock::{Clocks, Flows, Map};
+use crate::clock::clocks::{Clocks, Flows};
+use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
 use crate::event::era::Era;
+use crate::foreign::ForeignReport;
 use crate::fragment::assembly::Assembly;
-use crate::fragment::recording::Recording;
+use crate::fragment::recording::{Recording, refuse_changed};
+use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
 use crate::lanes::moves::Overflow;
 use crate::link::{Collector, Links};
-use crate::pass::chunk::{Chunk, Source, by_recording, chunks, index, sources};
+use crate::pass::chunk::{Chunk, chunks};
 use crate::pass::eras::eras;
+use crate::pass::first_pass::{by_recording, first_pass};
 use crate::pass::gaps::add_gaps;
 use crate::pass::history::Histories;
-use crate::pass::summary::Index;
+use crate::pass::source::{Source, sources};
+use crate::pass::summary::ChunkSummary;
 use crate::select::seek::Sought;
 use crate::select::selection::{Asked, Selected, select};
 use crate::select::window_names::add_names;
-use crate::write::copy::Job;
+use crate::write::copy::TraceCopy;
+use crate::write::inputs::refuse_inputs;
+use crate::write::job::Job;
 use crate::write::output::Destination;
 use crate::write::sink::Sink;
-use crate::write::split::write_parts;
-use crate::write::timeline::Timeline;
+use crate::write::split::{PartsTarget, write_parts};
+use crate::write::timeline::order::TimeOrder;
 use crate::{ClockBy, Error, Options};
 use rayon::ThreadPool;
 use std::path::{Path, PathBuf};
@@ -47,6 +55,8 @@ pub(super) struct Merge<'a> {
     pub(super) folders: &'a [PathBuf],
     /// When the events of each recording must have taken place, where some did not; empty before that is known.
     pub(super) eras: Vec<Option<Era>>,
+    /// Of each recording that is another profiler's trace.
+    pub(super) foreign: &'a [ForeignReport],
 }
 
 /// What the second pass does to each line, and which lines go to other rows.
@@ -61,26 +71,26 @@ pub(super) struct Decided {
 pub(super) struct Aligned {
     clocks: Clocks,
     /// Of each recording.
-    maps: Vec<Map>,
+    maps: Vec<TimeMap>,
 }
 
 /// What the first pass found.
-pub(super) struct Found<'a> {
+pub(super) struct FirstPass<'a> {
     pub(super) sources: Vec<Source<'a>>,
     pub(super) chunks: Vec<Chunk>,
     /// Of each recording.
-    indexes: Vec<Index>,
+    summaries: Vec<ChunkSummary>,
 }
 
-impl Found<'_> {
+impl FirstPass<'_> {
     /// When each recording ends.
     pub(super) fn last_ns(&self) -> Vec<i64> {
-        let ends = self.indexes.iter().map(Index::last_ns);
+        let ends = self.summaries.iter().map(ChunkSummary::last_ns);
         ends.map(Option::unwrap_or_default).collect()
     }
 
     /// Moves the times of recordings that no shift brings to the axis.
-    fn warp(&mut self, maps: &[Map]) {
+    fn warp(&mut self, maps: &[TimeMap]) {
         let warp = |recording: usize| maps[recording].warp.as_ref();
         for chunk in &mut self.chunks {
             if let Some(warp) = warp(self.sources[chunk.source].recording) {
@@ -89,12 +99,12 @@ impl Found<'_> {
         }
         for source in &mut self.sources {
             if let Some(warp) = warp(source.recording) {
-                source.index.warp(warp);
+                source.summary.warp(warp);
             }
         }
-        for (recording, index) in self.indexes.iter_mut().enumerate() {
+        for (recording, summary) in self.summaries.iter_mut().enumerate() {
             if let Some(warp) = warp(recording) {
-                index.warp(warp);
+                summary.warp(warp);
             }
         }
     }
@@ -105,7 +115,7 @@ impl<'a> Merge<'a> {
         &self,
         sought: &mut Sought,
         links: Option<&Collector<'_>>,
-    ) -> Result<(Found<'a>, Histories), Error> {
+    ) -> Result<(FirstPass<'a>, Histories), Error> {
         let mut sources = sources(self.recordings, self.assemblies);
         let shared_out = chunks(&sources, self.folders);
         let mut chunks = shared_out.map_err(of_spill)?;
@@ -116,13 +126,13 @@ impl<'a> Merge<'a> {
         let rest = bytes_of(&chunks).saturating_mul(passes(self.options) - 1);
         self.progress.expect_rest(rest);
         let objects = self.options.verbatim;
-        let pass = || index(&mut sources, &mut chunks, objects, links, self.progress);
+        let pass = || first_pass(&mut sources, &mut chunks, objects, links, self.progress);
         let histories = self.pool.install(pass);
         let names = || add_names(self.recordings, sought, &mut sources, &mut chunks);
         let named = self.pool.install(names);
         sought.bytes = sought.bytes.saturating_sub(named);
-        let found = Found {
-            indexes: by_recording(self.recordings, &mut sources),
+        let found = FirstPass {
+            summaries: by_recording(self.recordings, &mut sources),
             sources,
             chunks,
         };
@@ -130,25 +140,25 @@ impl<'a> Merge<'a> {
     }
 
     /// Adds what is missing, now that no damaged time can be taken for its.
-    pub(super) fn add_gaps(&self, found: &mut Found<'a>) {
+    pub(super) fn add_gaps(&self, found: &mut FirstPass<'a>) {
         let of_all = (self.recordings, self.assemblies, self.eras.as_slice());
         let (sources, chunks) = (&mut found.sources, &mut found.chunks);
-        add_gaps(of_all, &mut found.indexes, sources, chunks);
+        add_gaps(of_all, &mut found.summaries, sources, chunks);
     }
 
     /// Whether some events lie far from all others of their recording: then all is to be read anew, without them.
-    pub(super) fn doubts(&mut self, found: &Found<'_>) -> bool {
+    pub(super) fn doubts(&mut self, found: &FirstPass<'_>) -> bool {
         if self.options.keep_times || self.options.verbatim {
             return false;
         }
         let is_foreign = |recording: usize| self.recordings[recording].foreign.is_some();
-        let found = || eras(&found.indexes, &found.sources, &found.chunks, is_foreign);
+        let found = || eras(&found.summaries, &found.sources, &found.chunks, is_foreign);
         self.eras = self.pool.install(found);
         self.eras.iter().any(Option::is_some)
     }
 
     /// Brings all clocks together. Lines that are copied as they stand keep their times.
-    pub(super) fn align(&self, found: &mut Found<'_>) -> Aligned {
+    pub(super) fn align(&self, found: &mut FirstPass<'_>) -> Aligned {
         let flows = Flows {
             recordings: self.recordings,
             sources: &found.sources,
@@ -161,7 +171,7 @@ impl<'a> Merge<'a> {
             ..self.options.clone()
         });
         let options = verbatim.as_ref().unwrap_or(self.options);
-        let clocks = || Clocks::of(&flows, &found.indexes, options);
+        let clocks = || Clocks::of(&flows, &found.summaries, options);
         let clocks = self.pool.install(clocks);
         let maps = clocks.maps(self.recordings);
         if !self.options.verbatim {
@@ -174,7 +184,7 @@ impl<'a> Merge<'a> {
     pub(super) fn select(
         &self,
         (sought, aligned, links): (&Sought, &Aligned, Option<&Collector<'_>>),
-        found: &mut Found<'_>,
+        found: &mut FirstPass<'_>,
         report: &mut Report,
     ) -> Result<Option<Vec<Edges>>, Error> {
         let asked = Asked {
@@ -186,12 +196,15 @@ impl<'a> Merge<'a> {
             links,
             progress: self.progress,
         };
-        let of_all = (self.recordings, found.indexes.as_slice());
+        let of_all = (self.recordings, found.summaries.as_slice());
         let (sources, chunks) = (&mut found.sources, &mut found.chunks);
-        let selected = || select(&asked, of_all, sources, chunks, report);
+        let selected = || select(&asked, of_all, sources, chunks);
         match self.pool.install(selected)? {
             Selected::Beyond(edges) => return Ok(Some(edges)),
-            Selected::Some => found.indexes = by_recording(self.recordings, &mut found.sources),
+            Selected::Some(selection) => {
+                (report.window, report.filter) = (selection.window, selection.filter);
+                found.summaries = by_recording(self.recordings, &mut found.sources);
+            }
             Selected::All => {}
         }
         Ok(None)
@@ -199,19 +212,19 @@ impl<'a> Merge<'a> {
 
     pub(super) fn decide(
         &self,
-        (found, aligned): (&Found<'_>, &Aligned),
+        (found, aligned): (&FirstPass<'_>, &Aligned),
         (histories, links): (Histories, Option<Collector<'_>>),
         report: &mut Report,
     ) -> Result<Decided, Error> {
-        let (sources, indexes) = (&found.sources, &found.indexes);
-        let mut plan = Plan::new(self.recordings, indexes, &aligned.maps);
+        let (sources, summaries) = (&found.sources, &found.summaries);
+        let mut plan = Plan::new(self.recordings, summaries, &aligned.maps);
         let links = links.map(|links| {
             let maps = self.maps_of_links(&plan, aligned);
             self.pool.install(|| links.finish(&maps))
         });
         report.links = links.as_ref().map(|links| links.report.clone());
         let view = (sources.as_slice(), found.chunks.as_slice());
-        let spans = (indexes.as_slice(), histories);
+        let spans = (summaries.as_slice(), histories);
         let find = || Overflow::find(view, spans, &mut plan, self.folders, self.progress);
         let overflow = self.pool.install(find);
         tell_rows(&overflow, report);
@@ -219,10 +232,10 @@ impl<'a> Merge<'a> {
         if self.options.verbatim {
             (report.events_added, report.base_ns) = (0, 0);
         }
-        tell_sources(self.recordings, self.assemblies, sources, indexes, report);
-        let tell = || tell_losses(view, indexes, &plan, report);
+        tell_sources(self.recordings, self.assemblies, sources, summaries, report);
+        let tell = || tell_losses(view, summaries, &plan, report);
         self.pool.install(tell);
-        tell_foreign(self.recordings, report);
+        tell_foreign(self.recordings, self.foreign, report);
         // A file that was cut short has nothing any more, and that is no reason to call it empty.
         refuse_changed(self.recordings)?;
         if !self.options.allow_empty {
@@ -236,11 +249,11 @@ impl<'a> Merge<'a> {
     }
 
     /// What brings the times that were gathered of requests to the trace's: where only a part is shown, they were warped by then.
-    fn maps_of_links(&self, plan: &Plan, aligned: &Aligned) -> Vec<Map> {
-        let warp = |map: &Map| map.warp.clone().filter(|_| !is_part(self.options));
+    fn maps_of_links(&self, plan: &Plan, aligned: &Aligned) -> Vec<TimeMap> {
+        let warp = |map: &TimeMap| map.warp.clone().filter(|_| !is_part(self.options));
         let warps = aligned.maps.iter().map(warp);
         let both = warps.zip(&plan.shifts_ns);
-        both.map(|(warp, shift_ns)| Map {
+        both.map(|(warp, shift_ns)| TimeMap {
             warp,
             shift_ns: *shift_ns,
         })
@@ -248,19 +261,14 @@ impl<'a> Merge<'a> {
     }
 
     /// The order of the events by time, if that is asked for: without it there is no trace then.
-    fn timeline<'j>(&self, job: &Job<'j>) -> Result<Option<Timeline<'j>>, Error> {
+    fn order<'j>(&self, job: &Job<'j>) -> Result<Option<TimeOrder<'j>>, Error> {
         let Some(memory) = self.options.sort else {
             return Ok(None);
         };
         let memory = usize::try_from(memory).unwrap_or(usize::MAX);
-        let mut failure = None;
-        for folder in self.folders {
-            match self.pool.install(|| Timeline::of(job, memory, folder)) {
-                Ok(timeline) => return Ok(Some(timeline)),
-                Err(error) => failure = Some(Error::of_temporary(folder, error)),
-            }
-        }
-        Err(failure.unwrap_or_else(|| Error::Usage("no folder for temporary files".to_owned())))
+        let of_job = |folder: &Path| self.pool.install(|| TimeOrder::of(job, memory, folder));
+        let (_, order) = in_first(self.folders, of_job)?;
+        Ok(Some(order))
     }
 
     /// Who may read the trace: those who may read all that it is made of.
@@ -273,7 +281,7 @@ impl<'a> Merge<'a> {
 
     pub(super) fn second_pass(
         &self,
-        found: &Found<'_>,
+        found: &FirstPass<'_>,
         decided: &Decided,
         default_directory: Option<&Folder>,
         report: &mut Report,
@@ -287,19 +295,25 @@ impl<'a> Merge<'a> {
             links: decided.links.as_ref(),
             progress: self.progress,
             verbatim: self.options.verbatim,
-            timeline: None,
-            portion: None,
         };
-        let timeline = self.timeline(&job)?;
-        let job = Job {
-            timeline: timeline.as_ref(),
-            ..job
+        let order = self.order(&job)?;
+        let copy = TraceCopy {
+            job,
+            other_data: &other_data(report),
+            order: order.as_ref(),
+            portion: None,
         };
         refuse_changed(self.recordings)?;
         let access = self.access(default_directory);
-        let asked = (self.options, default_directory, access);
         if let Some(limit) = self.options.split {
-            return write_parts(&job, limit, asked, self.pool, report);
+            let target = PartsTarget {
+                options: self.options,
+                default_directory,
+                access,
+            };
+            let split = write_parts(&copy, limit, target, self.pool)?;
+            report.add_parts(split, limit);
+            return Ok(());
         }
         let (destination, target) = Destination::open(
             &self.options.output,
@@ -310,7 +324,7 @@ impl<'a> Merge<'a> {
         refuse_inputs(&destination, self.recordings)?;
         self.progress.expect_rest(bytes_of(&found.chunks));
         let sink = Sink::new(target, destination.is_gzip());
-        report.add_links(job.run(&sink, self.pool.current_num_threads(), report));
+        report.add_links(copy.run(&sink, self.pool.current_num_threads()));
         let path = destination.path().map(Path::to_owned).unwrap_or_default();
         let finished = sink.finish();
         let length = finished.map_err(|source| Error::of_write(&path, source))?;

@@ -2,20 +2,22 @@
 
 use super::Report;
 use crate::event::damage::Kind;
-use crate::foreign::Foreign;
+use crate::foreign::ForeignReport;
+use crate::fragment::foreign_trace::ForeignTrace;
 use crate::fragment::recording::Recording;
 use std::path::Path;
 
-/// Tells of the traces what the passes over their lines could not know.
-pub(crate) fn tell_foreign(recordings: &[Recording], report: &mut Report) {
+/// Tells of the traces what the passes over their lines could not know; `told` is of each of them.
+pub(crate) fn tell_foreign(recordings: &[Recording], told: &[ForeignReport], report: &mut Report) {
     for recording in recordings {
         if let (Some(foreign), Some(path)) = (&recording.foreign, recording.path()) {
             tell_of(foreign, path, report);
         }
     }
+    report.foreign = told.to_vec();
 }
 
-fn tell_of(foreign: &Foreign, path: &Path, report: &mut Report) {
+fn tell_of(foreign: &ForeignTrace, path: &Path, report: &mut Report) {
     report.add_places(path, &foreign.places, |at| at);
     report.add_repairs(&foreign.repairs);
     let damage = report.damage.iter().filter(|damage| damage.file == path);
@@ -24,5 +26,4 @@ fn tell_of(foreign: &Foreign, path: &Path, report: &mut Report) {
         input.bytes = foreign.bytes;
         input.damage += foreign.places.total() + of_gzip;
     }
-    report.foreign.push(foreign.told.clone());
 }

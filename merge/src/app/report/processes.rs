@@ -1,11 +1,11 @@
 //! Whom the trace shows, and by which clocks → the report.
 
 use super::{ProcessReport, Report};
-use crate::clock::Clocks;
-use crate::identity::Process;
+use crate::clock::clocks::Clocks;
 use crate::identity::plan::Plan;
+use crate::identity::process::Process;
 use crate::identity::row_order::{metadata_lines, shown_names};
-use crate::pass::end::End;
+use crate::pass::end::RecordingEnd;
 
 /// Tells of the processes and clocks of the trace.
 pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) {
@@ -28,8 +28,8 @@ pub(crate) fn tell_processes(plan: &Plan, clocks: &Clocks, report: &mut Report) 
             host: process.host.clone(),
             main: process.main && process.tracks.is_none(),
             tracks: process.tracks.is_some(),
-            end: end(process).and_then(End::name),
-            open_spans: end(process).map_or(0, End::open_spans),
+            end: end(process).and_then(RecordingEnd::name),
+            open_spans: end(process).map_or(0, RecordingEnd::open_spans),
             aside_for: process.aside.as_ref().map(|aside| aside.trace.clone()),
             threads: process
                 .threads

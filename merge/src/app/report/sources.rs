@@ -6,16 +6,16 @@ use crate::event::damage::Kind;
 use crate::fragment::assembly::Assembly;
 use crate::fragment::file::Fragment;
 use crate::fragment::recording::Recording;
-use crate::pass::chunk::Source;
 use crate::pass::gaps::{Explanations, missing};
-use crate::pass::summary::Index;
+use crate::pass::source::Source;
+use crate::pass::summary::ChunkSummary;
 
 /// Fills in what each input gave and what was wrong with it. `sources` are in the order of the recordings.
 pub(crate) fn tell_sources(
     recordings: &[Recording],
     assemblies: &[Assembly],
     sources: &[Source<'_>],
-    indexes: &[Index],
+    summaries: &[ChunkSummary],
     report: &mut Report,
 ) {
     let mut rest = sources;
@@ -28,24 +28,24 @@ pub(crate) fn tell_sources(
             .extend(recording.fragments.iter().map(input_report));
         for source in own {
             let offset = |at| source.file_offset(at);
-            report.add_places(source.path, &source.index.places, offset);
-            report.add_repairs(&source.index.repairs);
+            report.add_places(source.path, &source.summary.places, offset);
+            report.add_repairs(&source.summary.repairs);
             let input = &mut report.inputs[first_input + source.segment.unwrap_or(0)];
-            input.damage += source.index.places.total();
+            input.damage += source.summary.places.total();
             match source.segment {
-                Some(_) => input.events += source.index.events(),
-                None => input.ring_events += source.index.events(),
+                Some(_) => input.events += source.summary.events(),
+                None => input.ring_events += source.summary.events(),
             }
         }
         let before = report.damage_total;
-        tell_missing(recording, &assemblies[number], &indexes[number], report);
+        tell_missing(recording, &assemblies[number], &summaries[number], report);
         report.inputs[first_input].damage += report.damage_total - before;
     }
-    for index in indexes {
-        report.events_total += index.events();
-        report.lost_events = report.lost_events.saturating_add(index.lost_events);
-        report.unfinished_spans += index.unfinished;
-        for (phase, count) in &index.phases {
+    for summary in summaries {
+        report.events_total += summary.events();
+        report.lost_events = report.lost_events.saturating_add(summary.lost_events);
+        report.unfinished_spans += summary.unfinished;
+        for (phase, count) in &summary.phases {
             *report
                 .events_by_phase
                 .entry(char::from(*phase))
@@ -65,17 +65,22 @@ fn input_report(fragment: &Fragment) -> InputReport {
 }
 
 /// Damage of a recording as a whole: blocks, gaps, the ring.
-fn tell_missing(recording: &Recording, assembly: &Assembly, index: &Index, report: &mut Report) {
+fn tell_missing(
+    recording: &Recording,
+    assembly: &Assembly,
+    summary: &ChunkSummary,
+    report: &mut Report,
+) {
     let path = |segment: usize| recording.fragments[segment].path.as_path();
     if !assembly.bad_blocks.is_empty() {
-        let explanations = Explanations::of(&index.explained);
+        let explanations = Explanations::of(&summary.explained);
         for block in &assembly.bad_blocks {
             if !explanations.missing(block).is_empty() {
                 report.add_damage(path(block.place.0), block.place.1, Kind::BadBlock, None);
             }
         }
     }
-    for (gap, range) in missing(assembly, index) {
+    for (gap, range) in missing(assembly, summary) {
         let detail = format!("slot {} bytes {}..{}", gap.stream.0, range.start, range.end);
         report.add_damage(path(gap.place.0), gap.place.1, Kind::Gap, Some(detail));
     }
@@ -93,7 +98,7 @@ fn tell_missing(recording: &Recording, assembly: &Assembly, index: &Index, repor
             report.add_damage(ring_path, *offset, Kind::BadRing, Some(what.to_owned()));
         }
     }
-    if recording.expects_ring() && !index.ended {
+    if recording.expects_ring() && !summary.ended {
         let last = recording.fragments.len() - 1;
         let end = recording.fragments[last].content.bytes().len() as u64;
         report.add_damage(path(last), end, Kind::RingMissing, None);

@@ -46,12 +46,12 @@ pub struct Contents {
     /// Whether a ring is left.
     pub ring: bool,
     /// What the newest segment so far tells of removed ones, and when the first of them was begun.
-    removed: Option<(Loss, Option<i64>)>,
+    removed: Option<(StatusLoss, Option<i64>)>,
 }
 
 /// A record of the recorder about itself, as far as a status shows it.
 #[derive(Deserialize)]
-struct Record<'a> {
+struct StatusRecord<'a> {
     ph: &'a str,
     name: &'a str,
     #[serde(default)]
@@ -61,7 +61,7 @@ struct Record<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-struct Loss {
+struct StatusLoss {
     cause: String,
     #[serde(default)]
     events: u64,
@@ -224,7 +224,7 @@ impl Contents {
 
     /// Notes a record of the recorder; tells whether it is one about removed segments, of which only the last counts.
     fn record(&mut self, line: &[u8]) -> bool {
-        let Ok(record) = serde_json::from_slice::<Record<'_>>(line) else {
+        let Ok(record) = serde_json::from_slice::<StatusRecord<'_>>(line) else {
             return false;
         };
         let args = record.args.map_or("null", |args| args.get());
@@ -238,7 +238,7 @@ impl Contents {
             }
             ("M", END_RECORD) => self.ended = true,
             ("i", LOSS_RECORD) if record.cat == OWN_CATEGORY => {
-                let Ok(loss) = serde_json::from_str::<Loss>(args) else {
+                let Ok(loss) = serde_json::from_str::<StatusLoss>(args) else {
                     return false;
                 };
                 if loss.first.is_some() {
@@ -256,7 +256,7 @@ impl Contents {
         false
     }
 
-    fn lose(&mut self, loss: Loss) {
+    fn lose(&mut self, loss: StatusLoss) {
         *self.lost.entry(loss.cause).or_default() += loss.events + loss.processes;
     }
 

@@ -3,7 +3,7 @@
 //! The chip works while the host's span `runner_run` is open, for that one ends after the chip has been waited for. So `device_wall` lies somewhere within it:
 //! it is put into the middle, and half of what is left is how far off that can be.
 
-use super::record::Span;
+use super::record::LogSpan;
 use sa_recorder::format::{Metadata, TRACK_BASE, TRACK_RECORD, TrackRecord};
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,7 +19,7 @@ const SORT_INDEX: u32 = 1 << 20;
 /// A span of a chip in the host's time.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Placed {
-    pub(super) span: Span,
+    pub(super) span: LogSpan,
     pub(super) ts_ns: i64,
     pub(super) uncertainty_ns: i64,
 }
@@ -39,12 +39,12 @@ struct Launch {
     runner: Option<(i64, i64)>,
     /// Start and length of the chip's.
     wall: Option<(i64, i64)>,
-    waiting: Vec<Span>,
+    waiting: Vec<LogSpan>,
 }
 
 impl Chips {
     /// Takes a span of either clock; gives back those of the chip that it places.
-    pub(super) fn take(&mut self, span: &Span) -> Vec<Placed> {
+    pub(super) fn take(&mut self, span: &LogSpan) -> Vec<Placed> {
         let key = (span.pid, span.inv);
         if !span.is_on_chip && !span.name.ends_with(RUNNER) {
             if span.depth == 0 && span.name.ends_with("run") {
@@ -123,7 +123,7 @@ impl Launch {
         }
         let uncertainty_ns = slack_ns - slack_ns / 2;
         let ahead_ns = host_ns + slack_ns / 2 - wall_ns;
-        let place = |span: Span| Placed {
+        let place = |span: LogSpan| Placed {
             ts_ns: ahead_ns + span.ts_ns,
             uncertainty_ns,
             span,
@@ -136,8 +136,8 @@ impl Launch {
 mod tests {
     use super::*;
 
-    fn span(name: &str, ts_ns: i64, dur_ns: i64, is_on_chip: bool) -> Span {
-        Span {
+    fn span(name: &str, ts_ns: i64, dur_ns: i64, is_on_chip: bool) -> LogSpan {
+        LogSpan {
             pid: 7,
             tid: 7,
             inv: 1,
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    fn places(chips: &mut Chips, span: &Span) -> Vec<(i64, i64)> {
+    fn places(chips: &mut Chips, span: &LogSpan) -> Vec<(i64, i64)> {
         let placed = chips.take(span).into_iter();
         placed
             .map(|placed| (placed.ts_ns, placed.uncertainty_ns))

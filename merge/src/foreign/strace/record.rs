@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 /// What a record says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Record {
+pub(super) enum LogRecord {
     /// What both clocks showed at one moment.
     Anchor {
         pid: i64,
         mono_ns: i64,
         wall_ns: i64,
     },
-    Span(Span),
+    Span(LogSpan),
 }
 
 /// A span.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct LogSpan {
     pub(super) pid: i64,
     pub(super) tid: i64,
     /// Which launch of its process.
@@ -39,9 +39,9 @@ const KNOWN: [&str; 10] = [
     "v", "pid", "tid", "inv", "hid", "depth", "name", "ts", "dur", "clk",
 ];
 
-impl Record {
+impl LogRecord {
     /// Reads what stands behind the marker.
-    pub(super) fn parse(is_anchor: bool, text: &[u8]) -> Option<Record> {
+    pub(super) fn parse(is_anchor: bool, text: &[u8]) -> Option<LogRecord> {
         let text = std::str::from_utf8(text).ok()?;
         let words: Vec<(&str, &str)> = text
             .split_ascii_whitespace()
@@ -57,7 +57,7 @@ impl Record {
             return None;
         }
         if is_anchor {
-            return Some(Record::Anchor {
+            return Some(LogRecord::Anchor {
                 pid: number("pid")?,
                 mono_ns: time("mono_ns")?,
                 wall_ns: time("wall_ns")?,
@@ -65,7 +65,7 @@ impl Record {
         }
         let attributes = words.iter().filter(|(key, _)| !KNOWN.contains(key));
         let (pid, tid) = (number("pid")?, number("tid")?);
-        Some(Record::Span(Span {
+        Some(LogRecord::Span(LogSpan {
             pid,
             tid,
             inv: number("inv")?,
@@ -103,15 +103,15 @@ mod tests {
     #[test]
     fn reads_spans_and_anchors() {
         let text = b" v=1 pid=7 tid=8 inv=1 hid=9c depth=2 name=a%20b.c ts=5 dur=6 clk=dev role=x%3d%zz \n";
-        let Some(Record::Span(span)) = Record::parse(false, text) else {
+        let Some(LogRecord::Span(span)) = LogRecord::parse(false, text) else {
             panic!("no span");
         };
         assert_eq!((span.pid, span.tid, span.ts_ns, span.dur_ns), (7, 8, 5, 6));
         assert_eq!((span.name.as_str(), span.is_on_chip), ("a b.c", true));
         assert_eq!(span.attributes, [("role".to_owned(), "x=%zz".to_owned())]);
         assert_eq!(
-            Record::parse(true, b" v=1 pid=7 mono_ns=5 wall_ns=9"),
-            Some(Record::Anchor {
+            LogRecord::parse(true, b" v=1 pid=7 mono_ns=5 wall_ns=9"),
+            Some(LogRecord::Anchor {
                 pid: 7,
                 mono_ns: 5,
                 wall_ns: 9
@@ -129,7 +129,7 @@ mod tests {
             b" v=1 pid=7 tid=8 inv=1 hid=9c depth=2 name=\xff ts=5 dur=6",
             b"",
         ] {
-            assert_eq!(Record::parse(false, text), None);
+            assert_eq!(LogRecord::parse(false, text), None);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use std::io::{Read as _, Seek, SeekFrom};
 
-fn outcome(text: &str) -> (Log, Vec<Value>, Vec<(u64, Kind)>) {
+fn outcome(text: &str) -> (StraceLog, Vec<Value>, Vec<(u64, Kind)>) {
     let dir = tempfile::tempdir().unwrap();
     let mut lines = Lines::new(dir.path(), None).unwrap();
     let log = read(text.as_bytes(), &mut lines, &|_| {}).unwrap();

@@ -7,9 +7,9 @@ use std::collections::HashSet;
 
 /// Spans that ended after the ring was read, by [`key`].
 #[derive(Default)]
-pub(super) struct Ended(HashSet<(i64, i64)>);
+pub(super) struct EndedSpans(HashSet<(i64, i64)>);
 
-impl Ended {
+impl EndedSpans {
     /// Beyond the ring's snapshot the fragment has moved on: spans that stand there are not open any more.
     pub(super) fn note(&mut self, lines: &[u8]) {
         let spans = lines
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_span_that_ended_beyond_the_snapshot_is_not_open() {
-        let mut ended = Ended::default();
+        let mut ended = EndedSpans::default();
         ended.note(b"{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":1.500,\"dur\":1.000,\"name\":\"n\",\"cat\":\"c\"}\n");
         assert!(ended.has(&span(2, 1500)));
         assert!(!ended.has(&span(3, 1500)) && !ended.has(&span(2, 1501)));
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_span_of_a_lane_is_known_by_its_start() {
-        let mut ended = Ended::default();
+        let mut ended = EndedSpans::default();
         let lane = i64::from(LANE_BASE) + 1;
         ended.note(format!("{{\"ph\":\"B\",\"pid\":1,\"tid\":{lane},\"ts\":1.500,\"name\":\"n\",\"cat\":\"c\"}}\n").as_bytes());
         assert!(ended.has(&span(LANE_BASE + 7, 1500)));

@@ -1,13 +1,13 @@
 //! Decides which parts of a recording count.
 
 use super::missing::Missing;
-use super::open::{Ended, open_lines};
+use super::open::{EndedSpans, open_lines};
 use super::stream::Stream;
 use super::{Assembly, Gap, Kept, StreamKey};
 use crate::event::scan::{Part, line_start};
 use crate::fragment::blocks::Piece;
 use crate::fragment::recording::Recording;
-use crate::fragment::ring::{OpenSpan, Told, rows};
+use crate::fragment::ring::{LossCounts, OpenSpan, rows};
 use crate::store::spill_vec::{Spill, Writer};
 use sa_recorder::format::{BLOCK_START, BlockHeader};
 use std::collections::BTreeMap;
@@ -75,9 +75,9 @@ struct Work<'a, 's, 'f> {
     /// Where something is not looked at.
     holes: Vec<(usize, usize)>,
     /// Spans that ended after the ring was read.
-    ended: Ended,
+    ended: EndedSpans,
     /// Losses that were told after the ring was read.
-    told: Told,
+    told: LossCounts,
     result: Assembly,
 }
 
@@ -93,8 +93,8 @@ impl<'a, 's, 'f> Work<'a, 's, 'f> {
             streams: BTreeMap::new(),
             heads,
             holes: recording.holes(),
-            ended: Ended::default(),
-            told: Told::default(),
+            ended: EndedSpans::default(),
+            told: LossCounts::default(),
             result: Assembly::default(),
         }
     }

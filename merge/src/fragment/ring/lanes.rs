@@ -1,6 +1,6 @@
 //! The lane table of a ring: which async spans were open, and on which row each is shown.
 
-use super::{Area, Entry, Head, OpenSpan, RingBytes, Sites, Slot, read_entry};
+use super::{Area, OpenEntry, OpenSpan, RingBytes, RingHead, Sites, Slot, read_entry};
 use sa_recorder::format::LANE_BASE;
 use sa_recorder::format::ring as layout;
 use std::collections::HashMap;
@@ -39,7 +39,7 @@ pub fn rows<'a>(open: impl Iterator<Item = &'a OpenLane>) -> Vec<OpenSpan> {
 /// The spans that are open on lanes.
 pub(super) fn read(
     source: &impl RingBytes,
-    head: &Head,
+    head: &RingHead,
     sites: &mut Sites,
     slots: &[Slot],
 ) -> Vec<OpenLane> {
@@ -51,7 +51,7 @@ pub(super) fn read(
             break;
         }
         let area = texts.area(source, index);
-        let Some(entry) = Entry::read(source, at, layout::LANE_NAME_AT, area, sites) else {
+        let Some(entry) = OpenEntry::read(source, at, layout::LANE_NAME_AT, area, sites) else {
             continue;
         };
         if is_closed(&entry, slots) {
@@ -67,7 +67,7 @@ pub(super) fn read(
     lanes
 }
 
-fn is_closed(entry: &Entry, slots: &[Slot]) -> bool {
+fn is_closed(entry: &OpenEntry, slots: &[Slot]) -> bool {
     let closes_at = entry.u64(layout::LANE_CLOSES_AT);
     let closing_slot = entry.u32(layout::LANE_CLOSING_SLOT_AT);
     let closing = slots.iter().find(|slot| slot.slot == closing_slot);
@@ -83,7 +83,7 @@ struct LaneTexts {
 }
 
 impl LaneTexts {
-    fn of(head: &Head) -> LaneTexts {
+    fn of(head: &RingHead) -> LaneTexts {
         let areas = head.texts;
         LaneTexts {
             areas,

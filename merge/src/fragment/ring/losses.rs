@@ -1,6 +1,6 @@
 //! What a ring says was lost and no record tells yet: its loss table and its count table (FORMAT.md §3).
 
-use super::{Head, RingBytes, Slot, TRIES, entry_u32, entry_u64, read_entry, u32_at, u64_at};
+use super::{RingBytes, RingHead, Slot, TRIES, entry_u32, entry_u64, read_entry, u32_at, u64_at};
 use sa_recorder::format::loss::{Cause, LossRecord};
 use sa_recorder::format::{LOSS_RECORD, ring as layout};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ pub(super) type Entry = [u8; layout::LOSS_ENTRY_BYTES];
 
 /// Where the tables are, if the writer has any.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Tables {
+pub(super) struct LossTables {
     losses: u64,
     slots: u32,
     counts: u64,
@@ -20,17 +20,17 @@ pub(super) struct Tables {
     pub(super) read_at: u64,
 }
 
-impl Tables {
-    pub(super) fn read(source: &impl RingBytes) -> Tables {
+impl LossTables {
+    pub(super) fn read(source: &impl RingBytes) -> LossTables {
         let mut words = [0; layout::TABLES_SUM_AT - layout::LOSSES_OFFSET_AT];
         let whole = source
             .read(layout::LOSSES_OFFSET_AT as u64, &mut words)
             .and_then(|()| u32_at(source, layout::TABLES_SUM_AT));
         if whole != Some(layout::tables_sum(&words)) {
-            return Tables::default();
+            return LossTables::default();
         }
         let word = |at: usize| entry_u32(&words, at - layout::LOSSES_OFFSET_AT);
-        Tables {
+        LossTables {
             losses: word(layout::LOSSES_OFFSET_AT).into(),
             slots: word(layout::LOSSES_COUNT_AT),
             counts: word(layout::COUNTS_OFFSET_AT).into(),
@@ -45,7 +45,7 @@ impl Tables {
     }
 
     /// What was counted without a position, as it was when slot 0 had reached `read_at`.
-    pub(super) fn counts(&mut self, source: &impl RingBytes, head: &Head) -> Vec<LossRecord> {
+    pub(super) fn counts(&mut self, source: &impl RingBytes, head: &RingHead) -> Vec<LossRecord> {
         let mut counts = Vec::new();
         for _ in 0..TRIES {
             let before = first_head(source, head);
@@ -163,7 +163,7 @@ fn whole_entry(source: &impl RingBytes, table: u64, number: u32) -> Option<Entry
 }
 
 /// How far slot 0 is.
-pub(super) fn first_head(source: &impl RingBytes, head: &Head) -> Option<u64> {
+pub(super) fn first_head(source: &impl RingBytes, head: &RingHead) -> Option<u64> {
     let (offset, _) = read_entry(source, 0, head.entry(0))?;
     let state = u64_at(source, offset + layout::SLOT_STATE_AT as u64)?;
     let generation = offset + layout::SLOT_GENERATION_AT as u64;
@@ -173,16 +173,16 @@ pub(super) fn first_head(source: &impl RingBytes, head: &Head) -> Option<u64> {
 
 /// What loss records tell that were written after the ring was read.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct LossCounts {
     slots: BTreeMap<(u32, u32), u64>,
     causes: BTreeSet<Cause>,
 }
 
-impl Told {
+impl LossCounts {
     /// Notes the loss records among lines of slot 0.
     pub(crate) fn note(&mut self, lines: &[u8]) {
         #[derive(Deserialize)]
-        struct Record {
+        struct LossRecord {
             args: Args,
         }
         #[derive(Deserialize)]
@@ -196,7 +196,7 @@ impl Told {
         let lines = lines.split(|byte| *byte == b'\n');
         let is_loss = |line: &&[u8]| memchr::memmem::find(line, LOSS_RECORD.as_bytes()).is_some();
         for line in lines.filter(is_loss) {
-            let Ok(Record { args }) = serde_json::from_slice(line) else {
+            let Ok(LossRecord { args }) = serde_json::from_slice(line) else {
                 continue;
             };
             match (args.slot, args.generation, args.to) {
@@ -297,7 +297,7 @@ mod tests {
             ..loss
         };
         let told = |record: &LossRecord| {
-            let mut told = Told::default();
+            let mut told = LossCounts::default();
             told.note(record.line().as_bytes());
             (told.has(&loss), told.has(&counted))
         };

@@ -1,6 +1,6 @@
 //! Entries of a ring's open spans: when each began, what it is called, and its args.
 
-use super::{Head, RingBytes, entry_u32, entry_u64};
+use super::{RingBytes, RingHead, entry_u32, entry_u64};
 use sa_recorder::format::ring::{self as layout, SpanText};
 use sa_recorder::format::visible;
 use serde::de::IgnoredAny;
@@ -33,7 +33,7 @@ pub(super) struct Sites {
 
 impl Sites {
     /// The site table, empty if it lies outside of the ring or is too large to be one.
-    pub(super) fn read(source: &impl RingBytes, head: &Head) -> Sites {
+    pub(super) fn read(source: &impl RingBytes, head: &RingHead) -> Sites {
         let end = head.sites.end.min(source.len());
         let len = end.saturating_sub(head.sites.start);
         let len = usize::try_from(len).ok().filter(|_| len <= MAX_SITES_BYTES);
@@ -70,7 +70,7 @@ pub(super) struct Area {
 }
 
 /// An entry of a stack or of the lane table, and its text.
-pub(super) struct Entry {
+pub(super) struct OpenEntry {
     at: u64,
     bytes: [u8; layout::OPEN_ENTRY_BYTES],
     /// Where the name lies in the bytes.
@@ -81,7 +81,7 @@ pub(super) struct Entry {
     text: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Entry {
+impl OpenEntry {
     /// Reads an entry and its text; `None` if it is vacant.
     pub(super) fn read(
         source: &impl RingBytes,
@@ -89,10 +89,10 @@ impl Entry {
         name_at: usize,
         area: Area,
         sites: &mut Sites,
-    ) -> Option<Entry> {
+    ) -> Option<OpenEntry> {
         let mut bytes = [0; layout::OPEN_ENTRY_BYTES];
         source.read(at, &mut bytes)?;
-        let mut entry = Entry {
+        let mut entry = OpenEntry {
             at,
             bytes,
             name_at,

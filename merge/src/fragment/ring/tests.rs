@@ -403,7 +403,7 @@ fn a_site_table_too_large_is_not_read() {
     image.put(layout::SITES_BYTES_AT, &(17u32 << 20).to_ne_bytes());
     let sum = layout::header_sum(image.0.first_chunk().expect("longer"));
     image.put(layout::SUM_AT, &sum.to_ne_bytes());
-    let head = Head::read(&image.0.as_slice()).expect("a ring");
+    let head = RingHead::read(&image.0.as_slice()).expect("a ring");
     assert!(Sites::read(&image.0.as_slice(), &head).table.is_empty());
 }
 

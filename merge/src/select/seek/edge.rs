@@ -1,8 +1,10 @@
 //! Where a window lies in each recording's own time, before anything but anchors is known.
 
-use super::known::Known;
+use super::known::SegmentTimes;
 use crate::clock::axis::{Axis, ns};
-use crate::clock::{Clocks, Known as KnownClock, Map, wall_clock};
+use crate::clock::boot::{RecordedClock as KnownClock, wall_clock};
+use crate::clock::clocks::Clocks;
+use crate::clock::time_map::TimeMap;
 use crate::event::edges::Edges;
 use crate::fragment::recording::Recording;
 use crate::{ClockBy, Error, Moment, Options};
@@ -15,17 +17,17 @@ const WALL_PAD_NS: i64 = 1_000_000_000;
 
 /// The part of a recording's own time in which a window lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct OwnStretch {
     /// Nothing that was recorded before is wanted.
     pub(super) from_ns: Option<i64>,
     /// No span that begins later is.
     pub(super) to_ns: Option<i64>,
 }
 
-impl Stretch {
+impl OwnStretch {
     /// The stretch between edges.
-    pub(super) fn of(edges: &Edges) -> Stretch {
-        Stretch {
+    pub(super) fn of(edges: &Edges) -> OwnStretch {
+        OwnStretch {
             from_ns: (edges.from_ns != i64::MIN).then_some(edges.from_ns),
             to_ns: (edges.to_ns != i64::MAX).then_some(edges.to_ns),
         }
@@ -48,9 +50,9 @@ fn boot(header: &FragmentHeader) -> Boot<'_> {
 /// The last `last` of every recording before the newest anchor of its host; the newest event may be older.
 pub(super) fn last_stretches(
     recordings: &[Recording],
-    known: &[Known],
+    known: &[SegmentTimes],
     last: Duration,
-) -> Vec<Stretch> {
+) -> Vec<OwnStretch> {
     let mut newest: BTreeMap<Boot<'_>, i64> = BTreeMap::new();
     for (recording, known) in recordings.iter().zip(known) {
         if let (Some(header), Some(own_ns)) = (recording.header(), known.newest_ns()) {
@@ -64,7 +66,7 @@ pub(super) fn last_stretches(
             let newest_ns = newest.get(&boot(header))?.saturating_sub(ns(last));
             newest_ns.checked_add(header.monotonic_offset_ns)
         });
-        Stretch {
+        OwnStretch {
             from_ns,
             to_ns: None,
         }
@@ -78,10 +80,10 @@ pub(super) fn last_stretches(
 /// If the window has wall times and nothing says what they were.
 pub(super) fn window_stretches(
     recordings: &[Recording],
-    known: &[Known],
+    known: &[SegmentTimes],
     firsts_ns: &[Option<i64>],
     options: &Options,
-) -> Result<Vec<Stretch>, Error> {
+) -> Result<Vec<OwnStretch>, Error> {
     let anchors: Vec<Vec<Anchor>> = known
         .iter()
         .map(|known| known.anchors().copied().collect())
@@ -91,7 +93,7 @@ pub(super) fn window_stretches(
     let clocks = Clocks::new(&of_clocks, options, None);
     let maps = clocks.maps(recordings);
     let Some(axis) = Axis::sought(firsts_ns, &maps, &clocks) else {
-        return Ok(vec![Stretch::default(); recordings.len()]);
+        return Ok(vec![OwnStretch::default(); recordings.len()]);
     };
     let edges = axis.place_edges(options)?;
     let pad_ns = pad_ns(recordings, known, options);
@@ -102,20 +104,20 @@ pub(super) fn window_stretches(
             && are_several(recordings)
             && header.is_some_and(|header| !clocks.is_placed(header))
     };
-    let stretch = |(recording, map): (&Recording, &Map)| match is_lost(recording) {
-        true => Stretch::default(),
-        false => Stretch::of(&padded(edges.moved(|ns| map.back(ns)), pad_ns)),
+    let stretch = |(recording, map): (&Recording, &TimeMap)| match is_lost(recording) {
+        true => OwnStretch::default(),
+        false => OwnStretch::of(&padded(edges.moved(|ns| map.back(ns)), pad_ns)),
     };
     Ok(recordings.iter().zip(&maps).map(stretch).collect())
 }
 
 /// The stretches in which a window was found to lie, in each recording's own time. What is read there may place the clocks of several hosts a little elsewhere.
-pub(super) fn found_stretches(recordings: &[Recording], found: &[Edges]) -> Vec<Stretch> {
+pub(super) fn found_stretches(recordings: &[Recording], found: &[Edges]) -> Vec<OwnStretch> {
     let pad_ns = match are_several(recordings) {
         true => WALL_PAD_NS,
         false => 0,
     };
-    let stretch = |edges: &Edges| Stretch::of(&padded(*edges, pad_ns));
+    let stretch = |edges: &Edges| OwnStretch::of(&padded(*edges, pad_ns));
     found.iter().map(stretch).collect()
 }
 
@@ -151,7 +153,7 @@ fn known_clock<'a>(
 
 /// How far the place of a window may still move when all anchors of what is read are known: not at all where only one monotonic clock matters. Where
 /// clocks were set between anchors that are known here, it may move further; then it is placed again.
-fn pad_ns(recordings: &[Recording], known: &[Known], options: &Options) -> i64 {
+fn pad_ns(recordings: &[Recording], known: &[SegmentTimes], options: &Options) -> i64 {
     let mut walls: BTreeMap<Boot<'_>, (i64, i64)> = BTreeMap::new();
     for (recording, known) in recordings.iter().zip(known) {
         let Some(header) = recording.header() else {

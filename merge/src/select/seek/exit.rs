@@ -1,6 +1,6 @@
 //! Up to where a recording must be read.
 
-use super::known::{Known, Place};
+use super::known::{SegmentOffset, SegmentTimes};
 use crate::fragment::anchors::{Anchored, anchored, first_anchored};
 use crate::fragment::recording::Recording;
 
@@ -19,9 +19,9 @@ pub(super) struct Until {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exit {
     /// The block with that anchor. Where positions are missing behind it, what says why may stand behind `end`.
-    pub(super) sure: Place,
+    pub(super) sure: SegmentOffset,
     /// The end of the block with the next one.
-    pub(super) end: Place,
+    pub(super) end: SegmentOffset,
     /// Whether nothing behind it can reach into the window.
     pub(super) exact: bool,
 }
@@ -30,11 +30,11 @@ impl Exit {
     /// From segment `start` on; `None` if everything must be read.
     pub(super) fn of(
         recording: &Recording,
-        known: &Known,
+        known: &SegmentTimes,
         (start, until): (usize, Until),
     ) -> Option<Exit> {
         recording.header()?;
-        let mut sure: Option<(Place, bool)> = None;
+        let mut sure: Option<(SegmentOffset, bool)> = None;
         for segment in start.max(known.segment_at(until.to_ns))..recording.fragments.len() {
             let bytes = recording.fragments[segment].content.bytes();
             let mut from = 0;
@@ -60,12 +60,12 @@ impl Exit {
 
 impl Until {
     /// Whether nothing that was recorded later can reach into the window.
-    fn is_exact(&self, found: &Anchored, known: &Known) -> bool {
+    fn is_exact(&self, found: &Anchored, known: &SegmentTimes) -> bool {
         let least_ns = found.least_ns(known.late_ns());
         least_ns.is_some_and(|least_ns| least_ns > self.to_ns)
     }
 
-    fn is_reached_by(&self, found: &Anchored, known: &Known) -> bool {
+    fn is_reached_by(&self, found: &Anchored, known: &SegmentTimes) -> bool {
         let blind_ns = found.anchor.open_ns.is_none().then_some(self.blind_ns);
         let reach_ns = self.reach_ns.or(blind_ns);
         let end_ns = reach_ns.map(|reach_ns| self.to_ns.saturating_add(reach_ns));

@@ -3,7 +3,7 @@
 use crate::fragment::anchors::{Anchored, first_anchor, last};
 use crate::fragment::file::Fragment;
 use crate::fragment::recording::Recording;
-use crate::fragment::walk::{Block, Walk};
+use crate::fragment::walk::{Block, BlockWalk};
 use sa_recorder::format::Anchor;
 use std::collections::{HashMap, VecDeque};
 
@@ -13,20 +13,20 @@ const LAST_BLOCKS: usize = 2;
 const BACK_BYTES: usize = 1 << 20;
 
 /// A segment, and an offset in it.
-pub(super) type Place = (usize, usize);
+pub(super) type SegmentOffset = (usize, usize);
 
 /// When the segments of a recording were written.
-pub(super) struct Known {
+pub(super) struct SegmentTimes {
     /// When each segment was begun.
     pub(super) begins: Vec<Option<Anchor>>,
     /// Where the end of the recording begins that is read in any case.
-    pub(super) tail: Place,
+    pub(super) tail: SegmentOffset,
     /// The newest anchor in a block, and its segment.
     newest: Option<(usize, Anchored)>,
 }
 
-impl Known {
-    pub(super) fn of(recording: &Recording) -> Known {
+impl SegmentTimes {
+    pub(super) fn of(recording: &Recording) -> SegmentTimes {
         let begin = |fragment: &Fragment| {
             fragment.header.as_ref()?;
             first_anchor(fragment.content.bytes())
@@ -44,8 +44,8 @@ impl Known {
             .as_ref()
             .filter(|(_, newest)| newest.anchor.late_ns.is_some());
         let said = says.map(|(segment, newest)| (*segment, newest.block.start));
-        let tail = Known::find_tail(recording);
-        Known {
+        let tail = SegmentTimes::find_tail(recording);
+        SegmentTimes {
             begins,
             tail: said.map_or(tail, |said| said.min(tail)),
             newest,
@@ -82,11 +82,11 @@ impl Known {
     }
 
     /// Whether the end of the recording that is read in any case begins before a place.
-    pub(super) fn is_tail(&self, place: Place) -> bool {
+    pub(super) fn is_tail(&self, place: SegmentOffset) -> bool {
         place >= self.tail
     }
 
-    fn find_tail(recording: &Recording) -> Place {
+    fn find_tail(recording: &Recording) -> SegmentOffset {
         match (&recording.ring, recording.was_dead) {
             (None, _) => tail_of_ended(recording),
             (Some(_), true) => tail_of_dead(recording),
@@ -119,14 +119,14 @@ fn monotonic_ns(anchor: &Anchor) -> Option<i64> {
 
 /// A process that ends writes everything, tells what is unfinished in a block or two of each slot, and its end after that. So nothing of this stands
 /// before more blocks of one slot.
-fn tail_of_ended(recording: &Recording) -> Place {
+fn tail_of_ended(recording: &Recording) -> SegmentOffset {
     let mut counts = HashMap::new();
     for (segment, fragment) in recording.fragments.iter().enumerate().rev() {
         let bytes = fragment.content.bytes();
         if let Some(end) = find_back(bytes, |blocks| one_too_many(blocks, &counts)) {
             return (segment, end);
         }
-        for block in Walk::from(bytes, 0) {
+        for block in BlockWalk::from(bytes, 0) {
             *counts.entry(block.header.slot).or_default() += 1;
         }
     }
@@ -155,11 +155,11 @@ fn one_too_many(
 }
 
 /// What `find` gives of the last blocks of a segment, of so many as it takes to find anything.
-fn find_back(bytes: &[u8], find: impl Fn(Walk<'_>) -> Option<usize>) -> Option<usize> {
+fn find_back(bytes: &[u8], find: impl Fn(BlockWalk<'_>) -> Option<usize>) -> Option<usize> {
     let mut back = BACK_BYTES;
     loop {
         let at = bytes.len().saturating_sub(back);
-        let found = find(Walk::from(bytes, at));
+        let found = find(BlockWalk::from(bytes, at));
         if found.is_some() || at == 0 {
             return found;
         }
@@ -175,7 +175,7 @@ fn is_in_copy(recording: &Recording, block: &Block) -> bool {
 }
 
 /// Slot 0 is copied first: what stands before a block of it that is in the copy was written before any other was copied.
-fn tail_of_live(recording: &Recording) -> Place {
+fn tail_of_live(recording: &Recording) -> SegmentOffset {
     let found = |(segment, fragment): (usize, &Fragment)| {
         let bytes = fragment.content.bytes();
         let anchored = last(bytes, bytes.len(), |block| is_in_copy(recording, block));
@@ -186,7 +186,7 @@ fn tail_of_live(recording: &Recording) -> Place {
 }
 
 /// A process that was dead wrote nothing after the copy: only its last block may not be in it, and what somebody settled meanwhile.
-fn tail_of_dead(recording: &Recording) -> Place {
+fn tail_of_dead(recording: &Recording) -> SegmentOffset {
     let newest = recording.fragments.len().saturating_sub(1);
     let bytes = recording.fragments[newest].content.bytes();
     let copied = find_back(bytes, |blocks| {

@@ -3,7 +3,7 @@
 use crate::event::era::{days_of, doubted};
 use crate::event::scan::{Part, line_start};
 use crate::fragment::recording::Recording;
-use crate::pass::summary::{index_era, index_parts};
+use crate::pass::first_pass::{summarize, summarize_era};
 
 /// How much of its first segment is looked at.
 const FRONT_BYTES: usize = 1 << 20;
@@ -21,18 +21,18 @@ pub(super) fn first_ns(recording: &Recording, keeps_times: bool) -> Option<i64> 
         end,
         trusted: false,
     };
-    let mut index = index_parts(bytes, &[part], None);
+    let mut summary = summarize(bytes, &[part]);
     let days = || days_of(bytes, part);
-    let range_ns = index.range_ns().filter(|_| !keeps_times);
-    let era = range_ns.and_then(|range_ns| doubted(range_ns, &index.anchors, days));
+    let range_ns = summary.range_ns().filter(|_| !keeps_times);
+    let era = range_ns.and_then(|range_ns| doubted(range_ns, &summary.anchors, days));
     if let Some(era) = era {
-        index = index_era(bytes, &[part], None, Some(era));
+        summary = summarize_era(bytes, &[part], Some(era));
     }
     let slots = recording.ring.iter().flat_map(|(ring, _)| &ring.slots);
     let lanes = recording.ring.iter().flat_map(|(ring, _)| &ring.lanes);
     let open = slots.flat_map(|slot| &slot.open);
     let open = open.chain(lanes.map(|lane| &lane.span));
     let open = open.filter_map(|span| i64::try_from(span.start_ns).ok());
-    let first = index.range_ns().map(|(first_ns, _)| first_ns);
+    let first = summary.range_ns().map(|(first_ns, _)| first_ns);
     open.chain(first).min()
 }

@@ -18,41 +18,41 @@ use std::path::PathBuf;
 const TRIES: u64 = 1000;
 
 /// A file on its way to a name; gone when dropped before.
-pub(super) struct Draft {
+pub(super) struct OutputDraft {
     place: Place,
     body: Body,
 }
 
 enum Body {
     Unnamed(File),
-    Temporary(File, Temporary),
+    Temporary(File, TemporaryName),
 }
 
 /// A temporary name, which is taken away when dropped.
-struct Temporary(Option<Place>);
+struct TemporaryName(Option<Place>);
 
-impl Draft {
+impl OutputDraft {
     /// Opens an empty file that is to take the name.
-    pub(super) fn open(place: &Place, access: Access) -> io::Result<Draft> {
+    pub(super) fn open(place: &Place, access: Access) -> io::Result<OutputDraft> {
         // Whoever refuses a file without a name either takes a named one or says why nothing can be written here.
         match unnamed(place, access) {
-            Ok(file) => Ok(Draft::new(place, Body::Unnamed(file))),
-            Err(_) => Draft::temporary(place, access),
+            Ok(file) => Ok(OutputDraft::new(place, Body::Unnamed(file))),
+            Err(_) => OutputDraft::temporary(place, access),
         }
     }
 
-    fn temporary(place: &Place, access: Access) -> io::Result<Draft> {
+    fn temporary(place: &Place, access: Access) -> io::Result<OutputDraft> {
         let mut names = unfinished();
         let (temporary, file) = beside(place, |name| name.create(access))?;
         if let Some(names) = &mut names {
             names.extend(temporary.0.clone());
         }
-        Ok(Draft::new(place, Body::Temporary(file, temporary)))
+        Ok(OutputDraft::new(place, Body::Temporary(file, temporary)))
     }
 
-    fn new(place: &Place, body: Body) -> Draft {
+    fn new(place: &Place, body: Body) -> OutputDraft {
         let place = place.clone();
-        Draft { place, body }
+        OutputDraft { place, body }
     }
 
     /// The file.
@@ -83,7 +83,7 @@ impl Draft {
     }
 }
 
-impl Temporary {
+impl TemporaryName {
     /// Puts the file in the place of another.
     fn replace(mut self, place: &Place) -> io::Result<()> {
         if let Some(name) = &self.0 {
@@ -94,7 +94,7 @@ impl Temporary {
     }
 }
 
-impl Drop for Temporary {
+impl Drop for TemporaryName {
     fn drop(&mut self) {
         if let Some(name) = &self.0 {
             let _ = name.remove(); // perhaps it is gone already
@@ -133,7 +133,10 @@ fn name(file: &File, place: &Place) -> io::Result<()> {
 }
 
 /// What `make` makes under a temporary name beside `place`.
-fn beside<T>(place: &Place, make: impl Fn(&Place) -> io::Result<T>) -> io::Result<(Temporary, T)> {
+fn beside<T>(
+    place: &Place,
+    make: impl Fn(&Place) -> io::Result<T>,
+) -> io::Result<(TemporaryName, T)> {
     let name = place.name().to_string_lossy();
     let first = RandomState::new().hash_one(std::process::id());
     for number in 0..TRIES {
@@ -143,7 +146,7 @@ fn beside<T>(place: &Place, make: impl Fn(&Place) -> io::Result<T>) -> io::Resul
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => {
                 let made = made?;
-                return Ok((Temporary(Some(other)), made));
+                return Ok((TemporaryName(Some(other)), made));
             }
         }
     }
@@ -158,13 +161,13 @@ mod tests {
     use std::path::Path;
 
     /// A draft of either kind; none without a name where the file system has none.
-    fn drafts(path: &Path) -> impl Iterator<Item = Draft> {
+    fn drafts(path: &Path) -> impl Iterator<Item = OutputDraft> {
         let (place, access) = (Place::named(path).unwrap(), Access::OWN);
         let unnamed = unnamed(&place, access).ok();
-        let unnamed = unnamed.map(|file| Draft::new(&place, Body::Unnamed(file)));
+        let unnamed = unnamed.map(|file| OutputDraft::new(&place, Body::Unnamed(file)));
         unnamed
             .into_iter()
-            .chain([Draft::temporary(&place, access).unwrap()])
+            .chain([OutputDraft::temporary(&place, access).unwrap()])
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -176,7 +179,7 @@ mod tests {
         names
     }
 
-    fn publish(draft: Draft) -> io::Result<()> {
+    fn publish(draft: OutputDraft) -> io::Result<()> {
         draft.file().write_all(b"whole")?;
         draft.publish()
     }
@@ -226,7 +229,7 @@ mod tests {
             println!("SKIPPED a_draft_has_no_name_where_that_is_possible: {error}");
             return;
         }
-        let _draft = Draft::open(&place, Access::OWN).unwrap();
+        let _draft = OutputDraft::open(&place, Access::OWN).unwrap();
         assert!(names(folder.path()).is_empty());
     }
 

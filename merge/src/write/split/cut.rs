@@ -1,12 +1,13 @@
 //! Where a trace is cut: as seldom as possible, so that no part has more text than asked for.
 
-use super::Stretch;
 use super::bins::{Amount, Bins, Sums};
-use super::crossing::{Crossing, find_crossing};
+use super::crossing::Crossing;
+use super::find_crossing::find_crossing;
+use super::stretch::{MARK, PartStretch};
 use crate::Error;
 use crate::event::edges::Edges;
 use crate::pass::chunk::Chunk;
-use crate::write::copy::Job;
+use crate::write::job::Job;
 use rayon::prelude::*;
 use std::io;
 
@@ -16,8 +17,6 @@ const MOST_PARTS: usize = 500;
 const FINENESS: u64 = 32;
 /// How often cuts are moved to make room for halves of spans.
 const ROUNDS: u32 = 4;
-/// What the mark of a span that crosses an edge takes.
-pub(super) const MARK: usize = br#","args":{"sa_cut":true}"#.len();
 const MARK_BYTES: u64 = MARK as u64;
 
 /// Cuts the trace into stretches of at most `limit` bytes, of which `frame_bytes` are in each.
@@ -28,7 +27,7 @@ pub(super) fn cut(
     job: &Job<'_>,
     frame_bytes: u64,
     limit: u64,
-) -> Result<(Vec<Stretch>, Crossing), Error> {
+) -> Result<(Vec<PartStretch>, Crossing), Error> {
     let (bins, sums) = measure(job, limit / FINENESS)?;
     let mut room = limit;
     let mut round = 1;
@@ -94,7 +93,7 @@ fn sums(job: &Job<'_>, bins: &Bins) -> io::Result<Sums> {
 }
 
 /// The stretches: each as long as it may be, at least one bin in which something begins.
-fn stretches(bins: &Bins, sums: &Sums, frame_bytes: u64, limit: u64) -> Vec<Stretch> {
+fn stretches(bins: &Bins, sums: &Sums, frame_bytes: u64, limit: u64) -> Vec<PartStretch> {
     let (mut stretches, mut bin) = (Vec::new(), 0);
     // What has begun and not ended: a stretch has in it what is so where it begins.
     let mut open = Amount::default();
@@ -118,7 +117,7 @@ fn stretches(bins: &Bins, sums: &Sums, frame_bytes: u64, limit: u64) -> Vec<Stre
             bin += 1;
         }
         let to_ns = bins.begin_ns(bin);
-        stretches.push(Stretch {
+        stretches.push(PartStretch {
             edges: Edges {
                 from_ns: bins.begin_ns(from),
                 to_ns: if to_ns == i64::MAX { to_ns } else { to_ns - 1 },
@@ -153,7 +152,8 @@ mod tests {
     }
 
     fn found(bins: &Bins, sums: &Sums, limit: u64) -> Vec<(i64, i64, u64)> {
-        let of = |stretch: &Stretch| (stretch.edges.from_ns, stretch.edges.to_ns, stretch.events);
+        let of =
+            |stretch: &PartStretch| (stretch.edges.from_ns, stretch.edges.to_ns, stretch.events);
         stretches(bins, sums, 5, limit).iter().map(of).collect()
     }
 

@@ -1,16 +1,19 @@
 //! The parts, one after the other, and all their files at the end.
 
 use super::cut::cut;
-use super::{Portion, Stretch};
-use crate::app::report::Report;
-use crate::app::validate::{refuse_changed, refuse_inputs};
+use super::portion::Portion;
+use super::report::PartReport;
+use super::stretch::PartStretch;
 use crate::base::access::Access;
 use crate::base::folder::Folder;
-use crate::write::copy::Job;
+use crate::fragment::recording::refuse_changed;
+use crate::write::copy::TraceCopy;
+use crate::write::inputs::refuse_inputs;
 use crate::write::output::{Destination, part_places};
 use crate::write::sink::Sink;
 use crate::{Error, Options, Output};
 use rayon::ThreadPool;
+use std::path::PathBuf;
 
 /// How much longer the head of a part may be than that of the whole trace.
 const HEAD_BYTES: usize = 200;
@@ -26,58 +29,82 @@ pub(crate) fn refuse_split(options: &Options) -> Result<(), Error> {
     Err(Error::Usage(format!("--split: {why}")))
 }
 
+/// What was written of a trace in parts.
+pub(crate) struct SplitTrace {
+    pub(crate) parts: Vec<PartReport>,
+    /// Names of files beside them that are called like parts.
+    pub(crate) others: Vec<String>,
+    /// The first part.
+    pub(crate) first: Option<PathBuf>,
+    /// Flow events that link requests.
+    pub(crate) linked: u64,
+}
+
+/// Where the parts go, and who may read them.
+#[derive(Clone, Copy)]
+pub(crate) struct PartsTarget<'a> {
+    pub(crate) options: &'a Options,
+    pub(crate) default_directory: Option<&'a Folder>,
+    pub(crate) access: Access,
+}
+
 /// Writes the parts of a trace, each of at most `limit` bytes of text if that can be; all of them get their names, or none.
 pub(crate) fn write_parts(
-    job: &Job<'_>,
+    copy: &TraceCopy<'_>,
     limit: u64,
-    (options, default_directory, access): (&Options, Option<&Folder>, Access),
+    target: PartsTarget<'_>,
     pool: &ThreadPool,
-    report: &mut Report,
-) -> Result<(), Error> {
-    let frame_bytes = job.head(report).len() + HEAD_BYTES + job.tail().len();
+) -> Result<SplitTrace, Error> {
+    let job = &copy.job;
+    let frame_bytes = copy.head().len() + HEAD_BYTES + copy.tail().len();
     let (stretches, crossing) = pool.install(|| cut(job, frame_bytes as u64, limit))?;
     let shifts_ns = &job.plan.shifts_ns;
-    let portion = |(number, stretch): (usize, &Stretch)| {
+    let portion = |(number, stretch): (usize, &PartStretch)| {
         Portion::new(stretch, (number, stretches.len()), shifts_ns, &crossing)
     };
     let portions: Vec<Portion<'_>> = stretches.iter().enumerate().map(portion).collect();
-    job.progress.expect_rest(rest(job, &portions));
-    let places = part_places(options, default_directory, stretches.len())?;
-    let mut destinations = Vec::new();
+    job.progress.expect_rest(rest(copy, &portions));
+    let PartsTarget {
+        options, access, ..
+    } = target;
+    let places = part_places(options, target.default_directory, stretches.len())?;
+    let (mut destinations, mut parts, mut linked) = (Vec::new(), Vec::new(), 0);
     for (portion, place) in portions.iter().zip(&places.own) {
-        let (destination, target) = Destination::part(place, options.gzip, access)?;
+        let (destination, file) = Destination::part(place, options.gzip, access)?;
         refuse_inputs(&destination, job.recordings)?;
-        let sink = Sink::new(target, destination.is_gzip());
-        let part = Job {
-            portion: Some(portion),
-            ..*job
-        };
-        let linked = part.run(&sink, pool.current_num_threads(), report);
-        report.add_links(linked);
+        let sink = Sink::new(file, destination.is_gzip());
+        linked += of_part(copy, portion).run(&sink, pool.current_num_threads());
         let length = sink
             .finish()
             .map_err(|source| Error::of_write(place.path(), source))?;
-        report.output_bytes += length.bytes;
-        report.parts.push(portion.report(place.path(), &length));
+        parts.push(portion.report(place.path(), &length));
         destinations.push(destination);
     }
-    report.split_bytes = Some(limit);
-    report.other_parts = places.others;
-    let first = places.own.first();
-    report.output = first.map(|place| place.path().to_owned());
     refuse_changed(job.recordings)?;
-    Destination::finish_all(destinations)
+    Destination::finish_all(destinations)?;
+    let first = places.own.first();
+    Ok(SplitTrace {
+        parts,
+        others: places.others,
+        first: first.map(|place| place.path().to_owned()),
+        linked,
+    })
+}
+
+fn of_part<'a>(copy: &TraceCopy<'a>, portion: &'a Portion<'a>) -> TraceCopy<'a> {
+    TraceCopy {
+        portion: Some(portion),
+        ..*copy
+    }
 }
 
 /// Bytes of the inputs that are read for all parts.
-fn rest(job: &Job<'_>, portions: &[Portion<'_>]) -> u64 {
+fn rest(copy: &TraceCopy<'_>, portions: &[Portion<'_>]) -> u64 {
     let of_part = |portion| {
-        let part = Job {
-            portion: Some(portion),
-            ..*job
-        };
-        let wanted = part.wanted().into_iter();
-        wanted.map(|number| job.chunks[number].len()).sum::<u64>()
+        let wanted = of_part(copy, portion).wanted().into_iter();
+        wanted
+            .map(|number| copy.job.chunks[number].len())
+            .sum::<u64>()
     };
     portions.iter().map(of_part).sum()
 }

@@ -1,16 +1,17 @@
 //! What is noted of the events of one chunk.
 
-use super::entry::Entry;
-use super::{Targets, index};
+use super::ordered_event::OrderedEvent;
+use super::targets::Targets;
 use crate::event::edges::Lies;
 use crate::event::line::{Event, parse_canonical};
 use crate::event::own_record::is_left_out;
 use crate::event::prefix_cache::Fronts;
 use crate::event::scan::{Part, lines};
 use crate::lanes::moves::Moved;
-use crate::pass::chunk::{Chunk, kind};
-use crate::span::lane_events::At;
-use crate::write::copy::Job;
+use crate::pass::chunk::Chunk;
+use crate::pass::event_ref::EventRef;
+use crate::pass::thread::thread_kind;
+use crate::write::job::Job;
 use std::collections::HashMap;
 use std::io;
 
@@ -29,25 +30,25 @@ pub(super) struct Notes<'a> {
     /// Those of its events that move to another row.
     moved: Moved<'a>,
     nth: u32,
-    entries: Vec<Entry>,
+    entries: Vec<OrderedEvent>,
 }
 
 /// The events of a chunk in their order.
 pub(super) fn entries(
     job: &Job<'_>,
     targets: &Targets<'_>,
-    number: u32,
+    number: usize,
     chunk: &Chunk,
-) -> io::Result<Vec<Entry>> {
+) -> io::Result<Vec<OrderedEvent>> {
     let source = &job.sources[chunk.source];
     let mut notes = Notes {
-        number,
+        number: u32::try_from(number).map_err(io::Error::other)?,
         bytes: source.bytes,
         shift_ns: job.plan.shifts_ns[source.recording],
         of_threads: &targets.of_threads[source.recording],
         first_row: targets.first_row,
         recent: [None; 64],
-        moved: job.overflow.of_chunk(index(number))?,
+        moved: job.overflow.of_chunk(number)?,
         nth: 0,
         entries: Vec::with_capacity(usize::try_from(chunk.events).unwrap_or(0)),
     };
@@ -103,20 +104,20 @@ impl<'a> Notes<'a> {
     #[inline(always)]
     fn add(&mut self, ts_ns: i64, line: (usize, usize), own: u32, is_cut: bool) {
         let row = self.moved.next_row();
-        let at = At {
+        let at = EventRef {
             chunk: self.number,
             nth: self.nth,
         };
         self.nth += 1;
         let target = row.map_or(own, |row| self.first_row + row);
         self.entries
-            .push(Entry::new(ts_ns, at, line, target).cut(is_cut));
+            .push(OrderedEvent::new(ts_ns, at, line, target).cut(is_cut));
     }
 
     #[inline]
     fn target(&mut self, event: &Event<'_>) -> Option<u32> {
         let thread = (event.pid, event.tid);
-        let recent = &mut self.recent[kind(thread)];
+        let recent = &mut self.recent[thread_kind(thread)];
         if recent.is_none_or(|(last, _)| last != thread) {
             *recent = Some((thread, self.of_threads.get(&thread).copied()));
         }

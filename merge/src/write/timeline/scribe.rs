@@ -1,24 +1,27 @@
 //! Writes the events of a sorted trace.
 
-use super::entry::Entry;
-use super::{Timeline, again, index};
+use super::order::TimeOrder;
+use super::ordered_event::OrderedEvent;
+use super::targets::index;
 use crate::Error;
 use crate::base::time_cache::Stamp;
+use crate::event::line::{Event, parse, parse_again, parse_canonical};
 use crate::event::patch::Target;
 use crate::event::prefix_cache::Fronts;
 use crate::link::{Linker, Lookup};
-use crate::pass::chunk::{Chunk, Source};
-use crate::write::copy::Job;
+use crate::pass::chunk::Chunk;
+use crate::pass::source::Source;
+use crate::write::job::Job;
 use crate::write::writer::{Alike, write};
 use std::io;
 
 /// Kinds of targets of which the last fronts are kept.
 const KINDS: usize = 64;
 
-/// Writes events in the order of the timeline, those of all recordings in turn.
+/// Writes events in the order of their times, those of all recordings in turn.
 pub(crate) struct Scribe<'a, 'l> {
     job: &'l Job<'a>,
-    timeline: &'a Timeline<'a>,
+    order: &'a TimeOrder<'a>,
     stamp: Stamp,
     /// How lines began that went to each kind of targets.
     fronts: Vec<Fronts<'a, Alike<'a>>>,
@@ -27,7 +30,7 @@ pub(crate) struct Scribe<'a, 'l> {
 }
 
 /// The line of an event, read again.
-struct Line<'a> {
+struct OrderedLine<'a> {
     chunk: &'a Chunk,
     source: &'a Source<'a>,
     shift_ns: i64,
@@ -39,12 +42,12 @@ struct Line<'a> {
 impl<'a, 'l> Scribe<'a, 'l> {
     pub(crate) fn new(
         job: &'l Job<'a>,
-        timeline: &'a Timeline<'a>,
+        order: &'a TimeOrder<'a>,
         lookup: Option<&'l mut Lookup<'a>>,
     ) -> Self {
         Scribe {
             job,
-            timeline,
+            order,
             stamp: Stamp::default(),
             fronts: (0..KINDS).map(|_| Fronts::default()).collect(),
             linker: lookup.map(Linker::nowhere),
@@ -56,14 +59,14 @@ impl<'a, 'l> Scribe<'a, 'l> {
     /// # Errors
     /// If a line is not there any more.
     pub(crate) fn piece(&mut self, number: usize, out: &mut Vec<u8>) -> io::Result<u64> {
-        for entry in self.timeline.piece(number)? {
+        for entry in self.order.piece(number)? {
             self.entry(&entry, out)
                 .ok_or_else(|| self.changed(&entry))?;
         }
-        Ok(self.timeline.bytes_of_piece(number))
+        Ok(self.order.bytes_of_piece(number))
     }
 
-    fn changed(&self, entry: &Entry) -> io::Error {
+    fn changed(&self, entry: &OrderedEvent) -> io::Error {
         let chunk = self.job.chunks.get(index(entry.at.chunk));
         let source = chunk.map(|chunk| &self.job.sources[chunk.source]);
         let path = source.map(|source| source.path.to_owned());
@@ -73,23 +76,23 @@ impl<'a, 'l> Scribe<'a, 'l> {
     }
 
     #[inline(always)]
-    fn line(&self, entry: &Entry) -> Option<Line<'a>> {
+    fn line(&self, entry: &OrderedEvent) -> Option<OrderedLine<'a>> {
         let chunk = self.job.chunks.get(index(entry.at.chunk))?;
         let source = &self.job.sources[chunk.source];
         let start = usize::try_from(entry.start).ok()?;
-        Some(Line {
+        Some(OrderedLine {
             chunk,
             source,
             shift_ns: self.job.plan.shifts_ns[source.recording],
             text: source.bytes.get(start..start + index(entry.len))?,
             start,
-            target: self.timeline.targets.list.get(index(entry.target()))?,
+            target: self.order.targets.list.get(index(entry.target()))?,
         })
     }
 
     /// Writes an event; `None` if its line is no event any more.
     #[inline]
-    fn entry(&mut self, entry: &Entry, out: &mut Vec<u8>) -> Option<()> {
+    fn entry(&mut self, entry: &OrderedEvent, out: &mut Vec<u8>) -> Option<()> {
         let line = self.line(entry)?;
         let is_linked = self.aim(&line);
         let is_alike = !entry.is_cut() && line.chunk.is_copied_alike();
@@ -126,11 +129,25 @@ impl<'a, 'l> Scribe<'a, 'l> {
 
     /// Points the linker at a line; tells whether ids of requests may stand in it.
     #[inline(always)]
-    fn aim(&mut self, line: &Line<'a>) -> bool {
+    fn aim(&mut self, line: &OrderedLine<'a>) -> bool {
         let both = self.job.links.zip(self.linker.as_mut());
         both.is_some_and(|(links, linker)| {
             let place = (line.chunk.source, line.source, line.shift_ns);
             links.aim(linker, place, line.text)
         })
     }
+}
+
+/// A line that stood for an event before, in the way in which its chunk is read.
+fn again<'a>(chunk: &Chunk, line: &'a [u8], start: usize) -> Option<Event<'a>> {
+    let is_trusted = || {
+        let part = chunk.parts.partition_point(|part| part.end <= start);
+        chunk.parts.get(part).is_some_and(|part| part.trusted)
+    };
+    let quick = match chunk.canonical || is_trusted() {
+        true => parse_canonical(line),
+        false if chunk.plain => parse_again(line),
+        false => None,
+    };
+    quick.or_else(|| parse(line).ok())
 }

@@ -8,7 +8,7 @@ const PREFIXES: [&[u8]; 4] = [b"cmpl-", b"chatcmpl-", b"embd-", b"resp_"];
 const TAIL_DIGITS: usize = 8;
 
 /// Calls `found` with each form of an id that is shorter than the id itself.
-pub(super) fn forms(id: &[u8], mut found: impl FnMut(&[u8])) {
+pub(crate) fn forms(id: &[u8], mut found: impl FnMut(&[u8])) {
     let (starts, ends) = (starts(id), ends(id));
     // A form of nothing but what engines add stands for no request.
     let least = starts[2];

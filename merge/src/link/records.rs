@@ -2,7 +2,7 @@
 
 mod record;
 
-use crate::clock::Map;
+use crate::clock::time_map::TimeMap;
 use crate::store::sorter::Record;
 
 const UNFINISHED: u64 = 1;
@@ -11,12 +11,12 @@ const OFFSET_BITS: u32 = 40;
 /// Where an event stands: its source, its offset in that, and whether it is an unfinished span. No two events have the same one, and they are in the order of
 /// the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place(pub(super) u64);
+pub(super) struct EventPlace(pub(super) u64);
 
-impl Place {
-    pub(super) fn new(source: usize, offset: usize, unfinished: bool) -> Place {
+impl EventPlace {
+    pub(super) fn new(source: usize, offset: usize, unfinished: bool) -> EventPlace {
         let place = (source as u64) << OFFSET_BITS | offset as u64;
-        Place(place << 1 | if unfinished { UNFINISHED } else { 0 })
+        EventPlace(place << 1 | if unfinished { UNFINISHED } else { 0 })
     }
 
     pub(super) fn is_unfinished(self) -> bool {
@@ -26,21 +26,21 @@ impl Place {
 
 /// The first and the last event of a request, each by its time and place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Reach {
-    pub(super) first: (i64, Place),
-    pub(super) last: (i64, Place),
+pub(super) struct RequestReach {
+    pub(super) first: (i64, EventPlace),
+    pub(super) last: (i64, EventPlace),
 }
 
-impl Reach {
+impl RequestReach {
     /// That of no event.
-    pub(super) const NONE: Reach = Reach {
-        first: (i64::MAX, Place(u64::MAX)),
-        last: (i64::MIN, Place(0)),
+    pub(super) const NONE: RequestReach = RequestReach {
+        first: (i64::MAX, EventPlace(u64::MAX)),
+        last: (i64::MIN, EventPlace(0)),
     };
 
-    pub(super) fn of(ts_ns: i64, place: Place) -> Reach {
+    pub(super) fn of(ts_ns: i64, place: EventPlace) -> RequestReach {
         let at = (ts_ns, place);
-        Reach {
+        RequestReach {
             first: at,
             last: at,
         }
@@ -48,7 +48,7 @@ impl Reach {
 
     /// Adds an event.
     #[inline(always)]
-    pub(super) fn see(&mut self, at: (i64, Place)) {
+    pub(super) fn see(&mut self, at: (i64, EventPlace)) {
         if at < self.first {
             self.first = at;
         }
@@ -57,18 +57,18 @@ impl Reach {
         }
     }
 
-    pub(super) fn add(&mut self, other: &Reach) {
+    pub(super) fn add(&mut self, other: &RequestReach) {
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
     }
 
     /// The same on another time axis.
-    pub(super) fn placed(self, map: &Map) -> Reach {
-        if self == Reach::NONE {
+    pub(super) fn placed(self, map: &TimeMap) -> RequestReach {
+        if self == RequestReach::NONE {
             return self;
         }
-        let placed = |(ts_ns, place): (i64, Place)| (map.at(ts_ns), place);
-        Reach {
+        let placed = |(ts_ns, place): (i64, EventPlace)| (map.at(ts_ns), place);
+        RequestReach {
             first: placed(self.first),
             last: placed(self.last),
         }
@@ -76,7 +76,7 @@ impl Reach {
 
     /// Whether it is more than one event.
     pub(super) fn is_chain(&self) -> bool {
-        self.first.1 < Place(u64::MAX) && self.first.1 != self.last.1
+        self.first.1 < EventPlace(u64::MAX) && self.first.1 != self.last.1
     }
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Request {
     pub(super) clock: u32,
     /// Whether its recorder links it.
     pub(super) linked: bool,
-    pub(super) reach: Reach,
+    pub(super) reach: RequestReach,
 }
 
 impl Request {
@@ -100,7 +100,7 @@ impl Request {
 
 /// The key of an id that is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key(pub(super) u64);
+pub(super) struct RequestKey(pub(super) u64);
 
 /// An id that may stand for the same request as another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,7 +122,7 @@ pub(super) struct Root {
 
 /// An id of a request that several stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Member {
+pub(super) struct RequestAlias {
     pub(super) root: u64,
     pub(super) id: u64,
 }
@@ -132,8 +132,8 @@ pub(super) struct Member {
 pub(super) struct Link {
     pub(super) key: u64,
     pub(super) flow: u64,
-    pub(super) first: Place,
-    pub(super) last: Place,
+    pub(super) first: EventPlace,
+    pub(super) last: EventPlace,
 }
 
 /// Records that begin with a key.
@@ -153,13 +153,13 @@ impl Keyed for Alias {
     }
 }
 
-impl Keyed for Member {
+impl Keyed for RequestAlias {
     fn key(&self) -> u64 {
         self.root
     }
 }
 
-impl Keyed for Key {
+impl Keyed for RequestKey {
     fn key(&self) -> u64 {
         self.0
     }
@@ -181,17 +181,20 @@ mod tests {
             key: 7,
             clock,
             linked,
-            reach: Reach::of(ts_ns, Place::new(1, offset, false)),
+            reach: RequestReach::of(ts_ns, EventPlace::new(1, offset, false)),
         };
         let mut both = request(3, false, -5, 100);
         assert!(both.join(&request(3, true, 9, 50)));
         assert!(!both.join(&request(4, true, 9, 50)));
         assert_eq!((both.key, both.clock, both.linked), (7, 3, true));
-        assert_eq!(both.reach.first, (-5, Place::new(1, 100, false)));
-        assert_eq!(both.reach.last, (9, Place::new(1, 50, false)));
-        assert!(both.reach.is_chain() && !Reach::NONE.is_chain());
-        assert!(!Reach::of(1, Place(2)).is_chain());
-        assert_eq!(Reach::NONE.placed(&Map::shift(9)), Reach::NONE);
+        assert_eq!(both.reach.first, (-5, EventPlace::new(1, 100, false)));
+        assert_eq!(both.reach.last, (9, EventPlace::new(1, 50, false)));
+        assert!(both.reach.is_chain() && !RequestReach::NONE.is_chain());
+        assert!(!RequestReach::of(1, EventPlace(2)).is_chain());
+        assert_eq!(
+            RequestReach::NONE.placed(&TimeMap::shift(9)),
+            RequestReach::NONE
+        );
         let mut bytes = Vec::new();
         both.store(&mut bytes);
         assert_eq!((bytes.len(), Request::load(&bytes)), (Request::BYTES, both));

@@ -2,8 +2,8 @@ use super::*;
 use crate::event::line::{Event, parse, parse_canonical};
 use crate::event::scan::Part;
 
-fn texts(ids: &[Id<'_>]) -> Vec<String> {
-    let text = |id: &Id<'_>| String::from_utf8_lossy(&id.text()).into_owned();
+fn texts(ids: &[RequestId<'_>]) -> Vec<String> {
+    let text = |id: &RequestId<'_>| String::from_utf8_lossy(&id.text()).into_owned();
     ids.iter().map(text).collect()
 }
 
@@ -18,8 +18,8 @@ fn hits(line: &[u8]) -> Hits<'_> {
     hits
 }
 
-fn line<'a>(event: &Event<'a>) -> Line<'a> {
-    Line {
+fn line<'a>(event: &Event<'a>) -> IdLine<'a> {
+    IdLine {
         text: event.line,
         start: 0,
         args: event.fields.args,
@@ -27,7 +27,7 @@ fn line<'a>(event: &Event<'a>) -> Line<'a> {
     }
 }
 
-fn read<'a>(ids: &mut Ids<'a>, line: Line<'a>) {
+fn read<'a>(ids: &mut RequestIds<'a>, line: IdLine<'a>) {
     let known = ids.read(line, &mut hits(line.text), &mut Lists::<()>::default());
     assert_eq!(known, None);
 }
@@ -74,7 +74,7 @@ fn ids_are_texts_numbers_and_lists_of_them() {
             parse(text.as_bytes()).unwrap(),
             parse_canonical(text.as_bytes()).unwrap(),
         ] {
-            let mut ids = Ids::default();
+            let mut ids = RequestIds::default();
             read(&mut ids, line(&event));
             assert_eq!(texts(ids.of_requests()), expected, "{args}");
             let found = ids.client().map(std::slice::from_ref).map(texts);
@@ -125,13 +125,13 @@ fn hits_and_a_scan_find_the_same_in_mutated_lines() {
             continue;
         };
         let known = line(&event);
-        let mut scanned = Ids::default();
+        let mut scanned = RequestIds::default();
         scanned.clear();
         scanned.read_args(known);
         // Where the args stand is known of some lines and not of others.
         let args = Span::default();
-        for line in [known, Line { args, ..known }] {
-            let mut quick = Ids::default();
+        for line in [known, IdLine { args, ..known }] {
+            let mut quick = RequestIds::default();
             quick.clear();
             let mut hits = hits(line.text);
             let read = quick.read_hits(line, &mut hits, &Lists::<()>::default());
@@ -168,7 +168,7 @@ fn a_list_that_is_known_is_not_read_again() {
     let known = [Some(0), Some(0), None, None, None, None, None];
     let lens = [0, 0, 4, 4, 5, 0, 0];
     for ((text, known), len) in texts.iter().zip(known).zip(lens) {
-        let (mut ids, mut lists) = (Ids::default(), Lists::default());
+        let (mut ids, mut lists) = (RequestIds::default(), Lists::default());
         for (text, known) in [(&texts[0], None), (text, known)] {
             for event in [
                 parse(text.as_bytes()).unwrap(),
@@ -201,7 +201,7 @@ fn only_so_many_ids_count() {
         let text = with(count);
         (text.replace('[', "[ "), text, cut)
     });
-    let mut ids = Ids::default();
+    let mut ids = RequestIds::default();
     for (spaced, text, cut) in &table[..3] {
         for text in [text, spaced] {
             read(&mut ids, line(&parse(text.as_bytes()).unwrap()));

@@ -1,6 +1,6 @@
 //! Keys and values of args off the bytes of a line as recorders write it: without white space, without objects in the args, without escapes in ids.
 
-use super::names::{Known, known};
+use super::names::{IdKey, known};
 use crate::base::swar::{eight, plain_len, sixteen};
 use memchr::{memchr, memchr2, memrchr2};
 
@@ -8,7 +8,7 @@ use memchr::{memchr, memchr2, memrchr2};
 const ARGS: &[u8] = br#","args":"#;
 
 /// Where a hit stands.
-pub(super) enum Inside {
+pub(crate) enum Inside {
     /// Before the args, in a name.
     Front,
     /// In the object that begins there, if that is the args'.
@@ -17,7 +17,7 @@ pub(super) enum Inside {
 
 /// The object that a hit stands in, by the brace before it. `None` where only a scan can tell.
 #[inline(always)]
-pub(super) fn object(line: &[u8], hit: usize) -> Option<Inside> {
+pub(crate) fn object(line: &[u8], hit: usize) -> Option<Inside> {
     let brace = memrchr2(b'{', b'}', &line[..hit])?;
     match line[brace] {
         b'{' if brace == 0 => Some(Inside::Front),
@@ -31,7 +31,7 @@ pub(super) fn object(line: &[u8], hit: usize) -> Option<Inside> {
 ///
 /// No string can hold the quotes of `,"args":` as they are, so it is a member; and it is one of the line's own if only two objects end behind it.
 #[inline(always)]
-pub(super) fn is_args(line: &[u8], brace: usize, from: usize) -> bool {
+pub(crate) fn is_args(line: &[u8], brace: usize, from: usize) -> bool {
     let rest = &line[from..];
     let ends = || rest == b"}}" || memchr2(b'{', b'}', rest).is_some_and(|at| at + 2 == rest.len());
     line[..brace].ends_with(ARGS)
@@ -44,15 +44,15 @@ const LIST: u64 = u64::from_le_bytes(*b"_ids\":\0\0");
 
 /// The name that the hit is part of, if it is that of an arg with ids, and where its value begins. `None` where only a scan can tell.
 #[inline(always)]
-pub(super) fn key_at(line: &[u8], hit: usize) -> Option<Option<(Known, usize)>> {
+pub(crate) fn key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
     let before = hit.checked_sub(9).map(|at| (line[at], eight(line, at + 1)));
     if let Some((b',' | b'{', REQUEST)) = before {
         let after = eight(line, hit);
         if after << 24 == ONE << 24 {
-            return Some(Some((Known::Inside, hit + 5)));
+            return Some(Some((IdKey::Inside, hit + 5)));
         }
         if after << 16 == LIST << 16 {
-            return Some(Some((Known::Inside, hit + 6)));
+            return Some(Some((IdKey::Inside, hit + 6)));
         }
     }
     any_key_at(line, hit)
@@ -61,7 +61,7 @@ pub(super) fn key_at(line: &[u8], hit: usize) -> Option<Option<(Known, usize)>> 
 /// The same for any name.
 ///
 /// A quote that no backslash stands before begins or ends a string, so the bytes beside it say what the string is.
-fn any_key_at(line: &[u8], hit: usize) -> Option<Option<(Known, usize)>> {
+fn any_key_at(line: &[u8], hit: usize) -> Option<Option<(IdKey, usize)>> {
     let is_of_name = |byte: &&u8| byte.is_ascii_lowercase() || **byte == b'_';
     let before = line[..hit].iter().rev().take_while(is_of_name).count();
     let after = line[hit..].iter().take_while(is_of_name).count();
@@ -81,7 +81,7 @@ fn any_key_at(line: &[u8], hit: usize) -> Option<Option<(Known, usize)>> {
 /// Reads a value of ids that holds no white space and no escapes, and begins at `at`: calls `found` with each id and gives where the value ends. `None`
 /// if it is not of this kind.
 #[inline(always)]
-pub(super) fn read<'a>(
+pub(crate) fn read<'a>(
     line: &'a [u8],
     mut at: usize,
     mut found: impl FnMut(&'a [u8]),
@@ -107,7 +107,7 @@ pub(super) fn read<'a>(
 
 /// Calls `found` with the first few ids of such a value.
 #[inline]
-pub(super) fn read_few<'a>(line: &'a [u8], at: usize, mut found: impl FnMut(&'a [u8])) {
+pub(crate) fn read_few<'a>(line: &'a [u8], at: usize, mut found: impl FnMut(&'a [u8])) {
     const FEW: usize = 4;
     let mut next = at + usize::from(line.get(at) == Some(&b'['));
     for _ in 0..FEW {

@@ -1,6 +1,5 @@
 //! Where ids of requests may stand in a chunk.
 
-use super::gather::offset;
 use super::names::{BEFORE, NEEDLE};
 use crate::event::scan::Part;
 use memchr::memmem::Finder;
@@ -9,7 +8,7 @@ use std::sync::LazyLock;
 static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(NEEDLE));
 
 /// The places where the name of an arg with ids may stand. One search of a whole part costs less than one of each line.
-pub(super) struct Hits<'a> {
+pub(crate) struct Hits<'a> {
     bytes: &'a [u8],
     parts: &'a [Part],
     finder: &'static Finder<'static>,
@@ -20,7 +19,7 @@ pub(super) struct Hits<'a> {
 
 impl<'a> Hits<'a> {
     /// Looks at parts of the bytes.
-    pub(super) fn new(bytes: &'a [u8], parts: &'a [Part]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], parts: &'a [Part]) -> Self {
         Hits {
             bytes,
             parts,
@@ -32,7 +31,7 @@ impl<'a> Hits<'a> {
     }
 
     /// Looks at one line of the bytes; `None` if none stands in it.
-    pub(super) fn of_line(bytes: &'a [u8], line: &'a [u8]) -> Option<Self> {
+    pub(crate) fn of_line(bytes: &'a [u8], line: &'a [u8]) -> Option<Self> {
         let start = offset(bytes, line);
         let mut hits = Hits::new(bytes, &[]);
         hits.enter(Part {
@@ -44,7 +43,7 @@ impl<'a> Hits<'a> {
     }
 
     /// Begins at a part of the bytes.
-    pub(super) fn enter(&mut self, part: Part) {
+    pub(crate) fn enter(&mut self, part: Part) {
         (self.start, self.end) = (part.start, part.end);
         self.seek(part.start);
     }
@@ -64,19 +63,19 @@ impl<'a> Hits<'a> {
 
     /// Where the next one is, behind those that were looked at.
     #[inline(always)]
-    pub(super) fn next(&self) -> Option<usize> {
+    pub(crate) fn next(&self) -> Option<usize> {
         Some(self.next).filter(|hit| *hit != usize::MAX)
     }
 
     /// Whether one may stand before `end`, in lines of the part that was entered.
     #[inline(always)]
-    pub(super) fn before(&self, end: usize) -> bool {
+    pub(crate) fn before(&self, end: usize) -> bool {
         self.next < end
     }
 
     /// Whether one stands in a line. The lines of a part come in order.
     #[inline(always)]
-    pub(super) fn any_in(&mut self, start: usize, end: usize) -> bool {
+    pub(crate) fn any_in(&mut self, start: usize, end: usize) -> bool {
         if start.wrapping_sub(self.start) >= self.end - self.start {
             self.enter_at(start);
         }
@@ -92,12 +91,18 @@ impl<'a> Hits<'a> {
 
     /// The first one in a stretch of lines.
     #[inline]
-    pub(super) fn first_in(&mut self, start: usize, end: usize) -> Option<usize> {
+    pub(crate) fn first_in(&mut self, start: usize, end: usize) -> Option<usize> {
         if self.next < start {
             self.seek(start);
         }
         Some(self.next).filter(|hit| *hit < end)
     }
+}
+
+/// Where a line stands in the bytes that it is part of.
+#[inline(always)]
+pub(crate) fn offset(bytes: &[u8], line: &[u8]) -> usize {
+    line.as_ptr().addr() - bytes.as_ptr().addr()
 }
 
 #[cfg(test)]

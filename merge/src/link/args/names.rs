@@ -2,7 +2,7 @@
 
 /// Who knows an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum IdKey {
     /// The processes of the engine.
     Inside,
     /// The client.
@@ -10,17 +10,17 @@ pub(crate) enum Known {
 }
 
 /// What every one of the names has in it, and what then stands before that.
-pub(super) const NEEDLE: &[u8] = b"_id";
-pub(super) const BEFORE: [&[u8]; 3] = [b"request", b"ternal", b"_req"];
+pub(crate) const NEEDLE: &[u8] = b"_id";
+pub(crate) const BEFORE: [&[u8]; 3] = [b"request", b"ternal", b"_req"];
 
 /// What the name of an arg says of its ids; `None` if it is not known to hold any.
-pub(crate) fn known(name: &[u8]) -> Option<Known> {
+pub(crate) fn known(name: &[u8]) -> Option<IdKey> {
     let one = name.strip_suffix(b"s").unwrap_or(name);
     match one {
         b"request_id" | b"internal_id" | b"internal_request_id" | b"internal_req_id" => {
-            Some(Known::Inside)
+            Some(IdKey::Inside)
         }
-        b"external_id" | b"external_request_id" | b"external_req_id" => Some(Known::Outside),
+        b"external_id" | b"external_request_id" | b"external_req_id" => Some(IdKey::Outside),
         _ => None,
     }
 }

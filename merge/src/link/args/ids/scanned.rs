@@ -1,14 +1,14 @@
 //! The ids of any line: slower than reading them where they are found, and always right.
 
-use super::super::names::{Known, known};
-use super::{Id, Ids, Line};
+use super::super::names::{IdKey, known};
+use super::{IdLine, RequestId, RequestIds};
 use crate::base::number::unquoted;
 use crate::event::json::{Scanner, scan_object};
 use xxhash_rust::xxh3::xxh3_64;
 
-impl<'a> Ids<'a> {
+impl<'a> RequestIds<'a> {
     /// Reads them in any line.
-    pub(super) fn read_args(&mut self, line: Line<'a>) {
+    pub(crate) fn read_args(&mut self, line: IdLine<'a>) {
         let args = match line.args.of(line.text) {
             b"" => scan_object(line.text).map_or(&[][..], |fields| fields.args.of(line.text)),
             args => args,
@@ -38,7 +38,7 @@ impl<'a> Ids<'a> {
     }
 
     /// An id or a list of them.
-    fn scanned(&mut self, known: Known, scanner: &mut Scanner<'a>) -> Option<()> {
+    fn scanned(&mut self, known: IdKey, scanner: &mut Scanner<'a>) -> Option<()> {
         if scanner.peek() != b'[' {
             return self.one(known, scanner);
         }
@@ -55,7 +55,7 @@ impl<'a> Ids<'a> {
         scanner.expect(b']')
     }
 
-    fn one(&mut self, known: Known, scanner: &mut Scanner<'a>) -> Option<()> {
+    fn one(&mut self, known: IdKey, scanner: &mut Scanner<'a>) -> Option<()> {
         let start = scanner.at;
         scanner.value(2)?;
         if let Some(id) = id(&scanner.bytes[start..scanner.at]) {
@@ -66,15 +66,15 @@ impl<'a> Ids<'a> {
 }
 
 /// An id: a string, or a whole number; `None` for everything else.
-fn id(value: &[u8]) -> Option<Id<'_>> {
+fn id(value: &[u8]) -> Option<RequestId<'_>> {
     match value {
         [b'"', .., b'"'] => {
             let written = unquoted(value);
-            let id = Id { key: 0, written };
+            let id = RequestId { key: 0, written };
             let key = xxh3_64(&id.text());
-            (!written.is_empty()).then_some(Id { key, written })
+            (!written.is_empty()).then_some(RequestId { key, written })
         }
-        digits if digits.iter().all(u8::is_ascii_digit) => Some(Id::plain(digits)),
+        digits if digits.iter().all(u8::is_ascii_digit) => Some(RequestId::plain(digits)),
         _ => None,
     }
 }

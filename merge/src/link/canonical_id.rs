@@ -1,16 +1,16 @@
 //! Which ids stand for one request.
 
 use super::cursor::Cursor;
-use super::row::{Key, Keyed, Root};
-use super::share::Share;
+use super::partition::Share;
+use super::records::{Keyed, RequestKey, Root};
 use crate::store::sorter::Sorted;
 use std::io;
 
 /// Ids that stand for another, and those that others stand for.
-pub(super) type Roots<'a> = (&'a Sorted<Root>, &'a Sorted<Key>);
+pub(super) type Roots<'a> = (&'a Sorted<Root>, &'a Sorted<RequestKey>);
 
 /// The request that an id stands for with others, asked for in the order of ids.
-pub(super) struct Leads<'a>(Option<(Cursor<'a, Root>, Cursor<'a, Key>)>);
+pub(super) struct Leads<'a>(Option<(Cursor<'a, Root>, Cursor<'a, RequestKey>)>);
 
 impl<'a> Leads<'a> {
     /// Those of a share of the ids.

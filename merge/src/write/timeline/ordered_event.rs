@@ -1,6 +1,6 @@
 //! An event of a sorted trace, as a record of fixed size: there may be more of them than memory shall hold.
 
-use crate::span::lane_events::At;
+use crate::pass::event_ref::EventRef;
 use crate::store::sorter::{Record, long_at, word_at};
 
 /// The bit of a target's number that says that the event began before the window.
@@ -8,11 +8,11 @@ const CUT: u32 = 1 << 31;
 
 /// An event of the trace. Those of one time keep the order in which an unsorted trace has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Entry {
+pub(crate) struct OrderedEvent {
     /// When, in the trace; metadata comes first.
     pub(super) ts_ns: i64,
     /// Which chunk it is in, and which of its events it is.
-    pub(super) at: At,
+    pub(super) at: EventRef,
     /// Where its line begins in the chunk's source.
     pub(super) start: u64,
     pub(super) len: u32,
@@ -20,9 +20,14 @@ pub(crate) struct Entry {
     target: u32,
 }
 
-impl Entry {
-    pub(super) fn new(ts_ns: i64, at: At, (start, len): (usize, usize), target: u32) -> Entry {
-        Entry {
+impl OrderedEvent {
+    pub(super) fn new(
+        ts_ns: i64,
+        at: EventRef,
+        (start, len): (usize, usize),
+        target: u32,
+    ) -> OrderedEvent {
+        OrderedEvent {
             ts_ns,
             at,
             start: start as u64,
@@ -32,13 +37,13 @@ impl Entry {
     }
 
     /// The same of one that may have begun before the window.
-    pub(super) fn cut(self, is_cut: bool) -> Entry {
+    pub(super) fn cut(self, is_cut: bool) -> OrderedEvent {
         let target = if is_cut {
             self.target | CUT
         } else {
             self.target
         };
-        Entry { target, ..self }
+        OrderedEvent { target, ..self }
     }
 
     pub(super) fn is_cut(&self) -> bool {
@@ -51,7 +56,7 @@ impl Entry {
     }
 }
 
-impl Record for Entry {
+impl Record for OrderedEvent {
     const BYTES: usize = 32;
 
     fn store(&self, out: &mut Vec<u8>) {
@@ -63,10 +68,10 @@ impl Record for Entry {
     }
 
     fn load(bytes: &[u8]) -> Self {
-        Entry {
+        OrderedEvent {
             ts_ns: long_at(bytes, 0).cast_signed(),
             start: long_at(bytes, 8),
-            at: At {
+            at: EventRef {
                 chunk: word_at(bytes, 16),
                 nth: word_at(bytes, 20),
             },

@@ -1,18 +1,18 @@
 //! The lists of ids that were read last: step after step serves the same requests, and the spans within a step name them again.
 
 /// A list of fewer ids is read as fast as it is found again.
-pub(super) const LEAST: usize = 4;
+pub(crate) const LEAST: usize = 4;
 
 /// A list, as it stands in lines, and what is known of its ids.
-pub(super) struct List<'a, T> {
+pub(crate) struct List<'a, T> {
     text: &'a [u8],
     /// How many ids it has, repeated ones included.
-    pub(super) len: usize,
-    pub(super) known: T,
+    pub(crate) len: usize,
+    pub(crate) known: T,
 }
 
 /// The last two lists.
-pub(super) struct Lists<'a, T> {
+pub(crate) struct Lists<'a, T> {
     lists: [Option<List<'a, T>>; 2],
     /// Which of the two is the older one.
     older: usize,
@@ -30,7 +30,7 @@ impl<T> Default for Lists<'_, T> {
 impl<'a, T> Lists<'a, T> {
     /// Which one of them the bytes begin with, and how long its text is.
     #[inline(always)]
-    pub(super) fn find(&self, bytes: &[u8]) -> Option<(usize, usize)> {
+    pub(crate) fn find(&self, bytes: &[u8]) -> Option<(usize, usize)> {
         let begins = |list: &Option<List<'_, T>>| {
             let text = list.as_ref().map(|list| list.text);
             text.is_some_and(|text| bytes.starts_with(text))
@@ -40,12 +40,12 @@ impl<'a, T> Lists<'a, T> {
         Some((number, text.len()))
     }
 
-    pub(super) fn get(&mut self, number: usize) -> Option<&mut List<'a, T>> {
+    pub(crate) fn get(&mut self, number: usize) -> Option<&mut List<'a, T>> {
         self.lists.get_mut(number)?.as_mut()
     }
 
     /// Keeps a list, and gives the one that is forgotten for it.
-    pub(super) fn keep(&mut self, text: &'a [u8], len: usize, known: T) -> Option<T> {
+    pub(crate) fn keep(&mut self, text: &'a [u8], len: usize, known: T) -> Option<T> {
         let list = List { text, len, known };
         let forgotten = self.lists[self.older].replace(list);
         self.older ^= 1;
@@ -53,7 +53,7 @@ impl<'a, T> Lists<'a, T> {
     }
 
     /// Forgets them all.
-    pub(super) fn take(&mut self) -> impl Iterator<Item = T> {
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = T> {
         let lists = std::mem::take(&mut self.lists);
         lists.into_iter().flatten().map(|list| list.known)
     }

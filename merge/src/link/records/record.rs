@@ -1,6 +1,6 @@
 //! How the records lie in temporary files, and which of them become one.
 
-use super::{Alias, Key, Link, Member, Place, Reach, Request, Root};
+use super::{Alias, EventPlace, Link, Request, RequestAlias, RequestKey, RequestReach, Root};
 use crate::store::sorter::Record;
 
 fn store<const N: usize>(numbers: [u64; N], out: &mut Vec<u8>) {
@@ -20,7 +20,7 @@ impl Record for Request {
 
     fn store(&self, out: &mut Vec<u8>) {
         let marked = u64::from(self.clock) << 1 | u64::from(self.linked);
-        let Reach { first, last } = self.reach;
+        let RequestReach { first, last } = self.reach;
         let times = [first.0, last.0].map(i64::cast_unsigned);
         let row = [self.key, marked, times[0], first.1.0, times[1], last.1.0];
         store(row, out);
@@ -32,9 +32,9 @@ impl Record for Request {
             key,
             clock: u32::try_from(marked >> 1).unwrap_or(u32::MAX),
             linked: marked & 1 != 0,
-            reach: Reach {
-                first: (first_ts.cast_signed(), Place(first)),
-                last: (last_ts.cast_signed(), Place(last)),
+            reach: RequestReach {
+                first: (first_ts.cast_signed(), EventPlace(first)),
+                last: (last_ts.cast_signed(), EventPlace(last)),
             },
         }
     }
@@ -49,19 +49,19 @@ impl Record for Request {
     }
 }
 
-impl Record for Key {
+impl Record for RequestKey {
     const BYTES: usize = 8;
 
     fn store(&self, out: &mut Vec<u8>) {
         store([self.0], out);
     }
 
-    fn load(bytes: &[u8]) -> Key {
+    fn load(bytes: &[u8]) -> RequestKey {
         let [key] = load(bytes);
-        Key(key)
+        RequestKey(key)
     }
 
-    fn join(&mut self, next: &Key) -> bool {
+    fn join(&mut self, next: &RequestKey) -> bool {
         self == next
     }
 }
@@ -102,19 +102,19 @@ impl Record for Root {
     }
 }
 
-impl Record for Member {
+impl Record for RequestAlias {
     const BYTES: usize = 16;
 
     fn store(&self, out: &mut Vec<u8>) {
         store([self.root, self.id], out);
     }
 
-    fn load(bytes: &[u8]) -> Member {
+    fn load(bytes: &[u8]) -> RequestAlias {
         let [root, id] = load(bytes);
-        Member { root, id }
+        RequestAlias { root, id }
     }
 
-    fn join(&mut self, next: &Member) -> bool {
+    fn join(&mut self, next: &RequestAlias) -> bool {
         self == next
     }
 }
@@ -131,8 +131,8 @@ impl Record for Link {
         Link {
             key,
             flow,
-            first: Place(first),
-            last: Place(last),
+            first: EventPlace(first),
+            last: EventPlace(last),
         }
     }
 }

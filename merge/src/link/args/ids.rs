@@ -2,10 +2,10 @@
 
 mod scanned;
 
-use super::hits::Hits;
-use super::lists::{LEAST, Lists};
-use super::names::Known;
-use super::quick::{Inside, is_args, key_at, object, read};
+use super::candidates::Hits;
+use super::fast_args::{Inside, is_args, key_at, object, read};
+use super::list_cache::{LEAST, Lists};
+use super::names::IdKey;
 use crate::event::json::Span;
 use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
@@ -16,35 +16,35 @@ const MOST_OF_CHUNK: usize = 1 << 17;
 
 /// The line of an event that may carry ids.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line<'a> {
-    pub(super) text: &'a [u8],
+pub(crate) struct IdLine<'a> {
+    pub(crate) text: &'a [u8],
     /// Where it stands in the bytes that were searched.
-    pub(super) start: usize,
+    pub(crate) start: usize,
     /// Where its args stand, if that is known.
-    pub(super) args: Span,
+    pub(crate) args: Span,
     /// Whether it is in the order of the format, in which no other object than the args ends with the line.
-    pub(super) canonical: bool,
+    pub(crate) canonical: bool,
 }
 
 /// One id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Id<'a> {
-    pub(super) key: u64,
+pub(crate) struct RequestId<'a> {
+    pub(crate) key: u64,
     /// As it stands in the line.
     written: &'a [u8],
 }
 
-impl<'a> Id<'a> {
+impl<'a> RequestId<'a> {
     #[inline(always)]
     fn plain(text: &'a [u8]) -> Self {
-        Id {
+        RequestId {
             key: xxh3_64(text),
             written: text,
         }
     }
 
     /// What the line means.
-    pub(super) fn text(&self) -> Cow<'a, [u8]> {
+    pub(crate) fn text(&self) -> Cow<'a, [u8]> {
         if memchr::memchr(b'\\', self.written).is_none() {
             return Cow::Borrowed(self.written);
         }
@@ -56,9 +56,9 @@ impl<'a> Id<'a> {
 
 /// The ids of an event.
 #[derive(Debug)]
-pub(super) struct Ids<'a> {
-    inside: Vec<Id<'a>>,
-    outside: Vec<Id<'a>>,
+pub(crate) struct RequestIds<'a> {
+    inside: Vec<RequestId<'a>>,
+    outside: Vec<RequestId<'a>>,
     /// The only value that was read.
     value: Option<&'a [u8]>,
     /// Which known list that is.
@@ -67,12 +67,12 @@ pub(super) struct Ids<'a> {
     left: usize,
     left_of_chunk: usize,
     /// Events of which not all ids count.
-    pub(super) cut: u64,
+    pub(crate) cut: u64,
 }
 
-impl Default for Ids<'_> {
+impl Default for RequestIds<'_> {
     fn default() -> Self {
-        Ids {
+        RequestIds {
             inside: Vec::new(),
             outside: Vec::new(),
             value: None,
@@ -84,17 +84,17 @@ impl Default for Ids<'_> {
     }
 }
 
-impl<'a> Ids<'a> {
+impl<'a> RequestIds<'a> {
     /// Counts anew those of a chunk.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.left_of_chunk = MOST_OF_CHUNK;
     }
 
     /// Reads those of an event, which take the place of what was there. If they are one of the known lists, only tells which.
     #[inline]
-    pub(super) fn read<T>(
+    pub(crate) fn read<T>(
         &mut self,
-        line: Line<'a>,
+        line: IdLine<'a>,
         hits: &mut Hits<'_>,
         lists: &mut Lists<'a, T>,
     ) -> Option<usize> {
@@ -110,7 +110,7 @@ impl<'a> Ids<'a> {
     /// What is a known list, or can only be scanned.
     fn otherwise<T>(
         &mut self,
-        line: Line<'a>,
+        line: IdLine<'a>,
         read: Option<()>,
         lists: &mut Lists<'a, T>,
     ) -> Option<usize> {
@@ -150,11 +150,11 @@ impl<'a> Ids<'a> {
     #[inline]
     fn read_hits<T>(
         &mut self,
-        line: Line<'a>,
+        line: IdLine<'a>,
         hits: &mut Hits<'_>,
         lists: &Lists<'a, T>,
     ) -> Option<()> {
-        let Line {
+        let IdLine {
             text, start, args, ..
         } = line;
         let (mut from, mut hit) = (0, hits.first_in(start, start + text.len()));
@@ -191,14 +191,14 @@ impl<'a> Ids<'a> {
     #[inline(always)]
     fn value<T>(
         &mut self,
-        known: Known,
+        known: IdKey,
         line: &'a [u8],
         at: usize,
         lists: &Lists<'a, T>,
     ) -> Option<usize> {
         let is_first = self.inside.is_empty() && self.outside.is_empty();
         if line.get(at) == Some(&b'[')
-            && known == Known::Inside
+            && known == IdKey::Inside
             && is_first
             && let Some((number, len)) = lists.find(&line[at..])
         {
@@ -209,16 +209,16 @@ impl<'a> Ids<'a> {
         if self.listed.is_some() {
             return None;
         }
-        let end = read(line, at, |text| self.push(known, Id::plain(text)))?;
+        let end = read(line, at, |text| self.push(known, RequestId::plain(text)))?;
         self.value = is_first.then_some(&line[at..end]);
         Some(end)
     }
 
     #[inline(always)]
-    fn push(&mut self, known: Known, id: Id<'a>) {
+    fn push(&mut self, known: IdKey, id: RequestId<'a>) {
         let ids = match known {
-            Known::Inside => &mut self.inside,
-            Known::Outside => &mut self.outside,
+            IdKey::Inside => &mut self.inside,
+            IdKey::Outside => &mut self.outside,
         };
         // One more than counts tells that there are more.
         if ids.len() <= self.left {
@@ -227,7 +227,7 @@ impl<'a> Ids<'a> {
     }
 
     /// The ids that say which requests the event belongs to: those that the engine's processes know, where there are any.
-    pub(super) fn of_requests(&self) -> &[Id<'a>] {
+    pub(crate) fn of_requests(&self) -> &[RequestId<'a>] {
         if self.inside.is_empty() {
             &self.outside
         } else {
@@ -236,7 +236,7 @@ impl<'a> Ids<'a> {
     }
 
     /// The text of the list that is all there is, and how many ids it has, if it is worth to be known again.
-    pub(super) fn list(&self) -> Option<(&'a [u8], usize)> {
+    pub(crate) fn list(&self) -> Option<(&'a [u8], usize)> {
         let len = self.inside.len();
         let is_whole = len < self.left && self.outside.is_empty();
         let text = self
@@ -246,7 +246,7 @@ impl<'a> Ids<'a> {
     }
 
     /// The one id by which the client knows the request, beside those that the engine knows.
-    pub(super) fn client(&self) -> Option<&Id<'a>> {
+    pub(crate) fn client(&self) -> Option<&RequestId<'a>> {
         match self.outside.as_slice() {
             [one] if !self.inside.is_empty() => Some(one),
             _ => None,

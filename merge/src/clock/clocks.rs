@@ -1,0 +1,288 @@
+//! The clocks of all boots: who is the reference, and what brings the others to it.
+
+use crate::Options;
+use crate::align::{By, Curve, Hosts, Place, clamp};
+use crate::clock::boot::{Boot, RecordedClock, boot};
+use crate::clock::draft::hosts;
+use crate::clock::flow_ends::collect;
+use crate::clock::placement::Placement;
+use crate::clock::time_map::TimeMap;
+use crate::fragment::recording::Recording;
+use crate::pass::chunk::Chunk;
+use crate::pass::source::Source;
+use crate::pass::summary::ChunkSummary;
+use sa_recorder::format::FragmentHeader;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What wall clocks may be off if nothing else is said: NTP keeps them within some ms over the Internet, and within less on a local network.
+const WALL_ERROR: Duration = Duration::from_millis(10);
+
+/// By what the clocks of several hosts are brought together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockBy {
+    /// What their wall clocks showed, and the flows between them: nothing arrives before it was sent.
+    #[default]
+    Flows,
+    /// What their wall clocks showed.
+    Anchors,
+    /// Nothing: the times of each boot are left as they were recorded.
+    None,
+}
+
+/// How the times of all recordings become those of the axis.
+#[derive(Debug, Default)]
+pub(crate) struct Clocks {
+    boots: BTreeMap<Boot, (Placement, Curve)>,
+    /// From the axis to wall time, as far as anchors tell.
+    wall: Option<Curve>,
+    /// Why no flows were looked at.
+    pub(crate) failed: Option<String>,
+}
+
+/// What may tell of clocks besides anchors.
+pub(crate) struct Flows<'a> {
+    pub(crate) recordings: &'a [Recording],
+    pub(crate) sources: &'a [Source<'a>],
+    pub(crate) chunks: &'a [Chunk],
+    /// Where temporary files may be.
+    pub(crate) folders: &'a [PathBuf],
+}
+
+impl Clocks {
+    /// Places the boots of all recordings by all that is known of them.
+    pub(crate) fn of(flows: &Flows<'_>, summaries: &[ChunkSummary], options: &Options) -> Clocks {
+        let recordings = flows.recordings;
+        let known = recordings
+            .iter()
+            .zip(summaries)
+            .filter_map(|(recording, summary)| {
+                Some(RecordedClock {
+                    header: recording.clock_header()?,
+                    anchors: &summary.anchors,
+                    events_ns: summary.range_ns(),
+                })
+            });
+        let known: Vec<RecordedClock<'_>> = known.collect();
+        Clocks::new(&known, options, Some(flows))
+    }
+
+    /// Places every boot; the reference is the main process's, else the first, of those that know the time if there is one.
+    pub(crate) fn new(
+        known: &[RecordedClock<'_>],
+        options: &Options,
+        flows: Option<&Flows<'_>>,
+    ) -> Clocks {
+        let boots: BTreeSet<Boot> = known.iter().map(|known| boot(known.header)).collect();
+        let boots: Vec<Boot> = boots.into_iter().collect();
+        let list = hosts(&boots, known, flows.is_some());
+        let knows = |known: &&RecordedClock<'_>| {
+            let number = boots.binary_search(&boot(known.header));
+            number.is_ok_and(|number| list[number].wall.is_some())
+        };
+        let main = || known.iter().filter(|known| known.header.main);
+        let reference = main().find(knows).or_else(|| known.iter().find(knows));
+        let reference = reference.or_else(|| main().next()).or(known.first());
+        let number = reference.and_then(|known| boots.binary_search(&boot(known.header)).ok());
+        let Some(number) = number else {
+            return Clocks::default();
+        };
+        let wall_error = options.wall_error.unwrap_or(WALL_ERROR);
+        let wall_error_ns = i64::try_from(wall_error.as_nanos()).map_or(i64::MAX, clamp);
+        let hosts = Hosts::new(list, number, wall_error_ns);
+        Clocks::placed(&boots, &hosts, options.clock, flows)
+    }
+
+    fn placed(boots: &[Boot], hosts: &Hosts, by: ClockBy, flows: Option<&Flows<'_>>) -> Clocks {
+        let mut failed = None;
+        let places = match (by, flows) {
+            (ClockBy::None, _) => boots.iter().map(|_| left_alone()).collect(),
+            (ClockBy::Flows, Some(flows)) if boots.len() > 1 => {
+                let ends = flows.collect(boots);
+                let places = ends.and_then(|ends| hosts.place_by_flows(&ends));
+                places.unwrap_or_else(|error| {
+                    failed = Some(error.to_string());
+                    hosts.place()
+                })
+            }
+            _ => hosts.place(),
+        };
+        let placed = boots
+            .iter()
+            .zip(places)
+            .enumerate()
+            .map(|(number, (boot, place))| {
+                let is_reference = number == hosts.reference;
+                let placement = Placement::new(boot, &hosts.list[number], &place, is_reference);
+                (boot.clone(), (placement, place.curve))
+            });
+        let reference = hosts.list.get(hosts.reference);
+        let wall = reference.and_then(|host| host.wall.as_ref());
+        Clocks {
+            boots: placed.collect(),
+            wall: wall.map(|wall| wall.curve.clone()),
+            failed,
+        }
+    }
+
+    /// What to do to the times of a recording with this header.
+    pub(crate) fn map(&self, header: Option<&FragmentHeader>) -> TimeMap {
+        let Some(header) = header else {
+            return TimeMap::default();
+        };
+        let offset_ns = clamp(header.monotonic_offset_ns);
+        let Some((_, curve)) = self.boots.get(&boot(header)) else {
+            return TimeMap::shift(clamp(offset_ns.saturating_neg()));
+        };
+        match curve.as_shift() {
+            Some(shift_ns) => TimeMap::shift(clamp(shift_ns.saturating_sub(offset_ns))),
+            None => TimeMap {
+                warp: Some(Arc::new(curve.of_ahead(offset_ns))),
+                shift_ns: 0,
+            },
+        }
+    }
+
+    /// The same of each recording. Those of the same clock share what they are warped by.
+    pub(crate) fn maps(&self, recordings: &[Recording]) -> Vec<TimeMap> {
+        let mut made = BTreeMap::new();
+        let headers = recordings.iter().map(Recording::clock_header);
+        let mut map = |header: Option<&FragmentHeader>| {
+            let clock = header.map(|header| (boot(header), header.monotonic_offset_ns));
+            let map = made.entry(clock).or_insert_with(|| self.map(header));
+            map.clone()
+        };
+        headers.map(&mut map).collect()
+    }
+
+    /// From the axis to wall time, if any anchor of the reference tells.
+    pub(crate) fn wall(&self) -> Option<&Curve> {
+        self.wall.as_ref()
+    }
+
+    /// Whether anything tells where the times of a recording are.
+    pub(crate) fn is_placed(&self, header: &FragmentHeader) -> bool {
+        let of_boot = self.boots.get(&boot(header));
+        of_boot.is_some_and(|(placement, _)| placement.method != "none")
+    }
+
+    pub(crate) fn placements(&self) -> Vec<Placement> {
+        let placements = self.boots.values().map(|(placement, _)| placement);
+        placements.cloned().collect()
+    }
+}
+
+impl Flows<'_> {
+    fn collect(
+        &self,
+        boots: &[Boot],
+    ) -> std::io::Result<crate::store::sorter::Sorted<crate::align::End>> {
+        // Flows of other profilers' traces lead to no other input.
+        let number = |recording: &Recording| {
+            let number = boots.binary_search(&boot(recording.header()?)).ok()?;
+            u32::try_from(number).ok()
+        };
+        let mut numbers: Vec<Option<u32>> = self.recordings.iter().map(number).collect();
+        if numbers.iter().flatten().collect::<BTreeSet<_>>().len() < 2 {
+            numbers.fill(None);
+        }
+        collect(
+            self.recordings,
+            &numbers,
+            (self.sources, self.chunks),
+            self.folders,
+        )
+    }
+}
+
+/// That of a host whose times are left alone.
+fn left_alone() -> Place {
+    Place {
+        curve: Curve::shift(0),
+        uncertainty_ns: None,
+        by: By::Nothing,
+        flows: 0,
+        contradicting: 0,
+        wall_off_ns: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::sample::header;
+    use sa_recorder::format::Anchor;
+
+    fn anchor(monotonic_ns: u64, realtime_ns: u64) -> [Anchor; 1] {
+        [Anchor {
+            monotonic_ns,
+            realtime_ns,
+            uncertainty_ns: 40,
+        }]
+    }
+
+    fn known<'a>(header: &'a FragmentHeader, anchors: &'a [Anchor]) -> RecordedClock<'a> {
+        RecordedClock {
+            header,
+            anchors,
+            events_ns: Some((500, 900)),
+        }
+    }
+
+    fn clocks(known: &[RecordedClock<'_>]) -> Clocks {
+        Clocks::new(known, &Options::default(), None)
+    }
+
+    #[test]
+    fn a_time_namespace_is_taken_off() {
+        let inside = FragmentHeader {
+            monotonic_offset_ns: 5_000,
+            ..header(2)
+        };
+        let clocks = clocks(&[known(&header(1), &[]), known(&inside, &[])]);
+        let maps = [&header(1), &inside].map(|header| clocks.map(Some(header)));
+        assert_eq!(maps, [TimeMap::shift(0), TimeMap::shift(-5_000)]);
+    }
+
+    #[test]
+    fn another_host_is_placed_by_wall_time() {
+        let main = FragmentHeader {
+            main: true,
+            ..header(1)
+        };
+        let other = FragmentHeader {
+            host: "far".into(),
+            boot_id: "b".into(),
+            ..header(2)
+        };
+        let (of_other, of_main) = (anchor(10, 1_000_010), anchor(500, 900_500));
+        let clocks = clocks(&[known(&other, &of_other), known(&main, &of_main)]);
+        let maps = [&main, &other].map(|header| clocks.map(Some(header)));
+        assert_eq!(maps, [TimeMap::shift(0), TimeMap::shift(100_000)]);
+        let far = &clocks.placements()[0];
+        let off_ns = far.uncertainty_ns.unwrap();
+        assert_eq!((far.method, far.drift_ppm), ("wall_clock", 0.0));
+        assert!((20_000_080..20_200_000).contains(&off_ns), "{off_ns}");
+    }
+
+    #[test]
+    fn who_knows_no_time_is_no_reference() {
+        let main = FragmentHeader {
+            main: true,
+            ..header(1)
+        };
+        let other = FragmentHeader {
+            host: "far".into(),
+            ..header(2)
+        };
+        let of_other = anchor(10, 1_000_010);
+        let clocks = clocks(&[known(&main, &[]), known(&other, &of_other)]);
+        let methods: Vec<_> = clocks.placements().iter().map(|one| one.method).collect();
+        assert_eq!(methods, ["shared", "none"]);
+        assert!(!clocks.is_placed(&main) && clocks.is_placed(&other));
+    }
+}

@@ -1,0 +1,27 @@
+//! A trace that was read, before it is known where its times belong.
+
+use super::clock::TimeOrigin;
+use super::lines::Lines;
+use super::members::DocumentMembers;
+use crate::base::access::Access;
+use crate::base::file_id::FileId;
+use sa_recorder::format::FragmentHeader;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A trace that was read, before it is known where its times belong.
+pub(super) struct TraceDraft {
+    pub(super) path: PathBuf,
+    pub(super) access: Access,
+    pub(super) id: FileId,
+    pub(super) name: String,
+    pub(super) bytes: u64,
+    pub(super) is_packed: bool,
+    pub(super) lines: Lines,
+    pub(super) form: &'static str,
+    pub(super) members: DocumentMembers,
+    pub(super) origin: TimeOrigin,
+    pub(super) joined: BTreeMap<i64, FragmentHeader>,
+    pub(super) unplaced: u64,
+    pub(super) folder: PathBuf,
+}

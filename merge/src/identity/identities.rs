@@ -1,0 +1,468 @@
+//! Recordings, pids and tids → processes and threads with ids that are unique in the trace.
+
+use crate::event::patch::Target;
+use crate::fragment::foreign_trace::ForeignTrace;
+use crate::identity::duplicate_device::step_aside;
+use crate::identity::process::{Process, ProcessKey, ThreadKey, TraceOrigin, TrackGroup};
+use crate::pass::end::RecordingEnd;
+use crate::pass::summary::{Activity, ChunkSummary};
+use sa_recorder::format::{FragmentHeader, LANE_BASE, RingKind};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// A recording as far as identity goes.
+pub(crate) struct IdentityMember<'a> {
+    pub(crate) header: Option<&'a FragmentHeader>,
+    /// What it is if another profiler wrote it.
+    pub(crate) foreign: Option<&'a ForeignTrace>,
+    pub(crate) summary: &'a ChunkSummary,
+    pub(crate) shift_ns: i64,
+    pub(crate) end: RecordingEnd,
+}
+
+/// All processes in the order of the trace.
+#[derive(Debug, Default)]
+pub(crate) struct Identities {
+    pub(crate) processes: Vec<Process>,
+}
+
+/// Largest kernel thread id.
+const MAX_KERNEL_ID: i64 = LANE_BASE as i64;
+/// A clock tick of `start_time` in ns (Linux has 100 a second on every architecture that runs this).
+const TICK_NS: u64 = 10_000_000;
+
+impl Identities {
+    /// Gathers the processes of all recordings, orders them and gives out ids.
+    pub(crate) fn new(members: &[IdentityMember<'_>]) -> Identities {
+        let mut drafts = BTreeMap::new();
+        for (recording, member) in members.iter().enumerate() {
+            gather(recording, member, &mut drafts);
+        }
+        name_groups(&mut drafts);
+        step_aside(&mut drafts);
+        let mut processes: Vec<Process> = drafts.into_values().collect();
+        processes.sort_by(|a, b| order(a).cmp(&order(b)));
+        give_pids(&mut processes);
+        processes.iter_mut().for_each(give_tids);
+        Identities { processes }
+    }
+
+    /// For each recording the target of each of its threads.
+    pub(crate) fn targets(
+        &self,
+        members: &[IdentityMember<'_>],
+    ) -> Vec<HashMap<(i64, i64), Target>> {
+        let ordinals: BTreeMap<&ProcessKey, usize> = self
+            .processes
+            .iter()
+            .enumerate()
+            .map(|(ordinal, process)| (&process.key, ordinal))
+            .collect();
+        let target = |recording: usize, member: &IdentityMember<'_>, thread: (i64, i64)| {
+            let key = process_key(recording, member, thread);
+            let process = &self.processes[*ordinals.get(&key)?];
+            // Flow ids of a track are those of the process that recorded it.
+            let ordinal = *ordinals.get(key.recorder()).or(ordinals.get(&key))?;
+            // Those of another profiler are its whole trace's: its flows go from process to process.
+            let scope = member
+                .foreign
+                .map(|foreign| foreign.number + self.processes.len());
+            let ordinal = scope.unwrap_or(ordinal);
+            let tid = process
+                .threads
+                .get(&thread_key(recording, member, thread))?
+                .output_tid;
+            Some((
+                thread,
+                Target {
+                    pid: process.output_pid.into(),
+                    tid: tid.into(),
+                    ordinal: ordinal as u64,
+                },
+            ))
+        };
+        let of_member = |(recording, member): (usize, &IdentityMember<'_>)| {
+            let threads = member.summary.threads.keys();
+            threads
+                .filter_map(|thread| target(recording, member, *thread))
+                .collect()
+        };
+        members.iter().enumerate().map(of_member).collect()
+    }
+}
+
+impl<'a> IdentityMember<'a> {
+    /// The header that names the process of this pid, if one does.
+    fn naming(&self, pid: i64) -> Option<&'a FragmentHeader> {
+        let joined = self.foreign.and_then(|foreign| foreign.joined.get(&pid));
+        let own = self.header.filter(|header| i64::from(header.pid) == pid);
+        own.or(joined)
+    }
+}
+
+fn process_key(recording: usize, member: &IdentityMember<'_>, thread: (i64, i64)) -> ProcessKey {
+    let recorder = recorder_key(recording, member, thread.0);
+    match member.summary.tracks.get(&thread) {
+        Some(track) => ProcessKey::Tracks(track.process.clone(), Box::new(recorder)),
+        None => recorder,
+    }
+}
+
+fn recorder_key(recording: usize, member: &IdentityMember<'_>, pid: i64) -> ProcessKey {
+    match member.naming(pid) {
+        Some(h) => ProcessKey::Recorded(
+            h.host.clone(),
+            h.boot_id.clone(),
+            h.pid_ns,
+            h.pid,
+            h.start_time,
+        ),
+        None => ProcessKey::Plain(recording, pid),
+    }
+}
+
+fn thread_key(recording: usize, member: &IdentityMember<'_>, (pid, tid): (i64, i64)) -> ThreadKey {
+    match tid {
+        // Recorders without thread ids write 0 for the process itself.
+        0 => ThreadKey::Kernel(pid),
+        tid if tid >= MAX_KERNEL_ID && member.naming(pid).is_some() => {
+            ThreadKey::Lane(recording, tid)
+        }
+        tid => ThreadKey::Kernel(tid),
+    }
+}
+
+fn gather(
+    recording: usize,
+    member: &IdentityMember<'_>,
+    drafts: &mut BTreeMap<ProcessKey, Process>,
+) {
+    // Sorted, so that of two names for one thread (tid 0 and the pid) the same one wins every time.
+    let threads: BTreeMap<_, _> = member.summary.threads.iter().collect();
+    for (&(pid, tid), activity) in threads {
+        let key = process_key(recording, member, (pid, tid));
+        let track = member.summary.tracks.get(&(pid, tid));
+        let process = drafts
+            .entry(key.clone())
+            .or_insert_with(|| draft(key, member, pid));
+        if let Some(header) = member.naming(pid) {
+            process.main |= header.main;
+            let end = (member.summary.last_ns().unwrap_or(i64::MIN), member.end);
+            process.end = process.end.max(Some(end));
+        }
+        let activity = activity.shifted(member.shift_ns);
+        process.activity.add(&activity);
+        let thread_key = thread_key(recording, member, (pid, tid));
+        let thread = process.threads.entry(thread_key).or_default();
+        thread.activity.add(&activity);
+        thread.is_main = thread_key == ThreadKey::Kernel(pid);
+        if let Some(name) = member.summary.thread_names.get(&(pid, tid)) {
+            thread.name = Some(name.clone());
+        }
+        if let Some(name) = member.summary.process_names.get(&pid) {
+            process.name = Some(name.clone());
+        }
+        if let Some(foreign) = member.foreign {
+            let place = member.summary.hints.thread_order.get(&(pid, tid));
+            thread.place = place.copied().or(thread.place);
+            thread.text = foreign.texts.get(&tid).cloned();
+        }
+        if let Some(track) = track {
+            thread.name = Some(track.thread.clone());
+            process.tracks = Some(TrackGroup {
+                name: track.process.clone(),
+                label: track.label.clone(),
+                sort_index: track.sort_index,
+            });
+        }
+    }
+}
+
+/// A group has the name of the process that recorded it, which another recording of that process may give.
+fn name_groups(drafts: &mut BTreeMap<ProcessKey, Process>) {
+    let names: Vec<_> = drafts
+        .values()
+        .filter(|process| process.tracks.is_some())
+        .filter_map(|group| {
+            let recorder = drafts.get(group.key.recorder())?;
+            let names = (recorder.name.clone(), recorder.fallback_name.clone());
+            Some((group.key.clone(), names))
+        })
+        .collect();
+    for (key, (name, fallback)) in names {
+        if let Some(group) = drafts.get_mut(&key) {
+            group.name = name.or(group.name.take());
+            group.fallback_name = fallback.or(group.fallback_name.take());
+        }
+    }
+}
+
+fn draft(key: ProcessKey, member: &IdentityMember<'_>, pid: i64) -> Process {
+    let header = member.naming(pid);
+    let start_ns =
+        header.and_then(|header| i64::try_from(header.start_time.saturating_mul(TICK_NS)).ok());
+    Process {
+        key,
+        pid,
+        host: header.map(|header| header.host.clone()),
+        ring_in_memory: header.is_some_and(|header| header.ring == RingKind::Heap),
+        main: false,
+        tracks: None,
+        aside: None,
+        origin: origin(member, pid).filter(|_| header.is_none()),
+        name: None,
+        fallback_name: match header {
+            Some(header) => Some(header.script.clone().unwrap_or_else(|| header.exe.clone())),
+            None => member
+                .foreign
+                .and_then(|foreign| foreign.texts.get(&pid).cloned()),
+        },
+        activity: Activity::default(),
+        end: None,
+        start_ns: start_ns.unwrap_or(i64::MAX),
+        output_pid: 0,
+        threads: BTreeMap::new(),
+    }
+}
+
+fn origin(member: &IdentityMember<'_>, pid: i64) -> Option<TraceOrigin> {
+    let (foreign, hints) = (member.foreign?, &member.summary.hints);
+    let place = hints.process_order.get(&pid).copied().unwrap_or(i64::MAX);
+    Some(TraceOrigin {
+        name: foreign.name.clone(),
+        labels: hints
+            .labels
+            .get(&pid)
+            .filter(|text| !text.is_empty())
+            .cloned(),
+        place: (foreign.number, place),
+    })
+}
+
+/// Where a process stands: that of another profiler's trace, that among tracks, whether it is none of the main ones, start, pid.
+type ProcessOrder<'a> = (
+    Option<(usize, i64)>,
+    Option<(u32, &'a str)>,
+    bool,
+    i64,
+    i64,
+    &'a ProcessKey,
+);
+
+/// Main process first, then by start; a process without a header starts with its first event. Tracks come next, those of one device together, and
+/// last other profilers' traces, one after the other and each as it asks for, and behind their rows what steps aside for them.
+fn order(process: &Process) -> ProcessOrder<'_> {
+    let tracks = process.tracks.as_ref();
+    let origin = process.origin.as_ref().map(|origin| origin.place);
+    (
+        origin.or(process.aside.as_ref().map(|aside| aside.place)),
+        tracks.map(|group| (group.sort_index, group.name.as_str())),
+        !process.main,
+        process.start_ns.min(process.activity.first_ns),
+        process.pid,
+        &process.key,
+    )
+}
+
+fn kernel_id(id: i64) -> Option<u32> {
+    u32::try_from(id)
+        .ok()
+        .filter(|id| (1..=MAX_KERNEL_ID).contains(&i64::from(*id)))
+}
+
+/// The real pid where nobody before has it, else the lowest number that is nobody's.
+fn give_pids(processes: &mut [Process]) {
+    let mut taken = BTreeSet::new();
+    for process in processes.iter_mut() {
+        process.output_pid = kernel_id(process.pid)
+            .filter(|pid| taken.insert(*pid))
+            .unwrap_or(0);
+    }
+    let mut free = 1..;
+    for process in processes
+        .iter_mut()
+        .filter(|process| process.output_pid == 0)
+    {
+        process.output_pid = free
+            .by_ref()
+            .find(|pid| !taken.contains(pid))
+            .unwrap_or(u32::MAX);
+    }
+}
+
+/// The main thread takes the pid; kernel tids stay where they can; lanes and the rest take the lowest free numbers.
+fn give_tids(process: &mut Process) {
+    let mut taken = BTreeSet::from([process.output_pid]);
+    for (key, thread) in &mut process.threads {
+        let ThreadKey::Kernel(tid) = key else {
+            continue;
+        };
+        let kept = kernel_id(*tid).filter(|tid| taken.insert(*tid));
+        thread.output_tid = if thread.is_main {
+            process.output_pid
+        } else {
+            kept.unwrap_or(0)
+        };
+    }
+    let mut free = 1..;
+    for thread in process
+        .threads
+        .values_mut()
+        .filter(|thread| thread.output_tid == 0)
+    {
+        thread.output_tid = free
+            .by_ref()
+            .find(|tid| !taken.contains(tid))
+            .unwrap_or(u32::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::sample::header;
+    use sa_recorder::format::TrackRecord;
+
+    fn summary(threads: &[(i64, i64)]) -> ChunkSummary {
+        let activity = Activity {
+            events: 1,
+            first_ns: 5,
+            last_ns: 6,
+        };
+        ChunkSummary {
+            threads: threads.iter().map(|thread| (*thread, activity)).collect(),
+            ..ChunkSummary::default()
+        }
+    }
+
+    fn member<'a>(
+        header: Option<&'a FragmentHeader>,
+        summary: &'a ChunkSummary,
+    ) -> IdentityMember<'a> {
+        IdentityMember {
+            end: RecordingEnd::default(),
+            header,
+            foreign: None,
+            summary,
+            shift_ns: 0,
+        }
+    }
+
+    fn text(target: &Target) -> (String, String) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&target.pid), text(&target.tid))
+    }
+
+    #[test]
+    fn fragments_of_one_process_are_one() {
+        let (one, two) = (
+            header(7),
+            FragmentHeader {
+                nonce: "x".into(),
+                ..header(7)
+            },
+        );
+        let lane = i64::from(LANE_BASE);
+        let summary = summary(&[(7, 7), (7, 8), (7, lane)]);
+        let members = [member(Some(&one), &summary), member(Some(&two), &summary)];
+        let identities = Identities::new(&members);
+        assert_eq!(identities.processes.len(), 1);
+        let targets = identities.targets(&members);
+        assert_eq!(targets[0][&(7, 8)], targets[1][&(7, 8)]);
+        assert_ne!(targets[0][&(7, lane)], targets[1][&(7, lane)]);
+        assert_eq!(text(&targets[0][&(7, lane)]), ("7".into(), "1".into()));
+    }
+
+    #[test]
+    fn a_pid_used_twice_is_two_processes() {
+        let (one, two) = (
+            header(7),
+            FragmentHeader {
+                start_time: 900,
+                ..header(7)
+            },
+        );
+        let summary = summary(&[(7, 7), (7, 8)]);
+        let members = [
+            member(Some(&one), &summary),
+            member(Some(&two), &summary),
+            member(None, &summary),
+        ];
+        let identities = Identities::new(&members);
+        let mut pids: Vec<u32> = identities
+            .processes
+            .iter()
+            .map(|process| process.output_pid)
+            .collect();
+        pids.sort_unstable();
+        assert_eq!(pids, [1, 2, 7]);
+        for targets in identities.targets(&members) {
+            let main = &targets[&(7, 7)];
+            assert_eq!(main.pid, main.tid, "the main thread has the pid");
+        }
+    }
+
+    #[test]
+    fn pointers_become_small_tids() {
+        let summary = summary(&[(9, 0), (9, 139_772_473_715_072), (9, 139_772_473_719_104)]);
+        let members = [member(None, &summary)];
+        let targets = Identities::new(&members).targets(&members);
+        let tids: BTreeSet<_> = targets[0].values().map(|target| text(target).1).collect();
+        assert_eq!(tids, BTreeSet::from(["1".into(), "2".into(), "9".into()]));
+    }
+
+    #[test]
+    fn tracks_are_processes_of_their_own_below_all_others() {
+        let track = |process: &str, sort_index| TrackRecord {
+            process: process.into(),
+            label: "NPU".into(),
+            sort_index,
+            thread: "Stream 1".into(),
+        };
+        let base = i64::from(sa_recorder::format::TRACK_BASE);
+        let (one, two) = (header(7), header(9));
+        let mut first = summary(&[(7, 7), (7, base), (7, base + 1)]);
+        first.tracks = [
+            ((7, base), track("NPU 1", 1)),
+            ((7, base + 1), track("NPU 0", 0)),
+        ]
+        .into();
+        let mut second = summary(&[(9, base)]);
+        second.tracks = [((9, base), track("NPU 0", 0))].into();
+        let members = [member(Some(&one), &first), member(Some(&two), &second)];
+        let identities = Identities::new(&members);
+        let rows = identities.processes.iter().map(|process| {
+            let group = process.tracks.as_ref().map(|group| group.name.as_str());
+            (process.pid, group)
+        });
+        assert_eq!(
+            rows.collect::<Vec<_>>(),
+            [
+                (7, None),
+                (7, Some("NPU 0")),
+                (9, Some("NPU 0")),
+                (7, Some("NPU 1"))
+            ]
+        );
+        let targets = identities.targets(&members);
+        let (host, device) = (&targets[0][&(7, 7)], &targets[0][&(7, base)]);
+        assert_eq!(
+            host.ordinal, device.ordinal,
+            "a flow goes from one to the other"
+        );
+        assert_ne!(host.pid, device.pid);
+    }
+
+    #[test]
+    fn main_comes_first() {
+        let (one, two) = (
+            header(7),
+            FragmentHeader {
+                main: true,
+                ..header(9)
+            },
+        );
+        let (a, b) = (summary(&[(7, 7)]), summary(&[(9, 9)]));
+        let identities = Identities::new(&[member(Some(&one), &a), member(Some(&two), &b)]);
+        assert_eq!(identities.processes[0].pid, 9);
+    }
+}

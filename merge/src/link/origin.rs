@@ -1,0 +1,10 @@
+//! Where the events of a chunk come from.
+
+/// What tells the same texts of different recordings apart, and which clock their times are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ChunkOrigin {
+    pub(super) source: usize,
+    /// Combined with each key: 0 but for runs that are kept apart.
+    pub(super) scope: u64,
+    pub(super) clock: u32,
+}

@@ -1,0 +1,102 @@
+//! Bytes that may be merged, and which parts of them count.
+
+use crate::event::scan::Part;
+use crate::fragment::assembly::Assembly;
+use crate::fragment::recording::Recording;
+use crate::fragment::ring::Slot;
+use crate::pass::summary::ChunkSummary;
+use std::borrow::Cow;
+use std::path::Path;
+
+/// Bytes that may be merged: of a fragment, a ring slot, or the spans that were open.
+pub(crate) struct Source<'a> {
+    pub(crate) recording: usize,
+    /// Segment, `None` for what came from the ring.
+    pub(crate) segment: Option<usize>,
+    /// Slot of the ring, if these are its bytes.
+    pub(crate) slot: Option<&'a Slot>,
+    pub(crate) path: &'a Path,
+    pub(crate) bytes: &'a [u8],
+    /// Whether these are the lines of the spans that were open.
+    is_of_open_spans: bool,
+    pub(super) parts: SourceParts<'a>,
+    pub(crate) summary: ChunkSummary,
+}
+
+/// Which parts of a source count.
+pub(super) enum SourceParts<'a> {
+    /// Those of a segment, which are many in a long run: a block each.
+    Segment(&'a Assembly, usize),
+    Few(Cow<'a, [Part]>),
+}
+
+impl<'a> Source<'a> {
+    /// Lines that all count and stand in no segment.
+    pub(crate) fn of_lines(recording: usize, path: &'a Path, lines: &'a [u8]) -> Source<'a> {
+        let all = SourceParts::Few(vec![Part::all_of(lines)].into());
+        source(recording, None, path, lines, all)
+    }
+
+    /// How many spans were open, if that is what these bytes say.
+    pub(super) fn open_spans(&self) -> Option<u64> {
+        self.is_of_open_spans
+            .then(|| memchr::memchr_iter(b'\n', self.bytes).count() as u64)
+    }
+
+    /// Where in the source's file the byte at `at` lies.
+    pub(crate) fn file_offset(&self, at: u64) -> u64 {
+        self.slot.map_or(at, |slot| slot.file_offset(at))
+    }
+}
+
+pub(crate) fn sources<'a>(
+    recordings: &'a [Recording],
+    assemblies: &'a [Assembly],
+) -> Vec<Source<'a>> {
+    let mut sources = Vec::new();
+    for (recording, (of, assembly)) in recordings.iter().zip(assemblies).enumerate() {
+        for (segment, fragment) in of.fragments.iter().enumerate() {
+            let (path, bytes) = (fragment.path.as_path(), fragment.content.bytes());
+            let parts = SourceParts::Segment(assembly, segment);
+            sources.push(source(recording, Some(segment), path, bytes, parts));
+        }
+        let (Some((ring, _)), Some(place)) = (&of.ring, &of.ring_place) else {
+            continue;
+        };
+        let path = place.path();
+        for (slot, parts) in &assembly.tail {
+            let slot = &ring.slots[*slot];
+            let parts = SourceParts::Few(parts.into());
+            let tail = source(recording, None, path, &slot.bytes, parts);
+            sources.push(Source {
+                slot: Some(slot),
+                ..tail
+            });
+        }
+        sources.push(Source::of_lines(recording, path, &assembly.loss_lines));
+        sources.push(Source {
+            is_of_open_spans: true,
+            ..Source::of_lines(recording, path, &assembly.open_lines)
+        });
+    }
+    sources
+}
+
+fn source<'a>(
+    recording: usize,
+    segment: Option<usize>,
+    path: &'a Path,
+    bytes: &'a [u8],
+    parts: SourceParts<'a>,
+) -> Source<'a> {
+    Source {
+        recording,
+        segment,
+        slot: None,
+        path,
+        bytes,
+        is_of_open_spans: false,
+        parts,
+        summary: ChunkSummary::default(),
+    }
+}

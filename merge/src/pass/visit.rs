@@ -1,0 +1,119 @@
+//! How all passes go over chunks: in parallel, some at a time. What is found in them is put together in their order, so that it does not depend on the
+//! number of threads, and is forgotten long before the last one is read.
+
+use crate::pass::chunk::Chunk;
+use crate::pass::source::Source;
+use rayon::prelude::*;
+
+/// Chunks that are looked at before what was found is put together.
+#[derive(Clone, Copy)]
+pub(crate) enum AtOnce {
+    /// Some for each worker, as far as memory goes.
+    Many,
+    /// Fewer, where much is found in each.
+    Few,
+}
+
+impl AtOnce {
+    fn chunks(self) -> usize {
+        let workers = rayon::current_num_threads();
+        match self {
+            AtOnce::Many => (4 * workers).clamp(16, 64),
+            AtOnce::Few => (2 * workers).min(16),
+        }
+    }
+}
+
+/// Looks at the chunks of these numbers, and hands to `merge` what was found in each.
+///
+/// # Errors
+/// The first one of `merge`.
+pub(crate) fn visit<T: Send, E>(
+    numbers: impl IntoIterator<Item = usize>,
+    at_once: AtOnce,
+    look: impl Fn(usize) -> T + Sync,
+    mut merge: impl FnMut(T) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut numbers = numbers.into_iter();
+    loop {
+        let some: Vec<usize> = numbers.by_ref().take(at_once.chunks()).collect();
+        if some.is_empty() {
+            return Ok(());
+        }
+        let found: Vec<T> = some.par_iter().map(|number| look(*number)).collect();
+        found.into_iter().try_for_each(&mut merge)?;
+    }
+}
+
+/// A chunk and its source, which may be changed.
+pub(crate) struct Visited<'c, 'a> {
+    pub(crate) number: usize,
+    pub(crate) chunk: &'c mut Chunk,
+    pub(crate) source: &'c mut Source<'a>,
+}
+
+/// The same for all chunks, which `merge` may change, and their sources.
+///
+/// # Errors
+/// The first one of `merge`.
+pub(crate) fn visit_mut<'a, T: Send, E>(
+    sources: &mut [Source<'a>],
+    chunks: &mut [Chunk],
+    look: impl Fn(usize, &Chunk, &Source<'a>) -> T + Sync,
+    mut merge: impl FnMut(Visited<'_, 'a>, T) -> Result<(), E>,
+) -> Result<(), E> {
+    let step = AtOnce::Many.chunks();
+    for (nth, chunks) in chunks.chunks_mut(step).enumerate() {
+        let found: Vec<T> = {
+            let sources = &*sources;
+            let numbered = chunks.par_iter().enumerate();
+            let look =
+                |(at, chunk): (usize, &Chunk)| look(nth * step + at, chunk, &sources[chunk.source]);
+            numbered.map(look).collect()
+        };
+        for ((chunk, found), number) in chunks.iter_mut().zip(found).zip(nth * step..) {
+            let source = &mut sources[chunk.source];
+            merge(
+                Visited {
+                    number,
+                    chunk,
+                    source,
+                },
+                found,
+            )?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    #[test]
+    fn what_is_found_comes_in_order() {
+        let mut found = Vec::new();
+        let Ok(()) = visit(
+            0..1000,
+            AtOnce::Few,
+            |number| 2 * number,
+            |double| {
+                found.push(double);
+                Ok::<(), Infallible>(())
+            },
+        );
+        assert_eq!(found, (0..2000).step_by(2).collect::<Vec<_>>());
+        let mut merged = 0;
+        let failed = visit(
+            0..1000,
+            AtOnce::Many,
+            |number| number,
+            |number| {
+                merged += 1;
+                if number == 20 { Err(number) } else { Ok(()) }
+            },
+        );
+        assert_eq!((failed, merged), (Err(20), 21));
+    }
+}

@@ -1,0 +1,130 @@
+//! One part of a trace: what it shows of a chunk.
+
+use super::crossing::Crossing;
+use super::report::PartReport;
+use super::stretch::PartStretch;
+use crate::event::edges::{Edges, Lies};
+use crate::event::line::Event;
+use crate::pass::chunk::Chunk;
+use crate::select::window::of_recordings;
+use crate::write::sink::Length;
+use serde_json::{Value, json};
+use std::iter::Peekable;
+use std::path::Path;
+use std::vec::IntoIter;
+
+/// One part of a trace.
+pub(crate) struct Portion<'a> {
+    /// Counted from 0.
+    pub(crate) number: usize,
+    /// How many there are.
+    pub(crate) of: usize,
+    /// Where it begins and ends, in ns from the trace's base.
+    edges: Edges,
+    /// The same in each recording's own time.
+    of_recordings: Vec<Edges>,
+    /// Events in it; those that cross its edges included.
+    events: u64,
+    crossing: &'a Crossing,
+}
+
+/// What a part shows of a chunk.
+pub(crate) struct View {
+    /// In the recording's own time.
+    edges: Edges,
+    /// Numbers of those of its events that are shown wherever they lie, ascending: halves of spans that reach into this part.
+    kept: Peekable<IntoIter<u32>>,
+}
+
+impl View {
+    /// Whether it shows anything of the chunk.
+    pub(crate) fn reaches(&mut self, chunk: &Chunk) -> bool {
+        chunk.reaches(self.edges) || self.kept.peek().is_some()
+    }
+
+    /// Whether it shows all that the trace shows of the chunk, and marks nothing more.
+    pub(crate) fn holds(&mut self, chunk: &Chunk) -> bool {
+        chunk.is_within(self.edges) && self.kept.peek().is_none()
+    }
+
+    /// Whether it shows what happens when an event begins.
+    #[inline]
+    pub(crate) fn has_begin(&self, event: &Event<'_>) -> bool {
+        (self.edges.from_ns..=self.edges.to_ns).contains(&event.ts_ns)
+    }
+
+    /// Where the `nth` event lies, of which it is known how it lies in the whole trace.
+    #[inline]
+    pub(crate) fn lies(&mut self, nth: u32, lies: Lies, event: &Event<'_>) -> Lies {
+        if lies == Lies::Outside {
+            return lies;
+        }
+        if self.kept.next_if_eq(&nth).is_some() {
+            return Lies::Across;
+        }
+        match self.edges.lies(event) {
+            Lies::Inside => lies,
+            other => other,
+        }
+    }
+}
+
+impl Portion<'_> {
+    pub(super) fn new<'a>(
+        stretch: &PartStretch,
+        (number, of): (usize, usize),
+        shifts_ns: &[i64],
+        crossing: &'a Crossing,
+    ) -> Portion<'a> {
+        Portion {
+            number,
+            of,
+            edges: stretch.edges,
+            of_recordings: of_recordings(stretch.edges, shifts_ns),
+            events: stretch.events,
+            crossing,
+        }
+    }
+
+    /// What it shows of a chunk.
+    pub(crate) fn view(&self, recording: usize, chunk: usize) -> View {
+        View {
+            edges: self.of_recordings[recording],
+            kept: self
+                .crossing
+                .kept(chunk, self.number)
+                .into_iter()
+                .peekable(),
+        }
+    }
+
+    /// What the trace says of it.
+    pub(crate) fn other_data(&self) -> Value {
+        json!({
+            "number": self.number + 1,
+            "of": self.of,
+            "from_ns": self.begin_ns(),
+            "to_ns": self.end_ns(),
+            "events": self.events,
+        })
+    }
+
+    pub(super) fn report(&self, path: &Path, length: &Length) -> PartReport {
+        PartReport {
+            path: path.to_owned(),
+            bytes: length.bytes,
+            text_bytes: length.text_bytes,
+            events: self.events,
+            from_ns: self.begin_ns(),
+            to_ns: self.end_ns(),
+        }
+    }
+
+    fn begin_ns(&self) -> i64 {
+        self.edges.from_ns.max(0)
+    }
+
+    fn end_ns(&self) -> Option<i64> {
+        (self.edges.to_ns != i64::MAX).then_some(self.edges.to_ns)
+    }
+}
