@@ -10,8 +10,8 @@ use crate::event::loss::{Loss, MOST, Row};
 use crate::event::patch::Id;
 use crate::identity::plan::Plan;
 use crate::pass::chunk::Chunk;
-use crate::pass::source::Source;
 use crate::pass::summary::ChunkSummary;
+use crate::pass::visit::ChunkView;
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -67,7 +67,7 @@ impl<'m> LossRows<'m> {
 
 /// Says of each row what is missing: once the plan is told, which names the processes.
 pub(crate) fn tell_losses(
-    (sources, chunks): (&[Source<'_>], &[Chunk]),
+    ChunkView { sources, chunks }: ChunkView<'_>,
     summaries: &[ChunkSummary],
     plan: &Plan,
     report: &mut Report,
@@ -97,7 +97,7 @@ pub(crate) fn tell_losses(
             let target = plan.targets[recording].get(&missing.row.0);
             let process = target.and_then(|target| by_pid.get(&target.pid));
             let process = process.map(|nth| &report.processes[*nth]);
-            let told = said(missing, (recording, &summaries[recording]), plan, process);
+            let told = said(missing, recording, &summaries[recording], plan, process);
             report.losses.push(told);
         }
     }
@@ -131,7 +131,8 @@ fn of_recording(summary: &ChunkSummary) -> Vec<RowLoss<'_>> {
 
 fn said(
     missing: &RowLoss<'_>,
-    (recording, summary): (usize, &ChunkSummary),
+    recording: usize,
+    summary: &ChunkSummary,
     plan: &Plan,
     process: Option<&ProcessReport>,
 ) -> LossReport {

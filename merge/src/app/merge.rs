@@ -51,7 +51,7 @@ pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Erro
     let pool = pool.map_err(|error| Error::Usage(format!("threads: {error}")))?;
     let (mut extent, mut changed) = (Extent::Sought, Changed::default());
     loop {
-        match merge_read(options, (&pool, progress), &extent, &changed) {
+        match merge_read(options, &pool, progress, &extent, &changed) {
             Ok(Merged::Whole(report)) => return Ok(*report),
             Ok(Merged::Beyond(edges)) => extent = extent.wider(edges),
             Err(Error::Changed { path, offset }) => {
@@ -125,7 +125,8 @@ enum Merged {
 /// Merges what is read of fragments.
 fn merge_read(
     options: &Options,
-    (pool, progress): (&ThreadPool, &Progress),
+    pool: &ThreadPool,
+    progress: &Progress,
     extent: &Extent,
     changed: &Changed,
 ) -> Result<Merged, Error> {
@@ -185,11 +186,11 @@ fn merge_read(
     merge.add_gaps(&mut found);
     let last_ns = found.last_ns();
     let aligned = merge.align(&mut found);
-    let asked = (&sought, &aligned, links.as_ref());
-    if let Some(edges) = merge.select(asked, &mut found, &mut report)? {
+    let selected = merge.select(&sought, &aligned, links.as_ref(), &mut found, &mut report)?;
+    if let Some(edges) = selected {
         return Ok(Merged::Beyond(edges));
     }
-    let decided = merge.decide((&found, &aligned), (histories, links), &mut report)?;
+    let decided = merge.decide(&found, &aligned, histories, links, &mut report)?;
     let directory = inputs.run_directory.as_ref();
     merge.second_pass(&found, &decided, directory, &mut report)?;
     if options.settle {

@@ -8,9 +8,8 @@ use crate::clock::flow_ends::collect;
 use crate::clock::placement::Placement;
 use crate::clock::time_map::TimeMap;
 use crate::fragment::recording::Recording;
-use crate::pass::chunk::Chunk;
-use crate::pass::source::Source;
 use crate::pass::summary::ChunkSummary;
+use crate::pass::visit::ChunkView;
 use sa_recorder::format::FragmentHeader;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,8 +46,7 @@ pub(crate) struct Clocks {
 /// What may tell of clocks besides anchors.
 pub(crate) struct Flows<'a> {
     pub(crate) recordings: &'a [Recording],
-    pub(crate) sources: &'a [Source<'a>],
-    pub(crate) chunks: &'a [Chunk],
+    pub(crate) view: ChunkView<'a>,
     /// Where temporary files may be.
     pub(crate) folders: &'a [PathBuf],
 }
@@ -190,12 +188,7 @@ impl Flows<'_> {
         if numbers.iter().flatten().collect::<BTreeSet<_>>().len() < 2 {
             numbers.fill(None);
         }
-        collect(
-            self.recordings,
-            &numbers,
-            (self.sources, self.chunks),
-            self.folders,
-        )
+        collect(self.recordings, &numbers, self.view, self.folders)
     }
 }
 

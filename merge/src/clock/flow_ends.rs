@@ -7,6 +7,7 @@ use crate::fragment::recording::Recording;
 use crate::pass::chunk::Chunk;
 use crate::pass::labels::Labels;
 use crate::pass::source::Source;
+use crate::pass::visit::ChunkView;
 use crate::store::sorter::{Sorted, Sorter};
 use rayon::prelude::*;
 use std::io;
@@ -22,7 +23,7 @@ const BATCH: usize = 1024;
 pub(super) fn collect(
     recordings: &[Recording],
     boots: &[Option<u32>],
-    (sources, chunks): (&[Source<'_>], &[Chunk]),
+    ChunkView { sources, chunks }: ChunkView<'_>,
     folders: &[PathBuf],
 ) -> io::Result<Sorted<End>> {
     let sorter = Mutex::new(Sorter::in_any(folders, BYTES));

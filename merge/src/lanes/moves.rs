@@ -8,10 +8,9 @@ use crate::identity::plan::Plan;
 use crate::lanes::assign::{LaneAssignment, targets};
 use crate::lanes::candidates::{LaneCandidate, suspects};
 use crate::lanes::row_move::Move;
-use crate::pass::chunk::Chunk;
 use crate::pass::history::Histories;
-use crate::pass::source::Source;
 use crate::pass::summary::ChunkSummary;
+use crate::pass::visit::ChunkView;
 use crate::span::lane_events::lane_events;
 use crate::span::thread_scan::ThreadScan;
 use crate::store::sorter::Sorted;
@@ -38,8 +37,9 @@ impl Overflow {
     /// Looks for such spans and gives their rows ids, which `plan` then knows. What is too much for memory goes to files in the first of
     /// `folders` that takes them. If none does, all spans stay where they are: a trace in which a viewer drops some is worth more than none.
     pub(crate) fn find(
-        (sources, chunks): (&[Source<'_>], &[Chunk]),
-        (summaries, histories): (&[ChunkSummary], Histories),
+        ChunkView { sources, chunks }: ChunkView<'_>,
+        summaries: &[ChunkSummary],
+        histories: Histories,
         plan: &mut Plan,
         folders: &[PathBuf],
         progress: &Progress,

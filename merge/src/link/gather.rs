@@ -16,7 +16,7 @@ use crate::event::prefix_cache::Timed;
 use crate::event::scan::Part;
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
-use crate::pass::visitor::{ChunkVisitor, Visitor};
+use crate::pass::visitor::{CachedLine, ChunkVisitor, Visitor};
 use std::collections::hash_map::Entry;
 
 /// Looks at the events of one chunk.
@@ -54,14 +54,20 @@ impl<'a, 'f> Gather<'a, 'f> {
         }
     }
 
-    fn alike_flow(&mut self, timed: Timed<'a>) {
+    fn cached_flow(&mut self, timed: Timed<'a>) {
         if !timed.has_local_flow() {
             let other = || flow::global_number_of(timed.flow_id()?.0);
             self.linked(timed.global_flow().or_else(other));
         }
     }
 
-    fn alike_with_hit(&mut self, phase: u8, timed: Timed<'a>, text: &'a [u8], start: usize) {
+    fn cached_with_hit(&mut self, line: CachedLine<'a>) {
+        let CachedLine {
+            phase,
+            timed,
+            text,
+            start,
+        } = line;
         let is_span = phase == b'X' || phase == b'i' && timed.is_of_thread();
         if is_span && self.hits.first_in(start, start + text.len()).is_some() {
             let line = IdLine {
@@ -177,11 +183,11 @@ impl<'a> ChunkVisitor<'a> for Gather<'a, '_> {
     }
 
     #[inline(always)]
-    fn alike(&mut self, phase: u8, timed: Timed<'a>, text: &'a [u8], at: usize) {
-        if phase == b's' {
-            self.alike_flow(timed);
-        } else if self.hits.before(at + text.len()) {
-            self.alike_with_hit(phase, timed, text, at);
+    fn cached(&mut self, line: CachedLine<'a>) {
+        if line.phase == b's' {
+            self.cached_flow(line.timed);
+        } else if self.hits.before(line.start + line.text.len()) {
+            self.cached_with_hit(line);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The requests to link, as the second pass needs them.
 
 use super::args::candidates::Hits;
+use super::origin::LinkedSource;
 use super::resolve::Resolved;
 use super::table::{LinkTables, Lookup};
 use super::times::Times;
@@ -74,14 +75,21 @@ impl Links {
     pub(crate) fn aim<'a>(
         &self,
         linker: &mut Linker<'a, '_>,
-        (number, source, shift_ns): (usize, &Source<'a>, i64),
+        number: usize,
+        source: &Source<'a>,
+        shift_ns: i64,
         line: &'a [u8],
     ) -> bool {
         let Some(hits) = Hits::of_line(source.bytes, line) else {
             return false;
         };
         let (scope, _) = self.origins[source.recording];
-        linker.aim((number, scope, shift_ns), source.bytes, hits);
+        let linked = LinkedSource {
+            number,
+            scope,
+            shift_ns,
+        };
+        linker.aim(linked, source.bytes, hits);
         true
     }
 
@@ -89,8 +97,9 @@ impl Links {
     pub(crate) fn linker<'a, 'l>(
         &self,
         lookup: &'l mut Lookup<'a>,
-        (chunk, shift_ns): (&'a Chunk, i64),
+        chunk: &'a Chunk,
         source: &Source<'a>,
+        shift_ns: i64,
     ) -> Option<Linker<'a, 'l>> {
         let (first_ns, last_ns) = chunk.times_ns()?;
         let moved = [first_ns, last_ns].map(|ns| ns.saturating_add(shift_ns));
@@ -99,7 +108,11 @@ impl Links {
         }
         let (scope, _) = self.origins[source.recording];
         let hits = Hits::new(source.bytes, &chunk.parts);
-        let origin = (chunk.source, scope, shift_ns);
-        Some(Linker::new(lookup, origin, source.bytes, hits))
+        let linked = LinkedSource {
+            number: chunk.source,
+            scope,
+            shift_ns,
+        };
+        Some(Linker::new(lookup, linked, source.bytes, hits))
     }
 }

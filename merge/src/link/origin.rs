@@ -8,3 +8,12 @@ pub(super) struct ChunkOrigin {
     pub(super) scope: u64,
     pub(super) clock: u32,
 }
+
+/// Which requests the ids of a source mean, and where its times belong.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LinkedSource {
+    pub(super) number: usize,
+    pub(super) scope: u64,
+    /// What is added to its times.
+    pub(super) shift_ns: i64,
+}

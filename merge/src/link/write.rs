@@ -6,6 +6,7 @@ use super::args::candidates::Hits;
 use super::args::fast_args::{key_at, read_few};
 use super::args::ids::{IdLine, RequestIds};
 use super::args::list_cache::Lists;
+use super::origin::LinkedSource;
 use super::records::{EventPlace, Link};
 use super::table::Lookup;
 use crate::base::number::put_front;
@@ -14,9 +15,9 @@ use crate::base::time_cache::Stamp;
 use crate::event::json::Span;
 use crate::event::line::Event;
 use crate::event::patch::{Id, Target};
-use crate::event::prefix_cache::Timed;
 use crate::link::args::candidates::offset;
 use crate::link::binding::binds;
+use crate::pass::visitor::CachedLine;
 use std::collections::HashSet;
 use std::io::Write;
 use xxhash_rust::xxh3::xxh3_64;
@@ -35,9 +36,7 @@ const FEW: usize = 16;
 /// Writes the flows of one chunk.
 pub(crate) struct Linker<'a, 'l> {
     lookup: &'l mut Lookup<'a>,
-    source: usize,
-    scope: u64,
-    shift_ns: i64,
+    source: LinkedSource,
     bytes: &'a [u8],
     hits: Hits<'a>,
     ids: RequestIds<'a>,
@@ -64,15 +63,13 @@ struct Mention {
 impl<'a, 'l> Linker<'a, 'l> {
     pub(super) fn new(
         lookup: &'l mut Lookup<'a>,
-        (source, scope, shift_ns): (usize, u64, i64),
+        source: LinkedSource,
         bytes: &'a [u8],
         hits: Hits<'a>,
     ) -> Self {
         Linker {
             lookup,
             source,
-            scope,
-            shift_ns,
             bytes,
             hits,
             ids: RequestIds::default(),
@@ -86,20 +83,15 @@ impl<'a, 'l> Linker<'a, 'l> {
 
     /// One that stands nowhere until it is pointed somewhere.
     pub(crate) fn nowhere(lookup: &'l mut Lookup<'a>) -> Self {
-        Linker::new(lookup, (0, 0, 0), &[], Hits::new(&[], &[]))
+        Linker::new(lookup, LinkedSource::default(), &[], Hits::new(&[], &[]))
     }
 
     /// Points it at the hits of another line, which may be of another source.
-    pub(super) fn aim(
-        &mut self,
-        (source, scope, shift_ns): (usize, u64, i64),
-        bytes: &'a [u8],
-        hits: Hits<'a>,
-    ) {
-        if self.scope != scope {
+    pub(super) fn aim(&mut self, source: LinkedSource, bytes: &'a [u8], hits: Hits<'a>) {
+        if self.source.scope != source.scope {
             self.lists = Lists::default(); // the same ids mean other requests there
         }
-        (self.source, self.scope, self.shift_ns) = (source, scope, shift_ns);
+        self.source = source;
         (self.bytes, self.hits) = (bytes, hits);
         self.ids.begin();
     }
@@ -116,7 +108,7 @@ impl<'a, 'l> Linker<'a, 'l> {
                 canonical: false,
             };
             let mention = Mention {
-                place: EventPlace::new(self.source, start, event.is_unfinished()),
+                place: EventPlace::new(self.source.number, start, event.is_unfinished()),
                 ts_ns: event.ts_ns,
             };
             self.mention(line, &mention, target, out);
@@ -125,13 +117,13 @@ impl<'a, 'l> Linker<'a, 'l> {
 
     /// The same of one whose line begins like an earlier one.
     #[inline(always)]
-    pub(crate) fn alike(
-        &mut self,
-        (phase, timed): (u8, Timed<'a>),
-        (text, start): (&'a [u8], usize),
-        target: &Target,
-        out: &mut Vec<u8>,
-    ) {
+    pub(crate) fn cached(&mut self, line: CachedLine<'a>, target: &Target, out: &mut Vec<u8>) {
+        let CachedLine {
+            phase,
+            timed,
+            text,
+            start,
+        } = line;
         if !self.hits.any_in(start, start + text.len()) {
             return;
         }
@@ -143,7 +135,7 @@ impl<'a, 'l> Linker<'a, 'l> {
                 canonical: true,
             };
             let mention = Mention {
-                place: EventPlace::new(self.source, start, false),
+                place: EventPlace::new(self.source.number, start, false),
                 ts_ns: timed.ts_ns,
             };
             self.mention(line, &mention, target, out);
@@ -169,7 +161,7 @@ impl<'a, 'l> Linker<'a, 'l> {
         let hit = self.hits.next();
         if let Some((_, value)) = hit.and_then(|hit| key_at(self.bytes, hit)?) {
             read_few(self.bytes, value, |text| {
-                self.lookup.ask_for(xxh3_64(text) ^ self.scope);
+                self.lookup.ask_for(xxh3_64(text) ^ self.source.scope);
             });
         }
     }
@@ -181,7 +173,7 @@ impl<'a, 'l> Linker<'a, 'l> {
         let many = ids.len() > FEW;
         self.seen.clear();
         for id in ids {
-            let Some(link) = self.lookup.find(id.key ^ self.scope) else {
+            let Some(link) = self.lookup.find(id.key ^ self.source.scope) else {
                 continue;
             };
             let is_new = match many {
@@ -198,7 +190,7 @@ impl<'a, 'l> Linker<'a, 'l> {
         if self.links.is_empty() {
             return;
         }
-        let ts_ns = crate::event::patch::shifted(mention.ts_ns, self.shift_ns);
+        let ts_ns = crate::event::patch::shifted(mention.ts_ns, self.source.shift_ns);
         let mut shared = 0..0;
         for link in &self.links {
             let start = out.len();

@@ -11,7 +11,7 @@ use crate::event::scan::{Found, Part, general, lines};
 use crate::pass::nesting::Nesting;
 use crate::pass::summary::{Activity, ChunkSummary};
 use crate::pass::thread::thread_kind;
-use crate::pass::visitor::ChunkVisitor;
+use crate::pass::visitor::{CachedLine, ChunkVisitor};
 use sa_recorder::format::{
     ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, LOSS_RECORD, Metadata, REMOVED_RECORD,
     RemovedStreams, TRACK_RECORD, TrackRecord,
@@ -82,7 +82,12 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
                 && self.count_alike(&front.known, &timed).is_some()
             {
                 if let Some(visitor) = &mut self.visitor {
-                    visitor.alike(front.known.0, timed, line, at);
+                    visitor.cached(CachedLine {
+                        phase: front.known.0,
+                        timed,
+                        text: line,
+                        start: at,
+                    });
                 }
                 continue;
             }

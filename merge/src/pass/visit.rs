@@ -5,6 +5,13 @@ use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use rayon::prelude::*;
 
+/// All chunks, and the sources of their bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct ChunkView<'a> {
+    pub(crate) sources: &'a [Source<'a>],
+    pub(crate) chunks: &'a [Chunk],
+}
+
 /// Chunks that are looked at before what was found is put together.
 #[derive(Clone, Copy)]
 pub(crate) enum AtOnce {

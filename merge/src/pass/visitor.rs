@@ -6,6 +6,17 @@ use crate::event::scan::Part;
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 
+/// A line that begins like an earlier one, which says what its event is.
+#[derive(Clone, Copy)]
+pub(crate) struct CachedLine<'a> {
+    pub(crate) phase: u8,
+    /// Its time, and what stands behind that.
+    pub(crate) timed: Timed<'a>,
+    pub(crate) text: &'a [u8],
+    /// Where it begins in the bytes of its source.
+    pub(crate) start: usize,
+}
+
 /// Looks at the events of all chunks, which many threads read.
 pub(crate) trait Visitor: Sync {
     /// What looks at the events of one chunk.
@@ -25,8 +36,8 @@ pub(crate) trait ChunkVisitor<'a> {
     /// Takes an event.
     fn event(&mut self, event: &Event<'a>);
 
-    /// Takes an event of a phase whose line begins like an earlier one of the part that was entered, and stands at `at`.
-    fn alike(&mut self, phase: u8, timed: Timed<'a>, line: &'a [u8], at: usize);
+    /// Takes an event whose line begins like an earlier one of the part that was entered.
+    fn cached(&mut self, line: CachedLine<'a>);
 
     /// Hands over what was found.
     fn merge(self);
@@ -38,7 +49,7 @@ impl ChunkVisitor<'_> for () {
 
     fn event(&mut self, _: &Event<'_>) {}
 
-    fn alike(&mut self, _: u8, _: Timed<'_>, _: &[u8], _: usize) {}
+    fn cached(&mut self, _: CachedLine<'_>) {}
 
     fn merge(self) {}
 }

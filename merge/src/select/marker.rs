@@ -74,19 +74,21 @@ impl Marker<'_> {
     /// of `folders` that takes them.
     pub(crate) fn mark(
         &self,
-        (sources, progress): (&mut [Source<'_>], &Progress),
+        sources: &mut [Source<'_>],
         chunks: &mut [Chunk],
+        progress: &Progress,
         folders: &[PathBuf],
     ) -> Result<u64, Error> {
-        let mark = |folder: &Path| self.mark_with((sources, progress), chunks, folder);
+        let mark = |folder: &Path| self.mark_with(sources, chunks, progress, folder);
         let (_, cut) = in_first(folders, mark)?;
         Ok(cut)
     }
 
     fn mark_with(
         &self,
-        (sources, progress): (&mut [Source<'_>], &Progress),
+        sources: &mut [Source<'_>],
         chunks: &mut [Chunk],
+        progress: &Progress,
         folder: &Path,
     ) -> io::Result<u64> {
         let mut gathered = Gathered {
@@ -95,7 +97,7 @@ impl Marker<'_> {
             names: Vec::new(),
             used: HashSet::new(),
         };
-        self.gather((sources, progress), chunks, &mut gathered)?;
+        self.gather(sources, chunks, progress, &mut gathered)?;
         let Gathered {
             mates,
             mut spots,
@@ -122,8 +124,9 @@ impl Marker<'_> {
     /// Looks at some chunks after the others, so that what each holds is put together and forgotten.
     fn gather(
         &self,
-        (sources, progress): (&mut [Source<'_>], &Progress),
+        sources: &mut [Source<'_>],
         chunks: &mut [Chunk],
+        progress: &Progress,
         all: &mut Gathered<'_>,
     ) -> io::Result<()> {
         let is_asked = |chunk: &Chunk| !self.filter.is_empty() || chunk.halves;
@@ -162,7 +165,7 @@ impl Marker<'_> {
                 nth,
             };
             let inside = lies != Lies::Outside;
-            self.event(event, (source.recording, at), inside, &mut looked);
+            self.event(event, source.recording, at, inside, &mut looked);
         });
         looked
     }
@@ -170,7 +173,8 @@ impl Marker<'_> {
     fn event(
         &self,
         event: &Event<'_>,
-        (recording, at): (usize, EventRef),
+        recording: usize,
+        at: EventRef,
         inside: bool,
         looked: &mut ScannedChunk,
     ) {

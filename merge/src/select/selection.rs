@@ -58,7 +58,8 @@ pub(crate) struct Selection {
 /// Narrows sources and chunks to what the options ask for.
 pub(crate) fn select(
     asked: &Asked<'_, '_>,
-    (recordings, summaries): (&[Recording], &[ChunkSummary]),
+    recordings: &[Recording],
+    summaries: &[ChunkSummary],
     sources: &mut [Source<'_>],
     chunks: &mut [Chunk],
 ) -> Result<Selected, Error> {
@@ -90,7 +91,7 @@ pub(crate) fn select(
         let filter = with_aliases(filter, &request_aliases);
         let marker = Marker::new(&filter, edges, &plan)?;
         let folders = asked.folders;
-        cut = marker.mark((sources, asked.progress), chunks, folders)?;
+        cut = marker.mark(sources, chunks, asked.progress, folders)?;
     }
     selection.filter = (!filter.is_empty()).then(|| FilterReport {
         filter: filter.clone(),
@@ -99,7 +100,7 @@ pub(crate) fn select(
     });
     let count = recount(sources, chunks, lens, asked);
     let all: u64 = summaries.iter().map(ChunkSummary::events).sum();
-    tell(&count, (all, cut), sources, &mut selection);
+    tell(&count, all, cut, sources, &mut selection);
     Ok(Selected::Some(Box::new(selection)))
 }
 
@@ -196,12 +197,7 @@ fn count(source: &Source<'_>, chunk: &Chunk, links: Option<&Collector<'_>>) -> S
 }
 
 /// Tells of what is left out: `all` events were there, and `cut` spans with an end of their own cross an edge.
-fn tell(
-    count: &ShownCount,
-    (all, cut): (u64, u64),
-    sources: &[Source<'_>],
-    selection: &mut Selection,
-) {
+fn tell(count: &ShownCount, all: u64, cut: u64, sources: &[Source<'_>], selection: &mut Selection) {
     let shown: u64 = sources.iter().map(|source| source.summary.events()).sum();
     if let Some(window) = &mut selection.window {
         window.spans_cut = count.cut + cut;

@@ -70,7 +70,7 @@ impl<'a> Job<'a> {
         let source = &self.sources[chunk.source];
         let shift_ns = self.plan.shifts_ns[source.recording];
         let links = self.links.zip(lookup);
-        let linker = |(links, lookup): (&Links, _)| links.linker(lookup, (chunk, shift_ns), source);
+        let linker = |(links, lookup): (&Links, _)| links.linker(lookup, chunk, source, shift_ns);
         Ok(EventWriter {
             targets: &self.plan.targets[source.recording],
             shift_ns,

@@ -11,6 +11,7 @@ use crate::event::scan::{Part, lines};
 use crate::lanes::moves::Moved;
 use crate::link::Linker;
 use crate::pass::thread::thread_kind;
+use crate::pass::visitor::CachedLine;
 use crate::select::window::mark_cut;
 use std::collections::HashMap;
 
@@ -82,7 +83,13 @@ impl<'a> EventWriter<'a, '_, '_> {
             {
                 if let Some(linker) = &mut self.linker {
                     let Alike { phase, target, .. } = front.known;
-                    linker.alike((phase, timed), (line, at), target, self.out);
+                    let cached = CachedLine {
+                        phase,
+                        timed,
+                        text: line,
+                        start: at,
+                    };
+                    linker.cached(cached, target, self.out);
                 }
                 continue;
             }

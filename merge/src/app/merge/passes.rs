@@ -30,6 +30,7 @@ use crate::pass::gaps::add_gaps;
 use crate::pass::history::Histories;
 use crate::pass::source::{Source, sources};
 use crate::pass::summary::ChunkSummary;
+use crate::pass::visit::ChunkView;
 use crate::select::seek::Sought;
 use crate::select::selection::{Asked, Selected, select};
 use crate::select::window_names::add_names;
@@ -83,6 +84,13 @@ pub(super) struct FirstPass<'a> {
 }
 
 impl FirstPass<'_> {
+    fn view(&self) -> ChunkView<'_> {
+        ChunkView {
+            sources: &self.sources,
+            chunks: &self.chunks,
+        }
+    }
+
     /// When each recording ends.
     pub(super) fn last_ns(&self) -> Vec<i64> {
         let ends = self.summaries.iter().map(ChunkSummary::last_ns);
@@ -161,8 +169,7 @@ impl<'a> Merge<'a> {
     pub(super) fn align(&self, found: &mut FirstPass<'_>) -> Aligned {
         let flows = Flows {
             recordings: self.recordings,
-            sources: &found.sources,
-            chunks: &found.chunks,
+            view: found.view(),
             folders: self.folders,
         };
         // No flow says anything of times that are left alone.
@@ -183,7 +190,9 @@ impl<'a> Merge<'a> {
     /// Leaves out what is not asked for; gives the edges of a window that lies beyond what was read.
     pub(super) fn select(
         &self,
-        (sought, aligned, links): (&Sought, &Aligned, Option<&Collector<'_>>),
+        sought: &Sought,
+        aligned: &Aligned,
+        links: Option<&Collector<'_>>,
         found: &mut FirstPass<'_>,
         report: &mut Report,
     ) -> Result<Option<Vec<Edges>>, Error> {
@@ -196,9 +205,9 @@ impl<'a> Merge<'a> {
             links,
             progress: self.progress,
         };
-        let of_all = (self.recordings, found.summaries.as_slice());
+        let (recordings, summaries) = (self.recordings, &found.summaries);
         let (sources, chunks) = (&mut found.sources, &mut found.chunks);
-        let selected = || select(&asked, of_all, sources, chunks);
+        let selected = || select(&asked, recordings, summaries, sources, chunks);
         match self.pool.install(selected)? {
             Selected::Beyond(edges) => return Ok(Some(edges)),
             Selected::Some(selection) => {
@@ -212,8 +221,10 @@ impl<'a> Merge<'a> {
 
     pub(super) fn decide(
         &self,
-        (found, aligned): (&FirstPass<'_>, &Aligned),
-        (histories, links): (Histories, Option<Collector<'_>>),
+        found: &FirstPass<'_>,
+        aligned: &Aligned,
+        histories: Histories,
+        links: Option<Collector<'_>>,
         report: &mut Report,
     ) -> Result<Decided, Error> {
         let (sources, summaries) = (&found.sources, &found.summaries);
@@ -223,9 +234,11 @@ impl<'a> Merge<'a> {
             self.pool.install(|| links.finish(&maps))
         });
         report.links = links.as_ref().map(|links| links.report.clone());
-        let view = (sources.as_slice(), found.chunks.as_slice());
-        let spans = (summaries.as_slice(), histories);
-        let find = || Overflow::find(view, spans, &mut plan, self.folders, self.progress);
+        let view = found.view();
+        let find = || {
+            let (folders, progress) = (self.folders, self.progress);
+            Overflow::find(view, summaries, histories, &mut plan, folders, progress)
+        };
         let overflow = self.pool.install(find);
         tell_rows(&overflow, report);
         tell_processes(&plan, &aligned.clocks, report);

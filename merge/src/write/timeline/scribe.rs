@@ -11,6 +11,7 @@ use crate::event::prefix_cache::Fronts;
 use crate::link::{Linker, Lookup};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
+use crate::pass::visitor::CachedLine;
 use crate::write::job::Job;
 use crate::write::writer::{Alike, write};
 use std::io;
@@ -106,12 +107,13 @@ impl<'a, 'l> Scribe<'a, 'l> {
                 .is_some()
         {
             if let Some(linker) = self.linker.as_mut().filter(|_| is_linked) {
-                linker.alike(
-                    (front.known.phase, timed),
-                    (line.text, line.start),
-                    line.target,
-                    out,
-                );
+                let cached = CachedLine {
+                    phase: front.known.phase,
+                    timed,
+                    text: line.text,
+                    start: line.start,
+                };
+                linker.cached(cached, line.target, out);
             }
             return Some(());
         }
@@ -132,8 +134,8 @@ impl<'a, 'l> Scribe<'a, 'l> {
     fn aim(&mut self, line: &OrderedLine<'a>) -> bool {
         let both = self.job.links.zip(self.linker.as_mut());
         both.is_some_and(|(links, linker)| {
-            let place = (line.chunk.source, line.source, line.shift_ns);
-            links.aim(linker, place, line.text)
+            let number = line.chunk.source;
+            links.aim(linker, number, line.source, line.shift_ns, line.text)
         })
     }
 }
