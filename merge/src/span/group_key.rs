@@ -130,7 +130,7 @@ mod tests {
             assert_eq!(
                 bytes.len(),
                 GroupEvent::BYTES,
-                "ARCHITECTURE.md says how many"
+                "docs/decisions/0036 says how many"
             );
             assert_eq!(GroupEvent::load(&bytes), stored);
         }
