@@ -1,7 +1,7 @@
 //! Records Chrome trace events of one process into one crash-safe fragment.
 //!
-//! Set `SA_PROFILE_DIR`, and every process that uses this crate appends its events to `<dir>/fragments/trace.<pid>.jsonl`. The command `trace-merge
-//! <dir>` makes one trace of all fragments, for Perfetto.
+//! Set `SA_PROFILE_DIR`, and every process that uses this crate appends its events to `<dir>/fragments/trace.<pid>.jsonl`. The command
+//! `trace-merge <dir>` makes one trace of all fragments, for Perfetto.
 //!
 //! ```
 //! use sa_recorder::{Recorder, counter, instant, span};
