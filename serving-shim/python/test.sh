@@ -43,11 +43,10 @@ setup() {
     unavailable "pip: $(tail -n 1 "$work/setup.log")"
 }
 
-# In the profile of the demo, so that cargo builds what both need once; `build-wheels.sh` builds what is shipped.
 # With the setuptools of the environment: pip's own, isolated way fetches it each time.
 build() {
   rm -rf "$work/wheel"
-  SA_CARGO_PROFILE=${SA_CARGO_PROFILE:-release} "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$work/wheel" "$here"
+  "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$work/wheel" "$here"
   WHEEL=$(ls "$work"/wheel/sa_profile-*.whl)
 }
 
