@@ -1,6 +1,6 @@
 """Builds the wheel: what it holds besides Python is made by one ``cargo build``, so that its parts share their dependencies.
 
-In the environment, for builds for another machine: ``CARGO_BUILD_TARGET``; ``SA_CARGO_BUILD``, a cargo command in place of ``build`` (``zigbuild``); ``SA_CARGO_PROFILE``, a profile in place of ``dist``;
+In the environment, for builds for another machine: ``CARGO_BUILD_TARGET``; ``SA_CARGO_BUILD``, a cargo command in place of ``build`` (``zigbuild``);
 ``STRIP``, the program that removes debug information, empty for none. Cargo's own variables count too.
 """
 
@@ -52,8 +52,7 @@ def version():
 
 def cargo_build():
     """Builds everything; returns the files by (kind of target, its name)."""
-    words = [os.environ.get("CARGO", "cargo"), os.environ.get("SA_CARGO_BUILD", "build"), "--locked"]
-    words += ["--profile", os.environ.get("SA_CARGO_PROFILE", "dist")]
+    words = [os.environ.get("CARGO", "cargo"), os.environ.get("SA_CARGO_BUILD", "build"), "--profile", "dist", "--locked"]
     words += ["--message-format=json-render-diagnostics"]
     environment = dict(os.environ)
     if target := environment.pop("CARGO_BUILD_TARGET", None):
