@@ -73,6 +73,11 @@ def lines(text):
             yield line
 
 
+def is_source(path):
+    """Whether messages stand in this file. Its folders in the repository count, not those that the repository lies in."""
+    return path.suffix in (".rs", ".py") and not NOT_MESSAGES.search(pages.name(path))
+
+
 def in_sources():
     """Every message, with the file that says it."""
     found = {}
@@ -80,7 +85,7 @@ def in_sources():
         root = pages.ROOT / name
         paths = [root] if root.is_file() else sorted(root.glob("**/*"))
         for path in paths:
-            if path.suffix not in (".rs", ".py") or NOT_MESSAGES.search(str(path)):
+            if not is_source(path):
                 continue
             read = in_rust if path.suffix == ".rs" else in_python
             for text in read(path.read_text()):

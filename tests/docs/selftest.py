@@ -1,7 +1,9 @@
 """Shows that each check finds what is wrong, and lets pass what is right: `python3 tests/docs/selftest.py`. `check` begins with it."""
 
+import pathlib
 import sys
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 import blocks
@@ -76,6 +78,11 @@ class Messages(unittest.TestCase):
         self.assertEqual([line for text in messages.in_rust(rust) for line in messages.lines(text)], ["…: expected one of …, found nothing"])
         python = 'warn_once(f"{name} has no such function: its spans are missing")\nprint("this is data for stdout")'
         self.assertEqual(list(messages.in_python(python)), ["… has no such function: its spans are missing"])
+
+    def test_the_folders_above_the_repository_do_not_matter(self):
+        with unittest.mock.patch.object(pages, "ROOT", pathlib.Path("/tests/check/main")):
+            self.assertTrue(messages.is_source(pages.ROOT / "merge" / "src" / "app.rs"))
+            self.assertFalse(messages.is_source(pages.ROOT / "merge" / "check" / "src" / "rules.rs"))
 
     def test_both_ways(self):
         page = "| line | means |\n| `…: expected one of …, found …` | x |\n| `nobody says these words` | x |\n"
