@@ -3,6 +3,8 @@
 pub(crate) mod cancel;
 pub(crate) mod clock;
 pub(crate) mod dir;
+#[cfg(test)]
+pub(crate) mod emulator;
 mod entries;
 pub(crate) mod environment;
 pub(crate) mod epoch;

@@ -166,9 +166,15 @@ impl<R> Errand<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::emulator::lacks;
+
+    const THREADS: &str = "threads without the C library";
 
     #[test]
     fn a_result_comes_back_and_the_thread_is_gone() {
+        if lacks(THREADS, "a_result_comes_back_and_the_thread_is_gone") {
+            return;
+        }
         let end_ns = clock::now_ns() + 60_000_000_000;
         let tid = run(end_ns, thread::tid).unwrap().unwrap();
         assert!(tid != thread::tid() && !thread::is_there(tid));
@@ -176,6 +182,9 @@ mod tests {
 
     #[test]
     fn what_takes_long_is_not_waited_for() {
+        if lacks(THREADS, "what_takes_long_is_not_waited_for") {
+            return;
+        }
         let start_ns = clock::now_ns();
         let long = || std::thread::sleep(Duration::from_secs(5));
         assert_eq!(run(start_ns + 2_000_000, long).unwrap(), None);
@@ -184,6 +193,9 @@ mod tests {
 
     #[test]
     fn a_panic_ends_the_errand_alone() {
+        if lacks(THREADS, "a_panic_ends_the_errand_alone") {
+            return;
+        }
         let end_ns = clock::now_ns() + 60_000_000_000;
         let outcome: Option<()> = run(end_ns, || panic!("a test's")).unwrap();
         assert_eq!(outcome, None);
