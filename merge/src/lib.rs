@@ -19,6 +19,7 @@
 
 mod app;
 mod clock;
+pub mod events;
 mod foreign;
 mod fragment;
 mod identity;

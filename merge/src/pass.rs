@@ -1,5 +1,6 @@
 //! The first pass over all chunks: what they hold, in summaries.
 
+pub(crate) mod by_chunk;
 pub(crate) mod chunk;
 pub(crate) mod end;
 pub(crate) mod eras;

@@ -77,7 +77,7 @@ pub(crate) fn is_named(text: &[u8], fields: &Fields) -> bool {
 }
 
 /// The id that binds an event of any phase to a flow, in the trace.
-pub(crate) fn trace_bind_id(event: &Event<'_>, ordinal: u64) -> u64 {
+pub fn trace_bind_id(event: &Event<'_>, ordinal: u64) -> u64 {
     of_id(member_value(event.fields.bind_id.of(event.line)), ordinal)
 }
 

@@ -135,7 +135,7 @@ pub fn json_text(value: &serde_json::Value) -> String {
 
 /// Mends the line that begins at `start`.
 #[cold]
-pub(crate) fn mend_line(out: &mut Vec<u8>, start: usize) {
+pub fn mend_line(out: &mut Vec<u8>, start: usize) {
     let mut line = mended(&out[start..]).into_owned();
     if let Some(fields) = scan_object(&line) {
         let is_metadata = fields.ph.of(&line) == br#""M""#;

@@ -38,6 +38,14 @@ impl From<u32> for Id {
     }
 }
 
+impl Id {
+    /// The id as a number.
+    pub fn number(self) -> u32 {
+        let digit = |number: u32, digit: &u8| number * 10 + u32::from(digit - b'0');
+        self.iter().fold(0, digit)
+    }
+}
+
 impl Deref for Id {
     type Target = [u8];
 

@@ -13,12 +13,13 @@ use crate::fragment::assembly::Assembly;
 use crate::fragment::file::Fragment;
 use crate::fragment::input::{self, Inputs};
 use crate::fragment::load::open;
-use crate::fragment::recording::Recording;
+use crate::fragment::recording::{Recording, refuse_changed};
 use crate::fragment::settle::settle;
 use crate::link::Collector;
 use crate::pass::hidden_blocks::met_hidden_blocks;
 use crate::select::seek::{Extent, seek};
 use crate::select::window::{is_asked_for, refuse};
+use crate::write::job::Job;
 use crate::write::output::{folder, is_replaceable};
 use crate::write::split::refuse_split;
 use crate::{Error, Options, Runs};
@@ -43,16 +44,54 @@ pub fn merge(options: &Options) -> Result<Report, Error> {
 /// # Errors
 /// As [`merge`].
 pub fn merge_with(options: &Options, progress: &Progress) -> Result<Report, Error> {
+    let ((), report) = run(Outcome::Trace, options, progress, |_| Ok(()))?;
+    Ok(report)
+}
+
+/// What a merge is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The trace, and its events for whoever asks.
+    Trace,
+    /// Its events alone.
+    Events,
+}
+
+/// A trace of which all is found and decided: it could be written.
+pub(crate) struct ReadyTrace<'a> {
+    pub(crate) job: Job<'a>,
+    pub(crate) report: &'a Report,
+    pub(crate) pool: &'a ThreadPool,
+    /// Where temporary files may be.
+    pub(crate) folders: &'a [PathBuf],
+}
+
+/// Merges fragments; `read` is called with the trace before it is written, once more if an input was changed meanwhile.
+///
+/// # Errors
+/// As [`merge`], and those of `read`.
+pub(crate) fn run<T>(
+    outcome: Outcome,
+    options: &Options,
+    progress: &Progress,
+    mut read: impl FnMut(&ReadyTrace<'_>) -> Result<T, Error>,
+) -> Result<(T, Report), Error> {
     refuse(options)?;
     refuse_split(options)?;
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(workers(options.threads))
         .build();
     let pool = pool.map_err(|error| Error::Usage(format!("threads: {error}")))?;
+    let of_run = RunOf {
+        outcome,
+        options,
+        progress,
+        pool: &pool,
+    };
     let (mut extent, mut changed) = (Extent::Sought, Changed::default());
     loop {
-        match merge_read(options, &pool, progress, &extent, &changed) {
-            Ok(Merged::Whole(report)) => return Ok(*report),
+        match merge_read(&of_run, &extent, &changed, &mut read) {
+            Ok(Merged::Whole(found, report)) => return Ok((found, *report)),
             Ok(Merged::Beyond(edges)) => extent = extent.wider(edges),
             Err(Error::Changed { path, offset }) => {
                 if !changed.note(&path) || !is_replaceable(&options.output) {
@@ -116,20 +155,34 @@ fn workers(asked: usize) -> usize {
 }
 
 /// What became of an attempt.
-enum Merged {
-    Whole(Box<Report>),
+enum Merged<T> {
+    /// With what was read of the trace.
+    Whole(T, Box<Report>),
     /// The window lies beyond what was read; where it is, in each recording's own time.
     Beyond(Vec<Edges>),
 }
 
+/// What stays the same in all attempts of a merge.
+struct RunOf<'a> {
+    outcome: Outcome,
+    options: &'a Options,
+    progress: &'a Progress,
+    pool: &'a ThreadPool,
+}
+
 /// Merges what is read of fragments.
-fn merge_read(
-    options: &Options,
-    pool: &ThreadPool,
-    progress: &Progress,
+fn merge_read<T>(
+    of_run: &RunOf<'_>,
     extent: &Extent,
     changed: &Changed,
-) -> Result<Merged, Error> {
+    read: &mut impl FnMut(&ReadyTrace<'_>) -> Result<T, Error>,
+) -> Result<Merged<T>, Error> {
+    let RunOf {
+        outcome,
+        options,
+        progress,
+        pool,
+    } = *of_run;
     let mut inputs = input::find(&options.paths, &options.runs);
     let folders = folders(options, &inputs);
     let mut report = Report {
@@ -142,7 +195,8 @@ fn merge_read(
         foreign,
     } = open_all(options, &mut inputs, &folders, &mut report)?;
     let mut sought = pool.install(|| seek(&mut recordings, options, extent))?;
-    progress.expect(recordings.iter().map(len).sum(), passes(options));
+    let passes = passes(options, outcome);
+    progress.expect(recordings.iter().map(len).sum(), passes);
     let assemble = |look| {
         let assembled = pool.install(|| assemble_all(&recordings, look, &folders, progress));
         assembled.map_err(of_spill)
@@ -154,6 +208,7 @@ fn merge_read(
         options,
         progress,
         pool,
+        passes,
         recordings: &recordings,
         assemblies: &by_looks,
         folders: &folders,
@@ -191,12 +246,16 @@ fn merge_read(
         return Ok(Merged::Beyond(edges));
     }
     let decided = merge.decide(&found, &aligned, histories, links, &mut report)?;
-    let directory = inputs.run_directory.as_ref();
-    merge.second_pass(&found, &decided, directory, &mut report)?;
+    let was_read = read(&merge.ready(&found, &decided, &report))?;
+    refuse_changed(&recordings)?;
+    if outcome == Outcome::Trace {
+        let (job, directory) = (merge.job(&found, &decided), inputs.run_directory.as_ref());
+        merge.second_pass(job, directory, &mut report)?;
+    }
     if options.settle {
         settle_all(&recordings, merge.assemblies, &last_ns, &mut report);
     }
-    Ok(Merged::Whole(Box::new(report)))
+    Ok(Merged::Whole(was_read, Box::new(report)))
 }
 
 /// What there is to merge.
@@ -242,8 +301,8 @@ fn open_all(
 }
 
 /// How often a merge goes over its inputs: blocks are verified, lines are indexed, a part is found, lines are copied.
-fn passes(options: &Options) -> u64 {
-    if is_part(options) { 4 } else { 3 }
+fn passes(options: &Options, outcome: Outcome) -> u64 {
+    2 + u64::from(is_part(options)) + u64::from(outcome == Outcome::Trace)
 }
 
 /// Whether not everything is shown.

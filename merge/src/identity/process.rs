@@ -99,7 +99,7 @@ pub(crate) struct Process {
 
 impl ProcessKey {
     /// The process that recorded it.
-    pub(super) fn recorder(&self) -> &ProcessKey {
+    pub(crate) fn recorder(&self) -> &ProcessKey {
         match self {
             ProcessKey::Tracks(_, recorder) => recorder,
             itself => itself,

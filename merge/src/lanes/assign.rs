@@ -97,19 +97,22 @@ pub(crate) fn targets(
 ) -> Vec<Target> {
     let beside = |row: &u32| suspects[*row as usize].target.clone();
     let mut targets: Vec<Target> = added.iter().map(beside).collect();
-    let mut of_process: HashMap<Option<u32>, Vec<usize>> = HashMap::new();
+    let mut of_process: HashMap<u32, Vec<usize>> = HashMap::new();
     for (number, target) in targets.iter().enumerate() {
-        of_process.entry(id(&target.pid)).or_default().push(number);
+        of_process
+            .entry(target.pid.number())
+            .or_default()
+            .push(number);
     }
     for process in processes {
-        let Some(rows) = of_process.get(&Some(process.output_pid)) else {
+        let Some(rows) = of_process.get(&process.output_pid) else {
             continue;
         };
         let free = free_ids(process, rows.len());
         let mut threads = by_id(process);
         for (row, free) in rows.iter().zip(free) {
             let tid = &mut targets[*row].tid;
-            if let Some(thread) = id(tid).and_then(|tid| threads.get_mut(&tid)) {
+            if let Some(thread) = threads.get_mut(&tid.number()) {
                 thread.overflow.push(free);
                 *tid = free.into();
             }
@@ -124,10 +127,6 @@ fn by_id(process: &mut Process) -> HashMap<u32, &mut Thread> {
     threads
         .map(|thread| (thread.output_tid, &mut **thread))
         .collect()
-}
-
-fn id(text: &[u8]) -> Option<u32> {
-    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 fn free_ids(process: &Process, count: usize) -> Vec<u32> {

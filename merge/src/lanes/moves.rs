@@ -8,27 +8,23 @@ use crate::identity::plan::Plan;
 use crate::lanes::assign::{LaneAssignment, targets};
 use crate::lanes::candidates::{LaneCandidate, suspects};
 use crate::lanes::row_move::Move;
+use crate::pass::by_chunk::{ByChunk, OfChunk};
 use crate::pass::history::Histories;
 use crate::pass::summary::ChunkSummary;
 use crate::pass::visit::ChunkView;
 use crate::span::lane_events::lane_events;
 use crate::span::thread_scan::ThreadScan;
-use crate::store::sorter::Sorted;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// The events that move, and where to.
 #[derive(Default)]
 pub(crate) struct Overflow {
-    moves: Sorted<Move>,
-    /// Where the moves of each chunk begin; empty if there are none.
-    starts: Vec<u64>,
+    moves: ByChunk<Move>,
     rows: Vec<Target>,
     /// The spans that move, and those for which there was no row.
     pub(crate) spans: u64,
     pub(crate) left: u64,
-    /// Where the temporary files are.
-    folder: PathBuf,
     /// Why nothing moves, if something should.
     pub(crate) failure: Option<String>,
 }
@@ -87,12 +83,10 @@ impl Overflow {
         drop(events);
         let moves = spread.moves.finish()?;
         let overflow = Overflow {
-            starts: starts(&moves, scan.chunks.len())?,
-            moves,
+            moves: ByChunk::new(moves, scan.chunks.len(), folder)?,
             rows: Vec::new(),
             spans: spread.spans,
             left: spread.left,
-            folder: folder.to_owned(),
             failure: None,
         };
         Ok((overflow, spread.added))
@@ -105,31 +99,23 @@ impl Overflow {
 
     /// The events of one chunk that move. An error says in itself where the file is.
     pub(crate) fn of_chunk(&self, number: usize) -> io::Result<Moved<'_>> {
-        let mut moves = Vec::new();
-        if let Some([start, end]) = self.starts.get(number..number + 2) {
-            let read = self.moves.read(*start..*end, &mut moves);
-            let named = |error| io::Error::other(Error::of_temporary(&self.folder, error));
-            read.map_err(named)?;
-        }
         Ok(Moved {
-            left: moves.into_iter().peekable(),
+            moves: self.moves.of_chunk(number)?,
             rows: &self.rows,
-            nth: 0,
         })
     }
 }
 
 /// The events of a chunk that move, asked for in their order.
 pub(crate) struct Moved<'a> {
-    left: std::iter::Peekable<std::vec::IntoIter<Move>>,
+    moves: OfChunk<Move>,
     rows: &'a [Target],
-    nth: u32,
 }
 
 impl<'a> Moved<'a> {
     /// Whether no further event moves.
     pub(crate) fn is_empty(&self) -> bool {
-        self.left.len() == 0
+        self.moves.is_empty()
     }
 
     /// Where the next event goes, if it moves.
@@ -142,54 +128,15 @@ impl<'a> Moved<'a> {
     /// The same by the row's number.
     #[inline]
     pub(crate) fn next_row(&mut self) -> Option<u32> {
-        let nth = self.nth;
-        self.nth += 1;
-        let found = self.left.next_if(|next| next.at.nth == nth)?;
-        Some(found.row)
+        Some(self.moves.next()?.row)
     }
-}
-
-/// Where the moves of each chunk begin, and where those of the last one end.
-fn starts(moves: &Sorted<Move>, chunks: usize) -> io::Result<Vec<u64>> {
-    let mut starts = vec![0; chunks + 1];
-    moves.each(|one| {
-        let chunk = usize::try_from(one.at.chunk).map_err(io::Error::other)?;
-        starts[chunk + 1] += 1;
-        Ok(())
-    })?;
-    for chunk in 0..chunks {
-        starts[chunk + 1] += starts[chunk];
-    }
-    Ok(starts)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::pass::event_ref::EventRef;
-    use crate::store::sorter::Record;
-
-    #[test]
-    fn a_file_that_cannot_be_read_again_is_named() {
-        let overflow = Overflow {
-            moves: Sorted::File {
-                file: tempfile::tempfile().unwrap(),
-                len: 3,
-            },
-            starts: vec![0, 3],
-            folder: "/scratch".into(),
-            ..Overflow::default()
-        };
-        let Err(error) = overflow.of_chunk(0) else {
-            panic!("an empty file was read");
-        };
-        let error = Error::of_write(Path::new("trace.json"), error);
-        let Error::Temporary { folder, source } = error else {
-            panic!("{error}");
-        };
-        assert_eq!(folder, Path::new("/scratch"));
-        assert_eq!(source.kind(), io::ErrorKind::UnexpectedEof);
-    }
+    use crate::store::sorter::{Record, Sorted};
 
     #[test]
     fn moves_are_found_by_their_chunk_and_number() {
@@ -209,9 +156,8 @@ mod tests {
             tid: tid.into(),
             ordinal: 0,
         };
-        let moves = Sorted::Memory(moves);
+        let moves = ByChunk::new(Sorted::Memory(moves), 3, Path::new("")).unwrap();
         let overflow = Overflow {
-            starts: starts(&moves, 3).unwrap(),
             moves,
             rows: vec![target(5), target(6)],
             ..Overflow::default()

@@ -1,5 +1,6 @@
 //! An event that moves to a row beside its thread.
 
+use crate::pass::by_chunk::OfEvent;
 use crate::pass::event_ref::EventRef;
 use crate::store::sorter::{Record, word_at};
 
@@ -8,6 +9,12 @@ use crate::store::sorter::{Record, word_at};
 pub(crate) struct Move {
     pub(crate) at: EventRef,
     pub(crate) row: u32,
+}
+
+impl OfEvent for Move {
+    fn at(&self) -> EventRef {
+        self.at
+    }
 }
 
 impl Record for Move {

@@ -2,6 +2,7 @@
 
 use crate::pass::event_ref::EventRef;
 use crate::pass::labels::Labels;
+use crate::span::span_half::RowKey;
 use crate::store::sorter::{Record, long_at, word_at};
 
 /// A thread of a recording, by its number among all that have events: there are many mates.
@@ -30,6 +31,31 @@ pub(crate) enum GroupKey {
     Flow(u64, u64),
 }
 
+impl RowKey for GroupKey {
+    const BYTES: usize = 17;
+
+    fn store(self, out: &mut Vec<u8>) {
+        let (kind, [id, key]) = match self {
+            GroupKey::Thread(row) => (0, [u64::from(row), 0]),
+            GroupKey::Async(id, key) => (1, [id, key]),
+            GroupKey::Flow(id, key) => (2, [id, key]),
+        };
+        for word in [id, key] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+        out.push(kind);
+    }
+
+    fn load(bytes: &[u8]) -> GroupKey {
+        let (id, key) = (long_at(bytes, 0), long_at(bytes, 8));
+        match bytes[16] {
+            0 => GroupKey::Thread(word_at(bytes, 0)),
+            1 => GroupKey::Async(id, key),
+            _ => GroupKey::Flow(id, key),
+        }
+    }
+}
+
 /// An event that belongs to others. Its order is that of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct GroupEvent {
@@ -49,21 +75,14 @@ impl Record for GroupEvent {
     const BYTES: usize = 48;
 
     fn store(&self, out: &mut Vec<u8>) {
-        let (kind, [id, key]) = match self.whole {
-            GroupKey::Thread(row) => (0, [u64::from(row), 0]),
-            GroupKey::Async(id, key) => (1, [id, key]),
-            GroupKey::Flow(id, key) => (2, [id, key]),
-        };
-        for word in [id, key, self.at_ns.cast_unsigned()] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
+        self.whole.store(out);
+        out.extend_from_slice(&self.at_ns.to_le_bytes());
         let (at, labels) = (self.at, self.labels);
-        for word in [at.chunk, at.nth, labels.category, labels.name] {
+        for word in [at.chunk, at.nth, labels.category, labels.name, self.row] {
             out.extend_from_slice(&word.to_le_bytes());
         }
-        out.extend_from_slice(&self.row.to_le_bytes());
         let flags = u8::from(self.wanted) | u8::from(self.inside) << 1;
-        out.extend_from_slice(&[kind, self.role as u8, flags, 0]);
+        out.extend_from_slice(&[self.role as u8, flags, 0]);
     }
 
     fn load(bytes: &[u8]) -> Self {
@@ -73,26 +92,15 @@ impl Record for GroupEvent {
             GroupRole::End,
             GroupRole::Start,
         ];
+        let role = usize::from(bytes[45]);
+        let [chunk, nth, category, name, row] = [25, 29, 33, 37, 41].map(|at| word_at(bytes, at));
         GroupEvent {
-            whole: match bytes[44] {
-                0 => GroupKey::Thread(word_at(bytes, 0)),
-                1 => GroupKey::Async(long_at(bytes, 0), long_at(bytes, 8)),
-                _ => GroupKey::Flow(long_at(bytes, 0), long_at(bytes, 8)),
-            },
-            at_ns: long_at(bytes, 16).cast_signed(),
-            at: EventRef {
-                chunk: word_at(bytes, 24),
-                nth: word_at(bytes, 28),
-            },
-            labels: Labels {
-                category: word_at(bytes, 32),
-                name: word_at(bytes, 36),
-            },
-            row: word_at(bytes, 40),
-            role: roles
-                .get(usize::from(bytes[45]))
-                .copied()
-                .unwrap_or(GroupRole::Next),
+            whole: GroupKey::load(bytes),
+            at_ns: long_at(bytes, 17).cast_signed(),
+            at: EventRef { chunk, nth },
+            labels: Labels { category, name },
+            row,
+            role: roles.get(role).copied().unwrap_or(GroupRole::Next),
             wanted: bytes[46] & 1 == 1,
             inside: bytes[46] & 2 == 2,
         }

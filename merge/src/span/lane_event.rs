@@ -67,7 +67,7 @@ impl LaneEvent {
     }
 
     /// A begun span, and the time and the event that end it, if it has an end.
-    pub(super) fn begun(begin: &SpanHalf, end: Option<(i64, EventRef)>) -> LaneEvent {
+    pub(super) fn begun(begin: &SpanHalf<u32>, end: Option<(i64, EventRef)>) -> LaneEvent {
         LaneEvent {
             row: begin.row,
             start: begin.start,

@@ -15,7 +15,7 @@ use std::path::Path;
 /// What an event of a thread is.
 enum LanePart {
     Whole(LaneEvent),
-    Half(SpanHalf),
+    Half(SpanHalf<u32>),
 }
 
 /// All that happens on the threads that `rows` numbers; what is too much for memory goes to files in `folder`.
@@ -35,7 +35,9 @@ pub(crate) fn lane_events(
         LanePart::Whole(event) => events.push(event),
     })?;
     let halves = halves.finish()?;
-    join(&halves, &mut events)?;
+    join(&halves, |begin, end| {
+        events.push(LaneEvent::begun(begin, end.map(|end| (end.start, end.at))))
+    })?;
     drop(halves);
     events.finish()
 }

@@ -1,9 +1,8 @@
 //! Begun spans and what ends them: which `E` belongs to which `B`.
 
 use crate::span::begun_spans::{BegunSpans, WAITING};
-use crate::span::lane_event::LaneEvent;
-use crate::span::span_half::{Side, SpanHalf};
-use crate::store::sorter::{Sorted, Sorter};
+use crate::span::span_half::{RowKey, Side, SpanHalf};
+use crate::store::sorter::Sorted;
 use std::io;
 
 /// Finds the end of each begun span as viewers do: an end belongs to the last one that waits for one and has its name and category,
@@ -11,12 +10,14 @@ use std::io;
 ///
 /// Of what happens at one time viewers take ends first, so that a span whose begin and end have the same time never ends for them. It
 /// counts as one of no length here: it stays with what is around it.
-pub(crate) fn join(
-    halves: &Sorted<SpanHalf>,
-    events: &mut Sorter<'_, LaneEvent>,
+///
+/// Calls `found` with each begin, and its end if it has one.
+pub(crate) fn join<K: RowKey>(
+    halves: &Sorted<SpanHalf<K>>,
+    found: impl FnMut(&SpanHalf<K>, Option<&SpanHalf<K>>) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut open = Halves {
-        events,
+        found,
         waiting: BegunSpans::default(),
         early: Vec::new(),
     };
@@ -25,30 +26,34 @@ pub(crate) fn join(
     open.leave_unfinished()
 }
 
-struct Halves<'a, 'f> {
-    events: &'a mut Sorter<'f, LaneEvent>,
-    /// Begins of one thread in the order of times.
-    waiting: BegunSpans<SpanHalf>,
+struct Halves<K, F> {
+    found: F,
+    /// Begins of one row in the order of times.
+    waiting: BegunSpans<SpanHalf<K>>,
     /// Ends of one time that ended nothing that began before.
-    early: Vec<SpanHalf>,
+    early: Vec<SpanHalf<K>>,
 }
 
-impl Halves<'_, '_> {
-    fn take(&mut self, half: SpanHalf) -> io::Result<()> {
-        let is_later = |early: &SpanHalf| (early.row, early.start) != (half.row, half.start);
+impl<K, F> Halves<K, F>
+where
+    K: RowKey,
+    F: FnMut(&SpanHalf<K>, Option<&SpanHalf<K>>) -> io::Result<()>,
+{
+    fn take(&mut self, half: SpanHalf<K>) -> io::Result<()> {
+        let is_later = |early: &SpanHalf<K>| (early.row, early.start) != (half.row, half.start);
         if self.early.first().is_some_and(is_later) {
             self.end_early()?;
         }
-        let is_of_another = |first: &SpanHalf| first.row != half.row;
+        let is_of_another = |first: &SpanHalf<K>| first.row != half.row;
         if self.waiting.first().is_some_and(is_of_another) {
             self.leave_unfinished()?;
         }
         if half.side == Side::Begin {
             let first = self.waiting.begin(half);
-            return first.map_or(Ok(()), |first| self.push(&first, None));
+            return first.map_or(Ok(()), |first| (self.found)(&first, None));
         }
         match self.waiting.end(|begin| half.labels.end(begin.labels)) {
-            Some(begin) => self.push(&begin, Some(&half)),
+            Some(begin) => (self.found)(&begin, Some(&half)),
             None => {
                 if self.early.len() < WAITING {
                     self.early.push(half);
@@ -58,27 +63,22 @@ impl Halves<'_, '_> {
         }
     }
 
-    fn push(&mut self, begin: &SpanHalf, end: Option<&SpanHalf>) -> io::Result<()> {
-        let end = end.map(|end| (end.start, end.at));
-        self.events.push(LaneEvent::begun(begin, end))
-    }
-
     /// Ends what began at the same time as its end, and stands before it.
     fn end_early(&mut self) -> io::Result<()> {
         for end in std::mem::take(&mut self.early) {
-            let is_its = |begin: &SpanHalf| begin.at < end.at && end.labels.end(begin.labels);
+            let is_its = |begin: &SpanHalf<K>| begin.at < end.at && end.labels.end(begin.labels);
             let begun = self
                 .waiting
                 .end_behind(|begin| begin.start < end.start, is_its);
-            begun.map_or(Ok(()), |begin| self.push(&begin, Some(&end)))?;
+            begun.map_or(Ok(()), |begin| (self.found)(&begin, Some(&end)))?;
         }
         Ok(())
     }
 
     fn leave_unfinished(&mut self) -> io::Result<()> {
-        let events = &mut self.events;
+        let found = &mut self.found;
         let mut left = self.waiting.leave();
-        left.try_for_each(|begin| events.push(LaneEvent::begun(&begin, None)))
+        left.try_for_each(|begin| found(&begin, None))
     }
 }
 
@@ -87,14 +87,15 @@ mod tests {
     use super::*;
     use crate::pass::event_ref::EventRef;
     use crate::pass::labels::Labels;
+    use crate::store::sorter::Sorter;
 
     /// Joins halves told by phase, time and name; gives for each begin its begin, and its end if it has one.
     fn joined(halves: &[(Side, i64, u32)]) -> Vec<(i64, Option<i64>)> {
         let folder = std::env::temp_dir();
-        let (mut sorter, mut events) = (Sorter::new(&folder), Sorter::new(&folder));
+        let mut sorter = Sorter::new(&folder);
         for ((side, start, name), nth) in halves.iter().zip(0..) {
             let half = SpanHalf {
-                row: 0,
+                row: 0_u32,
                 start: *start,
                 side: *side,
                 at: EventRef { chunk: 0, nth },
@@ -105,13 +106,13 @@ mod tests {
             };
             sorter.push(half).unwrap();
         }
-        join(&sorter.finish().unwrap(), &mut events).unwrap();
         let mut found = Vec::new();
-        let keep = |event: LaneEvent| {
-            found.push((event.start, event.end_at.map(|_| event.end)));
+        join(&sorter.finish().unwrap(), |begin, end| {
+            found.push((begin.start, end.map(|end| end.start)));
             Ok(())
-        };
-        events.finish().unwrap().each(keep).unwrap();
+        })
+        .unwrap();
+        found.sort_unstable();
         found
     }
 

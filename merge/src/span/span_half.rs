@@ -14,20 +14,34 @@ pub(crate) enum Side {
     Begin,
 }
 
-/// Begin or end of a span of a thread. Its order is that of the fields.
+/// What spans lie on: begins and ends of one row belong together.
+pub(crate) trait RowKey: Copy + Ord + Send {
+    /// Bytes of a stored key.
+    const BYTES: usize;
+    /// Appends these bytes.
+    fn store(self, out: &mut Vec<u8>);
+    /// Reads what [`RowKey::store`] has written.
+    fn load(bytes: &[u8]) -> Self;
+}
+
+/// Begin or end of a span. Its order is that of the fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SpanHalf {
-    /// Which of the threads.
-    pub(crate) row: u32,
+pub(crate) struct SpanHalf<K> {
+    pub(crate) row: K,
     pub(crate) start: i64,
     pub(crate) side: Side,
     pub(crate) at: EventRef,
     pub(crate) labels: Labels,
 }
 
-impl SpanHalf {
-    /// What an event of a row is, if it is one.
-    pub(super) fn of(event: &Event<'_>, row: u32, at: EventRef, shift_ns: i64) -> Option<SpanHalf> {
+impl SpanHalf<u32> {
+    /// What an event of a thread is, if it is one.
+    pub(super) fn of(
+        event: &Event<'_>,
+        row: u32,
+        at: EventRef,
+        shift_ns: i64,
+    ) -> Option<SpanHalf<u32>> {
         let side = match event.phase {
             b'B' => Side::Begin,
             b'E' => Side::End,
@@ -43,35 +57,44 @@ impl SpanHalf {
     }
 }
 
-impl Record for SpanHalf {
-    const BYTES: usize = 29;
+/// The number of a thread.
+impl RowKey for u32 {
+    const BYTES: usize = 4;
+
+    fn store(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_le_bytes());
+    }
+
+    fn load(bytes: &[u8]) -> u32 {
+        word_at(bytes, 0)
+    }
+}
+
+impl<K: RowKey> Record for SpanHalf<K> {
+    const BYTES: usize = 25 + K::BYTES;
 
     fn store(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.start.to_le_bytes());
         let (at, labels) = (self.at, self.labels);
-        for word in [self.row, at.chunk, at.nth, labels.category, labels.name] {
+        for word in [at.chunk, at.nth, labels.category, labels.name] {
             out.extend_from_slice(&word.to_le_bytes());
         }
         out.push(u8::from(self.side == Side::Begin));
+        self.row.store(out);
     }
 
     fn load(bytes: &[u8]) -> Self {
+        let [chunk, nth, category, name] = [8, 12, 16, 20].map(|at| word_at(bytes, at));
         SpanHalf {
-            row: word_at(bytes, 8),
+            row: K::load(&bytes[25..]),
             start: long_at(bytes, 0).cast_signed(),
-            side: if bytes[28] == 1 {
+            side: if bytes[24] == 1 {
                 Side::Begin
             } else {
                 Side::End
             },
-            at: EventRef {
-                chunk: word_at(bytes, 12),
-                nth: word_at(bytes, 16),
-            },
-            labels: Labels {
-                category: word_at(bytes, 20),
-                name: word_at(bytes, 24),
-            },
+            at: EventRef { chunk, nth },
+            labels: Labels { category, name },
         }
     }
 }
@@ -100,7 +123,7 @@ mod tests {
             half.store(&mut bytes);
             assert_eq!(
                 (bytes.len(), SpanHalf::load(&bytes)),
-                (SpanHalf::BYTES, half)
+                (SpanHalf::<u32>::BYTES, half)
             );
         }
     }

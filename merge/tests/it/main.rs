@@ -28,6 +28,7 @@ mod damaged_blocks;
 mod damaged_lines;
 mod damaged_rings;
 mod deep;
+mod events;
 mod exchanged;
 mod faults;
 mod filter;

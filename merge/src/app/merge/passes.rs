@@ -1,6 +1,6 @@
 //! The passes of a merge over what it has opened.
 
-use super::{is_part, of_spill, passes};
+use super::{ReadyTrace, is_part, of_spill};
 use crate::app::losses::tell_losses;
 use crate::app::report::Report;
 use crate::app::report::foreign::tell_foreign;
@@ -50,6 +50,8 @@ pub(super) struct Merge<'a> {
     pub(super) options: &'a Options,
     pub(super) progress: &'a Progress,
     pub(super) pool: &'a ThreadPool,
+    /// How often it goes over its inputs.
+    pub(super) passes: u64,
     pub(super) recordings: &'a [Recording],
     pub(super) assemblies: &'a [Assembly],
     /// Where temporary files may be.
@@ -131,7 +133,7 @@ impl<'a> Merge<'a> {
             let recording = sources[chunk.source].recording;
             chunk.era = self.eras.get(recording).copied().flatten();
         }
-        let rest = bytes_of(&chunks).saturating_mul(passes(self.options) - 1);
+        let rest = bytes_of(&chunks).saturating_mul(self.passes - 1);
         self.progress.expect_rest(rest);
         let objects = self.options.verbatim;
         let pass = || first_pass(&mut sources, &mut chunks, objects, links, self.progress);
@@ -292,14 +294,12 @@ impl<'a> Merge<'a> {
         run_directory.map_or(access, |folder| access.within(folder.reach()))
     }
 
-    pub(super) fn second_pass(
-        &self,
-        found: &FirstPass<'_>,
-        decided: &Decided,
-        default_directory: Option<&Folder>,
-        report: &mut Report,
-    ) -> Result<(), Error> {
-        let job = Job {
+    /// What the second pass works on.
+    pub(super) fn job<'j>(&self, found: &'j FirstPass<'_>, decided: &'j Decided) -> Job<'j>
+    where
+        'a: 'j,
+    {
+        Job {
             recordings: self.recordings,
             sources: &found.sources,
             chunks: &found.chunks,
@@ -308,7 +308,33 @@ impl<'a> Merge<'a> {
             links: decided.links.as_ref(),
             progress: self.progress,
             verbatim: self.options.verbatim,
-        };
+        }
+    }
+
+    /// The trace as it could be written.
+    pub(super) fn ready<'j>(
+        &self,
+        found: &'j FirstPass<'_>,
+        decided: &'j Decided,
+        report: &'j Report,
+    ) -> ReadyTrace<'j>
+    where
+        'a: 'j,
+    {
+        ReadyTrace {
+            job: self.job(found, decided),
+            report,
+            pool: self.pool,
+            folders: self.folders,
+        }
+    }
+
+    pub(super) fn second_pass(
+        &self,
+        job: Job<'_>,
+        default_directory: Option<&Folder>,
+        report: &mut Report,
+    ) -> Result<(), Error> {
         let order = self.order(&job)?;
         let copy = TraceCopy {
             job,
@@ -335,7 +361,7 @@ impl<'a> Merge<'a> {
             access,
         )?;
         refuse_inputs(&destination, self.recordings)?;
-        self.progress.expect_rest(bytes_of(&found.chunks));
+        self.progress.expect_rest(bytes_of(job.chunks));
         let sink = Sink::new(target, destination.is_gzip());
         report.add_links(copy.run(&sink, self.pool.current_num_threads()));
         let path = destination.path().map(Path::to_owned).unwrap_or_default();

@@ -1,0 +1,128 @@
+//! An event of the trace.
+
+use super::thread_index::ThreadRow;
+use crate::event::flow::{has_id, trace_bind_id, trace_id};
+use crate::event::json::{Members, Span};
+use crate::event::line::Event;
+use std::borrow::Cow;
+
+/// An event with its place in the trace: when, on which row, and what its line says.
+///
+/// Phases are those of the [Chrome trace event format](https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU/preview).
+#[derive(Clone, Copy, Debug)]
+pub struct PlacedEvent<'a> {
+    /// The phase: `X` a span, `B` and `E` its begin and end, `b`, `n` and `e` those of an async span, `i` an instant, `C` a counter, `s`, `t` and `f` a
+    /// flow, `M` metadata.
+    pub phase: u8,
+    /// The thread, by its number among [`TraceEvents::threads`](super::TraceEvents::threads).
+    pub thread: usize,
+    /// 0 on the thread's own row, else which of the rows beside it: there lie spans that overlap others of the thread.
+    pub row: usize,
+    /// When it began, in ns from the begin of the trace; 0 for metadata.
+    pub ts_ns: i64,
+    /// Its duration in ns, 0 for all but `X`.
+    pub dur_ns: i64,
+    /// Of a begin when its span ends, of an end when its span began, if the other half is in the trace. Known only to
+    /// [`MatchedEvents`](super::MatchedEvents).
+    pub other_ns: Option<i64>,
+    /// Whether it is a span that crosses an edge of the window that was asked for.
+    pub is_cut: bool,
+    ordinal: u64,
+    event: Event<'a>,
+}
+
+impl<'a> PlacedEvent<'a> {
+    pub(super) fn new(event: Event<'a>, place: ThreadRow, shift_ns: i64) -> PlacedEvent<'a> {
+        let ts_ns = event.ts_ns.saturating_add(shift_ns).max(0);
+        PlacedEvent {
+            phase: event.phase,
+            thread: place.thread as usize,
+            row: place.row as usize,
+            ts_ns: if event.is_metadata() { 0 } else { ts_ns },
+            dur_ns: event.dur_ns,
+            other_ns: None,
+            is_cut: false,
+            ordinal: place.ordinal,
+            event,
+        }
+    }
+
+    /// When its span ends: of an `X`, and of a `B` or `b` whose end is known.
+    pub fn end_ns(&self) -> Option<i64> {
+        match self.phase {
+            b'X' => Some(self.ts_ns.saturating_add(self.dur_ns)),
+            b'B' | b'b' => self.other_ns,
+            _ => None,
+        }
+    }
+
+    /// Whether it is a span that its process died in, or that was open when it was read (FORMAT.md §2).
+    pub fn is_unfinished(&self) -> bool {
+        self.event.is_unfinished()
+    }
+
+    /// The name, empty if it has none.
+    pub fn name(&self) -> Cow<'a, str> {
+        text(self.member(self.event.fields.name, b"name"))
+    }
+
+    /// The category, empty if it has none.
+    pub fn category(&self) -> Cow<'a, str> {
+        text(self.member(self.event.fields.cat, b"cat"))
+    }
+
+    /// The args as JSON, empty if it has none. Nothing of them is read before this.
+    pub fn args(&self) -> &'a [u8] {
+        self.member(self.event.fields.args, b"args")
+    }
+
+    /// The value of an arg as JSON, if it has one of that name. The name must be one that JSON writes without an escape.
+    pub fn arg(&self, name: &str) -> Option<&'a [u8]> {
+        let args = self.args();
+        let is_it = |(key, _): &(Span, Span)| key.of(args) == name.as_bytes();
+        let found = Members::of(args).filter(is_it).last();
+        found.map(|(_, value)| value.of(args))
+    }
+
+    /// The id of a flow or an async span: equal ids, with the same category, are one in the whole trace.
+    pub fn id(&self) -> Option<u64> {
+        let id = || Some(trace_id(&self.event, self.ordinal)?.0);
+        has_id(self.phase).then(id).flatten()
+    }
+
+    /// The id of the flow that a span is bound to by its `bind_id`.
+    pub fn bind_id(&self) -> Option<u64> {
+        let fields = &self.event.fields;
+        let has_one = fields.bind_id.is_some();
+        has_one.then(|| trace_bind_id(&self.event, self.ordinal))
+    }
+
+    /// The line as it was recorded, but for what no viewer takes: that is mended.
+    pub fn line(&self) -> &'a [u8] {
+        self.event.line
+    }
+
+    /// A member of which the scan of the line's front may have told where it stands.
+    fn member(&self, known: Span, key: &[u8]) -> &'a [u8] {
+        let line = self.event.line;
+        if known.is_some() {
+            return known.of(line);
+        }
+        let is_it = |(found, _): &(Span, Span)| found.of(line) == key;
+        let found = Members::of(line).find(is_it);
+        found.map_or(&[], |(_, value)| value.of(line))
+    }
+}
+
+/// What a JSON string says, or the text of any other value.
+fn text(value: &[u8]) -> Cow<'_, str> {
+    let quoted = value
+        .strip_prefix(b"\"")
+        .and_then(|text| text.strip_suffix(b"\""));
+    match quoted {
+        Some(text) if memchr::memchr(b'\\', text).is_none() => String::from_utf8_lossy(text),
+        Some(_) => serde_json::from_slice::<String>(value)
+            .map_or_else(|_| String::from_utf8_lossy(value), Cow::Owned),
+        None => String::from_utf8_lossy(value),
+    }
+}

@@ -1,0 +1,159 @@
+//! The events of a trace that could be written.
+
+use super::matched_events::MatchedEvents;
+use super::placed_event::PlacedEvent;
+use super::span_mate::SpanMate;
+use super::thread_index::ThreadIndex;
+use super::trace_process::{TraceProcess, trace_processes};
+use super::trace_thread::TraceThread;
+use crate::app::merge::ReadyTrace;
+use crate::event::edges::Lies;
+use crate::event::json::scan_object;
+use crate::event::line::Event;
+use crate::event::mend::{mend_line, mended_event};
+use crate::event::own_record::is_left_out;
+use crate::pass::by_chunk::OfChunk;
+use crate::pass::visit::{AtOnce, visit};
+use crate::write::job::Job;
+use crate::{Error, Report};
+use rayon::ThreadPool;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// All events, in parallel and in bounded memory, as often as they are asked for.
+pub struct TraceEvents<'a> {
+    pub(super) job: Job<'a>,
+    pub(super) index: ThreadIndex,
+    pub(super) folders: &'a [PathBuf],
+    pool: &'a ThreadPool,
+    report: &'a Report,
+    processes: Vec<TraceProcess<'a>>,
+}
+
+impl<'a> TraceEvents<'a> {
+    pub(super) fn new(trace: &ReadyTrace<'a>) -> TraceEvents<'a> {
+        let (job, report) = (trace.job, trace.report);
+        let processes = &job.plan.identities.processes;
+        TraceEvents {
+            index: ThreadIndex::new(job.plan, job.overflow.rows()),
+            processes: trace_processes(processes, &report.processes, &report.clocks),
+            folders: trace.folders,
+            pool: trace.pool,
+            job,
+            report,
+        }
+    }
+
+    /// What was found: damage, losses, clocks, windows. What a merge does after it has decided everything is not in it, such as where the trace is.
+    pub fn report(&self) -> &'a Report {
+        self.report
+    }
+
+    /// The processes in the order of the trace.
+    pub fn processes(&self) -> &[TraceProcess<'a>] {
+        &self.processes
+    }
+
+    /// The threads, those of one process together.
+    pub fn threads(&self) -> &[TraceThread] {
+        &self.index.threads
+    }
+
+    /// Goes over all events. `of_event` takes those of a chunk, which is about a megabyte of lines of one recording in the order in which they stand there,
+    /// into what `begin` gave; many threads do so at once. `merge` takes what was found in each chunk, one after the other in their order, so that its result
+    /// does not depend on the number of threads.
+    ///
+    /// # Errors
+    /// The first one of `merge`, or a temporary file that cannot be read.
+    pub fn fold<T: Send>(
+        &self,
+        begin: impl Fn() -> T + Send + Sync,
+        of_event: impl Fn(&mut T, &PlacedEvent<'_>) + Send + Sync,
+        merge: impl FnMut(T) -> Result<(), Error> + Send,
+    ) -> Result<(), Error> {
+        self.fold_with(|_| Ok(None), begin, of_event, merge)
+    }
+
+    /// Finds begins and ends that belong together, as viewers do. This goes over those chunks that have any.
+    ///
+    /// # Errors
+    /// If there is no room for temporary files.
+    pub fn match_spans(&self) -> Result<MatchedEvents<'_, 'a>, Error> {
+        self.pool.install(|| MatchedEvents::of(self))
+    }
+
+    /// The same as [`TraceEvents::fold`], with the other halves of spans in each chunk.
+    pub(super) fn fold_with<T: Send>(
+        &self,
+        mates: impl Fn(usize) -> io::Result<Option<OfChunk<SpanMate>>> + Send + Sync,
+        begin: impl Fn() -> T + Send + Sync,
+        of_event: impl Fn(&mut T, &PlacedEvent<'_>) + Send + Sync,
+        mut merge: impl FnMut(T) -> Result<(), Error> + Send,
+    ) -> Result<(), Error> {
+        let chunks = self.job.chunks;
+        let bytes = chunks.iter().map(crate::pass::chunk::Chunk::len).sum();
+        self.job.progress.expect_more(bytes);
+        let look = |number: usize| {
+            let mut found = begin();
+            let take = |event: &PlacedEvent<'_>| of_event(&mut found, event);
+            self.of_chunk(number, mates(number)?, take)?;
+            self.job.progress.add(chunks[number].len(), 0);
+            Ok(found)
+        };
+        let of_read = |error| Error::of_temporary(Path::new(""), error);
+        let merge = |found: io::Result<T>| merge(found.map_err(of_read)?);
+        self.pool
+            .install(|| visit(0..chunks.len(), AtOnce::Many, look, merge))
+    }
+
+    /// Calls `found` with the events of a chunk.
+    fn of_chunk(
+        &self,
+        number: usize,
+        mut mates: Option<OfChunk<SpanMate>>,
+        mut found: impl FnMut(&PlacedEvent<'_>),
+    ) -> io::Result<()> {
+        let chunk = &self.job.chunks[number];
+        let source = &self.job.sources[chunk.source];
+        let shift_ns = self.job.plan.shifts_ns[source.recording];
+        let mut moved = self.job.overflow.of_chunk(number)?;
+        chunk.each(source.bytes, |_, lies, event| {
+            // Those that are not shown count as well.
+            let row = moved.next_row();
+            let mate = mates.as_mut().and_then(OfChunk::next);
+            if lies == Lies::Outside || is_left_out(event) {
+                return;
+            }
+            let place = match row {
+                Some(row) => self.index.beside(row),
+                None => self.index.of(source.recording, (event.pid, event.tid)),
+            };
+            let Some(place) = place else { return };
+            let mut tell = |event: Event<'_>| {
+                let mut placed = PlacedEvent::new(event, place, shift_ns);
+                placed.other_ns = mate.map(|mate| mate.other_ns.max(0));
+                placed.is_cut = lies == Lies::Across;
+                found(&placed);
+            };
+            match event.fields.is_mended() {
+                true => mended(event, tell),
+                false => tell(*event),
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Calls `tell` with an event as the trace has it, in which something is mended.
+#[cold]
+fn mended(event: &Event<'_>, tell: impl FnOnce(Event<'_>)) {
+    let text = mended_event(event.line, event.phase).map(|(text, _)| text);
+    let mut line = text.unwrap_or_else(|| event.line.to_vec());
+    mend_line(&mut line, 0);
+    let fields = scan_object(&line).unwrap_or_default();
+    tell(Event {
+        line: &line,
+        fields,
+        ..*event
+    });
+}

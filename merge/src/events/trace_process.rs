@@ -1,0 +1,47 @@
+//! A process of the trace, as consumers see it.
+
+use crate::app::report::ProcessReport;
+use crate::clock::placement::Placement;
+use crate::identity::process::{Process, ProcessKey};
+use std::collections::BTreeMap;
+
+/// A process, or a group of tracks that one recorded, such as the streams of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceProcess<'a> {
+    /// What a merge says of it: name, ids, host, how it ended, its first and last time.
+    pub report: &'a ProcessReport,
+    /// The process that recorded it, by its number: itself, but for a group of tracks.
+    pub recorder: usize,
+    /// The trace of another profiler that it comes from.
+    pub profiler: Option<&'a str>,
+    /// What its times may be off against those of the reference host, in ns; `None` where nothing tells. Times of one host have no error between them.
+    pub clock_uncertainty_ns: Option<u64>,
+}
+
+/// All of them, in the order of the trace.
+pub(super) fn trace_processes<'a>(
+    processes: &'a [Process],
+    reports: &'a [ProcessReport],
+    clocks: &[Placement],
+) -> Vec<TraceProcess<'a>> {
+    let keys = processes.iter().map(|process| &process.key);
+    let numbers: BTreeMap<&ProcessKey, usize> = keys.zip(0..).collect();
+    let uncertainty_ns = |key: &ProcessKey| {
+        let ProcessKey::Recorded(host, boot_id, ..) = key else {
+            return None;
+        };
+        let mut clocks = clocks.iter();
+        let of_boot = |clock: &&Placement| (&clock.host, &clock.boot_id) == (host, boot_id);
+        clocks.find(of_boot)?.uncertainty_ns
+    };
+    let of = |((process, report), number): ((&'a Process, &'a ProcessReport), usize)| {
+        let recorder = process.key.recorder();
+        TraceProcess {
+            report,
+            recorder: numbers.get(recorder).copied().unwrap_or(number),
+            profiler: process.origin.as_ref().map(|origin| origin.name.as_str()),
+            clock_uncertainty_ns: uncertainty_ns(recorder),
+        }
+    };
+    processes.iter().zip(reports).zip(0..).map(of).collect()
+}

@@ -1,0 +1,33 @@
+//! A thread of the trace, as consumers see it.
+
+use crate::identity::process::{Thread, ThreadKey};
+
+/// A thread, a lane of async work, or a track.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceThread {
+    /// Its process, by its number among [`TraceEvents::processes`](super::TraceEvents::processes).
+    pub process: usize,
+    /// Its id in the trace.
+    pub tid: u32,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Whether it is the main thread of its process.
+    pub is_main: bool,
+    /// Whether it is no thread of the system: a lane of async work, or a track such as a stream of a device.
+    pub is_lane: bool,
+    /// The ids in the trace of the rows beside it, for spans that overlap others of it.
+    pub rows: Vec<u32>,
+}
+
+impl TraceThread {
+    pub(super) fn of(process: usize, key: ThreadKey, thread: &Thread) -> TraceThread {
+        TraceThread {
+            process,
+            tid: thread.output_tid,
+            name: thread.name.clone().or_else(|| thread.text.clone()),
+            is_main: thread.is_main,
+            is_lane: matches!(key, ThreadKey::Lane(..)),
+            rows: thread.overflow.clone(),
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! What consumers read ([`trace_merge::events`]) against the trace that a merge writes, which a naive reader takes apart.
+
+use crate::clashing::{Clashing, Order};
+use crate::invocation::RunDir;
+use crate::random::{Rng, write_foreign, write_own};
+use crate::trace::{Trace, ns};
+use crate::writer::line::stream;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use trace_merge::events::{self, PlacedEvent, TraceEvents};
+use trace_merge::{Error, Options, Output, Progress};
+
+/// An event as both tell it: one line of JSON, whose keys are sorted.
+type Told = String;
+
+/// What a consumer is told of the inputs.
+struct Read {
+    events: Vec<Told>,
+    /// Begin and end of each span whose halves were matched, under its phase and name.
+    spans: Vec<(String, i64, i64)>,
+    /// What the merge wrote in the same run.
+    trace: Trace,
+}
+
+fn read(options: &Options) -> Read {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("trace.json");
+    let options = Options {
+        output: Output::File(output.clone()),
+        settle: false,
+        link_requests: false,
+        ..options.clone()
+    };
+    let read = |events: &TraceEvents<'_>| Ok((told(events)?, spans(events)?));
+    let ((events, spans), _) =
+        events::merge_and_read(&options, &Progress::default(), read).unwrap();
+    let trace = Trace::parse(&std::fs::read(&output).unwrap());
+    let (again, _) = events::read(&options, &Progress::default(), told).unwrap();
+    assert_eq!(again, events, "without a trace");
+    Read {
+        events,
+        spans,
+        trace,
+    }
+}
+
+fn told(events: &TraceEvents<'_>) -> Result<Vec<Told>, Error> {
+    let mut all = Vec::new();
+    events.fold(
+        Vec::new,
+        |some, event| {
+            if event.phase != b'M' {
+                some.push(of_event(events, event));
+            }
+        },
+        |some| {
+            all.extend(some);
+            Ok(())
+        },
+    )?;
+    all.sort();
+    Ok(all)
+}
+
+fn of_event(events: &TraceEvents<'_>, event: &PlacedEvent<'_>) -> Told {
+    let thread = &events.threads()[event.thread];
+    let process = &events.processes()[thread.process];
+    let tid = match event.row {
+        0 => thread.tid,
+        row => thread.rows[row - 1],
+    };
+    json!({
+        "ph": char::from(event.phase).to_string(),
+        "pid": process.report.output_pid,
+        "tid": tid,
+        "ts": event.ts_ns,
+        "dur": event.dur_ns,
+        "name": event.name(),
+        "cat": event.category(),
+        "args": args(serde_json::from_slice(event.args()).unwrap_or_default()),
+        "id": event.id(),
+        "cut": event.is_cut,
+    })
+    .to_string()
+}
+
+/// Args apart from what a merge adds to them, `null` if there are none.
+fn args(mut args: Value) -> Value {
+    let members = args.as_object_mut();
+    let is_empty = members.is_some_and(|members| {
+        members.remove("sa_cut");
+        members.is_empty()
+    });
+    if is_empty { Value::Null } else { args }
+}
+
+/// The same of a line of the trace.
+fn of_line(line: &Value) -> Told {
+    let id = line["id"].as_str().map(|id| {
+        let digits = id.strip_prefix("0x").unwrap();
+        u64::from_str_radix(digits, 16).unwrap()
+    });
+    json!({
+        "ph": line["ph"],
+        "pid": line["pid"],
+        "tid": line["tid"],
+        "ts": ns(&line["ts"]),
+        "dur": line.get("dur").map_or(0, ns),
+        "name": line["name"].as_str().unwrap_or_default(),
+        "cat": line["cat"].as_str().unwrap_or_default(),
+        "args": args(line["args"].clone()),
+        "id": id,
+        "cut": line["args"]["sa_cut"] == true,
+    })
+    .to_string()
+}
+
+/// The matched spans, in order.
+fn spans(events: &TraceEvents<'_>) -> Result<Vec<(String, i64, i64)>, Error> {
+    let mut all = Vec::new();
+    events.match_spans()?.fold(
+        Vec::new,
+        |some, event| {
+            if let (b'B' | b'b', Some(end_ns)) = (event.phase, event.end_ns()) {
+                let name = format!("{} {}", char::from(event.phase), event.name());
+                some.push((name, event.ts_ns, end_ns));
+            }
+        },
+        |some| {
+            all.extend(some);
+            Ok(())
+        },
+    )?;
+    all.sort();
+    Ok(all)
+}
+
+/// Matches begins and ends as the trace has them, each thread and each async id by itself: an end belongs to the last open begin of its name and category.
+fn naive_spans(trace: &Trace) -> Vec<(String, i64, i64)> {
+    let mut events: Vec<(usize, &Value)> = trace.events.iter().enumerate().collect();
+    let is_end = |event: &Value| event["ph"] == "E" || event["ph"] == "e";
+    events.retain(|(_, event)| event["ph"] != "M");
+    events.sort_by_key(|(nth, event)| (ns(&event["ts"]), !is_end(event), *nth));
+    let mut open: BTreeMap<String, Vec<(&Value, usize)>> = BTreeMap::new();
+    let mut spans = Vec::new();
+    let mut early: Vec<(String, usize, &Value)> = Vec::new();
+    let same = |begin: &Value, end: &Value| {
+        ["name", "cat"].iter().all(|key| {
+            let text = end[key].as_str().unwrap_or_default();
+            text.is_empty() || begin[key].as_str() == Some(text)
+        })
+    };
+    let span = |begin: &Value, end: &Value| {
+        let name = begin["name"].as_str().unwrap_or_default();
+        let phase = begin["ph"].as_str().unwrap();
+        (format!("{phase} {name}"), ns(&begin["ts"]), ns(&end["ts"]))
+    };
+    for (nth, event) in events {
+        let row = match event["ph"].as_str().unwrap() {
+            "B" | "E" => format!("{} {}", event["pid"], event["tid"]),
+            "b" | "e" => format!("{} {}", event["id"], event["cat"]),
+            _ => continue,
+        };
+        // Ends of an earlier time have nothing left to wait for.
+        early.retain(|(_, _, end)| ns(&end["ts"]) == ns(&event["ts"]));
+        let begins = open.entry(row.clone()).or_default();
+        if is_end(event) {
+            match begins.iter().rposition(|(begin, _)| same(begin, event)) {
+                Some(at) => spans.push(span(begins.remove(at).0, event)),
+                None => early.push((row, nth, event)),
+            }
+            continue;
+        }
+        if event["args"]["unfinished"] == true {
+            continue;
+        }
+        // A begin that stands before its end, at the same time.
+        let its = early
+            .iter()
+            .position(|(of, end_nth, end)| *of == row && *end_nth > nth && same(event, end));
+        match its {
+            Some(at) => spans.push(span(event, early.remove(at).2)),
+            None => begins.push((event, nth)),
+        }
+    }
+    spans.sort();
+    spans
+}
+
+/// Compares all events; gives how many there were.
+fn check(options: &Options) -> usize {
+    let read = read(options);
+    let lines = read.trace.events.iter();
+    let mut expected: Vec<Told> = lines
+        .filter(|line| line["ph"] != "M")
+        .map(of_line)
+        .collect();
+    expected.sort();
+    let lacks = |all: &[Told], told: &&Told| !all.contains(told);
+    let more: Vec<&Told> = read
+        .events
+        .iter()
+        .filter(|told| lacks(&expected, told))
+        .collect();
+    let less: Vec<&Told> = expected
+        .iter()
+        .filter(|told| lacks(&read.events, told))
+        .collect();
+    assert_eq!((more, less), (vec![], vec![]), "{options:?}");
+    assert_eq!(read.events, expected, "{options:?}");
+    read.events.len()
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name)
+}
+
+#[test]
+fn every_event_is_told_as_the_trace_has_it() {
+    let mut events = 0;
+    for seed in 0..40 {
+        let (mut rng, dir) = (Rng::new(seed), RunDir::new());
+        for pid in 0..3 {
+            write_own(&mut rng, &dir.fragments(), 300 + pid, seed % 2 == 0);
+        }
+        write_foreign(&mut rng, &dir.fragments(), 400, 60, seed % 3 == 0);
+        let whole = Options::new([dir.path().to_owned()]);
+        events += check(&whole);
+        let last = Some(Duration::from_micros(500 + 100 * seed));
+        events += check(&Options { last, ..whole });
+    }
+    assert!(events > 2_000, "{events}");
+}
+
+#[test]
+fn traces_of_other_profilers_are_told_alike() {
+    let names = [
+        "kineto.json",
+        "trace_view.json",
+        "tracing-chrome.json",
+        "viztracer.json",
+    ];
+    for name in names {
+        let path = fixture(&format!("foreign/{name}"));
+        assert!(check(&Options::new([path])) > 0, "{name}");
+    }
+    let events = check(&Options::new([fixture("pypto-one-worker")]));
+    assert!(events > 100, "{events}");
+}
+
+#[test]
+fn overlapping_spans_have_rows_beside_their_thread() {
+    for seed in 1..4 {
+        let (mut rng, dir) = (Rng::new(seed), RunDir::new());
+        let mut thread = Clashing::new(&mut rng, 903, 2_000);
+        for serial in 0..600 {
+            thread.any(serial, 300);
+        }
+        dir.put("900", &stream(&thread.lines(Order::None)));
+        let options = Options::new([dir.path().to_owned()]);
+        check(&options);
+        let rows = events::read(&options, &Progress::default(), |events| {
+            Ok(events
+                .threads()
+                .iter()
+                .map(|of| of.rows.len())
+                .sum::<usize>())
+        });
+        assert!(rows.unwrap().0 > 1, "{seed}");
+    }
+}
+
+#[test]
+fn begins_and_ends_of_async_spans_are_matched_as_viewers_do() {
+    let mut matched = 0;
+    for seed in 0..60 {
+        let (mut rng, dir) = (Rng::new(seed), RunDir::new());
+        let mut lines = Vec::new();
+        for _ in 0..400 {
+            let (phase, ts) = (["b", "e"][rng.below(2)], 1_000 + rng.below(300));
+            let (name, id) = (["one", "two"][rng.below(2)], rng.below(3));
+            lines.push(format!(
+                r#"{{"ph":"{phase}","pid":7,"tid":7,"ts":{ts},"name":"{name}","id":{id},"cat":"c"}}"#
+            ));
+        }
+        dir.put("7", &stream(&lines));
+        let read = read(&Options::new([dir.path().to_owned()]));
+        assert_eq!(read.spans, naive_spans(&read.trace), "{seed}");
+        matched += read.spans.len();
+    }
+    assert!(matched > 3_000, "{matched}");
+}
+
+#[test]
+fn begins_and_ends_of_a_thread_nest() {
+    let dir = RunDir::new();
+    let (mut rng, mut lines, mut open, mut expected) = (Rng::new(5), Vec::new(), Vec::new(), 0);
+    for ts in 0..5_000 {
+        let is_begin = open.is_empty() || open.len() < 20 && rng.one_in(2);
+        let (phase, name) = match is_begin {
+            true => ("B", ["one", "two", "three"][rng.below(3)]),
+            false => ("E", open.pop().unwrap()),
+        };
+        if is_begin {
+            open.push(name);
+        } else {
+            expected += 1;
+        }
+        lines.push(format!(
+            r#"{{"ph":"{phase}","pid":7,"tid":9,"ts":{ts},"name":"{name}","cat":"c"}}"#
+        ));
+    }
+    dir.put("7", &stream(&lines));
+    let read = read(&Options::new([dir.path().to_owned()]));
+    assert_eq!(read.spans.len(), expected);
+    assert_eq!(read.spans, naive_spans(&read.trace));
+}
+
+/// The example of the documentation, against a sum over the lines of the fixture.
+#[test]
+fn totals_per_name_are_those_of_the_lines() {
+    let run = fixture("pypto-one-worker");
+    let mut expected: BTreeMap<String, i64> = BTreeMap::new();
+    for file in std::fs::read_dir(run.join("fragments")).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        for line in text.lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            if line["ph"] == "X" {
+                let name = line["name"].as_str().unwrap().to_owned();
+                *expected.entry(name).or_default() += ns(&line["dur"]);
+            }
+        }
+    }
+    let mut totals: BTreeMap<String, i64> = BTreeMap::new();
+    let options = Options {
+        settle: false,
+        ..Options::new([run])
+    };
+    let ((), report) = events::read(&options, &Progress::default(), |events| {
+        events.match_spans()?.fold(
+            BTreeMap::<String, i64>::new,
+            |of_chunk, event| {
+                if let Some(end_ns) = event.end_ns() {
+                    let total = of_chunk.entry(event.name().into_owned()).or_default();
+                    *total += end_ns - event.ts_ns;
+                }
+            },
+            |of_chunk| {
+                for (name, ns) in of_chunk {
+                    *totals.entry(name).or_default() += ns;
+                }
+                Ok(())
+            },
+        )
+    })
+    .unwrap();
+    assert_eq!(totals, expected);
+    assert!(!totals.is_empty() && report.is_clean());
+}
+
+#[test]
+fn an_arg_is_read_when_it_is_asked_for() {
+    let dir = RunDir::new();
+    let line = r#"{"ph":"X","pid":7,"tid":7,"ts":1,"dur":1,"name":"n","cat":"c","args":{"a":{"b":[1,"}"]},"request_id":"r-1"}}"#;
+    dir.put("7", &stream(&[line]));
+    let options = Options::new([dir.path().to_owned()]);
+    events::read(&options, &Progress::default(), |events| {
+        events.fold(
+            || (),
+            |(), event| {
+                if event.phase == b'X' {
+                    assert_eq!(event.arg("request_id"), Some(&br#""r-1""#[..]));
+                    assert_eq!(event.arg("a"), Some(&br#"{"b":[1,"}"]}"#[..]));
+                    assert_eq!(event.arg("b"), None);
+                    assert_eq!(event.line(), line.as_bytes());
+                }
+            },
+            Ok,
+        )
+    })
+    .unwrap();
+}
+
+#[test]
+fn lines_as_they_stand_are_refused() {
+    let options = Options {
+        verbatim: true,
+        ..Options::new([fixture("pypto-one-worker")])
+    };
+    let read = events::read(&options, &Progress::default(), |_| Ok(()));
+    let Err(Error::Usage(why)) = read else {
+        panic!("{read:?}");
+    };
+    assert!(why.contains("common axis"), "{why}");
+}
