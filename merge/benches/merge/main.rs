@@ -5,7 +5,7 @@
 //! `RESULT merge_<input> <MB_per_s> <ratio_to_cat> <peak_anonymous_MB>`. Times are rebased and ids remapped, as in every merge.
 //! `-- peers` measures what else joins fragments, on 100 MB: `RESULT merge_<input>_by_<peer> <MB_per_s> <times_trace_merge>`.
 //! `-- validators` prints `RESULT validate_<input>_<validator> <MB_per_s> <ns_per_line>`.
-//! `-- window [MB]` measures windows of a long run instead, `-- gzip [MB]` compressed traces, `-- split [MB]` traces in parts, `-- memory [MB]` the memory that a merge
+//! `-- window [MB]` measures windows of a long run instead, `-- gzip [MB]` compressed traces, `-- split [MB]` traces in parts, `-- events [MB]` what reads events, `-- memory [MB]` the memory that a merge
 //! of as much takes. With `sort`, and where nothing is named, it also measures traces in the order of their times: `RESULT sort …`.
 //!
 //! With `--links` it merges in turn with and without links of requests, and prints `RESULT links_<input> <wall_ratio> <CPU_ratio>` of the two too. The
@@ -16,6 +16,7 @@
     reason = "the figures are this program's output"
 )]
 
+mod events;
 mod foreign;
 mod gzip;
 mod input;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Some((&"window", rest)) => window::run(rest),
         Some((&"gzip", rest)) => gzip::run(rest),
         Some((&"split", rest)) => split::run(rest),
+        Some((&"events", rest)) => events::run(rest),
         Some((&"memory", rest)) => memory::run(rest),
         _ => measure::run(&words),
     };
