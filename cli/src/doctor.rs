@@ -21,11 +21,11 @@ use std::process::ExitCode;
 const EXAMPLES: &str = "\
 Examples:
   sa-profile doctor                  would recording into profile_out work?
-  sa-profile doctor /mnt/run         the same for another directory; with a run in it, also who wrote nothing, and who died
+  sa-profile doctor /mnt/run         the same for another directory, and the run in it
 
 Exit status: 0 recording would work, 1 it would not, 2 bad usage.";
 
-/// Checks whether recording would work, and says in plain words what would be missing.
+/// Checks whether recording would work here, and says what is missing.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 pub(crate) struct Arguments {

@@ -27,21 +27,20 @@ use words::say;
 
 const EXAMPLES: &str = "\
 Examples:
-  sa-profile run -- COMMAND                                   record a command and all it starts, and merge its trace
-  sa-profile doctor                                           would recording work here?
-  SA_PROFILE_DIR=profile_out SA_PROFILE_START=paused serve    begin with recording off
-  sa-profile start --for 30s profile_out                      record 30 seconds in every process
-  sa-profile start --steps 100 profile_out                    record 100 scheduler steps
-  sa-profile stop profile_out
-  sa-profile status --watch profile_out
-  sa-profile snapshot profile_out aside && trace-merge --last 30s aside
-  sa-profile completions bash >~/.local/share/bash-completion/completions/sa-profile
+  sa-profile run -- COMMAND                      record a command and all it starts, and merge
+  sa-profile doctor                              would recording work here?
+  SA_PROFILE_DIR=out SA_PROFILE_START=paused serve   begin with recording off
+  sa-profile start --for 30s out                 record 30 seconds in every process
+  sa-profile start --steps 100 out               record 100 scheduler steps
+  sa-profile stop out
+  sa-profile status --watch out
+  sa-profile snapshot out aside && trace-merge --last 30s aside
 
-DIR is the run directory; by default what SA_PROFILE_DIR names, else SA_PROFILE_OUTPUT, else ./profile_out.
-Exit status: 0 done, 1 not all processes obeyed, 2 nothing usable or bad usage; run ends as its command does.";
+DIR is the run directory. The default is SA_PROFILE_DIR, else SA_PROFILE_OUTPUT, else ./profile_out.
+Exit status: 0 done, 1 not all processes obeyed, 2 nothing usable or bad usage.
+`run` ends as its command does.";
 
-/// Shows where the time of a serving engine goes: records a command, opens its trace, switches recording in the processes of a live run, and shows
-/// what they have recorded.
+/// Shows where the time of a serving engine goes: records, switches and opens its traces.
 #[derive(Parser)]
 #[command(name = "sa-profile", version, after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 struct Arguments {

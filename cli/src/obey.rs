@@ -26,7 +26,7 @@ pub(crate) struct Patience {
     /// Do not wait until all processes have obeyed
     #[arg(long)]
     no_wait: bool,
-    /// Wait until all processes have obeyed, 2 seconds at most: the default
+    /// Wait until all processes have obeyed, 2 s at most: the default
     #[arg(long, conflicts_with = "no_wait")]
     wait: bool,
 }

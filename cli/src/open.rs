@@ -22,13 +22,13 @@ const LOOK: Duration = Duration::from_millis(100);
 const EXAMPLES: &str = "\
 Examples:
   sa-profile open profile_out/trace.json
-  ssh -L 9001:127.0.0.1:9001 server sa-profile open run/trace.json.gz    the link then works in the browser at hand
+  ssh -L 9001:127.0.0.1:9001 server sa-profile open trace.json.gz   for the browser at hand
 
 Exit status: 0 fetched, or ended by Ctrl-C; 2 the trace cannot be served.";
 
-/// Serves a trace to ui.perfetto.dev, on this machine only, until it was fetched or Ctrl-C.
+/// Serves a trace to ui.perfetto.dev, on this machine only, until it is fetched.
 ///
-/// Nothing is sent anywhere: the page's own program, running in the browser, reads the file from 127.0.0.1.
+/// Nothing is sent anywhere: the page in your browser reads the file from 127.0.0.1.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 pub(crate) struct Arguments {

@@ -33,44 +33,39 @@ Examples:
   sa-profile run -- python -m vllm.entrypoints.openai.api_server --model m
   sa-profile run -o trace.json.gz -- torchrun --nproc-per-node 8 serve.py
   sa-profile run --level e2e --open -- ./serve.sh
-  sa-profile run --max-mb 512 --last 30s -- ./serve.sh        a flight recorder: the end of a long run
+  sa-profile run --max-mb 512 --last 30s -- ./serve.sh    a flight recorder: the end of a long run
 
-Every process that COMMAND starts joins the run, through launchers and shell scripts too. The directory is taken from --dir, else from
-SA_PROFILE_DIR, else it is profile_out/<time>. A run id in SA_PROFILE_RUN is kept, so that several hosts can record one run.
+Exit status: that of COMMAND, or 128 + the signal that ended it. 127: it is not found.
+126: it cannot be executed. 125: the run could not be set up.";
 
-Exit status: that of COMMAND, 128 + the signal that ended it, 127 if it is not found, 126 if it cannot be executed, 125 if the run could not be set up.";
-
-/// Records a command with all the processes it starts, merges what they recorded, and says what it came to.
-///
-/// Waits for all of them, also for those that go on after COMMAND has ended; then Ctrl-C ends the waiting. Passes signals on, leaves stdin, stdout
-/// and exit code as they are, and says its own words on stderr.
+/// Records a command and all processes it starts, and merges what they recorded.
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 pub(crate) struct Arguments {
-    /// Run directory (default: SA_PROFILE_DIR, else `profile_out/<time>`)
+    /// Run directory [default: SA_PROFILE_DIR, else profile_out/<time>]
     #[arg(short, long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Where the trace goes (default: `<run directory>/trace.json`); `.gz` compresses
+    /// Trace to write [default: <run directory>/trace.json]; `.gz` compresses
     #[arg(short, long, value_name = "FILE", conflicts_with = "no_merge", value_parser = environment::trace_file)]
     output: Option<PathBuf>,
-    /// What to record: a comma list of e2e, kernel, verbose (default: e2e,kernel)
+    /// Levels to record, of e2e, kernel, verbose [default: e2e,kernel]
     #[arg(long, value_name = "LEVELS", value_parser = environment::levels)]
     level: Option<String>,
-    /// Disk space of each process in MiB; at the bound its oldest events go (default: SA_PROFILE_MAX_MB, else 4096)
+    /// Disk space of each process, in MiB [default: SA_PROFILE_MAX_MB, else 4096]
     #[arg(long, value_name = "MIB", value_parser = environment::disk_bound)]
     max_mb: Option<u32>,
     /// Merge only the last part of the run: 30s, 5m
     #[arg(long, value_name = "TIME", conflicts_with = "no_merge", value_parser = amount::duration)]
     last: Option<Duration>,
-    /// Load this library into every process, before those in LD_PRELOAD; without PATH the one installed with this program
-    #[arg(long, value_name = "PATH", num_args = 0..=1)]
-    preload: Option<Option<PathBuf>>,
-    /// Leave the fragments as they are
-    #[arg(long)]
-    no_merge: bool,
     /// Then serve the trace to ui.perfetto.dev, as `sa-profile open` does
     #[arg(long, conflicts_with = "no_merge")]
     open: bool,
+    /// Load this library into every process [default: the one installed with sa-profile]
+    #[arg(long, value_name = "PATH", num_args = 0..=1, help_heading = "Rarely needed")]
+    preload: Option<Option<PathBuf>>,
+    /// Leave the fragments as they are
+    #[arg(long, help_heading = "Rarely needed")]
+    no_merge: bool,
     /// The command and its arguments
     #[arg(value_name = "COMMAND", last = true, required = true)]
     command: Vec<OsString>,

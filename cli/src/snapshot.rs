@@ -6,13 +6,13 @@ use crate::words::say;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Copies what a run has recorded until now into a new directory, for `trace-merge`; its processes record on and notice nothing.
+/// Copies what a live run has recorded until now, for `trace-merge`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Run directory
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// New directory for the copy; on the same file system full segments share their disk space with the run
+    /// New directory for the copy; on the same file system it takes little space
     #[arg(value_name = "OUT")]
     out: PathBuf,
 }

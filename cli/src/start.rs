@@ -9,22 +9,22 @@ use sa_recorder::format::control::{Steps, SwitchCause};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Switches recording on in every process, until it is stopped or one of the bounds is reached.
+/// Switches recording on in every process, until a bound is reached or `stop`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Levels to record [default: what SA_PROFILE_LEVEL told each process, else e2e,kernel]
+    /// Levels to record [default: SA_PROFILE_LEVEL, else e2e,kernel]
     #[arg(long, value_name = "LEVELS", value_parser = level::list)]
     level: Option<Levels>,
     /// Stop after this time: 30s, 500ms, 5m
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     time: Option<Duration>,
-    /// Stop each process when it has recorded about this many events: 100k, 1M
+    /// Stop each process after about this many events: 100k, 1M
     #[arg(long, value_name = "N", value_parser = count)]
     events: Option<u64>,
     /// Stop all processes when one of them has recorded this many steps
     #[arg(long, value_name = "N", value_parser = count)]
     steps: Option<u64>,
-    /// Name of the spans that count as steps
+    /// Name of the spans that are steps
     #[arg(
         long,
         value_name = "NAME",
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
         requires = "steps"
     )]
     step_name: String,
-    /// Category of the spans that count as steps [default: any]
+    /// Category of the spans that are steps [default: any]
     #[arg(long, value_name = "CATEGORY", requires = "steps")]
     step_category: Option<String>,
     #[command(flatten)]

@@ -18,7 +18,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Clears a terminal.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
-/// Shows the processes of the newest run: alive or not, how much they recorded and lost, and when last.
+/// Shows the processes of the newest run, and what each recorded and lost.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// One line of JSON instead of a table

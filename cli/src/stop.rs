@@ -6,7 +6,7 @@ use crate::{directory, obey};
 use sa_recorder::format::control::SwitchCause;
 use std::process::ExitCode;
 
-/// Switches recording off in every process; spans that are open are kept whole, and marked.
+/// Switches recording off in every process; open spans are kept, and marked.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

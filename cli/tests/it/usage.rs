@@ -43,6 +43,23 @@ fn help_and_version_go_to_stdout() {
     }
 }
 
+/// Two screens hold each help, and no line is too long for a terminal.
+#[test]
+fn help_is_short() {
+    let every = [
+        "run", "open", "doctor", "start", "stop", "level", "status", "snapshot",
+    ];
+    let of_commands = every.map(|command| vec![command, "--help"]);
+    for words in of_commands.into_iter().chain([vec!["--help"]]) {
+        let output = command(&words).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.lines().count() <= 50, "{words:?}: {text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= 100, "{words:?}: {line}");
+        }
+    }
+}
+
 #[test]
 fn completions_know_the_commands_and_options() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

@@ -3,7 +3,8 @@
 mod heap;
 mod interrupt;
 
-use crate::command::arguments::SelectionArgs;
+use crate::command::arguments::{RARE, SelectionArgs};
+use clap::error::ErrorKind;
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use clap_complete::Shell;
 use interrupt::Interrupts;
@@ -21,53 +22,32 @@ use trace_merge::{
 
 const EXAMPLES: &str = "\
 Examples:
-  trace-merge profile_out                        merge the newest run into profile_out/trace.json
-  trace-merge -o trace.json.gz profile_out       the same, compressed
-  trace-merge --split 900MB profile_out          trace.1.json, trace.2.json, …, each of which a browser loads
-  trace-merge --last 30s profile_out             only the last 30 seconds, as of a server that still runs
-  trace-merge --around 12.5s±1s profile_out      what happened at that time; --from and --to for both edges
-  trace-merge --request cmpl-7 profile_out       what carries this id or a longer form of it; see also --process, --name
-  trace-merge --previous profile_out             the run before it, as after a supervisor's restart
-  trace-merge --report json -q run/ >report.json what was merged, damaged and lost, for scripts
-  trace-merge profile_out kineto.json.gz         with the trace of another profiler, placed by its own clock
-  trace-merge profile_out t.json --offset t.json=+1.5s   one without a clock, or whose clock was 1.5 s late
-  trace-merge --clock anchors host-a host-b      hosts placed by their wall clocks alone, whatever flows say
-  trace-merge -z -o - 'run/fragments/trace.*.jsonl' | ssh me@desk 'cat >trace.json.gz'
-  trace-merge --check trace.json.gz              what would viewers lose of this trace, whoever wrote it?
-  trace-merge --completions bash >trace-merge.bash   what completes its options, for that shell's folder of such files
+  trace-merge profile_out                  merge the newest run into profile_out/trace.json
+  trace-merge --last 30s profile_out       only the last 30 seconds, also of a live server
+  trace-merge profile_out kineto.json.gz   with the trace of another profiler
+  trace-merge --check trace.json.gz        what would viewers lose of this trace?
 
-Spans that overlap others of their thread are sorted, and what is too much for memory goes to files without a name in TMPDIR: up to 100
-bytes for each event of such threads. If no file can be there, they are beside the trace; if they cannot be there either, the spans
-stay where they are, where viewers drop them, and the report says so.
+Exit status: 0 done, 1 damage or loss and --strict was given, 2 nothing usable or bad usage.";
 
---check unpacks .gz and pipes into TMPDIR, and sorts up to 110 bytes for each event there, twice that for one with a bind_id. Of a file that
-may be written anew meanwhile use --check - <trace.json, which copies it first.
-
-An input that is cut short or written anew while it is merged is copied to TMPDIR, else beside the trace, and merged once more, as it is by then; to the standard
-output that is too late, and the exit status is 2. Only those who may read all inputs may read the trace.
-
-Exit status: 0 done, 1 something was damaged or lost and --strict was given, 2 nothing usable or bad usage.
-Of --check: 0 viewers show everything, 1 they would lose something, 2 the file cannot be read.";
-
-/// Stitches the fragments of many processes into one Chrome trace that Perfetto opens.
-///
-/// Afterwards the fragments of dead processes of this machine are settled: what their rings still held is appended to them, and the
-/// rings are removed.
+/// Merges what the processes of a run recorded into one trace for Perfetto.
 #[derive(Parser)]
-#[command(name = "trace-merge", version, after_long_help = EXAMPLES, after_help = "See --help for examples.")]
+#[command(
+    name = "trace-merge",
+    version,
+    after_help = "See --help for all options and examples."
+)]
 #[command(group = ArgGroup::new("runs").args(["run", "previous", "all_runs"]))]
 struct Arguments {
-    /// Run directory, fragments directory, fragment file, pattern, or another profiler's Chrome trace (.json, .json.gz) [default: SA_PROFILE_DIR, else SA_PROFILE_OUTPUT]
+    /// Run directory, fragment, pattern or Chrome trace [default: what SA_PROFILE_DIR names]
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Where the trace goes [default: <run directory>/trace.json]; `.gz` compresses, `-` is stdout
+    /// Trace to write [default: <run directory>/trace.json], `-` is stdout
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Compress, also on the standard output and whatever the name [default output: <run directory>/trace.json.gz]
+    /// Compress the trace, whatever its name
     #[arg(short = 'z', long)]
     gzip: bool,
-    /// Write parts of at most so much text, such as 900MB, each of which a viewer loads alone: of trace.json trace.1.json, trace.2.json and so on (.01
-    /// from ten parts on). A span that crosses a cut is whole in each part that it reaches into, with `sa_cut` in its args
+    /// Write parts of at most this much text, such as 900MB
     #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "verbatim")]
     split: Option<u64>,
     /// Merge the run with this id
@@ -79,53 +59,53 @@ struct Arguments {
     /// Merge all runs into one trace
     #[arg(long)]
     all_runs: bool,
-    #[command(flatten)]
-    selection: SelectionArgs,
-    /// Add a duration to the times of FILE, another profiler's trace: to correct its clock, or to place it if it has none
-    #[arg(long = "offset", value_name = "FILE=±DURATION", value_parser = parse_offset, conflicts_with = "verbatim")]
-    offsets: Vec<Offset>,
-    /// Bring the clocks of several hosts together by what their wall clocks showed and the flows between them, by wall clocks alone, or not at all
-    #[arg(long, value_enum, default_value_t = Clock::Flows, value_name = "BY", conflicts_with = "verbatim")]
-    clock: Clock,
-    /// What the wall clock of a host may be off, such as 50ms: it is part of every uncertainty, and flows move no host further
-    #[arg(long, value_name = "DURATION", value_parser = parse_error, default_value = "10ms", conflicts_with = "verbatim")]
-    wall_error: Duration,
-    /// Write all events in the order of their times, recorded metadata first and what the merge adds last. Viewers do not need it, programs that read a trace as a stream may
-    #[arg(long, conflicts_with_all = ["verbatim", "split"])]
-    sort: bool,
-    /// Memory to sort in; what is too much for it goes to files in TMPDIR, else beside the trace: up to 64 bytes for each event
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "512MiB", requires = "sort")]
-    memory: u64,
-    /// Copy the lines as they stand, as pypto-serving's merge does: times, pids and tids as recorded, nothing added, objects that are no events kept
-    #[arg(long, conflicts_with_all = ["window", "filter"])]
-    verbatim: bool,
-    /// Write no flows that link the events of a request by its id
-    #[arg(long)]
-    no_link_requests: bool,
-    /// Show events whose time lies more than 30 days from all others of their file too, instead of counting them as damage
-    #[arg(long)]
-    keep_times: bool,
-    /// Leave the inputs as they are: append nothing to the fragments of dead processes, remove no ring
-    #[arg(long)]
-    no_settle: bool,
-    /// Merge nothing, but say what viewers would lose of this Chrome trace, .json or .json.gz, whoever wrote it; `-` is stdin
+    /// Merge nothing; say what viewers would lose of this trace
     #[arg(long, value_name = "FILE", conflicts_with_all = NOT_TO_CHECK)]
     check: Option<PathBuf>,
-    /// Print what makes this shell complete the options
-    #[arg(long, value_name = "SHELL", exclusive = true)]
-    completions: Option<Shell>,
     /// Exit with 1 if anything was damaged or lost
     #[arg(long)]
     strict: bool,
-    /// Report as text on stderr, as JSON on stdout, or not at all
-    #[arg(long, value_enum, default_value_t = ReportForm::Text, value_name = "FORM")]
+    /// Report as text on stderr, json on stdout, or none
+    #[arg(long, value_enum, default_value_t = ReportForm::Text, value_name = "FORM", hide_possible_values = true)]
     report: ReportForm,
-    /// Worker threads, at most four per core [default: one per core, at most 16]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
     /// Say nothing but errors
     #[arg(short, long)]
     quiet: bool,
+    #[command(flatten)]
+    selection: SelectionArgs,
+    /// Add a duration to the times of another profiler's trace
+    #[arg(long = "offset", value_name = "FILE=±DURATION", value_parser = parse_offset, conflicts_with = "verbatim", help_heading = RARE, hide_short_help = true)]
+    offsets: Vec<Offset>,
+    /// Join the clocks of hosts by flows, anchors or none
+    #[arg(long, value_enum, default_value_t = Clock::Flows, value_name = "BY", conflicts_with = "verbatim", hide_possible_values = true, help_heading = RARE, hide_short_help = true)]
+    clock: Clock,
+    /// How far off the wall clock of a host may be
+    #[arg(long, value_name = "DURATION", value_parser = parse_error, default_value = "10ms", conflicts_with = "verbatim", help_heading = RARE, hide_short_help = true)]
+    wall_error: Duration,
+    /// Write all events in the order of their times
+    #[arg(long, conflicts_with_all = ["verbatim", "split"], help_heading = RARE, hide_short_help = true)]
+    sort: bool,
+    /// Memory for --sort
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "512MiB", requires = "sort", help_heading = RARE, hide_short_help = true)]
+    memory: u64,
+    /// Copy the lines as they were recorded
+    #[arg(long, conflicts_with_all = ["window", "filter"], help_heading = RARE, hide_short_help = true)]
+    verbatim: bool,
+    /// Draw no arrows between the events of a request
+    #[arg(long, help_heading = RARE, hide_short_help = true)]
+    no_link_requests: bool,
+    /// Keep events more than 30 days from all others
+    #[arg(long, help_heading = RARE, hide_short_help = true)]
+    keep_times: bool,
+    /// Leave the fragments of dead processes as they are
+    #[arg(long, help_heading = RARE, hide_short_help = true)]
+    no_settle: bool,
+    /// Worker threads [default: one per core, at most 16]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = RARE, hide_short_help = true)]
+    threads: usize,
+    /// Print completions: bash, zsh, fish, elvish, powershell
+    #[arg(long, value_name = "SHELL", exclusive = true, hide_possible_values = true, help_heading = RARE, hide_short_help = true)]
+    completions: Option<Shell>,
 }
 
 /// What says how to merge.
@@ -179,8 +159,13 @@ pub(crate) fn run() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             let code = if error.use_stderr() { 2 } else { 0 };
+            let wants_all = error.kind() == ErrorKind::DisplayHelp
+                && std::env::args_os().any(|argument| argument == "--help");
             // A closed stream is no reason to fail.
-            let _ = error.print();
+            let _ = match wants_all {
+                true => full_help().print_help(),
+                false => error.print(),
+            };
             return ExitCode::from(code);
         }
     };
@@ -210,6 +195,13 @@ pub(crate) fn run() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// What `--help` prints: all options, a line for each. clap's own form of it takes three lines for each.
+fn full_help() -> clap::Command {
+    Arguments::command()
+        .mut_args(|argument| argument.hide_short_help(false))
+        .after_help(EXAMPLES)
 }
 
 /// Prints the completions of a shell.
