@@ -467,6 +467,9 @@ namespace sa_profile {
 class Span {
  public:
   Span(sa_profile_level_t level, const char *category, const char *name) : span_(sa_profile_span_begin(level, category, name)) {}
+  /* With args from its begin on: Span span(level, "kernel", name, SA_PROFILE_ARGS(SA_PROFILE_ARG("layer", layer))); */
+  Span(sa_profile_level_t level, const char *category, const char *name, const sa_profile_arg_t *args, size_t count)
+      : span_(sa_profile_span_begin_args(level, category, name, args, count)) {}
   ~Span() { sa_profile_span_end(span_); }
   Span(const Span &) = delete;
   Span &operator=(const Span &) = delete;

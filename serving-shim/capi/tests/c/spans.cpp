@@ -22,6 +22,14 @@ int main() {
     span.arg("std", text);
     span.arg("last", 1L);
   }
+  {
+    sa_profile::Span span(SA_PROFILE_LEVEL_E2E, "test", "begun with args",
+                          SA_PROFILE_ARGS(SA_PROFILE_ARG("layer", 7), SA_PROFILE_ARG("std", text)));
+    span.arg("later", true);
+  }
+  {
+    sa_profile::Span span(SA_PROFILE_LEVEL_E2E, "test", "begun with none", SA_PROFILE_NO_ARGS);
+  }
   sa_profile_instant(SA_PROFILE_LEVEL_E2E, "test", "instant",
                      SA_PROFILE_ARGS(SA_PROFILE_ARG("evaluated", ++evaluated), SA_PROFILE_ARG("more", "x")));
   sa_profile_counter(SA_PROFILE_LEVEL_E2E, "counted", SA_PROFILE_ARGS(SA_PROFILE_ARG("running", 3LL)));
