@@ -1,9 +1,13 @@
 //! What is no merge: inputs without anything to show, or a trace over one of them.
 
 use crate::app::report::Report;
+use crate::fragment::foreign_trace::FRONT_BYTES;
 use crate::fragment::input::Inputs;
 use crate::fragment::recording::Recording;
 use crate::{Error, Options, Runs};
+
+/// How much of its first line is quoted, in characters.
+const QUOTED: usize = 40;
 
 /// Why there is nothing to merge.
 pub(crate) fn describe(options: &Options, inputs: &Inputs) -> String {
@@ -63,20 +67,52 @@ pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Resu
             false => Ok(()),
         };
     }
-    let inputs = report.inputs.iter().filter(|input| input.damage > 0);
-    let paths: Vec<_> = inputs
-        .map(|input| input.path.display().to_string())
-        .collect();
-    let kinds: Vec<_> = report
-        .damage_by_kind
-        .keys()
-        .map(ToString::to_string)
-        .collect();
+    let kinds = report.damage_by_kind.keys().map(ToString::to_string);
+    let kinds: Vec<_> = kinds.collect();
+    let words: Vec<_> = recordings.iter().filter_map(unlike_a_trace).collect();
     Err(Error::NothingUsable(format!(
-        "no event in {} ({})",
-        paths.join(", "),
+        "{} ({})",
+        words.join("; "),
         kinds.join(", ")
     )))
+}
+
+/// What was expected of a recording without an event, and what its file holds instead.
+fn unlike_a_trace(recording: &Recording) -> Option<String> {
+    let fragment = recording.fragments.first()?;
+    let front = match &recording.foreign {
+        Some(foreign) => &foreign.front,
+        None => fragment.content.bytes(),
+    };
+    Some(format!(
+        "{}: expected a fragment or a Chrome trace, found {}",
+        fragment.path.display(),
+        describe_content(front)
+    ))
+}
+
+/// What bytes that are no trace look like.
+fn describe_content(bytes: &[u8]) -> String {
+    let front = &bytes[..bytes.len().min(FRONT_BYTES)];
+    let front = match std::str::from_utf8(front) {
+        Ok(text) => text,
+        // The front may end within a character.
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&front[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => return "binary data".to_owned(),
+    };
+    let text = front.trim_start();
+    match text.chars().next() {
+        None => "nothing".to_owned(),
+        _ if text.contains('\0') => "binary data".to_owned(),
+        Some('{' | '[') => "JSON without an event".to_owned(),
+        Some(_) => {
+            let line = text.lines().next().unwrap_or_default();
+            let start: String = line.chars().take(QUOTED).collect();
+            format!("text that begins with {start:?}")
+        }
+    }
 }
 
 /// Words for inputs in which nothing is.
@@ -84,4 +120,30 @@ fn empty(recordings: &[Recording]) -> String {
     let paths = recordings.iter().filter_map(Recording::path);
     let paths: Vec<_> = paths.map(|path| path.display().to_string()).collect();
     format!("nothing in {}", paths.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_is_named_by_its_front() {
+        let long = "é".repeat(FRONT_BYTES);
+        for (bytes, expected) in [
+            (
+                &b"time,name\n1,a\n"[..],
+                r#"text that begins with "time,name""#,
+            ),
+            (b"\x89PNG\r\n\x1a\n", "binary data"),
+            (b"PK\x03\x04\0\0", "binary data"),
+            (b" {\"a\":1}", "JSON without an event"),
+            (b"\n \n", "nothing"),
+            (b"", "nothing"),
+        ] {
+            assert_eq!(describe_content(bytes), expected);
+        }
+        // Cut within a character.
+        let shown = describe_content(format!("x{long}").as_bytes());
+        assert_eq!(shown.chars().filter(|&c| c == 'é').count(), QUOTED - 1);
+    }
 }

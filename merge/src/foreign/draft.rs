@@ -16,6 +16,8 @@ pub(super) struct TraceDraft {
     pub(super) id: FileId,
     pub(super) name: String,
     pub(super) bytes: u64,
+    /// Its text's first bytes.
+    pub(super) front: Vec<u8>,
     pub(super) is_packed: bool,
     pub(super) lines: Lines,
     pub(super) form: &'static str,

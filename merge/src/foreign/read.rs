@@ -11,7 +11,7 @@ use super::report::ForeignReport;
 use super::strace::StraceLog;
 use super::{join, strace};
 use crate::fragment::file::{Content, Fragment};
-use crate::fragment::foreign_trace::ForeignTrace;
+use crate::fragment::foreign_trace::{FRONT_BYTES, ForeignTrace};
 use crate::fragment::recording::Recording;
 use crate::fragment::temp_folder::in_first;
 use crate::{Error, Options};
@@ -120,6 +120,8 @@ fn draft(
         let path = candidate.path;
         return Err(Error::Changed { path, offset: 0 });
     }
+    let text = candidate.content.bytes();
+    let front = text[..text.len().min(FRONT_BYTES)].to_vec();
     let (form, members, log) = match read {
         TraceContents::Document(read) => (read.form.name(), read.members, None),
         TraceContents::Log(log) => ("log", DocumentMembers::of("simpler"), Some(log)),
@@ -134,6 +136,7 @@ fn draft(
         id: candidate.id,
         name,
         bytes: candidate.bytes,
+        front,
         is_packed: candidate.is_packed,
         lines,
         form,
@@ -198,6 +201,7 @@ fn finish(
         places: std::mem::take(&mut lines.places),
         repairs: std::mem::take(&mut lines.repairs),
         bytes: draft.bytes,
+        front: draft.front,
     };
     let fragment = Fragment {
         path: draft.path,

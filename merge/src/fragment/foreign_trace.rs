@@ -5,6 +5,9 @@ use crate::event::mend::Repairs;
 use sa_recorder::format::FragmentHeader;
 use std::collections::BTreeMap;
 
+/// How much of a file is looked at to say what it is, in bytes.
+pub(crate) const FRONT_BYTES: usize = 4096;
+
 /// What a recording that was another profiler's trace is, beside its lines.
 pub(crate) struct ForeignTrace {
     /// What it is called in labels and reports.
@@ -23,11 +26,14 @@ pub(crate) struct ForeignTrace {
     pub(crate) repairs: Repairs,
     /// Its length in bytes.
     pub(crate) bytes: u64,
+    /// Its text's first bytes, [`FRONT_BYTES`] at most.
+    pub(crate) front: Vec<u8>,
 }
 
 impl ForeignTrace {
-    /// Whether its file was empty.
+    /// Whether nothing was in its file, or white space alone.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes == 0
+            || self.front.len() < FRONT_BYTES && self.front.trim_ascii_start().is_empty()
     }
 }

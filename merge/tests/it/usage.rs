@@ -1,6 +1,6 @@
 //! Bad usage, unusable input, help and version.
 
-use crate::invocation::{Ended, RunDir, trace_merge};
+use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::trace::Trace;
 use crate::writer::{Fragment, Process};
 use std::os::unix::fs::PermissionsExt;
@@ -211,6 +211,36 @@ fn only_damage_is_nothing_usable() {
         "{}",
         ended.stderr
     );
+}
+
+/// A file that is no trace is refused in words; beside others it is damage.
+#[test]
+fn what_is_no_trace_is_refused_in_words() {
+    let dir = good();
+    for (name, bytes, found) in [
+        (
+            "a.csv",
+            &b"time,name\n1,a\n"[..],
+            r#"found text that begins with "time,name""#,
+        ),
+        ("a.png", b"\x89PNG\r\n\x1a\n\0\0", "found binary data"),
+        ("a.json", b"{\"a\":1}", "found JSON without an event"),
+        ("blank.txt", b"\n \n", "nothing in "),
+        (
+            "trace.9.jsonl",
+            b"hello\n",
+            r#"found text that begins with "hello""#,
+        ),
+    ] {
+        let path = dir.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        fails(&[path.to_str().unwrap()], found);
+        assert!(!dir.path().join("trace.json").exists(), "{name}");
+    }
+    let csv = dir.path().join("a.csv");
+    let beside = Merged::of(&[], &[&dir.fragments(), &csv]);
+    assert_eq!(beside.trace.names(), ["good"]);
+    assert!(beside.report.number("damage_total") > 0);
 }
 
 #[test]
