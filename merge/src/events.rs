@@ -13,11 +13,13 @@
 //!
 //! let options = Options {
 //!     settle: false, // leave the run as it is
+//!     link_requests: false, // gather no ids of requests
 //!     ..Options::new(["profile_out".into()])
 //! };
 //! let (totals, report) = events::read(&options, &Progress::default(), |events| {
 //!     let mut totals: BTreeMap<String, Duration> = BTreeMap::new();
-//!     events.match_spans()?.fold(
+//!     events.match_spans()?;
+//!     events.fold(
 //!         BTreeMap::<String, u64>::new,
 //!         |of_chunk, event| {
 //!             if let Some(end_ns) = event.end_ns() {
@@ -39,15 +41,14 @@
 //! # Ok::<(), Error>(())
 //! ```
 
-mod matched_events;
 mod placed_event;
 mod span_mate;
+mod span_mates;
 mod thread_index;
 mod trace_events;
 mod trace_process;
 mod trace_thread;
 
-pub use matched_events::MatchedEvents;
 pub use placed_event::PlacedEvent;
 pub use trace_events::TraceEvents;
 pub use trace_process::TraceProcess;
@@ -57,14 +58,18 @@ use crate::app::merge::{Outcome, run};
 use crate::base::progress::Progress;
 use crate::{Error, Options, Report};
 
-/// Reads the events of the inputs; writes no trace. `read` is called once more if an input was changed while it ran: only its last result counts.
+/// Reads the events of the inputs; writes no trace, whatever the options say of it. `read` is called once more if an input was changed while it ran: only its
+/// last result counts.
+///
+/// The fragments of dead processes are settled afterwards, as after a merge, unless `options.settle` is false. Ids of requests are gathered for
+/// [`Report::links`] and `options.filter`, unless `options.link_requests` is false.
 ///
 /// # Errors
 /// As [`merge`](crate::merge), and those of `read`. `options.verbatim` is refused: lines as they stand have no common axis.
 pub fn read<T>(
     options: &Options,
     progress: &Progress,
-    read: impl FnMut(&TraceEvents<'_>) -> Result<T, Error>,
+    read: impl FnMut(&mut TraceEvents<'_>) -> Result<T, Error>,
 ) -> Result<(T, Report), Error> {
     read_and(Outcome::Events, options, progress, read)
 }
@@ -76,7 +81,7 @@ pub fn read<T>(
 pub fn merge_and_read<T>(
     options: &Options,
     progress: &Progress,
-    read: impl FnMut(&TraceEvents<'_>) -> Result<T, Error>,
+    read: impl FnMut(&mut TraceEvents<'_>) -> Result<T, Error>,
 ) -> Result<(T, Report), Error> {
     read_and(Outcome::Trace, options, progress, read)
 }
@@ -85,13 +90,13 @@ fn read_and<T>(
     outcome: Outcome,
     options: &Options,
     progress: &Progress,
-    mut read: impl FnMut(&TraceEvents<'_>) -> Result<T, Error>,
+    mut read: impl FnMut(&mut TraceEvents<'_>) -> Result<T, Error>,
 ) -> Result<(T, Report), Error> {
     if options.verbatim {
         let why = "lines as they stand have no common axis to read events on";
         return Err(Error::Usage(why.to_owned()));
     }
     run(outcome, options, progress, |decided| {
-        read(&TraceEvents::new(decided))
+        read(&mut TraceEvents::new(decided))
     })
 }

@@ -77,7 +77,9 @@ pub(crate) fn run<T>(
     mut read: impl FnMut(&ReadyTrace<'_>) -> Result<T, Error>,
 ) -> Result<(T, Report), Error> {
     refuse(options)?;
-    refuse_split(options)?;
+    if outcome == Outcome::Trace {
+        refuse_split(options)?;
+    }
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(workers(options.threads))
         .build();
@@ -94,7 +96,8 @@ pub(crate) fn run<T>(
             Ok(Merged::Whole(found, report)) => return Ok((found, *report)),
             Ok(Merged::Beyond(edges)) => extent = extent.wider(edges),
             Err(Error::Changed { path, offset }) => {
-                if !changed.note(&path) || !is_replaceable(&options.output) {
+                let is_written = outcome == Outcome::Trace;
+                if !changed.note(&path) || is_written && !is_replaceable(&options.output) {
                     return Err(Error::Changed { path, offset });
                 }
             }
@@ -247,10 +250,12 @@ fn merge_read<T>(
     }
     let decided = merge.decide(&found, &aligned, histories, links, &mut report)?;
     let was_read = read(&merge.ready(&found, &decided, &report))?;
-    refuse_changed(&recordings)?;
-    if outcome == Outcome::Trace {
-        let (job, directory) = (merge.job(&found, &decided), inputs.run_directory.as_ref());
-        merge.second_pass(job, directory, &mut report)?;
+    match outcome {
+        Outcome::Trace => {
+            let (job, directory) = (merge.job(&found, &decided), inputs.run_directory.as_ref());
+            merge.second_pass(job, directory, &mut report)?;
+        }
+        Outcome::Events => refuse_changed(&recordings)?,
     }
     if options.settle {
         settle_all(&recordings, merge.assemblies, &last_ns, &mut report);

@@ -22,8 +22,8 @@ pub struct PlacedEvent<'a> {
     pub ts_ns: i64,
     /// Its duration in ns, 0 for all but `X`.
     pub dur_ns: i64,
-    /// Of a begin when its span ends, of an end when its span began, if the other half is in the trace. Known only to
-    /// [`MatchedEvents`](super::MatchedEvents).
+    /// Of a begin when its span ends, of an end when its span began, if the other half is in the trace. Known only after
+    /// [`TraceEvents::match_spans`](super::TraceEvents::match_spans).
     pub other_ns: Option<i64>,
     /// Whether it is a span that crosses an edge of the window that was asked for.
     pub is_cut: bool,

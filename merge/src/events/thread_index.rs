@@ -22,7 +22,7 @@ pub(super) struct ThreadIndex {
     /// For each recording, by pid and tid in its lines.
     recorded: Vec<HashMap<(i64, i64), ThreadRow>>,
     /// The rows beside threads, by their number.
-    beside: Vec<ThreadRow>,
+    beside: Vec<Option<ThreadRow>>,
 }
 
 impl ThreadIndex {
@@ -58,7 +58,7 @@ impl ThreadIndex {
         };
         ThreadIndex {
             recorded: plan.targets.iter().map(of_recording).collect(),
-            beside: beside.iter().filter_map(row).collect(),
+            beside: beside.iter().map(row).collect(),
             threads,
         }
     }
@@ -70,6 +70,6 @@ impl ThreadIndex {
 
     /// A row beside a thread, by its number.
     pub(super) fn beside(&self, number: u32) -> Option<ThreadRow> {
-        self.beside.get(usize::try_from(number).ok()?).copied()
+        self.beside.get(usize::try_from(number).ok()?).copied()?
     }
 }

@@ -1,8 +1,8 @@
 //! The events of a trace that could be written.
 
-use super::matched_events::MatchedEvents;
 use super::placed_event::PlacedEvent;
 use super::span_mate::SpanMate;
+use super::span_mates::span_mates;
 use super::thread_index::ThreadIndex;
 use super::trace_process::{TraceProcess, trace_processes};
 use super::trace_thread::TraceThread;
@@ -12,7 +12,9 @@ use crate::event::json::scan_object;
 use crate::event::line::Event;
 use crate::event::mend::{mend_line, mended_event};
 use crate::event::own_record::is_left_out;
-use crate::pass::by_chunk::OfChunk;
+use crate::fragment::temp_folder::in_first;
+use crate::pass::by_chunk::ByChunk;
+use crate::pass::chunk::Chunk;
 use crate::pass::visit::{AtOnce, visit};
 use crate::write::job::Job;
 use crate::{Error, Report};
@@ -22,9 +24,11 @@ use std::path::{Path, PathBuf};
 
 /// All events, in parallel and in bounded memory, as often as they are asked for.
 pub struct TraceEvents<'a> {
-    pub(super) job: Job<'a>,
-    pub(super) index: ThreadIndex,
-    pub(super) folders: &'a [PathBuf],
+    job: Job<'a>,
+    index: ThreadIndex,
+    /// Of begins and ends that were matched.
+    mates: ByChunk<SpanMate>,
+    folders: &'a [PathBuf],
     pool: &'a ThreadPool,
     report: &'a Report,
     processes: Vec<TraceProcess<'a>>,
@@ -36,6 +40,7 @@ impl<'a> TraceEvents<'a> {
         let processes = &job.plan.identities.processes;
         TraceEvents {
             index: ThreadIndex::new(job.plan, job.overflow.rows()),
+            mates: ByChunk::default(),
             processes: trace_processes(processes, &report.processes, &report.clocks),
             folders: trace.folders,
             pool: trace.pool,
@@ -59,6 +64,23 @@ impl<'a> TraceEvents<'a> {
         &self.index.threads
     }
 
+    /// Finds begins and ends that belong together, so that [`PlacedEvent::other_ns`] is known from now on. This goes over the chunks that have any.
+    ///
+    /// They are matched as viewers do: an end belongs to the last begin on its thread, or of its id and category, that has its name and category and no end
+    /// yet.
+    ///
+    /// # Errors
+    /// If there is no room for temporary files.
+    pub fn match_spans(&mut self) -> Result<(), Error> {
+        let mates = |folder: &Path| {
+            self.pool
+                .install(|| span_mates(&self.job, &self.index, folder))
+        };
+        let (_, mates) = in_first(self.folders, mates)?;
+        self.mates = mates;
+        Ok(())
+    }
+
     /// Goes over all events. `of_event` takes those of a chunk, which is about a megabyte of lines of one recording in the order in which they stand there,
     /// into what `begin` gave; many threads do so at once. `merge` takes what was found in each chunk, one after the other in their order, so that its result
     /// does not depend on the number of threads.
@@ -69,35 +91,15 @@ impl<'a> TraceEvents<'a> {
         &self,
         begin: impl Fn() -> T + Send + Sync,
         of_event: impl Fn(&mut T, &PlacedEvent<'_>) + Send + Sync,
-        merge: impl FnMut(T) -> Result<(), Error> + Send,
-    ) -> Result<(), Error> {
-        self.fold_with(|_| Ok(None), begin, of_event, merge)
-    }
-
-    /// Finds begins and ends that belong together, as viewers do. This goes over those chunks that have any.
-    ///
-    /// # Errors
-    /// If there is no room for temporary files.
-    pub fn match_spans(&self) -> Result<MatchedEvents<'_, 'a>, Error> {
-        self.pool.install(|| MatchedEvents::of(self))
-    }
-
-    /// The same as [`TraceEvents::fold`], with the other halves of spans in each chunk.
-    pub(super) fn fold_with<T: Send>(
-        &self,
-        mates: impl Fn(usize) -> io::Result<Option<OfChunk<SpanMate>>> + Send + Sync,
-        begin: impl Fn() -> T + Send + Sync,
-        of_event: impl Fn(&mut T, &PlacedEvent<'_>) + Send + Sync,
         mut merge: impl FnMut(T) -> Result<(), Error> + Send,
     ) -> Result<(), Error> {
         let chunks = self.job.chunks;
-        let bytes = chunks.iter().map(crate::pass::chunk::Chunk::len).sum();
-        self.job.progress.expect_more(bytes);
+        let progress = self.job.progress;
+        progress.expect_more(chunks.iter().map(Chunk::len).sum());
         let look = |number: usize| {
             let mut found = begin();
-            let take = |event: &PlacedEvent<'_>| of_event(&mut found, event);
-            self.of_chunk(number, mates(number)?, take)?;
-            self.job.progress.add(chunks[number].len(), 0);
+            self.of_chunk(number, |event| of_event(&mut found, event))?;
+            progress.add(chunks[number].len(), 0);
             Ok(found)
         };
         let of_read = |error| Error::of_temporary(Path::new(""), error);
@@ -107,20 +109,18 @@ impl<'a> TraceEvents<'a> {
     }
 
     /// Calls `found` with the events of a chunk.
-    fn of_chunk(
-        &self,
-        number: usize,
-        mut mates: Option<OfChunk<SpanMate>>,
-        mut found: impl FnMut(&PlacedEvent<'_>),
-    ) -> io::Result<()> {
+    fn of_chunk(&self, number: usize, mut found: impl FnMut(&PlacedEvent<'_>)) -> io::Result<()> {
         let chunk = &self.job.chunks[number];
         let source = &self.job.sources[chunk.source];
         let shift_ns = self.job.plan.shifts_ns[source.recording];
-        let mut moved = self.job.overflow.of_chunk(number)?;
+        let (mut moved, mut mates) = (
+            self.job.overflow.of_chunk(number)?,
+            self.mates.of_chunk(number)?,
+        );
         chunk.each(source.bytes, |_, lies, event| {
             // Those that are not shown count as well.
             let row = moved.next_row();
-            let mate = mates.as_mut().and_then(OfChunk::next);
+            let mate = mates.next();
             if lies == Lies::Outside || is_left_out(event) {
                 return;
             }

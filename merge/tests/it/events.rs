@@ -1,6 +1,7 @@
 //! What consumers read ([`trace_merge::events`]) against the trace that a merge writes, which a naive reader takes apart.
 
 use crate::clashing::{Clashing, Order};
+use crate::hosts::{Host, Simulation};
 use crate::invocation::RunDir;
 use crate::random::{Rng, write_foreign, write_own};
 use crate::trace::{Trace, ns};
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use trace_merge::events::{self, PlacedEvent, TraceEvents};
-use trace_merge::{Error, Options, Output, Progress};
+use trace_merge::{Error, Options, Output, Progress, Runs};
 
 /// An event as both tell it: one line of JSON, whose keys are sorted.
 type Told = String;
@@ -33,11 +34,11 @@ fn read(options: &Options) -> Read {
         link_requests: false,
         ..options.clone()
     };
-    let read = |events: &TraceEvents<'_>| Ok((told(events)?, spans(events)?));
+    let read = |events: &mut TraceEvents<'_>| Ok((told(events)?, spans(events)?));
     let ((events, spans), _) =
         events::merge_and_read(&options, &Progress::default(), read).unwrap();
     let trace = Trace::parse(&std::fs::read(&output).unwrap());
-    let (again, _) = events::read(&options, &Progress::default(), told).unwrap();
+    let (again, _) = events::read(&options, &Progress::default(), |events| told(events)).unwrap();
     assert_eq!(again, events, "without a trace");
     Read {
         events,
@@ -46,13 +47,17 @@ fn read(options: &Options) -> Read {
     }
 }
 
-fn told(events: &TraceEvents<'_>) -> Result<Vec<Told>, Error> {
+/// All events but metadata as `of_event` tells them, in order.
+fn collect<T: Ord + Send>(
+    events: &TraceEvents<'_>,
+    of_event: impl Fn(&PlacedEvent<'_>) -> Option<T> + Send + Sync,
+) -> Result<Vec<T>, Error> {
     let mut all = Vec::new();
     events.fold(
         Vec::new,
         |some, event| {
             if event.phase != b'M' {
-                some.push(of_event(events, event));
+                some.extend(of_event(event));
             }
         },
         |some| {
@@ -62,6 +67,10 @@ fn told(events: &TraceEvents<'_>) -> Result<Vec<Told>, Error> {
     )?;
     all.sort();
     Ok(all)
+}
+
+fn told(events: &TraceEvents<'_>) -> Result<Vec<Told>, Error> {
+    collect(events, |event| Some(of_event(events, event)))
 }
 
 fn of_event(events: &TraceEvents<'_>, event: &PlacedEvent<'_>) -> Told {
@@ -118,23 +127,15 @@ fn of_line(line: &Value) -> Told {
 }
 
 /// The matched spans, in order.
-fn spans(events: &TraceEvents<'_>) -> Result<Vec<(String, i64, i64)>, Error> {
-    let mut all = Vec::new();
-    events.match_spans()?.fold(
-        Vec::new,
-        |some, event| {
-            if let (b'B' | b'b', Some(end_ns)) = (event.phase, event.end_ns()) {
-                let name = format!("{} {}", char::from(event.phase), event.name());
-                some.push((name, event.ts_ns, end_ns));
-            }
-        },
-        |some| {
-            all.extend(some);
-            Ok(())
-        },
-    )?;
-    all.sort();
-    Ok(all)
+fn spans(events: &mut TraceEvents<'_>) -> Result<Vec<(String, i64, i64)>, Error> {
+    events.match_spans()?;
+    collect(events, |event| match (event.phase, event.end_ns()) {
+        (b'B' | b'b', Some(end_ns)) => {
+            let name = format!("{} {}", char::from(event.phase), event.name());
+            Some((name, event.ts_ns, end_ns))
+        }
+        _ => None,
+    })
 }
 
 /// Matches begins and ends as the trace has them, each thread and each async id by itself: an end belongs to the last open begin of its name and category.
@@ -341,7 +342,8 @@ fn totals_per_name_are_those_of_the_lines() {
         ..Options::new([run])
     };
     let ((), report) = events::read(&options, &Progress::default(), |events| {
-        events.match_spans()?.fold(
+        events.match_spans()?;
+        events.fold(
             BTreeMap::<String, i64>::new,
             |of_chunk, event| {
                 if let Some(end_ns) = event.end_ns() {
@@ -383,6 +385,94 @@ fn an_arg_is_read_when_it_is_asked_for() {
         )
     })
     .unwrap();
+}
+
+/// An input that is written anew while it is read is read once more, also where a trace could not be written once more.
+#[test]
+fn a_changed_input_is_read_once_more() {
+    let dir = RunDir::new();
+    let line = |name: &str| {
+        format!(r#"{{"ph":"X","pid":7,"tid":7,"ts":1,"dur":1,"name":"{name}","cat":"c"}}"#)
+    };
+    // Long enough that it is mapped, not copied.
+    let path = dir.put("7", &stream(&vec![line("before"); 2_000]));
+    let options = Options {
+        output: Output::Stdout,
+        settle: false,
+        ..Options::new([dir.path().to_owned()])
+    };
+    let mut calls = 0;
+    let (names, report) = events::read(&options, &Progress::default(), |events| {
+        calls += 1;
+        if calls == 1 {
+            std::fs::write(&path, stream(&[line("after")])).unwrap();
+        }
+        collect(events, |event| Some(event.name().into_owned()))
+    })
+    .unwrap();
+    assert_eq!((names, calls), (vec!["after".to_owned()], 2));
+    assert_eq!(report.damage_by_kind.get("changed"), Some(&1));
+}
+
+#[test]
+fn what_the_consumer_says_ends_the_run() {
+    let dir = RunDir::new();
+    let path = dir.put(
+        "7",
+        &stream(&[r#"{"ph":"X","pid":7,"tid":7,"ts":1,"dur":1,"name":"n"}"#]),
+    );
+    let before = std::fs::read(&path).unwrap();
+    let options = Options::new([dir.path().to_owned()]);
+    let no = || Error::Usage("no".to_owned());
+    let read = events::merge_and_read(&options, &Progress::default(), |_| Err::<(), _>(no()));
+    assert!(matches!(read, Err(Error::Usage(why)) if why == "no"));
+    assert!(!dir.path().join("trace.json").exists());
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+/// Processes of several hosts have the uncertainty of their host's clock, and another profiler's are of its trace.
+#[test]
+fn processes_say_where_they_come_from() {
+    let mut simulation = Simulation::new(
+        vec![Host::new(0, 0, 0), Host::new(7_000_000_000, 0, 1_000_000)],
+        1_000_000_000,
+        1,
+    );
+    simulation.spans(20);
+    let dir = simulation.write();
+    let options = Options {
+        settle: false,
+        runs: Runs::All,
+        ..Options::new([dir.path().to_owned(), fixture("foreign/kineto.json")])
+    };
+    let (hosts, report) = events::read(&options, &Progress::default(), |events| {
+        let processes = events.processes().iter().enumerate();
+        Ok(processes
+            .map(|(number, process)| {
+                assert_eq!(process.recorder, number, "no tracks");
+                let profiler = process.profiler.map(str::to_owned);
+                (
+                    process.report.host.clone(),
+                    process.clock_uncertainty_ns,
+                    profiler,
+                )
+            })
+            .collect::<Vec<_>>())
+    })
+    .unwrap();
+    let recorded: Vec<_> = hosts.iter().filter(|(host, ..)| host.is_some()).collect();
+    assert_eq!(recorded.len(), 2);
+    for (host, uncertainty_ns, profiler) in recorded {
+        let clocks = report.clocks.iter();
+        let mut clocks = clocks.filter(|clock| Some(&clock.host) == host.as_ref());
+        assert_eq!(*uncertainty_ns, clocks.next().unwrap().uncertainty_ns);
+        assert_eq!(*profiler, None);
+    }
+    let foreign: Vec<_> = hosts.iter().filter(|(host, ..)| host.is_none()).collect();
+    assert!(!foreign.is_empty());
+    assert!(foreign.iter().all(|(_, uncertainty_ns, profiler)| {
+        uncertainty_ns.is_none() && profiler.as_deref() == Some("kineto.json")
+    }));
 }
 
 #[test]

@@ -1,13 +1,10 @@
-//! Events of which begins know their ends, and ends their begins.
+//! Which begins and ends belong together.
 
-use super::placed_event::PlacedEvent;
 use super::span_mate::SpanMate;
-use super::trace_events::TraceEvents;
-use crate::Error;
+use super::thread_index::ThreadIndex;
 use crate::event::edges::Lies;
 use crate::event::line::Event;
 use crate::event::patch::Target;
-use crate::fragment::temp_folder::in_first;
 use crate::pass::by_chunk::ByChunk;
 use crate::pass::event_ref::EventRef;
 use crate::pass::labels::Labels;
@@ -17,44 +14,20 @@ use crate::span::group_key::{GroupKey, GroupRole};
 use crate::span::matcher::join;
 use crate::span::span_half::{Side, SpanHalf};
 use crate::store::sorter::Sorter;
+use crate::write::job::Job;
 use std::io;
 use std::path::Path;
 
-/// Events of which begins and ends of spans know each other ([`PlacedEvent::other_ns`]).
-///
-/// They are matched as viewers do: an end belongs to the last begin on its thread, or of its id and category, that has its name and category and no end yet.
-pub struct MatchedEvents<'e, 'a> {
-    events: &'e TraceEvents<'a>,
-    mates: ByChunk<SpanMate>,
-}
-
-impl<'e, 'a> MatchedEvents<'e, 'a> {
-    pub(super) fn of(events: &'e TraceEvents<'a>) -> Result<MatchedEvents<'e, 'a>, Error> {
-        let (_, mates) = in_first(events.folders, |folder| mates(events, folder))?;
-        Ok(MatchedEvents { events, mates })
-    }
-
-    /// Goes over all events as [`TraceEvents::fold`] does.
-    ///
-    /// # Errors
-    /// The first one of `merge`, or a temporary file that cannot be read.
-    pub fn fold<T: Send>(
-        &self,
-        begin: impl Fn() -> T + Send + Sync,
-        of_event: impl Fn(&mut T, &PlacedEvent<'_>) + Send + Sync,
-        merge: impl FnMut(T) -> Result<(), Error> + Send,
-    ) -> Result<(), Error> {
-        let mates = |number| self.mates.of_chunk(number).map(Some);
-        self.events.fold_with(mates, begin, of_event, merge)
-    }
-}
-
 /// The other half of each begin and end that has one.
-fn mates(events: &TraceEvents<'_>, folder: &Path) -> io::Result<ByChunk<SpanMate>> {
+pub(super) fn span_mates(
+    job: &Job<'_>,
+    index: &ThreadIndex,
+    folder: &Path,
+) -> io::Result<ByChunk<SpanMate>> {
     let mut halves = Sorter::new(folder);
-    let chunks = events.job.chunks;
+    let chunks = job.chunks;
     let numbers = (0..chunks.len()).filter(|number| chunks[*number].halves);
-    let look = |number: usize| of_chunk(events, number);
+    let look = |number: usize| of_chunk(job, index, number);
     visit(numbers, AtOnce::Few, look, |found| {
         found.into_iter().try_for_each(|half| halves.push(half))
     })?;
@@ -73,8 +46,8 @@ fn mates(events: &TraceEvents<'_>, folder: &Path) -> io::Result<ByChunk<SpanMate
 }
 
 /// The begins and ends in a chunk.
-fn of_chunk(events: &TraceEvents<'_>, number: usize) -> Vec<SpanHalf<GroupKey>> {
-    let (job, mut halves) = (&events.job, Vec::new());
+fn of_chunk(job: &Job<'_>, index: &ThreadIndex, number: usize) -> Vec<SpanHalf<GroupKey>> {
+    let mut halves = Vec::new();
     let (chunk, Ok(chunk_number)) = (&job.chunks[number], u32::try_from(number)) else {
         return halves;
     };
@@ -82,11 +55,11 @@ fn of_chunk(events: &TraceEvents<'_>, number: usize) -> Vec<SpanHalf<GroupKey>> 
     let recording = source.recording;
     let (targets, shift_ns) = (&job.plan.targets[recording], job.plan.shifts_ns[recording]);
     chunk.each(source.bytes, |nth, lies, event| {
-        let thread = (event.pid, event.tid);
-        let place = events.index.of(recording, thread).zip(targets.get(&thread));
         if lies == Lies::Outside || !matches!(event.phase, b'B' | b'E' | b'b' | b'e') {
             return;
         }
+        let thread = (event.pid, event.tid);
+        let place = index.of(recording, thread).zip(targets.get(&thread));
         halves.extend(place.and_then(|(row, target)| {
             let start = event.ts_ns.saturating_add(shift_ns);
             let at = EventRef {
