@@ -9,6 +9,9 @@ use crate::{Error, Options, Runs};
 /// How much of its first line is quoted, in characters.
 const QUOTED: usize = 40;
 
+/// How many inputs are named that are no traces.
+const NAMED: usize = 8;
+
 /// Why there is nothing to merge.
 pub(crate) fn describe(options: &Options, inputs: &Inputs) -> String {
     let mut words: Vec<String> = inputs
@@ -69,7 +72,12 @@ pub(crate) fn refuse_nonsense(recordings: &[Recording], report: &Report) -> Resu
     }
     let kinds = report.damage_by_kind.keys().map(ToString::to_string);
     let kinds: Vec<_> = kinds.collect();
-    let words: Vec<_> = recordings.iter().filter_map(unlike_a_trace).collect();
+    let mut unlike = recordings.iter().filter_map(unlike_a_trace);
+    let mut words: Vec<_> = unlike.by_ref().take(NAMED).collect();
+    let more = unlike.count();
+    if more > 0 {
+        words.push(format!("and {more} more"));
+    }
     Err(Error::NothingUsable(format!(
         "{} ({})",
         words.join("; "),

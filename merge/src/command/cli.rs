@@ -27,7 +27,8 @@ Examples:
   trace-merge profile_out kineto.json.gz   with the trace of another profiler
   trace-merge --check trace.json.gz        what would viewers lose of this trace?
 
-Exit status: 0 done, 1 damage or loss and --strict was given, 2 nothing usable or bad usage.";
+Exit status: 0 done, 1 damage or loss and --strict was given, 2 nothing usable or bad usage.
+Of --check: 0 viewers show everything, 1 they would lose something, 2 the file cannot be read.";
 
 /// Merges what the processes of a run recorded into one trace for Perfetto.
 #[derive(Parser)]
@@ -97,7 +98,7 @@ struct Arguments {
     /// Keep events more than 30 days from all others
     #[arg(long, help_heading = RARE, hide_short_help = true)]
     keep_times: bool,
-    /// Leave the fragments of dead processes as they are
+    /// Append no rings of dead processes to their fragments, remove none
     #[arg(long, help_heading = RARE, hide_short_help = true)]
     no_settle: bool,
     /// Worker threads [default: one per core, at most 16]

@@ -67,7 +67,13 @@ fn help_is_short() {
     let (short, long) = (help("-h"), help("--help"));
     assert!(long.lines().count() <= 60, "{long}");
     assert!(short.lines().count() <= 40, "{short}");
-    for word in ["Examples:", "--strict", "--no-settle", "Rarely needed"] {
+    for word in [
+        "Examples:",
+        "--strict",
+        "--no-settle",
+        "rings",
+        "Rarely needed",
+    ] {
         assert!(long.contains(word), "{word}: {long}");
     }
     assert!(!short.contains("--no-settle") && short.contains("--last"));

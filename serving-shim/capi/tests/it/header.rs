@@ -87,6 +87,9 @@ fn a_cpp_file_includes_the_header_beside_a_c_file() {
     let args = &trace.one("cpp")["args"];
     let expected = serde_json::json!({"i": -3, "u": 3, "b": true, "d": 0.5, "s": "text", "std": "a\0b", "last": 1});
     assert_eq!(args, &expected);
+    let expected = serde_json::json!({"layer": 7, "std": "a\0b", "later": true});
+    assert_eq!(trace.one("begun with args")["args"], expected);
+    assert!(trace.one("begun with none").get("args").is_none());
     assert_eq!(
         trace.one("instant")["args"],
         serde_json::json!({"evaluated": 1, "more": "x"})
