@@ -18,7 +18,6 @@ mod links;
 mod number;
 mod origin;
 mod partition;
-mod prefetch;
 mod records;
 mod resolve;
 mod table;

@@ -2,7 +2,6 @@
 
 use super::buckets::{Buckets, first_behind};
 use super::partition::Share;
-use super::prefetch::{self, LINE};
 use super::records::Link;
 use crate::fragment::file::Content;
 use crate::store::sorter::{Record, Sorted};
@@ -59,18 +58,6 @@ impl LinkTables {
         let single = self.single.get(share).and_then(|table| table.find(key));
         single.or_else(|| self.grouped.find(key))
     }
-
-    /// Asks for what a search for a key will look at first.
-    #[inline]
-    fn ask_for(&self, key: u64) {
-        let share = Share::of(key, self.single.len());
-        if let Some(table) = self.single.get(share) {
-            table.ask_for(key);
-        }
-        if self.grouped.links.len() > 0 {
-            self.grouped.ask_for(key);
-        }
-    }
 }
 
 impl Table {
@@ -84,17 +71,6 @@ impl Table {
             buckets: ordered.buckets,
             before: ordered.before,
         })
-    }
-
-    #[inline]
-    fn ask_for(&self, key: u64) {
-        const BESIDE: usize = LINE / Link::BYTES;
-        if let Some((range, guess)) = self.buckets.place(key) {
-            let (first, last) = (guess.saturating_sub(BESIDE), guess + BESIDE);
-            self.links.ask_for(first.max(range.start));
-            self.links.ask_for(guess);
-            self.links.ask_for(last.min(range.end - 1));
-        }
     }
 
     fn find(&self, key: u64) -> Option<Link> {
@@ -113,14 +89,6 @@ impl TableLinks {
         match self {
             TableLinks::Memory(links) => links.len(),
             TableLinks::Mapped(content) => content.bytes().len() / Link::BYTES,
-        }
-    }
-
-    #[inline]
-    fn ask_for(&self, at: usize) {
-        match self {
-            TableLinks::Memory(links) => prefetch::ask_for(&links[at]),
-            TableLinks::Mapped(content) => prefetch::ask_for(&content.bytes()[at * Link::BYTES]),
         }
     }
 
@@ -150,14 +118,6 @@ impl<'a> Lookup<'a> {
             tables,
             cached,
             written: 0,
-        }
-    }
-
-    /// Asks for what is needed to find out how an id is linked.
-    #[inline]
-    pub(super) fn ask_for(&self, key: u64) {
-        if self.cached[place(key)].0 != key {
-            self.tables.ask_for(key);
         }
     }
 
@@ -239,7 +199,6 @@ mod tests {
             assert_eq!(is_mapped(&tables.grouped), in_file);
             let mut lookup = Lookup::new(&tables);
             for number in (0..len + 1000).chain(0..10) {
-                lookup.ask_for(key(number));
                 let found = lookup.find(key(number)).map(|link| link.flow);
                 let expected = (number < len + 500).then_some((key(number) >> 1) + 7);
                 assert_eq!(found, expected, "{number}");

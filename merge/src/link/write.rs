@@ -3,7 +3,6 @@
 //! A viewer binds a flow event to the span that began last before its time on its thread, so each carries the time at which its span begins.
 
 use super::args::candidates::Hits;
-use super::args::fast_args::{key_at, read_few};
 use super::args::ids::{IdLine, RequestIds};
 use super::args::list_cache::Lists;
 use super::origin::LinkedSource;
@@ -20,7 +19,6 @@ use crate::link::binding::binds;
 use crate::pass::visitor::CachedLine;
 use std::collections::HashSet;
 use std::io::Write;
-use xxhash_rust::xxh3::xxh3_64;
 
 /// What a flow event begins with; the phase is put in.
 const BEFORE_TARGET: &[u8] = b",\n{\"ph\":\"t\",\"pid\":";
@@ -152,18 +150,7 @@ impl<'a, 'l> Linker<'a, 'l> {
                 self.lists.keep(text, len, self.links.clone());
             }
         }
-        self.look_ahead();
         self.write(mention, target, out);
-    }
-
-    /// Asks for the links of the next event that has ids.
-    fn look_ahead(&self) {
-        let hit = self.hits.next();
-        if let Some((_, value)) = hit.and_then(|hit| key_at(self.bytes, hit)?) {
-            read_few(self.bytes, value, |text| {
-                self.lookup.ask_for(xxh3_64(text) ^ self.source.scope);
-            });
-        }
     }
 
     /// The links of an event, each request once.

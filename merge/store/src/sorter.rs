@@ -6,21 +6,22 @@ mod reader;
 mod record;
 mod runs;
 mod sorted;
-mod strips;
 
 pub use log::Log;
 pub use record::{Record, long_at, word_at};
 pub use runs::{Ascending, Runs};
 pub use sorted::Sorted;
-pub use strips::{Pieces, Strips};
 
 use crate::folders::in_first;
+use rayon::slice::ParallelSliceMut;
 use sorted::RunWriter;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Bytes of records in memory before they are sorted and written.
 const BUFFER_BYTES: usize = 4 << 20;
+/// So many records are sorted by all workers. Of fewer a caller may hold a lock that other tasks of the workers take: a worker that waits for its part of a sort does such tasks.
+const PARALLEL: usize = 1 << 20;
 /// Runs of one size before they become one.
 const RUNS: usize = 32;
 
@@ -36,10 +37,15 @@ pub struct Sorter<'f, R> {
     runs: Vec<(u32, Sorted<R>)>,
 }
 
-impl<'f, R: Record> Sorter<'f, R> {
+impl<'f, R: Record + Send> Sorter<'f, R> {
     /// One whose files are in `folder`, and that holds at most 4 MiB of records.
     pub fn new(folder: &'f Path) -> Sorter<'f, R> {
         Sorter::with_capacity(vec![folder], BUFFER_BYTES / R::BYTES)
+    }
+
+    /// One whose files are in `folder`, and that holds at most `bytes` of records.
+    pub fn with_memory(folder: &'f Path, bytes: usize) -> Sorter<'f, R> {
+        Sorter::with_capacity(vec![folder], (bytes / R::BYTES).max(2))
     }
 
     /// One whose files are in any of `folders`, and that holds at most `bytes` of records.
@@ -148,15 +154,21 @@ impl<'f, R: Record> Sorter<'f, R> {
 ///
 /// # Errors
 /// If no folder takes it.
-pub fn run<R: Record>(records: &mut Vec<R>, folders: &[impl AsRef<Path>]) -> io::Result<Sorted<R>> {
+pub fn run<R: Record + Send>(
+    records: &mut Vec<R>,
+    folders: &[impl AsRef<Path>],
+) -> io::Result<Sorted<R>> {
     sort(records);
     let run = in_first(folders, |folder| write(records, folder));
     records.clear();
     run
 }
 
-fn sort<R: Record>(records: &mut Vec<R>) {
-    records.sort_unstable();
+fn sort<R: Record + Send>(records: &mut Vec<R>) {
+    match records.len() < PARALLEL {
+        true => records.sort_unstable(),
+        false => records.par_sort_unstable(),
+    }
     records.dedup_by(|next, record| record.join(next));
 }
 

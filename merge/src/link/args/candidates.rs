@@ -61,12 +61,6 @@ impl<'a> Hits<'a> {
         };
     }
 
-    /// Where the next one is, behind those that were looked at.
-    #[inline(always)]
-    pub(crate) fn next(&self) -> Option<usize> {
-        Some(self.next).filter(|hit| *hit != usize::MAX)
-    }
-
     /// Whether one may stand before `end`, in lines of the part that was entered.
     #[inline(always)]
     pub(crate) fn before(&self, end: usize) -> bool {

@@ -105,23 +105,6 @@ pub(crate) fn read<'a>(
     }
 }
 
-/// Calls `found` with the first few ids of such a value.
-#[inline]
-pub(crate) fn read_few<'a>(line: &'a [u8], at: usize, mut found: impl FnMut(&'a [u8])) {
-    const FEW: usize = 4;
-    let mut next = at + usize::from(line.get(at) == Some(&b'['));
-    for _ in 0..FEW {
-        let Some((text, end)) = one(line, next) else {
-            return;
-        };
-        found(text);
-        if line.get(end..end + 2) != Some(b",\"") || line[at] != b'[' {
-            return;
-        }
-        next = end + 1;
-    }
-}
-
 /// A string or digits, and where they end; anything else is left to the scanner.
 #[inline(always)]
 fn one(line: &[u8], at: usize) -> Option<(&[u8], usize)> {
@@ -148,36 +131,6 @@ fn string_len(bytes: &[u8]) -> Option<usize> {
         at += len;
         if len < 16 {
             return (*bytes.get(at)? == b'"').then_some(at);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_few_ids_are_those_that_all_begin_with() {
-        for (value, expected) in [
-            (r#""a","x":1}"#, vec!["a"]),
-            (r#"17}"#, vec!["17"]),
-            (r#"["a"]}"#, vec!["a"]),
-            (r#"["a","b","c","d","e"]}"#, vec!["a", "b", "c", "d"]),
-            (r#"["a",5]}"#, vec!["a"]),
-            (r#""a","b","c"}"#, vec!["a"]),
-            (r#"[]}"#, vec![]),
-            (r#"[["a"]]}"#, vec![]),
-            (r#""a"#, vec![]),
-            (r#"["a","#, vec!["a"]),
-            ("[", vec![]),
-            ("", vec![]),
-        ] {
-            let line = format!(r#"{{"request_id":{value}"#);
-            let mut found = Vec::new();
-            let at = line.len() - value.len();
-            read_few(line.as_bytes(), at, |id| found.push(id.to_vec()));
-            let expected: Vec<Vec<u8>> = expected.into_iter().map(Vec::from).collect();
-            assert_eq!(found, expected, "{value}");
         }
     }
 }

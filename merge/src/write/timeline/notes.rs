@@ -57,10 +57,7 @@ pub(super) fn entries(
     } else {
         chunk.each(source.bytes, |_, lies, event| notes.event(event, lies));
     }
-    let mut entries = notes.entries;
-    entries.shrink_to_fit();
-    entries.sort_unstable();
-    Ok(entries)
+    Ok(notes.entries)
 }
 
 impl<'a> Notes<'a> {

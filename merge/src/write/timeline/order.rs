@@ -6,28 +6,23 @@ use super::targets::Targets;
 use crate::Error;
 use crate::pass::chunk::Chunk;
 use crate::pass::visit::{AtOnce, visit};
-use crate::store::sorter::{Pieces, Sorted, Sorter, Strips};
+use crate::store::sorter::{Sorted, Sorter};
 use crate::write::job::Job;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Events of a piece that is read from a file.
+/// Events of a piece.
 const PIECE: u64 = 8192;
 
 /// The events of a trace in their order.
 pub(crate) struct TimeOrder<'a> {
-    order: SortedEntries,
+    /// In memory as far as it goes.
+    order: Sorted<OrderedEvent>,
     pub(super) targets: Targets<'a>,
     /// Where the temporary files are.
     folder: PathBuf,
     /// Length of the chunks that they are in.
     bytes: u64,
-}
-
-/// All of them, in memory as far as it goes.
-enum SortedEntries {
-    Memory(Pieces<OrderedEvent>),
-    File(Sorted<OrderedEvent>),
 }
 
 impl<'a> TimeOrder<'a> {
@@ -36,25 +31,17 @@ impl<'a> TimeOrder<'a> {
         let targets = Targets::of(job);
         let bytes: u64 = job.chunks.iter().map(Chunk::len).sum();
         job.progress.expect_rest(bytes.saturating_mul(2));
-        let capacity = memory / size_of::<OrderedEvent>();
-        let (mut sorter, mut strips) = (Sorter::new(folder), Strips::default());
+        let mut sorter = Sorter::with_memory(folder, memory);
         let look = |number: usize| entries(job, &targets, number, &job.chunks[number]);
         let mut done = job.chunks.iter().map(Chunk::len);
         visit(0..job.chunks.len(), AtOnce::Few, look, |entries| {
-            let entries = entries?;
-            if !strips.is_empty() && strips.len() + entries.len() > capacity {
-                sorter.add(spill(&mut strips, folder)?)?;
-            }
-            strips.push(entries);
+            entries?
+                .into_iter()
+                .try_for_each(|entry| sorter.push(entry))?;
             job.progress.add(done.next().unwrap_or(0), 0);
             Ok::<(), io::Error>(())
         })?;
-        let order = if sorter.is_empty() {
-            SortedEntries::Memory(strips.finish())
-        } else {
-            sorter.add(spill(&mut strips, folder)?)?;
-            SortedEntries::File(sorter.finish()?)
-        };
+        let order = sorter.finish()?;
         Ok(TimeOrder {
             order,
             targets,
@@ -65,12 +52,7 @@ impl<'a> TimeOrder<'a> {
 
     /// How many pieces of them there are, of which a worker takes one at a time.
     pub(crate) fn pieces(&self) -> usize {
-        match &self.order {
-            SortedEntries::Memory(pieces) => pieces.len(),
-            SortedEntries::File(all) => {
-                usize::try_from(all.len().div_ceil(PIECE)).unwrap_or(usize::MAX)
-            }
-        }
+        usize::try_from(self.order.len().div_ceil(PIECE)).unwrap_or(usize::MAX)
     }
 
     /// A piece's share of the chunks; all of them together have their whole length.
@@ -82,20 +64,11 @@ impl<'a> TimeOrder<'a> {
 
     /// The events of one piece. An error says in itself where the file is.
     pub(super) fn piece(&self, number: usize) -> io::Result<Vec<OrderedEvent>> {
-        let all = match &self.order {
-            SortedEntries::Memory(pieces) => return Ok(pieces.piece(number)),
-            SortedEntries::File(all) => all,
-        };
         let start = number as u64 * PIECE;
-        let range = start..all.len().min(start + PIECE);
+        let range = start..self.order.len().min(start + PIECE);
         let mut entries = Vec::new();
         let named = |error| io::Error::other(Error::of_temporary(&self.folder, error));
-        all.read(range, &mut entries).map_err(named)?;
+        self.order.read(range, &mut entries).map_err(named)?;
         Ok(entries)
     }
-}
-
-/// Makes a run of what is in memory, which is empty then.
-fn spill(strips: &mut Strips<OrderedEvent>, folder: &Path) -> io::Result<Sorted<OrderedEvent>> {
-    std::mem::take(strips).finish().write(folder)
 }

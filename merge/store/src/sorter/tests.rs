@@ -26,7 +26,14 @@ fn all(sorted: &Sorted<(u32, u32)>) -> Vec<(u32, u32)> {
 
 #[test]
 fn in_memory_and_from_many_runs_the_order_is_the_same() {
-    for (count, capacity) in [(0, 4), (3, 4), (5, 4), (9_000, 7), (9_000, 100_000)] {
+    for (count, capacity) in [
+        (0, 4),
+        (3, 4),
+        (5, 4),
+        (9_000, 7),
+        (9_000, 100_000),
+        (1_100_000, 2_000_000),
+    ] {
         let records: Vec<(u32, u32)> = (0..count)
             .map(|number: u32| (number.wrapping_mul(2_654_435_761) % 1000, number))
             .collect();
