@@ -1,6 +1,7 @@
 //! The folder for temporary files.
 
 use crate::Error;
+use crate::store;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,12 +13,13 @@ pub(crate) fn in_first<T>(
     folders: &[PathBuf],
     mut work: impl FnMut(&Path) -> io::Result<T>,
 ) -> Result<(PathBuf, T), Error> {
-    let mut failure = None;
-    for folder in folders {
-        match work(folder) {
-            Ok(done) => return Ok((folder.clone(), done)),
-            Err(error) => failure = Some(Error::of_temporary(folder, error)),
-        }
+    let mut last = PathBuf::new();
+    let done = store::in_first(folders, |folder| {
+        folder.clone_into(&mut last);
+        work(folder)
+    });
+    match done {
+        Ok(done) => Ok((last, done)),
+        Err(error) => Err(Error::of_temporary(&last, error)),
     }
-    Err(failure.unwrap_or_else(|| Error::Usage("no folder for temporary files".to_owned())))
 }

@@ -1,9 +1,9 @@
 //! Spans that overlap others of their thread without nesting go to rows beside it: viewers would drop them. What belongs to a span
 //! goes with it: the spans in it, its end, instants, flows.
 
-use crate::Error;
 use crate::base::progress::Progress;
 use crate::event::patch::Target;
+use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
 use crate::lanes::assign::{LaneAssignment, targets};
 use crate::lanes::candidates::{LaneCandidate, suspects};
@@ -51,20 +51,16 @@ impl Overflow {
         if suspects.is_empty() {
             return Overflow::default();
         }
-        let mut failures = Vec::new();
-        for folder in folders {
-            match Overflow::of(&scan, &suspects, folder) {
-                Ok((mut overflow, added)) => {
-                    // Last, so that the processes know of no row that is not there.
-                    overflow.rows = targets(&added, &suspects, &mut plan.identities.processes);
-                    return overflow;
-                }
-                Err(error) => failures.push(Error::of_temporary(folder, error).to_string()),
+        match in_first(folders, |folder| Overflow::of(&scan, &suspects, folder)) {
+            Ok((_, (mut overflow, added))) => {
+                // Last, so that the processes know of no row that is not there.
+                overflow.rows = targets(&added, &suspects, &mut plan.identities.processes);
+                overflow
             }
-        }
-        Overflow {
-            failure: Some(failures.join("; ")),
-            ..Overflow::default()
+            Err(error) => Overflow {
+                failure: Some(error.to_string()),
+                ..Overflow::default()
+            },
         }
     }
 

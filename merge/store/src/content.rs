@@ -8,6 +8,7 @@
     reason = "mapping a file is the only way to read 1 GB without a copy or heap"
 )]
 
+use crate::folders::in_first;
 use crate::mapped_file::Watched;
 use crate::spill_vec::Together;
 use memmap2::{Mmap, UncheckedAdvice};
@@ -61,10 +62,8 @@ impl Content {
                     None => Content::read(file),
                 };
             };
-            for folder in folders {
-                if let Ok(copy) = copy_to(folder, &mut file) {
-                    return Content::open(copy);
-                }
+            if let Ok(copy) = in_first(folders, |folder| copy_to(folder, &mut file)) {
+                return Content::open(copy);
             }
         }
         Content::read(file)

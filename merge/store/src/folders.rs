@@ -9,7 +9,7 @@ use std::path::Path;
 /// The last folder's, if none takes it.
 pub fn in_first<T>(
     folders: &[impl AsRef<Path>],
-    make: impl Fn(&Path) -> io::Result<T>,
+    mut make: impl FnMut(&Path) -> io::Result<T>,
 ) -> io::Result<T> {
     let mut failure = io::ErrorKind::NotFound.into();
     for folder in folders {
