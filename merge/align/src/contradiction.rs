@@ -26,7 +26,8 @@ impl LeftOut {
     pub(super) fn leave_out(
         &mut self,
         rings: &[Ring],
-        (known, slacks): (&mut Known, &mut Slacks),
+        known: &mut Known,
+        slacks: &mut Slacks,
         is_trusted: impl Fn(usize) -> bool,
     ) {
         self.searches += 1;
@@ -126,7 +127,7 @@ mod tests {
         };
         let ring: Ring = vec![(0, 30), (1, 30)];
         let mut left_out = LeftOut::default();
-        left_out.leave_out(&[ring], (&mut known, &mut slacks), |_| true);
+        left_out.leave_out(&[ring], &mut known, &mut slacks, |_| true);
         let rooms = [0, 1].map(|arrow: usize| known.arrows[arrow].2[30]);
         assert_eq!(rooms, [OPEN_NS, 100]);
     }

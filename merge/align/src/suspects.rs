@@ -20,7 +20,8 @@ struct Score {
 /// own wall clock was wrong and no other one says where its host is.
 pub(super) fn suspects(
     slacks: &Slacks,
-    (hosts, reference): (usize, usize),
+    hosts: usize,
+    reference: usize,
     may_be: impl Fn(usize) -> bool,
     speaks: impl Fn(usize) -> bool,
 ) -> Vec<usize> {
@@ -93,7 +94,8 @@ mod tests {
     fn the_host_with_the_most_that_cannot_be_is_wrong() {
         let found = suspects(
             &slacks(5, &[(1, 3), (3, 2), (0, 3)]),
-            (5, 0),
+            5,
+            0,
             |_| true,
             |_| true,
         );
@@ -104,14 +106,15 @@ mod tests {
     fn if_it_is_the_reference_no_wall_clock_counts() {
         let found = suspects(
             &slacks(4, &[(0, 1), (0, 2), (3, 0)]),
-            (4, 0),
+            4,
+            0,
             |_| true,
             |_| true,
         );
         assert_eq!(found, [1, 2, 3]);
-        let found = suspects(&slacks(4, &[(0, 1)]), (4, 0), |_| true, |_| true);
+        let found = suspects(&slacks(4, &[(0, 1)]), 4, 0, |_| true, |_| true);
         assert_eq!(found, [1]);
-        assert!(suspects(&slacks(4, &[(0, 1)]), (4, 0), |_| false, |_| true).is_empty());
+        assert!(suspects(&slacks(4, &[(0, 1)]), 4, 0, |_| false, |_| true).is_empty());
     }
 
     /// Arrows between pairs of four hosts, good ones and one that cannot be.
@@ -129,7 +132,7 @@ mod tests {
     fn who_agrees_with_others_is_more_likely() {
         for (wrong, right) in [(1, 2), (2, 1)] {
             let slacks = some(&[(0, right), (right, 0)], &[(wrong, right)]);
-            assert_eq!(suspects(&slacks, (4, 0), |_| true, |_| true), [wrong]);
+            assert_eq!(suspects(&slacks, 4, 0, |_| true, |_| true), [wrong]);
         }
     }
 
@@ -140,7 +143,7 @@ mod tests {
             let bad: Vec<(usize, usize)> = others.map(|other| (wrong, other)).collect();
             let slacks = some(&[(0, 1), (0, 2), (0, 3)], &bad);
             let is_other = |host: usize| host != wrong;
-            assert!(suspects(&slacks, (4, 0), is_other, is_other).is_empty());
+            assert!(suspects(&slacks, 4, 0, is_other, is_other).is_empty());
         }
     }
 }

@@ -67,8 +67,8 @@ impl<'a> Tightening<'a> {
             let mut slacks = self.slacks(&drafts)?;
             let may_be = |host: usize| self.trust[host] == Trust::Anchors;
             let speaks = |host: usize| self.trust[host] != Trust::AnchorsInAnyCase;
-            let hosts = (self.trust.len(), self.hosts.reference);
-            let wrong = suspects(&slacks, hosts, may_be, speaks);
+            let (hosts, reference) = (self.trust.len(), self.hosts.reference);
+            let wrong = suspects(&slacks, hosts, reference, may_be, speaks);
             if !wrong.is_empty() {
                 for host in wrong {
                     self.trust[host] = Trust::Flows;
@@ -104,7 +104,7 @@ impl<'a> Tightening<'a> {
                 Ok(errors) => return errors,
                 Err(rings) => {
                     let is_trusted = |host: usize| self.trust[host] != Trust::AnchorsInAnyCase;
-                    left_out.leave_out(&rings, (&mut known, slacks), is_trusted);
+                    left_out.leave_out(&rings, &mut known, slacks, is_trusted);
                 }
             }
         }

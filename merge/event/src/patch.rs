@@ -91,12 +91,13 @@ impl Edits {
 pub fn write_line(
     event: &Event<'_>,
     target: &Target,
-    (shift_ns, stamp): (i64, &mut Stamp),
+    shift_ns: i64,
+    stamp: &mut Stamp,
     out: &mut Vec<u8>,
 ) {
     if takes_three_edits(event) {
         let ts_ns = shifted(event.ts_ns, shift_ns);
-        return write_in_order(event, target, (ts_ns, stamp), out);
+        return write_in_order(event, target, ts_ns, stamp, out);
     }
     let start = out.len();
     match event.fields.odd {
@@ -195,7 +196,8 @@ fn takes_three_edits(event: &Event<'_>) -> bool {
 fn write_in_order(
     event: &Event<'_>,
     target: &Target,
-    (ts_ns, stamp): (u64, &mut Stamp),
+    ts_ns: u64,
+    stamp: &mut Stamp,
     out: &mut Vec<u8>,
 ) {
     let (line, Fields { ts, pid, tid, .. }) = (event.line, event.fields);
@@ -272,7 +274,7 @@ mod tests {
         let event = parse(line.as_bytes()).expect("an event");
         let (mut out, mut with_edits) = (Vec::new(), Vec::new());
         let stamp = &mut Stamp::default();
-        write_line(&event, &target, (-1_000, stamp), &mut out);
+        write_line(&event, &target, -1_000, stamp, &mut out);
         write_edits(&event, &target, -1_000, &mut with_edits);
         assert!(
             event.fields.odd || with_edits == out,
@@ -280,7 +282,7 @@ mod tests {
         );
         if let Some(event) = parse_canonical(line.as_bytes()) {
             let mut fast = Vec::new();
-            write_line(&event, &target, (-1_000, stamp), &mut fast);
+            write_line(&event, &target, -1_000, stamp, &mut fast);
             assert_eq!(fast, out, "both ways give the same bytes");
         }
         String::from_utf8(out).expect("UTF-8")

@@ -80,7 +80,7 @@ fn half(
     at: EventRef,
     start: i64,
 ) -> Option<SpanHalf<GroupKey>> {
-    let (row, role) = whole(event, target, (thread, false))?;
+    let (row, role) = whole(event, target, thread, false)?;
     let side = match role {
         GroupRole::Begin => Side::Begin,
         GroupRole::End => Side::End,

@@ -99,7 +99,9 @@ fn fragment(candidate: TraceCandidate) -> Result<Fragment, Box<TraceCandidate>> 
     }
     match read_header(candidate.content.bytes()) {
         Some(header) => Ok(Fragment::of(
-            (candidate.path, candidate.id, candidate.access),
+            candidate.path,
+            candidate.id,
+            candidate.access,
             candidate.content,
             Some(header),
         )),

@@ -119,7 +119,7 @@ fn one(
         _ if is_alone => Ok(unplaced(
             "it is the only input, so its clock does not matter",
         )),
-        (origin, None) => Err(refusal(draft, origin, time, axis)),
+        (origin, None) => Err(refusal(draft, origin, time.0, axis)),
     }
 }
 
@@ -134,12 +134,7 @@ fn unplaced(words: &str) -> TracePlace {
 }
 
 /// Says what was expected and found, and what would place the trace if it began with the others.
-fn refusal(
-    draft: &TraceDraft,
-    origin: &TimeOrigin,
-    (first_ns, _): (i64, i64),
-    axis: &ReferenceClock,
-) -> Error {
+fn refusal(draft: &TraceDraft, origin: &TimeOrigin, first_ns: i64, axis: &ReferenceClock) -> Error {
     let path = draft.path.display();
     let found = match origin {
         TimeOrigin::Unknown(found) => found.clone(),

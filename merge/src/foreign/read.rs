@@ -59,7 +59,8 @@ pub(crate) fn read(
             candidate,
             name,
             recordings,
-            (folders, options.keep_times),
+            folders,
+            options.keep_times,
         )?);
     }
     let placed = place::place(&drafts, &ReferenceClock::of(recordings), &options.offsets)?;
@@ -101,7 +102,8 @@ fn draft(
     candidate: TraceCandidate,
     name: String,
     recordings: &[Recording],
-    (folders, keeps_times): (&[PathBuf], bool),
+    folders: &[PathBuf],
+    keeps_times: bool,
 ) -> Result<TraceDraft, Error> {
     let is_log = strace::is_log(candidate.content.bytes());
     let (folder, (lines, read)) = in_first(folders, |folder| {

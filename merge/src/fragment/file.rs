@@ -46,10 +46,10 @@ impl Fragment {
         let file = place.open_regular(input.named)?;
         let metadata = file.metadata()?;
         let access = Access::of(&metadata, place.folder().reach());
-        let of = (place.path().to_owned(), FileId::of(&metadata), access);
         let content = Content::of_others(file, input.copied.as_deref())?;
         let header = read_header(content.bytes());
-        let fragment = Fragment::of(of, content, header);
+        let (path, id) = (place.path().to_owned(), FileId::of(&metadata));
+        let fragment = Fragment::of(path, id, access, content, header);
         Ok(Fragment {
             folder: Some(place.folder().clone()),
             ..fragment
@@ -58,7 +58,9 @@ impl Fragment {
 
     /// A fragment of which the header has been read.
     pub(crate) fn of(
-        (path, id, access): (PathBuf, FileId, Access),
+        path: PathBuf,
+        id: FileId,
+        access: Access,
         content: Content,
         header: Option<FragmentHeader>,
     ) -> Fragment {

@@ -145,7 +145,7 @@ pub fn recover(source: &impl RingBytes) -> Option<Ring> {
     let first_head = first.map_or(0, |slot| slot.head);
     for (number, entry) in lost {
         let copy = ring.slots.iter().find(|slot| slot.slot == number);
-        let loss = losses::of_slot(&entry, (number, copy), (head.pid, first_head));
+        let loss = losses::of_slot(&entry, number, copy, head.pid, first_head);
         ring.losses.extend(loss);
     }
     // Lanes come after the slots: a span that a line below some `head` closed is then seen as closed.

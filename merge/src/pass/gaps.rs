@@ -59,7 +59,9 @@ pub(crate) fn missing<'a>(
 /// Adds a record for each gap that no loss record explains. `eras` must be known by then (empty if all times are good): a gap has its time from the
 /// events beside it.
 pub(crate) fn add_gaps<'a>(
-    (recordings, assemblies, eras): (&'a [Recording], &'a [Assembly], &[Option<Era>]),
+    recordings: &'a [Recording],
+    assemblies: &'a [Assembly],
+    eras: &[Option<Era>],
     summaries: &mut [ChunkSummary],
     sources: &mut Vec<Source<'a>>,
     chunks: &mut Vec<Chunk>,
@@ -73,7 +75,7 @@ pub(crate) fn add_gaps<'a>(
         let times = summaries[number].range_ns();
         let lines = assembly
             .gap_lines
-            .get_or_init(|| records(recording, &missing, (times, era)));
+            .get_or_init(|| records(recording, &missing, times, era));
         let all = vec![Part::all_of(lines)];
         let summary = summarize(lines, &all);
         let path = recording.path().filter(|_| !lines.is_empty());
@@ -102,7 +104,8 @@ pub(crate) fn add_gaps<'a>(
 fn records(
     recording: &Recording,
     missing: &[(&Gap, Range<u64>)],
-    (times_ns, era): (Option<(i64, i64)>, Option<Era>),
+    times_ns: Option<(i64, i64)>,
+    era: Option<Era>,
 ) -> Vec<u8> {
     let mut lines = String::new();
     if let Some(range_ns) = times_ns {

@@ -46,7 +46,9 @@ impl ScannedChunk {
     pub(crate) fn show(
         &mut self,
         event: &Event<'_>,
-        (at_ns, at, row): (i64, EventRef, ThreadNumber),
+        at_ns: i64,
+        at: EventRef,
+        row: ThreadNumber,
         covers: bool,
     ) {
         self.mask.set(at.nth as usize);
@@ -66,7 +68,8 @@ impl ScannedChunk {
 pub(crate) fn whole(
     event: &Event<'_>,
     target: &Target,
-    (row, flows): (ThreadNumber, bool),
+    row: ThreadNumber,
+    flows: bool,
 ) -> Option<(GroupKey, GroupRole)> {
     let role = match event.phase {
         b'B' if event.is_unfinished() => return None,

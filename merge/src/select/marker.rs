@@ -195,7 +195,7 @@ impl Marker<'_> {
         let shift_ns = self.plan.shifts_ns[recording].saturating_add(self.plan.base_ns);
         let wanted = self.wanted.has(event);
         let at_ns = event.ts_ns.saturating_add(shift_ns);
-        match whole(event, target, (row, !self.filter.is_empty())) {
+        match whole(event, target, row, !self.filter.is_empty()) {
             Some((whole, role)) => looked.add(
                 GroupEvent {
                     whole,
@@ -213,7 +213,7 @@ impl Marker<'_> {
                 self.filter.is_of_events(),
             ),
             None if wanted && inside => {
-                looked.show(event, (at_ns, at, row), self.filter.is_of_events());
+                looked.show(event, at_ns, at, row, self.filter.is_of_events());
             }
             None => {}
         }

@@ -108,7 +108,7 @@ pub(crate) fn seek(
     let all = recordings.par_iter_mut().zip(&known);
     let all = all.zip(&sought.stretches);
     let left: Vec<Left> = all
-        .map(|((recording, known), stretch)| narrow(recording, known, (*stretch, reach_ns)))
+        .map(|((recording, known), stretch)| narrow(recording, known, *stretch, reach_ns))
         .collect();
     sought.segments = left.iter().map(|left| left.segments).sum();
     sought.bytes = left.iter().map(|left| left.bytes).sum();
@@ -136,7 +136,8 @@ struct Left {
 fn narrow(
     recording: &mut Recording,
     known: &SegmentTimes,
-    (stretch, reach_ns): (OwnStretch, Option<i64>),
+    stretch: OwnStretch,
+    reach_ns: Option<i64>,
 ) -> Left {
     let start = stretch.from_ns.map_or(0, |at_ns| known.segment_at(at_ns));
     let until = stretch.to_ns.map(|to_ns| Until {
@@ -144,7 +145,7 @@ fn narrow(
         reach_ns,
         blind_ns: ns(REACH),
     });
-    let exit = until.and_then(|until| Exit::of(recording, known, (start, until)));
+    let exit = until.and_then(|until| Exit::of(recording, known, start, until));
     let exit = exit.filter(|exit| !known.is_tail(exit.end));
     recording.unsure = exit.map(|exit| exit.sure..exit.end);
     let last = exit.map_or(recording.fragments.len(), |exit| exit.end.0);

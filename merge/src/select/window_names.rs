@@ -30,7 +30,7 @@ pub(crate) fn add_names(
 ) -> u64 {
     let found: Vec<Option<Named>> = {
         let sources = &*sources;
-        let of = |number: usize| named(&recordings[number], number, (sought, sources));
+        let of = |number: usize| named(&recordings[number], number, sought, sources);
         (0..recordings.len()).into_par_iter().map(of).collect()
     };
     let mut read = 0;
@@ -61,7 +61,8 @@ struct Named {
 fn named(
     recording: &Recording,
     number: usize,
-    (sought, sources): (&Sought, &[Source<'_>]),
+    sought: &Sought,
+    sources: &[Source<'_>],
 ) -> Option<Named> {
     let (segment, entry) = recording.entry?;
     let fragment = recording.fragments.get(segment)?;

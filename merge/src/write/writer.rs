@@ -37,7 +37,8 @@ impl<'a> Alike<'a> {
     pub(crate) fn write(
         &self,
         timed: &Timed<'_>,
-        (shift_ns, stamp): (i64, &mut Stamp),
+        shift_ns: i64,
+        stamp: &mut Stamp,
         out: &mut Vec<u8>,
     ) -> Option<()> {
         let mut flow = None;
@@ -78,8 +79,10 @@ impl<'a> EventWriter<'a, '_, '_> {
         let mut fronts: Fronts<'_, Alike<'a>> = Fronts::default();
         for (line, at) in lines(bytes, part) {
             if let Some((front, timed)) = fronts.find(line)
-                && let time = (self.shift_ns, &mut self.stamp)
-                && front.known.write(&timed, time, self.out).is_some()
+                && front
+                    .known
+                    .write(&timed, self.shift_ns, &mut self.stamp, self.out)
+                    .is_some()
             {
                 if let Some(linker) = &mut self.linker {
                     let Alike { phase, target, .. } = front.known;
@@ -120,8 +123,8 @@ impl<'a> EventWriter<'a, '_, '_> {
             return;
         };
         let target = row.unwrap_or(target);
-        let time = (self.shift_ns, &mut self.stamp);
-        write(event, target, time, lies == Lies::Across, self.out);
+        let (stamp, is_cut) = (&mut self.stamp, lies == Lies::Across);
+        write(event, target, self.shift_ns, stamp, is_cut, self.out);
         if let Some(linker) = self.linker.as_mut().filter(|_| links) {
             linker.event(event, target, self.out);
         }
@@ -143,13 +146,14 @@ impl<'a> EventWriter<'a, '_, '_> {
 pub(crate) fn write(
     event: &Event<'_>,
     target: &Target,
-    time: (i64, &mut Stamp),
+    shift_ns: i64,
+    stamp: &mut Stamp,
     is_cut: bool,
     out: &mut Vec<u8>,
 ) {
     out.extend_from_slice(b",\n");
     let start = out.len();
-    write_line(event, target, time, out);
+    write_line(event, target, shift_ns, stamp, out);
     if is_cut {
         mark_cut(out, start);
     }

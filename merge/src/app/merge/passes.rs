@@ -151,9 +151,14 @@ impl<'a> Merge<'a> {
 
     /// Adds what is missing, now that no damaged time can be taken for its.
     pub(super) fn add_gaps(&self, found: &mut FirstPass<'a>) {
-        let of_all = (self.recordings, self.assemblies, self.eras.as_slice());
-        let (sources, chunks) = (&mut found.sources, &mut found.chunks);
-        add_gaps(of_all, &mut found.summaries, sources, chunks);
+        add_gaps(
+            self.recordings,
+            self.assemblies,
+            &self.eras,
+            &mut found.summaries,
+            &mut found.sources,
+            &mut found.chunks,
+        );
     }
 
     /// Whether some events lie far from all others of their recording: then all is to be read anew, without them.

@@ -96,8 +96,10 @@ impl LossTables {
 /// what its thread was about to give up is gone with it.
 pub(super) fn of_slot(
     entry: &Entry,
-    (number, copy): (u32, Option<&Slot>),
-    (pid, first_head): (u32, u64),
+    number: u32,
+    copy: Option<&Slot>,
+    pid: u32,
+    first_head: u64,
 ) -> Option<LossRecord> {
     let cause = Cause::of_number(entry_u32(entry, layout::LOSS_CAUSE_AT))?;
     if is_told(entry, first_head) {
@@ -251,7 +253,7 @@ mod tests {
             from,
             ..Slot::default()
         });
-        let loss = of_slot(entry, (1, copy.as_ref()), (7, first_head))?;
+        let loss = of_slot(entry, 1, copy.as_ref(), 7, first_head)?;
         let (_, _, from, to) = loss.place?;
         assert_eq!((loss.tid, loss.cause, from), (9, Cause::DiskFull, 10));
         Some((loss.count, to))
@@ -291,7 +293,7 @@ mod tests {
 
     #[test]
     fn issue_19_records_beyond_the_copy_tell_its_losses() {
-        let loss = of_slot(&entry(0), (1, None), (7, 0)).unwrap();
+        let loss = of_slot(&entry(0), 1, None, 7, 0).unwrap();
         let counted = LossRecord {
             place: None,
             ..loss

@@ -31,7 +31,8 @@ impl Exit {
     pub(super) fn of(
         recording: &Recording,
         known: &SegmentTimes,
-        (start, until): (usize, Until),
+        start: usize,
+        until: Until,
     ) -> Option<Exit> {
         recording.header()?;
         let mut sure: Option<(SegmentOffset, bool)> = None;

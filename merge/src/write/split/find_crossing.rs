@@ -108,7 +108,7 @@ fn of_chunk(
 
 /// What the span of an event belongs to, and whether it begins it; `None` if it is no half of one.
 fn half(event: &Event<'_>, target: &Target) -> Option<(HalfKey, bool)> {
-    let (of, role) = whole(event, target, (0, false))?;
+    let (of, role) = whole(event, target, 0, false)?;
     let thread = match of {
         GroupKey::Thread(_) => xxh3_64_with_seed(&target.tid, xxh3_64_with_seed(&target.pid, 0)),
         _ => 0,

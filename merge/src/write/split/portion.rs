@@ -72,7 +72,8 @@ impl View {
 impl Portion<'_> {
     pub(super) fn new<'a>(
         stretch: &PartStretch,
-        (number, of): (usize, usize),
+        number: usize,
+        of: usize,
         shifts_ns: &[i64],
         crossing: &'a Crossing,
     ) -> Portion<'a> {

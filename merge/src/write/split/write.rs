@@ -60,7 +60,7 @@ pub(crate) fn write_parts(
     let (stretches, crossing) = pool.install(|| cut(job, frame_bytes as u64, limit))?;
     let shifts_ns = &job.plan.shifts_ns;
     let portion = |(number, stretch): (usize, &PartStretch)| {
-        Portion::new(stretch, (number, stretches.len()), shifts_ns, &crossing)
+        Portion::new(stretch, number, stretches.len(), shifts_ns, &crossing)
     };
     let portions: Vec<Portion<'_>> = stretches.iter().enumerate().map(portion).collect();
     job.progress.expect_rest(rest(copy, &portions));

@@ -103,7 +103,7 @@ impl<'a, 'l> Scribe<'a, 'l> {
             && std::ptr::eq(front.known.target, line.target)
             && front
                 .known
-                .write(&timed, (line.shift_ns, &mut self.stamp), out)
+                .write(&timed, line.shift_ns, &mut self.stamp, out)
                 .is_some()
         {
             if let Some(linker) = self.linker.as_mut().filter(|_| is_linked) {
@@ -121,8 +121,8 @@ impl<'a, 'l> Scribe<'a, 'l> {
         if is_alike {
             self.fronts[kind].keep(&event, || Alike::of(&event, line.target));
         }
-        let time = (line.shift_ns, &mut self.stamp);
-        write(&event, line.target, time, entry.is_cut(), out);
+        let (shift_ns, stamp) = (line.shift_ns, &mut self.stamp);
+        write(&event, line.target, shift_ns, stamp, entry.is_cut(), out);
         if let Some(linker) = self.linker.as_mut().filter(|_| is_linked) {
             linker.event(&event, line.target, out);
         }
