@@ -19,16 +19,26 @@ pub(crate) struct RunDirectory {
 impl RunDirectory {
     /// The directory, which exists.
     pub(crate) fn resolve(&self) -> Result<PathBuf, Error> {
-        let path = named(self.directory.as_deref(), |name| std::env::var_os(name));
-        if path.is_dir() {
-            return Ok(path);
-        }
-        let found = if path.exists() { "a file" } else { "nothing" };
-        Err(Error::Unusable(format!(
-            "{}: expected a run directory, found {found}",
-            path.display()
-        )))
+        existing(named(self.directory.as_deref(), |name| {
+            std::env::var_os(name)
+        }))
     }
+}
+
+/// The directory that is meant where none is named.
+pub(crate) fn default() -> Result<PathBuf, Error> {
+    existing(named(None, |name| std::env::var_os(name)))
+}
+
+fn existing(path: PathBuf) -> Result<PathBuf, Error> {
+    if path.is_dir() {
+        return Ok(path);
+    }
+    let found = if path.exists() { "a file" } else { "nothing" };
+    Err(Error::Unusable(format!(
+        "{}: expected a run directory, found {found}",
+        path.display()
+    )))
 }
 
 /// What the argument names, else the environment. A path ending in `.json` is that of a trace, as in `SA_PROFILE_OUTPUT`.

@@ -10,6 +10,7 @@ mod error;
 mod level;
 mod obey;
 mod open;
+mod report;
 mod run;
 mod signals;
 mod snapshot;
@@ -28,6 +29,7 @@ use words::say;
 const EXAMPLES: &str = "\
 Examples:
   sa-profile run -- COMMAND                      record a command and all it starts, and merge
+  sa-profile report out                          where did the time go?
   sa-profile doctor                              would recording work here?
   SA_PROFILE_DIR=out SA_PROFILE_START=paused serve   begin with recording off
   sa-profile start --for 30s out                 record 30 seconds in every process
@@ -52,6 +54,7 @@ struct Arguments {
 enum Command {
     Run(run::Arguments),
     Open(open::Arguments),
+    Report(report::Arguments),
     Doctor(doctor::Arguments),
     Start(start::Arguments),
     Stop(stop::Arguments),
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Command::Run(arguments) => Ok(run::run(arguments)),
         Command::Open(arguments) => Ok(open::run(arguments)),
+        Command::Report(arguments) => report::run(arguments),
         Command::Doctor(arguments) => Ok(doctor::run(arguments)),
         Command::Start(arguments) => start::run(arguments),
         Command::Stop(arguments) => stop::run(arguments),

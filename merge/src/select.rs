@@ -7,5 +7,6 @@ pub(crate) mod flow_enclosure;
 pub(crate) mod marker;
 pub(crate) mod seek;
 pub(crate) mod selection;
+pub(crate) mod selection_args;
 pub(crate) mod window;
 pub(crate) mod window_names;

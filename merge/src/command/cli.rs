@@ -1,9 +1,9 @@
-//! The command line: arguments → [`Options`], report and exit code. Nothing else knows clap.
+//! The command line: arguments → [`Options`], report and exit code. Windows and filters are [`SelectionArgs`].
 
 mod heap;
 mod interrupt;
 
-use crate::command::arguments::{RARE, SelectionArgs};
+use crate::command::arguments::RARE;
 use clap::error::ErrorKind;
 use clap::{ArgGroup, CommandFactory, Parser, ValueEnum};
 use clap_complete::Shell;
@@ -16,8 +16,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 use trace_merge::check::{check, check_stream};
 use trace_merge::{
-    Bar, ClockBy, Error, Offset, Options, Output, Report, Runs, merge_with, most_threads,
-    parse_error, parse_offset, parse_size,
+    Bar, ClockBy, Error, Offset, Options, Output, Report, Runs, SelectionArgs, merge_with,
+    most_threads, parse_error, parse_offset, parse_size,
 };
 
 const EXAMPLES: &str = "\

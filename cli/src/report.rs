@@ -1,0 +1,22 @@
+//! `sa-profile report`: says where the time of a recorded run went.
+
+use crate::directory;
+use crate::error::Error;
+use std::process::ExitCode;
+use trace_merge::Progress;
+use trace_report::command::ReportArgs;
+
+/// Says where the time of a recorded run went; the run may still be live.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+/// Carries the command out.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let report = arguments.report.clone().or_default(directory::default)?;
+    let text = report.print(&Progress::default())?;
+    crate::print_data(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,74 @@
+//! The arguments of a command line that say which events of a run are shown.
+
+use crate::select::filter::Filter;
+use crate::{Moment, Options, parse_around, parse_duration, parse_moment};
+use clap::Args;
+use std::time::Duration;
+
+/// Which events of a run are shown.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SelectionArgs {
+    #[command(flatten)]
+    window: Window,
+    #[command(flatten)]
+    filter: Filters,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[group(id = "window", multiple = true)]
+#[command(next_help_heading = "Part of the run")]
+struct Window {
+    /// Only the last part of the run, such as 30s, 500ms or 2m
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with_all = ["from", "to", "around"])]
+    last: Option<Duration>,
+    /// Only from here on: 12.5s into the run, or 2026-11-22T07:30:00Z
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    from: Option<Moment>,
+    /// Only up to here
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    to: Option<Moment>,
+    /// Only around a time: 12.5s±1s, or 12.5s+-1s [default: ±5s]
+    #[arg(long, value_name = "TIME[±DURATION]", value_parser = parse_around, conflicts_with_all = ["from", "to"])]
+    around: Option<(Moment, Duration)>,
+    /// Search spans this far behind the window [default: as needed]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with = "last", hide_short_help = true)]
+    reach: Option<Duration>,
+}
+
+#[derive(Args, Clone, Debug, Default)]
+#[group(id = "filter", multiple = true)]
+#[command(next_help_heading = "Filters (an event must match one value of each option given)")]
+struct Filters {
+    /// Only this process, by its recorded id or the one in the trace
+    #[arg(long, value_name = "N")]
+    pid: Vec<i64>,
+    /// Only processes with this in their names; 'Worker*' is a pattern
+    #[arg(long, value_name = "NAME")]
+    process: Vec<String>,
+    /// Only events of this name, or pattern such as 'execute_*'
+    #[arg(long, value_name = "GLOB")]
+    name: Vec<String>,
+    /// Only events of this category
+    #[arg(long, value_name = "NAME")]
+    cat: Vec<String>,
+    /// Only events with the id of this request, or a longer form of it
+    #[arg(long, value_name = "ID")]
+    request: Vec<String>,
+}
+
+impl SelectionArgs {
+    /// Puts them into the options of a merge.
+    pub fn put_into(&self, options: &mut Options) {
+        let SelectionArgs { window, filter } = self;
+        (options.last, options.around) = (window.last, window.around);
+        (options.from, options.to) = (window.from, window.to);
+        options.reach = window.reach;
+        options.filter = Filter {
+            pids: filter.pid.clone(),
+            processes: filter.process.clone(),
+            names: filter.name.clone(),
+            categories: filter.cat.clone(),
+            requests: filter.request.clone(),
+        };
+    }
+}

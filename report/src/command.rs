@@ -1,0 +1,127 @@
+//! The arguments of a report on the command line, and what is printed for them.
+
+use crate::options::{NamesBy, ReportOptions};
+use crate::read::read;
+use crate::screen::{self, NameOrder};
+use crate::table::run_report::RunReport;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use trace_merge::{Error, Options, Progress, Runs, SelectionArgs};
+
+/// Names that are shown where nothing says how many.
+const TOP: usize = 40;
+
+/// Says where the time of a recorded run went.
+#[derive(Args, Clone, Debug)]
+pub struct ReportArgs {
+    /// Run directory, fragment, pattern or Chrome trace [default: what SA_PROFILE_DIR names]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The time of each name: calls, with and without what lies in them
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    names: bool,
+    /// Count each name by itself in every process
+    #[arg(long)]
+    by_process: bool,
+    /// Order the names by this
+    #[arg(long, value_enum, value_name = "BY", default_value_t = SortBy::Tsub, requires = "names")]
+    sort: SortBy,
+    /// Show so many names
+    #[arg(long, value_name = "N", default_value_t = TOP, requires = "names")]
+    top: usize,
+    /// Everything as JSON (docs/time.md#json)
+    #[arg(long, conflicts_with = "csv")]
+    json: bool,
+    /// One table as CSV
+    #[arg(long, value_enum, value_name = "TABLE")]
+    csv: Option<Table>,
+    /// The run with this id
+    #[arg(long, value_name = "ID", conflicts_with_all = ["previous", "all_runs"])]
+    run: Option<String>,
+    /// The run before the newest
+    #[arg(long, conflicts_with = "all_runs")]
+    previous: bool,
+    /// All runs together
+    #[arg(long)]
+    all_runs: bool,
+    #[command(flatten)]
+    selection: SelectionArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SortBy {
+    Tsub,
+    Ttot,
+    Ncall,
+    Max,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Table {
+    Request,
+    Names,
+}
+
+impl ReportArgs {
+    /// Takes the run directory that `default` finds where no path is given.
+    ///
+    /// # Errors
+    /// Those of `default`.
+    pub fn or_default<E>(
+        mut self,
+        default: impl FnOnce() -> Result<PathBuf, E>,
+    ) -> Result<ReportArgs, E> {
+        if self.paths.is_empty() {
+            self.paths.push(default()?);
+        }
+        Ok(self)
+    }
+
+    /// What is to be printed.
+    ///
+    /// # Errors
+    /// As [`read`](crate::read()).
+    pub fn print(&self, progress: &Progress) -> Result<String, Error> {
+        let report_options = ReportOptions {
+            names_by: match self.by_process {
+                true => NamesBy::Process,
+                false => NamesBy::Run,
+            },
+        };
+        let report = read(&self.options(), &report_options, progress)?;
+        self.shown(&report)
+    }
+
+    fn options(&self) -> Options {
+        let mut options = Options::new(self.paths.clone());
+        self.selection.put_into(&mut options);
+        options.runs = match &self.run {
+            Some(run) => Runs::Named(run.clone()),
+            None if self.previous => Runs::Previous,
+            None if self.all_runs => Runs::All,
+            None => Runs::Newest,
+        };
+        options
+    }
+
+    fn shown(&self, report: &RunReport) -> Result<String, Error> {
+        if self.json {
+            let json = serde_json::to_string_pretty(report);
+            return json
+                .map(|json| json + "\n")
+                .map_err(|error| Error::Usage(format!("JSON: {error}")));
+        }
+        let order = match self.sort {
+            SortBy::Tsub => NameOrder::Tsub,
+            SortBy::Ttot => NameOrder::Ttot,
+            SortBy::Ncall => NameOrder::Ncall,
+            SortBy::Max => NameOrder::Max,
+        };
+        match self.csv {
+            Some(Table::Request) => screen::requests_csv(&report.request),
+            Some(Table::Names) => screen::names_csv(report),
+            None if self.names => Ok(screen::names_text(report, order, self.top)),
+            None => Ok(screen::text(report)),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Tables from what was gathered.
+
+pub(crate) mod device_times;
+pub(crate) mod name_times;
+pub(crate) mod requests;

@@ -1,0 +1,261 @@
+//! Moments → requests.
+
+use crate::gather::request_moment::{MomentKind, RequestArgs, RequestMoment};
+use crate::gather::value_record::ValueRecord;
+use crate::quantiles::{Ascending, Quantiles};
+use crate::table::request::{Request, RequestStatus};
+use crate::table::request_summary::RequestSummary;
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use trace_store::sorter::{Sorted, Sorter};
+
+/// What is known of the requests.
+#[derive(Default)]
+pub(crate) struct RequestFacts {
+    of: HashMap<u64, OneRequest>,
+}
+
+/// What the processes say of one request.
+#[derive(Debug, Default)]
+struct OneRequest {
+    id: String,
+    http: Option<SpanTimes>,
+    args: RequestArgs,
+    preemptions: u64,
+    processes: BTreeMap<usize, InProcess>,
+}
+
+/// What one process says of it.
+#[derive(Debug, Default)]
+struct InProcess {
+    span: Option<SpanTimes>,
+    queued_ns: Option<i64>,
+    scheduled_ns: Option<i64>,
+    first_token_ns: Option<i64>,
+    last_token_ns: Option<i64>,
+    finished_ns: Option<i64>,
+    tokens: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SpanTimes {
+    process: usize,
+    start_ns: i64,
+    end_ns: Option<i64>,
+}
+
+impl RequestFacts {
+    /// Notes the id of a request.
+    pub(crate) fn name(&mut self, request: u64, id: String) {
+        self.of.entry(request).or_default().id = id;
+    }
+
+    /// Takes what an event says. Its times of tokens go to `tokens`.
+    pub(crate) fn take(
+        &mut self,
+        moment: RequestMoment,
+        tokens: &mut Sorter<'_, ValueRecord>,
+    ) -> io::Result<()> {
+        let one = self.of.entry(moment.request).or_default();
+        let of_process = one.processes.entry(moment.process).or_default();
+        let ts_ns = moment.ts_ns;
+        let first =
+            |known: &mut Option<i64>| *known = Some(known.map_or(ts_ns, |known| known.min(ts_ns)));
+        let last = |known: &mut Option<i64>| *known = (*known).max(Some(ts_ns));
+        match moment.kind {
+            MomentKind::Http => SpanTimes::add(&mut one.http, &moment),
+            MomentKind::Request => SpanTimes::add(&mut of_process.span, &moment),
+            MomentKind::Queued => first(&mut of_process.queued_ns),
+            MomentKind::Scheduled => first(&mut of_process.scheduled_ns),
+            MomentKind::FirstToken => first(&mut of_process.first_token_ns),
+            MomentKind::Preempted => one.preemptions += 1,
+            MomentKind::Finished => last(&mut of_process.finished_ns),
+            MomentKind::Token => {
+                first(&mut of_process.first_token_ns);
+                last(&mut of_process.last_token_ns);
+                of_process.tokens += 1;
+                // Two processes that note the same tokens are two rows of them.
+                let row = moment.request ^ (moment.process as u64).rotate_left(32);
+                tokens.push(ValueRecord { of: row, ns: ts_ns })?;
+            }
+        }
+        one.args.add(moment.args);
+        Ok(())
+    }
+
+    /// All requests that began or ended in the trace, in the order of their arrival.
+    pub(crate) fn requests(self) -> Vec<Request> {
+        let mut requests: Vec<Request> = self
+            .of
+            .into_values()
+            .filter_map(OneRequest::request)
+            .collect();
+        requests.sort_by(|one, other| {
+            (one.arrival_ns, &one.request_id).cmp(&(other.arrival_ns, &other.request_id))
+        });
+        requests
+    }
+}
+
+impl SpanTimes {
+    fn add(known: &mut Option<SpanTimes>, moment: &RequestMoment) {
+        let is_end = moment.end_ns.is_none_or(|end_ns| end_ns < moment.ts_ns);
+        let new = SpanTimes {
+            process: moment.process,
+            start_ns: moment.ts_ns,
+            end_ns: moment.end_ns.filter(|_| !is_end),
+        };
+        let known = known.get_or_insert(new);
+        if new.start_ns < known.start_ns {
+            *known = new;
+        }
+    }
+}
+
+impl RequestArgs {
+    fn add(&mut self, other: RequestArgs) {
+        self.prompt_tokens = self.prompt_tokens.max(other.prompt_tokens);
+        self.cached_tokens = self.cached_tokens.max(other.cached_tokens);
+        self.output_tokens = self.output_tokens.max(other.output_tokens);
+        self.reason = other.reason.or(self.reason.take());
+    }
+}
+
+impl OneRequest {
+    /// The request; `None` if nothing but its tokens is known.
+    fn request(self) -> Option<Request> {
+        let spans = self.processes.values().filter_map(|of| of.span);
+        let arrival = self.http.or_else(|| spans.min_by_key(|span| span.start_ns));
+        // The engine is the process that has a queue, the frontend that which the request came to. They may be one.
+        let engine = self.processes.values().find(|of| of.queued_ns.is_some());
+        let frontend = arrival.and_then(|span| self.processes.get(&span.process));
+        let queued_ns = engine.and_then(|of| of.queued_ns);
+        if arrival.is_none() && queued_ns.is_none() {
+            return None;
+        }
+        let tokens = self
+            .processes
+            .values()
+            .map(|of| of.tokens)
+            .max()
+            .filter(|tokens| *tokens > 0);
+        let ends = self.processes.values().filter_map(|of| of.finished_ns);
+        let finished_ns = match arrival {
+            Some(span) => span.end_ns,
+            None => ends.max(),
+        };
+        Some(Request {
+            status: status(self.args.reason.as_deref(), finished_ns),
+            arrival_ns: arrival.map(|span| span.start_ns),
+            queued_ns,
+            scheduled_ns: self
+                .processes
+                .values()
+                .filter_map(|of| of.scheduled_ns)
+                .min(),
+            engine_first_token_ns: engine.and_then(|of| of.first_token_ns),
+            first_token_ns: frontend.and_then(|of| of.first_token_ns),
+            last_token_ns: self
+                .processes
+                .values()
+                .filter_map(|of| of.last_token_ns)
+                .max(),
+            finished_ns,
+            prompt_tokens: self.args.prompt_tokens,
+            cached_tokens: self.args.cached_tokens,
+            output_tokens: self.args.output_tokens.or(tokens),
+            preemptions: self.preemptions,
+            reason: self.args.reason,
+            request_id: self.id,
+        })
+    }
+}
+
+fn status(reason: Option<&str>, finished_ns: Option<i64>) -> RequestStatus {
+    match reason {
+        Some("abort" | "aborted" | "cancelled") => RequestStatus::Aborted,
+        Some("error" | "failed" | "timeout" | "ignored") => RequestStatus::Failed,
+        _ if finished_ns.is_none() => RequestStatus::Unfinished,
+        _ => RequestStatus::Ok,
+    }
+}
+
+/// All requests in a few figures; `tokens` are the times of theirs.
+pub(crate) fn summary(
+    requests: &[Request],
+    tokens: &Sorted<ValueRecord>,
+    gaps: Sorter<'_, ValueRecord>,
+) -> io::Result<RequestSummary> {
+    let of = |figure: fn(&Request) -> Option<i64>| {
+        Quantiles::of(requests.iter().filter_map(figure).collect())
+    };
+    let count = |status| {
+        requests
+            .iter()
+            .filter(|request| request.status == status)
+            .count() as u64
+    };
+    let first_ns = requests
+        .iter()
+        .filter_map(|request| request.arrival_ns.or(request.queued_ns))
+        .min();
+    let last_ns = requests
+        .iter()
+        .filter_map(|request| request.finished_ns)
+        .max();
+    let wall_ns = first_ns
+        .zip(last_ns)
+        .map(|(first_ns, last_ns)| last_ns - first_ns);
+    let seconds = wall_ns
+        .filter(|wall_ns| *wall_ns > 0)
+        .map(|wall_ns| wall_ns as f64 / 1e9);
+    let ok = count(RequestStatus::Ok);
+    let answered = requests
+        .iter()
+        .filter(|request| request.status == RequestStatus::Ok);
+    let output: u64 = answered.filter_map(|request| request.output_tokens).sum();
+    Ok(RequestSummary {
+        n: requests.len() as u64,
+        ok,
+        aborted: count(RequestStatus::Aborted),
+        failed: count(RequestStatus::Failed),
+        unfinished: count(RequestStatus::Unfinished),
+        requests_per_s: seconds.map(|seconds| ok as f64 / seconds),
+        output_tokens_per_s: seconds
+            .filter(|_| output > 0)
+            .map(|seconds| output as f64 / seconds),
+        queue: of(Request::queue_ns),
+        ttft: of(Request::ttft_ns),
+        engine_ttft: of(Request::engine_ttft_ns),
+        tpot: of(Request::tpot_ns),
+        itl: between_tokens(tokens, gaps)?,
+        prefill: of(Request::prefill_ns),
+        decode: of(Request::decode_ns),
+        e2e: of(Request::e2e_ns),
+    })
+}
+
+/// The times between tokens of one request, those of all requests together.
+fn between_tokens(
+    tokens: &Sorted<ValueRecord>,
+    mut gaps: Sorter<'_, ValueRecord>,
+) -> io::Result<Quantiles> {
+    let (mut last, mut n) = (None, 0);
+    tokens.each(|token| {
+        if let Some(ValueRecord { ns, .. }) = last.replace(token).filter(|last| last.of == token.of)
+        {
+            n += 1;
+            gaps.push(ValueRecord {
+                of: 0,
+                ns: token.ns - ns,
+            })?;
+        }
+        Ok(())
+    })?;
+    let mut ascending = Ascending::new(n);
+    gaps.finish()?.each(|gap| {
+        ascending.take(gap.ns);
+        Ok(())
+    })?;
+    Ok(ascending.finish())
+}

@@ -1,0 +1,61 @@
+//! What slices are counted as.
+
+use std::collections::HashMap;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// A name with its category, of one process or of all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NameKey {
+    pub(crate) process: Option<usize>,
+    /// Whether its slices lie on tracks, such as the streams of a device, and not on threads.
+    pub(crate) is_tracks: bool,
+    pub(crate) category: String,
+    pub(crate) name: String,
+}
+
+/// All of them, by number, in the order in which they came.
+#[derive(Default)]
+pub(crate) struct NameKeys {
+    numbers: HashMap<u64, u32>,
+    keys: Vec<NameKey>,
+}
+
+impl NameKeys {
+    /// The number of a key, a new one if it is new.
+    pub(crate) fn number(
+        &mut self,
+        process: Option<usize>,
+        is_tracks: bool,
+        category: &str,
+        name: &str,
+    ) -> u32 {
+        let place = process.map_or(0, |process| process as u64 + 1) << 1 | u64::from(is_tracks);
+        let of_category = xxh3_64_with_seed(category.as_bytes(), place);
+        let hash = xxh3_64_with_seed(name.as_bytes(), of_category);
+        *self.numbers.entry(hash).or_insert_with(|| {
+            self.keys.push(NameKey {
+                process,
+                is_tracks,
+                category: category.to_owned(),
+                name: name.to_owned(),
+            });
+            u32::try_from(self.keys.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
+    /// The numbers that keys of a chunk have here.
+    pub(crate) fn take(&mut self, others: NameKeys) -> Vec<u32> {
+        let keys = others.keys.into_iter();
+        let number =
+            |key: NameKey| self.number(key.process, key.is_tracks, &key.category, &key.name);
+        keys.map(number).collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(crate) fn into_keys(self) -> Vec<NameKey> {
+        self.keys
+    }
+}

@@ -1,0 +1,102 @@
+//! What an event says of a request, by the names that recorders give such events (docs/engines.md).
+
+use trace_merge::events::PlacedEvent;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MomentKind {
+    /// The frontend's span of it, from its arrival to the last part of the answer.
+    Http,
+    /// A process's span of it.
+    Request,
+    Queued,
+    Scheduled,
+    FirstToken,
+    Token,
+    Preempted,
+    Finished,
+}
+
+/// What an event says of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestMoment {
+    pub(crate) request: u64,
+    /// Its process, by number.
+    pub(crate) process: usize,
+    pub(crate) kind: MomentKind,
+    pub(crate) ts_ns: i64,
+    /// Of a span that has ended.
+    pub(crate) end_ns: Option<i64>,
+    pub(crate) args: RequestArgs,
+}
+
+/// What args say of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RequestArgs {
+    pub(crate) prompt_tokens: Option<u64>,
+    pub(crate) cached_tokens: Option<u64>,
+    pub(crate) output_tokens: Option<u64>,
+    /// Why it ended, as vLLM's API calls it: `stop`, `length`, `abort`, `error`.
+    pub(crate) reason: Option<String>,
+}
+
+impl MomentKind {
+    /// That of an event of this name, if it says anything of a request.
+    fn of(name: &str, phase: u8) -> Option<MomentKind> {
+        let is_span = !matches!(phase, b'i' | b'I' | b'n');
+        Some(match name {
+            "request" if is_span => MomentKind::Request,
+            _ if is_span => return name.starts_with("http.").then_some(MomentKind::Http),
+            "request.queued" | "queued" => MomentKind::Queued,
+            "request.scheduled" | "scheduled" => MomentKind::Scheduled,
+            "request.first_token" => MomentKind::FirstToken,
+            "request.token" | "token" => MomentKind::Token,
+            "request.preempted" | "preempted" => MomentKind::Preempted,
+            "request.finished" => MomentKind::Finished,
+            _ => return None,
+        })
+    }
+}
+
+impl RequestArgs {
+    fn of(event: &PlacedEvent<'_>) -> RequestArgs {
+        let number = |name| serde_json::from_slice(event.arg(name)?).ok();
+        RequestArgs {
+            prompt_tokens: number("prompt_tokens"),
+            cached_tokens: number("cached_tokens"),
+            output_tokens: number("output_tokens"),
+            reason: event
+                .arg("reason")
+                .and_then(|reason| serde_json::from_slice(reason).ok()),
+        }
+    }
+}
+
+/// Calls `found` with what an event says of each request, and the request's id.
+pub(crate) fn moments(
+    event: &PlacedEvent<'_>,
+    name: &str,
+    process: usize,
+    mut found: impl FnMut(RequestMoment, String),
+) {
+    let Some(kind) = MomentKind::of(name, event.phase) else {
+        return;
+    };
+    let one = event
+        .arg("request_id")
+        .and_then(|id| serde_json::from_slice::<String>(id).ok());
+    let many = || serde_json::from_slice::<Vec<String>>(event.arg("request_ids")?).ok();
+    let ids = one.map(|id| vec![id]).or_else(many).unwrap_or_default();
+    for id in ids {
+        let moment = RequestMoment {
+            request: xxh3_64(id.as_bytes()),
+            process,
+            kind,
+            ts_ns: event.ts_ns,
+            end_ns: event.end_ns(),
+            args: RequestArgs::of(event),
+        };
+        found(moment, id);
+    }
+}

@@ -1,0 +1,33 @@
+//! Says where the time of a recorded serving run went: what was recorded and what is missing, what the requests waited for, and which names took the time.
+//!
+//! ```no_run
+//! let options = trace_merge::Options::new(["profile_out".into()]);
+//! let report = trace_report::read(&options, &Default::default(), &Default::default())?;
+//! for name in report.names.iter().take(10) {
+//!     println!("{} {} calls, {} ns by itself", name.name, name.ncall, name.tsub_ns);
+//! }
+//! # Ok::<(), trace_merge::Error>(())
+//! ```
+//!
+//! One pass over the events ([`trace_merge::events`]) gathers slices and the moments of requests (`gather`). Both are sorted beyond memory. Slices are nested
+//! row by row (`nest`), and folded into the tables ([`RunReport`]), which `screen` prints.
+
+pub mod command;
+mod fold;
+mod gather;
+mod nest;
+mod options;
+mod quantiles;
+mod read;
+pub mod screen;
+mod table;
+
+pub use options::{NamesBy, ReportOptions};
+pub use quantiles::Quantiles;
+pub use read::read;
+pub use table::device_time::DeviceTime;
+pub use table::name_time::NameTime;
+pub use table::recorded::{Recorded, RecordedProcess};
+pub use table::request::{Request, RequestStatus};
+pub use table::request_summary::RequestSummary;
+pub use table::run_report::RunReport;

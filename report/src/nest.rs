@@ -1,0 +1,199 @@
+//! Slices of one row inside each other: what each took by itself.
+
+use crate::gather::slice_record::SliceRecord;
+use std::collections::HashMap;
+use std::io;
+use trace_store::sorter::Sorted;
+
+/// A slice and what lies in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NestedSlice {
+    pub(crate) key: u32,
+    pub(crate) dur_ns: i64,
+    /// Its duration without what the slices in it cover together.
+    pub(crate) self_ns: i64,
+    /// Whether it lies in no other one of its key.
+    pub(crate) is_outermost: bool,
+    /// Whether it ends after a slice in which it began. It counts as that slice's child up to its end.
+    pub(crate) is_crossing: bool,
+}
+
+/// A slice that may contain the next one.
+struct OpenSlice {
+    slice: SliceRecord,
+    /// How much of it slices in it cover, and up to where.
+    covered_ns: i64,
+    covered_to_ns: i64,
+    is_outermost: bool,
+    is_crossing: bool,
+}
+
+/// Calls `found` with each slice. Slices nest by containment within one row, never across rows.
+pub(crate) fn nest(
+    slices: &Sorted<SliceRecord>,
+    mut found: impl FnMut(NestedSlice) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut open: Vec<OpenSlice> = Vec::new();
+    // How many open slices of each key there are.
+    let mut keys: HashMap<u32, u32> = HashMap::new();
+    slices.each(|slice| {
+        let is_over =
+            |top: &OpenSlice| top.slice.row != slice.row || top.slice.end_ns.0 <= slice.start_ns;
+        while let Some(top) = open.pop_if(|top| is_over(top)) {
+            close(&top, &mut keys, &mut found)?;
+        }
+        let end_ns = slice.end_ns.0;
+        let mut is_crossing = false;
+        if let Some(parent) = open.last_mut() {
+            is_crossing = end_ns > parent.slice.end_ns.0;
+            let (from_ns, to_ns) = (
+                slice.start_ns.max(parent.covered_to_ns),
+                end_ns.min(parent.slice.end_ns.0),
+            );
+            parent.covered_ns += (to_ns - from_ns).max(0);
+            parent.covered_to_ns = parent.covered_to_ns.max(to_ns);
+        }
+        let of_key = keys.entry(slice.key).or_default();
+        *of_key += 1;
+        open.push(OpenSlice {
+            slice,
+            covered_ns: 0,
+            covered_to_ns: slice.start_ns,
+            is_outermost: *of_key == 1,
+            is_crossing,
+        });
+        Ok(())
+    })?;
+    while let Some(top) = open.pop() {
+        close(&top, &mut keys, &mut found)?;
+    }
+    Ok(())
+}
+
+fn close(
+    top: &OpenSlice,
+    keys: &mut HashMap<u32, u32>,
+    found: &mut impl FnMut(NestedSlice) -> io::Result<()>,
+) -> io::Result<()> {
+    let key = top.slice.key;
+    if let Some(of_key) = keys.get_mut(&key) {
+        *of_key -= 1;
+        if *of_key == 0 {
+            keys.remove(&key);
+        }
+    }
+    let dur_ns = top.slice.end_ns.0 - top.slice.start_ns;
+    found(NestedSlice {
+        key,
+        dur_ns,
+        self_ns: dur_ns - top.covered_ns,
+        is_outermost: top.is_outermost,
+        is_crossing: top.is_crossing,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cmp::Reverse;
+
+    fn slice(row: u64, start_ns: i64, end_ns: i64, key: u32) -> SliceRecord {
+        SliceRecord {
+            row,
+            start_ns,
+            end_ns: Reverse(end_ns),
+            key,
+        }
+    }
+
+    /// Key, duration, self time, whether it is the outermost, in the order in which slices close.
+    fn nested(mut slices: Vec<SliceRecord>) -> Vec<(u32, i64, i64, bool)> {
+        slices.sort_unstable();
+        let mut all = Vec::new();
+        nest(&Sorted::Memory(slices), |slice| {
+            all.push((slice.key, slice.dur_ns, slice.self_ns, slice.is_outermost));
+            Ok(())
+        })
+        .unwrap();
+        all
+    }
+
+    #[test]
+    fn a_parent_has_what_its_children_leave() {
+        let found = nested(vec![
+            slice(1, 0, 100, 0),
+            slice(1, 10, 30, 1),
+            slice(1, 12, 20, 2),
+            slice(1, 30, 60, 1),
+        ]);
+        assert_eq!(
+            found,
+            [
+                (2, 8, 8, true),
+                (1, 20, 12, true),
+                (1, 30, 30, true),
+                (0, 100, 50, true)
+            ]
+        );
+    }
+
+    #[test]
+    fn rows_know_nothing_of_each_other() {
+        let found = nested(vec![slice(1, 0, 100, 0), slice(2, 10, 30, 1)]);
+        assert_eq!(found, [(0, 100, 100, true), (1, 20, 20, true)]);
+    }
+
+    #[test]
+    fn a_recursive_call_is_no_outermost_one() {
+        let found = nested(vec![
+            slice(1, 0, 10, 7),
+            slice(1, 2, 8, 7),
+            slice(1, 20, 30, 7),
+        ]);
+        assert_eq!(
+            found,
+            [(7, 6, 6, false), (7, 10, 4, true), (7, 10, 10, true)]
+        );
+    }
+
+    #[test]
+    fn children_that_cross_are_covered_once() {
+        // 5..15 begins in 0..10, and 11..13 lies in it.
+        let found = nested(vec![
+            slice(1, 0, 10, 0),
+            slice(1, 5, 15, 1),
+            slice(1, 11, 13, 2),
+        ]);
+        assert_eq!(found, [(2, 2, 2, true), (1, 10, 8, true), (0, 10, 5, true)]);
+    }
+
+    #[test]
+    fn self_times_sum_to_what_a_row_covers() {
+        let mut state = 7_u64;
+        let mut next = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            i64::try_from((state >> 33) % below).unwrap()
+        };
+        for _ in 0..200 {
+            // Halves of halves nest.
+            let mut slices = Vec::new();
+            let mut todo = vec![(0, 1_000)];
+            while let Some((start, end)) = todo.pop() {
+                if end - start < 20 || slices.len() > 40 {
+                    continue;
+                }
+                slices.push(slice(3, start, end, u32::try_from(next(3)).unwrap()));
+                let middle = start + next(u64::try_from(end - start).unwrap());
+                todo.push((start, middle));
+                todo.push((middle, end - next(5)));
+            }
+            let all: i64 = nested(slices)
+                .iter()
+                .map(|(_, _, self_ns, _)| self_ns)
+                .sum();
+            assert_eq!(all, 1_000);
+        }
+    }
+}

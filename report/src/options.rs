@@ -1,0 +1,18 @@
+//! What to report.
+
+/// By what names are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NamesBy {
+    /// A name is one, whatever process it is of.
+    #[default]
+    Run,
+    /// Each process by itself.
+    Process,
+}
+
+/// What to report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportOptions {
+    /// By what names are told apart.
+    pub names_by: NamesBy,
+}

@@ -1,0 +1,113 @@
+//! Figures of many values: mean, percentiles, extremes.
+
+use serde::Serialize;
+
+/// What percentiles are given.
+const PERCENTS: [u64; 3] = [50, 90, 99];
+
+/// How values are distributed. Percentiles are linear between the two nearest ranks, as numpy's and vLLM's are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Quantiles {
+    /// How many values there are.
+    pub n: u64,
+    /// Their mean, in ns.
+    pub mean_ns: f64,
+    /// The least.
+    pub min_ns: i64,
+    /// Half of them are at most this.
+    pub p50_ns: f64,
+    /// Nine in ten.
+    pub p90_ns: f64,
+    /// 99 in 100.
+    pub p99_ns: f64,
+    /// The greatest.
+    pub max_ns: i64,
+}
+
+/// Takes values in ascending order, of which it is known how many there are.
+#[derive(Debug, Default)]
+pub(crate) struct Ascending {
+    n: u64,
+    taken: u64,
+    sum: i128,
+    last: i64,
+    /// The values at the rank below each percentile, and at the one above it.
+    below: [i64; PERCENTS.len()],
+    above: [i64; PERCENTS.len()],
+    min: i64,
+}
+
+impl Quantiles {
+    /// Those of values in any order.
+    pub fn of(mut values: Vec<i64>) -> Quantiles {
+        values.sort_unstable();
+        let mut ascending = Ascending::new(values.len() as u64);
+        values.into_iter().for_each(|value| ascending.take(value));
+        ascending.finish()
+    }
+}
+
+impl Ascending {
+    pub(crate) fn new(n: u64) -> Ascending {
+        Ascending {
+            n,
+            ..Ascending::default()
+        }
+    }
+
+    pub(crate) fn take(&mut self, value: i64) {
+        let rank = self.taken;
+        if rank == 0 {
+            self.min = value;
+        }
+        for (nth, percent) in PERCENTS.iter().enumerate() {
+            let at = u128::from(*percent) * u128::from(self.n.saturating_sub(1));
+            if u128::from(rank) == at / 100 {
+                self.below[nth] = value;
+            }
+            if u128::from(rank) == at.div_ceil(100) {
+                self.above[nth] = value;
+            }
+        }
+        self.taken += 1;
+        self.sum += i128::from(value);
+        self.last = value;
+    }
+
+    pub(crate) fn finish(self) -> Quantiles {
+        let at = |nth: usize| {
+            let hundredths = u128::from(PERCENTS[nth]) * u128::from(self.n.saturating_sub(1)) % 100;
+            let (below, above) = (self.below[nth] as f64, self.above[nth] as f64);
+            below + (above - below) * (hundredths as f64 / 100.0)
+        };
+        Quantiles {
+            n: self.taken,
+            mean_ns: self.sum as f64 / self.taken.max(1) as f64,
+            min_ns: self.min,
+            p50_ns: at(0),
+            p90_ns: at(1),
+            p99_ns: at(2),
+            max_ns: self.last,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_linear_between_ranks() {
+        // numpy.percentile([10, 20, 30, 40], [50, 90, 99])
+        let four = Quantiles::of(vec![40, 10, 30, 20]);
+        assert_eq!(
+            (four.n, four.min_ns, four.max_ns, four.mean_ns),
+            (4, 10, 40, 25.0)
+        );
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(near(four.p50_ns, 25.0) && near(four.p90_ns, 37.0) && near(four.p99_ns, 39.7));
+        let one = Quantiles::of(vec![7]);
+        assert!(near(one.p50_ns, 7.0) && near(one.p99_ns, 7.0));
+        assert_eq!(Quantiles::of(Vec::new()), Quantiles::default());
+    }
+}

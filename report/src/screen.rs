@@ -1,0 +1,27 @@
+//! The report for people: one screen, in the order in which it is best read.
+
+mod amount;
+mod devices;
+mod names;
+mod recorded;
+mod requests;
+
+pub use names::{NameOrder, csv as names_csv, text as names_text};
+pub use requests::csv as requests_csv;
+
+use crate::table::run_report::RunReport;
+
+/// How many names the screen has.
+const NAMES: usize = 12;
+
+/// The whole screen.
+pub fn text(report: &RunReport) -> String {
+    let mut out = String::new();
+    recorded::put(&report.recorded, &mut out);
+    out.push('\n');
+    requests::put(report, &mut out);
+    out.push('\n');
+    devices::put(report, &mut out);
+    out.push_str(&names::text(report, NameOrder::Tsub, NAMES));
+    out
+}

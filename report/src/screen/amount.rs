@@ -1,0 +1,91 @@
+//! Amounts as people read them.
+
+/// A duration with three digits that count.
+pub(super) fn duration(ns: f64) -> String {
+    let (amount, unit) = match ns.abs() {
+        below if below < 1e3 => (ns, "ns"),
+        below if below < 1e6 => (ns / 1e3, "µs"),
+        below if below < 1e9 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    let digits = match amount.abs() {
+        _ if unit == "ns" => 0,
+        below if below < 10.0 => 2,
+        below if below < 100.0 => 1,
+        _ => 0,
+    };
+    format!("{amount:.digits$} {unit}")
+}
+
+/// A count with its thousands apart.
+pub(super) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (nth, digit) in digits.chars().enumerate() {
+        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count and its word.
+pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
+    let word = if number == 1 { one } else { many };
+    format!("{} {word}", count(number))
+}
+
+/// A part of a whole.
+pub(super) fn share(part: f64, whole: f64) -> String {
+    match whole > 0.0 {
+        true => format!("{:.1} %", 100.0 * part / whole),
+        false => "–".to_owned(),
+    }
+}
+
+/// Rows of cells with aligned columns: figures in these columns to the right, words in the others to the left.
+pub(super) fn table(rows: &[Vec<String>], figures: std::ops::Range<usize>) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let pad = " ".repeat(widths[column].saturating_sub(cell.chars().count()));
+            match figures.contains(&column) {
+                true => line.extend(["  ", &pad, cell]),
+                false => line.extend(["  ", cell, &pad]),
+            }
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_have_three_digits_that_count() {
+        let shown = [0.0, 999.0, 1_500.0, 25_400.0, 123_456.0, 5e9].map(duration);
+        assert_eq!(
+            shown,
+            ["0 ns", "999 ns", "1.50 µs", "25.4 µs", "123 µs", "5.00 s"]
+        );
+        assert_eq!(
+            [7, 1_234, 1_000_000].map(count),
+            ["7", "1,234", "1,000,000"]
+        );
+        assert_eq!(
+            (share(1.0, 8.0), share(1.0, 0.0)),
+            ("12.5 %".to_owned(), "–".to_owned())
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! How busy the devices were.
+
+use super::amount::{count, duration, share, table};
+use crate::table::run_report::RunReport;
+
+/// Devices that are listed; the others are counted.
+const LISTED: usize = 16;
+
+pub(super) fn put(report: &RunReport, out: &mut String) {
+    if report.device.is_empty() {
+        out.push_str(
+            "devices    none recorded: sa-profile run --preload adds the kernels of NPUs\n\n",
+        );
+        return;
+    }
+    let shown = report.device.len().min(LISTED);
+    let of = report.device.len();
+    out.push_str(&format!(
+        "devices    {shown} of {of}; communication is exposed where nothing else runs\n"
+    ));
+    let head = [
+        "",
+        "slices",
+        "busy",
+        "communication",
+        "exposed",
+        "longest gap",
+        "which began at",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for device in report.device.iter().take(LISTED) {
+        let wall_ns = device.wall_ns as f64;
+        rows.push(vec![
+            super::names::shown(&report.recorded.process_name(device.process)),
+            count(device.slices),
+            share(device.busy_ns as f64, wall_ns),
+            share(device.communication_ns as f64, wall_ns),
+            share(device.exposed_communication_ns as f64, wall_ns),
+            duration(device.longest_gap_ns as f64),
+            duration(device.longest_gap_at_ns as f64),
+        ]);
+    }
+    out.push_str(&table(&rows, 1..7));
+    out.push('\n');
+}

@@ -1,0 +1,155 @@
+//! The time of each name.
+
+use super::amount::{count, duration, share, table};
+use crate::table::name_time::NameTime;
+use crate::table::run_report::RunReport;
+use sa_recorder::format::visible;
+use serde::Serialize;
+use std::cmp::Reverse;
+use trace_merge::Error;
+
+/// What names are ordered by; the most first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NameOrder {
+    /// Time by itself.
+    #[default]
+    Tsub,
+    /// Time with what lies in it.
+    Ttot,
+    /// Calls.
+    Ncall,
+    /// The longest slice.
+    Max,
+}
+
+/// The names with the most time, so many of them.
+pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
+    let mut names: Vec<&NameTime> = report.names.iter().collect();
+    match order {
+        NameOrder::Tsub => {}
+        NameOrder::Ttot => names.sort_by_key(|name| Reverse(name.ttot_ns)),
+        NameOrder::Ncall => names.sort_by_key(|name| Reverse(name.ncall)),
+        NameOrder::Max => names.sort_by_key(|name| Reverse(name.duration.max_ns)),
+    }
+    if names.is_empty() {
+        return "names      no span has a begin and an end\n".to_owned();
+    }
+    let shown = top.min(names.len());
+    let by = match order {
+        NameOrder::Tsub => "tsub, the time without what lies in it",
+        NameOrder::Ttot => "ttot, the time with what lies in it",
+        NameOrder::Ncall => "ncall, how many there are",
+        NameOrder::Max => "max, the longest",
+    };
+    let (of, shown_count) = (count(names.len() as u64), count(shown as u64));
+    let mut out =
+        format!("names      {shown_count} of {of} by {by}; share is of the run's wall time\n");
+    let head = [
+        "name", "process", "ncall", "tsub", "share", "ttot", "tavg", "p50", "p99", "max",
+    ];
+    let by_process = names.iter().any(|name| name.process.is_some());
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(names.iter().take(shown).map(|name| row(report, name)));
+    if !by_process {
+        rows.iter_mut().for_each(|row| drop(row.remove(1)));
+    }
+    out.push_str(&table(&rows, if by_process { 2..10 } else { 1..9 }));
+    out
+}
+
+fn row(report: &RunReport, name: &NameTime) -> Vec<String> {
+    let wall_ns = report.recorded.wall_ns as f64;
+    let process = name
+        .process
+        .map(|process| report.recorded.process_name(process));
+    let calls = match name.ncall == name.ncall_outermost {
+        true => count(name.ncall),
+        false => format!("{}/{}", count(name.ncall), count(name.ncall_outermost)),
+    };
+    vec![
+        match name.is_tracks {
+            true => format!("{} [track]", shown(&name.name)),
+            false => shown(&name.name),
+        },
+        process.map(|process| shown(&process)).unwrap_or_default(),
+        calls,
+        duration(name.tsub_ns as f64),
+        share(name.tsub_ns as f64, wall_ns),
+        duration(name.ttot_ns as f64),
+        duration(name.tavg_ns),
+        duration(name.duration.p50_ns),
+        duration(name.duration.p99_ns),
+        duration(name.duration.max_ns as f64),
+    ]
+}
+
+/// A recorded text for a terminal, not too long for a table.
+pub(super) fn shown(text: &str) -> String {
+    const MOST: usize = 48;
+    let text = visible(text);
+    match text.chars().count() > MOST {
+        true => text.chars().take(MOST - 1).chain(['…']).collect(),
+        false => text.into_owned(),
+    }
+}
+
+/// A row of the CSV.
+#[derive(Serialize)]
+struct CsvRow<'a> {
+    process: Option<String>,
+    is_tracks: bool,
+    category: &'a str,
+    name: &'a str,
+    ncall: u64,
+    ncall_outermost: u64,
+    ttot_ns: i64,
+    tsub_ns: i64,
+    tavg_ns: f64,
+    min_ns: i64,
+    p50_ns: f64,
+    p90_ns: f64,
+    p99_ns: f64,
+    max_ns: i64,
+    unfinished: u64,
+    crossing: u64,
+}
+
+/// All names as CSV, a line each.
+///
+/// # Errors
+/// None that is known of: it is written to memory.
+pub fn csv(report: &RunReport) -> Result<String, Error> {
+    written(report.names.iter().map(|name| {
+        CsvRow {
+            process: name
+                .process
+                .map(|process| report.recorded.process_name(process)),
+            is_tracks: name.is_tracks,
+            category: &name.category,
+            name: &name.name,
+            ncall: name.ncall,
+            ncall_outermost: name.ncall_outermost,
+            ttot_ns: name.ttot_ns,
+            tsub_ns: name.tsub_ns,
+            tavg_ns: name.tavg_ns,
+            min_ns: name.duration.min_ns,
+            p50_ns: name.duration.p50_ns,
+            p90_ns: name.duration.p90_ns,
+            p99_ns: name.duration.p99_ns,
+            max_ns: name.duration.max_ns,
+            unfinished: name.unfinished,
+            crossing: name.crossing,
+        }
+    }))
+}
+
+/// Rows as CSV.
+pub(super) fn written(rows: impl Iterator<Item = impl Serialize>) -> Result<String, Error> {
+    let failed = |error: &dyn std::fmt::Display| Error::Usage(format!("CSV: {error}"));
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        writer.serialize(row).map_err(|error| failed(&error))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| failed(&error))?;
+    String::from_utf8(bytes).map_err(|error| failed(&error))
+}

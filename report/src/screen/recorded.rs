@@ -1,0 +1,89 @@
+//! What was recorded and what is missing: before the figures that it touches.
+
+use super::amount::{count, counted, duration};
+use crate::table::recorded::Recorded;
+use sa_recorder::format::visible;
+
+/// Losses that are named; the others are counted.
+const LOSSES: usize = 5;
+
+pub(super) fn put(recorded: &Recorded, out: &mut String) {
+    let is_process = |tracks: bool| {
+        recorded
+            .processes
+            .iter()
+            .filter(|one| one.is_tracks == tracks)
+            .count() as u64
+    };
+    let (processes, tracks) = (is_process(false), is_process(true));
+    let mut line = format!(
+        "recorded   {}, {}, {}",
+        counted(processes, "process", "processes"),
+        duration(recorded.wall_ns as f64),
+        counted(recorded.events, "event", "events"),
+    );
+    if tracks > 0 {
+        line.push_str(&format!(
+            ", {}",
+            counted(
+                tracks,
+                "device or group of tracks",
+                "devices or groups of tracks"
+            )
+        ));
+    }
+    out.push_str(&line);
+    out.push('\n');
+    let mut missing = Vec::new();
+    if recorded.lost_events > 0 {
+        missing.push(format!(
+            "{} lost",
+            counted(recorded.lost_events, "event", "events")
+        ));
+    }
+    if recorded.damaged > 0 {
+        missing.push(counted(recorded.damaged, "damaged place", "damaged places"));
+    }
+    if recorded.unfinished > 0 {
+        missing.push(format!(
+            "{} without an end, whose time counts nowhere",
+            counted(recorded.unfinished, "span", "spans")
+        ));
+    }
+    match missing.is_empty() {
+        true => out.push_str("missing    nothing that anybody knows of\n"),
+        false => out.push_str(&format!("missing    {}\n", missing.join(", "))),
+    }
+    let losses = recorded.losses.iter().take(LOSSES);
+    losses.for_each(|loss| out.push_str(&format!("           {}\n", loss.words())));
+    if recorded.losses.len() > LOSSES {
+        out.push_str(&format!(
+            "           and {} more\n",
+            count((recorded.losses.len() - LOSSES) as u64)
+        ));
+    }
+    for (number, process) in recorded.processes.iter().enumerate() {
+        if let Some(end) = process.end {
+            let name = visible(&recorded.process_name(number)).into_owned();
+            let how = match end {
+                "killed" => "was killed",
+                _ => "ended without a word",
+            };
+            out.push_str(&format!("           {name} (pid {}) {how}\n", process.pid));
+        }
+    }
+    let uncertain = recorded
+        .processes
+        .iter()
+        .filter_map(|process| process.clock_uncertainty_ns)
+        .max();
+    if let Some(uncertain_ns) = uncertain.filter(|uncertain_ns| *uncertain_ns > 0) {
+        out.push_str(&format!(
+            "clocks     times of different hosts may be {} off\n",
+            duration(uncertain_ns as f64)
+        ));
+    }
+    for caution in &recorded.cautions {
+        out.push_str(&format!("caution    {caution}\n"));
+    }
+}

@@ -1,0 +1,182 @@
+//! The requests.
+
+use super::amount::{count, counted, duration, table};
+use super::names::shown;
+use crate::quantiles::Quantiles;
+use crate::table::request::Request;
+use crate::table::request_summary::RequestSummary;
+use crate::table::run_report::RunReport;
+use serde::Serialize;
+use std::cmp::Reverse;
+use trace_merge::Error;
+
+/// Requests that are named.
+const SLOWEST: usize = 3;
+
+pub(super) fn put(report: &RunReport, out: &mut String) {
+    let summary = &report.requests;
+    if summary.n == 0 {
+        out.push_str("requests   none is named: no event carries a request_id (docs/time.md says which ones to write)\n");
+        return;
+    }
+    let parts = [
+        (summary.ok, "ok"),
+        (summary.aborted, "aborted"),
+        (summary.failed, "failed"),
+        (summary.unfinished, "unfinished"),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| format!("{} {word}", count(*n)))
+        .collect();
+    let mut line = format!("requests   {}: {}", count(summary.n), parts.join(", "));
+    if let Some(rate) = summary.requests_per_s {
+        line.push_str(&format!("; {rate:.1} a second"));
+    }
+    if let Some(rate) = summary.output_tokens_per_s {
+        line.push_str(&format!(", {rate:.0} output tokens a second"));
+    }
+    out.push_str(&line);
+    out.push('\n');
+    put_figures(summary, out);
+    put_slowest(&report.request, out);
+    if summary.n < 30 {
+        out.push_str(&format!(
+            "  p90 and p99 of only {} say little\n",
+            counted(summary.n, "request", "requests")
+        ));
+    }
+}
+
+/// A row for each figure that the trace tells.
+fn put_figures(summary: &RequestSummary, out: &mut String) {
+    let figures = [
+        (
+            "queue",
+            &summary.queue,
+            "from the engine's queue to the first schedule",
+        ),
+        ("prefill", &summary.prefill, "from there to the first token"),
+        (
+            "decode",
+            &summary.decode,
+            "from the first token to the last",
+        ),
+        (
+            "TTFT, engine",
+            &summary.engine_ttft,
+            "from the queue to the first token",
+        ),
+        (
+            "TTFT, frontend",
+            &summary.ttft,
+            "from arrival to the first token there",
+        ),
+        ("TPOT", &summary.tpot, "per output token behind the first"),
+        (
+            "ITL",
+            &summary.itl,
+            "between tokens, of all requests together",
+        ),
+        ("E2E", &summary.e2e, "from arrival to the end"),
+    ];
+    let mut rows = vec![
+        ["", "n", "mean", "p50", "p90", "p99", "max", ""]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    let mut absent = Vec::new();
+    for (name, figure, meaning) in figures {
+        match figure.n {
+            0 => absent.push(name),
+            _ => rows.push(row(name, figure, meaning)),
+        }
+    }
+    out.push_str(&table(&rows, 1..7));
+    if !absent.is_empty() {
+        let names = absent.join(", ");
+        out.push_str(&format!(
+            "  not in this trace: {names} (docs/time.md names the events that say it)\n"
+        ));
+    }
+}
+
+/// The slowest requests, and when they arrived.
+fn put_slowest(requests: &[Request], out: &mut String) {
+    let mut slowest: Vec<(i64, &Request)> = requests
+        .iter()
+        .filter_map(|request| Some((request.e2e_ns()?, request)))
+        .collect();
+    slowest.sort_by_key(|(e2e_ns, _)| Reverse(*e2e_ns));
+    let words = slowest.iter().take(SLOWEST).map(|(e2e_ns, request)| {
+        let at_ns = request.arrival_ns.unwrap_or(0) as f64;
+        format!(
+            "{} ({}, from {})",
+            shown(&request.request_id),
+            duration(*e2e_ns as f64),
+            duration(at_ns)
+        )
+    });
+    let words: Vec<String> = words.collect();
+    if !words.is_empty() {
+        out.push_str(&format!("  slowest: {}\n", words.join(", ")));
+    }
+}
+
+fn row(name: &str, figure: &Quantiles, meaning: &str) -> Vec<String> {
+    vec![
+        name.to_owned(),
+        count(figure.n),
+        duration(figure.mean_ns),
+        duration(figure.p50_ns),
+        duration(figure.p90_ns),
+        duration(figure.p99_ns),
+        duration(figure.max_ns as f64),
+        meaning.to_owned(),
+    ]
+}
+
+/// A row of the CSV: a request and what follows from its times.
+#[derive(Serialize)]
+struct CsvRow<'a> {
+    request_id: &'a str,
+    status: crate::RequestStatus,
+    reason: Option<&'a str>,
+    arrival_ns: Option<i64>,
+    queue_ns: Option<i64>,
+    prefill_ns: Option<i64>,
+    decode_ns: Option<i64>,
+    engine_ttft_ns: Option<i64>,
+    ttft_ns: Option<i64>,
+    tpot_ns: Option<i64>,
+    e2e_ns: Option<i64>,
+    prompt_tokens: Option<u64>,
+    cached_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+    preemptions: u64,
+}
+
+/// The requests as CSV, a line each.
+///
+/// # Errors
+/// None that is known of: it is written to memory.
+pub fn csv(requests: &[Request]) -> Result<String, Error> {
+    super::names::written(requests.iter().map(|request| CsvRow {
+        request_id: &request.request_id,
+        status: request.status,
+        reason: request.reason.as_deref(),
+        arrival_ns: request.arrival_ns,
+        queue_ns: request.queue_ns(),
+        prefill_ns: request.prefill_ns(),
+        decode_ns: request.decode_ns(),
+        engine_ttft_ns: request.engine_ttft_ns(),
+        ttft_ns: request.ttft_ns(),
+        tpot_ns: request.tpot_ns(),
+        e2e_ns: request.e2e_ns(),
+        prompt_tokens: request.prompt_tokens,
+        cached_tokens: request.cached_tokens,
+        output_tokens: request.output_tokens,
+        preemptions: request.preemptions,
+    }))
+}

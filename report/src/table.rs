@@ -1,0 +1,8 @@
+//! What a report has, as plain structs.
+
+pub(crate) mod device_time;
+pub(crate) mod name_time;
+pub(crate) mod recorded;
+pub(crate) mod request;
+pub(crate) mod request_summary;
+pub(crate) mod run_report;

@@ -1,0 +1,26 @@
+//! How busy a device was.
+
+use serde::Serialize;
+
+/// How busy a device was, or another group of tracks: between the begin of its first slice and the end of its last one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeviceTime {
+    /// It, by its number among [`Recorded::processes`](crate::Recorded::processes).
+    pub process: usize,
+    /// Slices.
+    pub slices: u64,
+    /// When the first one began, in ns from the begin of the trace, and how long it is from there to the end of the last one.
+    pub from_ns: i64,
+    /// See there.
+    pub wall_ns: i64,
+    /// Time in which any slice ran, on whichever row.
+    pub busy_ns: i64,
+    /// Time in which communication ran.
+    pub communication_ns: i64,
+    /// Time in which communication ran, and nothing else.
+    pub exposed_communication_ns: i64,
+    /// The longest time in which nothing ran, and when that began.
+    pub longest_gap_ns: i64,
+    /// See there.
+    pub longest_gap_at_ns: i64,
+}

@@ -1,0 +1,34 @@
+//! The time of a name.
+
+use crate::quantiles::Quantiles;
+use serde::Serialize;
+
+/// What the slices of one name took. The columns are those of [yappi](https://github.com/sumerc/yappi), on the wall clock.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NameTime {
+    /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes), if each is counted by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<usize>,
+    /// Whether the slices lie on tracks, such as the streams of a device. Those of one name on threads are counted apart.
+    pub is_tracks: bool,
+    /// The category, empty if there is none.
+    pub category: String,
+    /// The name.
+    pub name: String,
+    /// How many slices there are.
+    pub ncall: u64,
+    /// How many of them lie in no other one of the same name on their row.
+    pub ncall_outermost: u64,
+    /// What those took, in ns.
+    pub ttot_ns: i64,
+    /// What all of them took without the slices in them, which may have any name.
+    pub tsub_ns: i64,
+    /// `ttot_ns` over `ncall`.
+    pub tavg_ns: f64,
+    /// Durations of all of them.
+    pub duration: Quantiles,
+    /// Spans of the name that have no end; no time of theirs is counted.
+    pub unfinished: u64,
+    /// Slices that end after one in which they began, as no calls do: the self time of the other ones counts them up to its end.
+    pub crossing: u64,
+}

@@ -1,0 +1,56 @@
+//! What was recorded, and what is missing.
+
+use serde::Serialize;
+use trace_merge::LossReport;
+
+/// What the report stands on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recorded {
+    /// The processes, and the groups of tracks that they recorded, such as NPUs.
+    pub processes: Vec<RecordedProcess>,
+    /// From the first event to the end of the last one, in ns.
+    pub wall_ns: i64,
+    /// Events.
+    pub events: u64,
+    /// Spans without an end.
+    pub unfinished: u64,
+    /// Events that recorders lost, as far as they know how many.
+    pub lost_events: u64,
+    /// Each loss.
+    pub losses: Vec<LossReport>,
+    /// Places in the inputs that could not be read.
+    pub damaged: u64,
+    /// Other reasons to read the figures with care, in words.
+    pub cautions: Vec<String>,
+}
+
+/// A process that recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RecordedProcess {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its id where it ran.
+    pub pid: i64,
+    /// Its host, where a header names one.
+    pub host: Option<String>,
+    /// Whether it is a group of tracks, such as the streams of a device.
+    pub is_tracks: bool,
+    /// How it ended, if it did not say so: `killed` or `silent`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<&'static str>,
+    /// Its events.
+    pub events: u64,
+    /// What its times may be off against those of other hosts, in ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock_uncertainty_ns: Option<u64>,
+}
+
+impl Recorded {
+    /// The name of a process, for people.
+    pub fn process_name(&self, number: usize) -> String {
+        let process = self.processes.get(number);
+        let name = process.and_then(|process| process.name.clone());
+        let pid = process.map_or(0, |process| process.pid);
+        name.unwrap_or_else(|| format!("process {pid}"))
+    }
+}

@@ -1,0 +1,90 @@
+//! A request.
+
+use serde::Serialize;
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestStatus {
+    /// It was answered.
+    Ok,
+    /// The client gave up, or it was cancelled.
+    Aborted,
+    /// It failed.
+    Failed,
+    /// Its end is not in the trace.
+    Unfinished,
+}
+
+/// One request, as its events tell. All times are ns from the begin of the trace. What is `None` is not in the trace.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Request {
+    /// Its id.
+    pub request_id: String,
+    /// How it ended.
+    pub status: RequestStatus,
+    /// Why, as vLLM calls it.
+    pub reason: Option<String>,
+    /// When the frontend began with it: the begin of its HTTP span, else of its first span.
+    pub arrival_ns: Option<i64>,
+    /// When the engine put it into its queue.
+    pub queued_ns: Option<i64>,
+    /// When it was scheduled first.
+    pub scheduled_ns: Option<i64>,
+    /// When its first token was seen by the engine, and by the frontend.
+    pub engine_first_token_ns: Option<i64>,
+    /// See there.
+    pub first_token_ns: Option<i64>,
+    /// When its last token was seen, where each is recorded.
+    pub last_token_ns: Option<i64>,
+    /// When the span ended that began at its arrival.
+    pub finished_ns: Option<i64>,
+    /// Tokens of the prompt.
+    pub prompt_tokens: Option<u64>,
+    /// Those of them that the cache had.
+    pub cached_tokens: Option<u64>,
+    /// Tokens of the answer.
+    pub output_tokens: Option<u64>,
+    /// How often it was preempted.
+    pub preemptions: u64,
+}
+
+impl Request {
+    /// From arrival to the end.
+    pub fn e2e_ns(&self) -> Option<i64> {
+        Some(self.finished_ns? - self.arrival_ns?)
+    }
+
+    /// Time to first token: from arrival to the first token in the frontend.
+    pub fn ttft_ns(&self) -> Option<i64> {
+        Some(self.first_token_ns? - self.arrival_ns?)
+    }
+
+    /// From the queue to the first token in the engine: what the engine itself can answer for.
+    pub fn engine_ttft_ns(&self) -> Option<i64> {
+        Some(self.engine_first_token_ns? - self.queued_ns?)
+    }
+
+    /// From the queue to the first schedule.
+    pub fn queue_ns(&self) -> Option<i64> {
+        Some(self.scheduled_ns? - self.queued_ns?)
+    }
+
+    /// From the first schedule to the first token.
+    pub fn prefill_ns(&self) -> Option<i64> {
+        let first_ns = self.engine_first_token_ns.or(self.first_token_ns)?;
+        Some(first_ns - self.scheduled_ns?)
+    }
+
+    /// From the first token to the last one.
+    pub fn decode_ns(&self) -> Option<i64> {
+        let first_ns = self.engine_first_token_ns.or(self.first_token_ns)?;
+        Some(self.last_token_ns? - first_ns)
+    }
+
+    /// Time per output token behind the first, as vLLM's and SGLang's clients compute it. None of a single token.
+    pub fn tpot_ns(&self) -> Option<i64> {
+        let more = i64::try_from(self.output_tokens?.checked_sub(1)?).ok()?;
+        (self.e2e_ns()? - self.ttft_ns()?).checked_div(more)
+    }
+}

@@ -1,0 +1,39 @@
+//! All requests in a few figures.
+
+use crate::quantiles::Quantiles;
+use serde::Serialize;
+
+/// All requests in a few figures. A figure is of those requests that have it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RequestSummary {
+    /// How many there are.
+    pub n: u64,
+    /// How many were answered.
+    pub ok: u64,
+    /// How many were given up.
+    pub aborted: u64,
+    /// How many failed.
+    pub failed: u64,
+    /// How many have no end.
+    pub unfinished: u64,
+    /// Requests answered in a second, from the first arrival to the last end.
+    pub requests_per_s: Option<f64>,
+    /// Their tokens in a second.
+    pub output_tokens_per_s: Option<f64>,
+    /// From the queue to the first schedule.
+    pub queue: Quantiles,
+    /// From arrival to the first token in the frontend.
+    pub ttft: Quantiles,
+    /// From the queue to the first token in the engine.
+    pub engine_ttft: Quantiles,
+    /// Time per output token behind the first.
+    pub tpot: Quantiles,
+    /// Times between tokens, those of all requests together.
+    pub itl: Quantiles,
+    /// From the first schedule to the first token.
+    pub prefill: Quantiles,
+    /// From the first token to the last one.
+    pub decode: Quantiles,
+    /// From arrival to the end.
+    pub e2e: Quantiles,
+}

@@ -1,0 +1,25 @@
+//! Everything that a report has.
+
+use super::device_time::DeviceTime;
+use super::name_time::NameTime;
+use super::recorded::Recorded;
+use super::request::Request;
+use super::request_summary::RequestSummary;
+use serde::Serialize;
+
+/// Everything that a report has.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunReport {
+    /// Version of the schema of this: it changes when a field changes its meaning or goes.
+    pub schema: u32,
+    /// What was recorded, and what is missing.
+    pub recorded: Recorded,
+    /// All requests in a few figures.
+    pub requests: RequestSummary,
+    /// Each request, in the order of their arrival.
+    pub request: Vec<Request>,
+    /// How busy each device was.
+    pub device: Vec<DeviceTime>,
+    /// The time of each name, that with the most time by itself first.
+    pub names: Vec<NameTime>,
+}

@@ -1,0 +1,127 @@
+//! Reference inputs and what other programs, or plain arithmetic, make of them.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use trace_merge::{Options, Progress};
+use trace_report::{Quantiles, RunReport, read};
+
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name)
+}
+
+pub(crate) fn report(path: PathBuf) -> RunReport {
+    read(
+        &Options::new([path]),
+        &trace_report::ReportOptions::default(),
+        &Progress::default(),
+    )
+    .unwrap()
+}
+
+fn json(name: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(fixture(name)).unwrap()).unwrap()
+}
+
+/// Floats that differ by no more than rounding.
+fn is_near(ns: f64, ms: &Value) -> bool {
+    (ns / 1e6 - ms.as_f64().unwrap()).abs() < 1e-6
+}
+
+/// vLLM's definitions, by hand.
+#[test]
+fn requests_are_those_of_the_definitions() {
+    let (report, expected) = (
+        report(fixture("serving.json")),
+        json("serving.expected.json"),
+    );
+    assert_eq!((report.requests.n, report.requests.ok), (4, 4));
+    for request in &report.request {
+        let of = &expected["per_request"][&request.request_id];
+        let figures = [
+            ("ttft_ms", request.ttft_ns()),
+            ("e2el_ms", request.e2e_ns()),
+            ("tpot_ms", request.tpot_ns()),
+            ("queue_ms", request.queue_ns()),
+            ("prefill_ms", request.prefill_ns()),
+            ("decode_ms", request.decode_ns()),
+        ];
+        for (key, figure) in figures {
+            match figure {
+                Some(ns) => assert!(
+                    is_near(ns as f64, &of[key]),
+                    "{} {key}: {ns} {}",
+                    request.request_id,
+                    of[key]
+                ),
+                None => assert!(
+                    of[key].is_null(),
+                    "{} {key}: {}",
+                    request.request_id,
+                    of[key]
+                ),
+            }
+        }
+    }
+    let summary = &report.requests;
+    let figures: [(&str, &Quantiles); 7] = [
+        ("ttft_ms", &summary.ttft),
+        ("tpot_ms", &summary.tpot),
+        ("itl_ms", &summary.itl),
+        ("e2el_ms", &summary.e2e),
+        ("queue_ms", &summary.queue),
+        ("prefill_ms", &summary.prefill),
+        ("decode_ms", &summary.decode),
+    ];
+    for (key, figure) in figures {
+        let of = &expected["summary"][key];
+        assert_eq!(figure.n, of["n"].as_u64().unwrap(), "{key}");
+        for (name, ns) in [
+            ("mean", figure.mean_ns),
+            ("median", figure.p50_ns),
+            ("p90", figure.p90_ns),
+            ("p99", figure.p99_ns),
+        ] {
+            assert!(is_near(ns, &of[name]), "{key} {name}: {ns} {}", of[name]);
+        }
+    }
+    let near = |found: Option<f64>, key: &str| {
+        (found.unwrap() - expected[key].as_f64().unwrap()).abs() < 1e-6
+    };
+    assert!(near(summary.requests_per_s, "request_throughput_rps"));
+    assert!(near(summary.output_tokens_per_s, "output_throughput_tps"));
+}
+
+/// What NAT's nested stack says where calls nest: self times and durations.
+#[test]
+fn self_times_are_those_of_a_nested_stack() {
+    let report = report(fixture("nat-nested.json"));
+    let found: BTreeMap<&str, (u64, i64, f64)> = report
+        .names
+        .iter()
+        .map(|name| {
+            (
+                name.name.as_str(),
+                (name.ncall, name.tsub_ns, name.duration.mean_ns),
+            )
+        })
+        .collect();
+    let expected = json("nat-nested.expected.json");
+    let expected = expected.as_object().unwrap();
+    assert_eq!(found.len(), expected.len());
+    for (name, of) in expected {
+        let (ncall, tsub_ns, mean_ns) = found[name.as_str()];
+        assert_eq!(ncall, of["ncall"].as_u64().unwrap(), "{name}");
+        let all_s = of["duration_s"].as_f64().unwrap();
+        assert!(
+            (tsub_ns as f64 / 1e9 - of["self_s"].as_f64().unwrap()).abs() < 1e-9,
+            "{name}"
+        );
+        assert!(
+            (mean_ns / 1e9 * ncall as f64 - all_s).abs() < 1e-9,
+            "{name}"
+        );
+    }
+}

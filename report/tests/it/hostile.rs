@@ -1,0 +1,72 @@
+//! Traces that say little, or too much.
+
+use crate::golden::report;
+use serde_json::{Value, json};
+use trace_report::screen;
+
+fn of_lines(lines: &[Value]) -> trace_report::RunReport {
+    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
+    std::fs::write(
+        file.path(),
+        serde_json::to_vec(&json!({ "traceEvents": lines })).unwrap(),
+    )
+    .unwrap();
+    report(file.path().to_owned())
+}
+
+#[test]
+fn one_event_gives_words() {
+    let found =
+        of_lines(&[json!({"ph": "i", "pid": 1, "tid": 1, "ts": 1, "s": "t", "name": "alone"})]);
+    let text = screen::text(&found);
+    assert!(
+        text.contains("recorded   1 process, 0 ns, 1 event\n"),
+        "{text}"
+    );
+    assert!(text.contains("requests   none is named"), "{text}");
+    assert!(text.contains("no span has a begin and an end"), "{text}");
+}
+
+#[test]
+fn negative_durations_and_lone_ends_are_no_time() {
+    let found = of_lines(&[
+        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": -5, "name": "negative"}),
+        json!({"ph": "E", "pid": 1, "tid": 1, "ts": 20, "name": "lone end"}),
+        json!({"ph": "B", "pid": 1, "tid": 1, "ts": 30, "name": "lone begin"}),
+        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 40, "dur": 2, "name": "good"}),
+    ]);
+    let of = |name: &str| found.names.iter().find(|one| one.name == name).cloned();
+    assert!(of("negative").is_none_or(|name| name.ttot_ns == 0));
+    assert!(of("lone end").is_none());
+    let lone = of("lone begin").unwrap();
+    assert_eq!((lone.ncall, lone.unfinished, lone.tsub_ns), (0, 1, 0));
+    // It is open to the end of the trace, and takes nothing from what lies in it.
+    assert_eq!(of("good").unwrap().tsub_ns, 2_000);
+    assert!(screen::text(&found).contains("1 span without an end"));
+}
+
+#[test]
+fn very_many_names_and_deep_rows_are_counted() {
+    let span = |nth: u64| json!({"ph": "X", "pid": 1, "tid": 1 + nth, "ts": 1, "dur": 1, "name": format!("name {nth}")});
+    let found = of_lines(&(0..20_000).map(span).collect::<Vec<_>>());
+    assert_eq!(found.names.len(), 20_000);
+    let deep = |nth: u64| json!({"ph": "X", "pid": 1, "tid": 1, "ts": nth, "dur": 100_000 - 2 * nth, "name": "deep"});
+    let found = of_lines(&(0..20_000).map(deep).collect::<Vec<_>>());
+    let name = &found.names[0];
+    assert_eq!(
+        (name.ncall, name.ncall_outermost, name.tsub_ns),
+        (20_000, 1, 100_000_000)
+    );
+}
+
+#[test]
+fn texts_of_a_trace_command_no_terminal() {
+    let found = of_lines(&[
+        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "name": "a\u{1b}[2J\u{202e}b"}),
+    ]);
+    let text = screen::text(&found);
+    assert!(
+        !text.contains('\u{1b}') && !text.contains('\u{202e}'),
+        "{text:?}"
+    );
+}

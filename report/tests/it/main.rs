@@ -1,0 +1,7 @@
+//! What a report says, against figures that others computed.
+#![expect(clippy::unwrap_used, reason = "tests: a failed step is a failed test")]
+
+mod command;
+mod golden;
+mod hostile;
+mod oracle;

@@ -1,0 +1,153 @@
+//! Random traces against a naive reader that holds everything in memory.
+
+use crate::golden::report;
+use serde_json::json;
+use std::collections::BTreeMap;
+
+/// Numbers that look random and are the same each time.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, below: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+/// A span of a thread, in µs.
+#[derive(Clone, Debug)]
+struct Span {
+    tid: u64,
+    start: u64,
+    end: u64,
+    name: String,
+}
+
+/// Spans of a thread within a stretch, which nest.
+fn nested(numbers: &mut Numbers, tid: u64, (start, end): (u64, u64), spans: &mut Vec<Span>) {
+    if end - start < 4 {
+        return;
+    }
+    let name = format!("n{}", numbers.below(6));
+    spans.push(Span {
+        tid,
+        start,
+        end,
+        name,
+    });
+    let (mut at, stop) = (start + 1, end - 1);
+    while at < stop {
+        let to = (at + 1 + numbers.below(stop - at)).min(stop);
+        if numbers.below(3) > 0 {
+            nested(numbers, tid, (at, to), spans);
+        }
+        at = to + numbers.below(3);
+    }
+}
+
+/// What a name took: calls, outermost ones, with and without what lies in them, and the durations.
+#[derive(Debug, Default, PartialEq)]
+struct Totals {
+    ncall: u64,
+    outermost: u64,
+    ttot: u64,
+    tsub: u64,
+    durations: Vec<u64>,
+}
+
+fn naive(spans: &[Span]) -> BTreeMap<String, Totals> {
+    let mut totals: BTreeMap<String, Totals> = BTreeMap::new();
+    let holds = |outer: &Span, inner: &Span| {
+        outer.tid == inner.tid
+            && outer.start <= inner.start
+            && inner.end <= outer.end
+            && (outer.start, outer.end) != (inner.start, inner.end)
+    };
+    for span in spans {
+        let total = totals.entry(span.name.clone()).or_default();
+        let is_covered = |at: u64| {
+            spans
+                .iter()
+                .any(|inner| holds(span, inner) && inner.start <= at && at < inner.end)
+        };
+        total.ncall += 1;
+        total.tsub += (span.start..span.end).filter(|at| !is_covered(*at)).count() as u64;
+        total.durations.push(span.end - span.start);
+        if !spans
+            .iter()
+            .any(|outer| holds(outer, span) && outer.name == span.name)
+        {
+            total.outermost += 1;
+            total.ttot += span.end - span.start;
+        }
+    }
+    totals
+        .values_mut()
+        .for_each(|total| total.durations.sort_unstable());
+    totals
+}
+
+#[test]
+fn times_of_names_are_those_of_a_naive_reader() {
+    for seed in 0..60 {
+        let (mut numbers, mut spans) = (Numbers(seed), Vec::new());
+        for tid in 1..=1 + seed % 4 {
+            nested(&mut numbers, tid, (10, 200), &mut spans);
+        }
+        // In any order, and some as a begin and an end.
+        let mut lines = Vec::new();
+        for span in &spans {
+            let (tid, name) = (span.tid, &span.name);
+            lines.push(json!({"ph": "X", "pid": 1, "tid": tid, "ts": span.start, "dur": span.end - span.start, "name": name}));
+        }
+        for nth in (1..lines.len()).rev() {
+            lines.swap(nth, usize::try_from(numbers.below(nth as u64 + 1)).unwrap());
+        }
+        let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
+        std::fs::write(
+            file.path(),
+            serde_json::to_vec(&json!({ "traceEvents": lines })).unwrap(),
+        )
+        .unwrap();
+        let found = report(file.path().to_owned());
+        let expected = naive(&spans);
+        assert_eq!(found.names.len(), expected.len(), "{seed}");
+        for name in &found.names {
+            let of = &expected[&name.name];
+            let us = |ns: i64| u64::try_from(ns).unwrap() / 1000;
+            let told = (
+                name.ncall,
+                name.ncall_outermost,
+                us(name.ttot_ns),
+                us(name.tsub_ns),
+            );
+            assert_eq!(
+                told,
+                (of.ncall, of.outermost, of.ttot, of.tsub),
+                "{seed}: {}",
+                name.name
+            );
+            let (least, most) = (of.durations[0], of.durations[of.durations.len() - 1]);
+            assert_eq!(
+                (us(name.duration.min_ns), us(name.duration.max_ns)),
+                (least, most)
+            );
+            let middle = (of.durations[(of.durations.len() - 1) / 2]
+                + of.durations[of.durations.len() / 2]) as f64
+                / 2.0;
+            assert!(
+                (name.duration.p50_ns / 1000.0 - middle).abs() < 1e-6,
+                "{seed}: {}",
+                name.name
+            );
+        }
+        assert!(
+            found
+                .names
+                .is_sorted_by(|one, other| one.tsub_ns >= other.tsub_ns)
+        );
+    }
+}
