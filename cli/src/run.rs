@@ -20,7 +20,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use summary::Recorded;
-use trace_merge::{Bar, Output, Runs, merge_with};
+use trace_merge::{Bar, Output, Runs};
+use trace_report::ReportOptions;
 use tree::{Ended, Tree};
 
 /// The exit code for what went wrong before the command ran, as `env`, `nohup` and `timeout` have it.
@@ -165,11 +166,16 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
         ..trace_merge::Options::new([directory.path().to_owned()])
     };
     let bar = Bar::new(false);
-    let merged = merge_with(&options, bar.progress());
+    let merged = trace_report::merge_and_read(&options, &ReportOptions::default(), bar.progress());
     bar.end();
+    let (times, merged) = match merged {
+        Ok((times, merged)) => (times.ok(), Ok(merged)),
+        Err(error) => (None, Err(error)),
+    };
     let recorded = Recorded {
         directory: directory.path(),
         merged,
+        times,
         exits: &ended.exits,
     };
     say_plain(&recorded.text());

@@ -7,11 +7,10 @@ use crate::gather::chunk_facts::ChunkFacts;
 use crate::gather::name_keys::NameKeys;
 use crate::gather::slice_record::SliceRecord;
 use crate::gather::value_record::ValueRecord;
-use crate::options::{NamesBy, ReportOptions};
+use crate::options::ReportOptions;
 use crate::table::recorded::{Recorded, RecordedProcess};
 use crate::table::run_report::RunReport;
 use std::io;
-use std::path::PathBuf;
 use trace_merge::events::{self, PlacedEvent, TraceEvents, TraceProcess};
 use trace_merge::{Error, Options, Progress, Report};
 use trace_store::sorter::Sorter;
@@ -37,15 +36,26 @@ pub fn read(
         link_requests: !options.filter.requests.is_empty(),
         ..options.clone()
     };
-    let folders = [std::env::temp_dir()];
-    let (found, _) = events::read(&options, progress, |events| {
-        events.match_spans()?;
-        fold(events, report_options.names_by, &folders)
-    })?;
+    let (found, _) = events::read(&options, progress, |events| fold(events, report_options))?;
     Ok(found)
 }
 
-fn fold(events: &TraceEvents<'_>, by: NamesBy, folders: &[PathBuf]) -> Result<RunReport, Error> {
+/// Merges as [`trace_merge::merge_with`] does, and says where the time went in the same run. A report that fails, for want of room for its temporary files, keeps no
+/// trace from being written.
+///
+/// # Errors
+/// As [`trace_merge::merge`].
+pub fn merge_and_read(
+    options: &Options,
+    report_options: &ReportOptions,
+    progress: &Progress,
+) -> Result<(Result<RunReport, Error>, Report), Error> {
+    events::merge_and_read(options, progress, |events| Ok(fold(events, report_options)))
+}
+
+fn fold(events: &mut TraceEvents<'_>, options: &ReportOptions) -> Result<RunReport, Error> {
+    events.match_spans()?;
+    let (events, by, folders) = (&*events, options.names_by, &[std::env::temp_dir()]);
     let of_temporary = |source: io::Error| Error::Temporary {
         folder: folders[0].clone(),
         source,

@@ -5,9 +5,11 @@ mod devices;
 mod names;
 mod recorded;
 mod requests;
+mod short;
 
 pub use names::{NameOrder, csv as names_csv, text as names_text};
 pub use requests::csv as requests_csv;
+pub use short::short;
 
 use crate::table::run_report::RunReport;
 

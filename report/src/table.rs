@@ -5,4 +5,5 @@ pub(crate) mod name_time;
 pub(crate) mod recorded;
 pub(crate) mod request;
 pub(crate) mod request_summary;
+pub(crate) mod row_kind;
 pub(crate) mod run_report;

@@ -9,6 +9,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 use trace_merge::{Error, ProcessReport, Report};
+use trace_report::{RunReport, screen};
 
 /// Most processes that are listed.
 const LISTED: usize = 32;
@@ -21,6 +22,8 @@ const LOSSES_LISTED: usize = 8;
 pub(crate) struct Recorded<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) merged: Result<Report, Error>,
+    /// Where the time went, if that could be found out.
+    pub(crate) times: Option<RunReport>,
     /// How the processes ended that were waited for.
     pub(crate) exits: &'a BTreeMap<i64, Exit>,
 }
@@ -75,9 +78,17 @@ impl Recorded<'_> {
         write_losses(report, text)?;
         ends::write(report, self.exits, text)?;
         write_left_out(report, text)?;
+        for (what, words) in self.times.iter().flat_map(screen::short) {
+            writeln!(text, "{what}: {words}")?;
+        }
         writeln!(
             text,
             "next: sa-profile open {}    shows it in Perfetto",
+            quoted(trace)
+        )?;
+        writeln!(
+            text,
+            "      sa-profile report {}    says where the time went",
             quoted(trace)
         )
     }
@@ -221,6 +232,7 @@ mod tests {
         Recorded {
             directory,
             merged: Ok(report),
+            times: None,
             exits: &BTreeMap::new(),
         }
         .text()
@@ -240,7 +252,8 @@ mod tests {
              api-server                   pid 42        12,000 events, 1 thread\n  \
              wor<U+001B>ker               pid 42              1 event, 1 thread\n\
              lost: nothing\n\
-             next: sa-profile open out/trace.json    shows it in Perfetto"
+             next: sa-profile open out/trace.json    shows it in Perfetto\n\
+             \x20     sa-profile report out/trace.json    says where the time went"
         );
     }
 

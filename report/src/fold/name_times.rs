@@ -18,7 +18,7 @@ pub(crate) fn name_times(
 ) -> io::Result<Vec<NameTime>> {
     let of_key = |(key, unfinished): (NameKey, &u64)| NameTime {
         process: key.process,
-        is_tracks: key.is_tracks,
+        row_kind: key.row_kind,
         category: key.category,
         name: key.name,
         ncall: 0,

@@ -5,7 +5,7 @@ use crate::gather::value_record::ValueRecord;
 use crate::quantiles::{Ascending, Quantiles};
 use crate::table::request::{Request, RequestStatus};
 use crate::table::request_summary::RequestSummary;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io;
 use trace_store::sorter::{Sorted, Sorter};
 
@@ -22,7 +22,8 @@ struct OneRequest {
     http: Option<SpanTimes>,
     args: RequestArgs,
     preemptions: u64,
-    processes: BTreeMap<usize, InProcess>,
+    /// Of each process that says anything of it: two or three.
+    processes: Vec<(usize, InProcess)>,
 }
 
 /// What one process says of it.
@@ -57,7 +58,15 @@ impl RequestFacts {
         tokens: &mut Sorter<'_, ValueRecord>,
     ) -> io::Result<()> {
         let one = self.of.entry(moment.request).or_default();
-        let of_process = one.processes.entry(moment.process).or_default();
+        let known = one
+            .processes
+            .iter()
+            .position(|(process, _)| *process == moment.process);
+        let number = known.unwrap_or(one.processes.len());
+        if known.is_none() {
+            one.processes.push((moment.process, InProcess::default()));
+        }
+        let of_process = &mut one.processes[number].1;
         let ts_ns = moment.ts_ns;
         let first =
             |known: &mut Option<i64>| *known = Some(known.map_or(ts_ns, |known| known.min(ts_ns)));
@@ -124,22 +133,24 @@ impl RequestArgs {
 impl OneRequest {
     /// The request; `None` if nothing but its tokens is known.
     fn request(self) -> Option<Request> {
-        let spans = self.processes.values().filter_map(|of| of.span);
+        let processes = || self.processes.iter().map(|(_, of)| of);
+        let spans = processes().filter_map(|of| of.span);
         let arrival = self.http.or_else(|| spans.min_by_key(|span| span.start_ns));
         // The engine is the process that has a queue, the frontend that which the request came to. They may be one.
-        let engine = self.processes.values().find(|of| of.queued_ns.is_some());
-        let frontend = arrival.and_then(|span| self.processes.get(&span.process));
+        let engine = processes().find(|of| of.queued_ns.is_some());
+        let frontend = arrival.and_then(|span| {
+            let is_it = |(process, _): &&(usize, InProcess)| *process == span.process;
+            Some(&self.processes.iter().find(is_it)?.1)
+        });
         let queued_ns = engine.and_then(|of| of.queued_ns);
         if arrival.is_none() && queued_ns.is_none() {
             return None;
         }
-        let tokens = self
-            .processes
-            .values()
+        let tokens = processes()
             .map(|of| of.tokens)
             .max()
             .filter(|tokens| *tokens > 0);
-        let ends = self.processes.values().filter_map(|of| of.finished_ns);
+        let ends = processes().filter_map(|of| of.finished_ns);
         let finished_ns = match arrival {
             Some(span) => span.end_ns,
             None => ends.max(),
@@ -148,18 +159,10 @@ impl OneRequest {
             status: status(self.args.reason.as_deref(), finished_ns),
             arrival_ns: arrival.map(|span| span.start_ns),
             queued_ns,
-            scheduled_ns: self
-                .processes
-                .values()
-                .filter_map(|of| of.scheduled_ns)
-                .min(),
+            scheduled_ns: processes().filter_map(|of| of.scheduled_ns).min(),
             engine_first_token_ns: engine.and_then(|of| of.first_token_ns),
             first_token_ns: frontend.and_then(|of| of.first_token_ns),
-            last_token_ns: self
-                .processes
-                .values()
-                .filter_map(|of| of.last_token_ns)
-                .max(),
+            last_token_ns: processes().filter_map(|of| of.last_token_ns).max(),
             finished_ns,
             prompt_tokens: self.args.prompt_tokens,
             cached_tokens: self.args.cached_tokens,

@@ -4,6 +4,7 @@ use super::name_keys::NameKeys;
 use super::request_moment::{RequestMoment, moments};
 use super::slice_record::SliceRecord;
 use crate::options::NamesBy;
+use crate::table::row_kind::RowKind;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use trace_merge::events::{PlacedEvent, TraceEvents};
@@ -48,8 +49,14 @@ impl ChunkFacts {
             return;
         }
         let of = (by == NamesBy::Process).then_some(process);
-        let is_tracks = events.processes()[process].report.tracks;
-        let key = self.keys.number(of, is_tracks, &event.category(), &name);
+        let row_kind = if events.processes()[process].report.tracks {
+            RowKind::Track
+        } else if event.phase == b'b' || events.threads()[event.thread].is_lane {
+            RowKind::Async
+        } else {
+            RowKind::Thread
+        };
+        let key = self.keys.number(of, row_kind, &event.category(), &name);
         let Some(end_ns) = event.end_ns().filter(|_| !event.is_unfinished()) else {
             self.unfinished.push(key);
             return;
@@ -61,7 +68,7 @@ impl ChunkFacts {
             key,
         };
         self.slices.push(slice);
-        if is_tracks {
+        if row_kind == RowKind::Track {
             self.on_tracks.push(SliceRecord {
                 row: process as u64,
                 key: u32::from(is_communication(&name)),

@@ -1,5 +1,6 @@
 //! What slices are counted as.
 
+use crate::table::row_kind::RowKind;
 use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -7,8 +8,8 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NameKey {
     pub(crate) process: Option<usize>,
-    /// Whether its slices lie on tracks, such as the streams of a device, and not on threads.
-    pub(crate) is_tracks: bool,
+    /// What its slices lie on.
+    pub(crate) row_kind: RowKind,
     pub(crate) category: String,
     pub(crate) name: String,
 }
@@ -25,17 +26,17 @@ impl NameKeys {
     pub(crate) fn number(
         &mut self,
         process: Option<usize>,
-        is_tracks: bool,
+        row_kind: RowKind,
         category: &str,
         name: &str,
     ) -> u32 {
-        let place = process.map_or(0, |process| process as u64 + 1) << 1 | u64::from(is_tracks);
+        let place = process.map_or(0, |process| process as u64 + 1) << 2 | row_kind as u64;
         let of_category = xxh3_64_with_seed(category.as_bytes(), place);
         let hash = xxh3_64_with_seed(name.as_bytes(), of_category);
         *self.numbers.entry(hash).or_insert_with(|| {
             self.keys.push(NameKey {
                 process,
-                is_tracks,
+                row_kind,
                 category: category.to_owned(),
                 name: name.to_owned(),
             });
@@ -47,7 +48,7 @@ impl NameKeys {
     pub(crate) fn take(&mut self, others: NameKeys) -> Vec<u32> {
         let keys = others.keys.into_iter();
         let number =
-            |key: NameKey| self.number(key.process, key.is_tracks, &key.category, &key.name);
+            |key: NameKey| self.number(key.process, key.row_kind, &key.category, &key.name);
         keys.map(number).collect()
     }
 

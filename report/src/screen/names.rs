@@ -2,6 +2,7 @@
 
 use super::amount::{count, duration, share, table};
 use crate::table::name_time::NameTime;
+use crate::table::row_kind::RowKind;
 use crate::table::run_report::RunReport;
 use sa_recorder::format::visible;
 use serde::Serialize;
@@ -67,9 +68,10 @@ fn row(report: &RunReport, name: &NameTime) -> Vec<String> {
         false => format!("{}/{}", count(name.ncall), count(name.ncall_outermost)),
     };
     vec![
-        match name.is_tracks {
-            true => format!("{} [track]", shown(&name.name)),
-            false => shown(&name.name),
+        match name.row_kind {
+            RowKind::Thread => shown(&name.name),
+            RowKind::Async => format!("{} [async]", shown(&name.name)),
+            RowKind::Track => format!("{} [track]", shown(&name.name)),
         },
         process.map(|process| shown(&process)).unwrap_or_default(),
         calls,
@@ -97,7 +99,7 @@ pub(super) fn shown(text: &str) -> String {
 #[derive(Serialize)]
 struct CsvRow<'a> {
     process: Option<String>,
-    is_tracks: bool,
+    row_kind: RowKind,
     category: &'a str,
     name: &'a str,
     ncall: u64,
@@ -124,7 +126,7 @@ pub fn csv(report: &RunReport) -> Result<String, Error> {
             process: name
                 .process
                 .map(|process| report.recorded.process_name(process)),
-            is_tracks: name.is_tracks,
+            row_kind: name.row_kind,
             category: &name.category,
             name: &name.name,
             ncall: name.ncall,

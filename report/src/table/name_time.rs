@@ -1,6 +1,7 @@
 //! The time of a name.
 
 use crate::quantiles::Quantiles;
+use crate::table::row_kind::RowKind;
 use serde::Serialize;
 
 /// What the slices of one name took. The columns are those of [yappi](https://github.com/sumerc/yappi), on the wall clock.
@@ -9,8 +10,8 @@ pub struct NameTime {
     /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes), if each is counted by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<usize>,
-    /// Whether the slices lie on tracks, such as the streams of a device. Those of one name on threads are counted apart.
-    pub is_tracks: bool,
+    /// What the slices lie on.
+    pub row_kind: RowKind,
     /// The category, empty if there is none.
     pub category: String,
     /// The name.

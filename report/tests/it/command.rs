@@ -64,7 +64,7 @@ fn tables_come_as_json_and_csv() {
         csv.lines()
             .nth(1)
             .unwrap()
-            .starts_with("api,false,request,request,4,4,"),
+            .starts_with("api,thread,request,request,4,4,"),
         "{csv}"
     );
 }

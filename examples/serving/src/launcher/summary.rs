@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use trace_merge::{Output, Report};
+use trace_merge::{Output, Progress, Report};
+use trace_report::{ReportOptions, RunReport, screen};
 
 use super::{Served, kill};
 use crate::load::{self, Outcome};
@@ -22,7 +23,7 @@ const FLOW_QUERY: &str = "\
 SELECT DISTINCT s.id, s.ts, s.name FROM flow f JOIN slice s ON s.id IN (f.slice_out, f.slice_in) WHERE f.trace_id = 0 ORDER BY s.ts";
 
 /// What the merge did.
-pub(super) type Merged = Result<Report, trace_merge::Error>;
+pub(super) type Merged = Result<(Option<RunReport>, Report), trace_merge::Error>;
 
 /// Merges the newest run in `directory` into `output`.
 pub(super) fn merge(directory: &Path, output: Option<PathBuf>) -> Merged {
@@ -31,7 +32,9 @@ pub(super) fn merge(directory: &Path, output: Option<PathBuf>) -> Merged {
     if let Some(file) = output.filter(|file| *file != directory.join("trace.json")) {
         merge.output = Output::File(file);
     }
-    trace_merge::merge(&merge)
+    let (times, report) =
+        trace_report::merge_and_read(&merge, &ReportOptions::default(), &Progress::default())?;
+    Ok((times.ok(), report))
 }
 
 /// All that is printed at the end.
@@ -143,7 +146,11 @@ impl Summary<'_> {
 
     fn write_trace(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.merged, self.directory) {
-            (Some(Ok(report)), _) => write_report(out, report),
+            (Some(Ok((times, report))), _) => {
+                write_report(out, report)?;
+                write_times(out, times.as_ref())?;
+                write_next(out)
+            }
             (Some(Err(error)), _) => writeln!(out, "trace      none: {error}"),
             (None, Some(directory)) => {
                 let directory = directory.display();
@@ -192,6 +199,17 @@ fn write_report(out: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
             "npu        the NPU rows are SIMULATED, no NPU was used; on a machine with one: {ON_A_REAL_ONE}"
         )?;
     }
+    Ok(())
+}
+
+/// Where the time went, as far as that could be found out.
+fn write_times(out: &mut fmt::Formatter<'_>, times: Option<&RunReport>) -> fmt::Result {
+    let lines = times.into_iter().flat_map(screen::short);
+    let mut lines = lines.map(|(what, words)| writeln!(out, "{what:<10} {words}"));
+    lines.try_for_each(|written| written)
+}
+
+fn write_next(out: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(
         out,
         "next       open https://ui.perfetto.dev and drag the file in; then, under \"Query (SQL)\", try"

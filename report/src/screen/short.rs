@@ -1,0 +1,65 @@
+//! The report in a few lines, for the end of a program that has recorded itself.
+
+use super::amount::{count, duration, share};
+use super::names::shown;
+use crate::quantiles::Quantiles;
+use crate::table::name_time::NameTime;
+use crate::table::row_kind::RowKind;
+use crate::table::run_report::RunReport;
+
+/// Names that are mentioned.
+const NAMES: usize = 3;
+
+/// Lines of a word that says what they are of, and what there is to say. What is not in the trace has no line.
+pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    let summary = &report.requests;
+    let figures = [
+        ("TTFT", &summary.ttft),
+        ("TPOT", &summary.tpot),
+        ("E2E", &summary.e2e),
+    ];
+    let figures: Vec<String> = figures
+        .iter()
+        .filter(|(_, of)| of.n > 0)
+        .map(|(name, of)| figure(name, of))
+        .collect();
+    if !figures.is_empty() {
+        lines.push((
+            "figures",
+            format!("{} ({} requests)", figures.join("; "), count(summary.n)),
+        ));
+    }
+    let busy = |device: &crate::DeviceTime| (device.busy_ns as f64, device.wall_ns as f64);
+    let shares = report.device.iter().map(busy);
+    let least = shares
+        .clone()
+        .min_by(|one, other| (one.0 / one.1).total_cmp(&(other.0 / other.1)));
+    let most = shares.max_by(|one, other| (one.0 / one.1).total_cmp(&(other.0 / other.1)));
+    if let (Some(least), Some(most)) = (least, most) {
+        let (least, most) = (share(least.0, least.1), share(most.0, most.1));
+        let of = count(report.device.len() as u64);
+        lines.push((
+            "devices",
+            format!("{of}, busy {least} to {most} of their time"),
+        ));
+    }
+    // What is async may only have waited.
+    let is_on_thread = |name: &&NameTime| name.row_kind == RowKind::Thread && name.tsub_ns > 0;
+    let names = report.names.iter().filter(is_on_thread).take(NAMES);
+    let words =
+        |name: &NameTime| format!("{} {}", shown(&name.name), duration(name.tsub_ns as f64));
+    let names: Vec<String> = names.map(words).collect();
+    if !names.is_empty() {
+        lines.push(("time", format!("most on threads: {}", names.join(", "))));
+    }
+    lines
+}
+
+fn figure(name: &str, of: &Quantiles) -> String {
+    format!(
+        "{name} p50 {}, p99 {}",
+        duration(of.p50_ns),
+        duration(of.p99_ns)
+    )
+}
