@@ -2,7 +2,7 @@
 
 use super::thread_index::ThreadRow;
 use crate::event::flow::{has_id, trace_bind_id, trace_id};
-use crate::event::json::{Members, Span};
+use crate::event::json::{Members, Scanner, Span};
 use crate::event::line::Event;
 use std::borrow::Cow;
 
@@ -63,17 +63,17 @@ impl<'a> PlacedEvent<'a> {
 
     /// The name, empty if it has none.
     pub fn name(&self) -> Cow<'a, str> {
-        text(self.member(self.event.fields.name, b"name"))
+        text(self.member(self.event.fields.name, br#","name":"#))
     }
 
     /// The category, empty if it has none.
     pub fn category(&self) -> Cow<'a, str> {
-        text(self.member(self.event.fields.cat, b"cat"))
+        text(self.member(self.event.fields.cat, br#","cat":"#))
     }
 
     /// The args as JSON, empty if it has none. Nothing of them is read before this.
     pub fn args(&self) -> &'a [u8] {
-        self.member(self.event.fields.args, b"args")
+        self.member(self.event.fields.args, br#","args":"#)
     }
 
     /// The value of an arg as JSON, if it has one of that name. The name must be one that JSON writes without an escape.
@@ -102,16 +102,32 @@ impl<'a> PlacedEvent<'a> {
         self.event.line
     }
 
-    /// A member of which the scan of the line's front may have told where it stands.
-    fn member(&self, known: Span, key: &[u8]) -> &'a [u8] {
+    /// A member of which the scan of the line's front may have told where it stands; `start` is what stands before its value in lines without white space.
+    fn member(&self, known: Span, start: &[u8]) -> &'a [u8] {
         let line = self.event.line;
         if known.is_some() {
             return known.of(line);
         }
+        if let Some(value) = near_front(line, start) {
+            return value;
+        }
+        let key = &start[2..start.len() - 2];
         let is_it = |(found, _): &(Span, Span)| found.of(line) == key;
         let found = Members::of(line).find(is_it);
         found.map_or(&[], |(_, value)| value.of(line))
     }
+}
+
+/// The value of a member that stands before any object or list but the line itself. No string can hold the quotes of its name as they are, so it is a member.
+fn near_front<'a>(line: &'a [u8], start: &[u8]) -> Option<&'a [u8]> {
+    let at = memchr::memmem::find(line, start)?;
+    if memchr::memchr2(b'{', b'[', line.get(1..at)?).is_some() {
+        return None;
+    }
+    let mut scanner = Scanner::lenient(line, at + start.len());
+    let from = scanner.at;
+    scanner.value(2)?;
+    line.get(from..scanner.at)
 }
 
 /// What a JSON string says, or the text of any other value.
