@@ -2,6 +2,9 @@
 
 use crate::format::Anchor;
 
+/// How often a clock that refuses is asked again.
+const AGAIN: u32 = 32;
+
 /// Returns `CLOCK_MONOTONIC` in nanoseconds: the time axis every process of a host shares.
 #[inline(always)]
 pub fn now_ns() -> u64 {
@@ -29,7 +32,29 @@ fn read(clock: libc::clockid_t) -> u64 {
         tv_nsec: 0,
     };
     // SAFETY: `time` is a valid timespec to write to; an unknown clock leaves it zero.
-    unsafe { libc::clock_gettime(clock, &mut time) };
+    if unsafe { libc::clock_gettime(clock, &mut time) } != 0 {
+        return ask_again(clock);
+    }
+    (time.tv_sec as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(time.tv_nsec as u64)
+}
+
+/// Asks a clock that has refused once more, and a few times at most: whoever takes 0 for a time ends what it waits for too early. It is 0 where the clock
+/// never answers.
+#[cold]
+#[expect(
+    clippy::cast_sign_loss,
+    reason = "these clocks never show a negative time"
+)]
+fn ask_again(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: as in `read`.
+    let is_refused = |_: &u32| unsafe { libc::clock_gettime(clock, &mut time) } != 0;
+    let _ = (0..AGAIN).take_while(is_refused).count();
     (time.tv_sec as u64)
         .wrapping_mul(1_000_000_000)
         .wrapping_add(time.tv_nsec as u64)
