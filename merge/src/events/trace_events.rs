@@ -15,6 +15,7 @@ use crate::event::own_record::is_left_out;
 use crate::fragment::temp_folder::in_first;
 use crate::pass::by_chunk::ByChunk;
 use crate::pass::chunk::Chunk;
+use crate::pass::thread::thread_kind;
 use crate::pass::visit::{AtOnce, visit};
 use crate::write::job::Job;
 use crate::{Error, Report};
@@ -117,6 +118,15 @@ impl<'a> TraceEvents<'a> {
             self.job.overflow.of_chunk(number)?,
             self.mates.of_chunk(number)?,
         );
+        // The thread of the last event of each kind of threads.
+        let mut recent = [None; 64];
+        let mut of_thread = |thread: (i64, i64)| {
+            let recent = &mut recent[thread_kind(thread)];
+            if recent.is_none_or(|(last, _)| last != thread) {
+                *recent = Some((thread, self.index.of(source.recording, thread)));
+            }
+            recent.and_then(|(_, place)| place)
+        };
         chunk.each(source.bytes, |_, lies, event| {
             // Those that are not shown count as well.
             let row = moved.next_row();
@@ -126,7 +136,7 @@ impl<'a> TraceEvents<'a> {
             }
             let place = match row {
                 Some(row) => self.index.beside(row),
-                None => self.index.of(source.recording, (event.pid, event.tid)),
+                None => of_thread((event.pid, event.tid)),
             };
             let Some(place) = place else { return };
             let mut tell = |event: Event<'_>| {
