@@ -1,8 +1,8 @@
 //! Traces of other profilers, as inputs beside fragments.
 //!
-//! A document may hold many events on one line, or one on many, and be compressed: each is read once, front to back, and its events go to a temporary
-//! file without a name, a line each. That file is then a recording like any other, with processes and flow ids of its own. What is wrong in the document is told
-//! by its own offsets.
+//! A document may hold many events on one line, or one on many, and may be compressed. Each is read once, front to back. Its events go to a temporary file
+//! without a name, a line each. That file is then a recording like any other, with processes and flow ids of its own. What is wrong in the document is told
+//! by the document's own offsets.
 
 mod clock;
 mod document;

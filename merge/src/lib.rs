@@ -7,14 +7,14 @@
 //! # Ok::<(), trace_merge::Error>(())
 //! ```
 //!
-//! Paths lead to fragments and their rings ([`merge`] reads both, of live processes too); each recorder's blocks and ring are put
-//! together so that every position counts once; the first pass indexes newline-cut chunks in parallel; clocks and identities are
-//! settled; spans that a viewer would drop get rows beside their thread; the second pass copies every line and replaces only its times
-//! and ids. Behind the lines that carry the id of a request it writes flows that link them, where their recorder wrote none.
+//! Paths lead to fragments and their rings; [`merge`] reads both, of live processes too. The blocks and the ring of each recorder are put together so that
+//! every position counts once. The first pass indexes chunks, cut at newlines, in parallel. Then clocks and identities are settled, and spans that a viewer
+//! would drop get rows beside their thread. The second pass copies every line and replaces only its times and ids. Behind the lines that carry the id of a
+//! request it writes flows that link them, where their recorder wrote none.
 //!
-//! What it guarantees: every line that is an event is in the trace, once, in the same order whatever the number of threads; every
-//! line that is not is counted, by kind and place ([`Report`]). Lines are never held in memory as events (20 MiB of heap for 1 GB of trace, 30 for 4); where
-//! the blocks of the recorders lie, and what has to be sorted, goes through temporary files beyond a few MiB. A trace appears under its name only when it is whole; a merge that is killed leaves nothing
+//! Every line that is an event is in the trace, once, in the same order whatever the number of threads. Every line that is not is counted, by kind and place
+//! ([`Report`]). Lines are never held in memory as events (20 MiB of heap for 1 GB of trace, 30 for 4). Where the blocks of the recorders lie, and what has to
+//! be sorted, goes through temporary files beyond a few MiB. A trace appears under its name only when it is whole. A merge that is killed leaves nothing
 //! behind, where the file system has files without a name.
 
 mod app;

@@ -1,8 +1,10 @@
-//! Requests linked: a flow from the first event that carries a request's id to the last one, across processes and hosts, for recorders that write none.
+//! Requests linked, for recorders that write no flows: a flow from the first event with a request's id to the last one, across processes and hosts.
 //!
-//! In: the args `request_id`, `request_ids` and their kin ([`args::names`], found by [`args::candidates`], read by [`args::ids`]). Out: flow events directly behind the lines of the
-//! events they bind to. The first pass ([`gather`]) notes of each id where its first and its last event stand; between the passes ([`resolve`]) ids that differ
-//! only by what an engine adds ([`args::form`]) become one; the second pass ([`write`]) looks its ids up ([`table`]).
+//! In: the args `request_id`, `request_ids` and their kin ([`args::names`], found by [`args::candidates`], read by [`args::ids`]). Out: flow events directly
+//! behind the lines of the events they bind to.
+//!
+//! The first pass ([`gather`]) notes of each id where its first and its last event stand. Between the passes ([`resolve`]), ids that differ only by what an
+//! engine adds ([`args::form`]) become one. The second pass ([`write`](mod@write)) looks its ids up ([`table`]).
 
 pub(crate) mod aliases;
 mod args;

@@ -1,13 +1,14 @@
 //! Brings the clocks of several hosts together: by what their wall clocks showed, and by the flows between them.
 //!
-//! In: all anchors of all recordings, and the flow events of which the id is the same in every process. Out: for each boot a [`Curve`] from its monotonic clock to
-//! that of the reference host, with what it may be off. [`Wall`] follows the wall clock of one boot by its [`Reading`]s, of which `keep` leaves out what
-//! is too much or cannot be, `ends` finds the arrows between hosts, `slack` keeps the
-//! tightest ones, `solve` draws the conclusions from them, and `tighten` decides what is believed where they contradict.
+//! In: all anchors of all recordings, and the flow events whose id is the same in every process. Out: for each boot a [`Curve`] from its monotonic clock to
+//! that of the reference host, with what it may be off.
 //!
-//! Only this crate knows what is assumed: a wall clock is at most `wall_error` from the truth after it was last set, a clock gains or loses at most
-//! 100 millionths of the time, and a flow's steps and ends are never before its start.
+//! A [`Wall`] follows the wall clock of one boot by its [`Reading`]s. The module `keep` leaves out readings that are too much or cannot be. `ends` finds the
+//! arrows between hosts, and `slack` keeps the tightest ones. `solve` draws conclusions from them, and `tighten` decides what is believed where they
+//! contradict.
 //!
+//! Only this crate knows what is assumed. A wall clock is at most `wall_error` from the truth after it was last set. A clock gains or loses at most 100
+//! millionths of the time. A flow's steps and ends are never before its start.
 //! ```
 //! use trace_align::{Host, Hosts, Reading, Wall};
 //!

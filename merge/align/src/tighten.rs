@@ -1,7 +1,8 @@
 //! What flows between hosts say of their clocks, on top of what their anchors promise.
 //!
-//! Where most arrows from one host to another cannot be if the anchors keep their promise, a wall clock was set wrong: then the flows alone place the host, if they
-//! bound it on both sides, else its anchors do and its flows contradict them. Where single arrows cannot be, or contradict others, they are left out.
+//! If most arrows from one host to another cannot be while the anchors keep their promise, a wall clock was set wrong. Then the flows alone place the host,
+//! where they bound it on both sides. Elsewhere its anchors do, and its flows contradict them. Single arrows that cannot be, or that contradict others, are
+//! left out.
 
 use super::Hosts;
 use super::bounds::{Bounds, Trend, error_ns};

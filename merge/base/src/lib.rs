@@ -1,9 +1,10 @@
 //! Numbers, text, times and folders: what the merge needs and what knows nothing of events.
 //!
-//! In: bytes that may be anything, and paths that others may change meanwhile. Out: numbers with what they leave open, and files that were opened
-//! without following links. [`number`] and [`swar`] read and write the digits of a line eight or sixteen bytes at a time, [`time_cache`] remembers what
-//! times have in common, [`folder`] opens a folder once and all below it by its descriptor, [`access`] says who may read what was made of it.
+//! In: bytes that may be anything, and paths that others may change meanwhile. Out: numbers with what they leave open, and files that were opened without
+//! following links.
 //!
+//! The modules [`number`] and [`swar`] read and write the digits of a line eight or sixteen bytes at a time. [`time_cache`] remembers what times have in
+//! common. [`folder`] opens a folder once, and all below it by its descriptor. [`access`] says who may read what was made of it.
 //! Only this crate knows how a time in microseconds becomes whole nanoseconds and back.
 //!
 //! ```

@@ -1,5 +1,5 @@
-//! Times as they stand in lines, read and written by what changes: lines that stand together are of nearly the same time, so all but the
-//! last digits of their times are those of the one before.
+//! Times as they stand in lines, read and written by what changes. Lines that stand together are of nearly the same time. So all but the last digits of
+//! their times are those of the line before.
 
 use crate::number::{put_front, three_decimals, write_micros};
 use crate::swar::{digits_len, eight, eight_digits, eight_value};

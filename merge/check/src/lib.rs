@@ -1,13 +1,13 @@
 //! What viewers would lose of a Chrome trace, whoever wrote it.
 //!
-//! In: a trace as an array or an object, compressed or not. Out: what Perfetto would not show, or show wrongly, and where, found by
-//! doing what its importer does with the times, ids and arrows. The text is mapped, not held in memory; what is compressed or comes from
-//! a pipe goes to a temporary file first, and so does what is to be sorted, beyond a few MiB. What grows with a trace in memory are the
-//! numbers of its threads, async ids and arrows.
+//! In: a trace as an array or an object, compressed or not. Out: what Perfetto would not show, or show wrongly, and where. It is found by doing what
+//! Perfetto's importer does with the times, ids and arrows.
 //!
-//! `document` finds the events with the freedoms that viewers take with JSON, `item` and `event` see what each is, `id`, `arrow`, `timeline` and `track`
-//! do what the importer does with them, and `finding` counts and locates what is lost by it, each by its [`Rule`].
+//! The text is mapped, not held in memory. A compressed trace, or one from a pipe, goes to a temporary file first. So does what is to be sorted, beyond a
+//! few MiB. Only the numbers of its threads, async ids and arrows grow in memory with a trace.
 //!
+//! The module `document` finds the events with the freedoms that viewers take with JSON. `item` and `event` see what each is. `id`, `arrow`, `timeline`
+//! and `track` do what the importer does with them. `finding` counts and locates what is lost by it, each by its [`Rule`].
 //! ```
 //! use std::path::Path;
 //! use trace_check::{Rule, check_stream};

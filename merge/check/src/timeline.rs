@@ -1,8 +1,8 @@
 //! All events in the order of their times: which spans find room on their thread, and which arrows find both ends.
 //!
-//! This does what Perfetto's importer does with a stack of spans for each thread and async track, its oddities included: an arrow binds to the span
-//! that began last, even if that has ended, as long as no other event of the thread has taken it off the stack. Spans that clash are
-//! not put on the stack, so that what comes after is compared with what is shown.
+//! This does what Perfetto's importer does with a stack of spans for each thread and async track, its oddities included. An arrow binds to the span that
+//! began last, even if that has ended, unless another event of the thread has taken it off the stack. Spans that clash are not put on the stack, so that
+//! what comes after is compared with what is shown.
 
 use super::arrow::{Arrow, Arrows, Step};
 use super::finding::{Findings, Place};

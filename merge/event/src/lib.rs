@@ -1,10 +1,11 @@
 //! One line of a trace: an event parsed, patched, mended, or damage.
 //!
-//! In: bytes of a file, cut at newlines ([`scan`]). Out: an [`Event`], which says where its members stand and copies nothing, or the kind of
-//! [`damage`] that the line is. [`json`] finds the members, [`member`] says which values viewers take of each, [`line`](mod@line) puts both together; [`mend`] takes
-//! out what viewers do not take, and [`patch`] writes the line with other times and ids. Of an event [`edges`] says whether it lies in a window, [`era`] whether
-//! its time can be, [`loss`] what a recorder lost.
+//! In: bytes of a file, cut at newlines ([`scan`]). Out: an [`Event`], which says where its members stand and copies nothing, or the kind of [`damage`] that
+//! the line is.
 //!
+//! The module [`json`] finds the members, [`member`] says which values viewers take of each, and [`line`](mod@line) puts both together. [`mend`] takes out
+//! what viewers do not take, and [`patch`] writes the line with other times and ids. Of an event, [`edges`] says whether it lies in a window, [`era`] whether
+//! its time can be, and [`loss`] what a recorder lost.
 //! Lines in an order that is known are read by shorter ways (`canonical`, `pypto`, [`prefix_cache`]), which find the same.
 //!
 //! It never panics, whatever the bytes: what is no event is counted with its kind and place.

@@ -1,7 +1,7 @@
 //! One line → an [`Event`], or the [`Kind`] of damage it is.
 //!
-//! Two ways lead to the same event: [`parse`] scans the whole line, faster where it is in a well-known order; [`parse_canonical`] reads
-//! only the keys that the format fixes at the front, for lines whose block's checksum already vouched for the rest.
+//! Two ways lead to the same event. [`parse`] scans the whole line, faster where it is in a well-known order. [`parse_canonical`] reads only the keys that
+//! the format fixes at the front. It is for lines whose block has a checksum that vouches for the rest.
 
 pub use crate::canonical::parse_canonical;
 use crate::counter;

@@ -1,7 +1,7 @@
 //! Lines in the key order of pypto-serving's recorder: `name cat ph [s] ts [dur] pid tid args`, whole microseconds, no white space.
 //!
-//! In: a line that is known to be UTF-8. Out: the event that the general scanner would find, in less than half of its time; or nothing, at
-//! the first byte that is not as expected, which says nothing about the line.
+//! In: a line that is known to be UTF-8. Out: the event that the general scanner would find, in less than half of its time. At the first byte that is not as
+//! expected it gives nothing, which says nothing about the line.
 
 mod end;
 mod heads;

@@ -1,7 +1,7 @@
 //! A run that still records, copied aside: what its processes have recorded until now, as fragments of processes that have ended.
 //!
-//! Full segments never change again and are linked, the newest one is copied as far as it goes, and what the ring held is appended to that copy as
-//! settling does (FORMAT.md §4). The recording is not touched, and its processes notice nothing.
+//! Full segments never change again, and are linked. The newest one is copied as far as it goes, and what the ring held is appended to that copy as settling
+//! does (FORMAT.md §4). The recording is not touched, and its processes notice nothing.
 
 use crate::Error;
 use crate::base::access::Access;

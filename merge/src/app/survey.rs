@@ -1,7 +1,7 @@
 //! Who records in a run directory, and how much so far: what a status shows, without merging.
 //!
-//! [`processes`] reads headers only. [`RunProcess::contents`] reads the rest: blocks are counted by their newlines, so that a run of 1 GB
-//! takes about as long as reading it, the first time; what the recorder tells of itself is parsed.
+//! [`processes`] reads headers only. [`RunProcess::contents`] reads the rest. It counts blocks by their newlines, so that a run of 1 GB takes about as long
+//! as reading it, the first time. What the recorder tells of itself is parsed.
 
 mod contents;
 

@@ -1,7 +1,7 @@
 //! Whose clock the times of another profiler's trace are of.
 //!
-//! A trace that says what its times count from, or has times since 1970, is a host of its own whose monotonic clock is that count: anchors say when
-//! its clock showed what the wall clock showed, and it is placed as other hosts are. Any other is an error that names what would place it.
+//! A trace may say what its times count from, or have times since 1970. Then it is a host of its own, whose monotonic clock is that count. Anchors say
+//! when its clock showed what the wall clock showed, and it is placed as other hosts are. Any other trace is an error that names what would place it.
 
 use super::members::DocumentMembers;
 use crate::event::scan::{Found, Part, scan_part};

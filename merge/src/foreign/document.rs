@@ -1,5 +1,5 @@
-//! The forms a document of trace events comes in: an object that has them in `traceEvents`, a list, a list that nobody closed, one event after
-//! the other, and any of these cut off or damaged. Its events go to [`Lines`], its other members to [`DocumentMembers`].
+//! The forms a document of trace events comes in: an object that has them in `traceEvents`, a list, a list that nobody closed, or one event after the other.
+//! Any of these may be cut off or damaged. Its events go to [`Lines`], its other members to [`DocumentMembers`].
 
 use super::lines::Lines;
 use super::members::DocumentMembers;

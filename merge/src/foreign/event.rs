@@ -1,7 +1,7 @@
 //! One event of another profiler → one line that the passes read.
 //!
-//! The text stays as it is but for what a line cannot hold (newlines between its members), what viewers take for granted (a pid), what they do
-//! not take, and ids whose scope is not the whole document.
+//! The text stays as it is, with four exceptions: newlines between its members, which a line cannot hold; a pid, which viewers take for granted; what they
+//! do not take; and ids whose scope is not the whole document.
 
 use crate::event::damage::Kind;
 use crate::event::flow::has_id;

@@ -1,6 +1,6 @@
 //! The log lines of the simpler runtime, `[STRACE]` and `[CLOCK_ANCHOR]`, as a trace: what its processes measured on the host, and on the clock of their chip.
 //!
-//! Lines of several processes may be glued together without a newline, and any other text may stand between them: a record begins with its marker and
+//! Lines of several processes may be glued together without a newline, and any other text may stand between them. So a record begins with its marker, and
 //! ends where the next line or the next prefix begins.
 
 mod chip;

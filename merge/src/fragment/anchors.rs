@@ -1,7 +1,7 @@
 //! When the blocks of a fragment were written: the place of a time is found by a search, and little of the file is read.
 //!
-//! The recorder repeats anchors in slot 0 (FORMAT.md §2.2). What stands before the block with an anchor was recorded before the next one was read, and
-//! what was recorded before an anchor was read stands before the block with the next one.
+//! The recorder repeats anchors in slot 0 (FORMAT.md §2.2). What stands before the block with an anchor was recorded before the next anchor was read. What
+//! was recorded before an anchor was read stands before the block with the next one.
 
 use crate::fragment::walk::{Block, BlockWalk};
 use crate::store::search::first;

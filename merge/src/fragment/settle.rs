@@ -1,8 +1,8 @@
 //! Settling a dead process's fragment: what its ring held is appended as blocks, then the ring goes (FORMAT.md §4).
 //!
-//! Only for a process of this boot and pid namespace that was dead before its ring was copied, only on regular files of our own that are
-//! still as they were read; no link is followed, and any failure leaves the ring where it is. Two who settle at once write the same
-//! positions, which a reader takes once.
+//! The process must be of this boot and pid namespace, and must have been dead before its ring was copied. The files must be regular ones of our own, and
+//! still as they were read. No link is followed, and any failure leaves the ring where it is. Two who settle at once write the same positions, which a
+//! reader takes once.
 
 use crate::base::file_id::FileId;
 use crate::base::folder::Place;

@@ -1,5 +1,5 @@
-//! How all passes go over chunks: in parallel, some at a time. What is found in them is put together in their order, so that it does not depend on the
-//! number of threads, and is forgotten long before the last one is read.
+//! How all passes go over chunks: in parallel, some at a time. What is found in them is put together in their order, so that it does not depend on the number
+//! of threads. It is forgotten long before the last chunk is read.
 
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;

@@ -1,5 +1,5 @@
-//! Marks in each chunk the events that are shown, where an event by itself does not tell: those that a filter lets through, and spans of which begin
-//! and end are events of their own.
+//! Marks in each chunk the events that are shown, where an event by itself does not tell. These are the events that a filter lets through, and spans whose
+//! begin and end are events of their own.
 
 use crate::Error;
 use crate::base::progress::Progress;

@@ -1,7 +1,7 @@
-//! Which parts of the recordings a window can reach: the others are not read.
+//! Which parts of the recordings a window can reach. The others are not read.
 //!
-//! Of each recording there remain the parts in which the window was written, the first lines of every segment, for the names in force, and the end of
-//! the newest segment, for what was open at the end. docs/decisions/0037 says why, and what may be missed behind a window.
+//! Three parts of each recording remain: those in which the window was written, the first lines of every segment, and the end of the newest segment. The
+//! first lines have the names in force, the end has what was open then. docs/decisions/0037 says why, and what may be missed behind a window.
 
 mod edge;
 mod exit;

@@ -1,5 +1,6 @@
-//! Names that stand in front of what is read of a window, in the segment in which it begins: of threads, which name themselves in their own slots, and
-//! of lanes, tracks and the process, which slot 0 names. Those of earlier segments are among the first lines of this one.
+//! Names that stand in front of what is read of a window, in the segment in which it begins.
+//!
+//! Threads name themselves in their own slots. Slot 0 names lanes, tracks and the process. Names of earlier segments are among the first lines of this one.
 
 use crate::event::line::{Event, parse_canonical};
 use crate::event::scan::{Part, line_start};

@@ -1,7 +1,8 @@
-//! How the recorder of this process comes about: started by the first event, started again in the child of a fork, finished at exit or when another one begins.
+//! How the recorder of this process comes about. The first event starts it, and the child of a fork starts it again. It is finished at exit, or when another
+//! one begins.
 //!
-//! A page that the kernel wipes in the child of a fork tells whether a [`Process`] is this process's own; what the parent's threads held at the fork
-//! (locks, half-written rings) is never looked at again in the child.
+//! A page that the kernel wipes in the child of a fork tells whether a [`Process`] is this process's own. What the parent's threads held at the fork (locks,
+//! half-written rings) is never looked at again in the child.
 
 use std::io;
 use std::path::{Path, PathBuf};

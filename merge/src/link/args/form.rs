@@ -1,7 +1,7 @@
 //! The forms of a request's id: engines put a prefix before the id that a client or proxy knows, and suffixes behind it.
 //!
-//! vLLM answers a completion `x` as `cmpl-x`, calls its first prompt `cmpl-x-0`, hands that to the engine as `cmpl-x-0-` with eight random
-//! hexadecimal digits behind it, and calls the second of several samples of a request `1_` with the request's id behind it.
+//! vLLM answers a completion `x` as `cmpl-x`, and calls its first prompt `cmpl-x-0`. The engine gets that as `cmpl-x-0-` with eight random hexadecimal
+//! digits behind it. The second of several samples of a request is `1_` with the request's id behind it.
 
 /// What engines put before an id, by the kind of the answer.
 const PREFIXES: [&[u8]; 4] = [b"cmpl-", b"chatcmpl-", b"embd-", b"resp_"];
