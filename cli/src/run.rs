@@ -29,6 +29,9 @@ const OWN_FAILURE: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
+/// Of more events the short form of the report is left out: it would take longer than some seconds.
+const MOST_EVENTS: u64 = 10_000_000;
+
 const EXAMPLES: &str = "\
 Examples:
   sa-profile run -- python -m vllm.entrypoints.openai.api_server --model m
@@ -166,7 +169,11 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
         ..trace_merge::Options::new([directory.path().to_owned()])
     };
     let bar = Bar::new(false);
-    let merged = trace_report::merge_and_read(&options, &ReportOptions::default(), bar.progress());
+    let short = ReportOptions {
+        most_events: Some(MOST_EVENTS),
+        ..ReportOptions::default()
+    };
+    let merged = trace_report::merge_and_read(&options, &short, bar.progress());
     bar.end();
     let (times, merged) = match merged {
         Ok((times, merged)) => (times.ok(), Ok(merged)),

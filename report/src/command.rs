@@ -87,6 +87,7 @@ impl ReportArgs {
                 true => NamesBy::Process,
                 false => NamesBy::Run,
             },
+            most_events: None,
         };
         let report = read(&self.options(), &report_options, progress)?;
         self.shown(&report)

@@ -15,4 +15,6 @@ pub enum NamesBy {
 pub struct ReportOptions {
     /// By what names are told apart.
     pub names_by: NamesBy,
+    /// Make none of more events than this: a report takes several times as long as a merge, and temporary files.
+    pub most_events: Option<u64>,
 }

@@ -54,6 +54,11 @@ pub fn merge_and_read(
 }
 
 fn fold(events: &mut TraceEvents<'_>, options: &ReportOptions) -> Result<RunReport, Error> {
+    let found = events.report().events_total;
+    if let Some(most) = options.most_events.filter(|most| found > *most) {
+        let why = format!("expected {most} events at most, found {found}");
+        return Err(Error::Usage(why));
+    }
     events.match_spans()?;
     let (events, by, folders) = (&*events, options.names_by, &[std::env::temp_dir()]);
     let of_temporary = |source: io::Error| Error::Temporary {

@@ -78,6 +78,7 @@ impl RequestFacts {
             MomentKind::Scheduled => first(&mut of_process.scheduled_ns),
             MomentKind::FirstToken => first(&mut of_process.first_token_ns),
             MomentKind::Preempted => one.preemptions += 1,
+            MomentKind::SpanEnd => {}
             MomentKind::Finished => last(&mut of_process.finished_ns),
             MomentKind::Token => {
                 first(&mut of_process.first_token_ns);

@@ -71,28 +71,11 @@ impl ChunkFacts {
         if row_kind == RowKind::Track {
             self.on_tracks.push(SliceRecord {
                 row: process as u64,
-                key: u32::from(is_communication(&name)),
+                key: u32::from(self.keys.is_communication(key)),
                 ..slice
             });
         }
     }
-}
-
-/// Whether a kernel of this name moves data between devices: those of HCCL are called `hcom_allReduce_` and the like.
-fn is_communication(name: &str) -> bool {
-    const WORDS: [&str; 8] = [
-        "hcom",
-        "hccl",
-        "nccl",
-        "allreduce",
-        "allgather",
-        "alltoall",
-        "reducescatter",
-        "broadcast",
-    ];
-    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    let plain = plain.to_ascii_lowercase();
-    WORDS.iter().any(|word| plain.contains(word))
 }
 
 /// The row of a slice: that of its thread, or, of an async one, that of its id.

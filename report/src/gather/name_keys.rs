@@ -12,6 +12,8 @@ pub(crate) struct NameKey {
     pub(crate) row_kind: RowKind,
     pub(crate) category: String,
     pub(crate) name: String,
+    /// Whether a kernel of this name moves data between devices.
+    pub(crate) is_communication: bool,
 }
 
 /// All of them, by number, in the order in which they came.
@@ -39,6 +41,7 @@ impl NameKeys {
                 row_kind,
                 category: category.to_owned(),
                 name: name.to_owned(),
+                is_communication: is_communication(name),
             });
             u32::try_from(self.keys.len() - 1).unwrap_or(u32::MAX)
         })
@@ -52,6 +55,11 @@ impl NameKeys {
         keys.map(number).collect()
     }
 
+    /// Whether kernels of a key move data between devices.
+    pub(crate) fn is_communication(&self, key: u32) -> bool {
+        self.keys[key as usize].is_communication
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }
@@ -59,4 +67,21 @@ impl NameKeys {
     pub(crate) fn into_keys(self) -> Vec<NameKey> {
         self.keys
     }
+}
+
+/// Whether a kernel of this name moves data between devices: those of HCCL are called `hcom_allReduce_` and the like.
+fn is_communication(name: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "hcom",
+        "hccl",
+        "nccl",
+        "allreduce",
+        "allgather",
+        "alltoall",
+        "reducescatter",
+        "broadcast",
+    ];
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let plain = plain.to_ascii_lowercase();
+    WORDS.iter().any(|word| plain.contains(word))
 }

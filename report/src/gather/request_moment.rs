@@ -16,6 +16,8 @@ pub(crate) enum MomentKind {
     Token,
     Preempted,
     Finished,
+    /// A span's end that is an event of its own: it may have args that the begin could not have.
+    SpanEnd,
 }
 
 /// What an event says of a request.
@@ -45,6 +47,10 @@ impl MomentKind {
     /// That of an event of this name, if it says anything of a request.
     fn of(name: &str, phase: u8) -> Option<MomentKind> {
         let is_span = !matches!(phase, b'i' | b'I' | b'n');
+        if matches!(phase, b'E' | b'e') {
+            let is_of_request = name == "request" || name.starts_with("http.");
+            return is_of_request.then_some(MomentKind::SpanEnd);
+        }
         Some(match name {
             "request" if is_span => MomentKind::Request,
             _ if is_span => return name.starts_with("http.").then_some(MomentKind::Http),

@@ -1,8 +1,9 @@
 //! Traces that say little, or too much.
 
-use crate::golden::report;
+use crate::golden::{fixture, report};
 use serde_json::{Value, json};
-use trace_report::screen;
+use trace_merge::{Options, Output, Progress};
+use trace_report::{ReportOptions, RequestStatus, merge_and_read, screen};
 
 fn of_lines(lines: &[Value]) -> trace_report::RunReport {
     let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
@@ -69,4 +70,48 @@ fn texts_of_a_trace_command_no_terminal() {
         !text.contains('\u{1b}') && !text.contains('\u{202e}'),
         "{text:?}"
     );
+}
+
+/// An async span has its reason on its end, and one whose begin is not there is no request.
+#[test]
+fn ends_tell_why() {
+    let line = |phase: &str, ts: u64, id: &str, args: Value| json!({"ph": phase, "pid": 1, "tid": 1, "ts": ts, "id": id, "cat": "request", "name": "request", "args": args});
+    let found = of_lines(&[
+        line("b", 10, "0x1", json!({"request_id": "r"})),
+        line(
+            "e",
+            30,
+            "0x1",
+            json!({"request_id": "r", "reason": "abort", "output_tokens": 3}),
+        ),
+        line(
+            "e",
+            50,
+            "0x2",
+            json!({"request_id": "lone", "reason": "stop"}),
+        ),
+    ]);
+    let [request] = found.request.as_slice() else {
+        panic!("{:?}", found.request)
+    };
+    let told = (request.e2e_ns(), request.status, request.output_tokens);
+    assert_eq!(told, (Some(20_000), RequestStatus::Aborted, Some(3)));
+}
+
+#[test]
+fn a_report_that_is_not_made_keeps_no_trace_from_being_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.json");
+    let options = Options {
+        output: Output::File(trace.clone()),
+        ..Options::new([fixture("serving.json")])
+    };
+    let few = ReportOptions {
+        most_events: Some(3),
+        ..ReportOptions::default()
+    };
+    let (found, merged) = merge_and_read(&options, &few, &Progress::default()).unwrap();
+    let why = found.unwrap_err().to_string();
+    assert_eq!(why, "expected 3 events at most, found 26");
+    assert_eq!((merged.output, trace.exists()), (Some(trace.clone()), true));
 }
