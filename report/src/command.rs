@@ -1,6 +1,6 @@
 //! The arguments of a report on the command line, and what is printed for them.
 
-use crate::options::{NamesBy, ReportOptions};
+use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
 use crate::screen::{self, NameOrder};
 use crate::table::run_report::RunReport;
@@ -23,6 +23,9 @@ pub struct ReportArgs {
     /// Count each name by itself in every process
     #[arg(long)]
     by_process: bool,
+    /// Count the requests that keep these: ttft=500ms,tpot=50ms,e2e=2s
+    #[arg(long, value_name = "LIST", value_parser = parse_slo)]
+    slo: Option<Slo>,
     /// Order the names by this
     #[arg(long, value_enum, value_name = "BY", default_value_t = SortBy::Tsub, requires = "names")]
     sort: SortBy,
@@ -88,6 +91,7 @@ impl ReportArgs {
                 false => NamesBy::Run,
             },
             most_events: None,
+            slo: self.slo,
         };
         let report = read(&self.options(), &report_options, progress)?;
         self.shown(&report)

@@ -22,13 +22,13 @@ mod read;
 pub mod screen;
 mod table;
 
-pub use options::{NamesBy, ReportOptions};
+pub use options::{NamesBy, ReportOptions, Slo, parse_slo};
 pub use quantiles::Quantiles;
 pub use read::{merge_and_read, read};
 pub use table::device_time::DeviceTime;
 pub use table::name_time::NameTime;
 pub use table::recorded::{Recorded, RecordedProcess};
 pub use table::request::{Request, RequestStatus};
-pub use table::request_summary::RequestSummary;
+pub use table::request_summary::{Goodput, RequestSummary};
 pub use table::row_kind::RowKind;
 pub use table::run_report::RunReport;

@@ -108,7 +108,7 @@ fn fold(events: &mut TraceEvents<'_>, options: &ReportOptions) -> Result<RunRepo
     Ok(RunReport {
         schema: SCHEMA,
         recorded,
-        requests: summary(&requests, &tokens, gaps).map_err(of_temporary)?,
+        requests: summary(&requests, options.slo, &tokens, gaps).map_err(of_temporary)?,
         request: requests,
         device: device_times(&on_tracks).map_err(of_temporary)?,
         names: names.map_err(of_temporary)?,

@@ -2,9 +2,10 @@
 
 use crate::gather::request_moment::{MomentKind, RequestArgs, RequestMoment};
 use crate::gather::value_record::ValueRecord;
+use crate::options::Slo;
 use crate::quantiles::{Ascending, Quantiles};
 use crate::table::request::{Request, RequestStatus};
-use crate::table::request_summary::RequestSummary;
+use crate::table::request_summary::{Goodput, RequestSummary};
 use std::collections::HashMap;
 use std::io;
 use trace_store::sorter::{Sorted, Sorter};
@@ -187,6 +188,7 @@ fn status(reason: Option<&str>, finished_ns: Option<i64>) -> RequestStatus {
 /// All requests in a few figures; `tokens` are the times of theirs.
 pub(crate) fn summary(
     requests: &[Request],
+    slo: Option<Slo>,
     tokens: &Sorted<ValueRecord>,
     gaps: Sorter<'_, ValueRecord>,
 ) -> io::Result<RequestSummary> {
@@ -218,7 +220,19 @@ pub(crate) fn summary(
         .iter()
         .filter(|request| request.status == RequestStatus::Ok);
     let output: u64 = answered.filter_map(|request| request.output_tokens).sum();
+    let goodput = slo.map(|slo| {
+        let good = requests
+            .iter()
+            .filter(|request| request.keeps(&slo))
+            .count() as u64;
+        Goodput {
+            slo,
+            requests: good,
+            requests_per_s: seconds.map(|seconds| good as f64 / seconds),
+        }
+    });
     Ok(RequestSummary {
+        goodput,
         n: requests.len() as u64,
         ok,
         aborted: count(RequestStatus::Aborted),

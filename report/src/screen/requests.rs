@@ -1,6 +1,6 @@
 //! The requests.
 
-use super::amount::{count, counted, duration, table};
+use super::amount::{count, counted, duration, share, table};
 use super::names::shown;
 use crate::quantiles::Quantiles;
 use crate::table::request::Request;
@@ -39,6 +39,14 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     }
     out.push_str(&line);
     out.push('\n');
+    if let Some(goodput) = &summary.goodput {
+        let rate = goodput.requests_per_s.unwrap_or(0.0);
+        let good = share(goodput.requests as f64, summary.n as f64);
+        let kept = count(goodput.requests);
+        out.push_str(&format!(
+            "  goodput: {kept} ({good}) keep the objectives; {rate:.1} a second\n"
+        ));
+    }
     put_figures(summary, out);
     put_slowest(&report.request, out);
     if summary.n < 30 {

@@ -1,5 +1,6 @@
 //! A request.
 
+use crate::options::Slo;
 use serde::Serialize;
 
 /// How a request ended.
@@ -50,6 +51,20 @@ pub struct Request {
 }
 
 impl Request {
+    /// Whether it was answered and kept objectives. A single token has no time per token, and keeps any.
+    pub fn keeps(&self, slo: &Slo) -> bool {
+        let within = |limit: Option<i64>, found: Option<i64>| {
+            limit.is_none_or(|limit_ns| found.is_some_and(|found_ns| found_ns <= limit_ns))
+        };
+        let tpot_ns = self
+            .tpot_ns()
+            .or((self.output_tokens == Some(1)).then_some(0));
+        self.status == RequestStatus::Ok
+            && within(slo.ttft_ns, self.ttft_ns())
+            && within(slo.tpot_ns, tpot_ns)
+            && within(slo.e2e_ns, self.e2e_ns())
+    }
+
     /// From arrival to the end.
     pub fn e2e_ns(&self) -> Option<i64> {
         Some(self.finished_ns? - self.arrival_ns?)

@@ -1,7 +1,19 @@
 //! All requests in a few figures.
 
+use crate::options::Slo;
 use crate::quantiles::Quantiles;
 use serde::Serialize;
+
+/// Requests that kept every objective, as vLLM's benchmark counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Goodput {
+    /// The objectives.
+    pub slo: Slo,
+    /// How many requests kept them.
+    pub requests: u64,
+    /// How many of those a second, from the first arrival to the last end.
+    pub requests_per_s: Option<f64>,
+}
 
 /// All requests in a few figures. A figure is of those requests that have it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -20,6 +32,9 @@ pub struct RequestSummary {
     pub requests_per_s: Option<f64>,
     /// Their tokens in a second.
     pub output_tokens_per_s: Option<f64>,
+    /// Those that kept the objectives which were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goodput: Option<Goodput>,
     /// From the queue to the first schedule.
     pub queue: Quantiles,
     /// From arrival to the first token in the frontend.

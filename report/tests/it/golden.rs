@@ -1,10 +1,10 @@
 //! Reference inputs and what other programs, or plain arithmetic, make of them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use trace_merge::{Options, Progress};
-use trace_report::{Quantiles, RunReport, read};
+use trace_report::{Quantiles, ReportOptions, RunReport, parse_slo, read};
 
 pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -21,7 +21,7 @@ pub(crate) fn report(path: PathBuf) -> RunReport {
     .unwrap()
 }
 
-fn json(name: &str) -> Value {
+fn of_file(name: &str) -> Value {
     serde_json::from_slice(&std::fs::read(fixture(name)).unwrap()).unwrap()
 }
 
@@ -35,7 +35,7 @@ fn is_near(ns: f64, ms: &Value) -> bool {
 fn requests_are_those_of_the_definitions() {
     let (report, expected) = (
         report(fixture("serving.json")),
-        json("serving.expected.json"),
+        of_file("serving.expected.json"),
     );
     assert_eq!((report.requests.n, report.requests.ok), (4, 4));
     for request in &report.request {
@@ -94,6 +94,27 @@ fn requests_are_those_of_the_definitions() {
     assert!(near(summary.output_tokens_per_s, "output_throughput_tps"));
 }
 
+/// Requests that keep every objective, a single token's time per token being none.
+#[test]
+fn good_requests_are_those_of_the_definitions() {
+    let expected = &of_file("serving.expected.json")["goodput"];
+    let [ttft, tpot, e2e] = ["ttft_ms", "tpot_ms", "e2el_ms"].map(|key| &expected["slo"][key]);
+    let slo = parse_slo(&format!("ttft={ttft}ms,tpot={tpot}ms,e2e={e2e}ms")).unwrap();
+    let options = ReportOptions {
+        slo: Some(slo),
+        ..ReportOptions::default()
+    };
+    let merge = Options::new([fixture("serving.json")]);
+    let found = read(&merge, &options, &Progress::default()).unwrap();
+    let goodput = found.requests.goodput.unwrap();
+    let good = found.request.iter().filter(|request| request.keeps(&slo));
+    let good: Vec<&str> = good.map(|request| request.request_id.as_str()).collect();
+    assert_eq!(json!(good), expected["good_requests"]);
+    assert_eq!(goodput.requests, 2);
+    let rate = expected["goodput_rps"].as_f64().unwrap();
+    assert!((goodput.requests_per_s.unwrap() - rate).abs() < 1e-6);
+}
+
 /// What NAT's nested stack says where calls nest: self times and durations.
 #[test]
 fn self_times_are_those_of_a_nested_stack() {
@@ -108,7 +129,7 @@ fn self_times_are_those_of_a_nested_stack() {
             )
         })
         .collect();
-    let expected = json("nat-nested.expected.json");
+    let expected = of_file("nat-nested.expected.json");
     let expected = expected.as_object().unwrap();
     assert_eq!(found.len(), expected.len());
     for (name, of) in expected {
