@@ -164,5 +164,13 @@ fn cautions(report: &Report) -> Vec<String> {
             "overlapping spans have no rows of their own: {why}"
         ));
     }
+    for process in &report.processes {
+        if let Some(trace) = &process.aside_for {
+            let name = process.name.as_deref().unwrap_or("a device");
+            words.push(format!(
+                "{name} is sampled, and {trace} has all of its kernels: sums over both count some twice"
+            ));
+        }
+    }
     words
 }

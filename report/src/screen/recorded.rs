@@ -84,6 +84,6 @@ pub(super) fn put(recorded: &Recorded, out: &mut String) {
         ));
     }
     for caution in &recorded.cautions {
-        out.push_str(&format!("caution    {caution}\n"));
+        out.push_str(&format!("caution    {}\n", visible(caution)));
     }
 }
