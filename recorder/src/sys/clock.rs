@@ -22,42 +22,35 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 }
 
 #[inline(always)]
+fn read(clock: libc::clockid_t) -> u64 {
+    ask(clock).unwrap_or_else(|| ask_again(clock))
+}
+
+/// What the clock shows, unless it refuses.
+#[inline(always)]
 #[expect(
     clippy::cast_sign_loss,
     reason = "these clocks never show a negative time"
 )]
-fn read(clock: libc::clockid_t) -> u64 {
+fn ask(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is a valid timespec to write to; an unknown clock leaves it zero.
-    if unsafe { libc::clock_gettime(clock, &mut time) } != 0 {
-        return ask_again(clock);
-    }
-    (time.tv_sec as u64)
-        .wrapping_mul(1_000_000_000)
-        .wrapping_add(time.tv_nsec as u64)
+    // SAFETY: `time` is a valid timespec to write to; an unknown clock is an error.
+    let is_told = unsafe { libc::clock_gettime(clock, &mut time) } == 0;
+    is_told.then_some(
+        (time.tv_sec as u64)
+            .wrapping_mul(1_000_000_000)
+            .wrapping_add(time.tv_nsec as u64),
+    )
 }
 
 /// Asks a clock that has refused once more, and a few times at most: whoever takes 0 for a time ends what it waits for too early. It is 0 where the clock
 /// never answers.
 #[cold]
-#[expect(
-    clippy::cast_sign_loss,
-    reason = "these clocks never show a negative time"
-)]
 fn ask_again(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: as in `read`.
-    let is_refused = |_: &u32| unsafe { libc::clock_gettime(clock, &mut time) } != 0;
-    let _ = (0..AGAIN).take_while(is_refused).count();
-    (time.tv_sec as u64)
-        .wrapping_mul(1_000_000_000)
-        .wrapping_add(time.tv_nsec as u64)
+    (0..AGAIN).find_map(|_| ask(clock)).unwrap_or(0)
 }
 
 /// Reads both clocks; of five readings the one that took the shortest time.
