@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+pub(crate) use trace_report::screen::grouped;
+
 /// Reads `30s`, `500ms`, `5m`, `2h`, or a number of seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let (number, unit) = split(text);
@@ -39,19 +41,6 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
 fn split(text: &str) -> (&str, &str) {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     text.split_at(digits)
-}
-
-/// A number with its thousands apart.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A size in bytes, with the unit that leaves up to three digits before the point.

@@ -29,8 +29,8 @@ const OWN_FAILURE: u8 = 125;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
-/// Of more events the short form of the report is left out: it would take longer than some seconds.
-const MOST_EVENTS: u64 = 10_000_000;
+/// Of more events the short form of the report is left out: nobody waits long for it at the end of a run, or finds it in need of much memory.
+const MOST_EVENTS: u64 = 2_000_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -176,7 +176,7 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
     let merged = trace_report::merge_and_read(&options, &short, bar.progress());
     bar.end();
     let (times, merged) = match merged {
-        Ok((times, merged)) => (times.ok(), Ok(merged)),
+        Ok((times, merged)) => (Some(times), Ok(merged)),
         Err(error) => (None, Err(error)),
     };
     let recorded = Recorded {

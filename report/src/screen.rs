@@ -7,6 +7,7 @@ mod recorded;
 mod requests;
 mod short;
 
+pub use amount::grouped;
 pub use names::{NameOrder, csv as names_csv, text as names_text};
 pub use requests::csv as requests_csv;
 pub use short::short;

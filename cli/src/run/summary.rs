@@ -22,8 +22,8 @@ const LOSSES_LISTED: usize = 8;
 pub(crate) struct Recorded<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) merged: Result<Report, Error>,
-    /// Where the time went, if that could be found out.
-    pub(crate) times: Option<RunReport>,
+    /// Where the time went, or why that could not be found out.
+    pub(crate) times: Option<Result<RunReport, Error>>,
     /// How the processes ended that were waited for.
     pub(crate) exits: &'a BTreeMap<i64, Exit>,
 }
@@ -78,8 +78,12 @@ impl Recorded<'_> {
         write_losses(report, text)?;
         ends::write(report, self.exits, text)?;
         write_left_out(report, text)?;
-        for (what, words) in self.times.iter().flat_map(screen::short) {
-            writeln!(text, "{what}: {words}")?;
+        match &self.times {
+            Some(Ok(times)) => screen::short(times)
+                .iter()
+                .try_for_each(|(what, words)| writeln!(text, "{what}: {words}"))?,
+            Some(Err(why)) => writeln!(text, "no figures here: {why}")?,
+            None => {}
         }
         writeln!(
             text,

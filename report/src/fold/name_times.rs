@@ -34,11 +34,11 @@ pub(crate) fn name_times(
     nest(slices, |slice| {
         let time = &mut times[slice.key as usize];
         time.ncall += 1;
-        time.tsub_ns += slice.self_ns;
+        time.tsub_ns = time.tsub_ns.saturating_add(slice.self_ns);
         time.crossing += u64::from(slice.is_crossing);
         if slice.is_outermost {
             time.ncall_outermost += 1;
-            time.ttot_ns += slice.dur_ns;
+            time.ttot_ns = time.ttot_ns.saturating_add(slice.dur_ns);
         }
         durations.push(ValueRecord {
             of: slice.key.into(),

@@ -110,11 +110,10 @@ impl RequestFacts {
 
 impl SpanTimes {
     fn add(known: &mut Option<SpanTimes>, moment: &RequestMoment) {
-        let is_end = moment.end_ns.is_none_or(|end_ns| end_ns < moment.ts_ns);
         let new = SpanTimes {
             process: moment.process,
             start_ns: moment.ts_ns,
-            end_ns: moment.end_ns.filter(|_| !is_end),
+            end_ns: moment.end_ns.filter(|end_ns| *end_ns >= moment.ts_ns),
         };
         let known = known.get_or_insert(new);
         if new.start_ns < known.start_ns {
@@ -219,7 +218,8 @@ pub(crate) fn summary(
     let answered = requests
         .iter()
         .filter(|request| request.status == RequestStatus::Ok);
-    let output: u64 = answered.filter_map(|request| request.output_tokens).sum();
+    let output = answered.filter_map(|request| request.output_tokens);
+    let output = output.fold(0, u64::saturating_add);
     let goodput = slo.map(|slo| {
         let good = requests
             .iter()

@@ -69,12 +69,10 @@ impl NameKeys {
     }
 }
 
-/// Whether a kernel of this name moves data between devices: those of HCCL are called `hcom_allReduce_` and the like.
+/// Whether a kernel of this name moves data between devices, and does nothing else: those of HCCL are called `hcom_allReduce_` and the like.
 fn is_communication(name: &str) -> bool {
-    const WORDS: [&str; 8] = [
-        "hcom",
-        "hccl",
-        "nccl",
+    const LIBRARIES: [&str; 3] = ["hcom", "hccl", "nccl"];
+    const COLLECTIVES: [&str; 5] = [
         "allreduce",
         "allgather",
         "alltoall",
@@ -83,5 +81,29 @@ fn is_communication(name: &str) -> bool {
     ];
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let plain = plain.to_ascii_lowercase();
-    WORDS.iter().any(|word| plain.contains(word))
+    LIBRARIES.iter().any(|library| plain.contains(library)) || COLLECTIVES.contains(&plain.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ascend's `BroadcastTo` and its fused kernels compute.
+    #[test]
+    fn communication_is_known_by_name() {
+        let names = [
+            "hcom_allReduce_",
+            "HcclAllGather",
+            "ncclDevKernel_AllReduce",
+            "all_reduce",
+        ];
+        assert!(names.into_iter().all(is_communication));
+        let others = [
+            "BroadcastTo",
+            "AllGatherMatmul",
+            "MatmulReduceScatter",
+            "attention",
+        ];
+        assert!(!others.into_iter().any(is_communication));
+    }
 }

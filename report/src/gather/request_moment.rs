@@ -1,5 +1,6 @@
 //! What an event says of a request, by the names that recorders give such events (docs/engines.md).
 
+use serde_json::value::RawValue;
 use trace_merge::events::PlacedEvent;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -89,20 +90,31 @@ pub(crate) fn moments(
     let Some(kind) = MomentKind::of(name, event.phase) else {
         return;
     };
-    let one = event
-        .arg("request_id")
-        .and_then(|id| serde_json::from_slice::<String>(id).ok());
-    let many = || serde_json::from_slice::<Vec<String>>(event.arg("request_ids")?).ok();
-    let ids = one.map(|id| vec![id]).or_else(many).unwrap_or_default();
-    for id in ids {
+    let args = RequestArgs::of(event);
+    for id in ids(event) {
         let moment = RequestMoment {
             request: xxh3_64(id.as_bytes()),
             process,
             kind,
             ts_ns: event.ts_ns,
             end_ns: event.end_ns(),
-            args: RequestArgs::of(event),
+            args: args.clone(),
         };
         found(moment, id);
     }
+}
+
+/// The ids of the requests that an event is of: a text or a whole number, or a list of them.
+fn ids(event: &PlacedEvent<'_>) -> Vec<String> {
+    let one = event.arg("request_id").map(|id| vec![id]);
+    let many = || serde_json::from_slice::<Vec<&RawValue>>(event.arg("request_ids")?).ok();
+    let many = || Some(many()?.into_iter().map(|id| id.get().as_bytes()).collect());
+    let written: Vec<&[u8]> = one.or_else(many).unwrap_or_default();
+    written.into_iter().filter_map(id).collect()
+}
+
+fn id(written: &[u8]) -> Option<String> {
+    let number = || serde_json::from_slice::<u64>(written).ok();
+    let text = serde_json::from_slice(written).ok();
+    text.or_else(|| Some(number()?.to_string()))
 }

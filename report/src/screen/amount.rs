@@ -17,8 +17,8 @@ pub(super) fn duration(ns: f64) -> String {
     format!("{amount:.digits$} {unit}")
 }
 
-/// A count with its thousands apart.
-pub(super) fn count(number: u64) -> String {
+/// A number with its thousands apart.
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (nth, digit) in digits.chars().enumerate() {
@@ -33,7 +33,7 @@ pub(super) fn count(number: u64) -> String {
 /// A count and its word.
 pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
     let word = if number == 1 { one } else { many };
-    format!("{} {word}", count(number))
+    format!("{} {word}", grouped(number))
 }
 
 /// A part of a whole.
@@ -80,7 +80,7 @@ mod tests {
             ["0 ns", "999 ns", "1.50 µs", "25.4 µs", "123 µs", "5.00 s"]
         );
         assert_eq!(
-            [7, 1_234, 1_000_000].map(count),
+            [7, 1_234, 1_000_000].map(grouped),
             ["7", "1,234", "1,000,000"]
         );
         assert_eq!(

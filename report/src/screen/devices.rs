@@ -1,6 +1,6 @@
 //! How busy the devices were.
 
-use super::amount::{count, duration, share, table};
+use super::amount::{duration, grouped, share, table};
 use crate::table::run_report::RunReport;
 
 /// Devices that are listed; the others are counted.
@@ -32,7 +32,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         let wall_ns = device.wall_ns as f64;
         rows.push(vec![
             super::names::shown(&report.recorded.process_name(device.process)),
-            count(device.slices),
+            grouped(device.slices),
             share(device.busy_ns as f64, wall_ns),
             share(device.communication_ns as f64, wall_ns),
             share(device.exposed_communication_ns as f64, wall_ns),

@@ -1,6 +1,6 @@
 //! The time of each name.
 
-use super::amount::{count, duration, share, table};
+use super::amount::{duration, grouped, share, table};
 use crate::table::name_time::NameTime;
 use crate::table::row_kind::RowKind;
 use crate::table::run_report::RunReport;
@@ -42,7 +42,7 @@ pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
         NameOrder::Ncall => "ncall, how many there are",
         NameOrder::Max => "max, the longest",
     };
-    let (of, shown_count) = (count(names.len() as u64), count(shown as u64));
+    let (of, shown_count) = (grouped(names.len() as u64), grouped(shown as u64));
     let mut out =
         format!("names      {shown_count} of {of} by {by}; share is of the run's wall time\n");
     let head = [
@@ -64,8 +64,8 @@ fn row(report: &RunReport, name: &NameTime) -> Vec<String> {
         .process
         .map(|process| report.recorded.process_name(process));
     let calls = match name.ncall == name.ncall_outermost {
-        true => count(name.ncall),
-        false => format!("{}/{}", count(name.ncall), count(name.ncall_outermost)),
+        true => grouped(name.ncall),
+        false => format!("{}/{}", grouped(name.ncall), grouped(name.ncall_outermost)),
     };
     vec![
         match name.row_kind {

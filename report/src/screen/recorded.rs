@@ -1,6 +1,6 @@
 //! What was recorded and what is missing: before the figures that it touches.
 
-use super::amount::{count, counted, duration};
+use super::amount::{counted, duration, grouped};
 use crate::table::recorded::Recorded;
 use sa_recorder::format::visible;
 
@@ -59,7 +59,7 @@ pub(super) fn put(recorded: &Recorded, out: &mut String) {
     if recorded.losses.len() > LOSSES {
         out.push_str(&format!(
             "           and {} more\n",
-            count((recorded.losses.len() - LOSSES) as u64)
+            grouped((recorded.losses.len() - LOSSES) as u64)
         ));
     }
     for (number, process) in recorded.processes.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The requests.
 
-use super::amount::{count, counted, duration, share, table};
+use super::amount::{counted, duration, grouped, share, table};
 use super::names::shown;
 use crate::quantiles::Quantiles;
 use crate::table::request::Request;
@@ -28,9 +28,9 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     let parts: Vec<String> = parts
         .iter()
         .filter(|(n, _)| *n > 0)
-        .map(|(n, word)| format!("{} {word}", count(*n)))
+        .map(|(n, word)| format!("{} {word}", grouped(*n)))
         .collect();
-    let mut line = format!("requests   {}: {}", count(summary.n), parts.join(", "));
+    let mut line = format!("requests   {}: {}", grouped(summary.n), parts.join(", "));
     if let Some(rate) = summary.requests_per_s {
         line.push_str(&format!("; {rate:.1} a second"));
     }
@@ -42,7 +42,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     if let Some(goodput) = &summary.goodput {
         let rate = goodput.requests_per_s.unwrap_or(0.0);
         let good = share(goodput.requests as f64, summary.n as f64);
-        let kept = count(goodput.requests);
+        let kept = grouped(goodput.requests);
         out.push_str(&format!(
             "  goodput: {kept} ({good}) keep the objectives; {rate:.1} a second\n"
         ));
@@ -135,7 +135,7 @@ fn put_slowest(requests: &[Request], out: &mut String) {
 fn row(name: &str, figure: &Quantiles, meaning: &str) -> Vec<String> {
     vec![
         name.to_owned(),
-        count(figure.n),
+        grouped(figure.n),
         duration(figure.mean_ns),
         duration(figure.p50_ns),
         duration(figure.p90_ns),

@@ -1,6 +1,6 @@
 //! The report in a few lines, for the end of a program that has recorded itself.
 
-use super::amount::{count, duration, share};
+use super::amount::{duration, grouped, share};
 use super::names::shown;
 use crate::quantiles::Quantiles;
 use crate::table::name_time::NameTime;
@@ -27,7 +27,7 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     if !figures.is_empty() {
         lines.push((
             "figures",
-            format!("{} ({} requests)", figures.join("; "), count(summary.n)),
+            format!("{} ({} requests)", figures.join("; "), grouped(summary.n)),
         ));
     }
     let busy = |device: &crate::DeviceTime| (device.busy_ns as f64, device.wall_ns as f64);
@@ -38,7 +38,7 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
     let most = shares.max_by(|one, other| (one.0 / one.1).total_cmp(&(other.0 / other.1)));
     if let (Some(least), Some(most)) = (least, most) {
         let (least, most) = (share(least.0, least.1), share(most.0, most.1));
-        let of = count(report.device.len() as u64);
+        let of = grouped(report.device.len() as u64);
         lines.push((
             "devices",
             format!("{of}, busy {least} to {most} of their time"),

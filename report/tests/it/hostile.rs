@@ -115,3 +115,38 @@ fn a_report_that_is_not_made_keeps_no_trace_from_being_written() {
     assert_eq!(why, "expected 3 events at most, found 26");
     assert_eq!((merged.output, trace.exists()), (Some(trace.clone()), true));
 }
+
+/// Each id costs what it is long, not what all of them are.
+#[test]
+fn an_event_of_very_many_requests_is_read_once() {
+    let ids: Vec<String> = (0..20_000).map(|nth| format!("request-{nth}")).collect();
+    let found = of_lines(&[
+        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 9, "name": "http.batch", "args": {"request_ids": ids, "reason": "stop"}}),
+    ]);
+    assert_eq!((found.requests.n, found.requests.ok), (20_000, 20_000));
+}
+
+#[test]
+fn ids_may_be_whole_numbers() {
+    let span = |id: Value| json!({"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 9, "name": "http.one", "args": id});
+    let found = of_lines(&[
+        span(json!({"request_id": 7})),
+        span(json!({"request_ids": [8, "x", -1, null]})),
+    ]);
+    let ids: Vec<&str> = found
+        .request
+        .iter()
+        .map(|request| request.request_id.as_str())
+        .collect();
+    assert_eq!(ids, ["7", "8", "x"]);
+}
+
+#[test]
+fn sums_beyond_all_bounds_are_the_bound() {
+    let long = |tid: u64| json!({"ph": "X", "pid": 1, "tid": tid, "ts": 1, "dur": 20_000_000_000_000_u64, "name": "long"});
+    let found = of_lines(&(1..=600).map(long).collect::<Vec<_>>());
+    assert_eq!(
+        (found.names[0].ttot_ns, found.names[0].tsub_ns),
+        (i64::MAX, i64::MAX)
+    );
+}

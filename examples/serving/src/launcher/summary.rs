@@ -23,7 +23,8 @@ const FLOW_QUERY: &str = "\
 SELECT DISTINCT s.id, s.ts, s.name FROM flow f JOIN slice s ON s.id IN (f.slice_out, f.slice_in) WHERE f.trace_id = 0 ORDER BY s.ts";
 
 /// What the merge did.
-pub(super) type Merged = Result<(Option<RunReport>, Report), trace_merge::Error>;
+pub(super) type Merged =
+    Result<(Result<RunReport, trace_merge::Error>, Report), trace_merge::Error>;
 
 /// Merges the newest run in `directory` into `output`.
 pub(super) fn merge(directory: &Path, output: Option<PathBuf>) -> Merged {
@@ -32,9 +33,7 @@ pub(super) fn merge(directory: &Path, output: Option<PathBuf>) -> Merged {
     if let Some(file) = output.filter(|file| *file != directory.join("trace.json")) {
         merge.output = Output::File(file);
     }
-    let (times, report) =
-        trace_report::merge_and_read(&merge, &ReportOptions::default(), &Progress::default())?;
-    Ok((times.ok(), report))
+    trace_report::merge_and_read(&merge, &ReportOptions::default(), &Progress::default())
 }
 
 /// All that is printed at the end.
@@ -148,7 +147,7 @@ impl Summary<'_> {
         match (self.merged, self.directory) {
             (Some(Ok((times, report))), _) => {
                 write_report(out, report)?;
-                write_times(out, times.as_ref())?;
+                write_times(out, times)?;
                 write_next(out)
             }
             (Some(Err(error)), _) => writeln!(out, "trace      none: {error}"),
@@ -202,11 +201,17 @@ fn write_report(out: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     Ok(())
 }
 
-/// Where the time went, as far as that could be found out.
-fn write_times(out: &mut fmt::Formatter<'_>, times: Option<&RunReport>) -> fmt::Result {
-    let lines = times.into_iter().flat_map(screen::short);
-    let mut lines = lines.map(|(what, words)| writeln!(out, "{what:<10} {words}"));
-    lines.try_for_each(|written| written)
+/// Where the time went, or why that could not be found out.
+fn write_times(
+    out: &mut fmt::Formatter<'_>,
+    times: &Result<RunReport, trace_merge::Error>,
+) -> fmt::Result {
+    match times {
+        Ok(times) => screen::short(times)
+            .iter()
+            .try_for_each(|(what, words)| writeln!(out, "{what:<10} {words}")),
+        Err(why) => writeln!(out, "figures    none: {why}"),
+    }
 }
 
 fn write_next(out: &mut fmt::Formatter<'_>) -> fmt::Result {
