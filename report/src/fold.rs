@@ -1,5 +1,10 @@
 //! Tables from what was gathered.
 
 pub(crate) mod device_times;
+mod feed;
+pub(crate) mod findings;
+pub(crate) mod gathered;
+pub(crate) mod idle_causes;
 pub(crate) mod name_times;
+pub(crate) mod request_parts;
 pub(crate) mod requests;

@@ -1,7 +1,11 @@
 //! What one pass over the events takes of them.
 
 pub(crate) mod chunk_facts;
+pub(crate) mod device_slice;
+pub(crate) mod devices;
+pub(crate) mod edge;
 pub(crate) mod name_keys;
+pub(crate) mod process_ids;
 pub(crate) mod request_moment;
 pub(crate) mod slice_record;
 pub(crate) mod value_record;

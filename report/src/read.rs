@@ -1,14 +1,19 @@
 //! A run, read into a report.
 
 use crate::fold::device_times::device_times;
+use crate::fold::findings::findings;
+use crate::fold::gathered::{Gathered, VALUE_BYTES};
+use crate::fold::idle_causes::{Roles, idle_causes};
 use crate::fold::name_times::name_times;
-use crate::fold::requests::{RequestFacts, summary};
-use crate::gather::chunk_facts::ChunkFacts;
-use crate::gather::name_keys::NameKeys;
-use crate::gather::slice_record::SliceRecord;
-use crate::gather::value_record::ValueRecord;
+use crate::fold::request_parts::request_parts;
+use crate::fold::requests::summary;
+use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
+use crate::gather::devices::Devices;
+use crate::gather::edge::{Edge, EdgeKind};
 use crate::options::ReportOptions;
+use crate::table::device_time::DeviceTime;
 use crate::table::recorded::{Recorded, RecordedProcess};
+use crate::table::request::Request;
 use crate::table::run_report::RunReport;
 use std::io;
 use trace_merge::events::{self, PlacedEvent, TraceEvents, TraceProcess};
@@ -17,10 +22,6 @@ use trace_store::sorter::Sorter;
 
 /// The version of what `--json` prints.
 const SCHEMA: u32 = 1;
-/// Memory for slices, and for the durations of all of them; what is more goes to temporary files.
-const SLICE_BYTES: usize = 64 << 20;
-const VALUE_BYTES: usize = 32 << 20;
-
 /// Reads a run, fragments or any Chrome trace, and says where the time went. The fragments of dead processes stay as they are, whatever the options say.
 ///
 /// # Errors
@@ -60,69 +61,120 @@ fn fold(events: &mut TraceEvents<'_>, options: &ReportOptions) -> Result<RunRepo
         return Err(Error::Usage(why));
     }
     events.match_spans()?;
-    let (events, by, folders) = (&*events, options.names_by, &[std::env::temp_dir()]);
+    let (events, folders) = (&*events, &[std::env::temp_dir()]);
     let of_temporary = |source: io::Error| Error::Temporary {
         folder: folders[0].clone(),
         source,
     };
-    let (mut keys, mut unfinished) = (NameKeys::default(), Vec::new());
-    let mut slices: Sorter<'_, SliceRecord> = Sorter::in_any(folders, SLICE_BYTES);
-    let mut on_tracks: Sorter<'_, SliceRecord> = Sorter::in_any(folders, VALUE_BYTES);
-    let mut tokens: Sorter<'_, ValueRecord> = Sorter::in_any(folders, VALUE_BYTES);
-    let mut requests = RequestFacts::default();
-    let take = |facts: &mut ChunkFacts, event: &PlacedEvent<'_>| facts.take(events, event, by);
+    let devices = Devices::of(events);
+    let context = ChunkContext {
+        events,
+        names_by: options.names_by,
+        devices: &devices,
+    };
+    let mut gathered = Gathered::new(folders);
+    let take = |facts: &mut ChunkFacts, event: &PlacedEvent<'_>| facts.take(&context, event);
     events.fold(ChunkFacts::default, take, |facts| {
-        let numbers = keys.take(facts.keys);
-        unfinished.resize(keys.len(), 0);
-        facts
-            .unfinished
-            .iter()
-            .for_each(|key| unfinished[numbers[*key as usize] as usize] += 1);
-        let mut slices_found = facts.slices.into_iter();
-        let slices_taken = slices_found.try_for_each(|slice| {
-            let key = numbers[slice.key as usize];
-            slices.push(SliceRecord { key, ..slice })
-        });
-        facts
-            .requests
-            .into_iter()
-            .for_each(|(request, id)| requests.name(request, id));
-        let mut found = facts.on_tracks.into_iter();
-        let tracks_taken = found.try_for_each(|slice| on_tracks.push(slice));
-        let mut moments = facts.moments.into_iter();
-        let moments_taken = moments.try_for_each(|moment| requests.take(moment, &mut tokens));
-        let taken = slices_taken.and(tracks_taken).and(moments_taken);
-        taken.map_err(of_temporary)
+        gathered.take(facts).map_err(of_temporary)
     })?;
-    let recorded = recorded(events, unfinished.iter().sum());
-    let slices = slices.finish().map_err(of_temporary)?;
-    let names = name_times(
-        keys.into_keys(),
-        &unfinished,
-        &slices,
+    let recorded = recorded(events, &devices, gathered.unfinished.iter().sum());
+    let slices = gathered.slices.finish().map_err(of_temporary)?;
+    let durations = Sorter::in_any(folders, VALUE_BYTES);
+    let names = gathered.keys.into_keys();
+    let names = name_times(names, &gathered.unfinished, &slices, durations);
+    drop(slices);
+    let tokens = gathered.tokens.finish().map_err(of_temporary)?;
+    let (request, gaps) = (
+        gathered.requests.requests(),
         Sorter::in_any(folders, VALUE_BYTES),
     );
-    let (requests, tokens) = (requests.requests(), tokens.finish().map_err(of_temporary)?);
-    let on_tracks = on_tracks.finish().map_err(of_temporary)?;
-    let gaps = Sorter::in_any(folders, VALUE_BYTES);
-    Ok(RunReport {
+    let on_devices = gathered.on_devices.finish().map_err(of_temporary)?;
+    let mut edges = gathered.edges;
+    let device = device_times(&on_devices, |gap| {
+        gap.edges().try_for_each(|edge| edges.push(edge))
+    });
+    let mut device = device.map_err(of_temporary)?;
+    put_edges(&mut edges, &device, &request, &recorded).map_err(of_temporary)?;
+    let edges = edges.finish().map_err(of_temporary)?;
+    let recorders = device.iter_mut().map(|device| {
+        device.is_runner = !devices.is_one(device.process);
+        (device.process, devices.recorder(device.process))
+    });
+    let roles = Roles {
+        processes: recorded.processes.len(),
+        recorders: recorders.collect(),
+        ids: &gathered.process_ids,
+        has_requests: !request.is_empty(),
+    };
+    let idle = idle_causes(&edges, &roles);
+    let mut report = RunReport {
         schema: SCHEMA,
         recorded,
-        requests: summary(&requests, options.slo, &tokens, gaps).map_err(of_temporary)?,
-        request: requests,
-        device: device_times(&on_tracks).map_err(of_temporary)?,
+        findings: Vec::new(),
+        request_parts: request_parts(&request),
+        requests: summary(&request, options.slo, &tokens, gaps).map_err(of_temporary)?,
+        request,
+        device,
+        idle: idle.map_err(of_temporary)?,
         names: names.map_err(of_temporary)?,
-    })
+    };
+    report.findings = findings(&report);
+    Ok(report)
+}
+
+/// Adds when devices, requests and losses begin and end.
+fn put_edges(
+    edges: &mut Sorter<'_, Edge>,
+    devices: &[DeviceTime],
+    requests: &[Request],
+    recorded: &Recorded,
+) -> io::Result<()> {
+    let mut put = |from_ns: i64, to_ns: i64, begin: EdgeKind, end: EdgeKind, of: usize| {
+        let of = u32::try_from(of).map_err(io::Error::other)?;
+        let edge = |ns, kind| Edge {
+            ns,
+            kind,
+            of,
+            value: 0,
+        };
+        if from_ns < to_ns {
+            edges.push(edge(from_ns, begin))?;
+            edges.push(edge(to_ns, end))?;
+        }
+        Ok::<(), io::Error>(())
+    };
+    for device in devices {
+        let (from_ns, to_ns) = (device.from_ns, device.from_ns + device.wall_ns);
+        let (begin, end) = (EdgeKind::DeviceBegin, EdgeKind::DeviceEnd);
+        put(from_ns, to_ns, begin, end, device.process)?;
+    }
+    for request in requests {
+        let from_ns = request.arrival_ns.or(request.queued_ns);
+        let to_ns = request.finished_ns.unwrap_or(i64::MAX);
+        let (begin, end) = (EdgeKind::RequestBegin, EdgeKind::RequestEnd);
+        put(from_ns.unwrap_or(i64::MAX), to_ns, begin, end, 0)?;
+    }
+    for loss in &recorded.losses {
+        let is_its = |process: &RecordedProcess| {
+            process.pid == loss.pid && !process.is_tracks && process.name == loss.process
+        };
+        let process = recorded.processes.iter().position(is_its);
+        if let (Some(from_ns), Some(to_ns), Some(process)) = (loss.from_ns, loss.to_ns, process) {
+            let (begin, end) = (EdgeKind::LossBegin, EdgeKind::LossEnd);
+            put(from_ns, to_ns, begin, end, process)?;
+        }
+    }
+    Ok(())
 }
 
 /// What the report stands on.
-fn recorded(events: &TraceEvents<'_>, unfinished: u64) -> Recorded {
+fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: u64) -> Recorded {
     let report = events.report();
-    let of = |process: &TraceProcess<'_>| RecordedProcess {
+    let of = |(number, process): (usize, &TraceProcess<'_>)| RecordedProcess {
         name: process.report.name.clone(),
         pid: process.report.pid,
         host: process.report.host.clone(),
-        is_tracks: process.report.tracks,
+        is_tracks: devices.is_one(number),
         end: process.report.end,
         events: process.report.events,
         clock_uncertainty_ns: process.clock_uncertainty_ns,
@@ -146,7 +198,7 @@ fn recorded(events: &TraceEvents<'_>, unfinished: u64) -> Recorded {
         losses: report.losses.clone(),
         damaged: report.damage_total,
         cautions: cautions(report),
-        processes: processes.iter().map(of).collect(),
+        processes: processes.iter().enumerate().map(of).collect(),
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod amount;
 mod devices;
+mod findings;
+mod idle;
 mod names;
 mod recorded;
 mod requests;
@@ -22,9 +24,11 @@ pub fn text(report: &RunReport) -> String {
     let mut out = String::new();
     recorded::put(&report.recorded, &mut out);
     out.push('\n');
+    findings::put(report, &mut out);
     requests::put(report, &mut out);
     out.push('\n');
     devices::put(report, &mut out);
+    idle::put(report, &mut out);
     out.push_str(&names::text(report, NameOrder::Tsub, NAMES));
     out
 }

@@ -1,9 +1,13 @@
 //! What a report has, as plain structs.
 
+pub(crate) mod activity;
+pub(crate) mod device_idle;
 pub(crate) mod device_time;
+pub(crate) mod finding;
 pub(crate) mod name_time;
 pub(crate) mod recorded;
 pub(crate) mod request;
+pub(crate) mod request_parts;
 pub(crate) mod request_summary;
 pub(crate) mod row_kind;
 pub(crate) mod run_report;

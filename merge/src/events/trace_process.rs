@@ -14,6 +14,8 @@ pub struct TraceProcess<'a> {
     pub recorder: usize,
     /// The trace of another profiler that it comes from.
     pub profiler: Option<&'a str>,
+    /// What that trace says of it beside its name, such as `NPU 3` or `GPU 0, pid 4711`.
+    pub labels: Option<&'a str>,
     /// What its times may be off against those of the reference host, in ns; `None` where nothing tells. Times of one host have no error between them.
     pub clock_uncertainty_ns: Option<u64>,
 }
@@ -40,6 +42,10 @@ pub(super) fn trace_processes<'a>(
             report,
             recorder: numbers.get(recorder).copied().unwrap_or(number),
             profiler: process.origin.as_ref().map(|origin| origin.name.as_str()),
+            labels: process
+                .origin
+                .as_ref()
+                .and_then(|origin| origin.labels.as_deref()),
             clock_uncertainty_ns: uncertainty_ns(recorder),
         }
     };

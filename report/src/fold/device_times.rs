@@ -1,6 +1,7 @@
 //! Slices on tracks → how busy each device was.
 
-use crate::gather::slice_record::SliceRecord;
+use crate::gather::device_slice::DeviceSlice;
+use crate::gather::edge::{Edge, EdgeKind};
 use crate::table::device_time::DeviceTime;
 use std::io;
 use trace_store::sorter::Sorted;
@@ -37,35 +38,65 @@ struct Sweep {
     others: Union,
 }
 
-/// The times of each device; its slices have its number as their row, and 1 as the key of communication.
-pub(crate) fn device_times(slices: &Sorted<SliceRecord>) -> io::Result<Vec<DeviceTime>> {
+/// A time in which nothing ran on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    pub(crate) device: u32,
+    pub(crate) start_ns: i64,
+    pub(crate) end_ns: i64,
+    /// When the slice was launched that ends it.
+    pub(crate) launch_ns: Option<i64>,
+}
+
+impl Gap {
+    /// When it begins and ends, and when what ends it was launched.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = Edge> + use<> {
+        let launch_ns = self.launch_ns.filter(|ns| *ns < self.end_ns);
+        let edges = [
+            (Some(self.start_ns), EdgeKind::GapBegin),
+            (
+                launch_ns.map(|ns| ns.max(self.start_ns)),
+                EdgeKind::Launched,
+            ),
+            (Some(self.end_ns), EdgeKind::GapEnd),
+        ];
+        let of = self.device;
+        edges.into_iter().filter_map(move |(ns, kind)| {
+            Some(Edge {
+                ns: ns?,
+                kind,
+                of,
+                value: 0,
+            })
+        })
+    }
+}
+
+/// The times of each device. `gap` is called with each time in which nothing ran between its slices.
+pub(crate) fn device_times(
+    slices: &Sorted<DeviceSlice>,
+    mut gap: impl FnMut(Gap) -> io::Result<()>,
+) -> io::Result<Vec<DeviceTime>> {
     let (mut times, mut sweep): (Vec<DeviceTime>, Option<Sweep>) = (Vec::new(), None);
     slices.each(|slice| {
-        let process = usize::try_from(slice.row).map_err(io::Error::other)?;
-        if sweep
-            .as_ref()
-            .is_none_or(|sweep| sweep.time.process != process)
-        {
-            times.extend(
-                sweep
-                    .replace(Sweep::new(process, slice.start_ns))
-                    .map(Sweep::finish),
-            );
+        let is_of = |sweep: &Sweep| sweep.time.process == slice.device as usize;
+        if !sweep.as_ref().is_some_and(is_of) {
+            times.extend(sweep.replace(Sweep::new(&slice)).map(Sweep::finish));
         }
-        if let Some(sweep) = &mut sweep {
-            sweep.take(slice);
-        }
-        Ok(())
+        let found = sweep.as_mut().and_then(|sweep| sweep.take(&slice));
+        found.map_or(Ok(()), &mut gap)
     })?;
     times.extend(sweep.map(Sweep::finish));
     Ok(times)
 }
 
 impl Sweep {
-    fn new(process: usize, from_ns: i64) -> Sweep {
+    fn new(slice: &DeviceSlice) -> Sweep {
+        let from_ns = slice.start_ns;
         Sweep {
             time: DeviceTime {
-                process,
+                process: slice.device as usize,
+                is_runner: false,
                 slices: 0,
                 from_ns,
                 wall_ns: 0,
@@ -81,18 +112,25 @@ impl Sweep {
         }
     }
 
-    fn take(&mut self, slice: SliceRecord) {
+    /// Takes a slice; gives the gap before it.
+    fn take(&mut self, slice: &DeviceSlice) -> Option<Gap> {
         let (start_ns, end_ns) = (slice.start_ns, slice.end_ns.0);
         let gap_at_ns = self.all.to_ns;
         let gap_ns = self.all.add(start_ns, end_ns);
         if gap_ns > self.time.longest_gap_ns {
             (self.time.longest_gap_ns, self.time.longest_gap_at_ns) = (gap_ns, gap_at_ns);
         }
-        match slice.key {
-            1 => self.communication.add(start_ns, end_ns),
-            _ => self.others.add(start_ns, end_ns),
+        match slice.is_communication {
+            true => self.communication.add(start_ns, end_ns),
+            false => self.others.add(start_ns, end_ns),
         };
         self.time.slices += 1;
+        (gap_ns > 0).then_some(Gap {
+            device: slice.device,
+            start_ns: gap_at_ns,
+            end_ns: start_ns,
+            launch_ns: slice.launch_ns(),
+        })
     }
 
     fn finish(self) -> DeviceTime {
@@ -113,11 +151,12 @@ mod tests {
 
     #[test]
     fn what_overlaps_is_counted_once() {
-        let slice = |row, start_ns, end_ns, key| SliceRecord {
-            row,
+        let slice = |device, start_ns, end_ns, communication| DeviceSlice {
+            device,
             start_ns,
             end_ns: Reverse(end_ns),
-            key,
+            queue_ns: -1,
+            is_communication: communication == 1,
         };
         // Device 3: computing 0..10 and 5..20 on two streams, communication 15..30 and 40..45. Device 4 computes 7..9.
         let mut slices = vec![
@@ -128,7 +167,13 @@ mod tests {
             slice(4, 7, 9, 0),
         ];
         slices.sort_unstable();
-        let times = device_times(&Sorted::Memory(slices)).unwrap();
+        let mut gaps = Vec::new();
+        let times = device_times(&Sorted::Memory(slices), |gap| {
+            gaps.push((gap.device, gap.start_ns, gap.end_ns));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(gaps, [(3, 30, 40)]);
         let [one, other] = times.as_slice() else {
             panic!("{times:?}")
         };
@@ -157,7 +202,7 @@ mod tests {
             (4, 2, 2, 0)
         );
         assert!(
-            device_times(&Sorted::Memory(Vec::new()))
+            device_times(&Sorted::Memory(Vec::new()), |_| Ok(()))
                 .unwrap()
                 .is_empty()
         );

@@ -1,19 +1,33 @@
 //! What the events of one chunk say.
 
+use super::device_slice::DeviceSlice;
+use super::devices::Devices;
+use super::edge::{Edge, EdgeKind};
 use super::name_keys::NameKeys;
-use super::request_moment::{RequestMoment, moments};
+use super::process_ids::ProcessIds;
+use super::request_moment::{RequestMoment, ids, moments};
 use super::slice_record::SliceRecord;
 use crate::options::NamesBy;
+use crate::table::activity::Activity;
 use crate::table::row_kind::RowKind;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use trace_merge::events::{PlacedEvent, TraceEvents};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Rows beside a thread are far fewer.
 const ROW_BITS: u32 = 16;
 /// Tells the rows of async spans from those of threads.
 const ASYNC: u64 = 1 << 63;
+/// Categories of the spans in which a worker launches work (FORMAT.md §2).
+const LAUNCHES: [&str; 5] = ["kernel", "graph", "comm", "model", "memcpy"];
+
+/// What a chunk is read with.
+pub(crate) struct ChunkContext<'a> {
+    pub(crate) events: &'a TraceEvents<'a>,
+    pub(crate) names_by: NamesBy,
+    pub(crate) devices: &'a Devices,
+}
 
 /// What was found in a chunk.
 #[derive(Default)]
@@ -21,61 +35,161 @@ pub(crate) struct ChunkFacts {
     pub(crate) keys: NameKeys,
     /// With the chunk's own numbers of keys.
     pub(crate) slices: Vec<SliceRecord>,
-    /// Those on tracks, with their process in the place of the row, and 1 as the key of communication.
-    pub(crate) on_tracks: Vec<SliceRecord>,
+    pub(crate) on_devices: Vec<DeviceSlice>,
+    pub(crate) edges: Vec<Edge>,
     /// The keys of spans without an end.
     pub(crate) unfinished: Vec<u32>,
     pub(crate) moments: Vec<RequestMoment>,
     /// The ids of the requests.
     pub(crate) requests: HashMap<u64, String>,
+    pub(crate) process_ids: ProcessIds,
 }
 
 impl ChunkFacts {
     /// Takes an event.
-    pub(crate) fn take(&mut self, events: &TraceEvents<'_>, event: &PlacedEvent<'_>, by: NamesBy) {
-        let is_slice = matches!(event.phase, b'X' | b'B' | b'b');
-        if !is_slice && !matches!(event.phase, b'i' | b'I' | b'n' | b'E' | b'e') {
-            return;
+    pub(crate) fn take(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>) {
+        let process = context.events.threads()[event.thread].process;
+        match event.phase {
+            b'X' | b'B' | b'b' => self.take_slice(context, event, process),
+            b'C' => self.take_counts(event, process),
+            b'i' | b'I' | b'n' | b'E' | b'e' => self.take_moments(event, &event.name(), process),
+            _ => {}
         }
-        let process = events.threads()[event.thread].process;
-        let name = event.name();
-        let requests = &mut self.requests;
-        let moments_found = &mut self.moments;
-        moments(event, &name, process, |moment, id| {
+    }
+
+    fn take_moments(&mut self, event: &PlacedEvent<'_>, name: &str, process: usize) {
+        let (requests, moments_found) = (&mut self.requests, &mut self.moments);
+        moments(event, name, process, |moment, id| {
             requests.entry(moment.request).or_insert(id);
             moments_found.push(moment);
         });
-        if !is_slice {
+    }
+
+    /// How many requests a scheduler has.
+    fn take_counts(&mut self, event: &PlacedEvent<'_>, process: usize) {
+        if event.name() != "requests" {
             return;
         }
-        let of = (by == NamesBy::Process).then_some(process);
-        let row_kind = if events.processes()[process].report.tracks {
+        let counts = [
+            (EdgeKind::Running, "running"),
+            (EdgeKind::Waiting, "waiting"),
+        ];
+        for (kind, arg) in counts {
+            let count = event
+                .arg(arg)
+                .and_then(|count| serde_json::from_slice(count).ok());
+            if let Some(value) = count {
+                self.edge(event.ts_ns, kind, process, value);
+            }
+        }
+    }
+
+    fn take_slice(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>, process: usize) {
+        let (name, category) = (event.name(), event.category());
+        self.take_moments(event, &name, process);
+        let of = (context.names_by == NamesBy::Process).then_some(process);
+        let row_kind = if context.devices.is_one(process) {
             RowKind::Track
-        } else if event.phase == b'b' || events.threads()[event.thread].is_lane {
+        } else if event.phase == b'b' || context.events.threads()[event.thread].is_lane {
             RowKind::Async
         } else {
             RowKind::Thread
         };
-        let key = self.keys.number(of, row_kind, &event.category(), &name);
+        let key = self.keys.number(of, row_kind, &category, &name);
         let Some(end_ns) = event.end_ns().filter(|_| !event.is_unfinished()) else {
             self.unfinished.push(key);
             return;
         };
-        let slice = SliceRecord {
+        let end_ns = end_ns.max(event.ts_ns);
+        self.slices.push(SliceRecord {
             row: row(event, process),
             start_ns: event.ts_ns,
-            end_ns: Reverse(end_ns.max(event.ts_ns)),
+            end_ns: Reverse(end_ns),
             key,
+        });
+        match row_kind {
+            RowKind::Track => self.take_device_slice(event, process, end_ns, key),
+            RowKind::Thread => {
+                let has_device = context.devices.has_one(process);
+                if has_device && LAUNCHES.contains(&&*category) {
+                    self.edge(event.ts_ns, EdgeKind::Launch, process, 0);
+                }
+                self.take_activity(event, &name, process, end_ns, !has_device);
+            }
+            RowKind::Async => {}
+        }
+    }
+
+    fn take_device_slice(
+        &mut self,
+        event: &PlacedEvent<'_>,
+        process: usize,
+        end_ns: i64,
+        key: u32,
+    ) {
+        let queue_us: Option<f64> = event
+            .arg("queue_us")
+            .and_then(|queue| serde_json::from_slice(queue).ok());
+        self.on_devices.push(DeviceSlice {
+            device: number(process),
+            start_ns: event.ts_ns,
+            end_ns: Reverse(end_ns),
+            queue_ns: queue_us.map_or(-1, rounded_ns),
+            is_communication: self.keys.is_communication(key),
+        });
+    }
+
+    /// What a process does. The steps of a worker without a device stand for one.
+    fn take_activity(
+        &mut self,
+        event: &PlacedEvent<'_>,
+        name: &str,
+        process: usize,
+        end_ns: i64,
+        is_runner: bool,
+    ) {
+        let Some(activity) = Activity::of(name).filter(|_| end_ns > event.ts_ns) else {
+            return;
         };
-        self.slices.push(slice);
-        if row_kind == RowKind::Track {
-            self.on_tracks.push(SliceRecord {
-                row: process as u64,
-                key: u32::from(self.keys.is_communication(key)),
-                ..slice
+        self.edge(event.ts_ns, EdgeKind::Begin(activity), process, 0);
+        self.edge(end_ns, EdgeKind::End(activity), process, 0);
+        if matches!(activity, Activity::Schedule | Activity::Step) {
+            for id in ids(event) {
+                self.process_ids.add(process, xxh3_64(id.as_bytes()));
+            }
+        }
+        if is_runner && matches!(activity, Activity::Step | Activity::Sample) {
+            self.on_devices.push(DeviceSlice {
+                device: number(process),
+                start_ns: event.ts_ns,
+                end_ns: Reverse(end_ns),
+                queue_ns: -1,
+                is_communication: false,
             });
         }
     }
+
+    fn edge(&mut self, ns: i64, kind: EdgeKind, process: usize, value: u32) {
+        self.edges.push(Edge {
+            ns,
+            kind,
+            of: number(process),
+            value,
+        });
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "what is beyond all bounds is the bound"
+)]
+fn rounded_ns(us: f64) -> i64 {
+    (us * 1e3).round() as i64
+}
+
+/// The number of a process as records have it.
+fn number(process: usize) -> u32 {
+    u32::try_from(process).unwrap_or(u32::MAX)
 }
 
 /// The row of a slice: that of its thread, or, of an async one, that of its id.

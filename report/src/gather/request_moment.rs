@@ -105,7 +105,7 @@ pub(crate) fn moments(
 }
 
 /// The ids of the requests that an event is of: a text or a whole number, or a list of them.
-fn ids(event: &PlacedEvent<'_>) -> Vec<String> {
+pub(crate) fn ids(event: &PlacedEvent<'_>) -> Vec<String> {
     let one = event.arg("request_id").map(|id| vec![id]);
     let many = || serde_json::from_slice::<Vec<&RawValue>>(event.arg("request_ids")?).ok();
     let many = || Some(many()?.into_iter().map(|id| id.get().as_bytes()).collect());

@@ -1,6 +1,7 @@
 //! How busy the devices were.
 
 use super::amount::{duration, grouped, share, table};
+use crate::table::device_time::DeviceTime;
 use crate::table::run_report::RunReport;
 
 /// Devices that are listed; the others are counted.
@@ -31,7 +32,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     for device in report.device.iter().take(LISTED) {
         let wall_ns = device.wall_ns as f64;
         rows.push(vec![
-            super::names::shown(&report.recorded.process_name(device.process)),
+            name(report, device),
             grouped(device.slices),
             share(device.busy_ns as f64, wall_ns),
             share(device.communication_ns as f64, wall_ns),
@@ -42,4 +43,13 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     }
     out.push_str(&table(&rows, 1..7));
     out.push('\n');
+}
+
+/// The name of a device, or of the worker whose steps stand for one.
+fn name(report: &RunReport, device: &DeviceTime) -> String {
+    let name = super::names::shown(&report.recorded.process_name(device.process));
+    match device.is_runner {
+        true => format!("{name} (its steps)"),
+        false => name,
+    }
 }

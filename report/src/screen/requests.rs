@@ -4,6 +4,7 @@ use super::amount::{counted, duration, grouped, share, table};
 use super::names::shown;
 use crate::quantiles::Quantiles;
 use crate::table::request::Request;
+use crate::table::request_parts::RequestParts;
 use crate::table::request_summary::RequestSummary;
 use crate::table::run_report::RunReport;
 use serde::Serialize;
@@ -48,6 +49,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         ));
     }
     put_figures(summary, out);
+    put_parts(&report.request_parts, out);
     put_slowest(&report.request, out);
     if summary.n < 30 {
         out.push_str(&format!(
@@ -108,6 +110,30 @@ fn put_figures(summary: &RequestSummary, out: &mut String) {
             "  not in this trace: {names} (docs/time.md names the events that say it)\n"
         ));
     }
+}
+
+/// Where the time goes: parts that add up.
+fn put_parts(parts: &RequestParts, out: &mut String) {
+    if parts.n == 0 {
+        return;
+    }
+    let line = |name: &str, mean_ns: f64, p99_ns: i64, slowest_ns: i64| {
+        vec![
+            name.to_owned(),
+            duration(mean_ns),
+            share(mean_ns, parts.e2e_mean_ns),
+            duration(p99_ns as f64),
+            duration(slowest_ns as f64),
+        ]
+    };
+    let head = ["where it goes", "mean", "share", "p99", "slowest"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for part in &parts.parts {
+        rows.push(line(&part.name, part.mean_ns, part.p99_ns, part.slowest_ns));
+    }
+    let (mean_ns, p99_ns, slowest_ns) = (parts.e2e_mean_ns, parts.e2e_p99_ns, parts.e2e_slowest_ns);
+    rows.push(line("E2E", mean_ns, p99_ns, slowest_ns));
+    out.push_str(&table(&rows, 1..5));
 }
 
 /// The slowest requests, and when they arrived.

@@ -7,6 +7,8 @@ use crate::table::name_time::NameTime;
 use crate::table::row_kind::RowKind;
 use crate::table::run_report::RunReport;
 
+/// Findings that are mentioned.
+const CAUSES: usize = 3;
 /// Names that are mentioned.
 const NAMES: usize = 3;
 
@@ -43,6 +45,21 @@ pub fn short(report: &RunReport) -> Vec<(&'static str, String)> {
             "devices",
             format!("{of}, busy {least} to {most} of their time"),
         ));
+    }
+    let causes: Vec<String> = report
+        .findings
+        .iter()
+        .take(CAUSES)
+        .map(|finding| {
+            format!(
+                "{} ({:.0} %)",
+                finding.rule.replace('_', " "),
+                100.0 * finding.cost
+            )
+        })
+        .collect();
+    if !causes.is_empty() {
+        lines.push(("findings", causes.join(", ")));
     }
     // What is async may only have waited.
     let is_on_thread = |name: &&NameTime| name.row_kind == RowKind::Thread && name.tsub_ns > 0;

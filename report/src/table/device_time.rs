@@ -7,6 +7,8 @@ use serde::Serialize;
 pub struct DeviceTime {
     /// It, by its number among [`Recorded::processes`](crate::Recorded::processes).
     pub process: usize,
+    /// Whether it is no device: a worker without device rows, whose steps stand for one.
+    pub is_runner: bool,
     /// Slices.
     pub slices: u64,
     /// When the first one began, in ns from the begin of the trace, and how long it is from there to the end of the last one.

@@ -97,6 +97,36 @@ impl Request {
         Some(self.last_token_ns? - first_ns)
     }
 
+    /// Where its time from arrival to end went: parts that follow each other, and what they are called. A part whose end is not in the trace is one with the next.
+    /// `None` if its arrival or its end is not in the trace.
+    pub fn parts(&self) -> Option<Vec<(String, i64)>> {
+        let (arrival_ns, finished_ns) = (self.arrival_ns?, self.finished_ns?);
+        let ends = [
+            ("frontend", self.queued_ns),
+            ("queue", self.scheduled_ns),
+            (
+                "prefill",
+                self.engine_first_token_ns.or(self.first_token_ns),
+            ),
+            ("decode", self.last_token_ns),
+            ("answer", Some(finished_ns)),
+        ];
+        let (mut parts, mut from_ns, mut name) = (Vec::new(), arrival_ns, String::new());
+        for (part, end_ns) in ends {
+            if !name.is_empty() {
+                name.push_str(" + ");
+            }
+            name.push_str(part);
+            // Moments of two clocks may seem to be in another order.
+            if let Some(end_ns) = end_ns {
+                let end_ns = end_ns.min(finished_ns).max(from_ns);
+                parts.push((std::mem::take(&mut name), end_ns - from_ns));
+                from_ns = end_ns;
+            }
+        }
+        Some(parts)
+    }
+
     /// Time per output token behind the first, as vLLM's and SGLang's clients compute it. None of a single token.
     pub fn tpot_ns(&self) -> Option<i64> {
         let more = i64::try_from(self.output_tokens?.checked_sub(1)?).ok()?;

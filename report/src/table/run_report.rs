@@ -1,9 +1,12 @@
 //! Everything that a report has.
 
+use super::device_idle::DeviceIdle;
 use super::device_time::DeviceTime;
+use super::finding::Finding;
 use super::name_time::NameTime;
 use super::recorded::Recorded;
 use super::request::Request;
+use super::request_parts::RequestParts;
 use super::request_summary::RequestSummary;
 use serde::Serialize;
 
@@ -14,12 +17,18 @@ pub struct RunReport {
     pub schema: u32,
     /// What was recorded, and what is missing.
     pub recorded: Recorded,
+    /// What stands out, the costliest first.
+    pub findings: Vec<Finding>,
     /// All requests in a few figures.
     pub requests: RequestSummary,
+    /// Where their time goes.
+    pub request_parts: RequestParts,
     /// Each request, in the order of their arrival.
     pub request: Vec<Request>,
     /// How busy each device was.
     pub device: Vec<DeviceTime>,
+    /// Why each of them was idle, in the same order.
+    pub idle: Vec<DeviceIdle>,
     /// The time of each name, that with the most time by itself first.
     pub names: Vec<NameTime>,
 }

@@ -65,6 +65,16 @@ fn requests_are_those_of_the_definitions() {
             }
         }
     }
+    for request in &report.request {
+        let parts = request.parts().unwrap();
+        let sum: i64 = parts.iter().map(|(_, ns)| ns).sum();
+        assert_eq!(Some(sum), request.e2e_ns(), "{parts:?}");
+    }
+    let parts = &report.request_parts;
+    let mean_ns: f64 = parts.parts.iter().map(|part| part.mean_ns).sum();
+    assert!((mean_ns - parts.e2e_mean_ns).abs() < 1.0, "{parts:?}");
+    let slowest_ns: i64 = parts.parts.iter().map(|part| part.slowest_ns).sum();
+    assert_eq!(slowest_ns, report.requests.e2e.max_ns);
     let summary = &report.requests;
     let figures: [(&str, &Quantiles); 7] = [
         ("ttft_ms", &summary.ttft),

@@ -4,4 +4,5 @@
 mod command;
 mod golden;
 mod hostile;
+mod idle;
 mod oracle;

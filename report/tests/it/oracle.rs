@@ -5,10 +5,14 @@ use serde_json::json;
 use std::collections::BTreeMap;
 
 /// Numbers that look random and are the same each time.
-struct Numbers(u64);
+pub(crate) struct Numbers(u64);
 
 impl Numbers {
-    fn below(&mut self, below: u64) -> u64 {
+    pub(crate) fn new(seed: u64) -> Numbers {
+        Numbers(seed)
+    }
+
+    pub(crate) fn below(&mut self, below: u64) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)

@@ -1,0 +1,74 @@
+//! Which worker feeds a device, and which engine feeds the worker.
+
+use crate::gather::process_ids::ProcessIds;
+use std::collections::BTreeSet;
+
+/// The processes behind a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Feed {
+    pub(super) device: usize,
+    pub(super) worker: usize,
+    pub(super) engine: Option<usize>,
+    /// The other workers of the engine.
+    pub(super) others: Vec<usize>,
+}
+
+/// What feeds each device. `recorders` are the processes that recorded the devices, `engines` those that schedule or hand on, `workers` those that run steps.
+pub(super) fn feeds(
+    recorders: &[(usize, usize)],
+    engines: &BTreeSet<usize>,
+    workers: &BTreeSet<usize>,
+    ids: &ProcessIds,
+) -> Vec<Feed> {
+    let engine_of = |worker: usize| {
+        if engines.contains(&worker) {
+            return Some(worker);
+        }
+        match engines.len() {
+            0 => None,
+            1 => engines.first().copied(),
+            _ => engines
+                .iter()
+                .map(|engine| (ids.shared(worker, *engine), *engine))
+                .filter(|(shared, _)| *shared > 0)
+                .max_by_key(|(shared, engine)| (*shared, std::cmp::Reverse(*engine)))
+                .map(|(_, engine)| engine),
+        }
+    };
+    let feed = |&(device, worker): &(usize, usize)| {
+        let engine = engine_of(worker);
+        let is_other =
+            |other: &usize| *other != worker && engine.is_some() && engine_of(*other) == engine;
+        Feed {
+            device,
+            worker,
+            engine,
+            others: workers.iter().copied().filter(is_other).collect(),
+        }
+    };
+    recorders.iter().map(feed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two engines (0 and 1), each with two workers; their requests tell which.
+    #[test]
+    fn workers_find_their_engine_by_their_requests() {
+        let mut ids = ProcessIds::default();
+        for (process, request) in [(0, 7), (2, 7), (3, 7), (1, 8), (4, 8), (5, 8)] {
+            ids.add(process, request);
+        }
+        let (engines, workers) = (BTreeSet::from([0, 1]), BTreeSet::from([2, 3, 4, 5]));
+        let found = feeds(&[(10, 2), (11, 5), (12, 6)], &engines, &workers, &ids);
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|feed| (feed.engine, feed.others))
+            .collect();
+        assert_eq!(
+            found,
+            [(Some(0), vec![3]), (Some(1), vec![4]), (None, Vec::new())]
+        );
+    }
+}

@@ -1,0 +1,268 @@
+//! A report → what stands out in it.
+
+use crate::table::activity::Activity;
+use crate::table::device_idle::{DeviceIdle, IdleCause};
+use crate::table::finding::{CostOf, Finding};
+use crate::table::run_report::RunReport;
+
+/// Thresholds of the rules, as shares. Where each comes from is in docs/time.md.
+const IDLE: f64 = 0.05;
+const NO_REQUEST: f64 = 0.50;
+const EXPOSED_COMMUNICATION: f64 = 0.10;
+const QUEUE: f64 = 0.10;
+const PREEMPTED: f64 = 0.01;
+const NOT_ANSWERED: f64 = 0.05;
+/// A collection of garbage that is longer than this stands out.
+const GC_NS: i64 = 1_000_000;
+
+/// The rule of a cause that devices wait for, what is seen then, and what to try; `None` where it is no bottleneck, or nobody can tell.
+fn rule(cause: IdleCause) -> Option<(&'static str, &'static str, &'static str)> {
+    Some(match cause {
+        IdleCause::LaunchGap => (
+            "host_bound",
+            "in a step, the devices waited for the next launch: the host is slower than they are",
+            "graph mode (ACL graphs); fewer and larger kernels; cores of its own for each worker",
+        ),
+        IdleCause::LaunchDelay => (
+            "launch_delay",
+            "kernels were launched and did not begin, with nothing else on the device",
+            "look at what the streams wait for: events, copies, the device's own scheduler",
+        ),
+        IdleCause::Preparing => (
+            "preparing",
+            "the devices waited for the first launch of a step",
+            "asynchronous scheduling, which prepares a step while the one before runs",
+        ),
+        IdleCause::Sampling => (
+            "sampling",
+            "the devices waited while workers sampled, or brought tokens back",
+            "sampling on the device; asynchronous output",
+        ),
+        IdleCause::Scheduling => (
+            "scheduling",
+            "the devices waited while the engine scheduled",
+            "asynchronous scheduling; fewer requests in a batch; fewer engines on a core",
+        ),
+        IdleCause::Output => (
+            "output",
+            "the devices waited while the engine took in the output of the last step",
+            "asynchronous scheduling; less to do for each token (logprobs, stop texts)",
+        ),
+        IdleCause::Ipc => (
+            "ipc",
+            "the engine had handed a step on, and no worker was in it",
+            "free cores: look whether the processes waited for one; shared memory instead of sockets",
+        ),
+        IdleCause::OtherRank => (
+            "slow_rank",
+            "the devices waited for the worker of another one to end its step",
+            "the worker that is waited for: its cores, its share of the work, its device",
+        ),
+        IdleCause::Gc => (
+            "gc",
+            "the devices waited while Python collected garbage",
+            "gc.freeze() after the start, or a higher gc.set_threshold()",
+        ),
+        IdleCause::KvTransfer => (
+            "kv_transfer",
+            "the devices waited for keys and values",
+            "loading them layer by layer; a faster way between the hosts",
+        ),
+        IdleCause::Frontend => (
+            "frontend",
+            "the devices waited while requests had not reached the engine",
+            "more API servers; look at tokenising and templates",
+        ),
+        IdleCause::NotSchedulable => (
+            "not_schedulable",
+            "requests waited in the engine, and none could run",
+            "more room for keys and values, a larger token budget; look at preemptions and grammars",
+        ),
+        IdleCause::Engine => (
+            "engine",
+            "the engine had requests, and no span says what it did",
+            "level verbose, or spans of your own around what the engine does between steps",
+        ),
+        IdleCause::NoRequest | IdleCause::NotRecorded | IdleCause::Unknown => return None,
+    })
+}
+
+/// What stands out, the costliest first; what touches the figures themselves comes before all.
+pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
+    let mut found = idle(report);
+    found.extend(load(report));
+    found.extend(communication(report));
+    found.extend(requests(report));
+    found.extend(gc(report));
+    found.sort_by(|one, other| other.cost.total_cmp(&one.cost));
+    found.splice(0..0, losses(report));
+    found
+}
+
+/// The share of the time of all devices that `of` takes.
+fn of_devices(report: &RunReport, of: impl Fn(&DeviceIdle) -> i64) -> f64 {
+    let wall_ns: f64 = report
+        .device
+        .iter()
+        .map(|device| device.wall_ns as f64)
+        .sum();
+    let ns: f64 = report.idle.iter().map(|device| of(device) as f64).sum();
+    if wall_ns > 0.0 { ns / wall_ns } else { 0.0 }
+}
+
+fn of_cause(device: &DeviceIdle, cause: IdleCause) -> i64 {
+    let found = device.causes.iter().find(|time| time.cause == cause);
+    found.map_or(0, |time| time.ns)
+}
+
+/// What devices wait for.
+fn idle(report: &RunReport) -> Vec<Finding> {
+    let finding = |cause: IdleCause| {
+        let (rule, seen, advice) = rule(cause)?;
+        let mut evidence = seen.to_owned();
+        if let Some(device) = most(report, cause) {
+            evidence.push_str(&format!("; {device} most of all"));
+        }
+        if cause == IdleCause::OtherRank {
+            let waits = report
+                .idle
+                .iter()
+                .filter_map(|device| device.waited_for.first());
+            let wait = waits.max_by_key(|wait| wait.ns)?;
+            let name = report.recorded.process_name(wait.process);
+            evidence.push_str(&format!(", for {name}"));
+        }
+        Some(Finding {
+            rule,
+            evidence,
+            cost: of_devices(report, |device| of_cause(device, cause)),
+            of: CostOf::DeviceTime,
+            advice,
+        })
+    };
+    let found = IdleCause::ALL.into_iter().filter_map(finding);
+    found.filter(|finding| finding.cost >= IDLE).collect()
+}
+
+/// The device that waits for a cause clearly longer than the others.
+fn most(report: &RunReport, cause: IdleCause) -> Option<String> {
+    let all_ns: i128 = report
+        .idle
+        .iter()
+        .map(|device| i128::from(of_cause(device, cause)))
+        .sum();
+    let most = report
+        .idle
+        .iter()
+        .max_by_key(|device| of_cause(device, cause))?;
+    let ns = i128::from(of_cause(most, cause));
+    let is_clear = report.idle.len() > 1 && ns * 10 * report.idle.len() as i128 > all_ns * 13;
+    is_clear.then(|| report.recorded.process_name(most.process))
+}
+
+/// Too little load is no bottleneck, and explains why nothing else is one.
+fn load(report: &RunReport) -> Option<Finding> {
+    let cost = of_devices(report, |device| of_cause(device, IdleCause::NoRequest));
+    (cost >= NO_REQUEST).then(|| Finding {
+        rule: "little_load",
+        evidence: "no request was under way: the devices had nothing to do".to_owned(),
+        cost,
+        of: CostOf::DeviceTime,
+        advice: "nothing: this is no bottleneck; --from and --to leave such times out",
+    })
+}
+
+fn communication(report: &RunReport) -> Option<Finding> {
+    let sum = |of: fn(&crate::DeviceTime) -> i64| -> f64 {
+        report.device.iter().map(|device| of(device) as f64).sum()
+    };
+    let wall_ns = sum(|device| device.wall_ns);
+    let cost = sum(|device| device.exposed_communication_ns) / wall_ns.max(1.0);
+    (cost >= EXPOSED_COMMUNICATION).then(|| Finding {
+        rule: "exposed_communication",
+        evidence: "devices communicated, and computed nothing meanwhile".to_owned(),
+        cost,
+        of: CostOf::DeviceTime,
+        advice: "overlap of communication and computing, a smaller parallel group, a slow rank that others wait for",
+    })
+}
+
+fn requests(report: &RunReport) -> Vec<Finding> {
+    let (summary, mut found) = (&report.requests, Vec::new());
+    let n = summary.n.max(1) as f64;
+    let queue = summary.queue.mean_ns / summary.e2e.mean_ns.max(1.0);
+    if summary.e2e.n > 0 && queue >= QUEUE {
+        found.push(Finding {
+            rule: "queue",
+            evidence: format!(
+                "the mean request waited {:.1} ms in the engine's queue",
+                summary.queue.mean_ns / 1e6
+            ),
+            cost: queue,
+            of: CostOf::RequestTime,
+            advice: "more sequences in a batch if keys and values have room; else more replicas",
+        });
+    }
+    let preempted = report
+        .request
+        .iter()
+        .filter(|request| request.preemptions > 0)
+        .count() as f64;
+    if preempted / n >= PREEMPTED {
+        found.push(Finding {
+            rule: "preemptions",
+            evidence: format!("{preempted} of {n} requests were preempted, and computed again"),
+            cost: preempted / n,
+            of: CostOf::Requests,
+            advice: "more memory for keys and values, fewer sequences in a batch",
+        });
+    }
+    let lost = (summary.aborted + summary.failed) as f64;
+    if lost / n >= NOT_ANSWERED {
+        found.push(Finding {
+            rule: "not_answered",
+            evidence: format!(
+                "{} of {n} requests were given up, {} failed",
+                summary.aborted, summary.failed
+            ),
+            cost: lost / n,
+            of: CostOf::Requests,
+            advice: "the slowest requests first: clients give up what takes too long",
+        });
+    }
+    found
+}
+
+/// Long collections of garbage, whether devices waited for them or not.
+fn gc(report: &RunReport) -> Option<Finding> {
+    let of_gc = |name: &&crate::NameTime| Activity::of(&name.name) == Some(Activity::Gc);
+    let longest = report
+        .names
+        .iter()
+        .filter(of_gc)
+        .max_by_key(|name| name.duration.max_ns)?;
+    let cost = longest.ttot_ns as f64 / report.recorded.wall_ns.max(1) as f64;
+    let is_known = of_devices(report, |device| of_cause(device, IdleCause::Gc)) >= IDLE;
+    (longest.duration.max_ns > GC_NS && !is_known).then(|| Finding {
+        rule: "gc",
+        evidence: format!(
+            "Python collected garbage {} times, up to {:.1} ms",
+            longest.ncall,
+            longest.duration.max_ns as f64 / 1e6
+        ),
+        cost,
+        of: CostOf::RequestTime,
+        advice: "gc.freeze() after the start, or a higher gc.set_threshold()",
+    })
+}
+
+fn losses(report: &RunReport) -> Option<Finding> {
+    let lost = report.recorded.lost_events;
+    (lost > 0).then(|| Finding {
+        rule: "losses",
+        evidence: format!("{lost} events are lost, and missing in what follows"),
+        cost: lost as f64 / (lost + report.recorded.events).max(1) as f64,
+        of: CostOf::Figures,
+        advice: "docs/troubleshooting.md#losses",
+    })
+}

@@ -1,0 +1,362 @@
+//! Edges in the order of time → what each device waited for while it was idle.
+
+use super::feed::{Feed, feeds};
+use crate::gather::edge::{Edge, EdgeKind};
+use crate::gather::process_ids::ProcessIds;
+use crate::table::activity::Activity;
+use crate::table::device_idle::{DeviceIdle, HostTime, IdleCause, IdleTime, RankWait};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use trace_store::sorter::Sorted;
+
+const ACTIVITIES: usize = Activity::ALL.len();
+
+/// What a process does at some time.
+#[derive(Clone, Debug, Default)]
+struct ProcessState {
+    /// How many spans of each activity are open.
+    open: [u32; ACTIVITIES],
+    losses: u32,
+    /// Whether it launched anything since its step began.
+    has_launched: bool,
+    running: Option<u32>,
+    waiting: Option<u32>,
+}
+
+impl ProcessState {
+    fn is(&self, activity: Activity) -> bool {
+        self.open[activity as usize] > 0
+    }
+}
+
+/// A device while the edges come.
+struct DeviceState {
+    feed: Feed,
+    is_open: bool,
+    is_idle: bool,
+    /// Whether what ends the gap was launched already.
+    is_launched: bool,
+    /// Up to when its time is counted.
+    counted_ns: i64,
+    /// Idle time in a step behind a launch: before the next launch if one comes, else behind the last.
+    behind_launch_ns: i64,
+    causes: [i64; IdleCause::ALL.len()],
+    waited_for: BTreeMap<usize, i64>,
+    host: [(u64, i64, i64); ACTIVITIES],
+}
+
+/// The processes and the requests at some time.
+#[derive(Default)]
+struct RunState {
+    processes: Vec<ProcessState>,
+    /// Requests that are under way; `None` where the trace names none.
+    requests: Option<u64>,
+}
+
+/// Who is who among the processes.
+pub(crate) struct Roles<'a> {
+    /// How many processes there are.
+    pub(crate) processes: usize,
+    /// Each device and the process that recorded it, by number.
+    pub(crate) recorders: Vec<(usize, usize)>,
+    pub(crate) ids: &'a ProcessIds,
+    /// Whether requests are named.
+    pub(crate) has_requests: bool,
+}
+
+/// Why each device was idle.
+pub(crate) fn idle_causes(edges: &Sorted<Edge>, roles: &Roles<'_>) -> io::Result<Vec<DeviceIdle>> {
+    let (mut engines, mut workers) = (BTreeSet::new(), BTreeSet::new());
+    edges.each(|edge| {
+        match edge.kind {
+            EdgeKind::Begin(Activity::Schedule | Activity::Dispatch) | EdgeKind::Running => {
+                engines.insert(edge.of as usize)
+            }
+            EdgeKind::Begin(Activity::Step) => workers.insert(edge.of as usize),
+            _ => false,
+        };
+        Ok(())
+    })?;
+    let mut sweep = Sweep::new(
+        feeds(&roles.recorders, &engines, &workers, roles.ids),
+        roles,
+    );
+    edges.each(|edge| {
+        sweep.take(&edge);
+        Ok(())
+    })?;
+    Ok(sweep.devices.into_iter().map(DeviceState::finish).collect())
+}
+
+struct Sweep {
+    run: RunState,
+    devices: Vec<DeviceState>,
+    /// The devices by their processes, and those that a process bears on.
+    of_device: BTreeMap<usize, usize>,
+    touched_by: Vec<Vec<usize>>,
+    all: Vec<usize>,
+}
+
+impl Sweep {
+    fn new(feeds: Vec<Feed>, roles: &Roles<'_>) -> Sweep {
+        let mut touched_by = vec![Vec::new(); roles.processes];
+        for (number, feed) in feeds.iter().enumerate() {
+            let behind = [Some(feed.worker), feed.engine].into_iter().flatten();
+            let behind: BTreeSet<usize> = behind.chain(feed.others.iter().copied()).collect();
+            for process in behind {
+                touched_by[process].push(number);
+            }
+        }
+        Sweep {
+            of_device: feeds.iter().map(|feed| feed.device).zip(0..).collect(),
+            all: (0..feeds.len()).collect(),
+            devices: feeds.into_iter().map(DeviceState::new).collect(),
+            touched_by,
+            run: RunState {
+                processes: vec![ProcessState::default(); roles.processes],
+                requests: roles.has_requests.then_some(0),
+            },
+        }
+    }
+
+    fn take(&mut self, edge: &Edge) {
+        let of = edge.of as usize;
+        match edge.kind {
+            EdgeKind::DeviceBegin
+            | EdgeKind::DeviceEnd
+            | EdgeKind::GapBegin
+            | EdgeKind::GapEnd
+            | EdgeKind::Launched => {
+                if let Some(number) = self.of_device.get(&of) {
+                    let device = &mut self.devices[*number];
+                    device.count(edge.ns, &self.run);
+                    device.take(edge);
+                }
+            }
+            EdgeKind::RequestBegin | EdgeKind::RequestEnd => {
+                for number in &self.all {
+                    self.devices[*number].count(edge.ns, &self.run);
+                }
+                let is_begin = edge.kind == EdgeKind::RequestBegin;
+                self.run.requests = self.run.requests.map(|requests| match is_begin {
+                    true => requests + 1,
+                    false => requests.saturating_sub(1),
+                });
+            }
+            _ => self.take_of_process(edge),
+        }
+    }
+
+    /// Takes a change of what a process does.
+    fn take_of_process(&mut self, edge: &Edge) {
+        let process = edge.of as usize;
+        let touched = &self.touched_by[process];
+        for number in touched {
+            self.devices[*number].count(edge.ns, &self.run);
+        }
+        let state = &mut self.run.processes[process];
+        match edge.kind {
+            EdgeKind::Begin(activity) => {
+                let open = &mut state.open[activity as usize];
+                *open += 1;
+                if *open == 1 {
+                    state.has_launched &= activity != Activity::Step;
+                    for number in touched {
+                        self.devices[*number].called(process, activity);
+                    }
+                }
+            }
+            EdgeKind::End(activity) => {
+                let open = &mut state.open[activity as usize];
+                *open = open.saturating_sub(1);
+                if *open == 0 && activity == Activity::Step {
+                    for number in touched {
+                        self.devices[*number].step_ends(process);
+                    }
+                }
+            }
+            EdgeKind::Launch => {
+                state.has_launched = true;
+                for number in touched {
+                    self.devices[*number].launches(process);
+                }
+            }
+            EdgeKind::LossBegin => state.losses += 1,
+            EdgeKind::LossEnd => state.losses = state.losses.saturating_sub(1),
+            EdgeKind::Running => state.running = Some(edge.value),
+            EdgeKind::Waiting => state.waiting = Some(edge.value),
+            _ => {}
+        }
+    }
+}
+
+impl DeviceState {
+    fn new(feed: Feed) -> DeviceState {
+        DeviceState {
+            feed,
+            is_open: false,
+            is_idle: false,
+            is_launched: false,
+            counted_ns: 0,
+            behind_launch_ns: 0,
+            causes: [0; IdleCause::ALL.len()],
+            waited_for: BTreeMap::new(),
+            host: [(0, 0, 0); ACTIVITIES],
+        }
+    }
+
+    /// Takes a change of its own.
+    fn take(&mut self, edge: &Edge) {
+        match edge.kind {
+            EdgeKind::DeviceBegin => self.is_open = true,
+            EdgeKind::DeviceEnd => self.is_open = false,
+            EdgeKind::GapBegin => (self.is_idle, self.is_launched) = (true, false),
+            EdgeKind::GapEnd => self.is_idle = false,
+            EdgeKind::Launched => self.is_launched = true,
+            _ => {}
+        }
+    }
+
+    /// Counts the time up to `now_ns`, in which nothing changed.
+    fn count(&mut self, now_ns: i64, run: &RunState) {
+        let ns = now_ns.saturating_sub(self.counted_ns);
+        self.counted_ns = now_ns;
+        if !self.is_open || ns == 0 {
+            return;
+        }
+        let worker = &run.processes[self.feed.worker];
+        let engine = self.feed.engine.map(|engine| &run.processes[engine]);
+        for activity in Activity::ALL {
+            if worker.is(activity) || engine.is_some_and(|engine| engine.is(activity)) {
+                let (_, total_ns, exposed_ns) = &mut self.host[activity as usize];
+                *total_ns += ns;
+                *exposed_ns += if self.is_idle { ns } else { 0 };
+            }
+        }
+        if !self.is_idle {
+            return;
+        }
+        match self.cause(worker, engine, run) {
+            Some(cause) => self.causes[cause as usize] += ns,
+            None => self.behind_launch_ns += ns,
+        }
+        if self.cause(worker, engine, run) == Some(IdleCause::OtherRank) {
+            let others = self.feed.others.iter();
+            for other in others.filter(|other| run.processes[**other].is(Activity::Step)) {
+                *self.waited_for.entry(*other).or_default() += ns;
+            }
+        }
+    }
+
+    /// What it waits for; `None` in a step behind a launch, where what follows tells.
+    fn cause(
+        &self,
+        worker: &ProcessState,
+        engine: Option<&ProcessState>,
+        run: &RunState,
+    ) -> Option<IdleCause> {
+        let of_either = |is: &dyn Fn(&ProcessState) -> bool| is(worker) || engine.is_some_and(is);
+        Some(if of_either(&|process| process.losses > 0) {
+            IdleCause::NotRecorded
+        } else if self.is_launched {
+            IdleCause::LaunchDelay
+        } else if of_either(&|process| process.is(Activity::Gc)) {
+            IdleCause::Gc
+        } else if worker.is(Activity::KvTransfer) {
+            IdleCause::KvTransfer
+        } else if worker.is(Activity::Sample) {
+            IdleCause::Sampling
+        } else if worker.is(Activity::Step) {
+            match worker.has_launched {
+                true => return None,
+                false => IdleCause::Preparing,
+            }
+        } else if run.requests == Some(0) {
+            IdleCause::NoRequest
+        } else {
+            engine.map_or(IdleCause::Unknown, |engine| self.cause_in(engine, run))
+        })
+    }
+
+    /// What it waits for in the engine, while its worker is in no step.
+    fn cause_in(&self, engine: &ProcessState, run: &RunState) -> IdleCause {
+        let is_other_in_step = || {
+            let mut others = self.feed.others.iter();
+            others.any(|other| run.processes[*other].is(Activity::Step))
+        };
+        if engine.is(Activity::Schedule) {
+            IdleCause::Scheduling
+        } else if engine.is(Activity::Output) {
+            IdleCause::Output
+        } else if is_other_in_step() {
+            IdleCause::OtherRank
+        } else if engine.is(Activity::Dispatch) {
+            IdleCause::Ipc
+        } else {
+            match (engine.running, engine.waiting) {
+                (Some(0), Some(0)) if run.requests.is_none() => IdleCause::NoRequest,
+                (Some(0), Some(0)) => IdleCause::Frontend,
+                (Some(0), Some(_)) => IdleCause::NotSchedulable,
+                _ => IdleCause::Engine,
+            }
+        }
+    }
+
+    /// A process behind it begins something.
+    fn called(&mut self, process: usize, activity: Activity) {
+        let is_behind = process == self.feed.worker || Some(process) == self.feed.engine;
+        if is_behind && self.is_open {
+            self.host[activity as usize].0 += 1;
+        }
+    }
+
+    /// The worker launches: idle time before that lay between launches.
+    fn launches(&mut self, process: usize) {
+        if process == self.feed.worker {
+            let ns = std::mem::take(&mut self.behind_launch_ns);
+            self.causes[IdleCause::LaunchGap as usize] += ns;
+        }
+    }
+
+    /// The worker's step ends: idle time before that lay behind its last launch.
+    fn step_ends(&mut self, process: usize) {
+        if process == self.feed.worker {
+            let ns = std::mem::take(&mut self.behind_launch_ns);
+            self.causes[IdleCause::Sampling as usize] += ns;
+        }
+    }
+
+    fn finish(mut self) -> DeviceIdle {
+        self.step_ends(self.feed.worker);
+        let causes = IdleCause::ALL.into_iter().zip(self.causes);
+        let mut causes: Vec<IdleTime> = causes
+            .filter(|(_, ns)| *ns > 0)
+            .map(|(cause, ns)| IdleTime { cause, ns })
+            .collect();
+        causes.sort_by_key(|time| Reverse(time.ns));
+        let waited_for = self.waited_for.into_iter();
+        let mut waited_for: Vec<RankWait> = waited_for
+            .map(|(process, ns)| RankWait { process, ns })
+            .collect();
+        waited_for.sort_by_key(|wait| Reverse(wait.ns));
+        let host = Activity::ALL.into_iter().zip(self.host);
+        DeviceIdle {
+            process: self.feed.device,
+            worker: self.feed.worker,
+            engine: self.feed.engine,
+            idle_ns: causes.iter().map(|time| time.ns).sum(),
+            causes,
+            waited_for,
+            host: host
+                .filter(|(_, (calls, total_ns, _))| *calls > 0 || *total_ns > 0)
+                .map(|(activity, (calls, total_ns, exposed_ns))| HostTime {
+                    activity,
+                    calls,
+                    total_ns,
+                    exposed_ns,
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A change of what the processes or devices of a run do, while all of them are sorted by time.
+
+use crate::table::activity::Activity;
+use trace_store::sorter::{Record, long_at, word_at};
+
+/// What changes. At one time, ends come before begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum EdgeKind {
+    /// A process ends an activity, or begins one.
+    End(Activity),
+    LossEnd,
+    RequestEnd,
+    GapEnd,
+    DeviceEnd,
+    /// Its requests in a batch, and those that wait for one.
+    Running,
+    Waiting,
+    Begin(Activity),
+    LossBegin,
+    RequestBegin,
+    DeviceBegin,
+    GapBegin,
+    /// The process launches something.
+    Launch,
+    /// What ends the gap was launched.
+    Launched,
+}
+
+/// A change. Activities, launches and counts are of processes, gaps of devices, requests of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Edge {
+    pub(crate) ns: i64,
+    pub(crate) kind: EdgeKind,
+    /// The process, or the device by the number of its process.
+    pub(crate) of: u32,
+    /// Of a count.
+    pub(crate) value: u32,
+}
+
+const BEGIN: u8 = 64;
+
+impl EdgeKind {
+    fn code(self) -> u8 {
+        match self {
+            EdgeKind::End(activity) => activity as u8,
+            EdgeKind::LossEnd => 32,
+            EdgeKind::RequestEnd => 33,
+            EdgeKind::GapEnd => 34,
+            EdgeKind::DeviceEnd => 35,
+            EdgeKind::Running => 36,
+            EdgeKind::Waiting => 37,
+            EdgeKind::Begin(activity) => BEGIN + activity as u8,
+            EdgeKind::LossBegin => 96,
+            EdgeKind::RequestBegin => 97,
+            EdgeKind::DeviceBegin => 98,
+            EdgeKind::GapBegin => 99,
+            EdgeKind::Launch => 100,
+            EdgeKind::Launched => 101,
+        }
+    }
+
+    fn of_code(code: u8) -> EdgeKind {
+        let activity = |code: u8| Activity::ALL[usize::from(code) % Activity::ALL.len()];
+        match code {
+            32 => EdgeKind::LossEnd,
+            33 => EdgeKind::RequestEnd,
+            34 => EdgeKind::GapEnd,
+            35 => EdgeKind::DeviceEnd,
+            36 => EdgeKind::Running,
+            37 => EdgeKind::Waiting,
+            96 => EdgeKind::LossBegin,
+            97 => EdgeKind::RequestBegin,
+            98 => EdgeKind::DeviceBegin,
+            99 => EdgeKind::GapBegin,
+            100 => EdgeKind::Launch,
+            101 => EdgeKind::Launched,
+            ended if ended < BEGIN => EdgeKind::End(activity(ended)),
+            begun => EdgeKind::Begin(activity(begun - BEGIN)),
+        }
+    }
+}
+
+impl Record for Edge {
+    const BYTES: usize = 17;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.ns.to_le_bytes());
+        out.extend_from_slice(&self.of.to_le_bytes());
+        out.extend_from_slice(&self.value.to_le_bytes());
+        out.push(self.kind.code());
+    }
+
+    fn load(bytes: &[u8]) -> Self {
+        Edge {
+            ns: long_at(bytes, 0).cast_signed(),
+            of: word_at(bytes, 8),
+            value: word_at(bytes, 12),
+            kind: EdgeKind::of_code(bytes[16]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_read_as_it_was_stored() {
+        let plain = [
+            EdgeKind::LossEnd,
+            EdgeKind::RequestEnd,
+            EdgeKind::GapEnd,
+            EdgeKind::DeviceEnd,
+            EdgeKind::Running,
+            EdgeKind::Waiting,
+            EdgeKind::LossBegin,
+            EdgeKind::RequestBegin,
+            EdgeKind::DeviceBegin,
+            EdgeKind::GapBegin,
+            EdgeKind::Launch,
+            EdgeKind::Launched,
+        ];
+        let activities = Activity::ALL
+            .into_iter()
+            .flat_map(|activity| [EdgeKind::Begin(activity), EdgeKind::End(activity)]);
+        for kind in plain.into_iter().chain(activities) {
+            let edge = Edge {
+                ns: -7,
+                kind,
+                of: 3,
+                value: 9,
+            };
+            let mut bytes = Vec::new();
+            edge.store(&mut bytes);
+            assert_eq!((Edge::load(&bytes), bytes.len()), (edge, Edge::BYTES));
+        }
+    }
+}

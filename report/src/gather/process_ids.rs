@@ -1,0 +1,52 @@
+//! Which requests processes have: an engine and its workers have the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Ids that are kept of each process: the least by hash, so that those of two processes are of the same part of all requests.
+const KEPT: usize = 256;
+
+/// The hashes of some ids of each process.
+#[derive(Debug, Default)]
+pub(crate) struct ProcessIds {
+    of: BTreeMap<usize, BTreeSet<u64>>,
+}
+
+impl ProcessIds {
+    pub(crate) fn add(&mut self, process: usize, id: u64) {
+        let ids = self.of.entry(process).or_default();
+        if ids.insert(id) && ids.len() > KEPT {
+            ids.pop_last();
+        }
+    }
+
+    pub(crate) fn take(&mut self, others: ProcessIds) {
+        for (process, ids) in others.of {
+            ids.into_iter().for_each(|id| self.add(process, id));
+        }
+    }
+
+    /// How many of the kept ids two processes share.
+    pub(crate) fn shared(&self, one: usize, other: usize) -> usize {
+        let of = |process| self.of.get(&process);
+        of(one)
+            .zip(of(other))
+            .map_or(0, |(one, other)| one.intersection(other).count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_with_the_same_requests_share_ids() {
+        let mut ids = ProcessIds::default();
+        for id in 0..10_000_u64 {
+            let hash = id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            ids.add(0, hash);
+            ids.add(1 + (id % 2) as usize, hash);
+        }
+        assert!(ids.shared(0, 1) > 64 && ids.shared(0, 2) > 64);
+        assert_eq!((ids.shared(1, 2), ids.shared(0, 3)), (0, 0));
+    }
+}

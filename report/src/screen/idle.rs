@@ -1,0 +1,161 @@
+//! Why the devices were idle, and what the host did meanwhile.
+
+use super::amount::{duration, grouped, share, table};
+use super::names::shown;
+use crate::table::activity::Activity;
+use crate::table::device_idle::{DeviceIdle, IdleCause};
+use crate::table::run_report::RunReport;
+
+/// The name of a cause, and what it says.
+pub(super) fn words(cause: IdleCause) -> (&'static str, &'static str) {
+    match cause {
+        IdleCause::NotRecorded => ("not recorded", "events are lost there"),
+        IdleCause::LaunchDelay => ("launch delay", "launched, and not yet begun"),
+        IdleCause::Gc => ("garbage collection", "of Python, in worker or engine"),
+        IdleCause::KvTransfer => ("KV transfer", "keys and values were on the way"),
+        IdleCause::Preparing => ("preparing", "the worker's step before its first launch"),
+        IdleCause::LaunchGap => ("launch gaps", "between launches: the host is slower"),
+        IdleCause::Sampling => ("sampling", "and reading back, behind the last launch"),
+        IdleCause::NoRequest => ("no request", "too little load, no bottleneck"),
+        IdleCause::Scheduling => ("scheduling", "the engine chose what runs next"),
+        IdleCause::Output => ("output", "the engine took in what a step computed"),
+        IdleCause::OtherRank => ("other rank", "another worker was still in its step"),
+        IdleCause::Ipc => ("IPC", "between engine and worker"),
+        IdleCause::Frontend => ("frontend", "requests had not reached the engine"),
+        IdleCause::NotSchedulable => ("not schedulable", "requests waited, and none could run"),
+        IdleCause::Engine => ("engine", "had requests; no span says what it did"),
+        IdleCause::Unknown => ("unknown", "no span tells"),
+    }
+}
+
+fn activity(activity: Activity) -> (&'static str, &'static str) {
+    match activity {
+        Activity::Schedule => ("schedule", "in the engine"),
+        Activity::Dispatch => ("dispatch", "in the engine, with its wait for the workers"),
+        Activity::Output => ("output", "in the engine"),
+        Activity::Step => ("step", "in the worker"),
+        Activity::Sample => ("sample", "in the worker, with reading back"),
+        Activity::KvTransfer => ("KV transfer", ""),
+        Activity::Gc => ("garbage collection", ""),
+    }
+}
+
+pub(super) fn put(report: &RunReport, out: &mut String) {
+    let idle_ns = sum(&report.idle, |device| device.idle_ns);
+    if idle_ns == 0 {
+        return;
+    }
+    let n = report.idle.len() as u64;
+    let wall_ns: i128 = report.device.iter().map(|of| i128::from(of.wall_ns)).sum();
+    let of = match report.device.iter().all(|device| device.is_runner) {
+        true => "no device is recorded; no worker was in a step for",
+        false => "the devices were idle for",
+    };
+    out.push_str(&format!(
+        "idle       {of} {} of the time: they waited for\n",
+        share(idle_ns as f64, wall_ns as f64)
+    ));
+    let head = ["", "each", "of idle", "", "most on"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for (cause, ns) in causes(&report.idle) {
+        let (name, meaning) = words(cause);
+        rows.push(vec![
+            name.to_owned(),
+            duration(ns as f64 / n as f64),
+            share(ns as f64, idle_ns as f64),
+            meaning.to_owned(),
+            most(report, cause),
+        ]);
+    }
+    out.push_str(&table(&rows, 1..3));
+    put_ranks(report, out);
+    put_host(report, n, out);
+    out.push('\n');
+}
+
+/// The causes, those of all devices together, the longest first.
+pub(super) fn causes(devices: &[DeviceIdle]) -> Vec<(IdleCause, i128)> {
+    let of = |cause| {
+        let ns = sum(devices, |device| of_cause(device, cause));
+        (cause, ns)
+    };
+    let mut causes: Vec<_> = IdleCause::ALL.into_iter().map(of).collect();
+    causes.retain(|(_, ns)| *ns > 0);
+    causes.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    causes
+}
+
+pub(super) fn of_cause(device: &DeviceIdle, cause: IdleCause) -> i64 {
+    let found = device.causes.iter().find(|time| time.cause == cause);
+    found.map_or(0, |time| time.ns)
+}
+
+fn sum(devices: &[DeviceIdle], of: impl Fn(&DeviceIdle) -> i64) -> i128 {
+    devices.iter().map(|device| i128::from(of(device))).sum()
+}
+
+/// The device with the most of a cause, where it has clearly more than the mean.
+fn most(report: &RunReport, cause: IdleCause) -> String {
+    let devices = &report.idle;
+    let mean_ns = sum(devices, |device| of_cause(device, cause)) as f64 / devices.len() as f64;
+    let most = devices.iter().max_by_key(|device| of_cause(device, cause));
+    let most = most.filter(|device| of_cause(device, cause) as f64 > 1.2 * mean_ns);
+    most.map_or_else(String::new, |device| {
+        let name = shown(&report.recorded.process_name(device.process));
+        format!("{name} ({})", duration(of_cause(device, cause) as f64))
+    })
+}
+
+/// Which workers the devices of others waited for.
+fn put_ranks(report: &RunReport, out: &mut String) {
+    let waits = report.idle.iter().filter_map(|device| {
+        let wait = device.waited_for.first()?;
+        Some((device, wait))
+    });
+    if let Some((device, wait)) = waits.max_by_key(|(_, wait)| wait.ns) {
+        let name = |process| shown(&report.recorded.process_name(process));
+        out.push_str(&format!(
+            "  {} waited {} for {}\n",
+            name(device.process),
+            duration(wait.ns as f64),
+            name(wait.process)
+        ));
+    }
+}
+
+/// What the host did: how much of it the devices hid, and how much they waited for.
+fn put_host(report: &RunReport, n: u64, out: &mut String) {
+    let head = ["host", "calls", "total", "mean", "exposed", "hidden", ""];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for of in Activity::ALL {
+        let host = report.idle.iter().flat_map(|device| &device.host);
+        let host = host.filter(|host| host.activity == of);
+        let (calls, total_ns, exposed_ns) = host.fold((0, 0, 0), |sum, host| {
+            (
+                sum.0 + host.calls,
+                sum.1 + i128::from(host.total_ns),
+                sum.2 + i128::from(host.exposed_ns),
+            )
+        });
+        if total_ns == 0 {
+            continue;
+        }
+        let (name, place) = activity(of);
+        let each = |ns: i128| duration(ns as f64 / n as f64);
+        rows.push(vec![
+            name.to_owned(),
+            grouped(calls / n),
+            each(total_ns),
+            duration(total_ns as f64 / calls.max(1) as f64),
+            each(exposed_ns),
+            each(total_ns - exposed_ns),
+            place.to_owned(),
+        ]);
+    }
+    if rows.len() > 1 {
+        out.push_str(&table(&rows, 1..6));
+        out.push_str(
+            "  exposed is host time in which the device was idle; all of the mean device\n",
+        );
+    }
+}

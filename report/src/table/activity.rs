@@ -1,0 +1,81 @@
+//! What a process does, as far as devices wait for it.
+
+use serde::Serialize;
+
+/// What a process does, as far as devices wait for it. Spans tell it by their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[repr(u8)]
+pub enum Activity {
+    /// The engine chooses what runs next.
+    Schedule,
+    /// The engine hands a batch to its workers, or waits for them.
+    Dispatch,
+    /// The engine takes in what workers computed.
+    Output,
+    /// A worker runs a step.
+    Step,
+    /// A worker samples tokens, or brings them back.
+    Sample,
+    /// Keys and values move between hosts or caches.
+    KvTransfer,
+    /// Python collects garbage.
+    Gc,
+}
+
+impl Activity {
+    pub(crate) const ALL: [Activity; 7] = [
+        Activity::Schedule,
+        Activity::Dispatch,
+        Activity::Output,
+        Activity::Step,
+        Activity::Sample,
+        Activity::KvTransfer,
+        Activity::Gc,
+    ];
+
+    /// That of a span of this name: the names that vLLM's plugin, SGLang's hooks and pypto-serving give.
+    pub(crate) fn of(name: &str) -> Option<Activity> {
+        let (owner, call) = name
+            .rsplit_once(['.', ':'])
+            .map_or(("", name), |(owner, call)| (owner, call.trim_start()));
+        let is_engine = owner == "executor";
+        match call {
+            "schedule" | "get_next_batch_to_run" => Some(Activity::Schedule),
+            "execute_model" | "sample_tokens" if is_engine => Some(Activity::Dispatch),
+            "queue_worker_step" | "wait_worker_output" => Some(Activity::Dispatch),
+            "update_from_output"
+            | "process_step_output"
+            | "process_batch_result"
+            | "process_outputs" => Some(Activity::Output),
+            "execute_model" | "execute_step" | "run_batch" => Some(Activity::Step),
+            "sample_tokens" | "sample" | "enqueue_output" => Some(Activity::Sample),
+            "start_load_kv" | "wait_for_layer_load" | "wait_for_save" => Some(Activity::KvTransfer),
+            _ if name.contains("kv_transfer") => Some(Activity::KvTransfer),
+            _ if name == "gc" || owner == "gc" => Some(Activity::Gc),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_activities() {
+        let told = [
+            ("scheduler.schedule", Some(Activity::Schedule)),
+            ("executor.execute_model", Some(Activity::Dispatch)),
+            ("WorkerWrapperBase.execute_model", Some(Activity::Step)),
+            ("gpu_model_runner: sample", Some(Activity::Sample)),
+            ("Scheduler.run_batch", Some(Activity::Step)),
+            ("gc.collect", Some(Activity::Gc)),
+            ("gcd", None),
+            ("step", None),
+        ];
+        for (name, activity) in told {
+            assert_eq!(Activity::of(name), activity, "{name}");
+        }
+    }
+}
