@@ -29,6 +29,7 @@ pub use table::activity::Activity;
 pub use table::device_idle::{DeviceIdle, HostTime, IdleCause, IdleTime, RankWait};
 pub use table::device_time::DeviceTime;
 pub use table::finding::{CostOf, Finding};
+pub use table::load_level::{LoadKind, LoadLevel};
 pub use table::name_time::NameTime;
 pub use table::recorded::{Recorded, RecordedProcess};
 pub use table::request::{Request, RequestStatus};

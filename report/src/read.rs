@@ -4,6 +4,7 @@ use crate::fold::device_times::device_times;
 use crate::fold::findings::findings;
 use crate::fold::gathered::{Gathered, VALUE_BYTES};
 use crate::fold::idle_causes::{Roles, idle_causes};
+use crate::fold::load_levels::load_levels;
 use crate::fold::name_times::name_times;
 use crate::fold::request_parts::request_parts;
 use crate::fold::requests::summary;
@@ -107,6 +108,8 @@ fn fold(events: &mut TraceEvents<'_>, options: &ReportOptions) -> Result<RunRepo
         has_requests: !request.is_empty(),
     };
     let idle = idle_causes(&edges, &roles);
+    let ends = request.iter().filter_map(|request| request.finished_ns);
+    let last_ns = ends.max().unwrap_or(0);
     let mut report = RunReport {
         schema: SCHEMA,
         recorded,
@@ -114,6 +117,7 @@ fn fold(events: &mut TraceEvents<'_>, options: &ReportOptions) -> Result<RunRepo
         request_parts: request_parts(&request),
         requests: summary(&request, options.slo, &tokens, gaps).map_err(of_temporary)?,
         request,
+        load: load_levels(&edges, last_ns).map_err(of_temporary)?,
         device,
         idle: idle.map_err(of_temporary)?,
         names: names.map_err(of_temporary)?,

@@ -4,6 +4,7 @@ mod amount;
 mod devices;
 mod findings;
 mod idle;
+mod load;
 mod names;
 mod recorded;
 mod requests;
@@ -27,6 +28,7 @@ pub fn text(report: &RunReport) -> String {
     findings::put(report, &mut out);
     requests::put(report, &mut out);
     out.push('\n');
+    load::put(report, &mut out);
     devices::put(report, &mut out);
     idle::put(report, &mut out);
     out.push_str(&names::text(report, NameOrder::Tsub, NAMES));

@@ -4,6 +4,7 @@ pub(crate) mod activity;
 pub(crate) mod device_idle;
 pub(crate) mod device_time;
 pub(crate) mod finding;
+pub(crate) mod load_level;
 pub(crate) mod name_time;
 pub(crate) mod recorded;
 pub(crate) mod request;

@@ -65,21 +65,27 @@ impl ChunkFacts {
         });
     }
 
-    /// How many requests a scheduler has.
+    /// How many requests a scheduler has, and how full its cache is.
     fn take_counts(&mut self, event: &PlacedEvent<'_>, process: usize) {
-        if event.name() != "requests" {
-            return;
-        }
-        let counts = [
-            (EdgeKind::Running, "running"),
-            (EdgeKind::Waiting, "waiting"),
-        ];
-        for (kind, arg) in counts {
-            let count = event
-                .arg(arg)
-                .and_then(|count| serde_json::from_slice(count).ok());
-            if let Some(value) = count {
-                self.edge(event.ts_ns, kind, process, value);
+        let of = |arg: &str| -> Option<f64> { serde_json::from_slice(event.arg(arg)?).ok() };
+        let counts = match &*event.name() {
+            "requests" => vec![
+                (EdgeKind::Running, of("running")),
+                (EdgeKind::Waiting, of("waiting")),
+            ],
+            "kv_cache" => vec![(EdgeKind::KvUsed, of("used_percent").map(|of| 10.0 * of))],
+            "kv_blocks" => {
+                let (used, free) = (of("used"), of("free"));
+                let share = used
+                    .zip(free)
+                    .map(|(used, free)| 1e3 * used / (used + free));
+                vec![(EdgeKind::KvUsed, share)]
+            }
+            _ => return,
+        };
+        for (kind, value) in counts {
+            if let Some(value) = value.filter(|value| (0.0..=f64::from(u32::MAX)).contains(value)) {
+                self.edge(event.ts_ns, kind, process, rounded(value));
             }
         }
     }
@@ -177,6 +183,15 @@ impl ChunkFacts {
             value,
         });
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it is within the bounds of the type"
+)]
+fn rounded(value: f64) -> u32 {
+    value.round() as u32
 }
 
 #[expect(

@@ -15,6 +15,8 @@ pub(crate) enum EdgeKind {
     /// Its requests in a batch, and those that wait for one.
     Running,
     Waiting,
+    /// How much of the room for keys and values is used, in thousandths.
+    KvUsed,
     Begin(Activity),
     LossBegin,
     RequestBegin,
@@ -49,6 +51,7 @@ impl EdgeKind {
             EdgeKind::DeviceEnd => 35,
             EdgeKind::Running => 36,
             EdgeKind::Waiting => 37,
+            EdgeKind::KvUsed => 38,
             EdgeKind::Begin(activity) => BEGIN + activity as u8,
             EdgeKind::LossBegin => 96,
             EdgeKind::RequestBegin => 97,
@@ -68,6 +71,7 @@ impl EdgeKind {
             35 => EdgeKind::DeviceEnd,
             36 => EdgeKind::Running,
             37 => EdgeKind::Waiting,
+            38 => EdgeKind::KvUsed,
             96 => EdgeKind::LossBegin,
             97 => EdgeKind::RequestBegin,
             98 => EdgeKind::DeviceBegin,
@@ -113,6 +117,7 @@ mod tests {
             EdgeKind::DeviceEnd,
             EdgeKind::Running,
             EdgeKind::Waiting,
+            EdgeKind::KvUsed,
             EdgeKind::LossBegin,
             EdgeKind::RequestBegin,
             EdgeKind::DeviceBegin,

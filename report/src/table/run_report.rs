@@ -3,6 +3,7 @@
 use super::device_idle::DeviceIdle;
 use super::device_time::DeviceTime;
 use super::finding::Finding;
+use super::load_level::LoadLevel;
 use super::name_time::NameTime;
 use super::recorded::Recorded;
 use super::request::Request;
@@ -25,6 +26,8 @@ pub struct RunReport {
     pub request_parts: RequestParts,
     /// Each request, in the order of their arrival.
     pub request: Vec<Request>,
+    /// How much there was to do.
+    pub load: Vec<LoadLevel>,
     /// How busy each device was.
     pub device: Vec<DeviceTime>,
     /// Why each of them was idle, in the same order.

@@ -1,0 +1,75 @@
+//! How much there was to do.
+
+use super::amount::{duration, share, table};
+use super::names::shown;
+use crate::table::load_level::{LoadKind, LoadLevel};
+use crate::table::run_report::RunReport;
+
+pub(super) fn put(report: &RunReport, out: &mut String) {
+    if report.load.is_empty() {
+        return;
+    }
+    out.push_str("load       levels weighted by time: half of the time they were at most p50\n");
+    let head = ["", "mean", "p50", "p90", "p99", "max"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for level in &report.load {
+        let figures = [level.mean, level.p50, level.p90, level.p99, level.max];
+        let mut row = vec![name(report, level)];
+        row.extend(figures.map(|figure| match level.of {
+            LoadKind::KvUsedPercent => format!("{figure:.1} %"),
+            _ => format!("{figure:.1}"),
+        }));
+        rows.push(row);
+    }
+    out.push_str(&table(&rows, 1..6));
+    put_little(report, out);
+    put_cached(report, out);
+    out.push('\n');
+}
+
+fn name(report: &RunReport, level: &LoadLevel) -> String {
+    let of = match level.of {
+        LoadKind::UnderWay => "requests under way",
+        LoadKind::Running => "running in",
+        LoadKind::Waiting => "waiting in",
+        LoadKind::KvUsedPercent => "KV cache of",
+    };
+    match level.process {
+        Some(process) => format!("{of} {}", shown(&report.recorded.process_name(process))),
+        None => of.to_owned(),
+    }
+}
+
+/// Little's law: the mean number of requests is their rate times their mean time. What is over are requests without an end.
+fn put_little(report: &RunReport, out: &mut String) {
+    let mut levels = report.load.iter();
+    let Some(level) = levels.find(|level| level.of == LoadKind::UnderWay) else {
+        return;
+    };
+    let e2e = &report.requests.e2e;
+    let expected = e2e.n as f64 * e2e.mean_ns / level.wall_ns as f64;
+    let over = level.mean - expected;
+    if over > 0.05 {
+        out.push_str(&format!(
+            "  by their rate and mean time ({}) {expected:.1} would be under way: {over:.1} have no end here\n",
+            duration(e2e.mean_ns)
+        ));
+    }
+}
+
+/// What the prefix cache saved.
+fn put_cached(report: &RunReport, out: &mut String) {
+    let known = report
+        .request
+        .iter()
+        .filter_map(|request| Some((request.cached_tokens?, request.prompt_tokens?)));
+    let (cached, prompt) = known.fold((0.0, 0.0), |sum, (cached, prompt)| {
+        (sum.0 + cached as f64, sum.1 + prompt as f64)
+    });
+    if prompt > 0.0 {
+        out.push_str(&format!(
+            "  the prefix cache had {} of the tokens of prompts\n",
+            share(cached, prompt)
+        ));
+    }
+}
