@@ -4,6 +4,7 @@
 mod amount;
 mod completions;
 mod control;
+mod diff;
 mod directory;
 mod doctor;
 mod error;
@@ -30,6 +31,7 @@ const EXAMPLES: &str = "\
 Examples:
   sa-profile run -- COMMAND                      record a command and all it starts, and merge
   sa-profile report out                          where did the time go?
+  sa-profile diff --fail-if 'p95(ttft) > +5%' before after   what became slower?
   sa-profile doctor                              would recording work here?
   SA_PROFILE_DIR=out SA_PROFILE_START=paused serve   begin with recording off
   sa-profile start --for 30s out                 record 30 seconds in every process
@@ -39,7 +41,7 @@ Examples:
   sa-profile snapshot out aside && trace-merge --last 30s aside
 
 DIR is the run directory. The default is SA_PROFILE_DIR, else SA_PROFILE_OUTPUT, else ./profile_out.
-Exit status: 0 done, 1 not all processes obeyed, 2 nothing usable or bad usage.
+Exit status: 0 done, 1 not all processes obeyed, or --fail-if holds, 2 nothing usable or bad usage.
 `run` ends as its command does.";
 
 /// Shows where the time of a serving engine goes: records, switches and opens its traces.
@@ -55,6 +57,7 @@ enum Command {
     Run(run::Arguments),
     Open(open::Arguments),
     Report(report::Arguments),
+    Diff(diff::Arguments),
     Doctor(doctor::Arguments),
     Start(start::Arguments),
     Stop(stop::Arguments),
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         Command::Run(arguments) => Ok(run::run(arguments)),
         Command::Open(arguments) => Ok(open::run(arguments)),
         Command::Report(arguments) => report::run(arguments),
+        Command::Diff(arguments) => diff::run(arguments),
         Command::Doctor(arguments) => Ok(doctor::run(arguments)),
         Command::Start(arguments) => start::run(arguments),
         Command::Stop(arguments) => stop::run(arguments),

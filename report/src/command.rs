@@ -4,6 +4,10 @@ use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
 use crate::screen::{self, NameOrder};
 use crate::table::run_report::RunReport;
+mod diff_args;
+
+pub use diff_args::{Comparison, DiffArgs};
+
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use trace_merge::{Error, Options, Progress, Runs, SelectionArgs};

@@ -9,3 +9,4 @@ pub(crate) mod load_levels;
 pub(crate) mod name_times;
 pub(crate) mod request_parts;
 pub(crate) mod requests;
+pub(crate) mod run_diff;

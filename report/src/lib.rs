@@ -13,6 +13,7 @@
 //! row by row (`nest`), and folded into the tables ([`RunReport`]), which `screen` prints.
 
 pub mod command;
+mod condition;
 mod fold;
 mod gather;
 mod nest;
@@ -20,20 +21,26 @@ mod options;
 mod quantiles;
 mod read;
 pub mod screen;
+mod statistics;
 mod table;
 
+pub use condition::{Condition, parse_condition};
+pub use fold::run_diff::compare;
 pub use options::{NamesBy, ReportOptions, Slo, parse_slo};
 pub use quantiles::Quantiles;
 pub use read::{merge_and_read, read};
+pub use statistics::{mann_whitney, ratio_interval};
 pub use table::activity::Activity;
 pub use table::device_idle::{DeviceIdle, HostTime, IdleCause, IdleTime, RankWait};
 pub use table::device_time::DeviceTime;
 pub use table::finding::{CostOf, Finding};
 pub use table::load_level::{LoadKind, LoadLevel};
+pub use table::metric::Metric;
 pub use table::name_time::NameTime;
 pub use table::recorded::{Recorded, RecordedProcess};
 pub use table::request::{Request, RequestStatus};
 pub use table::request_parts::{RequestPart, RequestParts};
 pub use table::request_summary::{Goodput, RequestSummary};
 pub use table::row_kind::RowKind;
+pub use table::run_diff::{IdleDiff, MetricDiff, NameDiff, NameFigures, RunDiff};
 pub use table::run_report::RunReport;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// What percentiles are given.
-const PERCENTS: [u64; 3] = [50, 90, 99];
+const PERCENTS: [u64; 4] = [50, 90, 95, 99];
 
 /// How values are distributed. Percentiles are linear between the two nearest ranks, as numpy's and vLLM's are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -18,6 +18,8 @@ pub struct Quantiles {
     pub p50_ns: f64,
     /// Nine in ten.
     pub p90_ns: f64,
+    /// 95 in 100.
+    pub p95_ns: f64,
     /// 99 in 100.
     pub p99_ns: f64,
     /// The greatest.
@@ -86,7 +88,8 @@ impl Ascending {
             min_ns: self.min,
             p50_ns: at(0),
             p90_ns: at(1),
-            p99_ns: at(2),
+            p95_ns: at(2),
+            p99_ns: at(3),
             max_ns: self.last,
         }
     }

@@ -2,6 +2,7 @@
 
 mod amount;
 mod devices;
+mod diff;
 mod findings;
 mod idle;
 mod load;
@@ -11,6 +12,7 @@ mod requests;
 mod short;
 
 pub use amount::grouped;
+pub use diff::diff_text;
 pub use names::{NameOrder, csv as names_csv, text as names_text};
 pub use requests::csv as requests_csv;
 pub use short::short;

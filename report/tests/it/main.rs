@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests: a failed step is a failed test")]
 
 mod command;
+mod diff;
 mod golden;
 mod hostile;
 mod idle;

@@ -1,0 +1,75 @@
+//! The arguments of `sa-profile diff`, and what they print.
+
+use crate::condition::{Condition, parse_condition};
+use crate::fold::run_diff::compare;
+use crate::options::{NamesBy, ReportOptions};
+use crate::read::read;
+use crate::screen;
+use crate::table::run_report::RunReport;
+use clap::Args;
+use std::path::PathBuf;
+use trace_merge::{Error, Options, Progress, SelectionArgs};
+
+/// Sets two recorded runs side by side: what became slower, and why.
+#[derive(Args, Clone, Debug)]
+pub struct DiffArgs {
+    /// The run to compare with: run directory, fragments or Chrome trace
+    #[arg(value_name = "BEFORE")]
+    one: PathBuf,
+    /// The run that is compared
+    #[arg(value_name = "AFTER")]
+    other: PathBuf,
+    /// Exit with 1 if this holds, such as 'p95(ttft) > +5%'; may be given several times
+    #[arg(long, value_name = "CONDITION", value_parser = parse_condition)]
+    fail_if: Vec<Condition>,
+    /// Everything as JSON (docs/compare.md#json)
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    selection: SelectionArgs,
+}
+
+/// What a comparison prints, and which conditions hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// For standard output.
+    pub text: String,
+    /// Each condition that holds, in words.
+    pub failures: Vec<String>,
+}
+
+impl DiffArgs {
+    /// Compares.
+    ///
+    /// # Errors
+    /// As [`read`](crate::read()) of each run, and where a run lacks what a condition compares.
+    pub fn compare(&self, progress: &Progress) -> Result<Comparison, Error> {
+        let (one, other) = (
+            self.read(&self.one, progress)?,
+            self.read(&self.other, progress)?,
+        );
+        let diff = compare(&one, &other);
+        let mut failures = Vec::new();
+        for condition in &self.fail_if {
+            failures.extend(condition.holds(&diff).map_err(Error::Usage)?);
+        }
+        let text = match self.json {
+            true => serde_json::to_string_pretty(&diff)
+                .map(|json| json + "\n")
+                .map_err(|error| Error::Usage(format!("JSON: {error}")))?,
+            false => screen::diff_text(&diff),
+        };
+        Ok(Comparison { text, failures })
+    }
+
+    fn read(&self, path: &std::path::Path, progress: &Progress) -> Result<RunReport, Error> {
+        let mut options = Options::new([path.to_owned()]);
+        self.selection.put_into(&mut options);
+        let report_options = ReportOptions {
+            names_by: NamesBy::Run,
+            most_events: None,
+            slo: None,
+        };
+        read(&options, &report_options, progress)
+    }
+}

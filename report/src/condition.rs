@@ -1,0 +1,224 @@
+//! What makes a comparison fail.
+
+use crate::quantiles::Quantiles;
+use crate::table::metric::Metric;
+use crate::table::run_diff::RunDiff;
+use trace_merge::parse_duration;
+
+/// A condition such as `p95(ttft) > +5%`: what is compared, how, and with what.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    text: String,
+    what: Subject,
+    is_above: bool,
+    limit: Limit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Subject {
+    Figure(Statistic, Metric),
+    RequestsPerSecond,
+    OutputTokensPerSecond,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Statistic {
+    Mean,
+    P50,
+    P90,
+    P95,
+    P99,
+    Max,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Limit {
+    /// The change, as a share of the first run's.
+    Relative(f64),
+    /// The change, in ns or a second.
+    Change(f64),
+    /// The second run's value.
+    Value(f64),
+}
+
+impl Statistic {
+    const NAMES: [(&str, Statistic); 6] = [
+        ("mean", Statistic::Mean),
+        ("p50", Statistic::P50),
+        ("p90", Statistic::P90),
+        ("p95", Statistic::P95),
+        ("p99", Statistic::P99),
+        ("max", Statistic::Max),
+    ];
+
+    fn of(self, figures: &Quantiles) -> Option<f64> {
+        let value = match self {
+            Statistic::Mean => figures.mean_ns,
+            Statistic::P50 => figures.p50_ns,
+            Statistic::P90 => figures.p90_ns,
+            Statistic::P95 => figures.p95_ns,
+            Statistic::P99 => figures.p99_ns,
+            Statistic::Max => figures.max_ns as f64,
+        };
+        (figures.n > 0).then_some(value)
+    }
+}
+
+/// Reads a condition.
+///
+/// # Errors
+/// What was expected and found.
+pub fn parse_condition(text: &str) -> Result<Condition, String> {
+    let expected = |what: &str| format!("expected {what}, such as p95(ttft) > +5%, found {text:?}");
+    let operator = text.find(['<', '>']).ok_or_else(|| expected("< or >"))?;
+    let (left, right) = (text[..operator].trim(), text[operator + 1..].trim());
+    let what = subject(left).ok_or_else(|| {
+        let metrics: Vec<&str> = Metric::ALL.into_iter().map(Metric::name).collect();
+        expected(&format!(
+            "mean, p50, p90, p95, p99 or max of {}, or requests_per_s or output_tokens_per_s",
+            metrics.join(", ")
+        ))
+    })?;
+    let limit = limit(right, matches!(what, Subject::Figure(..)))
+        .ok_or_else(|| expected("a change such as +5% or -10ms, or a value such as 500ms"))?;
+    Ok(Condition {
+        text: text.trim().to_owned(),
+        what,
+        is_above: text[operator..].starts_with('>'),
+        limit,
+    })
+}
+
+fn subject(text: &str) -> Option<Subject> {
+    match text {
+        "requests_per_s" => return Some(Subject::RequestsPerSecond),
+        "output_tokens_per_s" => return Some(Subject::OutputTokensPerSecond),
+        _ => {}
+    }
+    let (statistic, metric) = text.strip_suffix(')')?.split_once('(')?;
+    let mut names = Statistic::NAMES.into_iter();
+    let (_, statistic) = names.find(|(name, _)| *name == statistic.trim())?;
+    let mut metrics = Metric::ALL.into_iter();
+    let metric = metrics.find(|of| of.name() == metric.trim())?;
+    Some(Subject::Figure(statistic, metric))
+}
+
+fn limit(text: &str, is_duration: bool) -> Option<Limit> {
+    let number = |text: &str| {
+        text.trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|number| number.is_finite())
+    };
+    if let Some(percent) = text.strip_suffix('%') {
+        return Some(Limit::Relative(number(percent)? / 100.0));
+    }
+    let (sign, amount) = match text.strip_prefix(['+', '-']) {
+        Some(amount) => (Some(text.starts_with('+')), amount),
+        None => (None, text),
+    };
+    let amount = match is_duration {
+        true => parse_duration(amount.trim()).ok()?.as_nanos() as f64,
+        false => number(amount)?,
+    };
+    Some(match sign {
+        Some(true) => Limit::Change(amount),
+        Some(false) => Limit::Change(-amount),
+        None => Limit::Value(amount),
+    })
+}
+
+impl Condition {
+    /// What holds, in words; `None` if it does not hold.
+    ///
+    /// # Errors
+    /// A run that lacks what is compared.
+    pub fn holds(&self, diff: &RunDiff) -> Result<Option<String>, String> {
+        let (one, other) = match self.what {
+            Subject::Figure(statistic, metric) => {
+                let of = diff.metrics.iter().find(|of| of.metric == metric);
+                (
+                    of.and_then(|of| statistic.of(&of.one)),
+                    of.and_then(|of| statistic.of(&of.other)),
+                )
+            }
+            Subject::RequestsPerSecond => diff.requests_per_s,
+            Subject::OutputTokensPerSecond => diff.output_tokens_per_s,
+        };
+        let lacks = |which: &str| {
+            format!(
+                "--fail-if {:?}: expected it in both runs, and the {which} one lacks it",
+                self.text
+            )
+        };
+        let one = one.ok_or_else(|| lacks("first"))?;
+        let other = other.ok_or_else(|| lacks("second"))?;
+        let (found, limit) = match self.limit {
+            Limit::Relative(limit) => (other / one - 1.0, limit),
+            Limit::Change(limit) => (other - one, limit),
+            Limit::Value(limit) => (other, limit),
+        };
+        let holds = if self.is_above {
+            found > limit
+        } else {
+            found < limit
+        };
+        let unit = match self.what {
+            Subject::Figure(..) => (1e-6, " ms"),
+            _ => (1.0, " a second"),
+        };
+        Ok(holds.then(|| {
+            format!(
+                "{}: {:.3}{} became {:.3}{} ({:+.1} %)",
+                self.text,
+                one * unit.0,
+                unit.1,
+                other * unit.0,
+                unit.1,
+                100.0 * (other / one - 1.0)
+            )
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read_or_explained() {
+        let read = |text| {
+            parse_condition(text)
+                .map(|condition| (condition.what, condition.is_above, condition.limit))
+        };
+        let ttft = Subject::Figure(Statistic::P95, Metric::Ttft);
+        assert_eq!(
+            read("p95(ttft) > +5%"),
+            Ok((ttft, true, Limit::Relative(0.05)))
+        );
+        assert_eq!(read("p95(ttft)>500ms"), Ok((ttft, true, Limit::Value(5e8))));
+        assert_eq!(
+            read("p95( ttft ) < -10ms"),
+            Ok((ttft, false, Limit::Change(-1e7)))
+        );
+        assert_eq!(
+            read("requests_per_s < -5%"),
+            Ok((Subject::RequestsPerSecond, false, Limit::Relative(-0.05)))
+        );
+        for wrong in [
+            "",
+            "ttft > 5%",
+            "p95(ttft)",
+            "p95(tft) > 5%",
+            "p98(ttft) > 5%",
+            "p95(ttft) > fast",
+            "p95(ttft) > NaN%",
+        ] {
+            let error = read(wrong).unwrap_err();
+            assert!(
+                error.contains("expected") && error.contains("found"),
+                "{error}"
+            );
+        }
+    }
+}
