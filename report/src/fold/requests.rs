@@ -156,6 +156,7 @@ impl OneRequest {
             Some(span) => span.end_ns,
             None => ends.max(),
         };
+        let last_token_ns = processes().filter_map(|of| of.last_token_ns).max();
         Some(Request {
             status: status(self.args.reason.as_deref(), finished_ns),
             arrival_ns: arrival.map(|span| span.start_ns),
@@ -163,7 +164,7 @@ impl OneRequest {
             scheduled_ns: processes().filter_map(|of| of.scheduled_ns).min(),
             engine_first_token_ns: engine.and_then(|of| of.first_token_ns),
             first_token_ns: frontend.and_then(|of| of.first_token_ns),
-            last_token_ns: processes().filter_map(|of| of.last_token_ns).max(),
+            last_token_ns: last_token_ns.or(engine.and_then(|of| of.finished_ns)),
             finished_ns,
             prompt_tokens: self.args.prompt_tokens,
             cached_tokens: self.args.cached_tokens,

@@ -36,7 +36,7 @@ pub struct Request {
     pub engine_first_token_ns: Option<i64>,
     /// See there.
     pub first_token_ns: Option<i64>,
-    /// When its last token was seen, where each is recorded.
+    /// When its last token was seen; where tokens are not recorded, when the engine ended it.
     pub last_token_ns: Option<i64>,
     /// When the span ended that began at its arrival.
     pub finished_ns: Option<i64>,

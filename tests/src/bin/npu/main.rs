@@ -6,6 +6,7 @@
 
 mod captures;
 mod launches;
+mod served;
 mod session;
 
 use sa_recorder::Recorder;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         ["shared", count] => launches::shared(number(count)),
         ["two-devices", count] => launches::two_devices(number(count)),
         ["profiler"] => launches::beside_a_profiler(),
+        ["served", rounds] => served::served(number(rounds)),
         ["captured", count] => captures::captured(number(count)),
         ["capture-in-between", count] => captures::in_between(number(count)),
         _ => {
