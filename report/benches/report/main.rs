@@ -1,0 +1,104 @@
+//! What a report costs: `cargo bench --profile dist -p trace-report --bench report [-- MB]`.
+//!
+//! Generates once a trace of so many MB (1,500 by default, kept under `target/tmp`): an engine, eight workers with a device each, 16 requests at a
+//! time. Then it makes a report of it, and merges it to /dev/null for comparison, five times in turn, each in a process of its own. Prints
+//! `RESULT report_<MB> <CPU s per GB> <CPU as a multiple of the merge's> <peak anonymous MB>`.
+#![expect(clippy::print_stdout, reason = "the figures are this program's output")]
+
+mod generate;
+#[path = "../../../merge/benches/merge/process.rs"]
+#[expect(dead_code, reason = "the merge's benchmark uses all of it")]
+mod process;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use trace_merge::{Options, Output, Progress};
+use trace_report::{ReportOptions, read, screen};
+
+const ROUNDS: u32 = 5;
+const MEGABYTES: u64 = 1_500;
+/// Have this program make one report, or one merge, so that only this is measured.
+const REPORT: &str = "--report";
+const MERGE: &str = "--merge";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        [REPORT, path] => report(path),
+        [MERGE, path] => merge(path),
+        [] => measure(MEGABYTES),
+        [megabytes] => megabytes
+            .parse()
+            .map_err(|_| format!("expected a number of MB, found {megabytes}"))
+            .and_then(measure),
+        _ => Err(format!("expected one number of MB, found {words:?}")),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("report: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(megabytes: u64) -> Result<(), String> {
+    let path = generate::trace(megabytes).map_err(|error| format!("generating: {error}"))?;
+    let bytes = path.metadata().map_err(|error| error.to_string())?.len();
+    let (mut cpu_s, mut merge_cpu_s, mut peak) = (f64::MAX, f64::MAX, 0);
+    for _ in 0..ROUNDS {
+        let used = process::watched(itself(REPORT, &path)?)?;
+        cpu_s = cpu_s.min(used.cpu_s);
+        peak = peak.max(used.peak_anonymous_bytes);
+        merge_cpu_s = merge_cpu_s.min(process::watched(itself(MERGE, &path)?)?.cpu_s);
+    }
+    println!(
+        "RESULT report_{megabytes} {:.2} {:.2} {:.0}",
+        cpu_s / (bytes as f64 / 1e9),
+        cpu_s / merge_cpu_s,
+        peak as f64 / 1e6
+    );
+    Ok(())
+}
+
+fn itself(what: &str, path: &Path) -> Result<Command, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command.arg(what).arg(path);
+    Ok(command)
+}
+
+/// A report, which must have found what was generated.
+fn report(path: &str) -> Result<(), String> {
+    let options = Options::new([PathBuf::from(path)]);
+    let report = read(&options, &ReportOptions::default(), &Progress::default());
+    let report = report.map_err(|error| error.to_string())?;
+    match report.idle.len() == generate::WORKERS && report.requests.ok > 0 {
+        true => {
+            drop(screen::text(&report));
+            Ok(())
+        }
+        false => Err(format!(
+            "{} devices, {} requests",
+            report.idle.len(),
+            report.requests.ok
+        )),
+    }
+}
+
+fn merge(path: &str) -> Result<(), String> {
+    let options = Options {
+        output: Output::File("/dev/null".into()),
+        link_requests: false,
+        ..Options::new([PathBuf::from(path)])
+    };
+    let merged = trace_merge::merge(&options).map_err(|error| error.to_string())?;
+    match merged.events_total > 0 {
+        true => Ok(()),
+        false => Err("no event".to_owned()),
+    }
+}
