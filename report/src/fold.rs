@@ -7,6 +7,7 @@ pub(crate) mod gathered;
 pub(crate) mod idle_causes;
 pub(crate) mod load_levels;
 pub(crate) mod name_times;
+pub(crate) mod rank_times;
 pub(crate) mod request_parts;
 pub(crate) mod requests;
 pub(crate) mod run_diff;

@@ -1,6 +1,7 @@
 //! What one pass over the events takes of them.
 
 pub(crate) mod chunk_facts;
+pub(crate) mod collective_record;
 pub(crate) mod device_slice;
 pub(crate) mod devices;
 pub(crate) mod edge;

@@ -37,6 +37,7 @@ pub use table::finding::{CostOf, Finding};
 pub use table::load_level::{LoadKind, LoadLevel};
 pub use table::metric::Metric;
 pub use table::name_time::NameTime;
+pub use table::rank_time::RankTime;
 pub use table::recorded::{Recorded, RecordedProcess};
 pub use table::request::{Request, RequestStatus};
 pub use table::request_parts::{RequestPart, RequestParts};

@@ -6,9 +6,12 @@ use crate::fold::gathered::{Gathered, VALUE_BYTES};
 use crate::fold::idle_causes::{Roles, idle_causes};
 use crate::fold::load_levels::load_levels;
 use crate::fold::name_times::name_times;
+use crate::fold::rank_times::{CollectiveCounts, rank_times};
 use crate::fold::request_parts::request_parts;
 use crate::fold::requests::summary;
 use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
+use crate::gather::collective_record::CollectiveRecord;
+use crate::gather::device_slice::DeviceSlice;
 use crate::gather::devices::Devices;
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::options::ReportOptions;
@@ -91,9 +94,13 @@ fn fold(events: &mut TraceEvents<'_>, options: &ReportOptions) -> Result<RunRepo
     );
     let on_devices = gathered.on_devices.finish().map_err(of_temporary)?;
     let mut edges = gathered.edges;
-    let device = device_times(&on_devices, |gap| {
-        gap.edges().try_for_each(|edge| edges.push(edge))
-    });
+    let mut counts = CollectiveCounts::new();
+    let mut collectives = Sorter::in_any(folders, VALUE_BYTES);
+    let device = device_times(
+        &on_devices,
+        |gap| gap.edges().try_for_each(|edge| edges.push(edge)),
+        |slice| put_collective(&mut collectives, &mut counts, slice),
+    );
     let mut device = device.map_err(of_temporary)?;
     put_edges(&mut edges, &device, &request, &recorded).map_err(of_temporary)?;
     let edges = edges.finish().map_err(of_temporary)?;
@@ -107,7 +114,9 @@ fn fold(events: &mut TraceEvents<'_>, options: &ReportOptions) -> Result<RunRepo
         ids: &gathered.process_ids,
         has_requests: !request.is_empty(),
     };
-    let idle = idle_causes(&edges, &roles);
+    let idle = idle_causes(&edges, &roles).map_err(of_temporary)?;
+    let collectives = collectives.finish().map_err(of_temporary)?;
+    let rank = rank_times(&collectives, &counts, &idle);
     let ends = request.iter().filter_map(|request| request.finished_ns);
     let last_ns = ends.max().unwrap_or(0);
     let mut report = RunReport {
@@ -119,11 +128,31 @@ fn fold(events: &mut TraceEvents<'_>, options: &ReportOptions) -> Result<RunRepo
         request,
         load: load_levels(&edges, last_ns).map_err(of_temporary)?,
         device,
-        idle: idle.map_err(of_temporary)?,
+        idle,
+        rank: rank.map_err(of_temporary)?,
         names: names.map_err(of_temporary)?,
     };
     report.findings = findings(&report);
     Ok(report)
+}
+
+/// Adds a slice that is a collective.
+fn put_collective(
+    collectives: &mut Sorter<'_, CollectiveRecord>,
+    counts: &mut CollectiveCounts,
+    slice: &DeviceSlice,
+) -> io::Result<()> {
+    if slice.collective == 0 {
+        return Ok(());
+    }
+    let count = counts.entry((slice.collective, slice.device)).or_default();
+    *count += 1;
+    collectives.push(CollectiveRecord {
+        name: slice.collective,
+        nth: *count,
+        device: slice.device,
+        start_ns: slice.start_ns,
+    })
 }
 
 /// Adds when devices, requests and losses begin and end.

@@ -7,6 +7,7 @@ mod findings;
 mod idle;
 mod load;
 mod names;
+mod ranks;
 mod recorded;
 mod requests;
 mod short;
@@ -33,6 +34,7 @@ pub fn text(report: &RunReport) -> String {
     load::put(report, &mut out);
     devices::put(report, &mut out);
     idle::put(report, &mut out);
+    ranks::put(report, &mut out);
     out.push_str(&names::text(report, NameOrder::Tsub, NAMES));
     out
 }

@@ -7,6 +7,7 @@ pub(crate) mod finding;
 pub(crate) mod load_level;
 pub(crate) mod metric;
 pub(crate) mod name_time;
+pub(crate) mod rank_time;
 pub(crate) mod recorded;
 pub(crate) mod request;
 pub(crate) mod request_parts;

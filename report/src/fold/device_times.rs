@@ -72,10 +72,11 @@ impl Gap {
     }
 }
 
-/// The times of each device. `gap` is called with each time in which nothing ran between its slices.
+/// The times of each device. `gap` is called with each time in which nothing ran between its slices, `each` with each slice.
 pub(crate) fn device_times(
     slices: &Sorted<DeviceSlice>,
     mut gap: impl FnMut(Gap) -> io::Result<()>,
+    mut each: impl FnMut(&DeviceSlice) -> io::Result<()>,
 ) -> io::Result<Vec<DeviceTime>> {
     let (mut times, mut sweep): (Vec<DeviceTime>, Option<Sweep>) = (Vec::new(), None);
     slices.each(|slice| {
@@ -83,6 +84,7 @@ pub(crate) fn device_times(
         if !sweep.as_ref().is_some_and(is_of) {
             times.extend(sweep.replace(Sweep::new(&slice)).map(Sweep::finish));
         }
+        each(&slice)?;
         let found = sweep.as_mut().and_then(|sweep| sweep.take(&slice));
         found.map_or(Ok(()), &mut gap)
     })?;
@@ -120,9 +122,9 @@ impl Sweep {
         if gap_ns > self.time.longest_gap_ns {
             (self.time.longest_gap_ns, self.time.longest_gap_at_ns) = (gap_ns, gap_at_ns);
         }
-        match slice.is_communication {
-            true => self.communication.add(start_ns, end_ns),
-            false => self.others.add(start_ns, end_ns),
+        match slice.collective {
+            0 => self.others.add(start_ns, end_ns),
+            _ => self.communication.add(start_ns, end_ns),
         };
         self.time.slices += 1;
         (gap_ns > 0).then_some(Gap {
@@ -156,7 +158,7 @@ mod tests {
             start_ns,
             end_ns: Reverse(end_ns),
             queue_ns: -1,
-            is_communication: communication == 1,
+            collective: communication,
         };
         // Device 3: computing 0..10 and 5..20 on two streams, communication 15..30 and 40..45. Device 4 computes 7..9.
         let mut slices = vec![
@@ -168,10 +170,14 @@ mod tests {
         ];
         slices.sort_unstable();
         let mut gaps = Vec::new();
-        let times = device_times(&Sorted::Memory(slices), |gap| {
-            gaps.push((gap.device, gap.start_ns, gap.end_ns));
-            Ok(())
-        })
+        let times = device_times(
+            &Sorted::Memory(slices),
+            |gap| {
+                gaps.push((gap.device, gap.start_ns, gap.end_ns));
+                Ok(())
+            },
+            |_| Ok(()),
+        )
         .unwrap();
         assert_eq!(gaps, [(3, 30, 40)]);
         let [one, other] = times.as_slice() else {
@@ -202,7 +208,7 @@ mod tests {
             (4, 2, 2, 0)
         );
         assert!(
-            device_times(&Sorted::Memory(Vec::new()), |_| Ok(()))
+            device_times(&Sorted::Memory(Vec::new()), |_| Ok(()), |_| Ok(()))
                 .unwrap()
                 .is_empty()
         );

@@ -9,6 +9,9 @@ use crate::table::run_report::RunReport;
 const IDLE: f64 = 0.05;
 const NO_REQUEST: f64 = 0.50;
 const EXPOSED_COMMUNICATION: f64 = 0.10;
+/// A rank that is last to this share of collectives, and costs this share of time.
+const LAST: f64 = 0.60;
+const LATE: f64 = 0.02;
 const QUEUE: f64 = 0.10;
 const PREEMPTED: f64 = 0.01;
 const NOT_ANSWERED: f64 = 0.05;
@@ -92,6 +95,7 @@ pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
     let mut found = idle(report);
     found.extend(load(report));
     found.extend(communication(report));
+    found.extend(late_rank(report));
     found.extend(requests(report));
     found.extend(gc(report));
     found.sort_by(|one, other| other.cost.total_cmp(&one.cost));
@@ -184,6 +188,29 @@ fn communication(report: &RunReport) -> Option<Finding> {
         cost,
         of: CostOf::DeviceTime,
         advice: "overlap of communication and computing, a smaller parallel group, a slow rank that others wait for",
+    })
+}
+
+/// One rank that is last to most collectives.
+fn late_rank(report: &RunReport) -> Option<Finding> {
+    let rank = report.rank.iter().max_by_key(|rank| rank.late_ns)?;
+    let device = report
+        .device
+        .iter()
+        .find(|device| device.process == rank.process)?;
+    let cost = rank.late_ns as f64 / device.wall_ns.max(1) as f64;
+    let last = rank.last as f64 / rank.collectives.max(1) as f64;
+    (last >= LAST && cost >= LATE).then(|| Finding {
+        rule: "late_rank",
+        evidence: format!(
+            "{} began {} of {} collectives last, and the others waited in them",
+            report.recorded.process_name(rank.process),
+            rank.last,
+            rank.collectives
+        ),
+        cost,
+        of: CostOf::DeviceTime,
+        advice: "its worker's cores, its share of the work, its device's frequency and temperature",
     })
 }
 

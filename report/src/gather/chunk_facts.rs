@@ -114,7 +114,7 @@ impl ChunkFacts {
             key,
         });
         match row_kind {
-            RowKind::Track => self.take_device_slice(event, process, end_ns, key),
+            RowKind::Track => self.take_device_slice(event, &name, process, end_ns, key),
             RowKind::Thread => {
                 let has_device = context.devices.has_one(process);
                 if has_device && LAUNCHES.contains(&&*category) {
@@ -129,6 +129,7 @@ impl ChunkFacts {
     fn take_device_slice(
         &mut self,
         event: &PlacedEvent<'_>,
+        name: &str,
         process: usize,
         end_ns: i64,
         key: u32,
@@ -141,7 +142,10 @@ impl ChunkFacts {
             start_ns: event.ts_ns,
             end_ns: Reverse(end_ns),
             queue_ns: queue_us.map_or(-1, rounded_ns),
-            is_communication: self.keys.is_communication(key),
+            collective: match self.keys.is_communication(key) {
+                true => xxh3_64(name.as_bytes()).max(1),
+                false => 0,
+            },
         });
     }
 
@@ -170,7 +174,7 @@ impl ChunkFacts {
                 start_ns: event.ts_ns,
                 end_ns: Reverse(end_ns),
                 queue_ns: -1,
-                is_communication: false,
+                collective: 0,
             });
         }
     }

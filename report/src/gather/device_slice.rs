@@ -12,7 +12,8 @@ pub(crate) struct DeviceSlice {
     pub(crate) end_ns: Reverse<i64>,
     /// How long it was launched before it began; negative if nothing tells.
     pub(crate) queue_ns: i64,
-    pub(crate) is_communication: bool,
+    /// The hash of a collective's name; 0 of what computes.
+    pub(crate) collective: u64,
 }
 
 impl DeviceSlice {
@@ -23,14 +24,14 @@ impl DeviceSlice {
 }
 
 impl Record for DeviceSlice {
-    const BYTES: usize = 29;
+    const BYTES: usize = 36;
 
     fn store(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.device.to_le_bytes());
         out.extend_from_slice(&self.start_ns.to_le_bytes());
         out.extend_from_slice(&self.end_ns.0.to_le_bytes());
         out.extend_from_slice(&self.queue_ns.to_le_bytes());
-        out.push(u8::from(self.is_communication));
+        out.extend_from_slice(&self.collective.to_le_bytes());
     }
 
     fn load(bytes: &[u8]) -> Self {
@@ -39,7 +40,7 @@ impl Record for DeviceSlice {
             start_ns: long_at(bytes, 4).cast_signed(),
             end_ns: Reverse(long_at(bytes, 12).cast_signed()),
             queue_ns: long_at(bytes, 20).cast_signed(),
-            is_communication: bytes[28] == 1,
+            collective: long_at(bytes, 28),
         }
     }
 }

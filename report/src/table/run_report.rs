@@ -5,6 +5,7 @@ use super::device_time::DeviceTime;
 use super::finding::Finding;
 use super::load_level::LoadLevel;
 use super::name_time::NameTime;
+use super::rank_time::RankTime;
 use super::recorded::Recorded;
 use super::request::Request;
 use super::request_parts::RequestParts;
@@ -32,6 +33,8 @@ pub struct RunReport {
     pub device: Vec<DeviceTime>,
     /// Why each of them was idle, in the same order.
     pub idle: Vec<DeviceIdle>,
+    /// How the devices came to collectives.
+    pub rank: Vec<RankTime>,
     /// The time of each name, that with the most time by itself first.
     pub names: Vec<NameTime>,
 }

@@ -290,3 +290,52 @@ fn two_engines_feed_their_own_devices() {
         );
     }
 }
+
+/// Four ranks; the third comes last to three of four collectives, by 30 µs behind the second last.
+#[test]
+fn the_rank_that_comes_last_is_named() {
+    let mut lines = Vec::new();
+    for rank in 0..4_u64 {
+        let (worker, device) = (10 + rank, 100 + rank);
+        lines.push(json!({"ph": "M", "pid": worker, "tid": 1, "name": "process_labels", "args": {"labels": format!("pid {worker}")}}));
+        lines.push(json!({"ph": "M", "pid": device, "tid": 1, "name": "process_labels", "args": {"labels": format!("NPU {rank}, pid {worker}")}}));
+        lines.push(json!({"ph": "M", "pid": device, "tid": 1, "name": "process_name", "args": {"name": format!("NPU {rank}")}}));
+        for nth in 0..4_u64 {
+            let late = match (rank, nth) {
+                (2, 0..3) | (1, 3) => 40,
+                _ => rank.min(1) * 10,
+            };
+            let start = 1_000 * nth + late;
+            lines.push(json!({"ph": "X", "pid": device, "tid": 1, "ts": start, "dur": 100 - late, "name": "hcom_allReduce_", "cat": "comm"}));
+        }
+        if rank == 0 {
+            // One that no other rank has: nobody knows to which it belongs.
+            lines.push(json!({"ph": "X", "pid": device, "tid": 1, "ts": 5_000, "dur": 1, "name": "hcom_broadcast_", "cat": "comm"}));
+        }
+    }
+    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
+    std::fs::write(
+        file.path(),
+        serde_json::to_vec(&json!({ "traceEvents": lines })).unwrap(),
+    )
+    .unwrap();
+    let found = report(file.path().to_owned());
+    let of = |rank: usize| {
+        let name = format!("NPU {rank}");
+        let mut ranks = found.rank.iter();
+        let rank = ranks.find(|rank| found.recorded.process_name(rank.process) == name);
+        let rank = rank.unwrap();
+        (rank.collectives, rank.last, rank.late_ns, rank.waited_ns)
+    };
+    assert_eq!(found.rank.len(), 4);
+    assert_eq!(of(2), (4, 3, 90_000, 30_000));
+    assert_eq!(of(1), (4, 1, 30_000, 90_000));
+    assert_eq!(of(0), (4, 0, 0, 160_000));
+    let late = found
+        .findings
+        .iter()
+        .find(|finding| finding.rule == "late_rank")
+        .unwrap();
+    assert!(late.evidence.starts_with("NPU 2 began 3 of 4"), "{late:?}");
+    assert!(trace_report::screen::text(&found).contains("ranks      4 of 4"));
+}

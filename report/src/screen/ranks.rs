@@ -1,0 +1,32 @@
+//! Which rank came last to collectives.
+
+use super::amount::{duration, grouped, share, table};
+use super::names::shown;
+use crate::table::run_report::RunReport;
+
+/// Ranks that are listed; the others are counted.
+const LISTED: usize = 16;
+
+pub(super) fn put(report: &RunReport, out: &mut String) {
+    if report.rank.is_empty() {
+        return;
+    }
+    let n = report.rank.len();
+    out.push_str(&format!(
+        "ranks      {} of {n}: who began collectives last, and for how long the others waited for it\n",
+        n.min(LISTED)
+    ));
+    let head = ["", "collectives", "last", "alone late by", "waited"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for rank in report.rank.iter().take(LISTED) {
+        rows.push(vec![
+            shown(&report.recorded.process_name(rank.process)),
+            grouped(rank.collectives),
+            share(rank.last as f64, rank.collectives as f64),
+            duration(rank.late_ns as f64),
+            duration(rank.waited_ns as f64),
+        ]);
+    }
+    out.push_str(&table(&rows, 1..5));
+    out.push('\n');
+}
