@@ -70,8 +70,10 @@ impl Process {
             process.finish_files(idle, end_ns);
             process.fragment.close_removed(); // the helper has gone, and the host may live on
         };
-        if self.on_errand(end_ns + REST_NS, finish).is_err() {
-            finish(self);
+        match self.on_errand(end_ns + REST_NS, finish) {
+            Ok(Some(())) => {}
+            Ok(None) => self.say_what_hangs(),
+            Err(_) => finish(self),
         }
         self.is_over.store(true, Ordering::Release);
     }
@@ -170,6 +172,19 @@ impl Process {
         if events > 0 && look_for_room(SENTENCE_BYTES).is_ok() {
             sys::warn_once(&format!(
                 "{events} events of process {pid} were lost, which its fragment does not say: it could not be written ({cause})"
+            ));
+        }
+    }
+
+    /// Tells people that events end with the process: those that wait in memory for a write which never ends. What waits in a ring's file is left to
+    /// the merge.
+    #[cold]
+    fn say_what_hangs(&self) {
+        let is_lost = |slot: &&Slot| !slot.in_file && !slot.is_empty();
+        let (threads, pid) = (self.ring.slots().filter(is_lost).count(), self.pid);
+        if threads > 0 && look_for_room(SENTENCE_BYTES).is_ok() {
+            sys::warn_once(&format!(
+                "events of {threads} thread(s) of process {pid} are lost, which its fragment does not say: its file system hangs, and its ring had no room on the disk"
             ));
         }
     }

@@ -3,13 +3,15 @@
 //! `stalled hung` makes every write hang and then does all that a host may do; `stalled looks` makes each look at the control file hang; `stalled fast`
 //! records so much meanwhile that its ring fills up, and `looks, fast` does both; `stalled recovers` goes on after the hang, with one thread again; `stalled late` and `stalled never`
 //! record a span meanwhile that no ring has room for, and the write ends later, or never; `stalled exit` ends the process from a signal handler that
-//! interrupts a write. All end with exit code 7 and say nothing.
+//! interrupts a write. All end with exit code 7 and say nothing, but for `stalled "exit, in memory"`: it ends while a write hangs and events wait in memory alone.
 #![expect(unsafe_code, reason = "replaces a function of the C library")]
 
 use sa_recorder::{Args, Level, Recorder, span};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+/// Whether the file system has no room for a ring of one more thread.
+static IS_FULL: AtomicBool = AtomicBool::new(false);
 /// What a write does: 0 writes, 1 hangs, 2 raises SIGTERM first. With 3 looks at the control file hang, and with 4 both do.
 static WRITES: AtomicU32 = AtomicU32::new(WRITE);
 const WRITE: u32 = 0;
@@ -38,6 +40,27 @@ unsafe extern "C" fn writev(
     // SAFETY: the caller's promise.
     let written = unsafe { libc::syscall(libc::SYS_writev, file, parts, count) };
     libc::ssize_t::try_from(written).unwrap_or(-1)
+}
+
+/// # Safety
+/// As fallocate(2).
+#[unsafe(no_mangle)]
+unsafe extern "C" fn fallocate(
+    file: libc::c_int,
+    mode: libc::c_int,
+    from: libc::off_t,
+    bytes: libc::off_t,
+) -> libc::c_int {
+    if IS_FULL.load(Ordering::Relaxed) {
+        // SAFETY: it takes nothing.
+        let error = unsafe { libc::__errno_location() };
+        // SAFETY: it is this thread's.
+        unsafe { *error = libc::ENOSPC };
+        return -1;
+    }
+    // SAFETY: the caller's promise.
+    let code = unsafe { libc::syscall(libc::SYS_fallocate, file, mode, from, bytes) };
+    i32::try_from(code).unwrap_or(-1)
 }
 
 /// # Safety
@@ -78,6 +101,7 @@ fn main() {
         Some("late") => record_large_late(),
         Some("never") => record_large_never(),
         Some("exit") => exit_in_write(),
+        Some("exit, in memory") => exit_with_events_in_memory(),
         _ => std::process::exit(64),
     }
     std::process::exit(7);
@@ -181,6 +205,21 @@ fn record_large() {
 
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
+}
+
+/// A thread's events wait in memory, for the file had no room for its ring, and the last write never ends.
+fn exit_with_events_in_memory() {
+    IS_FULL.store(true, Ordering::Relaxed);
+    let (told, recorded) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        record(10);
+        let _ = told.send(());
+        loop {
+            std::thread::park();
+        }
+    });
+    recorded.recv().expect("the thread records");
+    WRITES.store(HANG, Ordering::Relaxed);
 }
 
 extern "C" fn end(_signal: libc::c_int) {
