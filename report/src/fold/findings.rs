@@ -58,7 +58,7 @@ fn rule(cause: IdleCause) -> Option<(&'static str, &'static str, &'static str)> 
         ),
         IdleCause::OtherRank => (
             "slow_rank",
-            "the devices waited for the worker of another one to end its step",
+            "devices waited for the worker of another one, which was still in its step",
             "the worker that is waited for: its cores, its share of the work, its device",
         ),
         IdleCause::Gc => (
@@ -124,17 +124,23 @@ fn idle(report: &RunReport) -> Vec<Finding> {
     let finding = |cause: IdleCause| {
         let (rule, seen, advice) = rule(cause)?;
         let mut evidence = seen.to_owned();
-        if let Some(device) = most(report, cause) {
-            evidence.push_str(&format!("; {device} most of all"));
-        }
-        if cause == IdleCause::OtherRank {
-            let waits = report
-                .idle
-                .iter()
-                .filter_map(|device| device.waited_for.first());
-            let wait = waits.max_by_key(|wait| wait.ns)?;
-            let name = report.recorded.process_name(wait.process);
-            evidence.push_str(&format!(", for {name}"));
+        let waits = report
+            .idle
+            .iter()
+            .filter_map(|device| Some((device, device.waited_for.first()?)));
+        let longest = waits.max_by_key(|(_, wait)| wait.ns);
+        let name = |process| report.recorded.process_name(process);
+        match (cause, longest) {
+            (IdleCause::OtherRank, Some((device, wait))) => evidence.push_str(&format!(
+                ": {} waited {:.1} ms for {}",
+                name(device.process),
+                wait.ns as f64 / 1e6,
+                name(wait.process)
+            )),
+            _ => {
+                evidence
+                    .extend(most(report, cause).map(|device| format!("; {device} most of all")));
+            }
         }
         Some(Finding {
             rule,

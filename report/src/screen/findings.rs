@@ -12,7 +12,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         out.push_str("findings   nothing stands out by the rules of docs/time.md\n\n");
         return;
     }
-    out.push_str("findings   the costliest first\n");
+    out.push_str("findings   the greatest share first; device time is from the first slice of a device to its last\n");
     for finding in report.findings.iter().take(SHOWN) {
         let of = match finding.of {
             CostOf::DeviceTime => "device time",

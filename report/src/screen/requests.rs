@@ -126,7 +126,13 @@ fn put_parts(parts: &RequestParts, out: &mut String) {
             duration(slowest_ns as f64),
         ]
     };
-    let head = ["where it goes", "mean", "share", "p99", "slowest"];
+    let head = [
+        "where it goes",
+        "mean",
+        "share",
+        "the p99 one",
+        "the slowest",
+    ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for part in &parts.parts {
         rows.push(line(&part.name, part.mean_ns, part.p99_ns, part.slowest_ns));

@@ -239,7 +239,9 @@ fn findings_name_what_costs_most() {
     let rules: Vec<&str> = found.findings.iter().map(|finding| finding.rule).collect();
     assert_eq!(rules, ["slow_rank", "scheduling"]);
     assert!(
-        found.findings[0].evidence.ends_with("for w1"),
+        found.findings[0]
+            .evidence
+            .ends_with(" waited 6.0 ms for w1"),
         "{:?}",
         found.findings[0]
     );
