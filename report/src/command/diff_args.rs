@@ -2,7 +2,7 @@
 
 use crate::condition::{Condition, parse_condition};
 use crate::fold::run_diff::compare;
-use crate::options::{NamesBy, ReportOptions};
+use crate::options::ReportOptions;
 use crate::read::read;
 use crate::screen;
 use crate::table::run_report::RunReport;
@@ -65,11 +65,6 @@ impl DiffArgs {
     fn read(&self, path: &std::path::Path, progress: &Progress) -> Result<RunReport, Error> {
         let mut options = Options::new([path.to_owned()]);
         self.selection.put_into(&mut options);
-        let report_options = ReportOptions {
-            names_by: NamesBy::Run,
-            most_events: None,
-            slo: None,
-        };
-        read(&options, &report_options, progress)
+        read(&options, &ReportOptions::default(), progress)
     }
 }

@@ -1,7 +1,7 @@
 //! A report → what stands out in it.
 
 use crate::table::activity::Activity;
-use crate::table::device_idle::{DeviceIdle, IdleCause};
+use crate::table::device_idle::IdleCause;
 use crate::table::finding::{CostOf, Finding};
 use crate::table::run_report::RunReport;
 
@@ -103,22 +103,6 @@ pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
     found
 }
 
-/// The share of the time of all devices that `of` takes.
-fn of_devices(report: &RunReport, of: impl Fn(&DeviceIdle) -> i64) -> f64 {
-    let wall_ns: f64 = report
-        .device
-        .iter()
-        .map(|device| device.wall_ns as f64)
-        .sum();
-    let ns: f64 = report.idle.iter().map(|device| of(device) as f64).sum();
-    if wall_ns > 0.0 { ns / wall_ns } else { 0.0 }
-}
-
-fn of_cause(device: &DeviceIdle, cause: IdleCause) -> i64 {
-    let found = device.causes.iter().find(|time| time.cause == cause);
-    found.map_or(0, |time| time.ns)
-}
-
 /// What devices wait for.
 fn idle(report: &RunReport) -> Vec<Finding> {
     let finding = |cause: IdleCause| {
@@ -138,14 +122,14 @@ fn idle(report: &RunReport) -> Vec<Finding> {
                 name(wait.process)
             )),
             _ => {
-                evidence
-                    .extend(most(report, cause).map(|device| format!("; {device} most of all")));
+                let most = report.most_idle(cause).map(|device| name(device.process));
+                evidence.extend(most.map(|name| format!("; {name} most of all")));
             }
         }
         Some(Finding {
             rule,
             evidence,
-            cost: of_devices(report, |device| of_cause(device, cause)),
+            cost: report.idle_share(cause),
             of: CostOf::DeviceTime,
             advice,
         })
@@ -154,25 +138,9 @@ fn idle(report: &RunReport) -> Vec<Finding> {
     found.filter(|finding| finding.cost >= IDLE).collect()
 }
 
-/// The device that waits for a cause clearly longer than the others.
-fn most(report: &RunReport, cause: IdleCause) -> Option<String> {
-    let all_ns: i128 = report
-        .idle
-        .iter()
-        .map(|device| i128::from(of_cause(device, cause)))
-        .sum();
-    let most = report
-        .idle
-        .iter()
-        .max_by_key(|device| of_cause(device, cause))?;
-    let ns = i128::from(of_cause(most, cause));
-    let is_clear = report.idle.len() > 1 && ns * 10 * report.idle.len() as i128 > all_ns * 13;
-    is_clear.then(|| report.recorded.process_name(most.process))
-}
-
 /// Too little load is no bottleneck, and explains why nothing else is one.
 fn load(report: &RunReport) -> Option<Finding> {
-    let cost = of_devices(report, |device| of_cause(device, IdleCause::NoRequest));
+    let cost = report.idle_share(IdleCause::NoRequest);
     (cost >= NO_REQUEST).then(|| Finding {
         rule: "little_load",
         evidence: "no request was under way: the devices had nothing to do".to_owned(),
@@ -275,7 +243,7 @@ fn gc(report: &RunReport) -> Option<Finding> {
         .filter(of_gc)
         .max_by_key(|name| name.duration.max_ns)?;
     let cost = longest.ttot_ns as f64 / report.recorded.wall_ns.max(1) as f64;
-    let is_known = of_devices(report, |device| of_cause(device, IdleCause::Gc)) >= IDLE;
+    let is_known = report.idle_share(IdleCause::Gc) >= IDLE;
     (longest.duration.max_ns > GC_NS && !is_known).then(|| Finding {
         rule: "gc",
         evidence: format!(
@@ -284,7 +252,7 @@ fn gc(report: &RunReport) -> Option<Finding> {
             longest.duration.max_ns as f64 / 1e6
         ),
         cost,
-        of: CostOf::RequestTime,
+        of: CostOf::WallTime,
         advice: "gc.freeze() after the start, or a higher gc.set_threshold()",
     })
 }

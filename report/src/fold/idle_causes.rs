@@ -95,7 +95,6 @@ struct Sweep {
     /// The devices by their processes, and those that a process bears on.
     of_device: BTreeMap<usize, usize>,
     touched_by: Vec<Vec<usize>>,
-    all: Vec<usize>,
 }
 
 impl Sweep {
@@ -110,7 +109,6 @@ impl Sweep {
         }
         Sweep {
             of_device: feeds.iter().map(|feed| feed.device).zip(0..).collect(),
-            all: (0..feeds.len()).collect(),
             devices: feeds.into_iter().map(DeviceState::new).collect(),
             touched_by,
             run: RunState {
@@ -135,8 +133,8 @@ impl Sweep {
                 }
             }
             EdgeKind::RequestBegin | EdgeKind::RequestEnd => {
-                for number in &self.all {
-                    self.devices[*number].count(edge.ns, &self.run);
+                for device in &mut self.devices {
+                    device.count(edge.ns, &self.run);
                 }
                 let is_begin = edge.kind == EdgeKind::RequestBegin;
                 self.run.requests = self.run.requests.map(|requests| match is_begin {
@@ -237,11 +235,12 @@ impl DeviceState {
         if !self.is_idle {
             return;
         }
-        match self.cause(worker, engine, run) {
+        let cause = self.cause(worker, engine, run);
+        match cause {
             Some(cause) => self.causes[cause as usize] += ns,
             None => self.behind_launch_ns += ns,
         }
-        if self.cause(worker, engine, run) == Some(IdleCause::OtherRank) {
+        if cause == Some(IdleCause::OtherRank) {
             let others = self.feed.others.iter();
             for other in others.filter(|other| run.processes[**other].is(Activity::Step)) {
                 *self.waited_for.entry(*other).or_default() += ns;

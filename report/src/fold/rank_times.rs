@@ -71,14 +71,15 @@ fn take(
         let [.., before, last] = records.as_slice() else {
             continue;
         };
-        let late_ns = last.start_ns - before.start_ns;
+        let late_ns = last.start_ns.saturating_sub(before.start_ns);
         for record in &records {
             if let Some(rank) = ranks.get_mut(&(record.device as usize)) {
                 rank.collectives += 1;
-                rank.waited_ns += last.start_ns - record.start_ns;
+                let waited_ns = last.start_ns.saturating_sub(record.start_ns);
+                rank.waited_ns = rank.waited_ns.saturating_add(waited_ns);
                 if record.device == last.device && late_ns > 0 {
                     rank.last += 1;
-                    rank.late_ns += late_ns;
+                    rank.late_ns = rank.late_ns.saturating_add(late_ns);
                 }
             }
         }

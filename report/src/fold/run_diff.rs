@@ -56,23 +56,10 @@ fn metric(of: Metric, one: &RunReport, other: &RunReport) -> MetricDiff {
 }
 
 fn idle(one: &RunReport, other: &RunReport) -> Vec<IdleDiff> {
-    let share = |report: &RunReport, cause: IdleCause| {
-        let wall_ns: f64 = report
-            .device
-            .iter()
-            .map(|device| device.wall_ns as f64)
-            .sum();
-        let times = report.idle.iter().flat_map(|device| &device.causes);
-        let ns: f64 = times
-            .filter(|time| time.cause == cause)
-            .map(|time| time.ns as f64)
-            .sum();
-        if wall_ns > 0.0 { ns / wall_ns } else { 0.0 }
-    };
     let of = |cause| IdleDiff {
         cause,
-        one: share(one, cause),
-        other: share(other, cause),
+        one: one.idle_share(cause),
+        other: other.idle_share(cause),
     };
     let mut idle: Vec<IdleDiff> = IdleCause::ALL.into_iter().map(of).collect();
     idle.retain(|of| of.one > 0.0 || of.other > 0.0);

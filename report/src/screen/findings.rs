@@ -17,6 +17,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         let of = match finding.of {
             CostOf::DeviceTime => "device time",
             CostOf::RequestTime => "a request's time",
+            CostOf::WallTime => "the run's time",
             CostOf::Requests => "the requests",
             CostOf::Figures => "the events",
         };

@@ -74,9 +74,9 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
 }
 
 /// The causes, those of all devices together, the longest first.
-pub(super) fn causes(devices: &[DeviceIdle]) -> Vec<(IdleCause, i128)> {
+fn causes(devices: &[DeviceIdle]) -> Vec<(IdleCause, i128)> {
     let of = |cause| {
-        let ns = sum(devices, |device| of_cause(device, cause));
+        let ns = sum(devices, |device| device.of(cause));
         (cause, ns)
     };
     let mut causes: Vec<_> = IdleCause::ALL.into_iter().map(of).collect();
@@ -85,24 +85,16 @@ pub(super) fn causes(devices: &[DeviceIdle]) -> Vec<(IdleCause, i128)> {
     causes
 }
 
-pub(super) fn of_cause(device: &DeviceIdle, cause: IdleCause) -> i64 {
-    let found = device.causes.iter().find(|time| time.cause == cause);
-    found.map_or(0, |time| time.ns)
-}
-
 fn sum(devices: &[DeviceIdle], of: impl Fn(&DeviceIdle) -> i64) -> i128 {
     devices.iter().map(|device| i128::from(of(device))).sum()
 }
 
 /// The device with the most of a cause, where it has clearly more than the mean.
 fn most(report: &RunReport, cause: IdleCause) -> String {
-    let devices = &report.idle;
-    let mean_ns = sum(devices, |device| of_cause(device, cause)) as f64 / devices.len() as f64;
-    let most = devices.iter().max_by_key(|device| of_cause(device, cause));
-    let most = most.filter(|device| of_cause(device, cause) as f64 > 1.2 * mean_ns);
+    let most = report.most_idle(cause);
     most.map_or_else(String::new, |device| {
         let name = shown(&report.recorded.process_name(device.process));
-        format!("{name} ({})", duration(of_cause(device, cause) as f64))
+        format!("{name} ({})", duration(device.of(cause) as f64))
     })
 }
 

@@ -112,3 +112,11 @@ pub struct DeviceIdle {
     /// What the host did.
     pub host: Vec<HostTime>,
 }
+
+impl DeviceIdle {
+    /// How long it was idle for a cause, in ns.
+    pub fn of(&self, cause: IdleCause) -> i64 {
+        let found = self.causes.iter().find(|time| time.cause == cause);
+        found.map_or(0, |time| time.ns)
+    }
+}

@@ -25,6 +25,8 @@ pub enum CostOf {
     DeviceTime,
     /// The time from a request's arrival to its end.
     RequestTime,
+    /// The time of the run.
+    WallTime,
     /// All requests.
     Requests,
     /// The figures themselves: some of them say less than they seem to.

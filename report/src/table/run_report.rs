@@ -1,6 +1,6 @@
 //! Everything that a report has.
 
-use super::device_idle::DeviceIdle;
+use super::device_idle::{DeviceIdle, IdleCause};
 use super::device_time::DeviceTime;
 use super::finding::Finding;
 use super::load_level::LoadLevel;
@@ -11,6 +11,9 @@ use super::request::Request;
 use super::request_parts::RequestParts;
 use super::request_summary::RequestSummary;
 use serde::Serialize;
+
+/// A device waits clearly longer than the mean one from so many times its time on.
+const CLEARLY: f64 = 1.2;
 
 /// Everything that a report has.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,4 +40,21 @@ pub struct RunReport {
     pub rank: Vec<RankTime>,
     /// The time of each name, that with the most time by itself first.
     pub names: Vec<NameTime>,
+}
+
+impl RunReport {
+    /// The share of the time of all devices in which they waited for a cause.
+    pub fn idle_share(&self, cause: IdleCause) -> f64 {
+        let wall_ns: f64 = self.device.iter().map(|device| device.wall_ns as f64).sum();
+        let ns: f64 = self.idle.iter().map(|device| device.of(cause) as f64).sum();
+        if wall_ns > 0.0 { ns / wall_ns } else { 0.0 }
+    }
+
+    /// The device that waited for a cause clearly longer than the mean one.
+    pub(crate) fn most_idle(&self, cause: IdleCause) -> Option<&DeviceIdle> {
+        let most = self.idle.iter().max_by_key(|device| device.of(cause))?;
+        let all_ns: f64 = self.idle.iter().map(|device| device.of(cause) as f64).sum();
+        let mean_ns = all_ns / self.idle.len() as f64;
+        (most.of(cause) as f64 > CLEARLY * mean_ns).then_some(most)
+    }
 }

@@ -21,6 +21,17 @@ pub(crate) fn report(path: PathBuf) -> RunReport {
     .unwrap()
 }
 
+/// The report of a Chrome trace with these events.
+pub(crate) fn of_lines(lines: &[Value]) -> RunReport {
+    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
+    std::fs::write(
+        file.path(),
+        serde_json::to_vec(&json!({ "traceEvents": lines })).unwrap(),
+    )
+    .unwrap();
+    report(file.path().to_owned())
+}
+
 fn of_file(name: &str) -> Value {
     serde_json::from_slice(&std::fs::read(fixture(name)).unwrap()).unwrap()
 }

@@ -1,19 +1,9 @@
 //! Traces that say little, or too much.
 
-use crate::golden::{fixture, report};
+use crate::golden::{fixture, of_lines};
 use serde_json::{Value, json};
 use trace_merge::{Options, Output, Progress};
 use trace_report::{ReportOptions, RequestStatus, merge_and_read, screen};
-
-fn of_lines(lines: &[Value]) -> trace_report::RunReport {
-    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-    std::fs::write(
-        file.path(),
-        serde_json::to_vec(&json!({ "traceEvents": lines })).unwrap(),
-    )
-    .unwrap();
-    report(file.path().to_owned())
-}
 
 #[test]
 fn one_event_gives_words() {

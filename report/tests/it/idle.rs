@@ -1,6 +1,6 @@
 //! Why devices were idle: traces in which it is known.
 
-use crate::golden::report;
+use crate::golden::of_lines;
 use crate::oracle::Numbers;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -156,10 +156,7 @@ impl Server {
 
     fn report(mut self) -> RunReport {
         self.request_ends();
-        let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-        let document = json!({ "traceEvents": self.lines });
-        std::fs::write(file.path(), serde_json::to_vec(&document).unwrap()).unwrap();
-        report(file.path().to_owned())
+        of_lines(&self.lines)
     }
 }
 
@@ -214,10 +211,7 @@ fn host_time_is_exposed_or_hidden() {
 #[test]
 fn steps_stand_for_devices() {
     let step = |ts: u64, dur: u64| json!({"ph": "X", "pid": 1, "tid": 1, "ts": ts, "dur": dur, "name": "model_runner.execute_model", "cat": "worker"});
-    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-    let document = json!({ "traceEvents": [step(0, 30), step(50, 10), step(100, 5)] });
-    std::fs::write(file.path(), serde_json::to_vec(&document).unwrap()).unwrap();
-    let found = report(file.path().to_owned());
+    let found = of_lines(&[step(0, 30), step(50, 10), step(100, 5)]);
     let (device, idle) = (&found.device[0], &found.idle[0]);
     assert!(device.is_runner);
     assert_eq!((device.busy_ns, idle.idle_ns), (45_000, 60_000));
@@ -274,13 +268,7 @@ fn two_engines_feed_their_own_devices() {
             90,
         );
     }
-    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-    std::fs::write(
-        file.path(),
-        serde_json::to_vec(&json!({ "traceEvents": lines })).unwrap(),
-    )
-    .unwrap();
-    let found = report(file.path().to_owned());
+    let found = of_lines(&lines);
     for (device, cause) in found
         .idle
         .iter()
@@ -315,13 +303,7 @@ fn the_rank_that_comes_last_is_named() {
             lines.push(json!({"ph": "X", "pid": device, "tid": 1, "ts": 5_000, "dur": 1, "name": "hcom_broadcast_", "cat": "comm"}));
         }
     }
-    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-    std::fs::write(
-        file.path(),
-        serde_json::to_vec(&json!({ "traceEvents": lines })).unwrap(),
-    )
-    .unwrap();
-    let found = report(file.path().to_owned());
+    let found = of_lines(&lines);
     let of = |rank: usize| {
         let name = format!("NPU {rank}");
         let mut ranks = found.rank.iter();
