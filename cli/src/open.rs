@@ -13,6 +13,7 @@ use server::Server;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
+use trace_merge::parse_duration;
 
 /// The only port from which Perfetto's pages may load: their content security policy names it.
 pub(crate) const PORT: u16 = 9001;
@@ -21,7 +22,8 @@ const LOOK: Duration = Duration::from_millis(100);
 
 const EXAMPLES: &str = "\
 Examples:
-  sa-profile open profile_out/trace.json
+  sa-profile open profile_out
+  sa-profile open profile_out --at 12.5s --for 50ms   shows that time
   ssh -L 9001:127.0.0.1:9001 server sa-profile open trace.json.gz   for the browser at hand
 
 Exit status: 0 fetched, or ended by Ctrl-C; 2 the trace cannot be served.";
@@ -32,9 +34,15 @@ Exit status: 0 fetched, or ended by Ctrl-C; 2 the trace cannot be served.";
 #[derive(clap::Args)]
 #[command(after_long_help = EXAMPLES, after_help = "See --help for examples.")]
 pub(crate) struct Arguments {
-    /// The trace, `.json` or `.json.gz`
+    /// The trace, `.json` or `.json.gz`, or a run directory that has one
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
+    /// Show the time from here on, counted from the begin of the trace
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    at: Option<Duration>,
+    /// Show so much of it
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, requires = "at", default_value = "100ms")]
+    span: Duration,
     /// Port on 127.0.0.1; ui.perfetto.dev itself may use no other than the default
     #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
@@ -45,7 +53,14 @@ pub(crate) struct Arguments {
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    match open(&arguments.trace, arguments.port, !arguments.no_browser) {
+    let shown = arguments.at.map(|at| (at, at + arguments.span));
+    let opened = open(
+        &arguments.trace,
+        shown,
+        arguments.port,
+        !arguments.no_browser,
+    );
+    match opened {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             say(&problem);
@@ -54,11 +69,16 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Serves `trace` until it was fetched whole or a signal ends it.
+/// Serves `trace` until it was fetched whole or a signal ends it. Perfetto shows the time `shown`, from one moment to another, or all.
 ///
 /// # Errors
 /// Why it cannot be served, in words.
-pub(crate) fn open(trace: &Path, port: u16, with_browser: bool) -> Result<(), String> {
+pub(crate) fn open(
+    trace: &Path,
+    shown: Option<(Duration, Duration)>,
+    port: u16,
+    with_browser: bool,
+) -> Result<(), String> {
     let served = Served::open(trace)?;
     let name = served.name.clone();
     // Before the server's threads begin, so that none of them gets a signal.
@@ -66,7 +86,10 @@ pub(crate) fn open(trace: &Path, port: u16, with_browser: bool) -> Result<(), St
         .map_err(|error| format!("signals: {error}"))?;
     let server = Server::start(served, port)?;
     let port = server.port();
-    let link = format!("https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/{name}");
+    let shown =
+        shown.map(|(from, to)| format!("&visStart={}&visEnd={}", from.as_nanos(), to.as_nanos()));
+    let shown = shown.unwrap_or_default();
+    let link = format!("https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{port}/{name}{shown}");
     say(&format!("open {link}"));
     if port != PORT {
         say(&format!(

@@ -188,7 +188,7 @@ fn conclude(arguments: &Arguments, directory: &Directory, run: &str, ended: &End
     say_plain(&recorded.text());
     directory.remove_if_unused();
     if let (true, Some(trace)) = (arguments.open, recorded.trace())
-        && let Err(problem) = open::open(trace, open::PORT, true)
+        && let Err(problem) = open::open(trace, None, open::PORT, true)
     {
         say(&problem);
     }

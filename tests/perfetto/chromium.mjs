@@ -111,6 +111,26 @@ class Page {
     await this.#call('Emulation.setDeviceMetricsOverride', { ...size, mobile: false });
   }
 
+  /** Makes the page look as under these media and media features, such as `print`, `[{ name: 'prefers-color-scheme', value: 'dark' }]`. */
+  async emulate(media, features) {
+    await this.#call('Emulation.setEmulatedMedia', { media, features });
+  }
+
+  /** Presses the mouse at one point of the view, moves it to another, and lets it go there. */
+  async drag([fromX, fromY], [toX, toY]) {
+    const at = (type, x, y) => this.#call('Input.dispatchMouseEvent', { type, x, y, button: 'left', buttons: type === 'mouseReleased' ? 0 : 1, clickCount: 1 });
+    await at('mouseMoved', fromX, fromY);
+    await at('mousePressed', fromX, fromY);
+    await at('mouseMoved', (fromX + toX) / 2, (fromY + toY) / 2);
+    await at('mouseMoved', toX, toY);
+    await at('mouseReleased', toX, toY);
+  }
+
+  /** Presses a key, by the name that its events carry. */
+  async press(key) {
+    for (const type of ['keyDown', 'keyUp']) await this.#call('Input.dispatchKeyEvent', { type, key, text: type === 'keyDown' && key.length === 1 ? key : undefined });
+  }
+
   /** What the page shows, or the part `clip` of it, as PNG bytes. */
   async picture(clip) {
     const { data } = await this.#call('Page.captureScreenshot', { format: 'png', clip });

@@ -132,6 +132,10 @@ async function look(page, { link, picture, request }) {
   const counts = {};
   for (const [name, sql] of Object.entries(COUNTS)) counts[name] = await query(page, sql);
   counts.problems = await query(page, PROBLEMS);
+  counts.shown_ns = await page.run(() => {
+    const { start, end } = self.app.trace.timeline.visibleWindow.toTimeSpan();
+    return [Number(start), Number(end)];
+  });
   if (picture) await takePicture(page, picture);
   if (request) await takePictureOfRequest(page, request);
   fs.writeSync(1, `${JSON.stringify(counts)}\n`);

@@ -17,14 +17,17 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Checks that there is something to serve.
+    /// Checks that there is something to serve: a trace, or the one in a run directory.
     pub(crate) fn open(path: &Path) -> Result<Served, String> {
+        let of_run = ["trace.json", "trace.json.gz"].map(|name| path.join(name));
+        let of_run = of_run.iter().find(|trace| trace.is_file());
+        let path = of_run.map_or(path, PathBuf::as_path);
         let wrong = |what: &str| format!("{}: {what}", path.display());
         let file = File::open(path).map_err(|error| wrong(&error.to_string()))?;
         let metadata = file.metadata().map_err(|error| wrong(&error.to_string()))?;
         if metadata.is_dir() {
             return Err(wrong(
-                "expected a trace, found a directory: trace-merge makes a trace of a run directory",
+                "expected a trace, found a directory without trace.json: trace-merge makes it of a run directory",
             ));
         }
         if !metadata.is_file() || metadata.len() == 0 {
