@@ -2,9 +2,10 @@
 
 use crate::directory;
 use crate::error::Error;
+use crate::words::say;
 use std::process::ExitCode;
 use trace_merge::Progress;
-use trace_report::command::ReportArgs;
+use trace_report::command::{Answer, ReportArgs};
 
 /// Says where the time of a recorded run went; the run may still be live.
 #[derive(clap::Args)]
@@ -16,7 +17,9 @@ pub(crate) struct Arguments {
 /// Carries the command out.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let report = arguments.report.clone().or_default(directory::default)?;
-    let text = report.print(&Progress::default())?;
-    crate::print_data(&text)?;
+    match report.answer(&Progress::default())? {
+        Answer::Text(text) => crate::print_data(&text)?,
+        Answer::Page(place) => say(&place),
+    }
     Ok(ExitCode::SUCCESS)
 }

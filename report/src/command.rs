@@ -1,14 +1,14 @@
 //! The arguments of a report on the command line, and what is printed for them.
 
+mod diff_args;
+mod page_file;
+
 use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
 use crate::screen::{self, NameOrder};
 use crate::table::run_report::RunReport;
-mod diff_args;
-
-pub use diff_args::{Comparison, DiffArgs};
-
 use clap::{Args, ValueEnum};
+pub use diff_args::{Comparison, DiffArgs};
 use std::path::PathBuf;
 use trace_merge::{Error, Options, Progress, Runs, SelectionArgs};
 
@@ -22,8 +22,11 @@ pub struct ReportArgs {
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// The time of each name: calls, with and without what lies in them
-    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    #[arg(long, group = "list", conflicts_with_all = ["json", "csv"])]
     names: bool,
+    /// The names that hold most by mean time and how many there were at once, and the stacks with most time of their own
+    #[arg(long, group = "list", conflicts_with_all = ["json", "csv"])]
+    bottlenecks: bool,
     /// Count each name by itself in every process
     #[arg(long)]
     by_process: bool,
@@ -33,8 +36,8 @@ pub struct ReportArgs {
     /// Order the names by this
     #[arg(long, value_enum, value_name = "BY", default_value_t = SortBy::Tsub, requires = "names")]
     sort: SortBy,
-    /// Show so many names
-    #[arg(long, value_name = "N", default_value_t = TOP, requires = "names")]
+    /// Show so many names or stacks
+    #[arg(long, value_name = "N", default_value_t = TOP, requires = "list")]
     top: usize,
     /// Everything as JSON (docs/time.md#json)
     #[arg(long, conflicts_with = "csv")]
@@ -42,6 +45,9 @@ pub struct ReportArgs {
     /// One table as CSV
     #[arg(long, value_enum, value_name = "TABLE")]
     csv: Option<Table>,
+    /// The whole report as one page that needs no network, for a browser [default FILE: report.html]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "report.html", conflicts_with_all = ["json", "csv", "names", "bottlenecks"])]
+    html: Option<PathBuf>,
     /// The run with this id
     #[arg(long, value_name = "ID", conflicts_with_all = ["previous", "all_runs"])]
     run: Option<String>,
@@ -69,6 +75,15 @@ enum Table {
     Names,
 }
 
+/// What is to be said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// This is what was asked for.
+    Text(String),
+    /// A page was written; this says where.
+    Page(String),
+}
+
 impl ReportArgs {
     /// Takes the run directory that `default` finds where no path is given.
     ///
@@ -84,21 +99,25 @@ impl ReportArgs {
         Ok(self)
     }
 
-    /// What is to be printed.
+    /// Reads what is asked for, and writes the page where one is.
     ///
     /// # Errors
-    /// As [`read`](crate::read()).
-    pub fn print(&self, progress: &Progress) -> Result<String, Error> {
+    /// As [`read`](crate::read()), and if the page cannot be written.
+    pub fn answer(&self, progress: &Progress) -> Result<Answer, Error> {
         let report_options = ReportOptions {
             names_by: match self.by_process {
                 true => NamesBy::Process,
                 false => NamesBy::Run,
             },
+            concurrency: self.bottlenecks,
             most_events: None,
             slo: self.slo,
         };
         let report = read(&self.options(), &report_options, progress)?;
-        self.shown(&report)
+        match &self.html {
+            Some(path) => page_file::write(path, &report, &self.paths).map(Answer::Page),
+            None => self.shown(&report).map(Answer::Text),
+        }
     }
 
     fn options(&self) -> Options {
@@ -129,6 +148,7 @@ impl ReportArgs {
         match self.csv {
             Some(Table::Request) => screen::requests_csv(&report.request),
             Some(Table::Names) => screen::names_csv(report),
+            None if self.bottlenecks => Ok(screen::bottlenecks_text(report, self.top)),
             None if self.names => Ok(screen::names_text(report, order, self.top)),
             None => Ok(screen::text(report)),
         }

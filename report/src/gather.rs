@@ -8,5 +8,7 @@ pub(crate) mod edge;
 pub(crate) mod name_keys;
 pub(crate) mod process_ids;
 pub(crate) mod request_moment;
+pub(crate) mod row;
 pub(crate) mod slice_record;
+pub(crate) mod slow_steps;
 pub(crate) mod value_record;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use trace_merge::{Error, Progress};
-use trace_report::command::ReportArgs;
+use trace_report::command::{Answer, ReportArgs};
 
 /// Says where the time of a recorded run went.
 #[derive(Parser)]
@@ -27,8 +27,14 @@ fn main() -> ExitCode {
     let printed = arguments
         .report
         .or_default(named)
-        .and_then(|report| report.print(&Progress::default()))
-        .and_then(|text| print(&text));
+        .and_then(|report| report.answer(&Progress::default()))
+        .and_then(|answer| match answer {
+            Answer::Text(text) => print(&text),
+            Answer::Page(place) => {
+                let _ = writeln!(io::stderr(), "trace-report: {place}");
+                Ok(())
+            }
+        });
     match printed {
         Ok(()) | Err(Error::BrokenPipe) => ExitCode::SUCCESS,
         Err(error) => {

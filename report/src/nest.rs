@@ -1,6 +1,7 @@
 //! Slices of one row inside each other: what each took by itself.
 
 use crate::gather::slice_record::SliceRecord;
+use crate::stack_tree::StackTree;
 use std::collections::HashMap;
 use std::io;
 use trace_store::sorter::Sorted;
@@ -8,6 +9,8 @@ use trace_store::sorter::Sorted;
 /// A slice and what lies in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NestedSlice {
+    pub(crate) row: u64,
+    pub(crate) start_ns: i64,
     pub(crate) key: u32,
     pub(crate) dur_ns: i64,
     /// Its duration without what the slices in it cover together.
@@ -26,11 +29,14 @@ struct OpenSlice {
     covered_to_ns: i64,
     is_outermost: bool,
     is_crossing: bool,
+    /// Its stack.
+    node: Option<u32>,
 }
 
-/// Calls `found` with each slice. Slices nest by containment within one row, never across rows.
+/// Calls `found` with each slice, and counts it in `stacks`. Slices nest by containment within one row, never across rows.
 pub(crate) fn nest(
     slices: &Sorted<SliceRecord>,
+    stacks: &mut StackTree<'_>,
     mut found: impl FnMut(NestedSlice) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut open: Vec<OpenSlice> = Vec::new();
@@ -40,8 +46,9 @@ pub(crate) fn nest(
         let is_over =
             |top: &OpenSlice| top.slice.row != slice.row || top.slice.end_ns.0 <= slice.start_ns;
         while let Some(top) = open.pop_if(|top| is_over(top)) {
-            close(&top, &mut keys, &mut found)?;
+            close(&top, &mut keys, stacks, &mut found)?;
         }
+        let node = stacks.open(open.last().and_then(|top| top.node), &slice);
         let end_ns = slice.end_ns.0;
         let mut is_crossing = false;
         if let Some(parent) = open.last_mut() {
@@ -61,11 +68,12 @@ pub(crate) fn nest(
             covered_to_ns: slice.start_ns,
             is_outermost: *of_key == 1,
             is_crossing,
+            node,
         });
         Ok(())
     })?;
     while let Some(top) = open.pop() {
-        close(&top, &mut keys, &mut found)?;
+        close(&top, &mut keys, stacks, &mut found)?;
     }
     Ok(())
 }
@@ -73,6 +81,7 @@ pub(crate) fn nest(
 fn close(
     top: &OpenSlice,
     keys: &mut HashMap<u32, u32>,
+    stacks: &mut StackTree<'_>,
     found: &mut impl FnMut(NestedSlice) -> io::Result<()>,
 ) -> io::Result<()> {
     let key = top.slice.key;
@@ -82,11 +91,18 @@ fn close(
             keys.remove(&key);
         }
     }
-    let dur_ns = top.slice.end_ns.0 - top.slice.start_ns;
+    let start_ns = top.slice.start_ns;
+    let dur_ns = top.slice.end_ns.0 - start_ns;
+    let self_ns = dur_ns - top.covered_ns;
+    if let Some(node) = top.node {
+        stacks.count(node, key, dur_ns, self_ns);
+    }
     found(NestedSlice {
+        row: top.slice.row,
+        start_ns,
         key,
         dur_ns,
-        self_ns: dur_ns - top.covered_ns,
+        self_ns,
         is_outermost: top.is_outermost,
         is_crossing: top.is_crossing,
     })
@@ -110,7 +126,8 @@ mod tests {
     fn nested(mut slices: Vec<SliceRecord>) -> Vec<(u32, i64, i64, bool)> {
         slices.sort_unstable();
         let mut all = Vec::new();
-        nest(&Sorted::Memory(slices), |slice| {
+        let mut stacks = StackTree::new(&[], &[]);
+        nest(&Sorted::Memory(slices), &mut stacks, |slice| {
             all.push((slice.key, slice.dur_ns, slice.self_ns, slice.is_outermost));
             Ok(())
         })

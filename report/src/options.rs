@@ -18,6 +18,8 @@ pub enum NamesBy {
 pub struct ReportOptions {
     /// By what names are told apart.
     pub names_by: NamesBy,
+    /// Count how many slices of each name there were at once.
+    pub concurrency: bool,
     /// Make none of more events than this: a report takes several times as long as a merge, and temporary files.
     pub most_events: Option<u64>,
     /// What requests have to keep to be good.

@@ -2,30 +2,39 @@
 
 use crate::fold::device_times::device_times;
 use crate::fold::findings::findings;
-use crate::fold::gathered::{Gathered, VALUE_BYTES};
+use crate::fold::gathered::{Gathered, SLICE_BYTES, VALUE_BYTES};
 use crate::fold::idle_causes::{Roles, idle_causes};
 use crate::fold::load_levels::load_levels;
-use crate::fold::name_times::name_times;
+use crate::fold::name_times::NameTimes;
+use crate::fold::output_tokens::OutputTokens;
 use crate::fold::rank_times::{CollectiveCounts, rank_times};
 use crate::fold::request_parts::request_parts;
 use crate::fold::requests::summary;
+use crate::fold::slices::{SliceContext, SliceTables, slice_tables};
+use crate::fold::timeline::{Parts, TimelineFold};
 use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
 use crate::gather::collective_record::CollectiveRecord;
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::devices::Devices;
 use crate::gather::edge::{Edge, EdgeKind};
+use crate::gather::name_keys::NameKey;
+use crate::gather::slice_record::SliceRecord;
+use crate::gather::slow_steps::StepRecord;
 use crate::options::ReportOptions;
 use crate::table::device_time::DeviceTime;
 use crate::table::recorded::{Recorded, RecordedProcess};
 use crate::table::request::Request;
 use crate::table::run_report::RunReport;
+use crate::table::timeline::Timeline;
 use std::io;
+use std::path::PathBuf;
 use trace_merge::events::{self, PlacedEvent, TraceEvents, TraceProcess};
 use trace_merge::{Error, Options, Progress, Report};
-use trace_store::sorter::Sorter;
+use trace_store::sorter::{Record, Sorted, Sorter};
 
 /// The version of what `--json` prints.
 const SCHEMA: u32 = 1;
+
 /// Reads a run, fragments or any Chrome trace, and says where the time went. The fragments of dead processes stay as they are, whatever the options say.
 ///
 /// # Errors
@@ -81,59 +90,137 @@ fn fold(events: &mut TraceEvents<'_>, options: &ReportOptions) -> Result<RunRepo
     events.fold(ChunkFacts::default, take, |facts| {
         gathered.take(facts).map_err(of_temporary)
     })?;
-    let recorded = recorded(events, &devices, gathered.unfinished.iter().sum());
-    let slices = gathered.slices.finish().map_err(of_temporary)?;
-    let durations = Sorter::in_any(folders, VALUE_BYTES);
-    let names = gathered.keys.into_keys();
-    let names = name_times(names, &gathered.unfinished, &slices, durations);
-    drop(slices);
-    let tokens = gathered.tokens.finish().map_err(of_temporary)?;
-    let (request, gaps) = (
-        gathered.requests.requests(),
-        Sorter::in_any(folders, VALUE_BYTES),
-    );
-    let on_devices = gathered.on_devices.finish().map_err(of_temporary)?;
-    let mut edges = gathered.edges;
-    let mut counts = CollectiveCounts::new();
-    let mut collectives = Sorter::in_any(folders, VALUE_BYTES);
-    let device = device_times(
-        &on_devices,
-        |gap| gap.edges().try_for_each(|edge| edges.push(edge)),
-        |slice| put_collective(&mut collectives, &mut counts, slice),
-    );
-    let mut device = device.map_err(of_temporary)?;
-    put_edges(&mut edges, &device, &request, &recorded).map_err(of_temporary)?;
-    let edges = edges.finish().map_err(of_temporary)?;
-    let recorders = device.iter_mut().map(|device| {
-        device.is_runner = !devices.is_one(device.process);
-        (device.process, devices.recorder(device.process))
-    });
-    let roles = Roles {
-        processes: recorded.processes.len(),
-        recorders: recorders.collect(),
-        ids: &gathered.process_ids,
-        has_requests: !request.is_empty(),
+    let run = Run {
+        events,
+        devices: &devices,
+        options,
+        folders,
     };
-    let idle = idle_causes(&edges, &roles).map_err(of_temporary)?;
-    let collectives = collectives.finish().map_err(of_temporary)?;
-    let rank = rank_times(&collectives, &counts, &idle);
-    let ends = request.iter().filter_map(|request| request.finished_ns);
-    let last_ns = ends.max().unwrap_or(0);
-    let mut report = RunReport {
-        schema: SCHEMA,
-        recorded,
-        findings: Vec::new(),
-        request_parts: request_parts(&request),
-        requests: summary(&request, options.slo, &tokens, gaps).map_err(of_temporary)?,
-        request,
-        load: load_levels(&edges, last_ns).map_err(of_temporary)?,
-        device,
-        idle,
-        rank: rank.map_err(of_temporary)?,
-        names: names.map_err(of_temporary)?,
-    };
-    report.findings = findings(&report);
-    Ok(report)
+    run.tables(gathered).map_err(of_temporary)
+}
+
+/// A run of which everything was gathered.
+struct Run<'a> {
+    events: &'a TraceEvents<'a>,
+    devices: &'a Devices,
+    options: &'a ReportOptions,
+    /// For what is beyond memory.
+    folders: &'a [PathBuf],
+}
+
+/// What the slices of devices say.
+struct DeviceTables {
+    device: Vec<DeviceTime>,
+    collectives: Sorted<CollectiveRecord>,
+    counts: CollectiveCounts,
+}
+
+impl Run<'_> {
+    fn tables(&self, gathered: Gathered<'_>) -> io::Result<RunReport> {
+        let recorded = recorded(self.events, self.devices, gathered.unfinished.iter().sum());
+        let (keys, slow_steps) = (gathered.keys.into_keys(), gathered.slow_steps.finish());
+        let slices = gathered.slices.finish()?;
+        let of_slices = self.slice_tables(&keys, &gathered.unfinished, slow_steps, &slices)?;
+        drop((slices, keys));
+        let tokens = OutputTokens {
+            noted: &gathered.tokens.finish()?,
+            rows: &gathered.requests.token_rows(),
+        };
+        let request = gathered.requests.requests();
+        let (on_devices, mut edges) = (gathered.on_devices.finish()?, gathered.edges);
+        let mut of_devices = self.device_tables(&on_devices, &mut edges)?;
+        put_edges(&mut edges, &of_devices.device, &request, &recorded)?;
+        let edges = edges.finish()?;
+        let recorders = of_devices.device.iter_mut().map(|device| {
+            device.is_runner = !self.devices.is_one(device.process);
+            (device.process, self.devices.recorder(device.process))
+        });
+        let roles = Roles {
+            processes: recorded.processes.len(),
+            recorders: recorders.collect(),
+            ids: &gathered.process_ids,
+            has_requests: !request.is_empty(),
+        };
+        let (idle, long_gaps) = idle_causes(&edges, &roles)?;
+        let ends = request.iter().filter_map(|request| request.finished_ns);
+        let last_ns = ends.max().unwrap_or(0);
+        let mut report = RunReport {
+            schema: SCHEMA,
+            recorded,
+            findings: Vec::new(),
+            request_parts: request_parts(&request),
+            requests: summary(&request, self.options.slo, &tokens, self.sorter())?,
+            request,
+            load: load_levels(&edges, last_ns)?,
+            rank: rank_times(&of_devices.collectives, &of_devices.counts, &idle)?,
+            device: of_devices.device,
+            idle,
+            slow_steps: of_slices.slow_steps,
+            long_gaps,
+            timeline: self.timeline(&edges, &tokens, last_ns)?,
+            stacks: of_slices.stacks,
+            names: of_slices.names,
+        };
+        report.findings = findings(&report);
+        Ok(report)
+    }
+
+    fn sorter<R: Record>(&self) -> Sorter<'_, R> {
+        Sorter::in_any(self.folders, VALUE_BYTES)
+    }
+
+    fn slice_tables(
+        &self,
+        keys: &[NameKey],
+        unfinished: &[u64],
+        slow_steps: Vec<StepRecord>,
+        slices: &Sorted<SliceRecord>,
+    ) -> io::Result<SliceTables> {
+        let is_counted = self.options.concurrency;
+        let by_time = is_counted.then(|| Sorter::in_any(self.folders, SLICE_BYTES));
+        let names = NameTimes::new(keys, unfinished, self.sorter(), by_time);
+        let threads = self.events.threads().iter();
+        let context = SliceContext {
+            keys,
+            processes: &threads.map(|thread| thread.process).collect::<Vec<_>>(),
+            slow_steps,
+        };
+        slice_tables(slices, names, context)
+    }
+
+    /// Adds the gaps to the edges.
+    fn device_tables(
+        &self,
+        slices: &Sorted<DeviceSlice>,
+        edges: &mut Sorter<'_, Edge>,
+    ) -> io::Result<DeviceTables> {
+        let (mut counts, mut collectives) = (CollectiveCounts::new(), self.sorter());
+        let device = device_times(
+            slices,
+            |gap| gap.edges().try_for_each(|edge| edges.push(edge)),
+            |slice| put_collective(&mut collectives, &mut counts, slice),
+        )?;
+        Ok(DeviceTables {
+            device,
+            collectives: collectives.finish()?,
+            counts,
+        })
+    }
+
+    fn timeline(
+        &self,
+        edges: &Sorted<Edge>,
+        tokens: &OutputTokens<'_>,
+        last_ns: i64,
+    ) -> io::Result<Timeline> {
+        let (first_ns, end_ns) = ends(self.events).unwrap_or_default();
+        let mut timeline = TimelineFold::new(Parts::new(first_ns, end_ns));
+        tokens.each(|token| {
+            timeline.take_token(token.ns);
+            Ok(())
+        })?;
+        timeline.finish(edges, last_ns)
+    }
 }
 
 /// Adds a slice that is a collective.
@@ -200,6 +287,16 @@ fn put_edges(
     Ok(())
 }
 
+/// When the first event begins, and when the last one ends.
+fn ends(events: &TraceEvents<'_>) -> Option<(i64, i64)> {
+    let processes = events.processes().iter();
+    let first_ns = processes
+        .clone()
+        .filter_map(|process| process.report.first_ns);
+    let last_ns = processes.filter_map(|process| process.report.last_ns);
+    first_ns.min().zip(last_ns.max())
+}
+
 /// What the report stands on.
 fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: u64) -> Recorded {
     let report = events.report();
@@ -213,18 +310,9 @@ fn recorded(events: &TraceEvents<'_>, devices: &Devices, unfinished: u64) -> Rec
         clock_uncertainty_ns: process.clock_uncertainty_ns,
     };
     let processes = events.processes();
-    let first_ns = processes
-        .iter()
-        .filter_map(|process| process.report.first_ns)
-        .min();
-    let last_ns = processes
-        .iter()
-        .filter_map(|process| process.report.last_ns)
-        .max();
+    let (first_ns, last_ns) = ends(events).unwrap_or_default();
     Recorded {
-        wall_ns: first_ns
-            .zip(last_ns)
-            .map_or(0, |(first_ns, last_ns)| last_ns - first_ns),
+        wall_ns: last_ns.saturating_sub(first_ns),
         events: report.events_total,
         unfinished,
         lost_events: report.lost_events,

@@ -1,6 +1,7 @@
 //! The report for people: one screen, in the order in which it is best read.
 
 mod amount;
+mod bottlenecks;
 mod devices;
 mod diff;
 mod findings;
@@ -11,9 +12,12 @@ mod ranks;
 mod recorded;
 mod requests;
 mod short;
+mod slowest;
 
 pub use amount::grouped;
+pub use bottlenecks::text as bottlenecks_text;
 pub use diff::diff_text;
+pub(crate) use idle::words as cause_words;
 pub use names::{NameOrder, csv as names_csv, text as names_text};
 pub use requests::csv as requests_csv;
 pub use short::short;
@@ -35,6 +39,7 @@ pub fn text(report: &RunReport) -> String {
     devices::put(report, &mut out);
     idle::put(report, &mut out);
     ranks::put(report, &mut out);
+    slowest::put(report, &mut out);
     out.push_str(&names::text(report, NameOrder::Tsub, NAMES));
     out
 }

@@ -7,13 +7,14 @@ use crate::gather::edge::Edge;
 use crate::gather::name_keys::NameKeys;
 use crate::gather::process_ids::ProcessIds;
 use crate::gather::slice_record::SliceRecord;
+use crate::gather::slow_steps::SlowSteps;
 use crate::gather::value_record::ValueRecord;
 use std::io;
 use std::path::PathBuf;
 use trace_store::sorter::Sorter;
 
 /// Memory for slices, and for each of the other kinds of records; what is more goes to temporary files.
-const SLICE_BYTES: usize = 64 << 20;
+pub(crate) const SLICE_BYTES: usize = 64 << 20;
 pub(crate) const VALUE_BYTES: usize = 32 << 20;
 
 /// What all chunks say.
@@ -28,6 +29,7 @@ pub(crate) struct Gathered<'a> {
     pub(crate) tokens: Sorter<'a, ValueRecord>,
     pub(crate) requests: RequestFacts,
     pub(crate) process_ids: ProcessIds,
+    pub(crate) slow_steps: SlowSteps,
 }
 
 impl<'a> Gathered<'a> {
@@ -41,6 +43,7 @@ impl<'a> Gathered<'a> {
             tokens: Sorter::in_any(folders, VALUE_BYTES),
             requests: RequestFacts::default(),
             process_ids: ProcessIds::default(),
+            slow_steps: SlowSteps::default(),
         }
     }
 
@@ -51,6 +54,7 @@ impl<'a> Gathered<'a> {
         for key in facts.unfinished {
             self.unfinished[numbers[key as usize] as usize] += 1;
         }
+        self.slow_steps.take(facts.slow_steps, &numbers);
         for slice in facts.slices {
             let key = numbers[slice.key as usize];
             self.slices.push(SliceRecord { key, ..slice })?;

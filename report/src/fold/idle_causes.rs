@@ -1,10 +1,12 @@
 //! Edges in the order of time → what each device waited for while it was idle.
 
 use super::feed::{Feed, feeds};
+use super::long_gaps::{CauseTimes, LongGaps};
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::gather::process_ids::ProcessIds;
 use crate::table::activity::Activity;
 use crate::table::device_idle::{DeviceIdle, HostTime, IdleCause, IdleTime, RankWait};
+use crate::table::long_gap::LongGap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -41,9 +43,10 @@ struct DeviceState {
     counted_ns: i64,
     /// Idle time in a step behind a launch: before the next launch if one comes, else behind the last.
     behind_launch_ns: i64,
-    causes: [i64; IdleCause::ALL.len()],
+    causes: CauseTimes,
     waited_for: BTreeMap<usize, i64>,
     host: [(u64, i64, i64); ACTIVITIES],
+    gaps: LongGaps,
 }
 
 /// The processes and the requests at some time.
@@ -65,8 +68,11 @@ pub(crate) struct Roles<'a> {
     pub(crate) has_requests: bool,
 }
 
-/// Why each device was idle.
-pub(crate) fn idle_causes(edges: &Sorted<Edge>, roles: &Roles<'_>) -> io::Result<Vec<DeviceIdle>> {
+/// Why each device was idle, and the longest gaps of all.
+pub(crate) fn idle_causes(
+    edges: &Sorted<Edge>,
+    roles: &Roles<'_>,
+) -> io::Result<(Vec<DeviceIdle>, Vec<LongGap>)> {
     let (mut engines, mut workers) = (BTreeSet::new(), BTreeSet::new());
     edges.each(|edge| {
         match edge.kind {
@@ -86,7 +92,13 @@ pub(crate) fn idle_causes(edges: &Sorted<Edge>, roles: &Roles<'_>) -> io::Result
         sweep.take(&edge);
         Ok(())
     })?;
-    Ok(sweep.devices.into_iter().map(DeviceState::finish).collect())
+    let mut devices = sweep.devices;
+    let gaps = devices
+        .iter_mut()
+        .map(|device| std::mem::take(&mut device.gaps));
+    let gaps = LongGaps::of_all(gaps);
+    let causes = devices.into_iter().map(DeviceState::finish).collect();
+    Ok((causes, gaps))
 }
 
 struct Sweep {
@@ -201,6 +213,7 @@ impl DeviceState {
             causes: [0; IdleCause::ALL.len()],
             waited_for: BTreeMap::new(),
             host: [(0, 0, 0); ACTIVITIES],
+            gaps: LongGaps::default(),
         }
     }
 
@@ -209,11 +222,25 @@ impl DeviceState {
         match edge.kind {
             EdgeKind::DeviceBegin => self.is_open = true,
             EdgeKind::DeviceEnd => self.is_open = false,
-            EdgeKind::GapBegin => (self.is_idle, self.is_launched) = (true, false),
-            EdgeKind::GapEnd => self.is_idle = false,
+            EdgeKind::GapBegin => {
+                (self.is_idle, self.is_launched) = (true, false);
+                self.gaps.begin(edge.ns, self.causes_now());
+            }
+            EdgeKind::GapEnd => {
+                self.is_idle = false;
+                let causes = self.causes_now();
+                self.gaps.end(self.feed.device, edge.ns, &causes);
+            }
             EdgeKind::Launched => self.is_launched = true,
             _ => {}
         }
+    }
+
+    /// The causes up to now. What lies behind a launch counts as if another one followed.
+    fn causes_now(&self) -> CauseTimes {
+        let mut causes = self.causes;
+        causes[IdleCause::LaunchGap as usize] += self.behind_launch_ns;
+        causes
     }
 
     /// Counts the time up to `now_ns`, in which nothing changed.

@@ -3,36 +3,55 @@
 use crate::gather::name_keys::NameKey;
 use crate::gather::slice_record::SliceRecord;
 use crate::gather::value_record::ValueRecord;
-use crate::nest::nest;
+use crate::nest::NestedSlice;
 use crate::quantiles::{Ascending, Quantiles};
 use crate::table::name_time::NameTime;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io;
 use trace_store::sorter::{Sorted, Sorter};
 
-/// The time of each key; `durations` sorts those of all slices.
-pub(crate) fn name_times(
-    keys: Vec<NameKey>,
-    unfinished: &[u64],
-    slices: &Sorted<SliceRecord>,
-    mut durations: Sorter<'_, ValueRecord>,
-) -> io::Result<Vec<NameTime>> {
-    let of_key = |(key, unfinished): (NameKey, &u64)| NameTime {
-        process: key.process,
-        row_kind: key.row_kind,
-        category: key.category,
-        name: key.name,
-        ncall: 0,
-        ncall_outermost: 0,
-        ttot_ns: 0,
-        tsub_ns: 0,
-        tavg_ns: 0.0,
-        duration: Quantiles::default(),
-        unfinished: *unfinished,
-        crossing: 0,
-    };
-    let mut times: Vec<NameTime> = keys.into_iter().zip(unfinished).map(of_key).collect();
-    nest(slices, |slice| {
-        let time = &mut times[slice.key as usize];
+/// The names while slices come.
+pub(crate) struct NameTimes<'a> {
+    times: Vec<NameTime>,
+    durations: Sorter<'a, ValueRecord>,
+    /// Their slices in the order of time, with the key as the row, if it is asked how many there were at once.
+    by_time: Option<Sorter<'a, SliceRecord>>,
+}
+
+impl<'a> NameTimes<'a> {
+    /// `durations` sorts those of all slices, `by_time` the slices themselves.
+    pub(crate) fn new(
+        keys: &[NameKey],
+        unfinished: &[u64],
+        durations: Sorter<'a, ValueRecord>,
+        by_time: Option<Sorter<'a, SliceRecord>>,
+    ) -> NameTimes<'a> {
+        let of_key = |(key, unfinished): (&NameKey, &u64)| NameTime {
+            process: key.process,
+            row_kind: key.row_kind,
+            category: key.category.clone(),
+            name: key.name.clone(),
+            ncall: 0,
+            ncall_outermost: 0,
+            ttot_ns: 0,
+            tsub_ns: 0,
+            tavg_ns: 0.0,
+            duration: Quantiles::default(),
+            max_concurrency: None,
+            unfinished: *unfinished,
+            crossing: 0,
+        };
+        NameTimes {
+            times: keys.iter().zip(unfinished).map(of_key).collect(),
+            durations,
+            by_time,
+        }
+    }
+
+    /// Takes a slice.
+    pub(crate) fn take(&mut self, slice: &NestedSlice) -> io::Result<()> {
+        let time = &mut self.times[slice.key as usize];
         time.ncall += 1;
         time.tsub_ns = time.tsub_ns.saturating_add(slice.self_ns);
         time.crossing += u64::from(slice.is_crossing);
@@ -40,12 +59,46 @@ pub(crate) fn name_times(
             time.ncall_outermost += 1;
             time.ttot_ns = time.ttot_ns.saturating_add(slice.dur_ns);
         }
-        durations.push(ValueRecord {
+        if let Some(by_time) = &mut self.by_time {
+            by_time.push(SliceRecord {
+                row: slice.key.into(),
+                start_ns: slice.start_ns,
+                end_ns: Reverse(slice.start_ns.saturating_add(slice.dur_ns)),
+                key: slice.key,
+            })?;
+        }
+        self.durations.push(ValueRecord {
             of: slice.key.into(),
             ns: slice.dur_ns,
         })
-    })?;
-    let durations = durations.finish()?;
+    }
+
+    /// All names, that with the most time by itself first.
+    pub(crate) fn finish(mut self) -> io::Result<Vec<NameTime>> {
+        put_durations(&mut self.times, &self.durations.finish()?)?;
+        if let Some(by_time) = self.by_time {
+            put_concurrency(&mut self.times, &by_time.finish()?)?;
+        }
+        let mut times = self.times;
+        for time in &mut times {
+            time.tavg_ns = time.ttot_ns as f64 / time.ncall.max(1) as f64;
+        }
+        times.sort_by(|one, other| {
+            let of = |time: &NameTime| (Reverse(time.tsub_ns), Reverse(time.ttot_ns));
+            of(one).cmp(&of(other)).then_with(|| {
+                (&one.category, &one.name, one.process).cmp(&(
+                    &other.category,
+                    &other.name,
+                    other.process,
+                ))
+            })
+        });
+        Ok(times)
+    }
+}
+
+/// How the durations of each name are distributed.
+fn put_durations(times: &mut [NameTime], durations: &Sorted<ValueRecord>) -> io::Result<()> {
     let mut numbers = 0..times.len();
     let mut current: Option<(usize, Ascending)> = None;
     durations.each(|ValueRecord { of, ns }| {
@@ -69,23 +122,26 @@ pub(crate) fn name_times(
     if let Some((number, done)) = current {
         times[number].duration = done.finish();
     }
-    for time in &mut times {
-        time.tavg_ns = time.ttot_ns as f64 / time.ncall.max(1) as f64;
-    }
-    times.sort_by(|one, other| {
-        let of = |time: &NameTime| {
-            (
-                std::cmp::Reverse(time.tsub_ns),
-                std::cmp::Reverse(time.ttot_ns),
-            )
-        };
-        of(one).cmp(&of(other)).then_with(|| {
-            (&one.category, &one.name, one.process).cmp(&(
-                &other.category,
-                &other.name,
-                other.process,
-            ))
-        })
-    });
-    Ok(times)
+    Ok(())
+}
+
+/// How many slices of each name there were at once. One that begins as another ends is not beside it.
+fn put_concurrency(times: &mut [NameTime], by_time: &Sorted<SliceRecord>) -> io::Result<()> {
+    let (mut row, mut ends) = (0, BinaryHeap::new());
+    by_time.each(|slice| {
+        if slice.row != row {
+            ends.clear();
+            row = slice.row;
+        }
+        while ends
+            .peek()
+            .is_some_and(|Reverse(end_ns)| *end_ns <= slice.start_ns)
+        {
+            ends.pop();
+        }
+        ends.push(slice.end_ns);
+        let most = &mut times[slice.key as usize].max_concurrency;
+        *most = (*most).max(Some(ends.len() as u64));
+        Ok(())
+    })
 }

@@ -1,14 +1,15 @@
 //! Moments → requests.
 
+use super::output_tokens::{self, OutputTokens};
 use crate::gather::request_moment::{MomentKind, RequestArgs, RequestMoment};
 use crate::gather::value_record::ValueRecord;
 use crate::options::Slo;
 use crate::quantiles::{Ascending, Quantiles};
 use crate::table::request::{Request, RequestStatus};
 use crate::table::request_summary::{Goodput, RequestSummary};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
-use trace_store::sorter::{Sorted, Sorter};
+use trace_store::sorter::Sorter;
 
 /// What is known of the requests.
 #[derive(Default)]
@@ -85,13 +86,20 @@ impl RequestFacts {
                 first(&mut of_process.first_token_ns);
                 last(&mut of_process.last_token_ns);
                 of_process.tokens += 1;
-                // Two processes that note the same tokens are two rows of them.
-                let row = moment.request ^ (moment.process as u64).rotate_left(32);
-                tokens.push(ValueRecord { of: row, ns: ts_ns })?;
+                let of = output_tokens::row(moment.request, moment.process);
+                tokens.push(ValueRecord { of, ns: ts_ns })?;
             }
         }
         one.args.add(moment.args);
         Ok(())
+    }
+
+    /// Under what the tokens are sorted that count.
+    pub(crate) fn token_rows(&self) -> HashSet<u64> {
+        let of = |(request, one): (&u64, &OneRequest)| {
+            Some(output_tokens::row(*request, one.token_process()?))
+        };
+        self.of.iter().filter_map(of).collect()
     }
 
     /// All requests that began or ended in the trace, in the order of their arrival.
@@ -132,11 +140,24 @@ impl RequestArgs {
 }
 
 impl OneRequest {
+    /// The span that began at its arrival.
+    fn arrival(&self) -> Option<SpanTimes> {
+        let spans = self.processes.iter().filter_map(|(_, of)| of.span);
+        self.http.or_else(|| spans.min_by_key(|span| span.start_ns))
+    }
+
+    /// The process whose tokens count: the frontend, which sees what clients see, else that with the most.
+    fn token_process(&self) -> Option<usize> {
+        let frontend = self.arrival().map(|span| span.process);
+        let noted = self.processes.iter().filter(|(_, of)| of.tokens > 0);
+        let by = |(process, of): &&(usize, InProcess)| (Some(*process) == frontend, of.tokens);
+        noted.max_by_key(by).map(|(process, _)| *process)
+    }
+
     /// The request; `None` if nothing but its tokens is known.
     fn request(self) -> Option<Request> {
         let processes = || self.processes.iter().map(|(_, of)| of);
-        let spans = processes().filter_map(|of| of.span);
-        let arrival = self.http.or_else(|| spans.min_by_key(|span| span.start_ns));
+        let arrival = self.arrival();
         // The engine is the process that has a queue, the frontend that which the request came to. They may be one.
         let engine = processes().find(|of| of.queued_ns.is_some());
         let frontend = arrival.and_then(|span| {
@@ -189,7 +210,7 @@ fn status(reason: Option<&str>, finished_ns: Option<i64>) -> RequestStatus {
 pub(crate) fn summary(
     requests: &[Request],
     slo: Option<Slo>,
-    tokens: &Sorted<ValueRecord>,
+    tokens: &OutputTokens<'_>,
     gaps: Sorter<'_, ValueRecord>,
 ) -> io::Result<RequestSummary> {
     let of = |figure: fn(&Request) -> Option<i64>| {
@@ -256,7 +277,7 @@ pub(crate) fn summary(
 
 /// The times between tokens of one request, those of all requests together.
 fn between_tokens(
-    tokens: &Sorted<ValueRecord>,
+    tokens: &OutputTokens<'_>,
     mut gaps: Sorter<'_, ValueRecord>,
 ) -> io::Result<Quantiles> {
     let (mut last, mut n) = (None, 0);

@@ -6,19 +6,17 @@ use super::edge::{Edge, EdgeKind};
 use super::name_keys::NameKeys;
 use super::process_ids::ProcessIds;
 use super::request_moment::{RequestMoment, ids, moments};
+use super::row::row;
 use super::slice_record::SliceRecord;
+use super::slow_steps::{SlowSteps, StepRecord};
 use crate::options::NamesBy;
 use crate::table::activity::Activity;
 use crate::table::row_kind::RowKind;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use trace_merge::events::{PlacedEvent, TraceEvents};
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64;
 
-/// Rows beside a thread are far fewer.
-const ROW_BITS: u32 = 16;
-/// Tells the rows of async spans from those of threads.
-const ASYNC: u64 = 1 << 63;
 /// Categories of the spans in which a worker launches work (FORMAT.md §2).
 const LAUNCHES: [&str; 5] = ["kernel", "graph", "comm", "model", "memcpy"];
 
@@ -27,6 +25,13 @@ pub(crate) struct ChunkContext<'a> {
     pub(crate) events: &'a TraceEvents<'a>,
     pub(crate) names_by: NamesBy,
     pub(crate) devices: &'a Devices,
+}
+
+/// A span that may tell what a process does.
+struct ActivitySpan {
+    process: usize,
+    end_ns: i64,
+    key: u32,
 }
 
 /// What was found in a chunk.
@@ -43,6 +48,8 @@ pub(crate) struct ChunkFacts {
     /// The ids of the requests.
     pub(crate) requests: HashMap<u64, String>,
     pub(crate) process_ids: ProcessIds,
+    /// With the chunk's own numbers of keys.
+    pub(crate) slow_steps: SlowSteps,
 }
 
 impl ChunkFacts {
@@ -120,7 +127,12 @@ impl ChunkFacts {
                 if has_device && LAUNCHES.contains(&&*category) {
                     self.edge(event.ts_ns, EdgeKind::Launch, process, 0);
                 }
-                self.take_activity(event, &name, process, end_ns, !has_device);
+                let span = ActivitySpan {
+                    process,
+                    end_ns,
+                    key,
+                };
+                self.take_activity(event, &name, span, !has_device);
             }
             RowKind::Async => {}
         }
@@ -154,18 +166,33 @@ impl ChunkFacts {
         &mut self,
         event: &PlacedEvent<'_>,
         name: &str,
-        process: usize,
-        end_ns: i64,
+        span: ActivitySpan,
         is_runner: bool,
     ) {
+        let ActivitySpan {
+            process,
+            end_ns,
+            key,
+        } = span;
         let Some(activity) = Activity::of(name).filter(|_| end_ns > event.ts_ns) else {
             return;
         };
         self.edge(event.ts_ns, EdgeKind::Begin(activity), process, 0);
         self.edge(end_ns, EdgeKind::End(activity), process, 0);
         if matches!(activity, Activity::Schedule | Activity::Step) {
-            for id in ids(event) {
+            let ids = ids(event);
+            for id in &ids {
                 self.process_ids.add(process, xxh3_64(id.as_bytes()));
+            }
+            if activity == Activity::Step {
+                self.slow_steps.add(StepRecord {
+                    process,
+                    row: row(event, process),
+                    start_ns: event.ts_ns,
+                    end_ns,
+                    key,
+                    requests: ids.len(),
+                });
             }
         }
         if is_runner && matches!(activity, Activity::Step | Activity::Sample) {
@@ -209,15 +236,4 @@ fn rounded_ns(us: f64) -> i64 {
 /// The number of a process as records have it.
 fn number(process: usize) -> u32 {
     u32::try_from(process).unwrap_or(u32::MAX)
-}
-
-/// The row of a slice: that of its thread, or, of an async one, that of its id.
-fn row(event: &PlacedEvent<'_>, process: usize) -> u64 {
-    match event.phase {
-        b'b' => {
-            let seed = event.id().unwrap_or(0) ^ (process as u64).rotate_left(32);
-            xxh3_64_with_seed(event.category().as_bytes(), seed) | ASYNC
-        }
-        _ => (event.thread as u64) << ROW_BITS | event.row as u64,
-    }
 }

@@ -7,7 +7,7 @@ use crate::table::device_idle::{DeviceIdle, IdleCause};
 use crate::table::run_report::RunReport;
 
 /// The name of a cause, and what it says.
-pub(super) fn words(cause: IdleCause) -> (&'static str, &'static str) {
+pub(crate) fn words(cause: IdleCause) -> (&'static str, &'static str) {
     match cause {
         IdleCause::NotRecorded => ("not recorded", "events are lost there"),
         IdleCause::LaunchDelay => ("launch delay", "launched, and not yet begun"),

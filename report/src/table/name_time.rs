@@ -28,6 +28,9 @@ pub struct NameTime {
     pub tavg_ns: f64,
     /// Durations of all of them.
     pub duration: Quantiles,
+    /// How many slices there were at once, if that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_concurrency: Option<u64>,
     /// Spans of the name that have no end; no time of theirs is counted.
     pub unfinished: u64,
     /// Slices that end after one in which they began, as no calls do: the self time of the other ones counts them up to its end.

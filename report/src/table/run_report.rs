@@ -4,12 +4,16 @@ use super::device_idle::{DeviceIdle, IdleCause};
 use super::device_time::DeviceTime;
 use super::finding::Finding;
 use super::load_level::LoadLevel;
+use super::long_gap::LongGap;
 use super::name_time::NameTime;
 use super::rank_time::RankTime;
 use super::recorded::Recorded;
 use super::request::Request;
 use super::request_parts::RequestParts;
 use super::request_summary::RequestSummary;
+use super::slow_step::SlowStep;
+use super::stack_time::StackTime;
+use super::timeline::Timeline;
 use serde::Serialize;
 
 /// A device waits clearly longer than the mean one from so many times its time on.
@@ -38,6 +42,14 @@ pub struct RunReport {
     pub idle: Vec<DeviceIdle>,
     /// How the devices came to collectives.
     pub rank: Vec<RankTime>,
+    /// The longest steps of workers.
+    pub slow_steps: Vec<SlowStep>,
+    /// The longest times in which devices were idle.
+    pub long_gaps: Vec<LongGap>,
+    /// What changed while the run went on.
+    pub timeline: Timeline,
+    /// The time of each stack of names, each behind the one around it.
+    pub stacks: Vec<StackTime>,
     /// The time of each name, that with the most time by itself first.
     pub names: Vec<NameTime>,
 }

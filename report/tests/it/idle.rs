@@ -31,8 +31,8 @@ const PLANTED: [IdleCause; 14] = [
 ];
 
 /// A trace of one engine, two workers and their devices, and the time up to which it is written.
-struct Server {
-    lines: Vec<Value>,
+pub(crate) struct Server {
+    pub(crate) lines: Vec<Value>,
     now_us: u64,
     /// When the request that is under way came.
     since_us: u64,
@@ -40,7 +40,7 @@ struct Server {
 }
 
 impl Server {
-    fn new() -> Server {
+    pub(crate) fn new() -> Server {
         let named = |pid: u64, name: &str, labels: String| {
             [
                 json!({"ph": "M", "pid": pid, "tid": 1, "name": "process_name", "args": {"name": name}}),
@@ -59,7 +59,7 @@ impl Server {
         for (number, device) in DEVICES.into_iter().enumerate() {
             lines.extend(named(
                 device,
-                "NPU",
+                &format!("NPU {number}"),
                 format!("NPU {number}, pid {}", WORKERS[number]),
             ));
         }
@@ -104,7 +104,7 @@ impl Server {
     }
 
     /// The first device is idle for so long, for this cause; a kernel ends it.
-    fn idle(&mut self, cause: IdleCause, us: u64) {
+    pub(crate) fn idle(&mut self, cause: IdleCause, us: u64) {
         let (from, to) = (self.now_us, self.now_us + us);
         let step = "WorkerWrapperBase.execute_model";
         match cause {
@@ -154,9 +154,14 @@ impl Server {
         }
     }
 
-    fn report(mut self) -> RunReport {
+    pub(crate) fn report(self) -> RunReport {
+        of_lines(&self.finished())
+    }
+
+    /// The whole trace.
+    pub(crate) fn finished(mut self) -> Vec<Value> {
         self.request_ends();
-        of_lines(&self.lines)
+        self.lines
     }
 }
 

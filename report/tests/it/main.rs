@@ -7,3 +7,5 @@ mod golden;
 mod hostile;
 mod idle;
 mod oracle;
+mod page;
+mod sql;

@@ -1,0 +1,88 @@
+// The devices: how busy they were, why they were idle, and who waited for whom.
+
+function deviceTable() {
+  const columns = [
+    { title: 'device', class: 'text', text: ({ process }) => processName(process) },
+    { title: 'slices', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
+    { title: 'busy', text: (of) => share(of.busy_ns, of.wall_ns), sort: (of) => of.busy_ns / of.wall_ns },
+    { title: 'communication', text: (of) => share(of.communication_ns, of.wall_ns), sort: (of) => of.communication_ns },
+    { title: 'exposed', tip: 'communication while nothing else ran', text: (of) => share(of.exposed_communication_ns, of.wall_ns), sort: (of) => of.exposed_communication_ns },
+    { title: 'longest gap', text: (of) => duration(of.longest_gap_ns), sort: (of) => of.longest_gap_ns },
+    { title: 'which began at', text: (of) => duration(of.longest_gap_at_ns) },
+  ];
+  return figure('How busy they were', table(columns, data.device), 'devices');
+}
+
+/** A bar of causes for each device, as long as its idle time. */
+function idleBars() {
+  const idle = data.idle.filter(({ idle_ns: ns }) => ns > 0);
+  if (idle.length === 0) return undefined;
+  const totals = new Map();
+  for (const { causes } of idle) for (const { cause, ns } of causes) totals.set(cause, (totals.get(cause) ?? 0) + ns);
+  const order = [...totals.keys()].sort((a, b) => totals.get(b) - totals.get(a));
+  const whole = Math.max(...idle.map(({ idle_ns: ns }) => ns));
+  const name = (cause) => data.causes[cause][0];
+  const all = [...totals.values()].reduce((sum, ns) => sum + ns, 0);
+  const columns = [
+    { title: 'device', class: 'text', text: ({ process }) => processName(process) },
+    { title: 'idle', text: ({ idle_ns: ns }) => duration(ns), sort: ({ idle_ns: ns }) => ns },
+    ...order.slice(0, 3).map((cause) => ({ title: name(cause), text: (of) => duration(causeNs(of, cause)), sort: (of) => causeNs(of, cause) })),
+    { title: '', class: 'wide', text: ({ causes }) => bar(order.map((cause, nth) => ({ name: name(cause), ns: causes.find((one) => one.cause === cause)?.ns ?? 0, nth })), whole) },
+  ];
+  const entries = order.map((cause, nth) => ({ name: `${name(cause)} (${share(totals.get(cause), all)})`, meaning: data.causes[cause][1], nth }));
+  return figure('Why they were idle', [table(columns, idle), legend(entries)], 'gaps');
+}
+
+function causeNs({ causes }, wanted) {
+  return causes.find(({ cause }) => cause === wanted)?.ns ?? 0;
+}
+
+/** How long each device waited for each worker. */
+function rankMatrix() {
+  const waits = data.idle.filter(({ waited_for: of }) => of.length > 0);
+  if (waits.length === 0) return undefined;
+  const workers = [...new Set(waits.flatMap(({ waited_for: of }) => of.map(({ process }) => process)))].sort((a, b) => a - b);
+  const most = Math.max(...waits.flatMap(({ waited_for: of }) => of.map(({ ns }) => ns)));
+  const cell = ({ waited_for: of }, worker) => {
+    const ns = of.find(({ process }) => process === worker)?.ns;
+    const strength = Math.round((70 * (ns ?? 0)) / most);
+    return element('span', { style: `display:block;padding:0 6px;background:color-mix(in srgb, var(--c3) ${strength}%, transparent)` }, duration(ns));
+  };
+  const columns = [
+    { title: 'device', class: 'text', text: ({ process }) => processName(process) },
+    ...workers.map((worker) => ({ title: `for ${processName(worker)}`, text: (of) => cell(of, worker), sort: (of) => of.waited_for.find(({ process }) => process === worker)?.ns })),
+  ];
+  return figure('Whom they waited for', element('div', { class: 'matrix' }, table(columns, waits)), 'gaps');
+}
+
+function rankTable() {
+  if (data.rank.length === 0) return undefined;
+  const columns = [
+    { title: 'device', class: 'text', text: ({ process }) => processName(process) },
+    { title: 'collectives', text: (of) => count(of.collectives) },
+    { title: 'came last to', text: (of) => share(of.last, of.collectives), sort: (of) => of.last / of.collectives },
+    { title: 'alone late by', text: (of) => duration(of.late_ns), sort: (of) => of.late_ns },
+    { title: 'waited', text: (of) => duration(of.waited_ns), sort: (of) => of.waited_ns },
+  ];
+  return figure('Who came last to collectives', table(columns, data.rank), 'collectives');
+}
+
+/** What the host did, against the mean device. */
+function hostTable() {
+  const sums = new Map();
+  for (const { activity, calls, total_ns: total, exposed_ns: exposed } of data.idle.flatMap(({ host }) => host)) {
+    const sum = sums.get(activity) ?? { activity, calls: 0, total: 0, exposed: 0 };
+    sums.set(activity, { activity, calls: sum.calls + calls, total: sum.total + total, exposed: sum.exposed + exposed });
+  }
+  if (sums.size === 0) return undefined;
+  const n = data.idle.length;
+  const whole = Math.max(...[...sums.values()].map(({ total }) => total));
+  const columns = [
+    { title: 'host', class: 'text', text: ({ activity }) => words(activity) },
+    { title: 'calls', text: ({ calls }) => count(calls / n) },
+    { title: 'total', text: ({ total }) => duration(total / n), sort: ({ total }) => total },
+    { title: 'exposed', tip: 'while the device was idle', text: ({ exposed }) => duration(exposed / n), sort: ({ exposed }) => exposed },
+    { title: '', class: 'wide', text: ({ total, exposed }) => bar([{ name: 'exposed', ns: exposed, nth: 3 }, { name: 'hidden', ns: total - exposed, nth: 11 }], whole) },
+  ];
+  return figure('What the host did meanwhile, for the mean device', [table(columns, [...sums.values()]), legend([{ name: 'exposed: the device was idle', nth: 3 }, { name: 'hidden: it worked', nth: 11 }])]);
+}

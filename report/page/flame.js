@@ -1,0 +1,98 @@
+// The stacks of a process, as wide as their time: a flame graph that hangs from the top.
+
+const ROW = 20; // px
+const NARROWEST = 0.0008; // of the width
+
+class Flame {
+  #root;
+  #focused = 0;
+  #body = element('div', { class: 'flame', role: 'tree', 'aria-label': 'Stacks: arrows move, Enter zooms, Escape shows all', onkeydown: (event) => this.#key(event) });
+  #says = element('span', { 'aria-live': 'polite' });
+  #frames = [];
+
+  constructor() {
+    const processes = [...new Set(data.stacks.map(({ process }) => process))].sort((a, b) => a - b);
+    this.roots = processes.map((process) => this.#tree(process)).sort((a, b) => b.ns - a.ns);
+    this.#root = this.roots[0];
+    const choose = element('select', { 'aria-label': 'Process', onchange: (event) => this.#zoom(this.roots[event.target.value]) }, this.roots.map((root, nth) => element('option', { value: nth }, `${root.name} (${duration(root.ns)})`)));
+    const back = element('button', { type: 'button', onclick: () => this.#zoom(this.#top(this.#root)) }, 'whole process');
+    this.element = element('div', { id: 'flame' }, element('div', { class: 'controls' }, choose, back, this.#says), this.#body);
+    if (this.#root) this.#draw();
+  }
+
+  /** The tree of a process: its name, and what is called from nowhere below it. */
+  #tree(process) {
+    const root = { name: processName(process), ns: 0, selfNs: 0, ncall: 0, inside: [], parent: undefined };
+    const made = new Map();
+    data.stacks.forEach((stack, nth) => {
+      if (stack.process !== process) return;
+      const parent = stack.parent == null ? root : made.get(stack.parent);
+      const node = { name: stack.name, ns: stack.subtree_ns, selfNs: stack.self_ns, ncall: stack.ncall, inside: [], parent };
+      made.set(nth, node);
+      parent.inside.push(node);
+      if (parent === root) root.ns += node.ns;
+    });
+    return root;
+  }
+
+  #top(node) {
+    while (node.parent) node = node.parent;
+    return node;
+  }
+
+  #zoom(node) {
+    this.#root = node;
+    this.#focused = 0;
+    this.#draw();
+  }
+
+  #draw() {
+    this.#frames = [];
+    const add = (node, left, width, depth) => {
+      if (width < NARROWEST) return;
+      this.#frames.push({ node, left, width, depth });
+      let at = left;
+      for (const child of node.inside.toSorted((a, b) => b.ns - a.ns)) {
+        const wide = (width * child.ns) / (node.ns || 1);
+        add(child, at, wide, depth + 1);
+        at += wide;
+      }
+    };
+    add(this.#root, 0, 1, 0);
+    const deepest = this.#frames.reduce((most, { depth }) => Math.max(most, depth), 0);
+    this.#body.style.height = `${(deepest + 1) * ROW}px`;
+    this.#body.replaceChildren(...this.#frames.map((frame, nth) => this.#frame(frame, nth)));
+    this.#says.textContent = this.#root.parent ? `in ${this.#root.name}` : '';
+  }
+
+  #frame({ node, left, width, depth }, nth) {
+    const text = `${node.name}: ${duration(node.ns)}, ${duration(node.selfNs)} by itself, ${count(node.ncall)} calls, ${share(node.ns, this.#top(node).ns)}`;
+    const hue = depth === 0 ? 8 : [...node.name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 8191, 7) % 8;
+    return element('div', {
+      class: `frame ${colour(hue)}`, role: 'treeitem', 'aria-label': text, title: text, tabindex: nth === this.#focused ? 0 : -1,
+      style: `left:${100 * left}%;width:${100 * width}%;top:${depth * ROW}px`,
+      onclick: () => this.#zoom(nth === 0 && node.parent ? node.parent : node), onfocus: () => this.#focus(nth),
+    }, width > 0.02 ? node.name : '');
+  }
+
+  #focus(nth) {
+    this.#body.children[this.#focused]?.setAttribute('tabindex', -1);
+    this.#focused = nth;
+    this.#body.children[nth].setAttribute('tabindex', 0);
+  }
+
+  #key(event) {
+    const { node } = this.#frames[this.#focused];
+    const beside = (way) => {
+      const row = this.#frames.filter(({ depth }) => depth === this.#frames[this.#focused].depth);
+      return row[row.findIndex((frame) => frame.node === node) + way]?.node;
+    };
+    const to = { ArrowDown: () => node.inside.toSorted((a, b) => b.ns - a.ns)[0], ArrowUp: () => node.parent, ArrowLeft: () => beside(-1), ArrowRight: () => beside(1) }[event.key];
+    if (event.key === 'Enter') this.#zoom(node);
+    else if (event.key === 'Escape') this.#zoom(this.#top(node));
+    else if (!to) return;
+    event.preventDefault();
+    const nth = to ? this.#frames.findIndex((frame) => frame.node === to()) : 0;
+    if (nth >= 0) this.#body.children[nth].focus();
+  }
+}

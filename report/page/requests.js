@@ -1,0 +1,128 @@
+// The requests: figures of all, and a bar for each.
+
+const SHOWN = 25;
+const FIGURES = [
+  ['queue', 'queue', 'from the engine’s queue to the first schedule'],
+  ['prefill', 'prefill', 'from there to the first token'],
+  ['decode', 'decode', 'from the first token to the last'],
+  ['engine_ttft', 'TTFT, engine', 'from the queue to the first token'],
+  ['ttft', 'TTFT, frontend', 'from arrival to the first token there'],
+  ['tpot', 'TPOT', 'per output token behind the first'],
+  ['itl', 'ITL', 'between tokens, of all requests together'],
+  ['e2e', 'E2E', 'from arrival to the end'],
+];
+const ORDERS = [
+  ['slowest first', (at) => -(data.request.e2e_us[at] ?? -1)],
+  ['longest to the first token', (at) => -(data.request.ttft_us[at] ?? -1)],
+  ['longest per token', (at) => -(data.request.tpot_us[at] ?? -1)],
+  ['by arrival', (at) => data.request.arrival_us[at] ?? Infinity],
+];
+
+function requestFigures() {
+  const columns = [
+    { title: '', class: 'text', text: ([, name]) => name },
+    { title: 'n', text: ([key]) => count(data.requests[key].n) },
+    ...['mean', 'p50', 'p90', 'p99', 'max'].map((name) => ({ title: name, text: ([key]) => duration(data.requests[key][`${name}_ns`]) })),
+    { title: '', class: 'text', text: ([, , meaning]) => element('small', {}, meaning) },
+  ];
+  const known = FIGURES.filter(([key]) => data.requests[key].n > 0);
+  const absent = FIGURES.filter(([key]) => data.requests[key].n === 0).map(([, name]) => name);
+  return [
+    figure('Figures of all requests', table(columns, known), 'requests'),
+    statement('between_tokens'),
+    absent.length > 0 && element('p', { class: 'soft' }, `Not in this trace: ${absent.join(', ')}.`),
+    data.requests.n < 30 && element('p', { class: 'soft' }, `p90 and p99 of only ${count(data.requests.n)} requests say little.`),
+  ];
+}
+
+/** Where the time of the mean request, the one slower than 99 in 100, and the slowest goes. */
+function requestParts() {
+  const { parts, ...of } = data.request_parts;
+  if (parts.length === 0) return undefined;
+  const rows = [
+    ['mean', 'mean_ns', of.e2e_mean_ns, ''],
+    ['p99', 'p99_ns', of.e2e_p99_ns, of.p99_id],
+    ['slowest', 'slowest_ns', of.e2e_slowest_ns, of.slowest_id],
+  ];
+  const columns = [
+    { title: '', class: 'text', text: ([name, , , id]) => (id ? `${name} (${id})` : name) },
+    ...parts.map((part) => ({ title: part.name, text: ([, key]) => duration(part[key]) })),
+    { title: 'E2E', text: ([, , whole]) => duration(whole) },
+    { title: '', class: 'wide', text: ([, key, whole]) => bar(parts.map((part, nth) => ({ name: part.name, ns: part[key], nth })), whole) },
+  ];
+  return figure('Where a request’s time goes', [table(columns, rows), partLegend()], 'request_parts');
+}
+
+function partLegend() {
+  return legend(data.request.part_names.map((name, nth) => ({ name, nth })));
+}
+
+/** A bar for each request: chosen by an id and a time, in an order, some at once. */
+class RequestList {
+  #order = ORDERS[0][1];
+  #filter = '';
+  #range;
+  #first = 0;
+  #found = [];
+  #body = element('tbody');
+  #says = element('span', { 'aria-live': 'polite' });
+
+  constructor() {
+    const orders = element('select', { 'aria-label': 'Order', onchange: (event) => this.#change(() => (this.#order = ORDERS[event.target.value][1])) },
+      ORDERS.map(([name], nth) => element('option', { value: nth }, name)));
+    const filter = element('input', { type: 'search', placeholder: 'id has …', 'aria-label': 'Part of an id', oninput: (event) => this.#change(() => (this.#filter = event.target.value)) });
+    const step = (more) => () => this.#turn(more);
+    this.element = element('div', { id: 'request-list' },
+      element('div', { class: 'controls' }, orders, filter,
+        element('button', { type: 'button', onclick: step(-SHOWN) }, '← before'), element('button', { type: 'button', onclick: step(SHOWN) }, 'next →'), this.#says),
+      element('div', { class: 'scroll' }, element('table', {}, element('thead', {}, element('tr', {},
+        ['request', 'ended', 'arrival', 'TTFT', 'TPOT', 'tokens', 'E2E', ''].map((title, nth) => element('th', { class: nth < 2 ? 'text' : nth === 7 ? 'wide' : undefined }, title)))), this.#body)),
+      partLegend());
+    this.#find();
+  }
+
+  /** Shows only those that were under way between two times, in ns; all without one. */
+  within(range) {
+    this.#change(() => (this.#range = range));
+  }
+
+  #change(what) {
+    what();
+    this.#first = 0;
+    this.#find();
+  }
+
+  #turn(more) {
+    if (this.#first + more >= 0 && this.#first + more < this.#found.length) this.#first += more;
+    this.#draw();
+  }
+
+  #find() {
+    const { id, arrival_us: arrival, e2e_us: e2e } = data.request;
+    const [from, to] = this.#range ?? [-Infinity, Infinity];
+    const isWithin = (at) => arrival[at] == null ? !this.#range : arrival[at] * 1e3 <= to && (e2e[at] == null || (arrival[at] + e2e[at]) * 1e3 >= from);
+    const found = [];
+    for (let at = 0; at < id.length; at++) if (isWithin(at) && id[at].includes(this.#filter)) found.push(at);
+    const keys = Float64Array.from(id, (_, at) => this.#order(at));
+    this.#found = found.sort((a, b) => keys[a] - keys[b]);
+    this.#draw();
+  }
+
+  #draw() {
+    const shown = this.#found.slice(this.#first, this.#first + SHOWN);
+    const whole = this.#found.reduce((most, at) => Math.max(most, data.request.e2e_us[at] ?? 0), 0);
+    const last = this.#first + shown.length;
+    this.#says.textContent = shown.length > 0 ? `${count(this.#first + 1)} to ${count(last)} of ${count(this.#found.length)}` : 'none';
+    this.#body.replaceChildren(...shown.map((at) => this.#row(at, whole)));
+  }
+
+  #row(at, whole) {
+    const of = data.request;
+    const us = (time) => duration(time == null ? undefined : time * 1e3);
+    const parts = of.parts_us[at].map(([nth, time]) => ({ name: of.part_names[nth], ns: time * 1e3, nth }));
+    return element('tr', {},
+      element('td', { class: 'text' }, of.id[at]), element('td', { class: 'text' }, of.status[at]),
+      [us(of.arrival_us[at]), us(of.ttft_us[at]), us(of.tpot_us[at]), count(of.output_tokens[at]), us(of.e2e_us[at])].map((text) => element('td', {}, text)),
+      element('td', { class: 'wide' }, bar(parts, whole * 1e3, true)));
+  }
+}

@@ -1,0 +1,311 @@
+//! Edges in the order of time, and tokens → what changed while the run went on.
+
+use crate::gather::edge::{Edge, EdgeKind};
+use crate::table::activity::Activity;
+use crate::table::timeline::{Series, SeriesKind, Timeline};
+use std::collections::BTreeMap;
+use std::io;
+use trace_store::sorter::Sorted;
+
+/// Parts of the time: more than a screen has points for.
+const PARTS: i64 = 500;
+
+type Key = (SeriesKind, Option<usize>);
+
+/// The time of a run, in equal parts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts {
+    from_ns: i64,
+    part_ns: i64,
+    n: usize,
+}
+
+/// A value that holds until it is set again.
+#[derive(Debug)]
+struct Level {
+    now: f64,
+    /// Up to when it is counted.
+    counted_ns: i64,
+    is_known: bool,
+    /// The integral of the value in each part, and for how much of that it is known.
+    sums: Vec<(f64, f64)>,
+}
+
+impl Parts {
+    pub(crate) fn new(from_ns: i64, to_ns: i64) -> Parts {
+        let wall_ns = to_ns.saturating_sub(from_ns).max(1);
+        let part_ns = wall_ns.saturating_add(PARTS - 1) / PARTS;
+        let n = usize::try_from(wall_ns.saturating_add(part_ns - 1) / part_ns).unwrap_or(1);
+        Parts {
+            from_ns,
+            part_ns,
+            n,
+        }
+    }
+
+    /// The part that a time lies in.
+    fn of(&self, ns: i64) -> usize {
+        let nth = ns.saturating_sub(self.from_ns).max(0) / self.part_ns;
+        usize::try_from(nth).unwrap_or(0).min(self.n - 1)
+    }
+
+    /// Calls `found` with each part from one time to another, and how much of it lies between.
+    fn between(&self, from_ns: i64, to_ns: i64, mut found: impl FnMut(usize, i64)) {
+        let end_ns = self.from_ns + self.part_ns.saturating_mul(self.n as i64);
+        let (mut from_ns, to_ns) = (from_ns.max(self.from_ns), to_ns.min(end_ns));
+        while from_ns < to_ns {
+            let nth = self.of(from_ns);
+            let next_ns = self.from_ns + self.part_ns * (nth as i64 + 1);
+            let part_end_ns = next_ns.min(to_ns);
+            found(nth, part_end_ns - from_ns);
+            from_ns = part_end_ns;
+        }
+    }
+}
+
+impl Level {
+    fn new(parts: &Parts) -> Level {
+        Level {
+            now: 0.0,
+            counted_ns: 0,
+            is_known: false,
+            sums: vec![(0.0, 0.0); parts.n],
+        }
+    }
+
+    fn set(&mut self, parts: &Parts, ns: i64, value: f64, is_known: bool) {
+        if self.is_known {
+            let (now, sums) = (self.now, &mut self.sums);
+            parts.between(self.counted_ns, ns, |nth, part_ns| {
+                sums[nth].0 += now * part_ns as f64;
+                sums[nth].1 += part_ns as f64;
+            });
+        }
+        (self.counted_ns, self.now, self.is_known) = (ns, value, is_known);
+    }
+
+    fn finish(self) -> Vec<Option<f64>> {
+        let mean = |(sum, ns): (f64, f64)| (ns > 0.0).then(|| sum / ns);
+        self.sums.into_iter().map(mean).collect()
+    }
+}
+
+/// The steps of a worker.
+struct Steps {
+    open: u32,
+    since_ns: i64,
+    longest_ns: Vec<Option<f64>>,
+}
+
+/// The series while the edges come.
+pub(crate) struct TimelineFold {
+    parts: Parts,
+    levels: BTreeMap<Key, Level>,
+    steps: BTreeMap<usize, Steps>,
+    tokens: Vec<u64>,
+}
+
+impl TimelineFold {
+    pub(crate) fn new(parts: Parts) -> TimelineFold {
+        TimelineFold {
+            levels: BTreeMap::new(),
+            steps: BTreeMap::new(),
+            tokens: Vec::new(),
+            parts,
+        }
+    }
+
+    /// Counts a token.
+    pub(crate) fn take_token(&mut self, ns: i64) {
+        self.tokens.resize(self.parts.n, 0);
+        self.tokens[self.parts.of(ns)] += 1;
+    }
+
+    /// All series, up to the last time that is known.
+    pub(crate) fn finish(mut self, edges: &Sorted<Edge>, last_ns: i64) -> io::Result<Timeline> {
+        edges.each(|edge| {
+            self.take(&edge, last_ns);
+            Ok(())
+        })?;
+        let seconds = self.parts.part_ns as f64 / 1e9;
+        let tokens = self.tokens.iter().map(|n| Some(*n as f64 / seconds));
+        let tokens: Vec<Option<f64>> = tokens.collect();
+        let mut series: Vec<Series> = Vec::new();
+        let levels = self.levels.into_iter();
+        series.extend(levels.map(|((of, process), level)| Series {
+            of,
+            process,
+            values: level.finish(),
+        }));
+        series.extend(self.steps.into_iter().map(|(process, steps)| Series {
+            of: SeriesKind::LongestStepNs,
+            process: Some(process),
+            values: steps.longest_ns,
+        }));
+        if !tokens.is_empty() {
+            series.push(Series {
+                of: SeriesKind::OutputTokensPerS,
+                process: None,
+                values: tokens,
+            });
+        }
+        series.sort_by_key(|series| (series.of, series.process));
+        Ok(Timeline {
+            from_ns: self.parts.from_ns,
+            part_ns: self.parts.part_ns,
+            series,
+        })
+    }
+
+    fn take(&mut self, edge: &Edge, last_ns: i64) {
+        let process = edge.of as usize;
+        let value = f64::from(edge.value);
+        match edge.kind {
+            EdgeKind::Running => self.set(SeriesKind::Running, process, edge.ns, value),
+            EdgeKind::Waiting => self.set(SeriesKind::Waiting, process, edge.ns, value),
+            EdgeKind::KvUsed => self.set(SeriesKind::KvUsedPercent, process, edge.ns, value / 10.0),
+            EdgeKind::RequestBegin => self.add_request(edge.ns.min(last_ns), 1.0),
+            EdgeKind::RequestEnd => self.add_request(edge.ns.min(last_ns), -1.0),
+            EdgeKind::DeviceBegin | EdgeKind::GapEnd => {
+                self.set_busy(process, edge.ns, 100.0, true);
+            }
+            EdgeKind::GapBegin => self.set_busy(process, edge.ns, 0.0, true),
+            EdgeKind::DeviceEnd => self.set_busy(process, edge.ns, 0.0, false),
+            EdgeKind::Begin(Activity::Step) => {
+                let steps = self.steps_of(process);
+                steps.open += 1;
+                if steps.open == 1 {
+                    steps.since_ns = edge.ns;
+                }
+            }
+            EdgeKind::End(Activity::Step) => {
+                let nth = self.parts.of(edge.ns);
+                let steps = self.steps_of(process);
+                steps.open = steps.open.saturating_sub(1);
+                if steps.open == 0 {
+                    let took_ns = edge.ns.saturating_sub(steps.since_ns) as f64;
+                    let longest_ns = &mut steps.longest_ns[nth];
+                    *longest_ns = Some(longest_ns.map_or(took_ns, |known| known.max(took_ns)));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn steps_of(&mut self, process: usize) -> &mut Steps {
+        let n = self.parts.n;
+        self.steps.entry(process).or_insert_with(|| Steps {
+            open: 0,
+            since_ns: 0,
+            longest_ns: vec![None; n],
+        })
+    }
+
+    fn level(&mut self, of: SeriesKind, process: Option<usize>) -> &mut Level {
+        let parts = &self.parts;
+        let new = || Level::new(parts);
+        self.levels.entry((of, process)).or_insert_with(new)
+    }
+
+    fn set(&mut self, of: SeriesKind, process: usize, ns: i64, value: f64) {
+        let parts = self.parts;
+        self.level(of, Some(process)).set(&parts, ns, value, true);
+    }
+
+    fn set_busy(&mut self, process: usize, ns: i64, percent: f64, is_known: bool) {
+        let parts = self.parts;
+        let level = self.level(SeriesKind::BusyPercent, Some(process));
+        level.set(&parts, ns, percent, is_known);
+    }
+
+    fn add_request(&mut self, ns: i64, more: f64) {
+        let parts = self.parts;
+        let level = self.level(SeriesKind::UnderWay, None);
+        let now = (level.now + more).max(0.0);
+        level.set(&parts, ns, now, true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_the_mean_of_their_time() {
+        let edge = |ns, kind, of, value| Edge {
+            ns,
+            kind,
+            of,
+            value,
+        };
+        // 500 parts of 10 ns.
+        let mut fold = TimelineFold::new(Parts::new(1_000, 6_000));
+        for ns in [999, 1_000, 1_009, 6_000] {
+            fold.take_token(ns);
+        }
+        let edges = vec![
+            edge(1_000, EdgeKind::DeviceBegin, 7, 0),
+            edge(1_004, EdgeKind::Running, 3, 8),
+            edge(1_005, EdgeKind::Begin(Activity::Step), 4, 0),
+            edge(1_006, EdgeKind::Begin(Activity::Step), 4, 0),
+            edge(1_007, EdgeKind::GapBegin, 7, 0),
+            edge(1_013, EdgeKind::GapEnd, 7, 0),
+            edge(1_014, EdgeKind::End(Activity::Step), 4, 0),
+            edge(1_015, EdgeKind::End(Activity::Step), 4, 0),
+            edge(1_016, EdgeKind::Running, 3, 2),
+            edge(1_020, EdgeKind::DeviceEnd, 7, 0),
+            edge(1_020, EdgeKind::Running, 3, 0),
+        ];
+        let found = fold.finish(&Sorted::Memory(edges), 6_000).unwrap();
+        assert_eq!((found.from_ns, found.part_ns), (1_000, 10));
+        let first: Vec<_> = found
+            .series
+            .iter()
+            .map(|series| (series.of, series.process, &series.values[..3]))
+            .collect();
+        assert_eq!(
+            first,
+            [
+                (
+                    SeriesKind::Running,
+                    Some(3),
+                    &[Some(8.0), Some(5.6), None][..]
+                ),
+                (
+                    SeriesKind::OutputTokensPerS,
+                    None,
+                    &[Some(3e8), Some(0.0), Some(0.0)]
+                ),
+                (
+                    SeriesKind::BusyPercent,
+                    Some(7),
+                    &[Some(70.0), Some(70.0), None]
+                ),
+                (
+                    SeriesKind::LongestStepNs,
+                    Some(4),
+                    &[None, Some(10.0), None]
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn any_time_has_parts() {
+        for (from_ns, to_ns) in [
+            (0, 0),
+            (5, 6),
+            (0, 501),
+            (-3, i64::MAX),
+            (i64::MIN, i64::MAX),
+        ] {
+            let parts = Parts::new(from_ns, to_ns);
+            assert!((1..=500).contains(&parts.n), "{parts:?}");
+            assert_eq!(
+                (parts.of(from_ns), parts.of(to_ns)),
+                (0, parts.n - 1),
+                "{parts:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The report as one HTML page that needs nothing else.
+
+mod request_columns;
+mod stacks;
+
+use crate::screen::cause_words;
+use crate::table::device_idle::{DeviceIdle, IdleCause};
+use crate::table::device_time::DeviceTime;
+use crate::table::finding::Finding;
+use crate::table::load_level::LoadLevel;
+use crate::table::long_gap::LongGap;
+use crate::table::name_time::NameTime;
+use crate::table::rank_time::RankTime;
+use crate::table::recorded::Recorded;
+use crate::table::request_parts::RequestParts;
+use crate::table::request_summary::RequestSummary;
+use crate::table::run_report::RunReport;
+use crate::table::slow_step::SlowStep;
+use crate::table::timeline::Timeline;
+use request_columns::RequestColumns;
+use serde::Serialize;
+use stacks::{PageStack, page_stacks};
+use std::collections::BTreeMap;
+use trace_merge::Error;
+
+/// The page without its styles, scripts and data.
+const FRAME: &str = include_str!("../page/page.html");
+const STYLES: [&str; 2] = [
+    include_str!("../page/uplot/uPlot.min.css"),
+    include_str!("../page/page.css"),
+];
+/// In the order in which they use each other.
+const SCRIPTS: [&str; 10] = [
+    include_str!("../page/amount.js"),
+    include_str!("../page/element.js"),
+    include_str!("../page/bars.js"),
+    include_str!("../page/requests.js"),
+    include_str!("../page/distribution.js"),
+    include_str!("../page/timeline.js"),
+    include_str!("../page/devices.js"),
+    include_str!("../page/flame.js"),
+    include_str!("../page/names.js"),
+    include_str!("../page/page.js"),
+];
+const UPLOT: &str = include_str!("../page/uplot/uPlot.iife.min.js");
+/// What each figure is in SQL, for Perfetto's trace processor.
+const SQL: [(&str, &str); 10] = [
+    ("recorded", include_str!("../sql/recorded.sql")),
+    ("requests", include_str!("../sql/requests.sql")),
+    ("request_parts", include_str!("../sql/request_parts.sql")),
+    ("between_tokens", include_str!("../sql/between_tokens.sql")),
+    ("load", include_str!("../sql/load.sql")),
+    ("devices", include_str!("../sql/devices.sql")),
+    ("gaps", include_str!("../sql/gaps.sql")),
+    ("steps", include_str!("../sql/steps.sql")),
+    ("collectives", include_str!("../sql/collectives.sql")),
+    ("names", include_str!("../sql/names.sql")),
+];
+/// Names that a page has.
+const NAMES: usize = 500;
+
+/// What the scripts of the page draw.
+#[derive(Serialize)]
+struct PageData<'a> {
+    /// What was reported on, in the words of the one who asked.
+    title: &'a str,
+    version: &'static str,
+    recorded: &'a Recorded,
+    findings: &'a [Finding],
+    requests: &'a RequestSummary,
+    request_parts: &'a RequestParts,
+    request: RequestColumns<'a>,
+    load: &'a [LoadLevel],
+    device: &'a [DeviceTime],
+    idle: &'a [DeviceIdle],
+    rank: &'a [RankTime],
+    slow_steps: &'a [SlowStep],
+    long_gaps: &'a [LongGap],
+    timeline: &'a Timeline,
+    stacks: Vec<PageStack<'a>>,
+    names: &'a [NameTime],
+    names_of: usize,
+    /// The name of each cause, and what it says.
+    causes: BTreeMap<IdleCause, (&'static str, &'static str)>,
+    sql: BTreeMap<&'static str, &'static str>,
+}
+
+/// The whole page.
+///
+/// # Errors
+/// None that is known of: it is written to memory.
+pub fn page(report: &RunReport, title: &str) -> Result<String, Error> {
+    let order = report.request_parts.parts.iter();
+    let data = PageData {
+        title,
+        version: env!("CARGO_PKG_VERSION"),
+        recorded: &report.recorded,
+        findings: &report.findings,
+        requests: &report.requests,
+        request_parts: &report.request_parts,
+        request: RequestColumns::of(
+            &report.request,
+            order.map(|part| part.name.clone()).collect(),
+        ),
+        load: &report.load,
+        device: &report.device,
+        idle: &report.idle,
+        rank: &report.rank,
+        slow_steps: &report.slow_steps,
+        long_gaps: &report.long_gaps,
+        timeline: &report.timeline,
+        stacks: page_stacks(&report.stacks),
+        names: &report.names[..NAMES.min(report.names.len())],
+        names_of: report.names.len(),
+        causes: IdleCause::ALL
+            .into_iter()
+            .map(|cause| (cause, cause_words(cause)))
+            .collect(),
+        sql: SQL.into_iter().collect(),
+    };
+    let data = serde_json::to_string(&data);
+    // No text of the trace ends the script that it stands in.
+    let data = data
+        .map_err(|error| Error::Usage(format!("JSON: {error}")))?
+        .replace('<', "\\u003c");
+    let script = format!("(() => {{\n'use strict';\n{}}})();", SCRIPTS.join("\n"));
+    let parts = [
+        ("/* styles */", STYLES.join("\n")),
+        ("/* uPlot */", UPLOT.to_owned()),
+        ("/* data */", data),
+        ("/* scripts */", script),
+    ];
+    let (mut page, mut rest) = (String::new(), FRAME);
+    for (mark, text) in parts {
+        if let Some((before, after)) = rest.split_once(mark) {
+            page.extend([before, &text]);
+            rest = after;
+        }
+    }
+    page.push_str(rest);
+    Ok(page)
+}

@@ -1,0 +1,23 @@
+//! The time of a call stack.
+
+use super::row_kind::RowKind;
+use serde::Serialize;
+
+/// A name below the names that were open around it on its row: a node of a tree of all stacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StackTime {
+    /// The name around it, by its number among these; `None` of the outermost one.
+    pub parent: Option<usize>,
+    /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes).
+    pub process: usize,
+    /// What the slices lie on: never async work, which calls nothing.
+    pub row_kind: RowKind,
+    /// The name.
+    pub name: String,
+    /// How many slices there are.
+    pub ncall: u64,
+    /// What they took together, in ns.
+    pub ttot_ns: i64,
+    /// What they took without those in them.
+    pub tsub_ns: i64,
+}

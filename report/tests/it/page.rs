@@ -1,0 +1,172 @@
+//! The page, and what a browser makes of it.
+
+use crate::idle::Server;
+use serde_json::{Value, json};
+use std::process::Command;
+use trace_report::{IdleCause, RunReport, page};
+
+const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/page");
+/// What it exits with where there is no browser.
+const NOT_HERE: i32 = 3;
+/// A name that would end the script it stands in, and run another.
+const HOSTILE: &str = "</script><script>problems.push('ran')</script><img src=x onerror=alert(1)>";
+const REQUESTS: u64 = 60;
+
+/// 60 requests of 5 ms to 64 ms, which come one a ms, and the steps of two workers with a device each.
+pub(crate) fn served() -> Server {
+    let mut server = Server::new();
+    for nth in 0..40 {
+        server.idle(IdleCause::LaunchGap, 400 + 10 * nth);
+        server.idle(IdleCause::Scheduling, 50);
+        server.idle(IdleCause::OtherRank, 90);
+    }
+    for nth in 0..REQUESTS {
+        let (ts, dur) = (1_000 * nth, 1_000 * (5 + nth));
+        let at = |name: &str, pid: u64, ts: u64| json!({"ph": "i", "pid": pid, "tid": 1, "ts": ts, "s": "t", "name": name, "args": {"request_id": format!("q{nth}")}});
+        server.lines.push(json!({"ph": "X", "pid": 9, "tid": 100 + nth, "ts": ts, "dur": dur, "name": "http.request", "args": {"request_id": format!("q{nth}"), "output_tokens": 3}}));
+        server.lines.extend([
+            at("request.queued", 10, ts + 500),
+            at("request.scheduled", 10, ts + 1_000),
+            at("request.token", 9, ts + 3_000),
+            at("request.token", 9, ts + dur - 1_000),
+        ]);
+    }
+    server
+}
+
+/// The same, with a name that would end the page's script.
+fn report() -> RunReport {
+    let mut server = served();
+    server.lines.push(json!({"ph": "X", "pid": 9, "tid": 3, "ts": 10, "dur": 50_000, "name": HOSTILE, "cat": HOSTILE}));
+    server.report()
+}
+
+/// What a browser shows of a page; nothing (said loudly) where there is none.
+#[expect(clippy::print_stderr, reason = "it says where it does not run")]
+fn shown(test: &str, page: &str) -> Option<Value> {
+    let file = tempfile::NamedTempFile::with_suffix(".html").unwrap();
+    std::fs::write(file.path(), page).unwrap();
+    let output = Command::new(BROWSER).arg(file.path()).output().unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(NOT_HERE) {
+        eprint!("SKIPPED {test}: {words}");
+        return None;
+    }
+    assert!(output.status.success(), "{words}");
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[test]
+fn alone_a_page_is_used_in_a_browser() {
+    let page = page(&report(), "a run").unwrap();
+    let Some(seen) = shown("alone_a_page_is_used_in_a_browser", &page) else {
+        return;
+    };
+    assert_eq!(
+        seen["problems"],
+        json!([]),
+        "scripts failed, or asked for the network"
+    );
+    assert_eq!(seen["images"], 0);
+    assert_eq!(
+        seen["sections"],
+        json!([
+            "recorded", "findings", "requests", "time", "each", "devices", "slowest", "stacks",
+            "names"
+        ])
+    );
+    let text = seen["text"].as_str().unwrap();
+    for words in [
+        "host bound (",
+        "w1",
+        "launch gaps (",
+        "sa-profile open a run --at ",
+        HOSTILE,
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    // With the one of the devices' trace.
+    let requests = &seen["requests"];
+    assert_eq!(requests["says"], "1 to 25 of 61");
+    assert_eq!(requests["next"], "26 to 50 of 61");
+    assert_eq!(requests["first"][3], "q0", "by arrival");
+    assert_eq!(requests["filtered"].as_array().unwrap().len(), 1);
+    let time = &seen["time"];
+    assert_eq!(time["drawn"], json!([true, true, true, true]));
+    assert_eq!(
+        (&time["all"], &time["reset"]),
+        (&json!("1 to 25 of 61"), &json!("1 to 25 of 61"))
+    );
+    for by in ["by_keys", "by_mouse"] {
+        let words = time[by][0].as_str().unwrap();
+        assert!(
+            words.contains(" of ") && !words.ends_with(" of 61"),
+            "{by}: {words}"
+        );
+        let command = time[by][1].as_str().unwrap();
+        assert!(
+            command.starts_with("sa-profile open a run --at "),
+            "{command}"
+        );
+    }
+    let stacks = &seen["stacks"];
+    let count = |of: &Value| of.as_array().unwrap().len();
+    assert!(count(&stacks["zoomed"]) < count(&stacks["all"]));
+    assert_eq!(stacks["back"], json!(count(&stacks["all"])));
+    assert_eq!(seen["names"]["filtered"], 0);
+    let sql = seen["sql"].as_array().unwrap();
+    assert!(
+        sql.len() > 5 && sql.iter().all(|length| length.as_u64() > Some(100)),
+        "{sql:?}"
+    );
+    let looks = &seen["looks"];
+    assert_ne!(
+        looks["light"][0], looks["dark"][0],
+        "the colour of the paper"
+    );
+    assert_eq!(
+        (&looks["light"][1], &looks["print"][1]),
+        (&json!("block"), &json!("none"))
+    );
+    assert_eq!(looks["light"][2], true, "nothing is wider than the window");
+}
+
+/// Without data it is less than 300 kB, and has nothing to fetch.
+#[test]
+fn a_page_needs_nothing_else() {
+    let empty = crate::golden::of_lines(&[]);
+    let page = page(&empty, "nothing").unwrap();
+    assert!(page.len() < 300_000, "{}", page.len());
+    assert!(page.contains("default-src 'none'"));
+    for fetched in ["src=", "href=\"http", "@import", "url("] {
+        assert!(!page.contains(fetched), "{fetched}");
+    }
+    if let Some(seen) = shown("a_page_needs_nothing_else", &page) {
+        assert_eq!(seen["problems"], json!([]));
+        assert_eq!(
+            seen["sections"],
+            json!(["recorded", "findings", "requests"])
+        );
+    }
+}
+
+/// Every request is in the page, with parts that add up to its time.
+#[test]
+fn a_page_has_every_request() {
+    let report = report();
+    let page = page(&report, "a run").unwrap();
+    let (_, data) = page.split_once("id=\"data\">").unwrap();
+    let (data, _) = data.split_once("</script>").unwrap();
+    let data: Value = serde_json::from_str(data).unwrap();
+    let request = &data["request"];
+    assert_eq!(
+        request["id"].as_array().unwrap().len(),
+        report.request.len()
+    );
+    for (nth, e2e_us) in request["e2e_us"].as_array().unwrap().iter().enumerate() {
+        let parts = request["parts_us"][nth].as_array().unwrap();
+        let sum: i64 = parts.iter().map(|part| part[1].as_i64().unwrap()).sum();
+        let e2e_us = e2e_us.as_i64().unwrap_or(sum);
+        assert!((e2e_us - sum).abs() <= 5, "{nth}: {sum} of {e2e_us} µs");
+    }
+}
