@@ -5,7 +5,7 @@ mod page_file;
 
 use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
-use crate::screen::{self, NameOrder};
+use crate::screen::{self, ListedTable, NameOrder};
 use crate::table::run_report::RunReport;
 use clap::{Args, ValueEnum};
 pub use diff_args::{Comparison, DiffArgs};
@@ -39,7 +39,7 @@ pub struct ReportArgs {
     /// Show so many names or stacks
     #[arg(long, value_name = "N", default_value_t = TOP, requires = "list")]
     top: usize,
-    /// Everything as JSON (docs/time.md#json)
+    /// Everything as JSON (docs/time.md#json-and-csv)
     #[arg(long, conflicts_with = "csv")]
     json: bool,
     /// One table as CSV
@@ -73,6 +73,17 @@ enum SortBy {
 enum Table {
     Request,
     Names,
+    Findings,
+    Device,
+    Idle,
+    Host,
+    WaitedFor,
+    Rank,
+    Load,
+    SlowSteps,
+    LongGaps,
+    Stacks,
+    Timeline,
 }
 
 /// What is to be said.
@@ -145,9 +156,21 @@ impl ReportArgs {
             SortBy::Ncall => NameOrder::Ncall,
             SortBy::Max => NameOrder::Max,
         };
+        let listed = |table| screen::table_csv(report, table);
         match self.csv {
             Some(Table::Request) => screen::requests_csv(&report.request),
             Some(Table::Names) => screen::names_csv(report),
+            Some(Table::Findings) => listed(ListedTable::Findings),
+            Some(Table::Device) => listed(ListedTable::Device),
+            Some(Table::Idle) => listed(ListedTable::Idle),
+            Some(Table::Host) => listed(ListedTable::Host),
+            Some(Table::WaitedFor) => listed(ListedTable::WaitedFor),
+            Some(Table::Rank) => listed(ListedTable::Rank),
+            Some(Table::Load) => listed(ListedTable::Load),
+            Some(Table::SlowSteps) => listed(ListedTable::SlowSteps),
+            Some(Table::LongGaps) => listed(ListedTable::LongGaps),
+            Some(Table::Stacks) => listed(ListedTable::Stacks),
+            Some(Table::Timeline) => listed(ListedTable::Timeline),
             None if self.bottlenecks => Ok(screen::bottlenecks_text(report, self.top)),
             None if self.names => Ok(screen::names_text(report, order, self.top)),
             None => Ok(screen::text(report)),

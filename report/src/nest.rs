@@ -2,7 +2,6 @@
 
 use crate::gather::slice_record::SliceRecord;
 use crate::stack_tree::StackTree;
-use std::collections::HashMap;
 use std::io;
 use trace_store::sorter::Sorted;
 
@@ -41,7 +40,7 @@ pub(crate) fn nest(
 ) -> io::Result<()> {
     let mut open: Vec<OpenSlice> = Vec::new();
     // How many open slices of each key there are.
-    let mut keys: HashMap<u32, u32> = HashMap::new();
+    let mut keys: Vec<u32> = Vec::new();
     slices.each(|slice| {
         let is_over =
             |top: &OpenSlice| top.slice.row != slice.row || top.slice.end_ns.0 <= slice.start_ns;
@@ -60,13 +59,16 @@ pub(crate) fn nest(
             parent.covered_ns += (to_ns - from_ns).max(0);
             parent.covered_to_ns = parent.covered_to_ns.max(to_ns);
         }
-        let of_key = keys.entry(slice.key).or_default();
-        *of_key += 1;
+        let key = slice.key as usize;
+        if key >= keys.len() {
+            keys.resize(key + 1, 0);
+        }
+        keys[key] += 1;
         open.push(OpenSlice {
             slice,
             covered_ns: 0,
             covered_to_ns: slice.start_ns,
-            is_outermost: *of_key == 1,
+            is_outermost: keys[key] == 1,
             is_crossing,
             node,
         });
@@ -80,17 +82,12 @@ pub(crate) fn nest(
 
 fn close(
     top: &OpenSlice,
-    keys: &mut HashMap<u32, u32>,
+    keys: &mut [u32],
     stacks: &mut StackTree<'_>,
     found: &mut impl FnMut(NestedSlice) -> io::Result<()>,
 ) -> io::Result<()> {
     let key = top.slice.key;
-    if let Some(of_key) = keys.get_mut(&key) {
-        *of_key -= 1;
-        if *of_key == 0 {
-            keys.remove(&key);
-        }
-    }
+    keys[key as usize] -= 1;
     let start_ns = top.slice.start_ns;
     let dur_ns = top.slice.end_ns.0 - start_ns;
     let self_ns = dur_ns - top.covered_ns;

@@ -13,6 +13,7 @@ mod recorded;
 mod requests;
 mod short;
 mod slowest;
+mod tables_csv;
 
 pub use amount::grouped;
 pub use bottlenecks::text as bottlenecks_text;
@@ -21,6 +22,7 @@ pub(crate) use idle::words as cause_words;
 pub use names::{NameOrder, csv as names_csv, text as names_text};
 pub use requests::csv as requests_csv;
 pub use short::short;
+pub use tables_csv::{ListedTable, table_csv};
 
 use crate::table::run_report::RunReport;
 

@@ -5,7 +5,7 @@ use crate::gather::row::thread_of;
 use crate::gather::slice_record::SliceRecord;
 use crate::table::row_kind::RowKind;
 use crate::table::stack_time::StackTime;
-use std::collections::HashMap;
+use trace_store::hashed_map::HashedMap;
 
 /// Stacks that are told apart. What comes later counts for the deepest one that is known.
 const MOST: usize = 50_000;
@@ -17,14 +17,27 @@ pub(crate) struct StackTree<'a> {
     processes: &'a [usize],
     nodes: Vec<StackTime>,
     key_of: Vec<u32>,
-    children: HashMap<(Place, u32), u32>,
+    children: HashedMap<u32>,
 }
 
 /// What a name lies in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug)]
 enum Place {
     Process(usize),
     Node(u32),
+}
+
+impl Place {
+    /// The hash of a name in it. Two never have one.
+    fn child(self, key: u32) -> u64 {
+        const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+        let place = match self {
+            Place::Process(process) => (process as u64) << 1,
+            Place::Node(node) => u64::from(node) << 1 | 1,
+        };
+        let mixed = (place << 32 | u64::from(key)).wrapping_mul(ODD);
+        mixed ^ mixed >> 32
+    }
 }
 
 impl<'a> StackTree<'a> {
@@ -34,7 +47,7 @@ impl<'a> StackTree<'a> {
             processes,
             nodes: Vec::new(),
             key_of: Vec::new(),
-            children: HashMap::new(),
+            children: HashedMap::default(),
         }
     }
 
@@ -42,7 +55,8 @@ impl<'a> StackTree<'a> {
     pub(crate) fn open(&mut self, parent: Option<u32>, slice: &SliceRecord) -> Option<u32> {
         let process = self.process_of(slice)?;
         let place = parent.map_or(Place::Process(process), Place::Node);
-        if let Some(node) = self.children.get(&(place, slice.key)) {
+        let child = place.child(slice.key);
+        if let Some(node) = self.children.get(&child) {
             return Some(*node);
         }
         if self.nodes.len() >= MOST {
@@ -60,7 +74,7 @@ impl<'a> StackTree<'a> {
             tsub_ns: 0,
         });
         self.key_of.push(slice.key);
-        self.children.insert((place, slice.key), number);
+        self.children.insert(child, number);
         Some(number)
     }
 

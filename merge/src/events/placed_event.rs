@@ -4,7 +4,14 @@ use super::thread_index::ThreadRow;
 use crate::event::flow::{has_id, trace_bind_id, trace_id};
 use crate::event::json::{Members, Scanner, Span};
 use crate::event::line::Event;
+use memchr::memmem::{self, Finder};
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+/// What stands before the values of members. A finder is made once: to make one costs as much as a search.
+static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","name":"#));
+static CATEGORY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","cat":"#));
+static ARGS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","args":"#));
 
 /// An event with its place in the trace: when, on which row, and what its line says.
 ///
@@ -63,22 +70,24 @@ impl<'a> PlacedEvent<'a> {
 
     /// The name, empty if it has none.
     pub fn name(&self) -> Cow<'a, str> {
-        text(self.member(self.event.fields.name, br#","name":"#))
+        text(self.member(self.event.fields.name, &NAME))
     }
 
     /// The category, empty if it has none.
     pub fn category(&self) -> Cow<'a, str> {
-        text(self.member(self.event.fields.cat, br#","cat":"#))
+        text(self.member(self.event.fields.cat, &CATEGORY))
     }
 
     /// The args as JSON, empty if it has none. Nothing of them is read before this.
     pub fn args(&self) -> &'a [u8] {
-        self.member(self.event.fields.args, br#","args":"#)
+        self.member(self.event.fields.args, &ARGS)
     }
 
     /// The value of an arg as JSON, if it has one of that name. The name must be one that JSON writes without an escape.
     pub fn arg(&self, name: &str) -> Option<&'a [u8]> {
         let args = self.args();
+        // Most events have no such arg, and a search costs less than a walk.
+        memmem::find(args, name.as_bytes())?;
         let is_it = |(key, _): &(Span, Span)| key.of(args) == name.as_bytes();
         let found = Members::of(args).filter(is_it).last();
         found.map(|(_, value)| value.of(args))
@@ -103,7 +112,7 @@ impl<'a> PlacedEvent<'a> {
     }
 
     /// A member of which the scan of the line's front may have told where it stands; `start` is what stands before its value in lines without white space.
-    fn member(&self, known: Span, start: &[u8]) -> &'a [u8] {
+    fn member(&self, known: Span, start: &Finder<'_>) -> &'a [u8] {
         let line = self.event.line;
         if known.is_some() {
             return known.of(line);
@@ -111,6 +120,7 @@ impl<'a> PlacedEvent<'a> {
         if let Some(value) = near_front(line, start) {
             return value;
         }
+        let start = start.needle();
         let key = &start[2..start.len() - 2];
         let is_it = |(found, _): &(Span, Span)| found.of(line) == key;
         let found = Members::of(line).find(is_it);
@@ -119,12 +129,12 @@ impl<'a> PlacedEvent<'a> {
 }
 
 /// The value of a member that stands before any object or list but the line itself. No string can hold the quotes of its name as they are, so it is a member.
-fn near_front<'a>(line: &'a [u8], start: &[u8]) -> Option<&'a [u8]> {
-    let at = memchr::memmem::find(line, start)?;
+fn near_front<'a>(line: &'a [u8], start: &Finder<'_>) -> Option<&'a [u8]> {
+    let at = start.find(line)?;
     if memchr::memchr2(b'{', b'[', line.get(1..at)?).is_some() {
         return None;
     }
-    let mut scanner = Scanner::lenient(line, at + start.len());
+    let mut scanner = Scanner::lenient(line, at + start.needle().len());
     let from = scanner.at;
     scanner.value(2)?;
     line.get(from..scanner.at)

@@ -1,8 +1,7 @@
 //! What one chunk says of requests, until it is handed over.
 
 use super::records::{Alias, RequestReach};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use trace_store::hashed_map::HashedMap;
 
 /// Most ids before they are handed over: a chunk that mentions more says of some of them twice. All workers together have no more than so many, as far as
 /// each has a few.
@@ -13,7 +12,7 @@ const MOST_OF_ALL: usize = 1 << 16;
 /// The requests of a chunk.
 pub(super) struct Batch {
     most: usize,
-    pub(super) requests: HashMap<u64, RequestReach, BuildHasherDefault<KeyHasher>>,
+    pub(super) requests: HashedMap<RequestReach>,
     /// Ids that a flow of their recorder stands for.
     pub(super) linked: Vec<u64>,
     pub(super) aliases: Vec<Alias>,
@@ -24,7 +23,7 @@ impl Batch {
     pub(super) fn new(workers: usize) -> Batch {
         Batch {
             most: (MOST_OF_ALL / workers.max(1)).clamp(LEAST, MOST),
-            requests: HashMap::default(),
+            requests: HashedMap::default(),
             linked: Vec::new(),
             aliases: Vec::new(),
         }
@@ -45,21 +44,5 @@ impl Batch {
         self.requests.clear();
         self.linked.clear();
         self.aliases.clear();
-    }
-}
-
-/// Keys are hashes already.
-#[derive(Default)]
-pub(super) struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {}
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
     }
 }

@@ -1,7 +1,7 @@
 //! What is too much for memory: sorting, vectors and files that are mapped.
 //!
 //! In: records of a fixed size, in any order ([`sorter`]) or as they come ([`spill_vec`]), and files that others may cut short ([`content`]). Out: the
-//! records in their order, a batch at a time, and bytes that stay readable.
+//! records in their order, a batch at a time, and bytes that stay readable. Beside them stand maps whose keys are hashes ([`hashed_map`]).
 //!
 //! Temporary files have no name, so they vanish with the process however it ends. They lie in the first of some folders that takes them
 //! ([`in_first`]); what goes wrong there is a [`TemporaryError`], which names the folder.
@@ -40,6 +40,7 @@
 
 pub mod content;
 mod folders;
+pub mod hashed_map;
 mod mapped_file;
 pub mod search;
 pub mod sorter;

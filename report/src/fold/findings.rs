@@ -4,6 +4,8 @@ use crate::table::activity::Activity;
 use crate::table::device_idle::IdleCause;
 use crate::table::finding::{CostOf, Finding};
 use crate::table::run_report::RunReport;
+use crate::table::stack_time::StackTime;
+use std::collections::BTreeMap;
 
 /// Thresholds of the rules, as shares. Where each comes from is in docs/time.md.
 const IDLE: f64 = 0.05;
@@ -121,6 +123,7 @@ fn idle(report: &RunReport) -> Vec<Finding> {
                 wait.ns as f64 / 1e6,
                 name(wait.process)
             )),
+            (IdleCause::Gc, _) => evidence.extend(most_gc(report)),
             _ => {
                 let most = report.most_idle(cause).map(|device| name(device.process));
                 evidence.extend(most.map(|name| format!("; {name} most of all")));
@@ -234,6 +237,23 @@ fn requests(report: &RunReport) -> Vec<Finding> {
     found
 }
 
+/// The process that collected garbage for longest, in words.
+fn most_gc(report: &RunReport) -> Option<String> {
+    let is_gc = |stack: &&StackTime| Activity::of(&stack.name) == Some(Activity::Gc);
+    let mut times: BTreeMap<usize, (i64, u64)> = BTreeMap::new();
+    for stack in report.stacks.iter().filter(is_gc) {
+        let (ns, n) = times.entry(stack.process).or_default();
+        *ns = ns.saturating_add(stack.ttot_ns);
+        *n += stack.ncall;
+    }
+    let (process, (ns, n)) = times.into_iter().max_by_key(|(_, (ns, _))| *ns)?;
+    let name = report.recorded.process_name(process);
+    Some(format!(
+        "; {name} most of all, {n} times and {:.1} ms",
+        ns as f64 / 1e6
+    ))
+}
+
 /// Long collections of garbage, whether devices waited for them or not.
 fn gc(report: &RunReport) -> Option<Finding> {
     let of_gc = |name: &&crate::NameTime| Activity::of(&name.name) == Some(Activity::Gc);
@@ -247,9 +267,10 @@ fn gc(report: &RunReport) -> Option<Finding> {
     (longest.duration.max_ns > GC_NS && !is_known).then(|| Finding {
         rule: "gc",
         evidence: format!(
-            "Python collected garbage {} times, up to {:.1} ms",
+            "Python collected garbage {} times, up to {:.1} ms{}",
             longest.ncall,
-            longest.duration.max_ns as f64 / 1e6
+            longest.duration.max_ns as f64 / 1e6,
+            most_gc(report).unwrap_or_default()
         ),
         cost,
         of: CostOf::WallTime,

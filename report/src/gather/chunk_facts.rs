@@ -17,9 +17,6 @@ use std::collections::HashMap;
 use trace_merge::events::{PlacedEvent, TraceEvents};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Categories of the spans in which a worker launches work (FORMAT.md §2).
-const LAUNCHES: [&str; 5] = ["kernel", "graph", "comm", "model", "memcpy"];
-
 /// What a chunk is read with.
 pub(crate) struct ChunkContext<'a> {
     pub(crate) events: &'a TraceEvents<'a>,
@@ -124,7 +121,7 @@ impl ChunkFacts {
             RowKind::Track => self.take_device_slice(event, &name, process, end_ns, key),
             RowKind::Thread => {
                 let has_device = context.devices.has_one(process);
-                if has_device && LAUNCHES.contains(&&*category) {
+                if has_device && self.keys.of(key).is_launch {
                     self.edge(event.ts_ns, EdgeKind::Launch, process, 0);
                 }
                 let span = ActivitySpan {
@@ -132,7 +129,7 @@ impl ChunkFacts {
                     end_ns,
                     key,
                 };
-                self.take_activity(event, &name, span, !has_device);
+                self.take_activity(event, span, !has_device);
             }
             RowKind::Async => {}
         }
@@ -154,7 +151,7 @@ impl ChunkFacts {
             start_ns: event.ts_ns,
             end_ns: Reverse(end_ns),
             queue_ns: queue_us.map_or(-1, rounded_ns),
-            collective: match self.keys.is_communication(key) {
+            collective: match self.keys.of(key).is_communication {
                 true => xxh3_64(name.as_bytes()).max(1),
                 false => 0,
             },
@@ -162,19 +159,14 @@ impl ChunkFacts {
     }
 
     /// What a process does. The steps of a worker without a device stand for one.
-    fn take_activity(
-        &mut self,
-        event: &PlacedEvent<'_>,
-        name: &str,
-        span: ActivitySpan,
-        is_runner: bool,
-    ) {
+    fn take_activity(&mut self, event: &PlacedEvent<'_>, span: ActivitySpan, is_runner: bool) {
         let ActivitySpan {
             process,
             end_ns,
             key,
         } = span;
-        let Some(activity) = Activity::of(name).filter(|_| end_ns > event.ts_ns) else {
+        let activity = self.keys.of(key).activity;
+        let Some(activity) = activity.filter(|_| end_ns > event.ts_ns) else {
             return;
         };
         self.edge(event.ts_ns, EdgeKind::Begin(activity), process, 0);

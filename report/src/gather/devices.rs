@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 use trace_merge::events::{TraceEvents, TraceProcess};
 
-/// What labels of devices begin with, and their number follows.
+/// What labels and names of devices begin with, and their number follows.
 const KINDS: [&str; 2] = ["NPU", "GPU"];
 
-/// The devices, by the numbers of their processes: groups of tracks, and processes of other traces that are labelled as one.
+/// The devices, by the numbers of their processes: groups of tracks, and processes of other traces that are labelled or called as one.
 #[derive(Debug, Default)]
 pub(crate) struct Devices {
     recorder_of: BTreeMap<usize, usize>,
@@ -17,7 +17,9 @@ impl Devices {
     pub(crate) fn of(events: &TraceEvents<'_>) -> Devices {
         let processes = events.processes();
         let is_device = |process: &TraceProcess<'_>| {
-            process.report.tracks || process.labels.is_some_and(is_of_device)
+            let name = process.report.name.as_deref();
+            let mut words = [process.labels, name].into_iter().flatten();
+            process.report.tracks || words.any(is_of_device)
         };
         let recorder = |number: usize| {
             let process = &processes[number];
@@ -60,7 +62,7 @@ fn parts(labels: &str) -> impl Iterator<Item = &str> {
     labels.split(',').map(str::trim)
 }
 
-/// Whether labels say that a process is a device: `NPU 3`, `SIMULATED NPU 0, pid 4711`, `GPU 0`.
+/// Whether labels or a name say that a process is a device: `NPU 3`, `SIMULATED NPU 0, pid 4711`, `GPU 0`.
 fn is_of_device(labels: &str) -> bool {
     parts(labels).any(|label| {
         let mut words = label.rsplit(' ');

@@ -1,8 +1,12 @@
 //! What slices are counted as.
 
+use crate::table::activity::Activity;
 use crate::table::row_kind::RowKind;
-use std::collections::HashMap;
+use trace_store::hashed_map::HashedMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// Categories of the spans in which a worker launches work (FORMAT.md §2).
+const LAUNCHES: [&str; 5] = ["kernel", "graph", "comm", "model", "memcpy"];
 
 /// A name with its category, of one process or of all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,12 +18,16 @@ pub(crate) struct NameKey {
     pub(crate) name: String,
     /// Whether a kernel of this name moves data between devices.
     pub(crate) is_communication: bool,
+    /// Whether a span of it in a worker launches work.
+    pub(crate) is_launch: bool,
+    /// What a process does in a span of it.
+    pub(crate) activity: Option<Activity>,
 }
 
 /// All of them, by number, in the order in which they came.
 #[derive(Default)]
 pub(crate) struct NameKeys {
-    numbers: HashMap<u64, u32>,
+    numbers: HashedMap<u32>,
     keys: Vec<NameKey>,
 }
 
@@ -42,6 +50,8 @@ impl NameKeys {
                 category: category.to_owned(),
                 name: name.to_owned(),
                 is_communication: is_communication(name),
+                is_launch: LAUNCHES.contains(&category),
+                activity: Activity::of(name),
             });
             u32::try_from(self.keys.len() - 1).unwrap_or(u32::MAX)
         })
@@ -55,9 +65,9 @@ impl NameKeys {
         keys.map(number).collect()
     }
 
-    /// Whether kernels of a key move data between devices.
-    pub(crate) fn is_communication(&self, key: u32) -> bool {
-        self.keys[key as usize].is_communication
+    /// A key by its number.
+    pub(crate) fn of(&self, key: u32) -> &NameKey {
+        &self.keys[key as usize]
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -252,3 +252,79 @@ fn calls_that_overlap_are_not_in_each_other() {
     assert_eq!(tsub_ms("llm-a"), (14_000, 14_000));
     assert_eq!(tsub_ms("generate"), (4_000, 10_000));
 }
+
+/// HolisticTraceAnalysis: idle time, communication, and how much of it computing hides. It counts copies as neither; here only communication is told apart.
+#[test]
+fn devices_are_those_of_holistic_trace_analysis() {
+    // Rank, idle µs, µs of kernels that compute nothing, overlap in percent; a copy of 40 µs lies beside nothing.
+    for (rank, idle_us, not_computing_us, overlap) in [(0, 231, 119, 47.33), (1, 111, 239, 33.67)] {
+        let report = report(fixture(&format!("hta-rank-{rank}.json")));
+        let [device] = report.device.as_slice() else {
+            panic!("{:?}", report.device)
+        };
+        assert_eq!(
+            device.wall_ns - device.busy_ns,
+            1_000 * idle_us,
+            "rank {rank}"
+        );
+        assert_eq!(device.wall_ns, 830_000);
+        assert_eq!(
+            device.exposed_communication_ns,
+            1_000 * (not_computing_us - 40)
+        );
+        let hidden_ns = device.communication_ns - device.exposed_communication_ns;
+        let found = 100.0 * hidden_ns as f64 / device.communication_ns as f64;
+        assert!((found - overlap).abs() < 0.005, "rank {rank}: {found}");
+    }
+}
+
+/// yappi's table of a tree of calls: calls, of a recursive name also those that lie in no other one, time without and with callees.
+#[test]
+fn calls_are_those_of_yappi() {
+    let mut lines = Vec::new();
+    let mut now_us = 0;
+    call("root", &mut now_us, &mut lines);
+    let report = of_lines(&lines);
+    let expected = [
+        ("leaf", 6, 6, 60, 60),
+        ("a", 2, 2, 10, 70),
+        ("b", 1, 1, 20, 20),
+        ("rec", 3, 1, 6, 6),
+        ("root", 1, 1, 0, 96),
+    ];
+    for (name, ncall, outermost, tsub_ms, ttot_ms) in expected {
+        let of = report.names.iter().find(|of| of.name == name).unwrap();
+        let found = (
+            of.ncall,
+            of.ncall_outermost,
+            of.tsub_ns / 1_000_000,
+            of.ttot_ns / 1_000_000,
+        );
+        assert_eq!(found, (ncall, outermost, tsub_ms, ttot_ms), "{name}");
+        assert!((of.tavg_ns - of.ttot_ns as f64 / ncall as f64).abs() < 1.0);
+    }
+}
+
+/// Writes a call of the known tree: each name takes so many ms itself, and then calls others.
+fn call(name: &str, now_us: &mut u64, lines: &mut Vec<Value>) {
+    let (self_ms, callees): (u64, &[(&str, u64)]) = match name {
+        "root" => (0, &[("a", 2), ("b", 1), ("rec", 1)]),
+        "a" => (5, &[("leaf", 3)]),
+        "leaf" => (10, &[]),
+        "b" => (20, &[]),
+        // As deep as there are calls of it around.
+        _ => {
+            let deep = lines.iter().filter(|line| line["name"] == "rec").count();
+            (2, if deep < 2 { &[("rec", 1)] } else { &[] })
+        }
+    };
+    let (ts, at) = (*now_us, lines.len());
+    lines.push(json!({"ph": "X", "pid": 1, "tid": 1, "ts": ts, "dur": 0, "name": name}));
+    *now_us += 1_000 * self_ms;
+    for (callee, times) in callees {
+        for _ in 0..*times {
+            call(callee, now_us, lines);
+        }
+    }
+    lines[at]["dur"] = json!(*now_us - ts);
+}

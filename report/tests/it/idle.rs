@@ -225,6 +225,20 @@ fn steps_stand_for_devices() {
     assert!(text.contains("no device is recorded"), "{text}");
 }
 
+/// Who collects garbage is named.
+#[test]
+fn garbage_has_its_process() {
+    let mut server = Server::new();
+    for _ in 0..5 {
+        server.idle(IdleCause::Gc, 2_000);
+        server.span(ENGINE, "gc.collect", "python", server.now_us - 5, 1);
+    }
+    let finding = &server.report().findings[0];
+    assert_eq!(finding.rule, "gc");
+    let expected = "; w0 most of all, 5 times and 10.0 ms";
+    assert!(finding.evidence.ends_with(expected), "{}", finding.evidence);
+}
+
 /// What costs most stands first, with the worker that is waited for.
 #[test]
 fn findings_name_what_costs_most() {

@@ -3,6 +3,7 @@
 use crate::idle::Server;
 use serde_json::{Value, json};
 use std::process::Command;
+use trace_report::screen::{ListedTable, table_csv};
 use trace_report::{IdleCause, RunReport, page};
 
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/page");
@@ -169,4 +170,69 @@ fn a_page_has_every_request() {
         let e2e_us = e2e_us.as_i64().unwrap_or(sum);
         assert!((e2e_us - sum).abs() <= 5, "{nth}: {sum} of {e2e_us} µs");
     }
+}
+
+/// Each table as CSV: a line for each row, as many as the JSON has.
+#[test]
+fn tables_are_as_long_as_the_json() {
+    let report = report();
+    let json = serde_json::to_value(&report).unwrap();
+    let within = |member: &str| -> usize {
+        let devices = json["idle"].as_array().unwrap().iter();
+        devices
+            .map(|device| device[member].as_array().unwrap().len())
+            .sum()
+    };
+    let length = |member: &str| json[member].as_array().unwrap().len();
+    let series = json["timeline"]["series"].as_array().unwrap();
+    let values = series
+        .iter()
+        .map(|of| of["values"].as_array().unwrap().len());
+    let tables = [
+        (
+            ListedTable::Findings,
+            length("findings"),
+            "advice,cost,evidence,of,rule",
+        ),
+        (ListedTable::Device, 2, "busy_ns,"),
+        (ListedTable::Idle, within("causes"), "cause,device,ns"),
+        (
+            ListedTable::Host,
+            within("host"),
+            "activity,calls,device,exposed_ns,total_ns",
+        ),
+        (
+            ListedTable::WaitedFor,
+            within("waited_for"),
+            "device,ns,process",
+        ),
+        (
+            ListedTable::Load,
+            length("load"),
+            "max,mean,of,p50,p90,p99,process,wall_ns",
+        ),
+        (
+            ListedTable::SlowSteps,
+            length("slow_steps"),
+            "dur_ns,name,process,requests,start_ns",
+        ),
+        (
+            ListedTable::LongGaps,
+            length("long_gaps"),
+            "cause,cause_ns,dur_ns,process,start_ns",
+        ),
+        (ListedTable::Stacks, length("stacks"), "name,ncall,parent,"),
+        (
+            ListedTable::Timeline,
+            values.sum(),
+            "from_ns,of,process,value",
+        ),
+    ];
+    for (table, rows, head) in tables {
+        let csv = table_csv(&report, table).unwrap();
+        assert!(rows > 0 && csv.starts_with(head), "{table:?}: {csv}");
+        assert_eq!(csv.lines().count(), rows + 1, "{table:?}");
+    }
+    let waits = table_csv(&report, ListedTable::WaitedFor).unwrap();
+    assert!(waits.contains("NPU 0,3600000,w1"), "{waits}");
 }

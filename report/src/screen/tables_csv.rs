@@ -1,0 +1,124 @@
+//! The tables of a report as CSV. The columns are the members of the JSON, with the names of processes instead of their numbers.
+
+use crate::table::recorded::Recorded;
+use crate::table::run_report::RunReport;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use trace_merge::Error;
+
+/// A table that has a line for each of its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListedTable {
+    /// What stands out.
+    Findings,
+    /// How busy each device was.
+    Device,
+    /// Each cause for which a device was idle.
+    Idle,
+    /// What the host did while a device was open.
+    Host,
+    /// How long a device waited for other workers.
+    WaitedFor,
+    /// How the devices came to collectives.
+    Rank,
+    /// How much there was to do.
+    Load,
+    /// The longest steps.
+    SlowSteps,
+    /// The longest gaps.
+    LongGaps,
+    /// The time of each stack.
+    Stacks,
+    /// Each value of each series.
+    Timeline,
+}
+
+/// A table as CSV, a line for each row.
+///
+/// # Errors
+/// None that is known of: it is written to memory.
+pub fn table_csv(report: &RunReport, table: ListedTable) -> Result<String, Error> {
+    let rows = rows(report, table).map_err(|error| Error::Usage(format!("CSV: {error}")))?;
+    csv(&rows, &report.recorded).map_err(|error| Error::Usage(format!("CSV: {error}")))
+}
+
+fn rows(report: &RunReport, table: ListedTable) -> serde_json::Result<Vec<Value>> {
+    let of_devices = |member: &str| -> serde_json::Result<Vec<Value>> {
+        let devices = listed(&report.idle)?;
+        Ok(devices
+            .iter()
+            .flat_map(|device| within(device, member, "device"))
+            .collect())
+    };
+    match table {
+        ListedTable::Findings => listed(&report.findings),
+        ListedTable::Device => listed(&report.device),
+        ListedTable::Idle => of_devices("causes"),
+        ListedTable::Host => of_devices("host"),
+        ListedTable::WaitedFor => of_devices("waited_for"),
+        ListedTable::Rank => listed(&report.rank),
+        ListedTable::Load => listed(&report.load),
+        ListedTable::SlowSteps => listed(&report.slow_steps),
+        ListedTable::LongGaps => listed(&report.long_gaps),
+        ListedTable::Stacks => listed(&report.stacks),
+        ListedTable::Timeline => Ok(values(report)),
+    }
+}
+
+fn listed(rows: &[impl Serialize]) -> serde_json::Result<Vec<Value>> {
+    rows.iter().map(serde_json::to_value).collect()
+}
+
+/// The rows in a member of a device's row, each with the device.
+fn within(device: &Value, member: &str, called: &str) -> Vec<Value> {
+    let rows = device[member].as_array().into_iter().flatten();
+    rows.map(|row| {
+        let mut row = row.clone();
+        row[called] = device["process"].clone();
+        row
+    })
+    .collect()
+}
+
+/// The values of all series, with when each part of the time begins.
+fn values(report: &RunReport) -> Vec<Value> {
+    let timeline = &report.timeline;
+    let mut rows = Vec::new();
+    for series in &timeline.series {
+        let parts = series.values.iter().zip(0_i64..);
+        rows.extend(parts.map(|(value, nth)| {
+            let from_ns = timeline
+                .from_ns
+                .saturating_add(nth.saturating_mul(timeline.part_ns));
+            json!({"of": series.of, "process": series.process, "from_ns": from_ns, "value": value})
+        }));
+    }
+    rows
+}
+
+/// Rows of what has one value, with every member that any of them has.
+fn csv(rows: &[Value], recorded: &Recorded) -> Result<String, Box<dyn std::error::Error>> {
+    const PROCESSES: [&str; 4] = ["device", "process", "worker", "engine"];
+    let rows: Vec<&Map<String, Value>> = rows.iter().filter_map(Value::as_object).collect();
+    let is_single = |value: &Value| !value.is_array() && !value.is_object();
+    let members = rows.iter().flat_map(|row| row.iter());
+    let columns: BTreeSet<&String> = members
+        .filter(|(_, value)| is_single(value))
+        .map(|(name, _)| name)
+        .collect();
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(&columns)?;
+    for row in rows {
+        writer.write_record(columns.iter().map(|name| match row.get(*name) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => {
+                let number = value.as_u64().and_then(|of| usize::try_from(of).ok());
+                let process = number.filter(|_| PROCESSES.contains(&name.as_str()));
+                process.map_or_else(|| value.to_string(), |of| recorded.process_name(of))
+            }
+        }))?;
+    }
+    Ok(String::from_utf8(writer.into_inner()?)?)
+}
