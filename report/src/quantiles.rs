@@ -47,6 +47,29 @@ impl Quantiles {
         values.into_iter().for_each(|value| ascending.take(value));
         ascending.finish()
     }
+
+    /// Those of several populations, of which only the figures are known: percentiles are means of theirs, each by its number of values.
+    pub(crate) fn joined<'a>(all: impl Iterator<Item = &'a Quantiles>) -> Quantiles {
+        let all: Vec<&Quantiles> = all.collect();
+        if let [only] = all.as_slice() {
+            return **only;
+        }
+        let n: u64 = all.iter().map(|of| of.n).sum();
+        let mean = |figure: fn(&Quantiles) -> f64| {
+            let sum: f64 = all.iter().map(|of| figure(of) * of.n as f64).sum();
+            sum / n.max(1) as f64
+        };
+        Quantiles {
+            n,
+            mean_ns: mean(|of| of.mean_ns),
+            min_ns: all.iter().map(|of| of.min_ns).min().unwrap_or(0),
+            p50_ns: mean(|of| of.p50_ns),
+            p90_ns: mean(|of| of.p90_ns),
+            p95_ns: mean(|of| of.p95_ns),
+            p99_ns: mean(|of| of.p99_ns),
+            max_ns: all.iter().map(|of| of.max_ns).max().unwrap_or(0),
+        }
+    }
 }
 
 impl Ascending {

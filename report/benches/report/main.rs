@@ -3,6 +3,9 @@
 //! Generates once a trace of so many MB (1,500 by default, kept under `target/tmp`): an engine, eight workers with a device each, 16 requests at a
 //! time. Then it makes a report of it, and merges it to /dev/null for comparison, five times in turn, each in a process of its own. Prints
 //! `RESULT report_<MB> <CPU s per GB> <CPU as a multiple of the merge's> <peak anonymous MB>`.
+//!
+//! With `page` instead of the MB, a page of 100,000 requests is opened in a headless Chromium five times:
+//! `RESULT page_100000_requests <least ms until it is drawn> <MB of the page>`.
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 
 mod generate;
@@ -13,10 +16,14 @@ mod process;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use trace_merge::{Options, Output, Progress};
-use trace_report::{ReportOptions, read, screen};
+use trace_report::{ReportOptions, Request, page, read, screen};
 
 const ROUNDS: u32 = 5;
 const MEGABYTES: u64 = 1_500;
+/// Of the trace behind the page.
+const PAGE_MEGABYTES: u64 = 20;
+const REQUESTS: usize = 100_000;
+const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/page");
 /// Have this program make one report, or one merge, so that only this is measured.
 const REPORT: &str = "--report";
 const MERGE: &str = "--merge";
@@ -30,12 +37,15 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         [REPORT, path] => report(path),
         [MERGE, path] => merge(path),
+        ["page"] => measure_page(),
         [] => measure(MEGABYTES),
         [megabytes] => megabytes
             .parse()
             .map_err(|_| format!("expected a number of MB, found {megabytes}"))
             .and_then(measure),
-        _ => Err(format!("expected one number of MB, found {words:?}")),
+        _ => Err(format!(
+            "expected one number of MB, or page, found {words:?}"
+        )),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -62,6 +72,36 @@ fn measure(megabytes: u64) -> Result<(), String> {
         cpu_s / merge_cpu_s,
         peak as f64 / 1e6
     );
+    Ok(())
+}
+
+/// A page with the requests of a small trace, again and again.
+fn measure_page() -> Result<(), String> {
+    let of_file = |error: std::io::Error| error.to_string();
+    let path = generate::trace(PAGE_MEGABYTES).map_err(of_file)?;
+    let options = Options::new([path]);
+    let report = read(&options, &ReportOptions::default(), &Progress::default());
+    let mut report = report.map_err(|error| error.to_string())?;
+    let few = std::mem::take(&mut report.request);
+    let many = few.iter().cycle().take(REQUESTS).zip(0..);
+    report.request = many
+        .map(|(request, nth)| Request {
+            request_id: format!("{}-{nth}", request.request_id),
+            ..request.clone()
+        })
+        .collect();
+    let page = page(&report, "bench").map_err(|error| error.to_string())?;
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page.html");
+    std::fs::write(&file, &page).map_err(of_file)?;
+    let mut least_ms = f64::MAX;
+    for _ in 0..ROUNDS {
+        let output = Command::new(BROWSER).arg(&file).output().map_err(of_file)?;
+        let seen: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())?;
+        least_ms = least_ms.min(seen["open_ms"].as_f64().unwrap_or(f64::MAX));
+    }
+    let megabytes = page.len() as f64 / 1e6;
+    println!("RESULT page_{REQUESTS}_requests {least_ms:.0} {megabytes:.1}");
     Ok(())
 }
 

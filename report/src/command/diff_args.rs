@@ -19,6 +19,12 @@ pub struct DiffArgs {
     /// The run that is compared
     #[arg(value_name = "AFTER")]
     other: PathBuf,
+    /// Another run of the first side
+    #[arg(long, value_name = "PATH")]
+    before: Vec<PathBuf>,
+    /// Another run of the second side
+    #[arg(long, value_name = "PATH")]
+    after: Vec<PathBuf>,
     /// Exit with 1 if this holds, such as 'p95(ttft) > +5%'; may be given several times
     #[arg(long, value_name = "CONDITION", value_parser = parse_condition)]
     fail_if: Vec<Condition>,
@@ -44,10 +50,12 @@ impl DiffArgs {
     /// # Errors
     /// As [`read`](crate::read()) of each run, and where a run lacks what a condition compares.
     pub fn compare(&self, progress: &Progress) -> Result<Comparison, Error> {
-        let (one, other) = (
-            self.read(&self.one, progress)?,
-            self.read(&self.other, progress)?,
-        );
+        let read = |first: &PathBuf, others: &[PathBuf]| -> Result<Vec<RunReport>, Error> {
+            let paths = std::iter::once(first).chain(others);
+            paths.map(|path| self.read(path, progress)).collect()
+        };
+        let one = read(&self.one, &self.before)?;
+        let other = read(&self.other, &self.after)?;
         let diff = compare(&one, &other);
         let mut failures = Vec::new();
         for condition in &self.fail_if {

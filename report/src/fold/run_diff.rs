@@ -1,4 +1,4 @@
-//! Two reports → what differs.
+//! Reports of two sides → what differs.
 
 use crate::quantiles::Quantiles;
 use crate::statistics::{mann_whitney, ratio_interval};
@@ -14,33 +14,76 @@ use std::collections::BTreeMap;
 
 const SCHEMA: u32 = 1;
 
-/// What differs between two runs.
-pub fn compare(one: &RunReport, other: &RunReport) -> RunDiff {
-    let of_requests = [one, other].map(|report| &report.requests);
-    let [first, second] = of_requests;
+/// What differs between two sides of one or more runs each. The requests of a side count together; names, rates and causes are those of its mean run.
+pub fn compare(one: &[RunReport], other: &[RunReport]) -> RunDiff {
+    let (one, other) = (Side(one), Side(other));
     let metrics = Metric::ALL.into_iter().map(|of| metric(of, one, other));
+    let both = |of: fn(&RunReport) -> Option<f64>| (one.mean(of), other.mean(of));
     RunDiff {
         schema: SCHEMA,
-        requests: (first.n, second.n),
-        requests_per_s: (first.requests_per_s, second.requests_per_s),
-        output_tokens_per_s: (first.output_tokens_per_s, second.output_tokens_per_s),
+        runs: (one.0.len(), other.0.len()),
+        requests: (one.requests(), other.requests()),
+        requests_per_s: both(|run| run.requests.requests_per_s),
+        output_tokens_per_s: both(|run| run.requests.output_tokens_per_s),
         metrics: metrics.filter(|of| of.one.n + of.other.n > 0).collect(),
         idle: idle(one, other),
         names: names(one, other),
     }
 }
 
-fn metric(of: Metric, one: &RunReport, other: &RunReport) -> MetricDiff {
-    let values = |report: &RunReport| -> Vec<i64> {
-        let answered = report
-            .request
-            .iter()
-            .filter(|request| request.status == RequestStatus::Ok);
+/// The runs of one side.
+#[derive(Clone, Copy)]
+struct Side<'a>(&'a [RunReport]);
+
+impl<'a> Side<'a> {
+    fn requests(self) -> u64 {
+        self.0.iter().map(|run| run.requests.n).sum()
+    }
+
+    /// The mean of those runs that have a figure.
+    fn mean(self, of: fn(&RunReport) -> Option<f64>) -> Option<f64> {
+        let found: Vec<f64> = self.0.iter().filter_map(of).collect();
+        (!found.is_empty()).then(|| found.iter().sum::<f64>() / found.len() as f64)
+    }
+
+    /// A figure of each request that was answered.
+    fn values(self, of: Metric) -> Vec<i64> {
+        let requests = self.0.iter().flat_map(|run| &run.request);
+        let answered = requests.filter(|request| request.status == RequestStatus::Ok);
         answered.filter_map(|request| of.of(request)).collect()
-    };
-    let (first, second) = (values(one), values(other));
-    let figures = |report: &RunReport, values: &[i64]| match of {
-        Metric::Itl => report.requests.itl,
+    }
+
+    /// The mean share of the devices' time that a cause had.
+    fn idle_share(self, cause: IdleCause) -> f64 {
+        let shares = self.0.iter().map(|run| run.idle_share(cause));
+        shares.sum::<f64>() / self.0.len().max(1) as f64
+    }
+
+    /// Times between tokens. Their percentiles over several runs are means of the runs', each by its number of tokens.
+    fn between_tokens(self) -> Quantiles {
+        let of = self.0.iter().map(|run| &run.requests.itl);
+        Quantiles::joined(of.filter(|of| of.n > 0))
+    }
+
+    /// The names of the mean run.
+    fn names(self) -> BTreeMap<NameKey<'a>, NameFigures> {
+        let mut all: BTreeMap<NameKey<'_>, Vec<&NameTime>> = BTreeMap::new();
+        for name in self.0.iter().flat_map(|run| &run.names) {
+            let key = (name.row_kind, name.category.as_str(), name.name.as_str());
+            all.entry(key).or_default().push(name);
+        }
+        let runs = self.0.len();
+        let figures = |(key, of): (_, Vec<&NameTime>)| (key, figures(&of, runs));
+        all.into_iter().map(figures).collect()
+    }
+}
+
+type NameKey<'a> = (RowKind, &'a str, &'a str);
+
+fn metric(of: Metric, one: Side<'_>, other: Side<'_>) -> MetricDiff {
+    let (first, second) = (one.values(of), other.values(of));
+    let figures = |side: Side<'_>, values: &[i64]| match of {
+        Metric::Itl => side.between_tokens(),
         _ => Quantiles::of(values.to_vec()),
     };
     let (one, other) = (figures(one, &first), figures(other, &second));
@@ -55,7 +98,7 @@ fn metric(of: Metric, one: &RunReport, other: &RunReport) -> MetricDiff {
     }
 }
 
-fn idle(one: &RunReport, other: &RunReport) -> Vec<IdleDiff> {
+fn idle(one: Side<'_>, other: Side<'_>) -> Vec<IdleDiff> {
     let of = |cause| IdleDiff {
         cause,
         one: one.idle_share(cause),
@@ -67,15 +110,12 @@ fn idle(one: &RunReport, other: &RunReport) -> Vec<IdleDiff> {
     idle
 }
 
-fn names(one: &RunReport, other: &RunReport) -> Vec<NameDiff> {
+fn names(one: Side<'_>, other: Side<'_>) -> Vec<NameDiff> {
     type Pair = [Option<NameFigures>; 2];
-    let mut all: BTreeMap<(RowKind, &str, &str), Pair> = BTreeMap::new();
-    for (nth, report) in [one, other].into_iter().enumerate() {
-        for name in &report.names {
-            let pair = all
-                .entry((name.row_kind, &name.category, &name.name))
-                .or_default();
-            pair[nth] = Some(figures(name));
+    let mut all: BTreeMap<NameKey<'_>, Pair> = BTreeMap::new();
+    for (nth, side) in [one, other].into_iter().enumerate() {
+        for (key, figures) in side.names() {
+            all.entry(key).or_default()[nth] = Some(figures);
         }
     }
     let mut names: Vec<NameDiff> = all
@@ -92,12 +132,26 @@ fn names(one: &RunReport, other: &RunReport) -> Vec<NameDiff> {
     names
 }
 
-fn figures(name: &NameTime) -> NameFigures {
+/// The figures of a name in the mean of so many runs, some of which may not have it.
+fn figures(names: &[&NameTime], runs: usize) -> NameFigures {
+    let calls: u64 = names.iter().map(|name| name.ncall).sum();
+    let runs = i64::try_from(runs.max(1)).unwrap_or(i64::MAX);
+    let mean = |of: fn(&NameTime) -> i64| {
+        let sum = names
+            .iter()
+            .map(|name| of(name))
+            .fold(0, i64::saturating_add);
+        sum / runs
+    };
+    let by_calls = |of: fn(&NameTime) -> f64| {
+        let sum: f64 = names.iter().map(|name| of(name) * name.ncall as f64).sum();
+        sum / calls.max(1) as f64
+    };
     NameFigures {
-        ncall: name.ncall,
-        tsub_ns: name.tsub_ns,
-        ttot_ns: name.ttot_ns,
-        mean_ns: name.duration.mean_ns,
-        p95_ns: name.duration.p95_ns,
+        ncall: calls / runs.unsigned_abs(),
+        tsub_ns: mean(|name| name.tsub_ns),
+        ttot_ns: mean(|name| name.ttot_ns),
+        mean_ns: by_calls(|name| name.duration.mean_ns),
+        p95_ns: by_calls(|name| name.duration.p95_ns),
     }
 }

@@ -23,6 +23,12 @@ fn rows(head: &[&str]) -> Vec<Vec<String>> {
 }
 
 fn put_requests(diff: &RunDiff, out: &mut String) {
+    if diff.runs != (1, 1) {
+        let (one, other) = diff.runs;
+        out.push_str(&format!(
+            "runs       {one} and {other}; rates, idle causes and names are those of the mean run\n"
+        ));
+    }
     let (one, other) = diff.requests;
     let rate = |rate: Option<f64>| rate.map_or_else(|| "–".to_owned(), |rate| format!("{rate:.1}"));
     out.push_str(&format!(

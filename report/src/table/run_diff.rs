@@ -1,4 +1,4 @@
-//! Two runs side by side.
+//! Two sides of runs beside each other.
 
 use super::device_idle::IdleCause;
 use super::metric::Metric;
@@ -6,14 +6,16 @@ use super::row_kind::RowKind;
 use crate::quantiles::Quantiles;
 use serde::Serialize;
 
-/// Two runs side by side: `one` is the first, `other` the second.
+/// Two sides of one or more runs: `one` is the first, `other` the second.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunDiff {
     /// Version of the schema of this.
     pub schema: u32,
+    /// Runs of each.
+    pub runs: (usize, usize),
     /// Requests of each.
     pub requests: (u64, u64),
-    /// Requests answered in a second.
+    /// Requests answered in a second of the mean run.
     pub requests_per_s: (Option<f64>, Option<f64>),
     /// Their tokens in a second.
     pub output_tokens_per_s: (Option<f64>, Option<f64>),

@@ -45,7 +45,7 @@ fn what_became_slower_is_told_with_its_cause() {
         300,
         "matmul_v2",
     );
-    let diff = compare(&one, &other);
+    let diff = compare(&[one], &[other]);
     let e2e = diff
         .metrics
         .iter()
@@ -75,9 +75,36 @@ fn what_became_slower_is_told_with_its_cause() {
 #[test]
 fn a_run_against_itself_has_no_difference() {
     let one = report(fixture("serving.json"));
-    let diff = compare(&one, &one);
+    let diff = compare(std::slice::from_ref(&one), std::slice::from_ref(&one));
     assert!(diff.metrics.iter().all(|of| !of.is_clear()));
     assert!(diff.metrics.iter().all(|of| of.ratio == Some(1.0)));
     assert!(diff.names.iter().all(|name| name.more_ns() == 0));
     assert!(!screen::diff_text(&diff).contains("slower"));
+}
+
+/// The requests of a side count together; names are those of the mean run.
+#[test]
+fn sides_may_have_several_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |file: &str, n, us| run(&folder.path().join(file), n, us, 100, "matmul");
+    let one = [of("one.json", 10, 1_000), of("two.json", 30, 1_000)];
+    let other = [of("three.json", 20, 2_000)];
+    let diff = compare(&one, &other);
+    assert_eq!((diff.runs, diff.requests), ((2, 1), (40, 20)));
+    let e2e = diff
+        .metrics
+        .iter()
+        .find(|of| of.metric == Metric::E2e)
+        .unwrap();
+    assert_eq!((e2e.one.n, e2e.other.n), (40, 20));
+    assert!(
+        e2e.is_clear() && (e2e.ratio.unwrap() - 2.0).abs() < 0.01,
+        "{e2e:?}"
+    );
+    let name = diff.names.iter().find(|of| of.name == "matmul").unwrap();
+    assert_eq!(
+        (name.one.unwrap().ncall, name.other.unwrap().ncall),
+        (20, 20)
+    );
+    assert!(screen::diff_text(&diff).starts_with("runs       2 and 1;"));
 }
