@@ -85,12 +85,7 @@ impl<'a> PlacedEvent<'a> {
 
     /// The value of an arg as JSON, if it has one of that name. The name must be one that JSON writes without an escape.
     pub fn arg(&self, name: &str) -> Option<&'a [u8]> {
-        let args = self.args();
-        // Most events have no such arg, and a search costs less than a walk.
-        memmem::find(args, name.as_bytes())?;
-        let is_it = |(key, _): &(Span, Span)| key.of(args) == name.as_bytes();
-        let found = Members::of(args).filter(is_it).last();
-        found.map(|(_, value)| value.of(args))
+        arg_in(self.args(), name.as_bytes())
     }
 
     /// The id of a flow or an async span: equal ids, with the same category, are one in the whole trace.
@@ -128,6 +123,32 @@ impl<'a> PlacedEvent<'a> {
     }
 }
 
+/// The value of an arg: the last one of that name, as viewers take it. A search costs less than a walk, and most events have no such arg.
+fn arg_in<'a>(args: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let at = memmem::find(args, name)?;
+    if let Some(value) = plain_arg(args, at, name) {
+        return Some(value);
+    }
+    let is_it = |(key, _): &(Span, Span)| key.of(args) == name;
+    let found = Members::of(args).filter(is_it).last();
+    found.map(|(_, value)| value.of(args))
+}
+
+/// The value of the arg whose name begins at `at`, if that is plain to see: no object or list before it, no white space, and the name not again.
+fn plain_arg<'a>(args: &'a [u8], at: usize, name: &[u8]) -> Option<&'a [u8]> {
+    let behind = at + name.len();
+    let before = args.get(at.checked_sub(2)?..at)?;
+    let is_key = matches!(before, b"{\"" | b",\"") && args[behind..].starts_with(b"\":");
+    let is_flat = memchr::memchr2(b'{', b'[', args.get(1..at - 1)?).is_none();
+    if !is_key || !is_flat || memmem::find(&args[behind..], name).is_some() {
+        return None;
+    }
+    let mut scanner = Scanner::lenient(args, behind + 2);
+    let from = scanner.at;
+    scanner.value(1)?;
+    args.get(from..scanner.at)
+}
+
 /// The value of a member that stands before any object or list but the line itself. No string can hold the quotes of its name as they are, so it is a member.
 fn near_front<'a>(line: &'a [u8], start: &Finder<'_>) -> Option<&'a [u8]> {
     let at = start.find(line)?;
@@ -150,5 +171,33 @@ fn text(value: &[u8]) -> Cow<'_, str> {
         Some(_) => serde_json::from_slice::<String>(value)
             .map_or_else(|_| String::from_utf8_lossy(value), Cow::Owned),
         None => String::from_utf8_lossy(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arg_is_the_last_member_of_its_name() {
+        let cases: [(&str, Option<&str>); 13] = [
+            (r#"{"a":1}"#, Some("1")),
+            (r#"{"b":2,"a":[1,{"a":3}],"c":0}"#, Some(r#"[1,{"a":3}]"#)),
+            (r#"{"b":{"a":2}}"#, None),
+            (r#"{"b":{"a":2},"a":3}"#, Some("3")),
+            (r#"{"b":[1],"a":"x,y"}"#, Some(r#""x,y""#)),
+            (r#"{"a":1,"a":2}"#, Some("2")),
+            (r#"{"b":"a"}"#, None),
+            (r#"{"b":"\",\"a\":7","c":1}"#, None),
+            (r#"{"b":"{\"a\":7"}"#, None),
+            (r#"{ "a" : 4 }"#, Some("4")),
+            (r#"{"ba":1,"ab":2}"#, None),
+            (r#"{"ab":1,"a":2}"#, Some("2")),
+            ("", None),
+        ];
+        for (args, value) in cases {
+            let found = arg_in(args.as_bytes(), b"a");
+            assert_eq!(found, value.map(str::as_bytes), "{args}");
+        }
     }
 }
