@@ -4,11 +4,15 @@
 //! time. Then it makes a report of it, and merges it to /dev/null for comparison, five times in turn, each in a process of its own. Prints
 //! `RESULT report_<MB> <CPU s per GB> <CPU as a multiple of the merge's> <peak anonymous MB>`.
 //!
-//! With `page` instead of the MB, a page of 100,000 requests is opened in a headless Chromium five times:
+//! `peers` instead of the MB has DuckDB, pandas and Perfetto's trace processor answer three of its questions on a trace of 150 MB:
+//! `RESULT report_by_<peer> <CPU s per GB> <CPU as a multiple of the report's> <peak anonymous MB>`.
+//!
+//! With `page`, a page of 100,000 requests is opened in a headless Chromium five times:
 //! `RESULT page_100000_requests <least ms until it is drawn> <MB of the page>`.
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 
 mod generate;
+mod peers;
 #[path = "../../../merge/benches/merge/process.rs"]
 #[expect(dead_code, reason = "the merge's benchmark uses all of it")]
 mod process;
@@ -20,6 +24,8 @@ use trace_report::{ReportOptions, Request, page, read, screen};
 
 const ROUNDS: u32 = 5;
 const MEGABYTES: u64 = 1_500;
+/// Of the trace that the peers hold in memory.
+const PEERS_MEGABYTES: u64 = 150;
 /// Of the trace behind the page.
 const PAGE_MEGABYTES: u64 = 20;
 const REQUESTS: usize = 100_000;
@@ -38,13 +44,16 @@ fn main() -> ExitCode {
         [REPORT, path] => report(path),
         [MERGE, path] => merge(path),
         ["page"] => measure_page(),
+        ["peers"] => generate::trace(PEERS_MEGABYTES)
+            .map_err(|error| format!("generating: {error}"))
+            .and_then(|trace| peers::run(&trace)),
         [] => measure(MEGABYTES),
         [megabytes] => megabytes
             .parse()
             .map_err(|_| format!("expected a number of MB, found {megabytes}"))
             .and_then(measure),
         _ => Err(format!(
-            "expected one number of MB, or page, found {words:?}"
+            "expected one number of MB, page or peers, found {words:?}"
         )),
     };
     match done {

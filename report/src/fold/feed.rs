@@ -9,7 +9,7 @@ pub(super) struct Feed {
     pub(super) device: usize,
     pub(super) worker: usize,
     pub(super) engine: Option<usize>,
-    /// The other workers of the engine.
+    /// The other workers of the engine that run the same steps. Replicas that one process schedules have other requests.
     pub(super) others: Vec<usize>,
 }
 
@@ -37,8 +37,10 @@ pub(super) fn feeds(
     };
     let feed = |&(device, worker): &(usize, usize)| {
         let engine = engine_of(worker);
-        let is_other =
-            |other: &usize| *other != worker && engine.is_some() && engine_of(*other) == engine;
+        let is_other = |other: &usize| {
+            let is_of_engine = engine.is_some() && engine_of(*other) == engine;
+            *other != worker && is_of_engine && !ids.are_apart(worker, *other)
+        };
         Feed {
             device,
             worker,
@@ -52,6 +54,20 @@ pub(super) fn feeds(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One process schedules two replicas.
+    #[test]
+    fn replicas_do_not_wait_for_each_other() {
+        let mut ids = ProcessIds::default();
+        for (process, request) in [(0, 7), (0, 8), (2, 7), (3, 8), (4, 8)] {
+            ids.add(process, request);
+        }
+        let (engines, workers) = (BTreeSet::from([0]), BTreeSet::from([2, 3, 4, 5]));
+        let found = feeds(&[(10, 2), (11, 3), (12, 5)], &engines, &workers, &ids);
+        let others: Vec<Vec<usize>> = found.into_iter().map(|feed| feed.others).collect();
+        // Nothing tells of 5.
+        assert_eq!(others, [vec![5], vec![4, 5], vec![2, 3, 4]]);
+    }
 
     /// Two engines (0 and 1), each with two workers; their requests tell which.
     #[test]

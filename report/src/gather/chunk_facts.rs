@@ -165,27 +165,28 @@ impl ChunkFacts {
             end_ns,
             key,
         } = span;
+        let ids = match self.keys.of(key).tells_requests {
+            true => ids(event),
+            false => Vec::new(),
+        };
+        for id in &ids {
+            self.process_ids.add(process, xxh3_64(id.as_bytes()));
+        }
         let activity = self.keys.of(key).activity;
         let Some(activity) = activity.filter(|_| end_ns > event.ts_ns) else {
             return;
         };
         self.edge(event.ts_ns, EdgeKind::Begin(activity), process, 0);
         self.edge(end_ns, EdgeKind::End(activity), process, 0);
-        if matches!(activity, Activity::Schedule | Activity::Step) {
-            let ids = ids(event);
-            for id in &ids {
-                self.process_ids.add(process, xxh3_64(id.as_bytes()));
-            }
-            if activity == Activity::Step {
-                self.slow_steps.add(StepRecord {
-                    process,
-                    row: row(event, process),
-                    start_ns: event.ts_ns,
-                    end_ns,
-                    key,
-                    requests: ids.len(),
-                });
-            }
+        if activity == Activity::Step {
+            self.slow_steps.add(StepRecord {
+                process,
+                row: row(event, process),
+                start_ns: event.ts_ns,
+                end_ns,
+                key,
+                requests: ids.len(),
+            });
         }
         if is_runner && matches!(activity, Activity::Step | Activity::Sample) {
             self.on_devices.push(DeviceSlice {

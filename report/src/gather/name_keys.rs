@@ -22,6 +22,8 @@ pub(crate) struct NameKey {
     pub(crate) is_launch: bool,
     /// What a process does in a span of it.
     pub(crate) activity: Option<Activity>,
+    /// Whether a span of it may tell which requests a process has.
+    pub(crate) tells_requests: bool,
 }
 
 /// All of them, by number, in the order in which they came.
@@ -52,6 +54,7 @@ impl NameKeys {
                 is_communication: is_communication(name),
                 is_launch: LAUNCHES.contains(&category),
                 activity: Activity::of(name),
+                tells_requests: tells_requests(name),
             });
             u32::try_from(self.keys.len() - 1).unwrap_or(u32::MAX)
         })
@@ -77,6 +80,16 @@ impl NameKeys {
     pub(crate) fn into_keys(self) -> Vec<NameKey> {
         self.keys
     }
+}
+
+/// Whether a span of this name may tell which requests a process has: those of steps and schedules, and pypto-serving's of the batches in them.
+fn tells_requests(name: &str) -> bool {
+    const BATCHES: [&str; 2] = [".batch_prefill", ".batch_decode"];
+    let of_activity = matches!(
+        Activity::of(name),
+        Some(Activity::Schedule | Activity::Step)
+    );
+    of_activity || BATCHES.iter().any(|batch| name.ends_with(batch))
 }
 
 /// Whether a kernel of this name moves data between devices, and does nothing else: those of HCCL are called `hcom_allReduce_` and the like.

@@ -25,6 +25,12 @@ impl ProcessIds {
         }
     }
 
+    /// Whether two processes have requests, and none in common.
+    pub(crate) fn are_apart(&self, one: usize, other: usize) -> bool {
+        let has_some = |process| self.of.contains_key(&process);
+        has_some(one) && has_some(other) && self.shared(one, other) == 0
+    }
+
     /// How many of the kept ids two processes share.
     pub(crate) fn shared(&self, one: usize, other: usize) -> usize {
         let of = |process| self.of.get(&process);
@@ -48,5 +54,6 @@ mod tests {
         }
         assert!(ids.shared(0, 1) > 64 && ids.shared(0, 2) > 64);
         assert_eq!((ids.shared(1, 2), ids.shared(0, 3)), (0, 0));
+        assert!(ids.are_apart(1, 2) && !ids.are_apart(0, 1) && !ids.are_apart(0, 3));
     }
 }

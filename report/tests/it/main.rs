@@ -8,4 +8,5 @@ mod hostile;
 mod idle;
 mod oracle;
 mod page;
+mod pypto;
 mod sql;

@@ -1,0 +1,31 @@
+//! Fragments that pypto-serving's own recorder wrote: two replicas behind one API server, without device rows, tokens or moments of the scheduler.
+
+use crate::golden::{fixture, report};
+use trace_report::{IdleCause, screen};
+
+#[test]
+fn what_pypto_serving_recorded_is_reported() {
+    let report = report(fixture("pypto-two-replicas"));
+    assert_eq!((report.requests.n, report.requests.ok), (6, 6));
+    assert_eq!((report.requests.e2e.n, report.requests.ttft.n), (6, 0));
+    assert_eq!(report.device.len(), 2);
+    assert!(report.device.iter().all(|device| device.is_runner));
+    for (device, idle) in report.device.iter().zip(&report.idle) {
+        assert_eq!(idle.idle_ns, device.wall_ns - device.busy_ns);
+        assert_eq!(
+            idle.of(IdleCause::OtherRank),
+            0,
+            "replicas have steps of their own"
+        );
+        assert!(idle.engine.is_some() && idle.waited_for.is_empty());
+    }
+    assert_eq!(report.slow_steps.len(), 10);
+    let text = screen::text(&report);
+    for words in [
+        "not in this trace: queue, prefill",
+        "no device is recorded",
+        "serving-worker-1 (its steps)",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
