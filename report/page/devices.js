@@ -1,5 +1,10 @@
 // The devices: how busy they were, why they were idle, and who waited for whom.
 
+const LAUNCHES = [
+  { title: 'launch delay', tip: 'from launch to begin: half of the slices had at most this', text: (of) => duration(of.launch_delay.p50_ns), sort: (of) => of.launch_delay.p50_ns },
+  { title: 'short', tip: 'slices that took less time than their launch took the host', text: (of) => share(of.short_slices, of.slices), sort: (of) => of.short_slices },
+];
+
 function deviceTable() {
   const columns = [
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
@@ -9,6 +14,7 @@ function deviceTable() {
     { title: 'exposed', tip: 'communication while nothing else ran', text: (of) => share(of.exposed_communication_ns, of.wall_ns), sort: (of) => of.exposed_communication_ns },
     { title: 'longest gap', text: (of) => duration(of.longest_gap_ns), sort: (of) => of.longest_gap_ns },
     { title: 'which began at', text: (of) => duration(of.longest_gap_at_ns) },
+    ...(data.device.some((of) => of.launch_delay.n > 0) ? LAUNCHES : []),
   ];
   return figure('How busy they were', table(columns, data.device), 'devices');
 }
@@ -61,6 +67,7 @@ function rankTable() {
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },
     { title: 'collectives', text: (of) => count(of.collectives) },
     { title: 'came last to', text: (of) => share(of.last, of.collectives), sort: (of) => of.last / of.collectives },
+    { title: 'outlier in', tip: 'Dixon’s test at 99 %, or three standard deviations of more than ten devices', text: (of) => share(of.outlier, of.collectives), sort: (of) => of.outlier / of.collectives },
     { title: 'alone late by', text: (of) => duration(of.late_ns), sort: (of) => of.late_ns },
     { title: 'waited', text: (of) => duration(of.waited_ns), sort: (of) => of.waited_ns },
   ];

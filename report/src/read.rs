@@ -4,6 +4,7 @@ use crate::fold::device_times::device_times;
 use crate::fold::findings::findings;
 use crate::fold::gathered::{Gathered, SLICE_BYTES, VALUE_BYTES};
 use crate::fold::idle_causes::{Roles, idle_causes};
+use crate::fold::launch_delays::LaunchDelays;
 use crate::fold::load_levels::load_levels;
 use crate::fold::name_times::NameTimes;
 use crate::fold::output_tokens::OutputTokens;
@@ -195,11 +196,16 @@ impl Run<'_> {
         edges: &mut Sorter<'_, Edge>,
     ) -> io::Result<DeviceTables> {
         let (mut counts, mut collectives) = (CollectiveCounts::new(), self.sorter());
-        let device = device_times(
+        let mut delays = LaunchDelays::new(self.sorter());
+        let mut device = device_times(
             slices,
             |gap| gap.edges().try_for_each(|edge| edges.push(edge)),
-            |slice| put_collective(&mut collectives, &mut counts, slice),
+            |slice| {
+                delays.take(slice)?;
+                put_collective(&mut collectives, &mut counts, slice)
+            },
         )?;
+        delays.put(&mut device)?;
         Ok(DeviceTables {
             device,
             collectives: collectives.finish()?,

@@ -72,6 +72,34 @@ fn erfc(x: f64) -> f64 {
     polynomial * (-x * x).exp()
 }
 
+/// Whether the last of ascending values lies apart from the others: by Dixon's test at 99 % for 3 to 10 values, for more by three standard deviations of the others.
+/// Two values cannot tell.
+pub(crate) fn is_last_apart(values: &[i64]) -> bool {
+    /// Critical values for 3 to 10 values (Rorabacher 1991, two-sided).
+    const DIXON: [f64; 8] = [0.994, 0.926, 0.821, 0.740, 0.680, 0.634, 0.598, 0.568];
+    let [others @ .., last] = values else {
+        return false;
+    };
+    let (Some(first), Some(before)) = (others.first(), others.last()) else {
+        return false;
+    };
+    let over = |from: i64| last.saturating_sub(from) as f64;
+    match values.len() {
+        0..3 => false,
+        n @ 3..=10 => over(*first) > 0.0 && over(*before) / over(*first) > DIXON[n - 3],
+        _ => {
+            let from_first: Vec<f64> = others
+                .iter()
+                .map(|value| value.saturating_sub(*first) as f64)
+                .collect();
+            let n = from_first.len() as f64;
+            let mean = from_first.iter().sum::<f64>() / n;
+            let squares = from_first.iter().map(|value| (value - mean).powi(2));
+            over(*first) - mean > 3.0 * (squares.sum::<f64>() / n).sqrt()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +123,17 @@ mod tests {
         assert!(low < 2.0 && 2.0 < high && high - low < 0.01, "{low} {high}");
         let (low, high) = ratio_interval(&one, &one).unwrap();
         assert!(low < 1.0 && 1.0 < high, "{low} {high}");
+    }
+
+    #[test]
+    fn the_last_value_is_apart_or_not() {
+        // Q = 30/33 of four is below 0.926, 60/63 above; of two nothing tells.
+        assert!(!is_last_apart(&[0, 1, 3, 33]) && is_last_apart(&[0, 1, 3, 63]));
+        assert!(!is_last_apart(&[0, 1_000]) && !is_last_apart(&[]) && !is_last_apart(&[5; 4]));
+        let mut many: Vec<i64> = (0..20).collect();
+        many.push(22);
+        assert!(!is_last_apart(&many));
+        many[20] = 60;
+        assert!(is_last_apart(&many));
     }
 }

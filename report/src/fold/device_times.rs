@@ -2,6 +2,7 @@
 
 use crate::gather::device_slice::DeviceSlice;
 use crate::gather::edge::{Edge, EdgeKind};
+use crate::quantiles::Quantiles;
 use crate::table::device_time::DeviceTime;
 use std::io;
 use trace_store::sorter::Sorted;
@@ -100,6 +101,8 @@ impl Sweep {
                 process: slice.device as usize,
                 is_runner: false,
                 slices: 0,
+                short_slices: 0,
+                launch_delay: Quantiles::default(),
                 from_ns,
                 wall_ns: 0,
                 busy_ns: 0,
@@ -127,6 +130,7 @@ impl Sweep {
             _ => self.communication.add(start_ns, end_ns),
         };
         self.time.slices += 1;
+        self.time.short_slices += u64::from(slice.is_short);
         (gap_ns > 0).then_some(Gap {
             device: slice.device,
             start_ns: gap_at_ns,
@@ -159,6 +163,7 @@ mod tests {
             end_ns: Reverse(end_ns),
             queue_ns: -1,
             collective: communication,
+            is_short: false,
         };
         // Device 3: computing 0..10 and 5..20 on two streams, communication 15..30 and 40..45. Device 4 computes 7..9.
         let mut slices = vec![

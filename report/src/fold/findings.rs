@@ -2,7 +2,9 @@
 
 use crate::table::activity::Activity;
 use crate::table::device_idle::IdleCause;
+use crate::table::device_time::DeviceTime;
 use crate::table::finding::{CostOf, Finding};
+use crate::table::load_level::LoadKind;
 use crate::table::run_report::RunReport;
 use crate::table::stack_time::StackTime;
 use std::collections::BTreeMap;
@@ -14,6 +16,10 @@ const EXPOSED_COMMUNICATION: f64 = 0.10;
 /// A rank that is last to this share of collectives, and costs this share of time.
 const LAST: f64 = 0.60;
 const LATE: f64 = 0.02;
+/// Devices of one engine whose busy time differs by more of their time.
+const UNEVEN: f64 = 0.05;
+/// Engines of which the least loaded has so many fewer requests than the most loaded one.
+const UNEVEN_ENGINES: f64 = 0.20;
 const QUEUE: f64 = 0.10;
 const PREEMPTED: f64 = 0.01;
 const NOT_ANSWERED: f64 = 0.05;
@@ -98,6 +104,8 @@ pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
     found.extend(load(report));
     found.extend(communication(report));
     found.extend(late_rank(report));
+    found.extend(uneven_devices(report));
+    found.extend(uneven_engines(report));
     found.extend(requests(report));
     found.extend(gc(report));
     found.sort_by(|one, other| other.cost.total_cmp(&one.cost));
@@ -188,6 +196,61 @@ fn late_rank(report: &RunReport) -> Option<Finding> {
         cost,
         of: CostOf::DeviceTime,
         advice: "its worker's cores, its share of the work, its device's frequency and temperature",
+    })
+}
+
+/// Devices of one engine that do not have the same to do.
+fn uneven_devices(report: &RunReport) -> Option<Finding> {
+    let mut engines: BTreeMap<usize, Vec<&DeviceTime>> = BTreeMap::new();
+    for (device, idle) in report.device.iter().zip(&report.idle) {
+        if let Some(engine) = idle.engine.filter(|_| !device.is_runner) {
+            engines.entry(engine).or_default().push(device);
+        }
+    }
+    let spread = |devices: &Vec<&DeviceTime>| {
+        let most = devices.iter().max_by_key(|device| device.busy_ns)?;
+        let least = devices.iter().min_by_key(|device| device.busy_ns)?;
+        let wall_ns = most.wall_ns.max(least.wall_ns).max(1) as f64;
+        let cost = (most.busy_ns - least.busy_ns) as f64 / wall_ns;
+        Some((cost, most.process, least.process))
+    };
+    let spreads = engines.values().filter_map(spread);
+    let (cost, most, least) = spreads.max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let name = |process| report.recorded.process_name(process);
+    (cost > UNEVEN).then(|| Finding {
+        rule: "uneven_devices",
+        evidence: format!("{} worked clearly more than {}", name(most), name(least)),
+        cost,
+        of: CostOf::DeviceTime,
+        advice: "the split of the model or of the experts over the devices",
+    })
+}
+
+/// Engines that do not have the same number of requests.
+fn uneven_engines(report: &RunReport) -> Option<Finding> {
+    let mut loads: BTreeMap<usize, f64> = BTreeMap::new();
+    for level in &report.load {
+        let is_load = matches!(level.of, LoadKind::Running | LoadKind::Waiting);
+        if let Some(engine) = level.process.filter(|_| is_load) {
+            *loads.entry(engine).or_default() += level.mean;
+        }
+    }
+    let by_load = |one: &(&usize, &f64), other: &(&usize, &f64)| one.1.total_cmp(other.1);
+    let (most, least) = (loads.iter().max_by(by_load)?, loads.iter().min_by(by_load)?);
+    let cost = (most.1 - least.1) / most.1.max(f64::MIN_POSITIVE);
+    let name = |process| report.recorded.process_name(process);
+    (cost > UNEVEN_ENGINES).then(|| Finding {
+        rule: "uneven_engines",
+        evidence: format!(
+            "{} had {:.1} requests on average, {} had {:.1}",
+            name(*most.0),
+            most.1,
+            name(*least.0),
+            least.1
+        ),
+        cost,
+        of: CostOf::Requests,
+        advice: "how requests are given to the engines: by load instead of in turn",
     })
 }
 

@@ -1,6 +1,7 @@
 //! Collectives → which rank came last to them.
 
 use crate::gather::collective_record::CollectiveRecord;
+use crate::statistics::is_last_apart;
 use crate::table::device_idle::DeviceIdle;
 use crate::table::rank_time::RankTime;
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ pub(crate) fn rank_times(
                 engine: device.engine,
                 collectives: 0,
                 last: 0,
+                outlier: 0,
                 late_ns: 0,
                 waited_ns: 0,
             },
@@ -72,6 +74,8 @@ fn take(
             continue;
         };
         let late_ns = last.start_ns.saturating_sub(before.start_ns);
+        let starts: Vec<i64> = records.iter().map(|record| record.start_ns).collect();
+        let is_outlier = is_last_apart(&starts);
         for record in &records {
             if let Some(rank) = ranks.get_mut(&(record.device as usize)) {
                 rank.collectives += 1;
@@ -79,6 +83,7 @@ fn take(
                 rank.waited_ns = rank.waited_ns.saturating_add(waited_ns);
                 if record.device == last.device && late_ns > 0 {
                     rank.last += 1;
+                    rank.outlier += u64::from(is_outlier);
                     rank.late_ns = rank.late_ns.saturating_add(late_ns);
                 }
             }

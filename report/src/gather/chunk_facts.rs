@@ -143,9 +143,9 @@ impl ChunkFacts {
         end_ns: i64,
         key: u32,
     ) {
-        let queue_us: Option<f64> = event
-            .arg("queue_us")
-            .and_then(|queue| serde_json::from_slice(queue).ok());
+        let us = |arg: &str| -> Option<f64> { serde_json::from_slice(event.arg(arg)?).ok() };
+        let (queue_us, launch_us) = (us("queue_us"), us("host_wall_us"));
+        let dur_ns = end_ns - event.ts_ns;
         self.on_devices.push(DeviceSlice {
             device: number(process),
             start_ns: event.ts_ns,
@@ -155,6 +155,7 @@ impl ChunkFacts {
                 true => xxh3_64(name.as_bytes()).max(1),
                 false => 0,
             },
+            is_short: launch_us.is_some_and(|us| dur_ns < rounded_ns(us)),
         });
     }
 
@@ -195,6 +196,7 @@ impl ChunkFacts {
                 end_ns: Reverse(end_ns),
                 queue_ns: -1,
                 collective: 0,
+                is_short: false,
             });
         }
     }

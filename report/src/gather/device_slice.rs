@@ -14,6 +14,8 @@ pub(crate) struct DeviceSlice {
     pub(crate) queue_ns: i64,
     /// The hash of a collective's name; 0 of what computes.
     pub(crate) collective: u64,
+    /// Whether its launch took the host longer.
+    pub(crate) is_short: bool,
 }
 
 impl DeviceSlice {
@@ -24,7 +26,7 @@ impl DeviceSlice {
 }
 
 impl Record for DeviceSlice {
-    const BYTES: usize = 36;
+    const BYTES: usize = 37;
 
     fn store(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.device.to_le_bytes());
@@ -32,6 +34,7 @@ impl Record for DeviceSlice {
         out.extend_from_slice(&self.end_ns.0.to_le_bytes());
         out.extend_from_slice(&self.queue_ns.to_le_bytes());
         out.extend_from_slice(&self.collective.to_le_bytes());
+        out.push(u8::from(self.is_short));
     }
 
     fn load(bytes: &[u8]) -> Self {
@@ -41,6 +44,7 @@ impl Record for DeviceSlice {
             end_ns: Reverse(long_at(bytes, 12).cast_signed()),
             queue_ns: long_at(bytes, 20).cast_signed(),
             collective: long_at(bytes, 28),
+            is_short: bytes[36] != 0,
         }
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     let shown = report.device.len().min(LISTED);
     let of = report.device.len();
     out.push_str(&format!(
-        "devices    {shown} of {of}; communication is exposed where nothing else runs\n"
+        "devices    {shown} of {of}; communication is exposed where nothing else runs; short slices took less time than their launch\n"
     ));
     let head = [
         "",
@@ -27,6 +27,8 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         "exposed",
         "longest gap",
         "which began at",
+        "launch delay",
+        "short",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for device in report.device.iter().take(LISTED) {
@@ -39,9 +41,24 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
             share(device.exposed_communication_ns as f64, wall_ns),
             duration(device.longest_gap_ns as f64),
             duration(device.longest_gap_at_ns as f64),
+            match device.launch_delay.n {
+                0 => String::new(),
+                _ => duration(device.launch_delay.p50_ns),
+            },
+            match device.launch_delay.n {
+                0 => String::new(),
+                _ => share(device.short_slices as f64, device.slices as f64),
+            },
         ]);
     }
-    out.push_str(&table(&rows, 1..7));
+    if report
+        .device
+        .iter()
+        .all(|device| device.launch_delay.n == 0)
+    {
+        rows.iter_mut().for_each(|row| row.truncate(7));
+    }
+    out.push_str(&table(&rows, 1..9));
     out.push('\n');
 }
 

@@ -16,17 +16,25 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         "ranks      {} of {n}: who began collectives last, and for how long the others waited for it\n",
         n.min(LISTED)
     ));
-    let head = ["", "collectives", "last", "alone late by", "waited"];
+    let head = [
+        "",
+        "collectives",
+        "last",
+        "outlier",
+        "alone late by",
+        "waited",
+    ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for rank in report.rank.iter().take(LISTED) {
         rows.push(vec![
             shown(&report.recorded.process_name(rank.process)),
             grouped(rank.collectives),
             share(rank.last as f64, rank.collectives as f64),
+            share(rank.outlier as f64, rank.collectives as f64),
             duration(rank.late_ns as f64),
             duration(rank.waited_ns as f64),
         ]);
     }
-    out.push_str(&table(&rows, 1..5));
+    out.push_str(&table(&rows, 1..6));
     out.push('\n');
 }

@@ -1,9 +1,10 @@
 //! How busy a device was.
 
+use crate::quantiles::Quantiles;
 use serde::Serialize;
 
 /// How busy a device was, or another group of tracks: between the begin of its first slice and the end of its last one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceTime {
     /// It, by its number among [`Recorded::processes`](crate::Recorded::processes).
     pub process: usize,
@@ -11,6 +12,10 @@ pub struct DeviceTime {
     pub is_runner: bool,
     /// Slices.
     pub slices: u64,
+    /// Those that took less time than their launch took the host, where that is known: each costs more than it does.
+    pub short_slices: u64,
+    /// How long slices were launched before they began, where that is known.
+    pub launch_delay: Quantiles,
     /// When the first one began, in ns from the begin of the trace, and how long it is from there to the end of the last one.
     pub from_ns: i64,
     /// See there.

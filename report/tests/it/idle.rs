@@ -342,3 +342,68 @@ fn the_rank_that_comes_last_is_named() {
     assert!(late.evidence.starts_with("NPU 2 began 3 of 4"), "{late:?}");
     assert!(trace_report::screen::text(&found).contains("ranks      4 of 4"));
 }
+
+/// Delays of launches, and kernels that cost the host more time than the device; a device that has more to do than the other.
+#[test]
+fn launches_and_shares_of_work_are_told() {
+    let mut server = Server::new();
+    for nth in 0..4 {
+        server.idle(IdleCause::LaunchDelay, 100 * (nth + 1));
+    }
+    let (worker, device) = (WORKERS[0], DEVICES[0]);
+    for (nth, host_us) in [(0, 5.0), (1, 11.5)] {
+        let ts = server.now_us + 20 * nth;
+        server.lines.push(json!({"ph": "X", "pid": device, "tid": 1, "ts": ts, "dur": KERNEL_US, "name": "matmul", "args": {"host_wall_us": host_us}}));
+    }
+    server.now_us += 40;
+    // The second device has a kernel at the begin and one at the end.
+    server.span(
+        WORKERS[1],
+        "WorkerWrapperBase.execute_model",
+        "worker",
+        server.now_us,
+        1,
+    );
+    server.span(
+        worker,
+        "WorkerWrapperBase.execute_model",
+        "worker",
+        server.now_us,
+        1,
+    );
+    server.span(DEVICES[1], "matmul", "kernel", server.now_us, 1);
+    let found = server.report();
+    let device = &found.device[0];
+    assert_eq!((device.launch_delay.n, device.short_slices), (4, 1));
+    assert_eq!(
+        (device.launch_delay.min_ns, device.launch_delay.max_ns),
+        (100_000, 400_000)
+    );
+    assert!((device.launch_delay.p50_ns - 250_000.0).abs() < 1.0);
+    let uneven = found
+        .findings
+        .iter()
+        .find(|finding| finding.rule == "uneven_devices");
+    assert_eq!(
+        uneven.unwrap().evidence,
+        "NPU 0 worked clearly more than NPU 1"
+    );
+}
+
+/// Two engines behind one frontend, of which one gets most requests.
+#[test]
+fn engines_with_other_loads_are_told() {
+    let counts = |pid: u64, ts: u64, running: u64| json!({"ph": "C", "pid": pid, "tid": 1, "ts": ts, "name": "requests", "args": {"running": running, "waiting": 0}});
+    let lines = [
+        counts(1, 0, 8),
+        counts(2, 0, 2),
+        counts(1, 1_000, 0),
+        counts(2, 1_000, 0),
+    ];
+    let found = of_lines(&lines);
+    let [finding] = found.findings.as_slice() else {
+        panic!("{:?}", found.findings)
+    };
+    assert_eq!(finding.rule, "uneven_engines");
+    assert!((finding.cost - 0.75).abs() < 1e-9, "{finding:?}");
+}
