@@ -3,6 +3,7 @@
 
 mod hidden;
 mod host;
+mod report;
 mod snapshot;
 mod status;
 mod switch;
