@@ -3,7 +3,8 @@
 WITH moment AS MATERIALIZED (
   SELECT a.display_value AS request_id, s.ts, CASE WHEN s.dur > 0 THEN s.ts + s.dur END AS end_ts,
     COALESCE(t.upid, pt.upid, extract_arg(tr.source_arg_set_id, 'upid')) AS upid,
-    CASE WHEN s.dur = 0 THEN REPLACE(s.name, 'request.', '') WHEN s.name = 'request' THEN 'span' ELSE 'http' END AS kind,
+    CASE WHEN s.dur = 0 OR s.name = 'request.preprocess' THEN REPLACE(s.name, 'request.', '')
+      WHEN s.name = 'request' THEN 'span' ELSE 'http' END AS kind,
     extract_arg(s.arg_set_id, 'args.reason') IN
       ('abort', 'aborted', 'cancelled', 'error', 'failed', 'timeout', 'ignored') AS is_failed
   FROM slice s
@@ -12,13 +13,14 @@ WITH moment AS MATERIALIZED (
   LEFT JOIN thread t ON t.utid = tt.utid
   LEFT JOIN process_track pt ON pt.id = s.track_id
   LEFT JOIN track tr ON tr.id = s.track_id
-  WHERE s.dur = 0 OR s.name GLOB 'http.*' OR s.name = 'request'
+  WHERE s.dur = 0 OR s.name GLOB 'http.*' OR s.name IN ('request', 'request.preprocess')
 ), first AS (
   SELECT *, ROW_NUMBER() OVER (PARTITION BY request_id, kind = 'queued' ORDER BY kind = 'span', ts) AS nth
   FROM moment
   WHERE kind IN ('http', 'span', 'queued')
 ), request AS (
   SELECT f.request_id, f.ts AS arrival_ts, f.end_ts AS finished_ts, e.ts AS queued_ts,
+    MIN(m.ts) FILTER (WHERE m.kind = 'preprocess') AS arrived_ts, MIN(m.end_ts) FILTER (WHERE m.kind = 'preprocess') AS ready_ts,
     MIN(m.ts) FILTER (WHERE m.kind = 'scheduled') AS scheduled_ts,
     COALESCE(MIN(m.ts) FILTER (WHERE m.kind IN ('first_token', 'token') AND m.upid = e.upid),
       MIN(m.ts) FILTER (WHERE m.kind IN ('first_token', 'token') AND m.upid = f.upid)) AS first_ts,
@@ -31,14 +33,16 @@ WITH moment AS MATERIALIZED (
   GROUP BY f.request_id, f.ts, f.end_ts, e.ts
   HAVING MAX(COALESCE(m.is_failed, 0)) = 0
 ), part AS (
-  SELECT 1 AS nth, 'frontend' AS part, queued_ts AS to_ts, * FROM request
+  SELECT -1 AS nth, 'HTTP' AS part, arrived_ts AS to_ts, * FROM request WHERE arrived_ts IS NOT NULL
+  UNION ALL SELECT 0, 'preprocess', ready_ts, * FROM request WHERE arrived_ts IS NOT NULL
+  UNION ALL SELECT 1, CASE WHEN arrived_ts IS NULL THEN 'frontend' ELSE 'IPC' END, queued_ts, * FROM request
   UNION ALL SELECT 2, 'queue', scheduled_ts, * FROM request
   UNION ALL SELECT 3, 'prefill', first_ts, * FROM request
   UNION ALL SELECT 4, 'decode', last_ts, * FROM request
   UNION ALL SELECT 5, 'answer', finished_ts, * FROM request
 ), ended AS (
   SELECT request_id, nth, part, arrival_ts, COUNT(to_ts) OVER (PARTITION BY request_id ORDER BY nth DESC) AS ends_left,
-    MAX(arrival_ts, MAX(MIN(to_ts, finished_ts)) OVER (PARTITION BY request_id ORDER BY nth)) AS to_ts
+    MAX(arrival_ts, COALESCE(MAX(MIN(to_ts, finished_ts)) OVER (PARTITION BY request_id ORDER BY nth), arrival_ts)) AS to_ts
   FROM part
 ), timed AS (
   SELECT *, to_ts - LAG(to_ts, 1, arrival_ts) OVER (PARTITION BY request_id ORDER BY nth) AS ns

@@ -4,7 +4,16 @@ use crate::table::request::{Request, RequestStatus};
 use crate::table::request_parts::{RequestPart, RequestParts};
 
 /// The parts in the order of the way.
-const ORDER: [&str; 5] = ["frontend", "queue", "prefill", "decode", "answer"];
+const ORDER: [&str; 8] = [
+    "HTTP",
+    "preprocess",
+    "IPC",
+    "frontend",
+    "queue",
+    "prefill",
+    "decode",
+    "answer",
+];
 
 /// Where the time of answered requests goes.
 pub(crate) fn request_parts(requests: &[Request]) -> RequestParts {

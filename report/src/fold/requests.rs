@@ -22,6 +22,7 @@ pub(crate) struct RequestFacts {
 struct OneRequest {
     id: String,
     http: Option<SpanTimes>,
+    preprocess: Option<SpanTimes>,
     args: RequestArgs,
     preemptions: u64,
     /// Of each process that says anything of it: two or three.
@@ -76,6 +77,7 @@ impl RequestFacts {
         match moment.kind {
             MomentKind::Http => SpanTimes::add(&mut one.http, &moment),
             MomentKind::Request => SpanTimes::add(&mut of_process.span, &moment),
+            MomentKind::Preprocess => SpanTimes::add(&mut one.preprocess, &moment),
             MomentKind::Queued => first(&mut of_process.queued_ns),
             MomentKind::Scheduled => first(&mut of_process.scheduled_ns),
             MomentKind::FirstToken => first(&mut of_process.first_token_ns),
@@ -181,6 +183,8 @@ impl OneRequest {
         Some(Request {
             status: status(self.args.reason.as_deref(), finished_ns),
             arrival_ns: arrival.map(|span| span.start_ns),
+            read_ns: self.preprocess.map(|span| span.start_ns),
+            preprocessed_ns: self.preprocess.and_then(|span| span.end_ns),
             queued_ns,
             scheduled_ns: processes().filter_map(|of| of.scheduled_ns).min(),
             engine_first_token_ns: engine.and_then(|of| of.first_token_ns),

@@ -11,6 +11,8 @@ pub(crate) enum MomentKind {
     Http,
     /// A process's span of it.
     Request,
+    /// The span in which the frontend makes a request of what came by HTTP: templates, tokeniser, checks.
+    Preprocess,
     Queued,
     Scheduled,
     FirstToken,
@@ -54,6 +56,7 @@ impl MomentKind {
         }
         Some(match name {
             "request" if is_span => MomentKind::Request,
+            "request.preprocess" if is_span => MomentKind::Preprocess,
             _ if is_span => return name.starts_with("http.").then_some(MomentKind::Http),
             "request.queued" | "queued" => MomentKind::Queued,
             "request.scheduled" | "scheduled" => MomentKind::Scheduled,

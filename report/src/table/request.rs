@@ -28,6 +28,10 @@ pub struct Request {
     pub reason: Option<String>,
     /// When the frontend began with it: the begin of its HTTP span, else of its first span.
     pub arrival_ns: Option<i64>,
+    /// When the frontend had read it, and began to preprocess it: vLLM's own figures begin here.
+    pub read_ns: Option<i64>,
+    /// When it was ready for the engine.
+    pub preprocessed_ns: Option<i64>,
     /// When the engine put it into its queue.
     pub queued_ns: Option<i64>,
     /// When it was scheduled first.
@@ -101,8 +105,15 @@ impl Request {
     /// `None` if its arrival or its end is not in the trace.
     pub fn parts(&self) -> Option<Vec<(String, i64)>> {
         let (arrival_ns, finished_ns) = (self.arrival_ns?, self.finished_ns?);
-        let ends = [
-            ("frontend", self.queued_ns),
+        let frontend: &[_] = match self.read_ns {
+            Some(_) => &[
+                ("HTTP", self.read_ns),
+                ("preprocess", self.preprocessed_ns),
+                ("IPC", self.queued_ns),
+            ],
+            None => &[("frontend", self.queued_ns)],
+        };
+        let behind = [
             ("queue", self.scheduled_ns),
             (
                 "prefill",
@@ -112,7 +123,7 @@ impl Request {
             ("answer", Some(finished_ns)),
         ];
         let (mut parts, mut from_ns, mut name) = (Vec::new(), arrival_ns, String::new());
-        for (part, end_ns) in ends {
+        for (part, end_ns) in frontend.iter().copied().chain(behind) {
             if !name.is_empty() {
                 name.push_str(" + ");
             }

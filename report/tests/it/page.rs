@@ -25,6 +25,10 @@ pub(crate) fn served() -> Server {
         let (ts, dur) = (1_000 * nth, 1_000 * (5 + nth));
         let at = |name: &str, pid: u64, ts: u64| json!({"ph": "i", "pid": pid, "tid": 1, "ts": ts, "s": "t", "name": name, "args": {"request_id": format!("q{nth}")}});
         server.lines.push(json!({"ph": "X", "pid": 9, "tid": 100 + nth, "ts": ts, "dur": dur, "name": "http.request", "args": {"request_id": format!("q{nth}"), "output_tokens": 3}}));
+        if nth % 2 == 0 {
+            let args = json!({"request_id": format!("q{nth}")});
+            server.lines.push(json!({"ph": "X", "pid": 9, "tid": 100 + nth, "ts": ts + 100, "dur": 300, "name": "request.preprocess", "args": args}));
+        }
         server.lines.extend([
             at("request.queued", 10, ts + 500),
             at("request.scheduled", 10, ts + 1_000),

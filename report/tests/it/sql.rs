@@ -121,8 +121,18 @@ fn statements_say_what_the_report_says() {
     let itl = &rows["between_tokens"][0];
     assert_eq!(itl["n"], json!(report.requests.itl.n));
     assert!(near(&itl["mean_ns"], report.requests.itl.mean_ns), "{itl}");
-    let parts = &rows["request_parts"];
-    assert_eq!(parts.len(), report.request_parts.parts.len(), "{parts:?}");
+    let parts = rows["request_parts"]
+        .iter()
+        .map(|row| row["name"].as_str().unwrap());
+    let expected = report.request_parts.parts.iter();
+    assert!(
+        parts.eq(expected.clone().map(|part| part.name.as_str())),
+        "{:?}",
+        rows["request_parts"]
+    );
+    for (row, part) in rows["request_parts"].iter().zip(expected) {
+        assert!(near(&row["mean_ns"], part.mean_ns), "{row} {part:?}");
+    }
     let steps = rows["steps"].iter().map(|row| row["dur"].as_i64().unwrap());
     let expected = report.slow_steps.iter().map(|step| step.dur_ns);
     assert!(steps.eq(expected), "{:?}", rows["steps"]);

@@ -101,4 +101,6 @@ def _levels(text: str) -> frozenset[str]:
     unknown = sorted(levels.difference(LEVELS))
     if unknown:
         raise ValueError(f"{LEVEL}: unknown level {', '.join(map(repr, unknown))}, expected {', '.join(LEVELS)}")
+    if "verbose" in levels:
+        return frozenset(LEVELS)  # as pypto-serving's profiler has it: verbose asks for all of them
     return levels or DEFAULT_LEVELS

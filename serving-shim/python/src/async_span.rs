@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use sa_recorder::AsyncSpan as Recorded;
+use sa_recorder::{AsyncSpan as Recorded, now_ns};
 
 use crate::event::Event;
 use crate::point::{NOW, text_of};
@@ -40,16 +40,17 @@ impl AsyncSpan {
         }
     }
 
-    /// An instant on the span's row.
-    #[pyo3(signature = (name, /, *, cat="e2e", level="e2e", **args))]
+    /// An instant on the span's row, of now or of another time.
+    #[pyo3(signature = (name, /, *, cat="e2e", level="e2e", ts_ns=None, **args))]
     fn instant(
         &self,
         name: &Bound<'_, PyAny>,
         cat: &str,
         level: &str,
+        ts_ns: Option<u64>,
         args: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        self.write_instant(name, cat, level, |text| {
+        self.write_instant(name, (cat, level), ts_ns, |text| {
             if let Some(args) = args {
                 value::push_all(text, args);
             }
@@ -91,12 +92,12 @@ impl AsyncSpan {
         }
     }
 
-    /// An instant on its row; once it has ended, on that of the running code.
+    /// An instant on its row; once it has ended, on that of the running code. Where that has none, the instant is of now.
     fn write_instant(
         &self,
         name: &Bound<'_, PyAny>,
-        category: &str,
-        level: &str,
+        (category, level): (&str, &str),
+        ts_ns: Option<u64>,
         args: impl FnOnce(&mut Vec<u8>),
     ) -> PyResult<()> {
         let level = names::level_of(level)?;
@@ -116,7 +117,7 @@ impl AsyncSpan {
         };
         let row = self.lock().as_ref().and_then(|span| span.row_since(NOW));
         match row.or_else(|| lane::task_row(py, NOW)) {
-            Some(row) => event.instant_on_row(row),
+            Some(row) => event.instant_on_row_at(row, ts_ns.unwrap_or_else(now_ns)),
             None => event.instant_on_thread(),
         }
         Ok(())
@@ -137,17 +138,18 @@ pub(crate) struct Request {
 #[pymethods]
 impl Request {
     /// An instant of the request, on its row.
-    #[pyo3(signature = (name, /, *, cat="request", level="e2e", **args))]
+    #[pyo3(signature = (name, /, *, cat="request", level="e2e", ts_ns=None, **args))]
     fn instant(
         slf: &Bound<'_, Self>,
         name: &Bound<'_, PyAny>,
         cat: &str,
         level: &str,
+        ts_ns: Option<u64>,
         args: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let span = slf.as_super().get();
         let id = &slf.get().request_id;
-        span.write_instant(name, cat, level, |text| {
+        span.write_instant(name, (cat, level), ts_ns, |text| {
             push_request(text, slf.py(), id, args);
         })
     }

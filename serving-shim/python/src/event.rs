@@ -68,11 +68,16 @@ impl<'py> Event<'_, 'py> {
         Recorder::get().instant(self.level(), &category, &name, &args);
     }
 
-    /// Writes an instant on a row.
+    /// Writes an instant of now on a row.
     pub(crate) fn instant_on_row(&self, row: Track) {
+        self.instant_on_row_at(row, now_ns());
+    }
+
+    /// Writes an instant of another time on a row.
+    pub(crate) fn instant_on_row_at(&self, row: Track, ts_ns: u64) {
         let (category, name) = self.texts();
         let args = Args::from_text(self.args.to_vec());
-        row.instant(self.level(), &category, &name, now_ns(), &args);
+        row.instant(self.level(), &category, &name, ts_ns, &args);
     }
 
     /// Writes a counter; the args are its series.

@@ -1,12 +1,13 @@
 """Runs a real vLLM server under load with the plugin, and checks what its trace says against a client's own clock.
 
-    python serving-shim/python/bench/vllm_serving --model DIR [latency] [killed] [throughput] [plain]
+    python serving-shim/python/bench/vllm_serving --model DIR [latency] [metrics] [killed] [throughput] [plain]
 
 Needs vLLM in this Python (a CPU build will do), sa_profile installed beside it, a model folder (random weights will do),
 and trace-merge on the PATH or in --bin. Prints RESULT lines; exits 1 if a check failed, and says so and exits 0 where vLLM
 is not installed.
 
     latency     time to first token and end-to-end latency at concurrency 1 and 64, links of every request, import errors
+    metrics     sums and counts of vLLM's own /metrics against those of a statement on the trace
     killed      a worker killed by SIGKILL in a step: the merge, and the step as an unfinished span
     throughput  recording on against off in one live server, interleaved, and recorder CPU-ns for each output token
     cost        CPU time of the plugin alone for each output token, on stand-ins for vLLM
@@ -22,12 +23,14 @@ from pathlib import Path
 import cost
 import killed
 import latency
+import metrics
 import throughput
 from report import Report
 from server import Machine
 
 CASES = {
     "latency": latency.run,
+    "metrics": metrics.run,
     "killed": killed.run,
     "throughput": throughput.run,
     "plain": throughput.run_plain,
@@ -37,7 +40,7 @@ CASES = {
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; default: the first two")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; default: the first three")
     parser.add_argument("--model", required=True, help="the model's folder")
     parser.add_argument("--bin", type=Path, help="folder of trace-merge and sa-profile; default: the PATH")
     parser.add_argument("--tpq", type=Path, help="tests/perfetto/tpq of the repository; default: found beside this file")
@@ -65,7 +68,7 @@ def main():
     report = Report()
     with tempfile.TemporaryDirectory() as scratch:
         machine = Machine(options, options.keep or Path(scratch))
-        for case in options.cases or ["latency", "killed"]:
+        for case in options.cases or ["latency", "metrics", "killed"]:
             CASES[case](machine, report)
     return report.exit_code()
 

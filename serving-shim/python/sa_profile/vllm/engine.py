@@ -67,11 +67,13 @@ def add_request(engine, *args, **kwargs):
         return None
     new = argument(args, kwargs, 0, "request")
     opened = OpenSpan("EngineCore.add_request", cat="engine", request_id=new.request_id)
-    quietly(known.requests.queued, new)
+    quietly(known.requests.arrived, new)
     flow(REQUEST, new.request_id, "step")
 
     def leave(_result, error):
-        if error is not None:
+        if error is None:
+            quietly(known.requests.queued, new.request_id)
+        else:
             quietly(known.requests.finished, new.request_id, "error")
         opened.close(error)
 

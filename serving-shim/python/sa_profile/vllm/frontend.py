@@ -1,6 +1,6 @@
 """The API server's side: requests that arrive and get their internal ids, outputs that go out."""
 
-from .. import async_span, flow, instant, request
+from .. import async_span, duration, flow, instant, now_ns, request
 from .._sa_profile import attach, is_enabled
 from ..hooks.chain import argument, chain
 from ..hooks.flows import REQUEST
@@ -9,6 +9,7 @@ from ..hooks.warnings import warn_once
 from ..http import asgi
 from ..http.awake import AWAKE
 from ..http.ticks import TICKS
+from . import stamps
 from .requests import reason
 
 
@@ -158,6 +159,7 @@ def admit(_processor, *args, **kwargs):
     opened = OpenSpan("OutputProcessor.add_request", cat="serving", **args)
     if new.request_id not in _open:  # else another chunk of a streamed input
         del args["request_id"]
+        _preprocessed(new, external_id)
         _add(new.request_id, FrontRequest(request(new.request_id, **args), external_id))
         asgi.link(new.request_id, external_id)
 
@@ -169,11 +171,22 @@ def admit(_processor, *args, **kwargs):
     return leave
 
 
+def _preprocessed(new, external_id):
+    """From vLLM's own time of the arrival up to now: its templates, its tokeniser with the wait for it, and its checks. Its TTFT and E2E begin there."""
+    since_ns = stamps.of_wall(getattr(new, "arrival_time", None))
+    if since_ns is not None:
+        ids = dict(request_id=new.request_id, external_id=external_id)
+        duration("request.preprocess", cat="request", start_ns=since_ns, dur_ns=now_ns() - since_ns, **ids)
+
+
 def process_outputs(_processor, *args, **kwargs):
     """A step's outputs are turned to text and handed to those who wait."""
     if not is_enabled() and not _open:
         return None
     outputs = argument(args, kwargs, 0, "engine_core_outputs")
+    # Its metrics count what a step brought at this time.
+    stats = argument(args, kwargs, 2, "iteration_stats")
+    ts_ns = stamps.of_wall(getattr(stats, "iteration_timestamp", None)) or now_ns()
     since = TICKS.glance()
     AWAKE.look()
     tokens = sum([len(output.new_token_ids) for output in outputs])
@@ -183,7 +196,7 @@ def process_outputs(_processor, *args, **kwargs):
         try:
             stopped = getattr(result, "reqs_to_abort", ())
             for output in outputs:
-                _out(output, output.request_id in stopped)
+                _out(output, output.request_id in stopped, ts_ns)
         finally:
             opened.close(error)
             TICKS.worked(since)
@@ -191,19 +204,21 @@ def process_outputs(_processor, *args, **kwargs):
     return leave
 
 
-def _out(output, stopped):
+def _out(output, stopped, ts_ns):
     one = _open.get(output.request_id)
     if one is None:
         return
     tokens = len(output.new_token_ids)
     if tokens and not one.output_tokens:
-        one.span.instant("request.first_token")
+        one.span.instant("request.first_token", ts_ns=ts_ns)
     one.output_tokens += tokens
     stats = getattr(output, "prefill_stats", None)
     if stats is not None:
         one.cached_tokens = stats.num_cached_tokens
     if output.finish_reason is not None or stopped:
-        _take(output.request_id).end(output.request_id, "stop" if stopped else reason(output.finish_reason))
+        why = "stop" if stopped else reason(output.finish_reason)
+        one.span.instant("request.answered", ts_ns=ts_ns, reason=why)
+        _take(output.request_id).end(output.request_id, why)
 
 
 def abort_requests(_processor, *_args, **_kwargs):

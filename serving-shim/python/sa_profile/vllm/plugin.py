@@ -18,10 +18,12 @@ def register():
 
 
 def _hook():
+    from ..hooks import garbage
     from ..hooks.imports import when_imported
     from ..http import uvicorn
     from . import engine, frontend, names, scopes, worker
 
+    garbage.watch()
     when_imported("vllm.v1.engine.core", engine.hook)
     when_imported("vllm.v1.worker.worker_base", worker.hook)
     when_imported("vllm.v1.executor.multiproc_executor", worker.hook_process)

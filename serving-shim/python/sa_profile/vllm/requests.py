@@ -1,17 +1,19 @@
 """The life of each request in the engine: queued, scheduled, preempted, first token, finished; and its counts."""
 
-from .. import flow, request
+from .. import flow, now_ns, request
 from .._sa_profile import is_enabled
 from ..hooks.flows import REQUEST
+from . import stamps
 
 
 class EngineRequest:
     """One request that the engine has."""
 
-    __slots__ = ("span", "prompt_tokens", "cached_tokens", "output_tokens", "output_steps", "preemptions")
+    __slots__ = ("span", "is_queued", "prompt_tokens", "cached_tokens", "output_tokens", "output_steps", "preemptions")
 
     def __init__(self, span, prompt_tokens, output_tokens=0):
         self.span = span
+        self.is_queued = False
         self.prompt_tokens = prompt_tokens
         self.cached_tokens = 0
         self.output_tokens = output_tokens
@@ -34,14 +36,20 @@ class EngineRequests:
     def __len__(self):
         return len(self._open)
 
-    def queued(self, new):
-        """The engine was handed the request."""
+    def arrived(self, new):
+        """The engine is handed the request."""
         prompt_tokens = getattr(new, "num_prompt_tokens", None)
         if new.request_id in self._open:
             return  # another chunk of a streamed input
         span = request(new.request_id, name="request", cat="request", prompt_tokens=prompt_tokens)
-        span.instant("request.queued")
         self._open[new.request_id] = EngineRequest(span, prompt_tokens)
+
+    def queued(self, request_id):
+        """The scheduler has the request. It is told once, at vLLM's own time."""
+        one = self._open.get(request_id)
+        if one is not None and not one.is_queued:
+            one.is_queued = True
+            one.span.instant("request.queued", ts_ns=stamps.of_event(self._known(request_id), "QUEUED"))
 
     def _find(self, request_id):
         one = self._open.get(request_id)
@@ -73,12 +81,16 @@ class EngineRequests:
     def _begins(self, request_id, one, began_ns, cached_tokens=0):
         if one is None:
             return
-        name = "request.resumed" if one.preemptions else "request.scheduled"
-        one.span.instant(name, cached_tokens=cached_tokens)
+        if one.preemptions:
+            one.span.instant("request.resumed", ts_ns=began_ns, cached_tokens=cached_tokens)
+        else:
+            scheduled_ns = stamps.of_event(self._known(request_id), "SCHEDULED") or began_ns
+            one.span.instant("request.scheduled", ts_ns=scheduled_ns, cached_tokens=cached_tokens)
         flow(REQUEST, request_id, "step", ts_ns=began_ns)
 
-    def produced(self, outputs):
-        """A step's outputs, before they leave the engine."""
+    def produced(self, outputs, stamp):
+        """A step's outputs, before they leave the engine, with vLLM's own time of them."""
+        ts_ns = stamps.of_monotonic(stamp) or now_ns()
         verbose = is_enabled("verbose")
         known = self._open.get
         for output in outputs:
@@ -87,25 +99,25 @@ class EngineRequests:
             if one is None:
                 continue
             if tokens and not one.output_tokens:
-                one.span.instant("request.first_token")
+                one.span.instant("request.first_token", ts_ns=ts_ns)
             if tokens:
                 one.output_tokens += tokens
                 one.output_steps += 1
             if verbose:
-                one.span.instant("request.output", level="verbose", tokens=tokens)
+                one.span.instant("request.output", level="verbose", ts_ns=ts_ns, tokens=tokens)
             stats = getattr(output, "prefill_stats", None)
             if stats is not None:
                 one.cached_tokens = stats.num_cached_tokens
             if output.finish_reason is not None:
-                self.finished(output.request_id, reason(output.finish_reason))
+                self.finished(output.request_id, reason(output.finish_reason), ts_ns)
 
-    def finished(self, request_id, why):
+    def finished(self, request_id, why, ts_ns=None):
         """The request is over. Doubled calls mean nothing."""
         one = self._open.pop(request_id, None)
         if one is None:
             return
         counts = one.counts()
-        one.span.instant("request.finished", reason=why, **counts)
+        one.span.instant("request.finished", ts_ns=ts_ns, reason=why, **counts)
         del counts["prompt_tokens"]  # the span has it since it began
         one.span.end(reason=why, **counts)
 

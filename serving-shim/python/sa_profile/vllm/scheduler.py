@@ -61,9 +61,11 @@ class SchedulerObserver:
     def _updated(self, opened, result, error, made, speculated):
         facts = {}
         try:
-            outputs = [output for group in (result or {}).values() for output in group.outputs]
+            groups = (result or {}).values()
+            outputs = [output for group in groups for output in group.outputs]
             facts = dict(outputs=len(outputs), output_tokens=sum(len(output.new_token_ids) for output in outputs))
-            self._requests.produced(outputs)
+            for group in groups:
+                self._requests.produced(group.outputs, getattr(group, "timestamp", None))
             self._count(made, speculated)
         finally:
             opened.close(error, **facts, **(speculated or {}))

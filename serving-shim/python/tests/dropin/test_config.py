@@ -42,7 +42,7 @@ def test_a_run_id_or_a_main_process_alone_enables_nothing():
         (" , ", {"e2e", "kernel"}),
         ("e2e", {"e2e"}),
         (" Kernel ,E2E", {"e2e", "kernel"}),
-        ("VERBOSE", {"verbose"}),
+        ("VERBOSE", {"e2e", "kernel", "verbose"}),
     ],
 )
 def test_levels(text, levels):

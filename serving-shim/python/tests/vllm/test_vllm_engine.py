@@ -1,6 +1,8 @@
 """The engine's side of the plugin, on stand-ins with the shape of vLLM's classes."""
 
+import json
 import os
+import time
 
 from sa_profile.vllm import register
 
@@ -68,6 +70,59 @@ def test_the_life_of_a_request_is_told(record):
     spans = [one["args"] for one in trace.named("request", "X")]
     assert sorted(one["request_id"] for one in spans) == ["a-1", "b-2"]
     assert all(one["reason"] == "length" and one["output_tokens"] == 3 for one in spans)
+
+
+def slow_engine():
+    """A scheduler that takes its time before and after it stamps what it does."""
+    register()
+    from vllm.v1.core.sched.scheduler import Request, Scheduler
+    from vllm.v1.engine import EngineCoreRequest
+
+    scheduler = Scheduler()
+
+    def slowly(function):
+        def slow(*args):
+            time.sleep(0.02)
+            result = function(*args)
+            time.sleep(0.03)
+            return result
+
+        return slow
+
+    for name in ("add_request", "schedule", "update_from_output"):
+        setattr(scheduler, name, slowly(getattr(scheduler, name)))
+    core = engine(scheduler=scheduler)
+    one = Request(EngineCoreRequest("a-1", [1, 2], 3))
+    core.add_request(one)
+    outputs = [core.step_fn()[0][0].timestamp for _ in range(3)]
+    stamps = [event.timestamp for event in one.events] + [outputs[0], outputs[-1]]
+    print(json.dumps([stamp * 1e6 for stamp in stamps]))
+
+
+def test_events_stand_at_vllms_own_stamps(record):
+    trace = record(slow_engine)
+    stamps = json.loads(trace.stdout)
+    names = ["request.queued", "request.scheduled", "request.first_token", "request.finished"]
+    events = [trace.named(name)[0]["ts"] for name in names]
+    # Both from one clock: what a merge takes off is the same for all.
+    first = events[0] - stamps[0]
+    for name, event, stamp in zip(names, events, stamps, strict=True):
+        assert abs(event - stamp - first) < 1, name
+
+
+def without_stamps():
+    register()
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    core = engine(scheduler=Scheduler(log_stats=False))
+    add(core, "a-1")
+    turn(core)
+
+
+def test_without_stamps_the_life_of_a_request_is_told(record):
+    trace = record(without_stamps)
+    life = sorted((one for one in trace.events if one["ph"] == "i"), key=lambda one: one["ts"])
+    assert [one["name"] for one in life] == ["request.queued", "request.scheduled", "request.first_token", "request.finished"]
 
 
 def test_requests_and_batches_are_linked(record):

@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,28 @@ def three_requests():
         print([len(one) for one in outputs])
 
     serve(scenario)
+
+
+def late_request():
+    """vLLM stamped its arrival 50 ms before the request is sent on."""
+
+    async def scenario(server):
+        queue = await server.client.add_request("cmpl-1", [1, 2], 2, arrival_time=time.time() - 0.05)
+        while not (await queue.get())[1]:
+            pass
+        await server.client.add_request("cmpl-2", [1, 2], 2, arrival_time=time.time() + 60)
+
+    serve(scenario)
+
+
+def test_what_comes_before_the_request_is_a_span_from_vllms_arrival(record):
+    trace = record(late_request)
+    (span,) = trace.named("request.preprocess")  # a clock that was set back says nothing
+    assert 50_000 <= span["dur"] < 1_000_000 and span["args"]["external_id"] == "cmpl-1"
+    sent = trace.named("request", "X")
+    assert min(one["ts"] for one in sent) >= span["ts"] + span["dur"] - 1
+    (answered,) = trace.named("request.answered")
+    assert answered["args"]["reason"] == "length" and answered["ts"] > span["ts"] + span["dur"]
 
 
 def test_both_ids_and_the_counts_are_recorded(record):

@@ -1,4 +1,5 @@
 import enum
+import time
 from dataclasses import dataclass, field
 
 
@@ -6,6 +7,18 @@ class FinishReason(enum.IntEnum):
     STOP = 0
     LENGTH = 1
     ABORT = 2
+
+
+class EngineCoreEventType(enum.IntEnum):
+    QUEUED = 1
+    SCHEDULED = 2
+    PREEMPTED = 3
+
+
+@dataclass
+class EngineCoreEvent:
+    type: EngineCoreEventType
+    timestamp: float
 
 
 @dataclass
@@ -19,6 +32,7 @@ class EngineCoreRequest:
     prompt_token_ids: list
     max_tokens: int = 3
     external_req_id: str | None = None
+    arrival_time: float = 0.0
 
 
 @dataclass
@@ -32,3 +46,4 @@ class EngineCoreOutput:
 @dataclass
 class EngineCoreOutputs:
     outputs: list = field(default_factory=list)
+    timestamp: float = field(default_factory=time.monotonic)

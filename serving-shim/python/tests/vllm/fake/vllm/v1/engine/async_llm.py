@@ -1,4 +1,5 @@
 import asyncio
+import time
 
 from vllm import without
 from vllm.v1.engine import EngineCoreRequest
@@ -17,7 +18,7 @@ class AsyncLLM:
         self.aborted = []
 
     async def add_request(self, request_id, prompt, params, arrival_time=None):
-        request = EngineCoreRequest(request_id, prompt, params)
+        request = EngineCoreRequest(request_id, prompt, params, arrival_time=arrival_time or time.time())
         self.input_processor.assign_request_id(request)
         queue = asyncio.Queue()
         self.output_processor.add_request(request, None, None, 0, queue)

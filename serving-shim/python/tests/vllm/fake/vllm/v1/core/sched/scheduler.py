@@ -1,7 +1,8 @@
 import enum
+import time
 
 from vllm.v1.core.sched.output import CachedRequestData, NewRequestData, SchedulerOutput
-from vllm.v1.engine import EngineCoreOutput, EngineCoreOutputs, FinishReason, PrefillStats
+from vllm.v1.engine import EngineCoreEvent, EngineCoreEventType, EngineCoreOutput, EngineCoreOutputs, FinishReason, PrefillStats
 
 
 class RequestStatus(enum.IntEnum):
@@ -16,19 +17,25 @@ class Request:
         self.max_tokens = request.max_tokens
         self.num_computed_tokens = 0
         self.num_output_tokens = 0
+        self.events = []
+
+    def record_event(self, kind, timestamp=None):
+        self.events.append(EngineCoreEvent(kind, time.monotonic() if timestamp is None else timestamp))
 
 
 class Scheduler:
     """Runs everything at once. `cached` tokens of each prompt count as computed; ids in `preempt` are put off once."""
 
-    def __init__(self, cached=0, drafts=0):
+    def __init__(self, cached=0, drafts=0, log_stats=True):
         self.requests, self.running, self.waiting = {}, [], []
-        self.cached, self.drafts = cached, drafts
+        self.cached, self.drafts, self.log_stats = cached, drafts, log_stats
         self.preempt, self.preempted = set(), set()
 
     def add_request(self, request):
         self.requests[request.request_id] = request
         self.waiting.append(request)
+        if self.log_stats:
+            request.record_event(EngineCoreEventType.QUEUED)
 
     def has_requests(self):
         return bool(self.requests)
@@ -47,6 +54,9 @@ class Scheduler:
             self.running.remove(request)
             request.num_computed_tokens = 0
         new, cached, tokens = [], CachedRequestData(), {}
+        scheduled_timestamp = time.monotonic()
+        for request in self.waiting if self.log_stats else ():
+            request.record_event(EngineCoreEventType.SCHEDULED, scheduled_timestamp)
         for request in self.running:
             self._again(cached, tokens, request, 1 + self._drafted(request))
         for request in list(self.waiting):

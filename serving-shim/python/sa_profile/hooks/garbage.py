@@ -1,0 +1,33 @@
+"""Python's garbage collections as spans, where they take long enough to be felt."""
+
+import gc
+
+from .. import duration, now_ns
+from .._sa_profile import is_enabled
+from .chain import quietly
+
+SHORTEST_NS = 1_000_000  # msprof-analyze's threshold; there are hundreds of shorter ones a second
+
+_began_ns = 0  # only one collection runs at a time
+
+
+def watch():
+    """Records them from now on; a second call does nothing."""
+    if _collected not in gc.callbacks:
+        gc.callbacks.append(_collected)
+
+
+def _collected(phase, info):
+    global _began_ns
+    if phase == "start":
+        _began_ns = now_ns() if is_enabled() else 0
+    elif _began_ns:
+        quietly(_ended, _began_ns, info)
+        _began_ns = 0
+
+
+def _ended(began_ns, info):
+    took_ns = now_ns() - began_ns
+    if took_ns >= SHORTEST_NS:
+        facts = dict(generation=info["generation"], collected=info["collected"])
+        duration("gc.collect", cat="python", start_ns=began_ns, dur_ns=took_ns, **facts)

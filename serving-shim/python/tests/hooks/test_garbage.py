@@ -1,0 +1,71 @@
+"""Garbage collections as spans."""
+
+import gc
+import time
+
+import sa_profile
+from sa_profile.hooks import garbage
+
+
+class Slow:
+    """Garbage that takes its time to go."""
+
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        time.sleep(0.005)
+
+
+def collect():
+    gc.disable()
+    garbage.watch()
+    garbage.watch()
+    with sa_profile.span("work"):
+        gc.collect()  # nothing to do: too short to be told
+        for _ in range(3):
+            Slow()
+        gc.collect()
+
+
+def test_a_long_collection_is_a_span(record):
+    trace = record(collect)
+    (found,) = trace.named("gc.collect")
+    (work,) = trace.named("work")
+    assert found["cat"] == "python" and found["dur"] >= 15_000
+    assert found["args"]["generation"] == 2 and found["args"]["collected"] >= 3
+    assert work["ts"] <= found["ts"] and found["ts"] + found["dur"] <= work["ts"] + work["dur"]
+
+
+def collect_everywhere():
+    """A collection may come wherever Python takes memory, also within calls of ours."""
+    garbage.SHORTEST_NS = 0
+    garbage.watch()
+    gc.set_threshold(1, 1, 1)
+    request = sa_profile.request("r1", prompt_tokens=[1, 2])
+    for number in range(200):
+        with sa_profile.span("outer", number=number, some={"a": [number, {"b": ()}]}):
+            with sa_profile.async_span("inner", lane="l", number=[number]):
+                sa_profile.instant("point", values=[[], [number]])
+            request.instant("request.token", number={"n": [number]})
+            sa_profile.counter("level", value=number)
+    request.end(reason="stop")
+    gc.set_threshold(0)
+
+
+def test_collections_within_our_calls_do_no_harm(record):
+    trace = record(collect_everywhere)
+    assert len(trace.named("outer", "X")) == 200 and len(trace.named("point")) == 200
+    assert len(trace.named("gc.collect")) > 100
+    assert trace.stderr == ""
+
+
+def switch_off():
+    garbage.watch()
+    Slow()
+    gc.collect()
+
+
+def test_nothing_is_told_while_nothing_is_recorded(record):
+    trace = record(switch_off, SA_PROFILE_START="paused")
+    assert trace.named("gc.collect") == []
