@@ -1,5 +1,6 @@
 //! Tables from what was gathered.
 
+pub(crate) mod batchings;
 pub(crate) mod device_times;
 mod feed;
 pub(crate) mod findings;

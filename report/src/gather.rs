@@ -11,4 +11,5 @@ pub(crate) mod request_moment;
 pub(crate) mod row;
 pub(crate) mod slice_record;
 pub(crate) mod slow_steps;
+pub(crate) mod step_tokens;
 pub(crate) mod value_record;

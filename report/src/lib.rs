@@ -34,6 +34,7 @@ pub use quantiles::Quantiles;
 pub use read::{merge_and_read, read};
 pub use statistics::{mann_whitney, ratio_interval};
 pub use table::activity::Activity;
+pub use table::batching::Batching;
 pub use table::device_idle::{DeviceIdle, HostTime, IdleCause, IdleTime, RankWait};
 pub use table::device_time::DeviceTime;
 pub use table::finding::{CostOf, Finding};

@@ -153,6 +153,7 @@ impl Run<'_> {
             requests: summary(&request, self.options.slo, &tokens, self.sorter())?,
             request,
             load: load_levels(&edges, last_ns)?,
+            batching: gathered.batchings.finish(),
             rank: rank_times(&of_devices.collectives, &of_devices.counts, &idle)?,
             device: of_devices.device,
             idle,

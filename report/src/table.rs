@@ -1,6 +1,7 @@
 //! What a report has, as plain structs.
 
 pub(crate) mod activity;
+pub(crate) mod batching;
 pub(crate) mod device_idle;
 pub(crate) mod device_time;
 pub(crate) mod finding;

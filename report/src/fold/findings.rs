@@ -23,6 +23,8 @@ const UNEVEN_ENGINES: f64 = 0.20;
 const QUEUE: f64 = 0.10;
 const PREEMPTED: f64 = 0.01;
 const NOT_ANSWERED: f64 = 0.05;
+/// Prompts in steps cost this share of the time of answers.
+const STALLED: f64 = 0.10;
 /// A collection of garbage that is longer than this stands out.
 const GC_NS: i64 = 1_000_000;
 
@@ -107,6 +109,7 @@ pub(crate) fn findings(report: &RunReport) -> Vec<Finding> {
     found.extend(uneven_devices(report));
     found.extend(uneven_engines(report));
     found.extend(requests(report));
+    found.extend(stalled(report));
     found.extend(gc(report));
     found.sort_by(|one, other| other.cost.total_cmp(&one.cost));
     found.splice(0..0, losses(report));
@@ -275,10 +278,14 @@ fn requests(report: &RunReport) -> Vec<Finding> {
         .iter()
         .filter(|request| request.preemptions > 0)
         .count() as f64;
+    let preempted_ns: f64 = report.request.iter().map(|of| of.preempted_ns as f64).sum();
     if preempted / n >= PREEMPTED {
         found.push(Finding {
             rule: "preemptions",
-            evidence: format!("{preempted} of {n} requests were preempted, and computed again"),
+            evidence: format!(
+                "{preempted} of {n} requests were preempted, lay for {:.1} ms on average, and were computed again",
+                preempted_ns / preempted / 1e6
+            ),
             cost: preempted / n,
             of: CostOf::Requests,
             advice: "more memory for keys and values, fewer sequences in a batch",
@@ -338,6 +345,29 @@ fn gc(report: &RunReport) -> Option<Finding> {
         cost,
         of: CostOf::WallTime,
         advice: "gc.freeze() after the start, or a higher gc.set_threshold()",
+    })
+}
+
+/// Steps with a prompt that make others wait for their next token.
+fn stalled(report: &RunReport) -> Option<Finding> {
+    let stalls = report
+        .batching
+        .iter()
+        .filter_map(|of| Some((of, of.stall()?)));
+    let worst = stalls.max_by(|one, other| one.1.1.total_cmp(&other.1.1));
+    let (batching, (more_ns, cost)) = worst?;
+    (cost >= STALLED).then(|| Finding {
+        rule: "stalled_decodes",
+        evidence: format!(
+            "a step of {} with a prompt in it takes {:.1} ms longer, and the answers in it wait ({} of {} steps)",
+            report.recorded.process_name(batching.process),
+            more_ns / 1e6,
+            batching.mixed_steps,
+            batching.steps
+        ),
+        cost,
+        of: CostOf::RequestTime,
+        advice: "smaller chunks of prompts (--max-num-batched-tokens); prefill on other devices",
     })
 }
 

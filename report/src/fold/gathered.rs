@@ -1,5 +1,6 @@
 //! What all chunks say, sorted beyond memory.
 
+use super::batchings::Batchings;
 use super::requests::RequestFacts;
 use crate::gather::chunk_facts::ChunkFacts;
 use crate::gather::device_slice::DeviceSlice;
@@ -30,6 +31,7 @@ pub(crate) struct Gathered<'a> {
     pub(crate) requests: RequestFacts,
     pub(crate) process_ids: ProcessIds,
     pub(crate) slow_steps: SlowSteps,
+    pub(crate) batchings: Batchings,
 }
 
 impl<'a> Gathered<'a> {
@@ -44,6 +46,7 @@ impl<'a> Gathered<'a> {
             requests: RequestFacts::default(),
             process_ids: ProcessIds::default(),
             slow_steps: SlowSteps::default(),
+            batchings: Batchings::default(),
         }
     }
 
@@ -71,6 +74,13 @@ impl<'a> Gathered<'a> {
         for moment in facts.moments {
             self.requests.take(moment, &mut self.tokens)?;
         }
+        let batchings = &mut self.batchings;
+        facts
+            .step_tokens
+            .into_iter()
+            .for_each(|step| batchings.take(step));
+        let speculations = facts.speculations.into_iter();
+        speculations.for_each(|step| batchings.speculated(step));
         self.process_ids.take(facts.process_ids);
         Ok(())
     }

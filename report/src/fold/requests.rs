@@ -25,6 +25,9 @@ struct OneRequest {
     preprocess: Option<SpanTimes>,
     args: RequestArgs,
     preemptions: u64,
+    /// Since when it is preempted, and how long it was before.
+    preempted_since_ns: Option<i64>,
+    preempted_ns: i64,
     /// Of each process that says anything of it: two or three.
     processes: Vec<(usize, InProcess)>,
 }
@@ -79,9 +82,17 @@ impl RequestFacts {
             MomentKind::Request => SpanTimes::add(&mut of_process.span, &moment),
             MomentKind::Preprocess => SpanTimes::add(&mut one.preprocess, &moment),
             MomentKind::Queued => first(&mut of_process.queued_ns),
-            MomentKind::Scheduled => first(&mut of_process.scheduled_ns),
+            MomentKind::Scheduled => {
+                first(&mut of_process.scheduled_ns);
+                one.resumed(ts_ns);
+            }
             MomentKind::FirstToken => first(&mut of_process.first_token_ns),
-            MomentKind::Preempted => one.preemptions += 1,
+            MomentKind::Preempted => {
+                one.preemptions += 1;
+                one.preempted_since_ns = Some(ts_ns);
+            }
+            // A recorder without `resumed` schedules it again.
+            MomentKind::Resumed => one.resumed(ts_ns),
             MomentKind::SpanEnd => {}
             MomentKind::Finished => last(&mut of_process.finished_ns),
             MomentKind::Token => {
@@ -142,6 +153,14 @@ impl RequestArgs {
 }
 
 impl OneRequest {
+    /// It runs on, if it was preempted.
+    fn resumed(&mut self, ts_ns: i64) {
+        if let Some(since_ns) = self.preempted_since_ns.take() {
+            let ns = ts_ns.saturating_sub(since_ns).max(0);
+            self.preempted_ns = self.preempted_ns.saturating_add(ns);
+        }
+    }
+
     /// The span that began at its arrival.
     fn arrival(&self) -> Option<SpanTimes> {
         let spans = self.processes.iter().filter_map(|(_, of)| of.span);
@@ -195,6 +214,7 @@ impl OneRequest {
             cached_tokens: self.args.cached_tokens,
             output_tokens: self.args.output_tokens.or(tokens),
             preemptions: self.preemptions,
+            preempted_ns: self.preempted_ns,
             reason: self.args.reason,
             request_id: self.id,
         })

@@ -9,6 +9,7 @@ use super::request_moment::{RequestMoment, ids, moments};
 use super::row::row;
 use super::slice_record::SliceRecord;
 use super::slow_steps::{SlowSteps, StepRecord};
+use super::step_tokens::{StepSpeculation, StepTokens};
 use crate::options::NamesBy;
 use crate::table::activity::Activity;
 use crate::table::row_kind::RowKind;
@@ -47,6 +48,8 @@ pub(crate) struct ChunkFacts {
     pub(crate) process_ids: ProcessIds,
     /// With the chunk's own numbers of keys.
     pub(crate) slow_steps: SlowSteps,
+    pub(crate) step_tokens: Vec<StepTokens>,
+    pub(crate) speculations: Vec<StepSpeculation>,
 }
 
 impl ChunkFacts {
@@ -85,6 +88,8 @@ impl ChunkFacts {
                     .map(|(used, free)| 1e3 * used / (used + free));
                 vec![(EdgeKind::KvUsed, share)]
             }
+            "tokens" => return self.step_tokens.extend(step_tokens(event, process)),
+            "speculation" => return self.speculations.extend(speculation(event, process)),
             _ => return,
         };
         for (kind, value) in counts {
@@ -209,6 +214,30 @@ impl ChunkFacts {
             value,
         });
     }
+}
+
+/// A count of a counter.
+fn count(event: &PlacedEvent<'_>, series: &str) -> Option<u64> {
+    let value: f64 = serde_json::from_slice(event.arg(series)?).ok()?;
+    let is_count = (0.0..=f64::from(u32::MAX)).contains(&value);
+    is_count.then(|| rounded(value).into())
+}
+
+fn step_tokens(event: &PlacedEvent<'_>, process: usize) -> Option<StepTokens> {
+    Some(StepTokens {
+        process,
+        ts_ns: event.ts_ns,
+        prefill: count(event, "prefill")?,
+        decode: count(event, "decode")?,
+    })
+}
+
+fn speculation(event: &PlacedEvent<'_>, process: usize) -> Option<StepSpeculation> {
+    Some(StepSpeculation {
+        process,
+        drafted: count(event, "drafted")?,
+        accepted: count(event, "accepted")?,
+    })
 }
 
 #[expect(

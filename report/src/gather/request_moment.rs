@@ -18,6 +18,7 @@ pub(crate) enum MomentKind {
     FirstToken,
     Token,
     Preempted,
+    Resumed,
     Finished,
     /// A span's end that is an event of its own: it may have args that the begin could not have.
     SpanEnd,
@@ -63,6 +64,7 @@ impl MomentKind {
             "request.first_token" => MomentKind::FirstToken,
             "request.token" | "token" => MomentKind::Token,
             "request.preempted" | "preempted" => MomentKind::Preempted,
+            "request.resumed" | "resumed" => MomentKind::Resumed,
             "request.finished" => MomentKind::Finished,
             _ => return None,
         })

@@ -1,6 +1,6 @@
 //! How much there was to do.
 
-use super::amount::{duration, share, table};
+use super::amount::{duration, grouped, share, table};
 use super::names::shown;
 use crate::table::load_level::{LoadKind, LoadLevel};
 use crate::table::run_report::RunReport;
@@ -24,6 +24,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     out.push_str(&table(&rows, 1..6));
     put_little(report, out);
     put_cached(report, out);
+    put_batching(report, out);
     out.push('\n');
 }
 
@@ -71,5 +72,34 @@ fn put_cached(report: &RunReport, out: &mut String) {
             "  the prefix cache had {} of the tokens of prompts\n",
             share(cached, prompt)
         ));
+    }
+}
+
+/// What the engines put into their steps, and what that cost.
+fn put_batching(report: &RunReport, out: &mut String) {
+    for of in report.batching.iter().filter(|of| of.steps > 0) {
+        let each = |tokens: u64| tokens as f64 / of.steps as f64;
+        out.push_str(&format!(
+            "  {}: {} steps, {:.1} tokens of prompts and {:.1} of answers in the mean one\n",
+            shown(&report.recorded.process_name(of.process)),
+            grouped(of.steps),
+            each(of.prefill_tokens),
+            each(of.decode_tokens)
+        ));
+        if let Some((more_ns, _)) = of.stall().filter(|(more_ns, _)| *more_ns > 0.0) {
+            out.push_str(&format!(
+                "    a step of answers takes {}; with a prompt in it {} longer ({} of the steps)\n",
+                duration(of.decode_step_ns),
+                duration(more_ns),
+                share(of.mixed_steps as f64, of.steps as f64)
+            ));
+        }
+        if of.drafted_tokens > 0 {
+            out.push_str(&format!(
+                "    of {} speculated tokens {} were right\n",
+                grouped(of.drafted_tokens),
+                share(of.accepted_tokens as f64, of.drafted_tokens as f64)
+            ));
+        }
     }
 }

@@ -195,6 +195,7 @@ struct CsvRow<'a> {
     cached_tokens: Option<u64>,
     output_tokens: Option<u64>,
     preemptions: u64,
+    preempted_ns: i64,
 }
 
 /// The requests as CSV, a line each.
@@ -218,5 +219,6 @@ pub fn csv(requests: &[Request]) -> Result<String, Error> {
         cached_tokens: request.cached_tokens,
         output_tokens: request.output_tokens,
         preemptions: request.preemptions,
+        preempted_ns: request.preempted_ns,
     }))
 }

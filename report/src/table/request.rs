@@ -52,6 +52,8 @@ pub struct Request {
     pub output_tokens: Option<u64>,
     /// How often it was preempted.
     pub preemptions: u64,
+    /// How long it lay there preempted, together. What it then had to compute again comes on top.
+    pub preempted_ns: i64,
 }
 
 impl Request {

@@ -1,5 +1,6 @@
 //! Everything that a report has.
 
+use super::batching::Batching;
 use super::device_idle::{DeviceIdle, IdleCause};
 use super::device_time::DeviceTime;
 use super::finding::Finding;
@@ -36,6 +37,8 @@ pub struct RunReport {
     pub request: Vec<Request>,
     /// How much there was to do.
     pub load: Vec<LoadLevel>,
+    /// What the engines put into their steps.
+    pub batching: Vec<Batching>,
     /// How busy each device was.
     pub device: Vec<DeviceTime>,
     /// Why each of them was idle, in the same order.

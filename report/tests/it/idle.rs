@@ -407,3 +407,46 @@ fn engines_with_other_loads_are_told() {
     assert_eq!(finding.rule, "uneven_engines");
     assert!((finding.cost - 0.75).abs() < 1e-9, "{finding:?}");
 }
+
+/// What an engine put into its steps, and who was put off for how long.
+#[test]
+fn steps_prompts_and_preemptions_are_told() {
+    let counter = |ts: u64, name: &str, args: Value| json!({"ph": "C", "pid": 1, "tid": 1, "ts": ts, "name": name, "args": args});
+    let moment = |ts: u64, name: &str| json!({"ph": "i", "pid": 1, "tid": 1, "ts": ts, "s": "t", "name": name, "args": {"request_id": "r0"}});
+    let mut lines = vec![
+        json!({"ph": "X", "pid": 1, "tid": 2, "ts": 0, "dur": 9_000, "name": "http.request", "args": {"request_id": "r0"}}),
+        moment(10, "request.queued"),
+        moment(20, "request.scheduled"),
+        moment(3_000, "request.preempted"),
+        moment(5_500, "request.resumed"),
+        counter(9_000, "speculation", json!({"drafted": 40, "accepted": 30})),
+    ];
+    for (ts, prefill, decode) in [
+        (1_000, 9, 0),
+        (2_000, 0, 4),
+        (3_000, 0, 4),
+        (6_000, 20, 4),
+        (7_000, 0, 4),
+    ] {
+        lines.push(counter(
+            ts,
+            "tokens",
+            json!({"prefill": prefill, "decode": decode}),
+        ));
+    }
+    let found = of_lines(&lines);
+    assert_eq!(
+        (found.request[0].preemptions, found.request[0].preempted_ns),
+        (1, 2_500_000)
+    );
+    let text = trace_report::screen::text(&found);
+    for words in [
+        "5 steps, 5.8 tokens of prompts and 3.2 of answers in the mean one",
+        "a step of answers takes 1.00 ms; with a prompt in it 2.00 ms longer (20.0 % of the steps)",
+        "of 40 speculated tokens 75.0 % were right",
+        "1 of 1 requests were preempted, lay for 2.5 ms on average",
+        "stalled decodes (28.6 % of a request's time)",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}

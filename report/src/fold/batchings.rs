@@ -1,0 +1,104 @@
+//! Counters of steps → what each engine put into its steps.
+
+use crate::gather::step_tokens::{StepSpeculation, StepTokens};
+use crate::table::batching::Batching;
+use std::collections::BTreeMap;
+
+/// The engines while their steps come, those of each in the order of time.
+#[derive(Debug, Default)]
+pub(crate) struct Batchings {
+    of: BTreeMap<usize, Engine>,
+}
+
+#[derive(Debug, Default)]
+struct Engine {
+    found: Batching,
+    last_ns: Option<i64>,
+    /// Time up to steps with answers alone and with both, and how many there are.
+    plain: (i64, u64),
+    mixed: (i64, u64),
+}
+
+impl Batchings {
+    fn engine(&mut self, process: usize) -> &mut Engine {
+        let engine = self.of.entry(process).or_default();
+        engine.found.process = process;
+        engine
+    }
+
+    pub(crate) fn take(&mut self, step: StepTokens) {
+        let engine = self.engine(step.process);
+        let found = &mut engine.found;
+        found.steps += 1;
+        found.prefill_tokens += step.prefill;
+        found.decode_tokens += step.decode;
+        let is_mixed = step.prefill > 0 && step.decode > 0;
+        found.mixed_steps += u64::from(is_mixed);
+        let last_ns = engine.last_ns.replace(step.ts_ns);
+        // Answers go on: the step began no later than the output of the one before.
+        if let Some(last_ns) = last_ns.filter(|last_ns| step.decode > 0 && *last_ns < step.ts_ns) {
+            let (ns, steps) = match is_mixed {
+                true => &mut engine.mixed,
+                false => &mut engine.plain,
+            };
+            *ns = ns.saturating_add(step.ts_ns - last_ns);
+            *steps += 1;
+        }
+    }
+
+    pub(crate) fn speculated(&mut self, step: StepSpeculation) {
+        let found = &mut self.engine(step.process).found;
+        found.drafted_tokens += step.drafted;
+        found.accepted_tokens += step.accepted;
+    }
+
+    pub(crate) fn finish(self) -> Vec<Batching> {
+        let mean = |(ns, n): (i64, u64)| if n > 0 { ns as f64 / n as f64 } else { 0.0 };
+        let engines = self.of.into_values();
+        let of = |engine: Engine| Batching {
+            decode_step_ns: mean(engine.plain),
+            mixed_step_ns: mean(engine.mixed),
+            ..engine.found
+        };
+        engines.map(of).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_make_steps_longer() {
+        let mut engines = Batchings::default();
+        let steps = [
+            (0, 9, 0),
+            (100, 0, 2),
+            (200, 0, 2),
+            (500, 7, 2),
+            (600, 0, 3),
+        ];
+        for (ts_ns, prefill, decode) in steps {
+            engines.take(StepTokens {
+                process: 4,
+                ts_ns,
+                prefill,
+                decode,
+            });
+        }
+        engines.speculated(StepSpeculation {
+            process: 4,
+            drafted: 8,
+            accepted: 5,
+        });
+        let [found] = engines.finish()[..] else {
+            panic!("one engine")
+        };
+        assert_eq!((found.process, found.steps, found.mixed_steps), (4, 5, 1));
+        assert_eq!((found.prefill_tokens, found.decode_tokens), (16, 9));
+        assert_eq!((found.drafted_tokens, found.accepted_tokens), (8, 5));
+        let (more_ns, share) = found.stall().unwrap();
+        // One of 300 ns between those of 100 ns; four others count as those.
+        assert!((more_ns - 200.0).abs() < 1e-9 && (share - 200.0 / 700.0).abs() < 1e-9);
+    }
+}
