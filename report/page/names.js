@@ -9,6 +9,7 @@ function nameTable() {
     { title: 'ncall', text: (of) => count(of.ncall), sort: (of) => of.ncall },
     { title: 'tsub', tip: 'time without what lies in it', text: (of) => duration(of.tsub_ns), sort: (of) => of.tsub_ns },
     { title: 'share', tip: 'tsub of the run’s wall time', text: (of) => share(of.tsub_ns, wall) },
+    ...(data.names.some((of) => of.tsub_cpu_ns != null) ? [{ title: 'on CPU', tip: 'tsub on the clock of the thread’s CPU time', text: (of) => duration(of.tsub_cpu_ns), sort: (of) => of.tsub_cpu_ns }] : []),
     { title: 'ttot', tip: 'time with what lies in it', text: (of) => duration(of.ttot_ns), sort: (of) => of.ttot_ns },
     { title: 'tavg', text: (of) => duration(of.tavg_ns), sort: (of) => of.tavg_ns },
     ...['p50', 'p99', 'max'].map((name) => ({ title: name, text: (of) => duration(of.duration[`${name}_ns`]), sort: (of) => of.duration[`${name}_ns`] })),

@@ -14,6 +14,8 @@ pub(crate) struct NestedSlice {
     pub(crate) dur_ns: i64,
     /// Its duration without what the slices in it cover together.
     pub(crate) self_ns: i64,
+    /// The CPU time that its thread took, with and without that of the slices in it, where it was recorded.
+    pub(crate) cpu_ns: Option<(i64, i64)>,
     /// Whether it lies in no other one of its key.
     pub(crate) is_outermost: bool,
     /// Whether it ends after a slice in which it began. It counts as that slice's child up to its end.
@@ -26,6 +28,8 @@ struct OpenSlice {
     /// How much of it slices in it cover, and up to where.
     covered_ns: i64,
     covered_to_ns: i64,
+    /// The CPU time of the slices in it.
+    covered_cpu_ns: i64,
     is_outermost: bool,
     is_crossing: bool,
     /// Its stack.
@@ -57,6 +61,7 @@ pub(crate) fn nest(
                 end_ns.min(parent.slice.end_ns.0),
             );
             parent.covered_ns += (to_ns - from_ns).max(0);
+            parent.covered_cpu_ns = parent.covered_cpu_ns.saturating_add(slice.cpu_ns.max(0));
             parent.covered_to_ns = parent.covered_to_ns.max(to_ns);
         }
         let key = slice.key as usize;
@@ -68,6 +73,7 @@ pub(crate) fn nest(
             slice,
             covered_ns: 0,
             covered_to_ns: slice.start_ns,
+            covered_cpu_ns: 0,
             is_outermost: keys[key] == 1,
             is_crossing,
             node,
@@ -91,6 +97,7 @@ fn close(
     let start_ns = top.slice.start_ns;
     let dur_ns = top.slice.end_ns.0 - start_ns;
     let self_ns = dur_ns - top.covered_ns;
+    let cpu_ns = top.slice.cpu_ns;
     if let Some(node) = top.node {
         stacks.count(node, key, dur_ns, self_ns);
     }
@@ -100,6 +107,7 @@ fn close(
         key,
         dur_ns,
         self_ns,
+        cpu_ns: (cpu_ns >= 0).then(|| (cpu_ns, (cpu_ns - top.covered_cpu_ns).max(0))),
         is_outermost: top.is_outermost,
         is_crossing: top.is_crossing,
     })
@@ -116,6 +124,7 @@ mod tests {
             start_ns,
             end_ns: Reverse(end_ns),
             key,
+            cpu_ns: -1,
         }
     }
 
@@ -147,6 +156,34 @@ mod tests {
                 (1, 20, 12, true),
                 (1, 30, 30, true),
                 (0, 100, 50, true)
+            ]
+        );
+    }
+
+    /// Of a slice without CPU time nothing is known; the one around it counts it as waiting.
+    #[test]
+    fn cpu_time_nests_as_wall_time_does() {
+        let with = |slice: SliceRecord, cpu_ns| SliceRecord { cpu_ns, ..slice };
+        let mut slices = vec![
+            with(slice(1, 0, 100, 0), 60),
+            with(slice(1, 10, 30, 1), 20),
+            slice(1, 12, 20, 2),
+            with(slice(1, 30, 60, 1), 5),
+        ];
+        slices.sort_unstable();
+        let (mut found, mut stacks) = (Vec::new(), StackTree::new(&[], &[]));
+        nest(&Sorted::Memory(slices), &mut stacks, |slice| {
+            found.push((slice.key, slice.cpu_ns));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(
+            found,
+            [
+                (2, None),
+                (1, Some((20, 20))),
+                (1, Some((5, 5))),
+                (0, Some((60, 35)))
             ]
         );
     }

@@ -1,6 +1,7 @@
 //! An event of the trace.
 
 use super::thread_index::ThreadRow;
+use crate::base::number::{Micros, micros};
 use crate::event::flow::{has_id, trace_bind_id, trace_id};
 use crate::event::json::{Members, Scanner, Span};
 use crate::event::line::Event;
@@ -11,6 +12,7 @@ use std::sync::LazyLock;
 /// What stands before the values of members. A finder is made once: to make one costs as much as a search.
 static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","name":"#));
 static CATEGORY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","cat":"#));
+static CPU_TIME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","tdur":"#));
 static ARGS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(br#","args":"#));
 
 /// An event with its place in the trace: when, on which row, and what its line says.
@@ -86,6 +88,13 @@ impl<'a> PlacedEvent<'a> {
     /// The value of an arg as JSON, if it has one of that name. The name must be one that JSON writes without an escape.
     pub fn arg(&self, name: &str) -> Option<&'a [u8]> {
         arg_in(self.args(), name.as_bytes())
+    }
+
+    /// The CPU time that its thread took during a span, in ns, where it was recorded (`tdur`).
+    pub fn cpu_ns(&self) -> Option<i64> {
+        micros(near_front(self.event.line, &CPU_TIME)?)
+            .map(Micros::ns)
+            .filter(|ns| *ns >= 0)
     }
 
     /// The id of a flow or an async span: equal ids, with the same category, are one in the whole trace.

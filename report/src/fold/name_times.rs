@@ -37,6 +37,8 @@ impl<'a> NameTimes<'a> {
             ttot_ns: 0,
             tsub_ns: 0,
             tavg_ns: 0.0,
+            ttot_cpu_ns: None,
+            tsub_cpu_ns: None,
             duration: Quantiles::default(),
             max_concurrency: None,
             unfinished: *unfinished,
@@ -55,6 +57,14 @@ impl<'a> NameTimes<'a> {
         time.ncall += 1;
         time.tsub_ns = time.tsub_ns.saturating_add(slice.self_ns);
         time.crossing += u64::from(slice.is_crossing);
+        let add = |sum: &mut Option<i64>, ns| *sum = Some(sum.unwrap_or(0).saturating_add(ns));
+        if let Some((cpu_ns, self_cpu_ns)) = slice.cpu_ns {
+            add(&mut time.tsub_cpu_ns, self_cpu_ns);
+            add(
+                &mut time.ttot_cpu_ns,
+                if slice.is_outermost { cpu_ns } else { 0 },
+            );
+        }
         if slice.is_outermost {
             time.ncall_outermost += 1;
             time.ttot_ns = time.ttot_ns.saturating_add(slice.dur_ns);
@@ -65,6 +75,7 @@ impl<'a> NameTimes<'a> {
                 start_ns: slice.start_ns,
                 end_ns: Reverse(slice.start_ns.saturating_add(slice.dur_ns)),
                 key: slice.key,
+                cpu_ns: -1,
             })?;
         }
         self.durations.push(ValueRecord {

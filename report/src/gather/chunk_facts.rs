@@ -121,6 +121,7 @@ impl ChunkFacts {
             start_ns: event.ts_ns,
             end_ns: Reverse(end_ns),
             key,
+            cpu_ns: event.cpu_ns().unwrap_or(-1),
         });
         match row_kind {
             RowKind::Track => self.take_device_slice(event, &name, process, end_ns, key),

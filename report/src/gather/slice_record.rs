@@ -12,16 +12,19 @@ pub(crate) struct SliceRecord {
     pub(crate) end_ns: Reverse<i64>,
     /// What it is counted as, by its number among the keys.
     pub(crate) key: u32,
+    /// The CPU time that its thread took; negative if it was not recorded.
+    pub(crate) cpu_ns: i64,
 }
 
 impl Record for SliceRecord {
-    const BYTES: usize = 28;
+    const BYTES: usize = 36;
 
     fn store(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.row.to_le_bytes());
         out.extend_from_slice(&self.start_ns.to_le_bytes());
         out.extend_from_slice(&self.end_ns.0.to_le_bytes());
         out.extend_from_slice(&self.key.to_le_bytes());
+        out.extend_from_slice(&self.cpu_ns.to_le_bytes());
     }
 
     fn load(bytes: &[u8]) -> Self {
@@ -30,6 +33,7 @@ impl Record for SliceRecord {
             start_ns: long_at(bytes, 8).cast_signed(),
             end_ns: Reverse(long_at(bytes, 16).cast_signed()),
             key: word_at(bytes, 24),
+            cpu_ns: long_at(bytes, 28).cast_signed(),
         }
     }
 }

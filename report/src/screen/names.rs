@@ -46,15 +46,20 @@ pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
     let mut out =
         format!("names      {shown_count} of {of} by {by}; share is of the run's wall time\n");
     let head = [
-        "name", "process", "ncall", "tsub", "share", "ttot", "tavg", "p50", "p99", "max",
+        "name", "process", "ncall", "tsub", "share", "on CPU", "ttot", "tavg", "p50", "p99", "max",
     ];
+    let has_cpu = names.iter().any(|name| name.tsub_cpu_ns.is_some());
     let by_process = names.iter().any(|name| name.process.is_some());
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(names.iter().take(shown).map(|name| row(report, name)));
+    if !has_cpu {
+        rows.iter_mut().for_each(|row| drop(row.remove(5)));
+    }
     if !by_process {
         rows.iter_mut().for_each(|row| drop(row.remove(1)));
     }
-    out.push_str(&table(&rows, if by_process { 2..10 } else { 1..9 }));
+    let texts = if by_process { 2 } else { 1 };
+    out.push_str(&table(&rows, texts..rows[0].len()));
     out
 }
 
@@ -77,6 +82,9 @@ fn row(report: &RunReport, name: &NameTime) -> Vec<String> {
         calls,
         duration(name.tsub_ns as f64),
         share(name.tsub_ns as f64, wall_ns),
+        name.tsub_cpu_ns
+            .map(|ns| duration(ns as f64))
+            .unwrap_or_default(),
         duration(name.ttot_ns as f64),
         duration(name.tavg_ns),
         duration(name.duration.p50_ns),
@@ -107,6 +115,8 @@ struct CsvRow<'a> {
     ttot_ns: i64,
     tsub_ns: i64,
     tavg_ns: f64,
+    ttot_cpu_ns: Option<i64>,
+    tsub_cpu_ns: Option<i64>,
     min_ns: i64,
     p50_ns: f64,
     p90_ns: f64,
@@ -134,6 +144,8 @@ pub fn csv(report: &RunReport) -> Result<String, Error> {
             ttot_ns: name.ttot_ns,
             tsub_ns: name.tsub_ns,
             tavg_ns: name.tavg_ns,
+            ttot_cpu_ns: name.ttot_cpu_ns,
+            tsub_cpu_ns: name.tsub_cpu_ns,
             min_ns: name.duration.min_ns,
             p50_ns: name.duration.p50_ns,
             p90_ns: name.duration.p90_ns,

@@ -26,6 +26,12 @@ pub struct NameTime {
     pub tsub_ns: i64,
     /// `ttot_ns` over `ncall`.
     pub tavg_ns: f64,
+    /// The same two on the clock of the thread's CPU time, of the slices where that was recorded (`SA_PROFILE_CPU=1`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttot_cpu_ns: Option<i64>,
+    /// See there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tsub_cpu_ns: Option<i64>,
     /// Durations of all of them.
     pub duration: Quantiles,
     /// How many slices there were at once, if that is asked for.
