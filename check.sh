@@ -166,6 +166,8 @@ bench() {
 # The Python package: its wheel, the stubs, the tests. Exit 3: an environment for it cannot be set up here.
 python_tests() {
   local rc=0
+  # The usual tests take what `cargo build` has made; a full run tests what users install.
+  [ -n "$full" ] || export SA_CARGO_PROFILE=dev
   serving-shim/python/test.sh | tee "$scratch/python" || rc=$?
   [ "$rc" != 3 ] || skip 'tests of the Python package' 'serving-shim/python/test.sh says above what is missing'
   while read -r line; do

@@ -1,7 +1,8 @@
 """Builds the wheel: what it holds besides Python is made by one ``cargo build``, so that its parts share their dependencies.
 
 In the environment, for builds for another machine: ``CARGO_BUILD_TARGET``; ``SA_CARGO_BUILD``, a cargo command in place of ``build`` (``zigbuild``);
-``STRIP``, the program that removes debug information, empty for none. Cargo's own variables count too.
+``STRIP``, the program that removes debug information, empty for none. Cargo's own variables count too. For tests: ``SA_CARGO_PROFILE``, a profile in which
+the whole workspace is built, as `cargo build` does.
 """
 
 import json
@@ -52,13 +53,14 @@ def version():
 
 def cargo_build():
     """Builds everything; returns the files by (kind of target, its name)."""
-    words = [os.environ.get("CARGO", "cargo"), os.environ.get("SA_CARGO_BUILD", "build"), "--profile", "dist", "--locked"]
+    profile = os.environ.get("SA_CARGO_PROFILE")
+    words = [os.environ.get("CARGO", "cargo"), os.environ.get("SA_CARGO_BUILD", "build"), "--profile", profile or "dist", "--locked"]
     words += ["--message-format=json-render-diagnostics"]
     environment = dict(os.environ)
     if target := environment.pop("CARGO_BUILD_TARGET", None):
         words += ["--target", target]
-    for package in PACKAGES:
-        words += ["--package", package]
+    # With features of its own, a part of the workspace would be built again.
+    words += ["--workspace"] if profile else [word for package in PACKAGES for word in ("--package", package)]
     try:
         # In the workspace, where cargo finds its own settings.
         done = subprocess.run(words, cwd=workspace(), env=environment, stdout=subprocess.PIPE, check=False)
