@@ -26,7 +26,7 @@ function idleBars() {
   const totals = new Map();
   for (const { causes } of idle) for (const { cause, ns } of causes) totals.set(cause, (totals.get(cause) ?? 0) + ns);
   const order = [...totals.keys()].sort((a, b) => totals.get(b) - totals.get(a));
-  const whole = Math.max(...idle.map(({ idle_ns: ns }) => ns));
+  const whole = idle.reduce((most, { idle_ns: ns }) => Math.max(most, ns), 0);
   const name = (cause) => data.causes[cause][0];
   const all = [...totals.values()].reduce((sum, ns) => sum + ns, 0);
   const columns = [
@@ -48,7 +48,7 @@ function rankMatrix() {
   const waits = data.idle.filter(({ waited_for: of }) => of.length > 0);
   if (waits.length === 0) return undefined;
   const workers = [...new Set(waits.flatMap(({ waited_for: of }) => of.map(({ process }) => process)))].sort((a, b) => a - b);
-  const most = Math.max(...waits.flatMap(({ waited_for: of }) => of.map(({ ns }) => ns)));
+  const most = waits.flatMap(({ waited_for: of }) => of).reduce((longest, { ns }) => Math.max(longest, ns), 0);
   const cell = ({ waited_for: of }, worker) => {
     const ns = of.find(({ process }) => process === worker)?.ns;
     const strength = Math.round((70 * (ns ?? 0)) / most);

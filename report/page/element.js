@@ -75,8 +75,9 @@ function processName(number) {
   return process?.name ?? `process ${process?.pid ?? number}`;
 }
 
-/** The command that opens Perfetto at a time. */
+/** The command that opens Perfetto at a time; nothing where none would. */
 function opens(startNs, durNs) {
+  if (data.opens == null) return '';
   const margin = Math.max(durNs / 20, 1e5);
-  return element('code', {}, `sa-profile open ${data.title} --at ${option(Math.max(startNs - margin, 0))} --for ${option(durNs + 2 * margin)}`);
+  return element('code', {}, `sa-profile open ${data.opens} --at ${option(Math.max(startNs - margin, 0))} --for ${option(durNs + 2 * margin)}`);
 }

@@ -2,6 +2,7 @@
 
 const ROW = 20; // px
 const NARROWEST = 0.0008; // of the width
+const DEEPEST = 100; // rows; zooming shows what is deeper
 
 class Flame {
   #root;
@@ -11,8 +12,7 @@ class Flame {
   #frames = [];
 
   constructor() {
-    const processes = [...new Set(data.stacks.map(({ process }) => process))].sort((a, b) => a - b);
-    this.roots = processes.map((process) => this.#tree(process)).sort((a, b) => b.ns - a.ns);
+    this.roots = this.#trees().sort((a, b) => b.ns - a.ns);
     this.#root = this.roots[0];
     const choose = element('select', { 'aria-label': 'Process', onchange: (event) => this.#zoom(this.roots[event.target.value]) }, this.roots.map((root, nth) => element('option', { value: nth }, `${root.name} (${duration(root.ns)})`)));
     const back = element('button', { type: 'button', onclick: () => this.#zoom(this.#top(this.#root)) }, 'whole process');
@@ -20,19 +20,19 @@ class Flame {
     if (this.#root) this.#draw();
   }
 
-  /** The tree of a process: its name, and what is called from nowhere below it. */
-  #tree(process) {
-    const root = { name: processName(process), ns: 0, selfNs: 0, ncall: 0, inside: [], parent: undefined };
-    const made = new Map();
-    data.stacks.forEach((stack, nth) => {
-      if (stack.process !== process) return;
-      const parent = stack.parent == null ? root : made.get(stack.parent);
+  /** The tree of each process: its name, and what is called from nowhere below it. */
+  #trees() {
+    const roots = new Map();
+    const made = [];
+    for (const stack of data.stacks) {
+      if (!roots.has(stack.process)) roots.set(stack.process, { name: processName(stack.process), ns: 0, selfNs: 0, ncall: 0, inside: [], parent: undefined });
+      const parent = stack.parent == null ? roots.get(stack.process) : made[stack.parent];
       const node = { name: stack.name, ns: stack.subtree_ns, selfNs: stack.self_ns, ncall: stack.ncall, inside: [], parent };
-      made.set(nth, node);
+      made.push(node);
       parent.inside.push(node);
-      if (parent === root) root.ns += node.ns;
-    });
-    return root;
+      if (stack.parent == null) parent.ns += node.ns;
+    }
+    return [...roots.values()];
   }
 
   #top(node) {
@@ -49,7 +49,7 @@ class Flame {
   #draw() {
     this.#frames = [];
     const add = (node, left, width, depth) => {
-      if (width < NARROWEST) return;
+      if (width < NARROWEST || depth > DEEPEST) return;
       this.#frames.push({ node, left, width, depth });
       let at = left;
       for (const child of node.inside.toSorted((a, b) => b.ns - a.ns)) {

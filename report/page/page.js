@@ -4,18 +4,20 @@ const data = JSON.parse(document.getElementById('data').textContent);
 
 const OF = { device_time: 'device time', request_time: 'a request’s time', wall_time: 'the run’s time', requests: 'the requests', figures: 'the events' };
 
+const MANY = 20;
+
 function recorded() {
   const { recorded } = data;
   const tile = (amount, name) => element('div', {}, element('b', {}, amount), element('span', {}, name));
   const ends = recorded.processes.filter(({ end }) => end).map(({ name, pid, end }) => `${name ?? pid} was ${end}`);
-  const uncertain = Math.max(0, ...recorded.processes.map(({ clock_uncertainty_ns: ns }) => ns ?? 0));
+  const uncertain = recorded.processes.reduce((most, { clock_uncertainty_ns: ns }) => Math.max(most, ns ?? 0), 0);
   const missing = [
     recorded.lost_events > 0 && `${count(recorded.lost_events)} events are lost.`,
     recorded.losses.length > 0 && `${count(recorded.losses.length)} losses touch the figures below.`,
     recorded.unfinished > 0 && `${count(recorded.unfinished)} spans have no end, and count nowhere.`,
     recorded.damaged > 0 && `${count(recorded.damaged)} places in the inputs could not be read.`,
     uncertain > 0 && `Times of different hosts may be off by ${duration(uncertain)}.`,
-    ends.length > 0 && `${ends.join(', ')}.`,
+    ends.length > 0 && `${ends.slice(0, MANY).join(', ')}${ends.length > MANY ? `, and ${count(ends.length - MANY)} more` : ''}.`,
     ...recorded.cautions.map((text) => `${text}.`),
   ].filter(Boolean);
   const { ttft, tpot, e2e } = data.requests;
@@ -47,27 +49,42 @@ function load() {
   return data.load.length > 0 && figure('Levels, weighted by time', table(columns, data.load), 'load');
 }
 
+/** One section that fails leaves the others. */
+function attempt(body) {
+  try {
+    return body();
+  } catch (error) {
+    setTimeout(() => { throw error; }); // for the console
+    return element('p', { class: 'warning' }, `This cannot be shown: ${error.message}`);
+  }
+}
+
+function leftOut() {
+  const { left_out: n } = data.timeline;
+  return n > 0 && element('p', { class: 'soft' }, `${count(n)} more series are left out.`);
+}
+
 function build() {
   const { request } = data;
   const list = request.id.length > 0 && new RequestList();
   const timeline = data.timeline.series.length > 0 && new Timeline((range) => list && list.within(range));
   const none = 'No event names a request: docs/time.md says which ones to write.';
   const sections = [
-    ['recorded', 'What was recorded', recorded()],
-    ['findings', 'What stands out', findings()],
-    ['requests', 'Requests', list ? [requestFigures(), requestParts(), element('div', { class: 'grid' },
+    ['recorded', 'What was recorded', recorded],
+    ['findings', 'What stands out', findings],
+    ['requests', 'Requests', () => list ? [requestFigures(), requestParts(), element('div', { class: 'grid' },
       distribution('E2E', request.e2e_us, data.requests.e2e, 'requests'), distribution('TTFT', request.ttft_us, data.requests.ttft, 'requests'), distribution('TPOT', request.tpot_us, data.requests.tpot, 'requests'))] : element('p', {}, none)],
-    ['time', 'Over time', timeline && [timeline.element, load()]],
-    ['each', 'Each request', list && list.element],
-    ['devices', 'Devices', data.device.length > 0 && [deviceTable(), idleBars(), hostTable(), rankMatrix(), rankTable()]],
-    ['slowest', 'What took longest', [slowSteps(), longGaps()]],
-    ['stacks', 'Stacks', data.stacks.length > 0 && [new Flame().element]],
-    ['names', 'Names', data.names.length > 0 && nameTable()],
+    ['time', 'Over time', () => timeline && [timeline.element, leftOut(), load()]],
+    ['each', 'Each request', () => list && list.element],
+    ['devices', 'Devices', () => data.device.length > 0 && [deviceTable(), idleBars(), hostTable(), rankMatrix(), rankTable()]],
+    ['slowest', 'What took longest', () => [slowSteps(), longGaps()]],
+    ['stacks', 'Stacks', () => data.stacks.length > 0 && [new Flame().element]],
+    ['names', 'Names', () => data.names.length > 0 && nameTable()],
   ];
   document.getElementById('title').textContent = `${data.title} · sa-profile ${data.version}`;
   document.title = `${data.title}: where the time went`;
   for (const [id, title, body] of sections) {
-    const shown = [body].flat(3).filter(Boolean);
+    const shown = [attempt(body)].flat(3).filter(Boolean);
     if (shown.length === 0) continue;
     document.getElementById('contents').append(element('a', { href: `#${id}` }, title));
     document.getElementById('report').append(element('section', { id }, element('h2', {}, title), shown));

@@ -126,7 +126,10 @@ impl ReportArgs {
         };
         let report = read(&self.options(), &report_options, progress)?;
         match &self.html {
-            Some(path) => page_file::write(path, &report, &self.paths).map(Answer::Page),
+            Some(path) => {
+                let is_newest = self.run.is_none() && !self.previous && !self.all_runs;
+                page_file::write(path, &report, &self.paths, is_newest).map(Answer::Page)
+            }
             None => self.shown(&report).map(Answer::Text),
         }
     }

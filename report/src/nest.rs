@@ -107,7 +107,12 @@ fn close(
         key,
         dur_ns,
         self_ns,
-        cpu_ns: (cpu_ns >= 0).then(|| (cpu_ns, (cpu_ns - top.covered_cpu_ns).max(0))),
+        cpu_ns: (cpu_ns >= 0).then(|| {
+            (
+                cpu_ns,
+                (cpu_ns - top.covered_cpu_ns).clamp(0, self_ns.max(0)),
+            )
+        }),
         is_outermost: top.is_outermost,
         is_crossing: top.is_crossing,
     })
@@ -160,7 +165,7 @@ mod tests {
         );
     }
 
-    /// Of a slice without CPU time nothing is known; the one around it counts it as waiting.
+    /// Of a slice without CPU time nothing is known. The one around it never has more of it than time by itself.
     #[test]
     fn cpu_time_nests_as_wall_time_does() {
         let with = |slice: SliceRecord, cpu_ns| SliceRecord { cpu_ns, ..slice };
@@ -181,7 +186,7 @@ mod tests {
             found,
             [
                 (2, None),
-                (1, Some((20, 20))),
+                (1, Some((20, 12))),
                 (1, Some((5, 5))),
                 (0, Some((60, 35)))
             ]

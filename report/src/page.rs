@@ -64,6 +64,8 @@ const NAMES: usize = 500;
 struct PageData<'a> {
     /// What was reported on, in the words of the one who asked.
     title: &'a str,
+    /// What `sa-profile open` takes for it, as a shell reads it.
+    opens: Option<&'a str>,
     version: &'static str,
     recorded: &'a Recorded,
     findings: &'a [Finding],
@@ -85,14 +87,15 @@ struct PageData<'a> {
     sql: BTreeMap<&'static str, &'static str>,
 }
 
-/// The whole page.
+/// The whole page of a report on `title`, with commands that open it in Perfetto where one path is `opens`.
 ///
 /// # Errors
 /// None that is known of: it is written to memory.
-pub fn page(report: &RunReport, title: &str) -> Result<String, Error> {
+pub fn page(report: &RunReport, title: &str, opens: Option<&str>) -> Result<String, Error> {
     let order = report.request_parts.parts.iter();
     let data = PageData {
         title,
+        opens,
         version: env!("CARGO_PKG_VERSION"),
         recorded: &report.recorded,
         findings: &report.findings,

@@ -159,7 +159,7 @@ impl Run<'_> {
             idle,
             slow_steps: of_slices.slow_steps,
             long_gaps,
-            timeline: self.timeline(&edges, &tokens, last_ns)?,
+            timeline: self.timeline(&edges, &tokens)?,
             stacks: of_slices.stacks,
             names: of_slices.names,
         };
@@ -214,19 +214,14 @@ impl Run<'_> {
         })
     }
 
-    fn timeline(
-        &self,
-        edges: &Sorted<Edge>,
-        tokens: &OutputTokens<'_>,
-        last_ns: i64,
-    ) -> io::Result<Timeline> {
+    fn timeline(&self, edges: &Sorted<Edge>, tokens: &OutputTokens<'_>) -> io::Result<Timeline> {
         let (first_ns, end_ns) = ends(self.events).unwrap_or_default();
         let mut timeline = TimelineFold::new(Parts::new(first_ns, end_ns));
         tokens.each(|token| {
             timeline.take_token(token.ns);
             Ok(())
         })?;
-        timeline.finish(edges, last_ns)
+        timeline.finish(edges, end_ns)
     }
 }
 

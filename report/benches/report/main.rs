@@ -99,7 +99,7 @@ fn measure_page() -> Result<(), String> {
             ..request.clone()
         })
         .collect();
-    let page = page(&report, "bench").map_err(|error| error.to_string())?;
+    let page = page(&report, "bench", None).map_err(|error| error.to_string())?;
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page.html");
     std::fs::write(&file, &page).map_err(of_file)?;
     let mut least_ms = f64::MAX;

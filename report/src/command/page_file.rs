@@ -8,9 +8,19 @@ use std::path::{Path, PathBuf};
 use trace_merge::Error;
 
 /// Writes the page of a report on these paths. It is there as a whole, or not at all. Says where it is.
-pub(super) fn write(path: &Path, report: &RunReport, of: &[PathBuf]) -> Result<String, Error> {
+pub(super) fn write(
+    path: &Path,
+    report: &RunReport,
+    of: &[PathBuf],
+    is_newest: bool,
+) -> Result<String, Error> {
     let of: Vec<String> = of.iter().map(|path| path.display().to_string()).collect();
-    let page = page(report, &of.join(" "))?;
+    // `open` takes one trace, and of a run directory that of its newest run.
+    let opens = match of.as_slice() {
+        [only] if is_newest => Some(quoted(only)),
+        _ => None,
+    };
+    let page = page(report, &of.join(" "), opens.as_deref())?;
     let failed = |source| Error::Write {
         path: path.to_owned(),
         source,
@@ -27,4 +37,26 @@ pub(super) fn write(path: &Path, report: &RunReport, of: &[PathBuf]) -> Result<S
         "{} ({kb} kB): open it in a browser",
         path.display()
     ))
+}
+
+/// A text as one word of a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@%".contains(letter);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word() {
+        assert_eq!(quoted("profile_out/trace.json"), "profile_out/trace.json");
+        assert_eq!(quoted("my run; rm"), "'my run; rm'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
 }

@@ -4,7 +4,10 @@ use crate::gather::step_tokens::{StepSpeculation, StepTokens};
 use crate::table::batching::Batching;
 use std::collections::BTreeMap;
 
-/// The engines while their steps come, those of each in the order of time.
+/// A longer time between two steps is a pause: nobody recorded, or nothing ran.
+const PAUSE_NS: i64 = 10_000_000_000;
+
+/// The engines while their steps come, those of each in the order in which it recorded them.
 #[derive(Debug, Default)]
 pub(crate) struct Batchings {
     of: BTreeMap<usize, Engine>,
@@ -35,8 +38,9 @@ impl Batchings {
         let is_mixed = step.prefill > 0 && step.decode > 0;
         found.mixed_steps += u64::from(is_mixed);
         let last_ns = engine.last_ns.replace(step.ts_ns);
-        // Answers go on: the step began no later than the output of the one before.
-        if let Some(last_ns) = last_ns.filter(|last_ns| step.decode > 0 && *last_ns < step.ts_ns) {
+        // Answers that go on had a token in the step before.
+        let is_next = |last_ns: &i64| (1..PAUSE_NS).contains(&step.ts_ns.saturating_sub(*last_ns));
+        if let Some(last_ns) = last_ns.filter(|last_ns| step.decode > 0 && is_next(last_ns)) {
             let (ns, steps) = match is_mixed {
                 true => &mut engine.mixed,
                 false => &mut engine.plain,
@@ -56,6 +60,7 @@ impl Batchings {
         let mean = |(ns, n): (i64, u64)| if n > 0 { ns as f64 / n as f64 } else { 0.0 };
         let engines = self.of.into_values();
         let of = |engine: Engine| Batching {
+            decode_steps: engine.plain.1,
             decode_step_ns: mean(engine.plain),
             mixed_step_ns: mean(engine.mixed),
             ..engine.found
@@ -98,7 +103,8 @@ mod tests {
         assert_eq!((found.prefill_tokens, found.decode_tokens), (16, 9));
         assert_eq!((found.drafted_tokens, found.accepted_tokens), (8, 5));
         let (more_ns, share) = found.stall().unwrap();
-        // One of 300 ns between those of 100 ns; four others count as those.
-        assert!((more_ns - 200.0).abs() < 1e-9 && (share - 200.0 / 700.0).abs() < 1e-9);
+        // One of 300 ns beside three of 100 ns.
+        assert_eq!(found.decode_steps, 3);
+        assert!((more_ns - 200.0).abs() < 1e-9 && (share - 200.0 / 600.0).abs() < 1e-9);
     }
 }

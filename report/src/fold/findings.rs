@@ -235,14 +235,16 @@ fn uneven_engines(report: &RunReport) -> Option<Finding> {
     for level in &report.load {
         let is_load = matches!(level.of, LoadKind::Running | LoadKind::Waiting);
         if let Some(engine) = level.process.filter(|_| is_load) {
-            *loads.entry(engine).or_default() += level.mean;
+            // An engine counts only while it has steps; the rest of the run it has nothing.
+            let share = level.wall_ns as f64 / report.recorded.wall_ns.max(1) as f64;
+            *loads.entry(engine).or_default() += level.mean * share;
         }
     }
     let by_load = |one: &(&usize, &f64), other: &(&usize, &f64)| one.1.total_cmp(other.1);
     let (most, least) = (loads.iter().max_by(by_load)?, loads.iter().min_by(by_load)?);
     let cost = (most.1 - least.1) / most.1.max(f64::MIN_POSITIVE);
     let name = |process| report.recorded.process_name(process);
-    (cost > UNEVEN_ENGINES).then(|| Finding {
+    (cost > UNEVEN_ENGINES && *most.1 >= 1.0).then(|| Finding {
         rule: "uneven_engines",
         evidence: format!(
             "{} had {:.1} requests on average, {} had {:.1}",
@@ -327,19 +329,18 @@ fn most_gc(report: &RunReport) -> Option<String> {
 /// Long collections of garbage, whether devices waited for them or not.
 fn gc(report: &RunReport) -> Option<Finding> {
     let of_gc = |name: &&crate::NameTime| Activity::of(&name.name) == Some(Activity::Gc);
-    let longest = report
-        .names
-        .iter()
-        .filter(of_gc)
-        .max_by_key(|name| name.duration.max_ns)?;
-    let cost = longest.ttot_ns as f64 / report.recorded.wall_ns.max(1) as f64;
+    let names = || report.names.iter().filter(of_gc);
+    let longest_ns = names().map(|name| name.duration.max_ns).max()?;
+    let ncall: u64 = names().map(|name| name.ncall).sum();
+    let all_ns: f64 = names().map(|name| name.ttot_ns as f64).sum();
+    let cost = all_ns / report.recorded.wall_ns.max(1) as f64;
     let is_known = report.idle_share(IdleCause::Gc) >= IDLE;
-    (longest.duration.max_ns > GC_NS && !is_known).then(|| Finding {
+    (longest_ns > GC_NS && !is_known).then(|| Finding {
         rule: "gc",
         evidence: format!(
             "Python collected garbage {} times, up to {:.1} ms{}",
-            longest.ncall,
-            longest.duration.max_ns as f64 / 1e6,
+            ncall,
+            longest_ns as f64 / 1e6,
             most_gc(report).unwrap_or_default()
         ),
         cost,

@@ -93,6 +93,10 @@ pub(crate) fn idle_causes(
         Ok(())
     })?;
     let mut devices = sweep.devices;
+    // A step that has no end settles nothing.
+    for device in &mut devices {
+        device.step_ends(device.feed.worker);
+    }
     let gaps = devices
         .iter_mut()
         .map(|device| std::mem::take(&mut device.gaps));
@@ -224,23 +228,15 @@ impl DeviceState {
             EdgeKind::DeviceEnd => self.is_open = false,
             EdgeKind::GapBegin => {
                 (self.is_idle, self.is_launched) = (true, false);
-                self.gaps.begin(edge.ns, self.causes_now());
+                self.gaps.begin(edge.ns);
             }
             EdgeKind::GapEnd => {
                 self.is_idle = false;
-                let causes = self.causes_now();
-                self.gaps.end(self.feed.device, edge.ns, &causes);
+                self.gaps.end(self.feed.device, edge.ns);
             }
             EdgeKind::Launched => self.is_launched = true,
             _ => {}
         }
-    }
-
-    /// The causes up to now. What lies behind a launch counts as if another one followed.
-    fn causes_now(&self) -> CauseTimes {
-        let mut causes = self.causes;
-        causes[IdleCause::LaunchGap as usize] += self.behind_launch_ns;
-        causes
     }
 
     /// Counts the time up to `now_ns`, in which nothing changed.
@@ -263,6 +259,7 @@ impl DeviceState {
             return;
         }
         let cause = self.cause(worker, engine, run);
+        self.gaps.count(cause, ns);
         match cause {
             Some(cause) => self.causes[cause as usize] += ns,
             None => self.behind_launch_ns += ns,
@@ -342,6 +339,7 @@ impl DeviceState {
         if process == self.feed.worker {
             let ns = std::mem::take(&mut self.behind_launch_ns);
             self.causes[IdleCause::LaunchGap as usize] += ns;
+            self.gaps.settle(self.feed.device, IdleCause::LaunchGap);
         }
     }
 
@@ -350,6 +348,7 @@ impl DeviceState {
         if process == self.feed.worker {
             let ns = std::mem::take(&mut self.behind_launch_ns);
             self.causes[IdleCause::Sampling as usize] += ns;
+            self.gaps.settle(self.feed.device, IdleCause::Sampling);
         }
     }
 

@@ -10,43 +10,83 @@ const SHOWN: usize = 10;
 /// How long a device was idle for each cause, in their order.
 pub(crate) type CauseTimes = [i64; IdleCause::ALL.len()];
 
+/// A gap, with its causes.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    start_ns: i64,
+    dur_ns: i64,
+    causes: CauseTimes,
+    /// Time in a step behind a launch, whose cause is known when the next launch or the end of the step comes.
+    behind_launch_ns: i64,
+}
+
 /// The longest gaps of a device.
 #[derive(Debug, Default)]
 pub(crate) struct LongGaps {
-    /// When the gap began that is open, and the causes up to then.
-    open: Option<(i64, CauseTimes)>,
+    open: Option<Gap>,
+    /// Those that are over, with time whose cause is not known yet.
+    unsettled: Vec<Gap>,
     longest: Vec<LongGap>,
 }
 
 impl LongGaps {
-    pub(crate) fn begin(&mut self, ns: i64, causes: CauseTimes) {
-        self.open = Some((ns, causes));
+    pub(crate) fn begin(&mut self, start_ns: i64) {
+        self.open = Some(Gap {
+            start_ns,
+            dur_ns: 0,
+            causes: [0; IdleCause::ALL.len()],
+            behind_launch_ns: 0,
+        });
     }
 
-    pub(crate) fn end(&mut self, device: usize, ns: i64, causes: &CauseTimes) {
-        let Some((start_ns, before)) = self.open.take() else {
+    /// Counts idle time for a cause; `None` behind a launch.
+    pub(crate) fn count(&mut self, cause: Option<IdleCause>, ns: i64) {
+        if let Some(open) = &mut self.open {
+            match cause {
+                Some(cause) => open.causes[cause as usize] += ns,
+                None => open.behind_launch_ns += ns,
+            }
+        }
+    }
+
+    /// What the time behind the last launch was.
+    pub(crate) fn settle(&mut self, device: usize, cause: IdleCause) {
+        let settle = |gap: &mut Gap| {
+            gap.causes[cause as usize] += std::mem::take(&mut gap.behind_launch_ns);
+        };
+        self.open.iter_mut().for_each(settle);
+        for mut gap in std::mem::take(&mut self.unsettled) {
+            settle(&mut gap);
+            self.add(device, &gap);
+        }
+    }
+
+    pub(crate) fn end(&mut self, device: usize, end_ns: i64) {
+        let Some(gap) = self.open.take() else {
             return;
         };
-        let dur_ns = ns.saturating_sub(start_ns);
-        let is_full = self.longest.len() >= SHOWN;
-        if is_full
-            && self
-                .longest
-                .last()
-                .is_some_and(|least| dur_ns <= least.dur_ns)
-        {
-            return;
+        let dur_ns = end_ns.saturating_sub(gap.start_ns);
+        let gap = Gap { dur_ns, ..gap };
+        match gap.behind_launch_ns {
+            0 => self.add(device, &gap),
+            _ if self.is_long(dur_ns) => self.unsettled.push(gap),
+            _ => {}
         }
-        let times = causes.iter().zip(before).map(|(now, before)| now - before);
-        let most = IdleCause::ALL
-            .into_iter()
-            .zip(times)
-            .max_by_key(|(_, ns)| *ns);
-        if let Some((cause, cause_ns)) = most {
+    }
+
+    fn is_long(&self, dur_ns: i64) -> bool {
+        let least = self.longest.last().filter(|_| self.longest.len() >= SHOWN);
+        least.is_none_or(|least| dur_ns > least.dur_ns)
+    }
+
+    fn add(&mut self, device: usize, gap: &Gap) {
+        let times = IdleCause::ALL.into_iter().zip(gap.causes);
+        let most = times.max_by_key(|(_, ns)| *ns);
+        if let Some((cause, cause_ns)) = most.filter(|_| self.is_long(gap.dur_ns)) {
             self.longest.push(LongGap {
                 process: device,
-                start_ns,
-                dur_ns,
+                start_ns: gap.start_ns,
+                dur_ns: gap.dur_ns,
                 cause,
                 cause_ns,
             });
@@ -66,4 +106,39 @@ impl LongGaps {
 fn shorten(gaps: &mut Vec<LongGap>) {
     gaps.sort_by_key(|gap| (Reverse(gap.dur_ns), gap.start_ns, gap.process));
     gaps.truncate(SHOWN);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two gaps behind the launches of a step, of which one ends before the next launch and one lies across the end of the step.
+    #[test]
+    fn time_behind_a_launch_has_the_cause_that_follows() {
+        let mut gaps = LongGaps::default();
+        gaps.begin(0);
+        gaps.count(None, 9);
+        gaps.end(3, 9);
+        gaps.begin(10);
+        gaps.count(None, 2);
+        gaps.settle(3, IdleCause::Sampling);
+        gaps.count(Some(IdleCause::Ipc), 1);
+        gaps.end(3, 13);
+        gaps.begin(20);
+        gaps.count(None, 5);
+        gaps.settle(3, IdleCause::LaunchGap);
+        gaps.end(3, 25);
+        let found: Vec<_> = LongGaps::of_all(std::iter::once(gaps))
+            .into_iter()
+            .map(|gap| (gap.dur_ns, gap.cause, gap.cause_ns))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (9, IdleCause::Sampling, 9),
+                (5, IdleCause::LaunchGap, 5),
+                (3, IdleCause::Sampling, 2)
+            ]
+        );
+    }
 }

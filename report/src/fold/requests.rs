@@ -164,7 +164,18 @@ impl OneRequest {
     /// The span that began at its arrival.
     fn arrival(&self) -> Option<SpanTimes> {
         let spans = self.processes.iter().filter_map(|(_, of)| of.span);
-        self.http.or_else(|| spans.min_by_key(|span| span.start_ns))
+        let first = || spans.min_by_key(|span| span.start_ns);
+        // Without HTTP, what comes before the request's own span is a part of it.
+        let since_ns = |span: SpanTimes| {
+            let before_ns = self
+                .preprocess
+                .map_or(span.start_ns, |before| before.start_ns);
+            SpanTimes {
+                start_ns: span.start_ns.min(before_ns),
+                ..span
+            }
+        };
+        self.http.or_else(|| first().map(since_ns))
     }
 
     /// The process whose tokens count: the frontend, which sees what clients see, else that with the most.

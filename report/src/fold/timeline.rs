@@ -3,12 +3,16 @@
 use crate::gather::edge::{Edge, EdgeKind};
 use crate::table::activity::Activity;
 use crate::table::timeline::{Series, SeriesKind, Timeline};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use trace_store::sorter::Sorted;
 
 /// Parts of the time: more than a screen has points for.
 const PARTS: i64 = 500;
+/// Series of one kind: those of the processes that come first.
+const SERIES: usize = 64;
+/// Series of which it is counted that they are left out.
+const MOST_LEFT_OUT: usize = 10_000;
 
 type Key = (SeriesKind, Option<usize>);
 
@@ -51,13 +55,20 @@ impl Parts {
 
     /// Calls `found` with each part from one time to another, and how much of it lies between.
     fn between(&self, from_ns: i64, to_ns: i64, mut found: impl FnMut(usize, i64)) {
-        let end_ns = self.from_ns + self.part_ns.saturating_mul(self.n as i64);
+        let edge_ns = |nth: usize| {
+            let nth = i64::try_from(nth).unwrap_or(i64::MAX);
+            self.from_ns
+                .saturating_add(self.part_ns.saturating_mul(nth))
+        };
+        let end_ns = edge_ns(self.n);
         let (mut from_ns, to_ns) = (from_ns.max(self.from_ns), to_ns.min(end_ns));
         while from_ns < to_ns {
             let nth = self.of(from_ns);
-            let next_ns = self.from_ns + self.part_ns * (nth as i64 + 1);
-            let part_end_ns = next_ns.min(to_ns);
-            found(nth, part_end_ns - from_ns);
+            let part_end_ns = edge_ns(nth + 1).min(to_ns);
+            found(nth, part_end_ns.saturating_sub(from_ns));
+            if nth + 1 == self.n {
+                return;
+            }
             from_ns = part_end_ns;
         }
     }
@@ -97,12 +108,26 @@ struct Steps {
     longest_ns: Vec<Option<f64>>,
 }
 
+impl Steps {
+    /// A span of a step ends; the outermost one is the step.
+    fn end(&mut self, ns: i64, nth: usize) {
+        self.open = self.open.saturating_sub(1);
+        if self.open == 0 {
+            let took_ns = ns.saturating_sub(self.since_ns) as f64;
+            let longest_ns = &mut self.longest_ns[nth];
+            *longest_ns = Some(longest_ns.map_or(took_ns, |known| known.max(took_ns)));
+        }
+    }
+}
+
 /// The series while the edges come.
 pub(crate) struct TimelineFold {
     parts: Parts,
     levels: BTreeMap<Key, Level>,
     steps: BTreeMap<usize, Steps>,
     tokens: Vec<u64>,
+    /// Those beyond the most.
+    left_out: BTreeSet<Key>,
 }
 
 impl TimelineFold {
@@ -111,6 +136,7 @@ impl TimelineFold {
             levels: BTreeMap::new(),
             steps: BTreeMap::new(),
             tokens: Vec::new(),
+            left_out: BTreeSet::new(),
             parts,
         }
     }
@@ -121,10 +147,10 @@ impl TimelineFold {
         self.tokens[self.parts.of(ns)] += 1;
     }
 
-    /// All series, up to the last time that is known.
-    pub(crate) fn finish(mut self, edges: &Sorted<Edge>, last_ns: i64) -> io::Result<Timeline> {
+    /// All series. What has no end goes on to the end of the run.
+    pub(crate) fn finish(mut self, edges: &Sorted<Edge>, end_ns: i64) -> io::Result<Timeline> {
         edges.each(|edge| {
-            self.take(&edge, last_ns);
+            self.take(&edge, end_ns);
             Ok(())
         })?;
         let seconds = self.parts.part_ns as f64 / 1e9;
@@ -153,76 +179,100 @@ impl TimelineFold {
         Ok(Timeline {
             from_ns: self.parts.from_ns,
             part_ns: self.parts.part_ns,
+            left_out: self.left_out.len(),
             series,
         })
     }
 
-    fn take(&mut self, edge: &Edge, last_ns: i64) {
+    fn take(&mut self, edge: &Edge, end_ns: i64) {
         let process = edge.of as usize;
         let value = f64::from(edge.value);
         match edge.kind {
             EdgeKind::Running => self.set(SeriesKind::Running, process, edge.ns, value),
             EdgeKind::Waiting => self.set(SeriesKind::Waiting, process, edge.ns, value),
             EdgeKind::KvUsed => self.set(SeriesKind::KvUsedPercent, process, edge.ns, value / 10.0),
-            EdgeKind::RequestBegin => self.add_request(edge.ns.min(last_ns), 1.0),
-            EdgeKind::RequestEnd => self.add_request(edge.ns.min(last_ns), -1.0),
+            EdgeKind::RequestBegin => self.add_request(edge.ns.min(end_ns), 1.0),
+            EdgeKind::RequestEnd => self.add_request(edge.ns.min(end_ns), -1.0),
             EdgeKind::DeviceBegin | EdgeKind::GapEnd => {
                 self.set_busy(process, edge.ns, 100.0, true);
             }
             EdgeKind::GapBegin => self.set_busy(process, edge.ns, 0.0, true),
             EdgeKind::DeviceEnd => self.set_busy(process, edge.ns, 0.0, false),
             EdgeKind::Begin(Activity::Step) => {
-                let steps = self.steps_of(process);
-                steps.open += 1;
-                if steps.open == 1 {
-                    steps.since_ns = edge.ns;
+                if let Some(steps) = self.steps_of(process) {
+                    steps.open += 1;
+                    if steps.open == 1 {
+                        steps.since_ns = edge.ns;
+                    }
                 }
             }
             EdgeKind::End(Activity::Step) => {
                 let nth = self.parts.of(edge.ns);
-                let steps = self.steps_of(process);
-                steps.open = steps.open.saturating_sub(1);
-                if steps.open == 0 {
-                    let took_ns = edge.ns.saturating_sub(steps.since_ns) as f64;
-                    let longest_ns = &mut steps.longest_ns[nth];
-                    *longest_ns = Some(longest_ns.map_or(took_ns, |known| known.max(took_ns)));
+                if let Some(steps) = self.steps_of(process) {
+                    steps.end(edge.ns, nth);
                 }
             }
             _ => {}
         }
     }
 
-    fn steps_of(&mut self, process: usize) -> &mut Steps {
+    /// Whether there is room for a series, or it is there.
+    fn has_room(&mut self, key: Key) -> bool {
+        let of_kind = (key.0, None)..=(key.0, Some(usize::MAX));
+        let has_room = match key.0 {
+            SeriesKind::LongestStepNs => {
+                let steps = &self.steps;
+                let is_there = key.1.is_some_and(|process| steps.contains_key(&process));
+                is_there || steps.len() < SERIES
+            }
+            _ => {
+                let levels = &self.levels;
+                levels.contains_key(&key) || levels.range(of_kind).count() < SERIES
+            }
+        };
+        if !has_room && self.left_out.len() < MOST_LEFT_OUT {
+            self.left_out.insert(key);
+        }
+        has_room
+    }
+
+    fn steps_of(&mut self, process: usize) -> Option<&mut Steps> {
         let n = self.parts.n;
-        self.steps.entry(process).or_insert_with(|| Steps {
+        if !self.has_room((SeriesKind::LongestStepNs, Some(process))) {
+            return None;
+        }
+        Some(self.steps.entry(process).or_insert_with(|| Steps {
             open: 0,
             since_ns: 0,
             longest_ns: vec![None; n],
-        })
+        }))
     }
 
-    fn level(&mut self, of: SeriesKind, process: Option<usize>) -> &mut Level {
-        let parts = &self.parts;
-        let new = || Level::new(parts);
-        self.levels.entry((of, process)).or_insert_with(new)
+    fn put(&mut self, key: Key, ns: i64, value: f64, is_known: bool) {
+        if self.has_room(key) {
+            let parts = self.parts;
+            let level = self.levels.entry(key).or_insert_with(|| Level::new(&parts));
+            level.set(&parts, ns, value, is_known);
+        }
     }
 
     fn set(&mut self, of: SeriesKind, process: usize, ns: i64, value: f64) {
-        let parts = self.parts;
-        self.level(of, Some(process)).set(&parts, ns, value, true);
+        self.put((of, Some(process)), ns, value, true);
     }
 
     fn set_busy(&mut self, process: usize, ns: i64, percent: f64, is_known: bool) {
-        let parts = self.parts;
-        let level = self.level(SeriesKind::BusyPercent, Some(process));
-        level.set(&parts, ns, percent, is_known);
+        self.put(
+            (SeriesKind::BusyPercent, Some(process)),
+            ns,
+            percent,
+            is_known,
+        );
     }
 
     fn add_request(&mut self, ns: i64, more: f64) {
-        let parts = self.parts;
-        let level = self.level(SeriesKind::UnderWay, None);
-        let now = (level.now + more).max(0.0);
-        level.set(&parts, ns, now, true);
+        let key = (SeriesKind::UnderWay, None);
+        let now = self.levels.get(&key).map_or(0.0, |level| level.now);
+        self.put(key, ns, (now + more).max(0.0), true);
     }
 }
 
@@ -300,6 +350,12 @@ mod tests {
             (i64::MIN, i64::MAX),
         ] {
             let parts = Parts::new(from_ns, to_ns);
+            let mut sum_ns = 0_i64;
+            parts.between(from_ns, to_ns, |_, ns| sum_ns = sum_ns.saturating_add(ns));
+            // Beyond what times of a trace may be, the last part may be cut short.
+            if to_ns < i64::MAX / 2 {
+                assert_eq!(sum_ns, to_ns - from_ns, "{parts:?}");
+            }
             assert!((1..=500).contains(&parts.n), "{parts:?}");
             assert_eq!(
                 (parts.of(from_ns), parts.of(to_ns)),
@@ -307,5 +363,32 @@ mod tests {
                 "{parts:?}"
             );
         }
+    }
+
+    /// A request without an end is under way up to the end of the run; of very many processes some have series.
+    #[test]
+    fn what_has_no_end_goes_on_and_few_have_series() {
+        let edge = |ns, kind, of| Edge {
+            ns,
+            kind,
+            of,
+            value: 1,
+        };
+        let mut edges = vec![edge(0, EdgeKind::RequestBegin, 0)];
+        edges.extend((0..1_000).map(|of| edge(1, EdgeKind::Running, of)));
+        edges.push(edge(i64::MAX, EdgeKind::RequestEnd, 0));
+        let fold = TimelineFold::new(Parts::new(0, 5_000));
+        let found = fold.finish(&Sorted::Memory(edges), 5_000).unwrap();
+        assert_eq!(
+            (found.series.len(), found.left_out),
+            (1 + SERIES, 1_000 - SERIES)
+        );
+        assert_eq!(found.series[0].of, SeriesKind::UnderWay);
+        assert!(
+            found.series[0]
+                .values
+                .iter()
+                .all(|value| *value == Some(1.0))
+        );
     }
 }

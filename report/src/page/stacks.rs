@@ -29,7 +29,10 @@ pub(super) fn page_stacks(stacks: &[StackTime]) -> Vec<PageStack<'_>> {
             Some(parent) => {
                 subtree_ns[parent] = subtree_ns[parent].saturating_add(subtree_ns[number]);
             }
-            None => *of_process.entry(stack.process).or_default() += subtree_ns[number],
+            None => {
+                let sum = of_process.entry(stack.process).or_default();
+                *sum = sum.saturating_add(subtree_ns[number]);
+            }
         }
     }
     let mut kept: Vec<PageStack<'_>> = Vec::new();

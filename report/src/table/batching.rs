@@ -15,9 +15,11 @@ pub struct Batching {
     pub decode_tokens: u64,
     /// Steps that had both.
     pub mixed_steps: u64,
-    /// The mean time from one step's output to that of the next one, where this had answers and no prompt.
+    /// Steps that had answers and no prompt, and of which it is known how long they took.
+    pub decode_steps: u64,
+    /// The mean time of those, from the output of the step before to theirs.
     pub decode_step_ns: f64,
-    /// The same, where it had both: what this takes longer is what a prompt adds to the time between tokens of others.
+    /// That of steps with both: what this takes longer is what a prompt adds to the time between tokens of others.
     pub mixed_step_ns: f64,
     /// Tokens that were speculated, and those of them that were right.
     pub drafted_tokens: u64,
@@ -28,11 +30,10 @@ pub struct Batching {
 impl Batching {
     /// How much longer a step takes with a prompt in it, and the share of the time of answers that this costs.
     pub fn stall(&self) -> Option<(f64, f64)> {
-        let plain_steps = (self.steps.checked_sub(self.mixed_steps)?) as f64;
         let is_known = self.decode_step_ns > 0.0 && self.mixed_step_ns > 0.0;
         let more_ns = self.mixed_step_ns - self.decode_step_ns;
-        let mixed_steps = self.mixed_steps as f64;
-        let all_ns = mixed_steps * self.mixed_step_ns + plain_steps * self.decode_step_ns;
+        let (mixed_steps, decode_steps) = (self.mixed_steps as f64, self.decode_steps as f64);
+        let all_ns = mixed_steps * self.mixed_step_ns + decode_steps * self.decode_step_ns;
         is_known.then(|| (more_ns, mixed_steps * more_ns / all_ns))
     }
 }

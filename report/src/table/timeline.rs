@@ -40,6 +40,8 @@ pub struct Timeline {
     pub from_ns: i64,
     /// How long each part is.
     pub part_ns: i64,
+    /// Series that are left out: a kind has at most 64.
+    pub left_out: usize,
     /// The series.
     pub series: Vec<Series>,
 }

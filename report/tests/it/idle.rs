@@ -445,7 +445,7 @@ fn steps_prompts_and_preemptions_are_told() {
         "a step of answers takes 1.00 ms; with a prompt in it 2.00 ms longer (20.0 % of the steps)",
         "of 40 speculated tokens 75.0 % were right",
         "1 of 1 requests were preempted, lay for 2.5 ms on average",
-        "stalled decodes (28.6 % of a request's time)",
+        "stalled decodes (33.3 % of a request's time)",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }

@@ -63,7 +63,7 @@ fn shown(test: &str, page: &str) -> Option<Value> {
 
 #[test]
 fn alone_a_page_is_used_in_a_browser() {
-    let page = page(&report(), "a run").unwrap();
+    let page = page(&report(), "a run", Some("'a run'")).unwrap();
     let Some(seen) = shown("alone_a_page_is_used_in_a_browser", &page) else {
         return;
     };
@@ -85,7 +85,7 @@ fn alone_a_page_is_used_in_a_browser() {
         "host bound (",
         "w1",
         "launch gaps (",
-        "sa-profile open a run --at ",
+        "sa-profile open 'a run' --at ",
         HOSTILE,
     ] {
         assert!(text.contains(words), "{words}: {text}");
@@ -110,7 +110,7 @@ fn alone_a_page_is_used_in_a_browser() {
         );
         let command = time[by][1].as_str().unwrap();
         assert!(
-            command.starts_with("sa-profile open a run --at "),
+            command.starts_with("sa-profile open 'a run' --at "),
             "{command}"
         );
     }
@@ -140,7 +140,7 @@ fn alone_a_page_is_used_in_a_browser() {
 #[test]
 fn a_page_needs_nothing_else() {
     let empty = crate::golden::of_lines(&[]);
-    let page = page(&empty, "nothing").unwrap();
+    let page = page(&empty, "nothing", None).unwrap();
     assert!(page.len() < 300_000, "{}", page.len());
     assert!(page.contains("default-src 'none'"));
     for fetched in ["src=", "href=\"http", "@import", "url("] {
@@ -159,7 +159,7 @@ fn a_page_needs_nothing_else() {
 #[test]
 fn a_page_has_every_request() {
     let report = report();
-    let page = page(&report, "a run").unwrap();
+    let page = page(&report, "a run", None).unwrap();
     let (_, data) = page.split_once("id=\"data\">").unwrap();
     let (data, _) = data.split_once("</script>").unwrap();
     let data: Value = serde_json::from_str(data).unwrap();
