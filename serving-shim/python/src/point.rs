@@ -138,6 +138,24 @@ fn duration(
     Ok(())
 }
 
+/// A span that has ended, on the row of the calling thread, whatever task runs on it.
+#[pyfunction]
+#[pyo3(signature = (name, cat, start_ns, dur_ns, args, /))]
+fn thread_duration(
+    py: Python<'_>,
+    name: &str,
+    cat: &str,
+    start_ns: u64,
+    dur_ns: i64,
+    args: &Bound<'_, PyDict>,
+) {
+    if sa_recorder::__wants(Level::E2e) {
+        start::prepare_thread(py);
+        let args = text_of(Some(args));
+        sa_recorder::duration(Level::E2e, cat, name, dur_ns, Some(start_ns), &args);
+    }
+}
+
 /// Writes a span that has ended on the row of the running code.
 pub(crate) fn tell_duration(
     py: Python<'_>,
@@ -174,6 +192,7 @@ call::entries! {
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(flow, module)?)?;
     module.add_function(wrap_pyfunction!(duration, module)?)?;
+    module.add_function(wrap_pyfunction!(thread_duration, module)?)?;
     call::add(
         module,
         c"instant",

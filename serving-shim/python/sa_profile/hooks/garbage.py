@@ -2,8 +2,8 @@
 
 import gc
 
-from .. import duration, now_ns
-from .._sa_profile import is_enabled, is_to_begin
+from .. import now_ns
+from .._sa_profile import is_enabled, is_to_begin, thread_duration
 from .chain import quietly
 
 SHORTEST_NS = 1_000_000  # msprof-analyze's threshold; there are hundreds of shorter ones a second
@@ -31,4 +31,5 @@ def _ended(began_ns, info):
     # The first event of a run makes its process the main one: that is for the server to decide.
     if took_ns >= SHORTEST_NS and not is_to_begin():
         facts = dict(generation=info["generation"], collected=info["collected"])
-        duration("gc.collect", cat="python", start_ns=began_ns, dur_ns=took_ns, **facts)
+        # It stops the thread, not only the task that happens to run.
+        thread_duration("gc.collect", "python", began_ns, took_ns, facts)

@@ -7,6 +7,7 @@ connection's last answer; the middle of it is the best guess.
 
 import socket
 import struct
+from typing import NamedTuple
 
 from .awake import AWAKE
 from .ticks import TICKS
@@ -16,13 +17,20 @@ LONGEST_NS = 600_000_000_000
 JUST_NS = 1_000_000  # how long a thread that is woken may take to run
 
 
-def arrival_ns(transport, now_ns, answered_ns=0):
-    """When the newest data of the transport came, by the monotonic clock, and never after `now_ns`; most likely after the last answer."""
+class Arrival(NamedTuple):
+    """When data came, by the monotonic clock, and how far off that may be."""
+
+    ns: int
+    uncertainty_ns: int
+
+
+def arrival(transport, now_ns, answered_ns=0):
+    """When the newest data of the transport came: never after `now_ns`, and most likely after the last answer."""
     since = TICKS.glance()
     awake_ns = AWAKE.most_ns()
     unread_ms = _last_data_received_ms(transport)
     if unread_ms is None:
-        return now_ns
+        return Arrival(now_ns, 0)
     found = placed(now_ns, TICKS.last_ns(now_ns), TICKS.length_ns, unread_ms * 1_000_000, awake_ns, answered_ns)
     TICKS.worked(since)
     return found
@@ -32,10 +40,11 @@ def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns, answered_ns=0):
     """The best guess, from when the last tick was, if that is known, how long, in whole ticks, nobody has read, for how long at most
     the reader was awake, and when the connection's last answer was sent."""
     if unread_ns > LONGEST_NS or length_ns <= 0:
-        return now_ns
+        return Arrival(now_ns, 0)
     ticks = round(unread_ns / length_ns)
     if tick_ns is None:
-        return now_ns - ticks * length_ns if ticks > 1 else now_ns  # one may mean that no time has passed, and mostly does
+        # One tick may mean that no time has passed, and mostly does.
+        return Arrival(now_ns - ticks * length_ns if ticks > 1 else now_ns, length_ns)
     began_ns = tick_ns - ticks * length_ns
     ended_ns = min(began_ns + length_ns, now_ns)
     woke_ns = now_ns - awake_ns
@@ -43,7 +52,7 @@ def placed(now_ns, tick_ns, length_ns, unread_ns, awake_ns, answered_ns=0):
         began_ns = max(began_ns, min(woke_ns, ended_ns))
     if answered_ns <= ended_ns:  # else the client has not waited for it
         began_ns = max(began_ns, answered_ns)
-    return (began_ns + ended_ns) // 2
+    return Arrival((began_ns + ended_ns) // 2, (ended_ns - began_ns + 1) // 2)
 
 
 def _last_data_received_ms(transport):

@@ -1,6 +1,6 @@
 """HTTP requests, as a server hands them to an ASGI application: from their arrival to the end of the answer.
 
-Under load a request waits for the event loop before the application sees it. That time is the arg `waited_us` of its span, and
+Under load a request waits for the event loop before the application sees it. That time is the arg `waited_us` of its span, within `uncertainty_us`, and
 part of `elapsed_us` of its first chunk and of `answered_us`, which is when the last part of the answer was sent.
 """
 
@@ -14,8 +14,8 @@ from ..hooks.flows import REQUEST
 from ..hooks.spans import OpenSpan
 from .awake import AWAKE
 
-# In a request's ASGI scope: when its first byte came, and when the last part of its answer was sent.
-RECEIVED, ANSWERED = "sa_profile.received_ns", "sa_profile.answered_ns"
+# In a request's ASGI scope: when its first byte came, with what that may be off, and when the last part of its answer was sent.
+RECEIVED, ANSWERED = "sa_profile.received", "sa_profile.answered_ns"
 
 _current = contextvars.ContextVar("sa_profile_http", default=None)
 
@@ -23,12 +23,12 @@ _current = contextvars.ContextVar("sa_profile_http", default=None)
 class Exchange:
     """One request and its answer."""
 
-    __slots__ = ("scope", "received_ns", "began_ns", "task", "status", "request_ids", "external_ids", "answered", "ended_ns", "unlinked")
+    __slots__ = ("scope", "received_ns", "uncertainty_ns", "began_ns", "task", "status", "request_ids", "external_ids", "answered", "ended_ns", "unlinked")
 
     def __init__(self, scope):
         self.scope = scope
         self.began_ns = now_ns()
-        self.received_ns = scope.get(RECEIVED, self.began_ns)
+        self.received_ns, self.uncertainty_ns = scope.get(RECEIVED, (self.began_ns, 0))
         self.task = asyncio.current_task()
         self.status = None
         self.request_ids = []
@@ -78,6 +78,7 @@ class Exchange:
         known = dict(status=self.status)
         if self.received_ns != self.began_ns:  # told by the protocol
             known["waited_us"] = (self.began_ns - self.received_ns) / 1000
+            known["uncertainty_us"] = self.uncertainty_ns / 1000
         if self.ended_ns is not None:
             known["answered_us"] = (self.ended_ns - self.received_ns) / 1000
         if self.request_ids:

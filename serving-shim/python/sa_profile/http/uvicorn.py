@@ -44,10 +44,10 @@ def message_begin(protocol, *_args, **_kwargs):
     if not is_enabled():
         return None
     before = getattr(protocol, "scope", None) or {}  # of the last request of this connection
-    received_ns = arrival.arrival_ns(getattr(protocol, "transport", None), now_ns(), before.get(ANSWERED, 0))
+    received = arrival.arrival(getattr(protocol, "transport", None), now_ns(), before.get(ANSWERED, 0))
 
     def leave(_result, error):
         if error is None:
-            protocol.scope[RECEIVED] = received_ns
+            protocol.scope[RECEIVED] = received
 
     return leave

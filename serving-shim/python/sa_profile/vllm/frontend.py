@@ -2,7 +2,7 @@
 
 from .. import async_span, duration, flow, instant, now_ns, request
 from .._sa_profile import attach, is_enabled
-from ..hooks.chain import argument, chain
+from ..hooks.chain import argument, chain, quietly
 from ..hooks.flows import REQUEST
 from ..hooks.spans import OpenSpan
 from ..hooks.warnings import warn_once
@@ -159,7 +159,7 @@ def admit(_processor, *args, **kwargs):
     opened = OpenSpan("OutputProcessor.add_request", cat="serving", **args)
     if new.request_id not in _open:  # else another chunk of a streamed input
         del args["request_id"]
-        _preprocessed(new, external_id)
+        quietly(_preprocessed, new, external_id)
         _add(new.request_id, FrontRequest(request(new.request_id, **args), external_id))
         asgi.link(new.request_id, external_id)
 

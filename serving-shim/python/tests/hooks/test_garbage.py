@@ -1,5 +1,6 @@
 """Garbage collections as spans."""
 
+import asyncio
 import gc
 import time
 
@@ -37,6 +38,21 @@ def test_a_long_collection_is_a_span(record):
     assert found["cat"] == "python" and found["dur"] >= 15_000
     assert found["args"]["generation"] == 2 and found["args"]["collected"] >= 3
     assert work["ts"] <= found["ts"] and found["ts"] + found["dur"] <= work["ts"] + work["dur"]
+
+
+def collect_in_a_task():
+    async def task():
+        with sa_profile.async_span("request"):
+            collect()
+
+    with sa_profile.span("thread"):
+        asyncio.run(task())
+
+
+def test_a_collection_stops_the_thread_and_not_the_task(record):
+    trace = record(collect_in_a_task)
+    (found,), (thread,) = trace.named("gc.collect"), trace.named("thread")
+    assert found["tid"] == thread["tid"]
 
 
 def collect_everywhere():

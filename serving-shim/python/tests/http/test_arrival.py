@@ -8,7 +8,7 @@ def unread_in_the_kernel():
     import socket
     import time
 
-    from sa_profile.http.arrival import arrival_ns
+    from sa_profile.http.arrival import arrival
 
     class Transport:
         def __init__(self, connection):
@@ -24,45 +24,46 @@ def unread_in_the_kernel():
     client.sendall(b"GET / HTTP/1.1")
     after = time.monotonic_ns()
     time.sleep(0.3)
-    arrival = arrival_ns(Transport(server), time.monotonic_ns())
-    print(before - 12e6 <= arrival <= after + 12e6, server.recv(3), arrival_ns(None, 7))
+    came = arrival(Transport(server), time.monotonic_ns())
+    print(before - 12e6 <= came.ns <= after + 12e6, server.recv(3), tuple(arrival(None, 7)))
     one, other = socket.socketpair()
-    print(arrival_ns(Transport(one), 7))
+    print(tuple(arrival(Transport(one), 7)))
     for each in (one, other, client, server, listener):
         each.close()
 
 
 def test_time_unread_in_the_kernel_is_known(record):
-    assert record(unread_in_the_kernel).stdout == "True b'GET' 7\n7\n"
+    assert record(unread_in_the_kernel).stdout == "True b'GET' (7, 0)\n(7, 0)\n"
 
 
 @pytest.mark.parametrize(
-    ("now", "tick", "unread", "awake", "answered", "expected"),
+    ("now", "tick", "unread", "awake", "answered", "expected", "uncertainty"),
     [
-        (103, 100, 0, 0.2, 0, 102.9),  # came in this tick, and woke the reader
-        (103, 100, 0, 2, 0, 102),  # in this tick, while somebody was busy
-        (103, 100, 0, 50, 0, 101.5),
-        (100.5, 100, 4, 0.2, 0, 100),  # in the last one, which has just ended
-        (100.5, 100, 4, 2.5, 0, 99),
-        (103, 100, 4, 50, 0, 98),  # in the last one, and somebody was busy since
-        (103, 100, 4, 5, 0, 99),
-        (103, 100, 40, 50, 0, 62),
-        (103, 100, 40, 40, 0, 63.5),
-        (103, 100, 40, 1, 0, 62),  # the reader slept, but not for want of data
-        (103, 100, 0, 50, 102, 102.5),  # in this tick, after the last answer
-        (103, 100, 4, 50, 99, 99.5),
-        (103, 100, 4, 50, 102, 98),  # the client has not waited for the answer
-        (103, 100, 39, 50, 0, 62),  # a millisecond cut off
-        (103, 100, 700_000_000, 50, 0, 103),  # nonsense
-        (103, None, 4, 0.2, 0, 103),  # nobody knows when it ticks
-        (103, None, 8, 50, 0, 95),
+        (103, 100, 0, 0.2, 0, 102.9, 0.1),  # came in this tick, and woke the reader
+        (103, 100, 0, 2, 0, 102, 1),  # in this tick, while somebody was busy
+        (103, 100, 0, 50, 0, 101.5, 1.5),
+        (100.5, 100, 4, 0.2, 0, 100, 0),  # in the last one, which has just ended
+        (100.5, 100, 4, 2.5, 0, 99, 1),
+        (103, 100, 4, 50, 0, 98, 2),  # in the last one, and somebody was busy since
+        (103, 100, 4, 5, 0, 99, 1),
+        (103, 100, 40, 50, 0, 62, 2),
+        (103, 100, 40, 40, 0, 63.5, 0.5),
+        (103, 100, 40, 1, 0, 62, 2),  # the reader slept, but not for want of data
+        (103, 100, 0, 50, 102, 102.5, 0.5),  # in this tick, after the last answer
+        (103, 100, 4, 50, 99, 99.5, 0.5),
+        (103, 100, 4, 50, 102, 98, 2),  # the client has not waited for the answer
+        (103, 100, 39, 50, 0, 62, 2),  # a millisecond cut off
+        (103, 100, 700_000_000, 50, 0, 103, 0),  # nonsense
+        (103, None, 4, 0.2, 0, 103, 4),  # nobody knows when it ticks
+        (103, None, 8, 50, 0, 95, 4),
     ],
 )
-def test_an_arrival_is_placed_in_the_tick_in_which_it_came(now, tick, unread, awake, answered, expected):
+def test_an_arrival_is_placed_in_the_tick_in_which_it_came(now, tick, unread, awake, answered, expected, uncertainty):
     from sa_profile.http.arrival import placed
 
     now, tick, unread, awake, answered = (None if ms is None else int(ms * 1e6) for ms in (now, tick, unread, awake, answered))
-    assert placed(now, tick, 4_000_000, unread, awake, answered) == expected * 1_000_000
+    found = placed(now, tick, 4_000_000, unread, awake, answered)
+    assert found == (expected * 1_000_000, uncertainty * 1_000_000)
 
 
 def arrivals_while_the_reader_was_busy():
@@ -71,7 +72,7 @@ def arrivals_while_the_reader_was_busy():
     import time
     from random import Random
 
-    from sa_profile.http.arrival import arrival_ns
+    from sa_profile.http.arrival import arrival
     from sa_profile.http.ticks import TICKS
 
     class Transport:
@@ -100,7 +101,7 @@ def arrivals_while_the_reader_was_busy():
         for _ in range(5):  # the server is busy for some ticks
             work(1.3)
         for at, server in enumerate(servers):
-            found = arrival_ns(Transport(server), time.monotonic_ns())
+            found = arrival(Transport(server), time.monotonic_ns()).ns
             if turn >= 10:
                 off[at].append((found - sent[at]) / TICKS.length_ns)
             server.recv(100)

@@ -62,4 +62,4 @@ def test_no_coarse_clock_no_ticks():
 
     ticks = Ticks(0, lambda: 0)
     ticks.worked(ticks.glance())
-    assert ticks.last_ns(5) is None and placed(5, None, 0, 40_000_000, 0) == 5
+    assert ticks.last_ns(5) is None and placed(5, None, 0, 40_000_000, 0) == (5, 0)
