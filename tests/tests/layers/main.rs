@@ -88,8 +88,9 @@ fn foreign(of: &Crate, sources: &Sources) -> Vec<String> {
     for (file, paths) in sources.paths() {
         for path in paths {
             let of_crate = |only: &&String| path.split("::").next() == only.split("::").next();
-            let allowed = of.only.iter().find(of_crate);
-            if allowed.is_some_and(|only| !format!("{path}::").starts_with(&format!("{only}::"))) {
+            let is_in = |only: &String| format!("{path}::").starts_with(&format!("{only}::"));
+            let mut allowed = of.only.iter().filter(of_crate).peekable();
+            if allowed.peek().is_some() && !allowed.any(is_in) {
                 wrong.push(format!("{}: `{file}` imports {path}", of.folder));
             }
         }
