@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// Show the time from here on, counted from the begin of the trace
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     at: Option<Duration>,
-    /// Show so much of it
+    /// Show so much of it; what ends behind the trace is shown as a whole
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, requires = "at", default_value = "100ms")]
     span: Duration,
     /// Port on 127.0.0.1; ui.perfetto.dev itself may use no other than the default

@@ -19,9 +19,9 @@ function share(part, whole) {
   return whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '–';
 }
 
-/** A time as an option of a command takes it. */
+/** A time as an option of a command takes it, in whole µs. */
 function option(ns) {
-  return ns >= 1e9 ? `${(ns / 1e9).toFixed(3)}s` : `${(ns / 1e6).toFixed(3)}ms`;
+  return `${Math.floor(ns / 1e3) / 1e3}ms`;
 }
 
 /** The names of JSON in words. */

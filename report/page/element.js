@@ -75,9 +75,12 @@ function processName(number) {
   return process?.name ?? `process ${process?.pid ?? number}`;
 }
 
-/** The command that opens Perfetto at a time; nothing where none would. */
+/** The command that opens Perfetto at a time; nothing where none would. Perfetto takes no time that is not within the trace. */
 function opens(startNs, durNs) {
   if (data.opens == null) return '';
+  const [first, last] = [data.timeline.from_ns, data.timeline.from_ns + data.recorded.wall_ns];
   const margin = Math.max(durNs / 20, 1e5);
-  return element('code', {}, `sa-profile open ${data.opens} --at ${option(Math.max(startNs - margin, 0))} --for ${option(durNs + 2 * margin)}`);
+  const from = 1e3 * Math.ceil(Math.max(startNs - margin, first) / 1e3);
+  const to = Math.min(startNs + durNs + margin, last);
+  return element('code', {}, `sa-profile open ${data.opens} --at ${option(from)} --for ${option(to - from)}`);
 }

@@ -7,6 +7,7 @@ const USAGE = `usage: ui LINK [--block] [--picture OUT.png] [--request OUT.png]
        ui --setup`;
 const WIDTH = 1000; // of a picture for a page
 const LIMIT_MS = 120_000;
+const SHOWN_MS = 20_000;
 const COUNTS = { slices: 'select count(*) from slice', flows: 'select count(*) from flow', counters: 'select count(*) from counter' };
 const PROBLEMS = "select count(*) from stats where severity in ('error', 'data_loss') and value > 0";
 
@@ -125,6 +126,19 @@ async function takePictureOfRequest(page, file) {
   fs.writeFileSync(file, await page.picture({ x: 0, y: 0, width: WIDTH, height, scale: 1 }));
 }
 
+/** The times in ns between which the page shows the trace. Those that a link asks for come some time after the trace has loaded. */
+async function shown(page, link) {
+  const asked = /visStart=(\d+)/.exec(link)?.[1];
+  for (const end = Date.now() + SHOWN_MS; ; ) {
+    const found = await page.run(() => {
+      const { start, end } = self.app.trace.timeline.visibleWindow.toTimeSpan();
+      return [Number(start), Number(end)];
+    });
+    if (asked === undefined || found[0] === Number(asked) || Date.now() > end) return found;
+    await new Promise((done) => setTimeout(done, 100));
+  }
+}
+
 async function look(page, { link, picture, request }) {
   if (request) await page.before(() => localStorage.setItem('perfettoFeatureFlags', '{"showIndirectPrecedingFlows":"OVERRIDE_TRUE"}'));
   await page.open(link);
@@ -132,10 +146,7 @@ async function look(page, { link, picture, request }) {
   const counts = {};
   for (const [name, sql] of Object.entries(COUNTS)) counts[name] = await query(page, sql);
   counts.problems = await query(page, PROBLEMS);
-  counts.shown_ns = await page.run(() => {
-    const { start, end } = self.app.trace.timeline.visibleWindow.toTimeSpan();
-    return [Number(start), Number(end)];
-  });
+  counts.shown_ns = await shown(page, link);
   if (picture) await takePicture(page, picture);
   if (request) await takePictureOfRequest(page, request);
   fs.writeSync(1, `${JSON.stringify(counts)}\n`);
