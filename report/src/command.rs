@@ -5,7 +5,7 @@ mod page_file;
 
 use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
-use crate::screen::{self, ListedTable, NameOrder};
+use crate::screen::{self, NameOrder, Table};
 use crate::table::run_report::RunReport;
 use clap::{Args, ValueEnum};
 pub use diff_args::{Comparison, DiffArgs};
@@ -67,23 +67,6 @@ enum SortBy {
     Ttot,
     Ncall,
     Max,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Table {
-    Request,
-    Names,
-    Findings,
-    Device,
-    Idle,
-    Host,
-    WaitedFor,
-    Rank,
-    Load,
-    SlowSteps,
-    LongGaps,
-    Stacks,
-    Timeline,
 }
 
 /// What is to be said.
@@ -159,21 +142,8 @@ impl ReportArgs {
             SortBy::Ncall => NameOrder::Ncall,
             SortBy::Max => NameOrder::Max,
         };
-        let listed = |table| screen::table_csv(report, table);
         match self.csv {
-            Some(Table::Request) => screen::requests_csv(&report.request),
-            Some(Table::Names) => screen::names_csv(report),
-            Some(Table::Findings) => listed(ListedTable::Findings),
-            Some(Table::Device) => listed(ListedTable::Device),
-            Some(Table::Idle) => listed(ListedTable::Idle),
-            Some(Table::Host) => listed(ListedTable::Host),
-            Some(Table::WaitedFor) => listed(ListedTable::WaitedFor),
-            Some(Table::Rank) => listed(ListedTable::Rank),
-            Some(Table::Load) => listed(ListedTable::Load),
-            Some(Table::SlowSteps) => listed(ListedTable::SlowSteps),
-            Some(Table::LongGaps) => listed(ListedTable::LongGaps),
-            Some(Table::Stacks) => listed(ListedTable::Stacks),
-            Some(Table::Timeline) => listed(ListedTable::Timeline),
+            Some(table) => screen::table_csv(report, table),
             None if self.bottlenecks => Ok(screen::bottlenecks_text(report, self.top)),
             None if self.names => Ok(screen::names_text(report, order, self.top)),
             None => Ok(screen::text(report)),

@@ -19,10 +19,9 @@ pub use amount::grouped;
 pub use bottlenecks::text as bottlenecks_text;
 pub use diff::diff_text;
 pub(crate) use idle::words as cause_words;
-pub use names::{NameOrder, csv as names_csv, text as names_text};
-pub use requests::csv as requests_csv;
+pub use names::{NameOrder, text as names_text};
 pub use short::short;
-pub use tables_csv::{ListedTable, table_csv};
+pub use tables_csv::{Table, table_csv};
 
 use crate::table::run_report::RunReport;
 

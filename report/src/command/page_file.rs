@@ -2,9 +2,9 @@
 
 use crate::page::page;
 use crate::table::run_report::RunReport;
-use std::ffi::OsString;
-use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 use trace_merge::Error;
 
 /// Writes the page of a report on these paths. It is there as a whole, or not at all. Says where it is.
@@ -25,13 +25,13 @@ pub(super) fn write(
         path: path.to_owned(),
         source,
     };
-    let mut temporary = OsString::from(path);
-    temporary.push(".tmp");
-    let written = fs::write(&temporary, &page).and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|source| {
-        let _ = fs::remove_file(&temporary); // what is there is of no use
-        failed(source)
-    })?;
+    // As private as a trace, under a name that nobody can have put there before.
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+    file.write_all(page.as_bytes()).map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
     let kb = page.len().div_ceil(1_000);
     Ok(format!(
         "{} ({kb} kB): open it in a browser",

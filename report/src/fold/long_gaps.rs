@@ -69,8 +69,17 @@ impl LongGaps {
         let gap = Gap { dur_ns, ..gap };
         match gap.behind_launch_ns {
             0 => self.add(device, &gap),
-            _ if self.is_long(dur_ns) => self.unsettled.push(gap),
+            _ if self.is_long(dur_ns) => self.wait(gap),
             _ => {}
+        }
+    }
+
+    /// Keeps a gap until its cause is known. All that wait get the same one, so the longest of them are enough.
+    fn wait(&mut self, gap: Gap) {
+        self.unsettled.push(gap);
+        if self.unsettled.len() >= 2 * SHOWN {
+            self.unsettled.sort_by_key(|gap| Reverse(gap.dur_ns));
+            self.unsettled.truncate(SHOWN);
         }
     }
 
@@ -139,6 +148,24 @@ mod tests {
                 (5, IdleCause::LaunchGap, 5),
                 (3, IdleCause::Sampling, 2)
             ]
+        );
+    }
+
+    /// A step that never ends, with a million gaps behind one launch.
+    #[test]
+    fn few_gaps_wait_for_their_cause() {
+        let mut gaps = LongGaps::default();
+        for ns in 0..1_000_000 {
+            gaps.begin(0);
+            gaps.count(None, ns);
+            gaps.end(3, ns);
+        }
+        assert!(gaps.unsettled.len() < 2 * SHOWN);
+        gaps.settle(3, IdleCause::LaunchGap);
+        let found = LongGaps::of_all(std::iter::once(gaps));
+        assert_eq!(
+            (found.len(), found[0].dur_ns, found[9].dur_ns),
+            (SHOWN, 999_999, 999_990)
         );
     }
 }

@@ -130,7 +130,7 @@ struct CsvRow<'a> {
 ///
 /// # Errors
 /// None that is known of: it is written to memory.
-pub fn csv(report: &RunReport) -> Result<String, Error> {
+pub(super) fn csv(report: &RunReport) -> Result<String, Error> {
     written(report.names.iter().map(|name| {
         CsvRow {
             process: name

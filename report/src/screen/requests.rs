@@ -202,7 +202,7 @@ struct CsvRow<'a> {
 ///
 /// # Errors
 /// None that is known of: it is written to memory.
-pub fn csv(requests: &[Request]) -> Result<String, Error> {
+pub(super) fn csv(requests: &[Request]) -> Result<String, Error> {
     super::names::written(requests.iter().map(|request| CsvRow {
         request_id: &request.request_id,
         status: request.status,

@@ -1,15 +1,21 @@
 //! The tables of a report as CSV. The columns are the members of the JSON, with the names of processes instead of their numbers.
 
+use super::{names, requests};
 use crate::table::recorded::Recorded;
 use crate::table::run_report::RunReport;
+use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use trace_merge::Error;
 
-/// A table that has a line for each of its rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListedTable {
+/// A table of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Table {
+    /// Each request.
+    Request,
+    /// The time of each name.
+    Names,
     /// What stands out.
     Findings,
     /// How busy each device was.
@@ -38,32 +44,31 @@ pub enum ListedTable {
 ///
 /// # Errors
 /// None that is known of: it is written to memory.
-pub fn table_csv(report: &RunReport, table: ListedTable) -> Result<String, Error> {
-    let rows = rows(report, table).map_err(|error| Error::Usage(format!("CSV: {error}")))?;
-    csv(&rows, &report.recorded).map_err(|error| Error::Usage(format!("CSV: {error}")))
-}
-
-fn rows(report: &RunReport, table: ListedTable) -> serde_json::Result<Vec<Value>> {
-    let of_devices = |member: &str| -> serde_json::Result<Vec<Value>> {
+pub fn table_csv(report: &RunReport, table: Table) -> Result<String, Error> {
+    let of_devices = |member| {
         let devices = listed(&report.idle)?;
-        Ok(devices
-            .iter()
-            .flat_map(|device| within(device, member, "device"))
-            .collect())
+        let rows = devices.iter().flat_map(|device| within(device, member));
+        Ok(rows.collect())
     };
-    match table {
-        ListedTable::Findings => listed(&report.findings),
-        ListedTable::Device => listed(&report.device),
-        ListedTable::Idle => of_devices("causes"),
-        ListedTable::Host => of_devices("host"),
-        ListedTable::WaitedFor => of_devices("waited_for"),
-        ListedTable::Rank => listed(&report.rank),
-        ListedTable::Load => listed(&report.load),
-        ListedTable::SlowSteps => listed(&report.slow_steps),
-        ListedTable::LongGaps => listed(&report.long_gaps),
-        ListedTable::Stacks => listed(&report.stacks),
-        ListedTable::Timeline => Ok(values(report)),
-    }
+    let rows: serde_json::Result<Vec<Value>> = match table {
+        // Their columns have an order, and figures that the JSON leaves to its readers.
+        Table::Request => return requests::csv(&report.request),
+        Table::Names => return names::csv(report),
+        Table::Findings => listed(&report.findings),
+        Table::Device => listed(&report.device),
+        Table::Idle => of_devices("causes"),
+        Table::Host => of_devices("host"),
+        Table::WaitedFor => of_devices("waited_for"),
+        Table::Rank => listed(&report.rank),
+        Table::Load => listed(&report.load),
+        Table::SlowSteps => listed(&report.slow_steps),
+        Table::LongGaps => listed(&report.long_gaps),
+        Table::Stacks => listed(&report.stacks),
+        Table::Timeline => Ok(values(report)),
+    };
+    let failed = |error: &dyn std::fmt::Display| Error::Usage(format!("CSV: {error}"));
+    let rows = rows.map_err(|error| failed(&error))?;
+    csv(&rows, &report.recorded).map_err(|error| failed(&error))
 }
 
 fn listed(rows: &[impl Serialize]) -> serde_json::Result<Vec<Value>> {
@@ -71,11 +76,11 @@ fn listed(rows: &[impl Serialize]) -> serde_json::Result<Vec<Value>> {
 }
 
 /// The rows in a member of a device's row, each with the device.
-fn within(device: &Value, member: &str, called: &str) -> Vec<Value> {
+fn within(device: &Value, member: &str) -> Vec<Value> {
     let rows = device[member].as_array().into_iter().flatten();
     rows.map(|row| {
         let mut row = row.clone();
-        row[called] = device["process"].clone();
+        row["device"] = device["process"].clone();
         row
     })
     .collect()

@@ -3,7 +3,7 @@
 use crate::idle::Server;
 use serde_json::{Value, json};
 use std::process::Command;
-use trace_report::screen::{ListedTable, table_csv};
+use trace_report::screen::{Table, table_csv};
 use trace_report::{IdleCause, RunReport, page};
 
 const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/page/page");
@@ -194,49 +194,41 @@ fn tables_are_as_long_as_the_json() {
         .map(|of| of["values"].as_array().unwrap().len());
     let tables = [
         (
-            ListedTable::Findings,
+            Table::Findings,
             length("findings"),
             "advice,cost,evidence,of,rule",
         ),
-        (ListedTable::Device, 2, "busy_ns,"),
-        (ListedTable::Idle, within("causes"), "cause,device,ns"),
+        (Table::Device, 2, "busy_ns,"),
+        (Table::Idle, within("causes"), "cause,device,ns"),
         (
-            ListedTable::Host,
+            Table::Host,
             within("host"),
             "activity,calls,device,exposed_ns,total_ns",
         ),
+        (Table::WaitedFor, within("waited_for"), "device,ns,process"),
         (
-            ListedTable::WaitedFor,
-            within("waited_for"),
-            "device,ns,process",
-        ),
-        (
-            ListedTable::Load,
+            Table::Load,
             length("load"),
             "max,mean,of,p50,p90,p99,process,wall_ns",
         ),
         (
-            ListedTable::SlowSteps,
+            Table::SlowSteps,
             length("slow_steps"),
             "dur_ns,name,process,requests,start_ns",
         ),
         (
-            ListedTable::LongGaps,
+            Table::LongGaps,
             length("long_gaps"),
             "cause,cause_ns,dur_ns,process,start_ns",
         ),
-        (ListedTable::Stacks, length("stacks"), "name,ncall,parent,"),
-        (
-            ListedTable::Timeline,
-            values.sum(),
-            "from_ns,of,process,value",
-        ),
+        (Table::Stacks, length("stacks"), "name,ncall,parent,"),
+        (Table::Timeline, values.sum(), "from_ns,of,process,value"),
     ];
     for (table, rows, head) in tables {
         let csv = table_csv(&report, table).unwrap();
         assert!(rows > 0 && csv.starts_with(head), "{table:?}: {csv}");
         assert_eq!(csv.lines().count(), rows + 1, "{table:?}");
     }
-    let waits = table_csv(&report, ListedTable::WaitedFor).unwrap();
+    let waits = table_csv(&report, Table::WaitedFor).unwrap();
     assert!(waits.contains("NPU 0,3600000,w1"), "{waits}");
 }
