@@ -42,7 +42,11 @@ const SCRIPTS: [&str; 10] = [
     include_str!("../page/names.js"),
     include_str!("../page/page.js"),
 ];
-const UPLOT: &str = include_str!("../page/uplot/uPlot.iife.min.js");
+/// Its licence stands before it, as that asks.
+const UPLOT: [&str; 2] = [
+    include_str!("../page/uplot/LICENSE"),
+    include_str!("../page/uplot/uPlot.iife.min.js"),
+];
 /// What each figure is in SQL, for Perfetto's trace processor.
 const SQL: [(&str, &str); 10] = [
     ("recorded", include_str!("../sql/recorded.sql")),
@@ -129,7 +133,7 @@ pub fn page(report: &RunReport, title: &str, opens: Option<&str>) -> Result<Stri
     let script = format!("(() => {{\n'use strict';\n{}}})();", SCRIPTS.join("\n"));
     let parts = [
         ("/* styles */", STYLES.join("\n")),
-        ("/* uPlot */", UPLOT.to_owned()),
+        ("/* uPlot */", format!("/*!\n{}*/\n{}", UPLOT[0], UPLOT[1])),
         ("/* data */", data),
         ("/* scripts */", script),
     ];

@@ -13,7 +13,7 @@ const NAME: &str = "CLI_TEST_HOST";
 /// How many spans each has recorded when it says that it is ready, unless [`COUNT`] says so.
 pub(crate) const SPANS: u64 = 1000;
 /// Variable of another number.
-pub(crate) const COUNT: &str = "CLI_TEST_SPANS";
+const COUNT: &str = "CLI_TEST_SPANS";
 
 /// Records spans at once, then one every ms until stdin ends. Does nothing as a test of its own.
 #[test]
@@ -71,6 +71,16 @@ impl Host {
             std::thread::sleep(Duration::from_millis(5));
         }
         Host(child)
+    }
+
+    /// One whose room on disk is too small for what it records, killed then.
+    pub(crate) fn lossy(directory: &Path) {
+        let bound = [
+            (COUNT, "60000"),
+            ("SA_PROFILE_MAX_MB", "1"),
+            ("SA_PROFILE_KEEP", "first"),
+        ];
+        Host::start_with(directory, "worker-0", &bound).kill();
     }
 
     /// Its pid.

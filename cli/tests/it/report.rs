@@ -1,6 +1,6 @@
 //! `sa-profile report` of runs that go on, were killed, or lost events.
 
-use crate::host::{COUNT, Host};
+use crate::host::Host;
 use crate::{command, run};
 use serde_json::Value;
 use std::path::Path;
@@ -45,12 +45,7 @@ fn a_live_run_has_a_report_that_grows() {
 fn who_was_killed_and_what_is_lost_comes_first() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path();
-    let bound = [
-        (COUNT, "60000"),
-        ("SA_PROFILE_MAX_MB", "1"),
-        ("SA_PROFILE_KEEP", "first"),
-    ];
-    Host::start_with(directory, "worker-0", &bound).kill();
+    Host::lossy(directory);
     let report = json(directory);
     let lost = report["recorded"]["lost_events"].as_u64().unwrap();
     assert!(lost > 0);

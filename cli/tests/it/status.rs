@@ -1,6 +1,6 @@
 //! `status`, on healthy and on broken runs.
 
-use crate::host::{COUNT, Host, SPANS};
+use crate::host::{Host, SPANS};
 use crate::{Said, command, run};
 use serde_json::Value;
 use std::fs;
@@ -118,12 +118,7 @@ fn merged(directory: &Path) -> trace_merge::Report {
 fn issue_19_losses_that_only_the_ring_tells_are_counted() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path();
-    let bound = [
-        (COUNT, "60000"),
-        ("SA_PROFILE_MAX_MB", "1"),
-        ("SA_PROFILE_KEEP", "first"),
-    ];
-    Host::start_with(directory, "worker-0", &bound).kill();
+    Host::lossy(directory);
     let status = json(directory);
     let report = merged(directory);
     assert!(report.lost_events > 0, "{report:?}");

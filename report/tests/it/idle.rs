@@ -301,8 +301,7 @@ fn two_engines_feed_their_own_devices() {
 }
 
 /// Four ranks; the third comes last to three of four collectives, by 30 µs behind the second last.
-#[test]
-fn the_rank_that_comes_last_is_named() {
+pub(crate) fn four_ranks() -> Vec<Value> {
     let mut lines = Vec::new();
     for rank in 0..4_u64 {
         let (worker, device) = (10 + rank, 100 + rank);
@@ -322,7 +321,12 @@ fn the_rank_that_comes_last_is_named() {
             lines.push(json!({"ph": "X", "pid": device, "tid": 1, "ts": 5_000, "dur": 1, "name": "hcom_broadcast_", "cat": "comm"}));
         }
     }
-    let found = of_lines(&lines);
+    lines
+}
+
+#[test]
+fn the_rank_that_comes_last_is_named() {
+    let found = of_lines(&four_ranks());
     let of = |rank: usize| {
         let name = format!("NPU {rank}");
         let mut ranks = found.rank.iter();

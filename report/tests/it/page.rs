@@ -143,6 +143,10 @@ fn a_page_needs_nothing_else() {
     let page = page(&empty, "nothing", None).unwrap();
     assert!(page.len() < 300_000, "{}", page.len());
     assert!(page.contains("default-src 'none'"));
+    assert!(
+        page.contains("Copyright (c) 2022 Leon Sorokin"),
+        "uPlot's licence"
+    );
     for fetched in ["src=", "href=\"http", "@import", "url("] {
         assert!(!page.contains(fetched), "{fetched}");
     }

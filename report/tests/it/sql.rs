@@ -1,6 +1,7 @@
 //! The statements of `report/sql`, in Perfetto's trace processor: they give what the report says.
 
 use crate::golden::report;
+use crate::idle::four_ranks;
 use crate::page::served;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -150,4 +151,30 @@ fn statements_say_what_the_report_says() {
             rows["load"]
         );
     }
+}
+
+/// How often each rank came last, and by how much.
+#[test]
+fn collectives_are_those_of_the_report() {
+    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
+    let trace = json!({ "traceEvents": four_ranks() });
+    std::fs::write(file.path(), trace.to_string()).unwrap();
+    let Some(rows) = rows("collectives_are_those_of_the_report", file.path()) else {
+        return;
+    };
+    let report = report(file.path().to_owned());
+    let found: BTreeMap<String, (u64, i64)> = rows["collectives"]
+        .iter()
+        .map(|row| {
+            let name = row["last_device"].as_str().unwrap().to_owned();
+            let of = (&row["device_last"], &row["device_late_ns"]);
+            (name, (of.0.as_u64().unwrap(), of.1.as_i64().unwrap()))
+        })
+        .collect();
+    let last = report.rank.iter().filter(|rank| rank.last > 0);
+    let expected = last.map(|rank| {
+        let name = report.recorded.process_name(rank.process);
+        (name, (rank.last, rank.late_ns))
+    });
+    assert_eq!(found, expected.collect());
 }
