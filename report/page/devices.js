@@ -19,6 +19,22 @@ function deviceTable() {
   return figure('How busy they were', table(columns, data.device), 'devices');
 }
 
+/** The streams, where they tell more than their devices. */
+function streamTable() {
+  if (data.stream.length <= data.device.length) return undefined;
+  const wall = new Map(data.device.map(({ process, wall_ns: ns }) => [process, ns]));
+  const columns = [
+    { title: 'device', class: 'text', text: ({ process }) => processName(process) },
+    { title: 'stream', class: 'text', text: ({ name }) => name },
+    { title: 'slices', text: ({ slices }) => count(slices), sort: ({ slices }) => slices },
+    { title: 'busy', text: (of) => share(of.busy_ns, wall.get(of.process)), sort: (of) => of.busy_ns / wall.get(of.process) },
+    { title: 'replays', tip: 'of graphs', text: ({ replays }) => count(replays), sort: ({ replays }) => replays },
+    { title: 'queue', tip: 'slices launched that have not begun, the mean over time', text: ({ mean_queue: mean }) => mean?.toFixed(1) ?? '', sort: ({ mean_queue: mean }) => mean },
+    { title: 'longest', tip: 'the most that a launch found', text: ({ max_queue: max }) => (max === null ? '' : count(max)), sort: ({ max_queue: max }) => max },
+  ];
+  return figure('Their streams', table(columns, data.stream));
+}
+
 /** A bar of causes for each device, as long as its idle time. */
 function idleBars() {
   const idle = data.idle.filter(({ idle_ns: ns }) => ns > 0);

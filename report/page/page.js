@@ -76,7 +76,7 @@ function build() {
       distribution('E2E', request.e2e_us, data.requests.e2e, 'requests'), distribution('TTFT', request.ttft_us, data.requests.ttft, 'requests'), distribution('TPOT', request.tpot_us, data.requests.tpot, 'requests'))] : element('p', {}, none)],
     ['time', 'Over time', () => timeline && [timeline.element, leftOut(), load()]],
     ['each', 'Each request', () => list && list.element],
-    ['devices', 'Devices', () => data.device.length > 0 && [deviceTable(), idleBars(), hostTable(), rankMatrix(), rankTable()]],
+    ['devices', 'Devices', () => data.device.length > 0 && [deviceTable(), streamTable(), idleBars(), hostTable(), rankMatrix(), rankTable()]],
     ['slowest', 'What took longest', () => [slowSteps(), longGaps()]],
     ['stacks', 'Stacks', () => data.stacks.length > 0 && [new Flame().element]],
     ['names', 'Names', () => data.names.length > 0 && nameTable()],

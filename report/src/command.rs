@@ -27,9 +27,9 @@ pub struct ReportArgs {
     /// The names that hold most by mean time and how many there were at once, and the stacks with most time of their own
     #[arg(long, group = "list", conflicts_with_all = ["json", "csv"])]
     bottlenecks: bool,
-    /// Count each name by itself in every process
-    #[arg(long)]
-    by_process: bool,
+    /// Count each name by itself in every one of these
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = NamesBy::Run)]
+    by: NamesBy,
     /// Count the requests that keep these: ttft=500ms,tpot=50ms,e2e=2s
     #[arg(long, value_name = "LIST", value_parser = parse_slo)]
     slo: Option<Slo>,
@@ -99,10 +99,7 @@ impl ReportArgs {
     /// As [`read`](crate::read()), and if the page cannot be written.
     pub fn answer(&self, progress: &Progress) -> Result<Answer, Error> {
         let report_options = ReportOptions {
-            names_by: match self.by_process {
-                true => NamesBy::Process,
-                false => NamesBy::Run,
-            },
+            names_by: self.by,
             concurrency: self.bottlenecks,
             most_events: None,
             slo: self.slo,

@@ -17,4 +17,6 @@ pub(crate) mod request_parts;
 pub(crate) mod requests;
 pub(crate) mod run_diff;
 pub(crate) mod slices;
+pub(crate) mod spikes;
+pub(crate) mod stream_times;
 pub(crate) mod timeline;

@@ -1,16 +1,21 @@
 //! What to report.
 
+use clap::ValueEnum;
 use serde::Serialize;
 use trace_merge::parse_duration;
 
 /// By what names are told apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum NamesBy {
     /// A name is one, whatever process it is of.
     #[default]
     Run,
     /// Each process by itself.
     Process,
+    /// Each thread by itself, or lane of async work, or stream of a device.
+    Thread,
+    /// Each request by itself, by the id in the slice's own args. Slices of several requests, and of none, are together.
+    Request,
 }
 
 /// What to report.

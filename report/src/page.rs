@@ -16,6 +16,7 @@ use crate::table::request_parts::RequestParts;
 use crate::table::request_summary::RequestSummary;
 use crate::table::run_report::RunReport;
 use crate::table::slow_step::SlowStep;
+use crate::table::stream_time::StreamTime;
 use crate::table::timeline::Timeline;
 use request_columns::RequestColumns;
 use serde::Serialize;
@@ -78,6 +79,7 @@ struct PageData<'a> {
     request: RequestColumns<'a>,
     load: &'a [LoadLevel],
     device: &'a [DeviceTime],
+    stream: &'a [StreamTime],
     idle: &'a [DeviceIdle],
     rank: &'a [RankTime],
     slow_steps: &'a [SlowStep],
@@ -111,6 +113,7 @@ pub fn page(report: &RunReport, title: &str, opens: Option<&str>) -> Result<Stri
         ),
         load: &report.load,
         device: &report.device,
+        stream: &report.stream,
         idle: &report.idle,
         rank: &report.rank,
         slow_steps: &report.slow_steps,

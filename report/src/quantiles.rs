@@ -12,6 +12,8 @@ pub struct Quantiles {
     pub n: u64,
     /// Their mean, in ns.
     pub mean_ns: f64,
+    /// How far they scatter: the standard deviation of a sample.
+    pub sd_ns: f64,
     /// The least.
     pub min_ns: i64,
     /// Half of them are at most this.
@@ -32,6 +34,8 @@ pub(crate) struct Ascending {
     n: u64,
     taken: u64,
     sum: i128,
+    /// The squares of what each is above the least.
+    squares: f64,
     last: i64,
     /// The values at the rank below each percentile, and at the one above it.
     below: [i64; PERCENTS.len()],
@@ -48,7 +52,7 @@ impl Quantiles {
         ascending.finish()
     }
 
-    /// Those of several populations, of which only the figures are known: percentiles are means of theirs, each by its number of values.
+    /// Those of several populations, of which only the figures are known: percentiles and deviations are means of theirs, each by its number of values.
     pub(crate) fn joined<'a>(all: impl Iterator<Item = &'a Quantiles>) -> Quantiles {
         let all: Vec<&Quantiles> = all.collect();
         if let [only] = all.as_slice() {
@@ -62,6 +66,7 @@ impl Quantiles {
         Quantiles {
             n,
             mean_ns: mean(|of| of.mean_ns),
+            sd_ns: mean(|of| of.sd_ns),
             min_ns: all.iter().map(|of| of.min_ns).min().unwrap_or(0),
             p50_ns: mean(|of| of.p50_ns),
             p90_ns: mean(|of| of.p90_ns),
@@ -96,6 +101,7 @@ impl Ascending {
         }
         self.taken += 1;
         self.sum += i128::from(value);
+        self.squares += (value.saturating_sub(self.min) as f64).powi(2);
         self.last = value;
     }
 
@@ -105,9 +111,14 @@ impl Ascending {
             let (below, above) = (self.below[nth] as f64, self.above[nth] as f64);
             below + (above - below) * (hundredths as f64 / 100.0)
         };
+        let n = self.taken.max(1) as f64;
+        let mean_ns = self.sum as f64 / n;
+        let above_min = mean_ns - self.min as f64;
+        let squares = self.squares - n * above_min * above_min;
         Quantiles {
             n: self.taken,
-            mean_ns: self.sum as f64 / self.taken.max(1) as f64,
+            mean_ns,
+            sd_ns: (squares.max(0.0) / (n - 1.0).max(1.0)).sqrt(),
             min_ns: self.min,
             p50_ns: at(0),
             p90_ns: at(1),
@@ -131,9 +142,10 @@ mod tests {
             (4, 10, 40, 25.0)
         );
         let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(near(four.sd_ns, (500.0_f64 / 3.0).sqrt()));
         assert!(near(four.p50_ns, 25.0) && near(four.p90_ns, 37.0) && near(four.p99_ns, 39.7));
         let one = Quantiles::of(vec![7]);
-        assert!(near(one.p50_ns, 7.0) && near(one.p99_ns, 7.0));
+        assert!(near(one.sd_ns, 0.0) && near(one.p50_ns, 7.0) && near(one.p99_ns, 7.0));
         assert_eq!(Quantiles::of(Vec::new()), Quantiles::default());
     }
 }

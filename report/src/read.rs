@@ -12,6 +12,8 @@ use crate::fold::rank_times::{CollectiveCounts, rank_times};
 use crate::fold::request_parts::request_parts;
 use crate::fold::requests::summary;
 use crate::fold::slices::{SliceContext, SliceTables, slice_tables};
+use crate::fold::spikes::spikes;
+use crate::fold::stream_times::StreamTimes;
 use crate::fold::timeline::{Parts, TimelineFold};
 use crate::gather::chunk_facts::{ChunkContext, ChunkFacts};
 use crate::gather::collective_record::CollectiveRecord;
@@ -112,6 +114,7 @@ struct Run<'a> {
 /// What the slices of devices say.
 struct DeviceTables {
     device: Vec<DeviceTime>,
+    streams: StreamTimes,
     collectives: Sorted<CollectiveRecord>,
     counts: CollectiveCounts,
 }
@@ -145,16 +148,20 @@ impl Run<'_> {
         let (idle, long_gaps) = idle_causes(&edges, &roles)?;
         let ends = request.iter().filter_map(|request| request.finished_ns);
         let last_ns = ends.max().unwrap_or(0);
+        let load = load_levels(&edges, last_ns)?;
+        let streams = of_devices.streams;
         let mut report = RunReport {
             schema: SCHEMA,
             recorded,
             findings: Vec::new(),
             request_parts: request_parts(&request),
             requests: summary(&request, self.options.slo, &tokens, self.sorter())?,
+            spikes: spikes(&request, &load, last_ns),
             request,
-            load: load_levels(&edges, last_ns)?,
+            load,
             batching: gathered.batchings.finish(),
             rank: rank_times(&of_devices.collectives, &of_devices.counts, &idle)?,
+            stream: streams.finish(&of_devices.device, self.events.threads()),
             device: of_devices.device,
             idle,
             slow_steps: of_slices.slow_steps,
@@ -198,17 +205,20 @@ impl Run<'_> {
     ) -> io::Result<DeviceTables> {
         let (mut counts, mut collectives) = (CollectiveCounts::new(), self.sorter());
         let mut delays = LaunchDelays::new(self.sorter());
+        let mut streams = StreamTimes::default();
         let mut device = device_times(
             slices,
             |gap| gap.edges().try_for_each(|edge| edges.push(edge)),
             |slice| {
                 delays.take(slice)?;
+                streams.take(slice);
                 put_collective(&mut collectives, &mut counts, slice)
             },
         )?;
         delays.put(&mut device)?;
         Ok(DeviceTables {
             device,
+            streams,
             collectives: collectives.finish()?,
             counts,
         })

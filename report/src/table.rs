@@ -18,5 +18,7 @@ pub(crate) mod row_kind;
 pub(crate) mod run_diff;
 pub(crate) mod run_report;
 pub(crate) mod slow_step;
+pub(crate) mod spike;
 pub(crate) mod stack_time;
+pub(crate) mod stream_time;
 pub(crate) mod timeline;

@@ -20,6 +20,12 @@ pub struct TraceThread {
 }
 
 impl TraceThread {
+    /// What people call it: its name, or its id.
+    pub fn label(&self) -> String {
+        let name = self.name.clone();
+        name.unwrap_or_else(|| format!("tid {}", self.tid))
+    }
+
     pub(super) fn of(process: usize, key: ThreadKey, thread: &Thread) -> TraceThread {
         TraceThread {
             process,

@@ -164,6 +164,8 @@ mod tests {
             queue_ns: -1,
             collective: communication,
             is_short: false,
+            is_replay: false,
+            stream: 0,
         };
         // Device 3: computing 0..10 and 5..20 on two streams, communication 15..30 and 40..45. Device 4 computes 7..9.
         let mut slices = vec![

@@ -242,9 +242,14 @@ fn uneven_engines(report: &RunReport) -> Option<Finding> {
     }
     let by_load = |one: &(&usize, &f64), other: &(&usize, &f64)| one.1.total_cmp(other.1);
     let (most, least) = (loads.iter().max_by(by_load)?, loads.iter().min_by(by_load)?);
-    let cost = (most.1 - least.1) / most.1.max(f64::MIN_POSITIVE);
+    let fewer = (most.1 - least.1) / most.1.max(f64::MIN_POSITIVE);
+    // What would have to be elsewhere for all to have as many.
+    let all: f64 = loads.values().sum();
+    let mean = all / loads.len() as f64;
+    let over: f64 = loads.values().map(|load| (load - mean).max(0.0)).sum();
+    let cost = over / all.max(f64::MIN_POSITIVE);
     let name = |process| report.recorded.process_name(process);
-    (cost > UNEVEN_ENGINES && *most.1 >= 1.0).then(|| Finding {
+    (fewer > UNEVEN_ENGINES && *most.1 >= 1.0).then(|| Finding {
         rule: "uneven_engines",
         evidence: format!(
             "{} had {:.1} requests on average, {} had {:.1}",
@@ -288,8 +293,8 @@ fn requests(report: &RunReport) -> Vec<Finding> {
                 "{preempted} of {n} requests were preempted, lay for {:.1} ms on average, and were computed again",
                 preempted_ns / preempted / 1e6
             ),
-            cost: preempted / n,
-            of: CostOf::Requests,
+            cost: preempted_ns / (summary.e2e.mean_ns * summary.e2e.n as f64).max(1.0),
+            of: CostOf::RequestTime,
             advice: "more memory for keys and values, fewer sequences in a batch",
         });
     }

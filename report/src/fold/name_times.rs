@@ -28,7 +28,8 @@ impl<'a> NameTimes<'a> {
         by_time: Option<Sorter<'a, SliceRecord>>,
     ) -> NameTimes<'a> {
         let of_key = |(key, unfinished): (&NameKey, &u64)| NameTime {
-            process: key.process,
+            process: key.place.process,
+            group: key.group.clone(),
             row_kind: key.row_kind,
             category: key.category.clone(),
             name: key.name.clone(),
@@ -97,10 +98,11 @@ impl<'a> NameTimes<'a> {
         times.sort_by(|one, other| {
             let of = |time: &NameTime| (Reverse(time.tsub_ns), Reverse(time.ttot_ns));
             of(one).cmp(&of(other)).then_with(|| {
-                (&one.category, &one.name, one.process).cmp(&(
+                (&one.category, &one.name, one.process, &one.group).cmp(&(
                     &other.category,
                     &other.name,
                     other.process,
+                    &other.group,
                 ))
             })
         });

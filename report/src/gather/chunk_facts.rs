@@ -3,7 +3,7 @@
 use super::device_slice::DeviceSlice;
 use super::devices::Devices;
 use super::edge::{Edge, EdgeKind};
-use super::name_keys::NameKeys;
+use super::name_keys::{NameKeys, NamePlace};
 use super::process_ids::ProcessIds;
 use super::request_moment::{RequestMoment, ids, moments};
 use super::row::row;
@@ -17,6 +17,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use trace_merge::events::{PlacedEvent, TraceEvents};
 use xxhash_rust::xxh3::xxh3_64;
+
+/// The category of a graph's replay on a device (FORMAT.md §2).
+const REPLAY: &str = "graph";
 
 /// What a chunk is read with.
 pub(crate) struct ChunkContext<'a> {
@@ -102,7 +105,6 @@ impl ChunkFacts {
     fn take_slice(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>, process: usize) {
         let (name, category) = (event.name(), event.category());
         self.take_moments(event, &name, process);
-        let of = (context.names_by == NamesBy::Process).then_some(process);
         let row_kind = if context.devices.is_one(process) {
             RowKind::Track
         } else if event.phase == b'b' || context.events.threads()[event.thread].is_lane {
@@ -110,7 +112,7 @@ impl ChunkFacts {
         } else {
             RowKind::Thread
         };
-        let key = self.keys.number(of, row_kind, &category, &name);
+        let key = self.key(context, event, row_kind, (&category, &name));
         let Some(end_ns) = event.end_ns().filter(|_| !event.is_unfinished()) else {
             self.unfinished.push(key);
             return;
@@ -141,6 +143,36 @@ impl ChunkFacts {
         }
     }
 
+    /// What a slice is counted as.
+    fn key(
+        &mut self,
+        context: &ChunkContext<'_>,
+        event: &PlacedEvent<'_>,
+        row_kind: RowKind,
+        name: (&str, &str),
+    ) -> u32 {
+        let thread = &context.events.threads()[event.thread];
+        let (mut place, mut group) = (NamePlace::default(), None);
+        match context.names_by {
+            NamesBy::Run => {}
+            NamesBy::Process => place.process = Some(thread.process),
+            NamesBy::Thread => {
+                place.process = Some(thread.process);
+                place.group = Some(event.thread as u64);
+            }
+            NamesBy::Request => {
+                group = ids(event).try_into().ok().map(|[id]: [String; 1]| id);
+                place.group = group.as_ref().map(|id| xxh3_64(id.as_bytes()));
+            }
+        }
+        let thread_name = || {
+            let is_of_thread = context.names_by == NamesBy::Thread;
+            is_of_thread.then(|| thread.label())
+        };
+        let keys = &mut self.keys;
+        keys.number(place, row_kind, name, || group.or_else(thread_name))
+    }
+
     fn take_device_slice(
         &mut self,
         event: &PlacedEvent<'_>,
@@ -162,6 +194,8 @@ impl ChunkFacts {
                 false => 0,
             },
             is_short: launch_us.is_some_and(|us| dur_ns < rounded_ns(us)),
+            is_replay: self.keys.of(key).category == REPLAY,
+            stream: number(event.thread),
         });
     }
 
@@ -203,6 +237,8 @@ impl ChunkFacts {
                 queue_ns: -1,
                 collective: 0,
                 is_short: false,
+                is_replay: false,
+                stream: number(event.thread),
             });
         }
     }

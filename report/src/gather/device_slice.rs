@@ -16,6 +16,10 @@ pub(crate) struct DeviceSlice {
     pub(crate) collective: u64,
     /// Whether its launch took the host longer.
     pub(crate) is_short: bool,
+    /// Whether it is the replay of a graph.
+    pub(crate) is_replay: bool,
+    /// Its stream, by the number of its thread.
+    pub(crate) stream: u32,
 }
 
 impl DeviceSlice {
@@ -26,7 +30,7 @@ impl DeviceSlice {
 }
 
 impl Record for DeviceSlice {
-    const BYTES: usize = 37;
+    const BYTES: usize = 41;
 
     fn store(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.device.to_le_bytes());
@@ -34,7 +38,8 @@ impl Record for DeviceSlice {
         out.extend_from_slice(&self.end_ns.0.to_le_bytes());
         out.extend_from_slice(&self.queue_ns.to_le_bytes());
         out.extend_from_slice(&self.collective.to_le_bytes());
-        out.push(u8::from(self.is_short));
+        out.push(u8::from(self.is_short) | u8::from(self.is_replay) << 1);
+        out.extend_from_slice(&self.stream.to_le_bytes());
     }
 
     fn load(bytes: &[u8]) -> Self {
@@ -44,7 +49,9 @@ impl Record for DeviceSlice {
             end_ns: Reverse(long_at(bytes, 12).cast_signed()),
             queue_ns: long_at(bytes, 20).cast_signed(),
             collective: long_at(bytes, 28),
-            is_short: bytes[36] != 0,
+            is_short: bytes[36] & 1 != 0,
+            is_replay: bytes[36] & 2 != 0,
+            stream: word_at(bytes, 37),
         }
     }
 }

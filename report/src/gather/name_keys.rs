@@ -8,10 +8,28 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 /// Categories of the spans in which a worker launches work (FORMAT.md §2).
 const LAUNCHES: [&str; 5] = ["kernel", "graph", "comm", "model", "memcpy"];
 
-/// A name with its category, of one process or of all.
+/// Of what a name is counted by itself; of `None` all are one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NamePlace {
+    pub(crate) process: Option<usize>,
+    /// A number of a thread, or the hash of a request.
+    pub(crate) group: Option<u64>,
+}
+
+impl NamePlace {
+    fn hash(self) -> u64 {
+        let of = |number: Option<u64>| number.map_or(0, |number| number.wrapping_add(1));
+        let process = of(self.process.map(|process| process as u64));
+        of(self.group).rotate_left(24) ^ process << 2
+    }
+}
+
+/// A name with its category, of one place or of all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NameKey {
-    pub(crate) process: Option<usize>,
+    pub(crate) place: NamePlace,
+    /// What the place's thread or request is called.
+    pub(crate) group: Option<String>,
     /// What its slices lie on.
     pub(crate) row_kind: RowKind,
     pub(crate) category: String,
@@ -37,17 +55,18 @@ impl NameKeys {
     /// The number of a key, a new one if it is new.
     pub(crate) fn number(
         &mut self,
-        process: Option<usize>,
+        place: NamePlace,
         row_kind: RowKind,
-        category: &str,
-        name: &str,
+        (category, name): (&str, &str),
+        group: impl FnOnce() -> Option<String>,
     ) -> u32 {
-        let place = process.map_or(0, |process| process as u64 + 1) << 2 | row_kind as u64;
-        let of_category = xxh3_64_with_seed(category.as_bytes(), place);
+        let seed = place.hash() ^ row_kind as u64;
+        let of_category = xxh3_64_with_seed(category.as_bytes(), seed);
         let hash = xxh3_64_with_seed(name.as_bytes(), of_category);
         *self.numbers.entry(hash).or_insert_with(|| {
             self.keys.push(NameKey {
-                process,
+                place,
+                group: group(),
                 row_kind,
                 category: category.to_owned(),
                 name: name.to_owned(),
@@ -63,9 +82,11 @@ impl NameKeys {
     /// The numbers that keys of a chunk have here.
     pub(crate) fn take(&mut self, others: NameKeys) -> Vec<u32> {
         let keys = others.keys.into_iter();
-        let number =
-            |key: NameKey| self.number(key.process, key.row_kind, &key.category, &key.name);
-        keys.map(number).collect()
+        keys.map(|key| {
+            let name = (&*key.category, &*key.name);
+            self.number(key.place, key.row_kind, name, || key.group)
+        })
+        .collect()
     }
 
     /// A key by its number.

@@ -3,6 +3,8 @@
 use super::amount::{duration, grouped, share, table};
 use crate::table::device_time::DeviceTime;
 use crate::table::run_report::RunReport;
+use crate::table::stream_time::StreamTime;
+use std::cmp::Reverse;
 
 /// Devices that are listed; the others are counted.
 const LISTED: usize = 16;
@@ -59,7 +61,51 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         rows.iter_mut().for_each(|row| row.truncate(7));
     }
     out.push_str(&table(&rows, 1..9));
+    put_streams(report, out);
     out.push('\n');
+}
+
+/// The streams with the most time, where a device has more than one or a stream tells more than its device.
+fn put_streams(report: &RunReport, out: &mut String) {
+    let streams = &report.stream;
+    let has_queue = streams.iter().any(|stream| stream.mean_queue.is_some());
+    let has_replays = streams.iter().any(|stream| stream.replays > 0);
+    if streams.len() <= report.device.len() && !has_queue && !has_replays {
+        return;
+    }
+    let head = [
+        "", "stream", "slices", "busy", "replays", "queue", "longest",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut shown: Vec<&StreamTime> = streams.iter().collect();
+    shown.sort_by_key(|stream| Reverse(stream.busy_ns));
+    shown.truncate(LISTED);
+    shown.sort_by_key(|stream| stream.process);
+    rows.extend(shown.iter().map(|stream| stream_row(report, stream)));
+    if !has_queue {
+        rows.iter_mut().for_each(|row| row.truncate(5));
+    }
+    let (listed, of) = (shown.len(), streams.len());
+    out.push_str(&format!(
+        "  {listed} of {of} streams; queue: slices launched that have not begun, the mean over time and the longest that a launch found\n"
+    ));
+    out.push_str(&table(&rows, 2..7));
+}
+
+fn stream_row(report: &RunReport, stream: &StreamTime) -> Vec<String> {
+    let mut devices = report.device.iter();
+    let device = devices.find(|device| device.process == stream.process);
+    let wall_ns = device.map_or(0.0, |device| device.wall_ns as f64);
+    let mean_queue = stream.mean_queue.map(|of| format!("{of:.1}"));
+    vec![
+        super::names::shown(&report.recorded.process_name(stream.process)),
+        super::names::shown(&stream.name),
+        grouped(stream.slices),
+        share(stream.busy_ns as f64, wall_ns),
+        grouped(stream.replays),
+        mean_queue.unwrap_or_default(),
+        stream.max_queue.map(grouped).unwrap_or_default(),
+    ]
 }
 
 /// The name of a device, or of the worker whose steps stand for one.

@@ -1,5 +1,6 @@
 //! What stands out.
 
+use super::amount::duration;
 use crate::table::finding::CostOf;
 use crate::table::run_report::RunReport;
 use sa_recorder::format::visible;
@@ -12,10 +13,15 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
         out.push_str("findings   nothing stands out by the rules of docs/time.md\n\n");
         return;
     }
-    out.push_str("findings   the greatest share first; device time is from the first slice of a device to its last\n");
+    out.push_str("findings   the costliest first; device time is from the first slice of a device to its last\n");
+    let e2e = &report.requests.e2e;
     for finding in report.findings.iter().take(SHOWN) {
         let of = match finding.of {
             CostOf::DeviceTime => "device time",
+            CostOf::RequestTime if e2e.n > 0 => {
+                let each_ns = finding.cost * e2e.mean_ns;
+                &format!("a request's time, {} of the mean one", duration(each_ns))
+            }
             CostOf::RequestTime => "a request's time",
             CostOf::WallTime => "the run's time",
             CostOf::Requests => "the requests",

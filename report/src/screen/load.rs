@@ -1,6 +1,6 @@
 //! How much there was to do.
 
-use super::amount::{duration, grouped, share, table};
+use super::amount::{counted, duration, grouped, share, table};
 use super::names::shown;
 use crate::table::load_level::{LoadKind, LoadLevel};
 use crate::table::run_report::RunReport;
@@ -23,6 +23,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     }
     out.push_str(&table(&rows, 1..6));
     put_little(report, out);
+    put_spikes(report, out);
     put_cached(report, out);
     put_batching(report, out);
     out.push('\n');
@@ -56,6 +57,26 @@ fn put_little(report: &RunReport, out: &mut String) {
             duration(e2e.mean_ns)
         ));
     }
+}
+
+/// Times with unusually many requests, and whether those took longer.
+fn put_spikes(report: &RunReport, out: &mut String) {
+    let Some(longest) = report.spikes.iter().max_by_key(|spike| spike.dur_ns) else {
+        return;
+    };
+    out.push_str(&format!(
+        "  {}, the longest at {} for {}: up to {} requests at once, {} in all",
+        counted(report.spikes.len() as u64, "spike", "spikes"),
+        duration(longest.start_ns as f64),
+        duration(longest.dur_ns as f64),
+        grouped(longest.peak),
+        grouped(longest.requests)
+    ));
+    if let (Some(inside_ns), Some(others_ns)) = (longest.e2e_mean_ns, longest.others_e2e_mean_ns) {
+        let (inside, others) = (duration(inside_ns), duration(others_ns));
+        out.push_str(&format!(" of {inside} on average, and {others} outside"));
+    }
+    out.push('\n');
 }
 
 /// What the prefix cache saved.

@@ -46,19 +46,24 @@ pub fn text(report: &RunReport, order: NameOrder, top: usize) -> String {
     let mut out =
         format!("names      {shown_count} of {of} by {by}; share is of the run's wall time\n");
     let head = [
-        "name", "process", "ncall", "tsub", "share", "on CPU", "ttot", "tavg", "p50", "p99", "max",
+        "name", "process", "of", "ncall", "tsub", "share", "on CPU", "ttot", "tavg", "p50", "p99",
+        "max",
     ];
     let has_cpu = names.iter().any(|name| name.tsub_cpu_ns.is_some());
     let by_process = names.iter().any(|name| name.process.is_some());
+    let by_group = names.iter().any(|name| name.group.is_some());
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     rows.extend(names.iter().take(shown).map(|name| row(report, name)));
     if !has_cpu {
-        rows.iter_mut().for_each(|row| drop(row.remove(5)));
+        rows.iter_mut().for_each(|row| drop(row.remove(6)));
+    }
+    if !by_group {
+        rows.iter_mut().for_each(|row| drop(row.remove(2)));
     }
     if !by_process {
         rows.iter_mut().for_each(|row| drop(row.remove(1)));
     }
-    let texts = if by_process { 2 } else { 1 };
+    let texts = 1 + usize::from(by_process) + usize::from(by_group);
     out.push_str(&table(&rows, texts..rows[0].len()));
     out
 }
@@ -79,6 +84,7 @@ fn row(report: &RunReport, name: &NameTime) -> Vec<String> {
             RowKind::Track => format!("{} [track]", shown(&name.name)),
         },
         process.map(|process| shown(&process)).unwrap_or_default(),
+        name.group.as_deref().map(shown).unwrap_or_default(),
         calls,
         duration(name.tsub_ns as f64),
         share(name.tsub_ns as f64, wall_ns),
@@ -107,6 +113,7 @@ pub(super) fn shown(text: &str) -> String {
 #[derive(Serialize)]
 struct CsvRow<'a> {
     process: Option<String>,
+    group: Option<&'a str>,
     row_kind: RowKind,
     category: &'a str,
     name: &'a str,
@@ -136,6 +143,7 @@ pub(super) fn csv(report: &RunReport) -> Result<String, Error> {
             process: name
                 .process
                 .map(|process| report.recorded.process_name(process)),
+            group: name.group.as_deref(),
             row_kind: name.row_kind,
             category: &name.category,
             name: &name.name,

@@ -1,18 +1,14 @@
 //! The requests.
 
 use super::amount::{counted, duration, grouped, share, table};
-use super::names::shown;
 use crate::quantiles::Quantiles;
+use crate::statistics::half_width_of_mean;
 use crate::table::request::Request;
 use crate::table::request_parts::RequestParts;
 use crate::table::request_summary::RequestSummary;
 use crate::table::run_report::RunReport;
 use serde::Serialize;
-use std::cmp::Reverse;
 use trace_merge::Error;
-
-/// Requests that are named.
-const SLOWEST: usize = 3;
 
 pub(super) fn put(report: &RunReport, out: &mut String) {
     let summary = &report.requests;
@@ -50,12 +46,12 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     }
     put_figures(summary, out);
     put_parts(&report.request_parts, out);
-    put_slowest(&report.request, out);
     if summary.n < 30 {
         out.push_str(&format!(
             "  p90 and p99 of only {} say little\n",
             counted(summary.n, "request", "requests")
         ));
+        put_intervals(summary, out);
     }
 }
 
@@ -142,25 +138,20 @@ fn put_parts(parts: &RequestParts, out: &mut String) {
     out.push_str(&table(&rows, 1..5));
 }
 
-/// The slowest requests, and when they arrived.
-fn put_slowest(requests: &[Request], out: &mut String) {
-    let mut slowest: Vec<(i64, &Request)> = requests
-        .iter()
-        .filter_map(|request| Some((request.e2e_ns()?, request)))
-        .collect();
-    slowest.sort_by_key(|(e2e_ns, _)| Reverse(*e2e_ns));
-    let words = slowest.iter().take(SLOWEST).map(|(e2e_ns, request)| {
-        let at_ns = request.arrival_ns.unwrap_or(0) as f64;
-        format!(
-            "{} ({}, from {})",
-            shown(&request.request_id),
-            duration(*e2e_ns as f64),
-            duration(at_ns)
-        )
+/// How little a few requests say: where their means lie with 95 %.
+fn put_intervals(summary: &RequestSummary, out: &mut String) {
+    let figures = [("TTFT", &summary.ttft), ("E2E", &summary.e2e)];
+    let intervals = figures.into_iter().filter_map(|(name, figure)| {
+        let width = duration(half_width_of_mean(figure)?);
+        Some(format!(
+            "mean {name} {} ± {width}",
+            duration(figure.mean_ns)
+        ))
     });
-    let words: Vec<String> = words.collect();
-    if !words.is_empty() {
-        out.push_str(&format!("  slowest: {}\n", words.join(", ")));
+    let intervals: Vec<String> = intervals.collect();
+    if !intervals.is_empty() {
+        let intervals = intervals.join(", ");
+        out.push_str(&format!("  {intervals} (95 %, Student's t)\n"));
     }
 }
 

@@ -1,12 +1,38 @@
-//! The longest steps and gaps, with what was in them.
+//! The longest requests, steps and gaps, with what was in them.
 
 use super::amount::{duration, table};
 use super::idle::words;
 use super::names::shown;
+use crate::table::request::Request;
 use crate::table::run_report::RunReport;
+use std::cmp::Reverse;
 
 /// Lines of each kind.
 const SHOWN: usize = 3;
+
+/// The slowest requests, with the longest of their parts.
+fn slowest_requests(report: &RunReport) -> Vec<Vec<String>> {
+    let mut requests: Vec<(&Request, i64)> = report
+        .request
+        .iter()
+        .filter_map(|request| Some((request, request.e2e_ns()?)))
+        .collect();
+    requests.sort_by_key(|(_, ns)| Reverse(*ns));
+    let row = |(request, ns): &(&Request, i64)| {
+        let parts = request.parts().unwrap_or_default();
+        let longest = parts.into_iter().max_by_key(|(_, ns)| *ns);
+        vec![
+            "request".to_owned(),
+            duration(request.arrival_ns.unwrap_or_default() as f64),
+            duration(*ns as f64),
+            shown(&request.request_id),
+            longest.map_or_else(String::new, |(part, ns)| {
+                format!("{part} {}", duration(ns as f64))
+            }),
+        ]
+    };
+    requests.iter().take(SHOWN).map(row).collect()
+}
 
 pub(super) fn put(report: &RunReport, out: &mut String) {
     let name = |process| shown(&report.recorded.process_name(process));
@@ -16,6 +42,7 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
     };
     let head = ["", "at", "took", "of", "most of it"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
+    rows.extend(slowest_requests(report));
     for step in report.slow_steps.iter().take(SHOWN) {
         let [at, took] = time(step.start_ns, step.dur_ns);
         let inside = step.inside.iter().take(2);

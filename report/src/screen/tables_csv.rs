@@ -20,6 +20,8 @@ pub enum Table {
     Findings,
     /// How busy each device was.
     Device,
+    /// How busy each stream of a device was.
+    Stream,
     /// Each cause for which a device was idle.
     Idle,
     /// What the host did while a device was open.
@@ -30,6 +32,8 @@ pub enum Table {
     Rank,
     /// How much there was to do.
     Load,
+    /// Times with unusually many requests.
+    Spikes,
     /// The longest steps.
     SlowSteps,
     /// The longest gaps.
@@ -56,11 +60,13 @@ pub fn table_csv(report: &RunReport, table: Table) -> Result<String, Error> {
         Table::Names => return names::csv(report),
         Table::Findings => listed(&report.findings),
         Table::Device => listed(&report.device),
+        Table::Stream => listed(&report.stream),
         Table::Idle => of_devices("causes"),
         Table::Host => of_devices("host"),
         Table::WaitedFor => of_devices("waited_for"),
         Table::Rank => listed(&report.rank),
         Table::Load => listed(&report.load),
+        Table::Spikes => listed(&report.spikes),
         Table::SlowSteps => listed(&report.slow_steps),
         Table::LongGaps => listed(&report.long_gaps),
         Table::Stacks => listed(&report.stacks),

@@ -10,6 +10,9 @@ pub struct NameTime {
     /// The process, by its number among [`Recorded::processes`](crate::Recorded::processes), if each is counted by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<usize>,
+    /// The thread or the request, if each is counted by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// What the slices lie on.
     pub row_kind: RowKind,
     /// The category, empty if there is none.

@@ -13,7 +13,9 @@ use super::request::Request;
 use super::request_parts::RequestParts;
 use super::request_summary::RequestSummary;
 use super::slow_step::SlowStep;
+use super::spike::Spike;
 use super::stack_time::StackTime;
+use super::stream_time::StreamTime;
 use super::timeline::Timeline;
 use serde::Serialize;
 
@@ -37,12 +39,16 @@ pub struct RunReport {
     pub request: Vec<Request>,
     /// How much there was to do.
     pub load: Vec<LoadLevel>,
+    /// The times in which there were unusually many requests.
+    pub spikes: Vec<Spike>,
     /// What the engines put into their steps.
     pub batching: Vec<Batching>,
     /// How busy each device was.
     pub device: Vec<DeviceTime>,
     /// Why each of them was idle, in the same order.
     pub idle: Vec<DeviceIdle>,
+    /// How busy each of the devices' streams was.
+    pub stream: Vec<StreamTime>,
     /// How the devices came to collectives.
     pub rank: Vec<RankTime>,
     /// The longest steps of workers.

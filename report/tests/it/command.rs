@@ -59,12 +59,12 @@ fn tables_come_as_json_and_csv() {
         csv.lines().nth(1).unwrap().split(',').nth(4),
         Some("500000")
     );
-    let csv = stdout(&[path, "--csv", "names", "--by-process"]);
+    let csv = stdout(&[path, "--csv", "names", "--by", "process"]);
     assert!(
         csv.lines()
             .nth(1)
             .unwrap()
-            .starts_with("api,thread,request,request,4,4,"),
+            .starts_with("api,,thread,request,request,4,4,"),
         "{csv}"
     );
 }

@@ -6,6 +6,7 @@ mod diff;
 mod golden;
 mod hostile;
 mod idle;
+mod load;
 mod oracle;
 mod page;
 mod pypto;

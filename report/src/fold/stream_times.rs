@@ -1,0 +1,120 @@
+//! Slices of devices → how busy each stream was, and how long its queue.
+
+use crate::gather::device_slice::DeviceSlice;
+use crate::table::device_time::DeviceTime;
+use crate::table::stream_time::StreamTime;
+use std::collections::{BTreeMap, VecDeque};
+use trace_merge::events::TraceThread;
+
+/// Slices of a queue that are looked at.
+const LONGEST: usize = 65_536;
+
+/// A stream while its slices come, by their begins.
+#[derive(Debug, Default)]
+struct Stream {
+    slices: u64,
+    replays: u64,
+    busy_ns: i64,
+    busy_to_ns: Option<i64>,
+    launched: u64,
+    queued_ns: i64,
+    /// When those begin that a later launch may still find in the queue.
+    begins: VecDeque<i64>,
+    max_queue: u64,
+}
+
+/// The streams of all devices while slices come.
+#[derive(Debug, Default)]
+pub(crate) struct StreamTimes {
+    of: BTreeMap<(u32, u32), Stream>,
+}
+
+impl StreamTimes {
+    pub(crate) fn take(&mut self, slice: &DeviceSlice) {
+        let stream = self.of.entry((slice.device, slice.stream)).or_default();
+        stream.take(slice);
+    }
+
+    /// All of them, by device. The steps of a worker that has no device are no stream.
+    pub(crate) fn finish(self, devices: &[DeviceTime], threads: &[TraceThread]) -> Vec<StreamTime> {
+        let of = |((device, thread), stream): ((u32, u32), Stream)| {
+            let device = devices
+                .iter()
+                .find(|time| time.process == device as usize && !time.is_runner)?;
+            let thread = threads.get(thread as usize)?;
+            Some(stream.finish(device, thread.label()))
+        };
+        self.of.into_iter().filter_map(of).collect()
+    }
+}
+
+impl Stream {
+    fn take(&mut self, slice: &DeviceSlice) {
+        let (start_ns, end_ns) = (slice.start_ns, slice.end_ns.0);
+        let counted_to_ns = self.busy_to_ns.unwrap_or(start_ns);
+        self.busy_ns += (end_ns - start_ns.max(counted_to_ns)).max(0);
+        self.busy_to_ns = Some(end_ns.max(counted_to_ns));
+        self.slices += 1;
+        self.replays += u64::from(slice.is_replay);
+        if let Some(launch_ns) = slice.launch_ns() {
+            self.launched += 1;
+            self.queued_ns = self.queued_ns.saturating_add(start_ns - launch_ns);
+            self.queue(launch_ns, start_ns);
+        }
+    }
+
+    /// What a launch finds: those before it on the stream that have not begun.
+    fn queue(&mut self, launch_ns: i64, start_ns: i64) {
+        let has_begun = |begin_ns: &mut i64| *begin_ns <= launch_ns;
+        while self.begins.pop_front_if(has_begun).is_some() {}
+        if self.begins.len() == LONGEST {
+            self.begins.pop_front();
+        }
+        self.begins.push_back(start_ns);
+        self.max_queue = self.max_queue.max(self.begins.len() as u64);
+    }
+
+    fn finish(self, device: &DeviceTime, name: String) -> StreamTime {
+        let is_known = self.launched > 0;
+        StreamTime {
+            process: device.process,
+            name,
+            slices: self.slices,
+            replays: self.replays,
+            busy_ns: self.busy_ns,
+            mean_queue: is_known.then(|| self.queued_ns as f64 / device.wall_ns.max(1) as f64),
+            max_queue: is_known.then_some(self.max_queue),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cmp::Reverse;
+
+    fn slice(launch_ns: i64, start_ns: i64, end_ns: i64) -> DeviceSlice {
+        DeviceSlice {
+            device: 1,
+            start_ns,
+            end_ns: Reverse(end_ns),
+            queue_ns: start_ns - launch_ns,
+            collective: 0,
+            is_short: false,
+            is_replay: start_ns == 30,
+            stream: 4,
+        }
+    }
+
+    #[test]
+    fn a_queue_is_what_a_launch_finds() {
+        // Launched at 0, 1 and 2, begun at 10, 20 and 30; the last is launched when all have begun.
+        let mut stream = Stream::default();
+        let slices = [(0, 10, 18), (1, 20, 30), (2, 30, 40), (35, 50, 60)];
+        for (launch_ns, start_ns, end_ns) in slices {
+            stream.take(&slice(launch_ns, start_ns, end_ns));
+        }
+        assert_eq!((stream.slices, stream.replays, stream.busy_ns), (4, 1, 38));
+        assert_eq!((stream.max_queue, stream.queued_ns), (3, 10 + 19 + 28 + 15));
+    }
+}
