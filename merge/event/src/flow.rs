@@ -81,6 +81,11 @@ pub fn trace_bind_id(event: &Event<'_>, ordinal: u64) -> u64 {
     of_id(member_value(event.fields.bind_id.of(event.line)), ordinal)
 }
 
+/// The id in the trace of the flow with this number that is the same in every process.
+pub fn of_global_number(number: u64) -> u64 {
+    global(Ok(number))
+}
+
 /// The id in the trace of an event whose flow is the same in every process.
 pub fn global_id(event: &Event<'_>) -> Option<u64> {
     let id2 = event.fields.id2;

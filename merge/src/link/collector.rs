@@ -1,5 +1,7 @@
 //! Takes what the first pass finds in the chunks, in any order.
 
+use super::args::form::any_form;
+use super::args::ids::RequestId;
 use super::batch::Batch;
 use super::bloom::KnownKeys;
 use super::links::Links;
@@ -15,7 +17,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Most bytes of records in memory in the first pass.
@@ -33,6 +35,8 @@ pub(crate) struct Collector<'f> {
     known: KnownKeys,
     pools: Mutex<Pools<'f>>,
     cut: AtomicU64,
+    /// The requests to link, where not all are.
+    only: OnceLock<HashSet<String>>,
 }
 
 struct Pools<'f> {
@@ -74,7 +78,24 @@ impl<'f> Collector<'f> {
                 failure: None,
             }),
             cut: AtomicU64::new(0),
+            only: OnceLock::new(),
         }
+    }
+
+    /// Links only these requests, by their ids, from now on; all of them if there are none.
+    pub(crate) fn only_link(&self, requests: &[String]) {
+        if !requests.is_empty() {
+            self.only.get_or_init(|| requests.iter().cloned().collect());
+        }
+    }
+
+    /// Whether the request with this id is to be linked.
+    pub(super) fn links(&self, id: &RequestId<'_>) -> bool {
+        let is_one_of = |only: &HashSet<String>| {
+            let id = id.text();
+            std::str::from_utf8(&id).is_ok_and(|id| any_form(id, |form| only.contains(form)))
+        };
+        self.only.get().is_none_or(is_one_of)
     }
 
     /// Where the events of a chunk of a source come from.

@@ -98,6 +98,10 @@ impl<'a, 'f> Gather<'a, 'f> {
             match self.batch.requests.entry(id.key ^ scope) {
                 Entry::Occupied(mut known) => known.get_mut().see(at),
                 Entry::Vacant(new) => {
+                    if !self.collector.links(id) {
+                        // As one that its recorder links.
+                        self.batch.linked.push(id.key ^ scope);
+                    }
                     new.insert(RequestReach::of(ts_ns, place));
                     add_forms(id, scope, aliases);
                 }

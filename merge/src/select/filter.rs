@@ -117,6 +117,28 @@ impl Wanted<'_> {
             && self.has_request(fields.args.of(event.line))
     }
 
+    /// The ids of requests in an event's args that are not asked for, where any are asked for.
+    pub(crate) fn other_requests(&self, event: &Event<'_>) -> Vec<String> {
+        let args = match self.requests.is_empty() {
+            true => None,
+            false => scan_object(event.line).and_then(|fields| args_of(fields.args.of(event.line))),
+        };
+        let args = args.into_iter().flatten();
+        let values = args.filter(|(key, _)| known(key.as_bytes()).is_some());
+        let ids = values.flat_map(|(_, value)| match value {
+            Value::Array(ids) => ids,
+            id => vec![id],
+        });
+        let others = ids.filter(|id| !is_id(id, &self.requests));
+        others
+            .filter_map(|id| match id {
+                Value::String(text) => Some(text),
+                Value::Number(number) => Some(number.to_string()),
+                _ => None,
+            })
+            .collect()
+    }
+
     /// A quick look: no id can stand in a line that neither has its bytes nor any escape.
     fn may_be_of_request(&self, line: &[u8]) -> bool {
         self.finders.is_empty()
@@ -143,7 +165,7 @@ impl Wanted<'_> {
         if self.requests.is_empty() {
             return true;
         }
-        let Some(args) = from_slice::<Map<String, Value>>(args) else {
+        let Some(args) = args_of(args) else {
             return false;
         };
         let is_wanted = |id: &Value| is_id(id, &self.requests);
@@ -154,6 +176,10 @@ impl Wanted<'_> {
         args.iter()
             .any(|(key, value)| known(key.as_bytes()).is_some() && names_one(value))
     }
+}
+
+fn args_of(args: &[u8]) -> Option<Map<String, Value>> {
+    from_slice(args)
 }
 
 /// Whether the value is one of the ids or a longer form of one: a text, or a number as it is written.

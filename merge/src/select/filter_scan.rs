@@ -20,6 +20,8 @@ pub(crate) struct ScannedChunk {
     pub(crate) spots: Vec<Spot>,
     pub(crate) names: Vec<MetadataEvent>,
     pub(crate) used: HashSet<ThreadNumber>,
+    /// The flows, by their ids in the trace, that stand for requests beside those that are asked for.
+    pub(crate) other_flows: HashSet<u64>,
 }
 
 /// Metadata of a process or of a thread.

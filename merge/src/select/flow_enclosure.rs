@@ -4,6 +4,7 @@ use crate::pass::event_ref::EventRef;
 use crate::pass::labels::Labels;
 use crate::span::group_key::{GroupEvent, GroupKey, GroupRole, ThreadNumber};
 use crate::store::sorter::{Record, Sorted, Sorter, long_at, word_at};
+use std::collections::HashSet;
 use std::io;
 
 /// A span that is shown or a flow event, on its row. Its order is that of the fields: a span before what happens when it begins.
@@ -49,9 +50,10 @@ impl Spot {
     }
 }
 
-/// Adds the flow events that lie in spans to `covered`.
+/// Adds the flow events that lie in spans to `covered`, but those of `others`.
 pub(crate) fn covered(
     spots: &Sorted<Spot>,
+    others: &HashSet<u64>,
     covered: &mut Sorter<'_, GroupEvent>,
 ) -> io::Result<()> {
     let (mut on, mut until_ns) = (None, i64::MIN);
@@ -66,7 +68,7 @@ pub(crate) fn covered(
                 id,
                 key,
                 is_start,
-            } if at_ns < until_ns => covered.push(GroupEvent {
+            } if at_ns < until_ns && !others.contains(&id) => covered.push(GroupEvent {
                 whole: GroupKey::Flow(id, key),
                 at_ns,
                 at,
@@ -165,7 +167,11 @@ mod tests {
                 .push(Spot::of_flow(&flow(row, at_ns, nth)).unwrap())
                 .unwrap();
         }
-        covered(&spots.finish().unwrap(), &mut found).unwrap();
+        let spots = spots.finish().unwrap();
+        covered(&spots, &HashSet::new(), &mut found).unwrap();
+        let mut nothing = Sorter::new(&folder);
+        covered(&spots, &HashSet::from([5]), &mut nothing).unwrap();
+        assert_eq!(nothing.finish().unwrap().len(), 0, "of another request");
         let mut mates = Vec::new();
         let all = found.finish().unwrap();
         all.read(0..all.len(), &mut mates).unwrap();

@@ -4,6 +4,7 @@
 use crate::Error;
 use crate::base::progress::Progress;
 use crate::event::edges::{Edges, Lies};
+use crate::event::flow::of_global_number;
 use crate::event::line::Event;
 use crate::fragment::temp_folder::in_first;
 use crate::identity::plan::Plan;
@@ -23,6 +24,7 @@ use crate::store::sorter::{Sorted, Sorter};
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// What is asked for of recordings whose processes are known.
 pub(crate) struct Marker<'a> {
@@ -43,6 +45,7 @@ struct Gathered<'f> {
     spots: Sorter<'f, Spot>,
     names: Vec<MetadataEvent>,
     used: HashSet<ThreadNumber>,
+    other_flows: HashSet<u64>,
 }
 
 impl Marker<'_> {
@@ -96,6 +99,7 @@ impl Marker<'_> {
             spots: Sorter::new(folder),
             names: Vec::new(),
             used: HashSet::new(),
+            other_flows: HashSet::new(),
         };
         self.gather(sources, chunks, progress, &mut gathered)?;
         let Gathered {
@@ -103,6 +107,7 @@ impl Marker<'_> {
             mut spots,
             names,
             mut used,
+            other_flows,
         } = gathered;
         let mut show = |mate: &GroupEvent| {
             set(chunks, mate.at);
@@ -115,7 +120,7 @@ impl Marker<'_> {
             }
         })?;
         let mut flows = Sorter::new(folder);
-        covered(&spots.finish()?, &mut flows)?;
+        covered(&spots.finish()?, &other_flows, &mut flows)?;
         pair(&flows.finish()?, self.edges, &mut show, |_| Ok(()))?;
         self.mark_names(&names, &used, chunks);
         Ok(cut)
@@ -150,6 +155,7 @@ impl Marker<'_> {
             spots.try_for_each(|spot| all.spots.push(spot))?;
             all.names.extend(looked.names);
             all.used.extend(looked.used);
+            all.other_flows.extend(looked.other_flows);
             Ok(())
         })
     }
@@ -195,6 +201,11 @@ impl Marker<'_> {
         let shift_ns = self.plan.shifts_ns[recording].saturating_add(self.plan.base_ns);
         let wanted = self.wanted.has(event);
         let at_ns = event.ts_ns.saturating_add(shift_ns);
+        if wanted && inside {
+            let others = self.wanted.other_requests(event).into_iter();
+            let flows = others.map(|id| of_global_number(xxh3_64(id.as_bytes())));
+            looked.other_flows.extend(flows);
+        }
         match whole(event, target, row, !self.filter.is_empty()) {
             Some((whole, role)) => looked.add(
                 GroupEvent {

@@ -73,6 +73,9 @@ pub(crate) fn select(
         Runs::All => Vec::new(),
         _ => aliases(&filter.requests, sources, chunks, asked.progress),
     };
+    if let Some(links) = asked.links {
+        links.only_link(&with_aliases(filter, &request_aliases).requests);
+    }
     let (mut edges, lens) = (Edges::OPEN, chunks.iter().map(Chunk::len).collect());
     let mut selection = Selection::default();
     if is_window {

@@ -200,3 +200,68 @@ fn what_an_engine_adds_to_the_id_does_not_matter() {
     let told = &merged.report.0["filter"];
     assert_eq!(told["request_aliases"], json!(["cmpl-2"]));
 }
+
+/// Two requests that share the steps of an engine and of a worker, each with an event of its own; `flows` are of the recorder, if it wrote any.
+fn shared_steps(flows: bool) -> RunDir {
+    let dir = RunDir::new();
+    let at = |ms: u64| 5_000_000_000 + ms * 1_000_000;
+    for (pid, name) in [(60, "EngineCore"), (61, "Worker")] {
+        let process = Process::new(pid);
+        let on = process.main_thread();
+        let mut lines = vec![on.metadata("process_name", &format!(r#""name":"{name}""#))];
+        let flow = |lines: &mut Vec<String>, phase, ms, id: &str| {
+            if flows {
+                let number = xxhash_rust::xxh3::xxh3_64(id.as_bytes());
+                lines.push(on.flow(phase, at(ms), "global", number));
+            }
+        };
+        for (ms, id) in [(0, "r-1"), (10, "r-2")] {
+            let args = format!(r#""request_id":"{id}""#);
+            lines.push(on.span(at(ms), 1_000_000, "add_request", &args));
+            let is_first = pid == 60 && id == "r-1";
+            flow(&mut lines, if is_first { "s" } else { "t" }, ms, id);
+        }
+        if pid == 60 {
+            // The arrow of the other one begins in a step that both share.
+            flow(&mut lines, "s", 20, "r-2");
+        }
+        for step in 0..4 {
+            let ms = 20 + 10 * step;
+            let args = r#""request_ids":["r-1","r-2"]"#;
+            lines.push(on.span(at(ms), 8_000_000, "step", args));
+            flow(&mut lines, "t", ms, "r-1");
+            flow(&mut lines, "t", ms, "r-2");
+        }
+        let mut fragment = process.fragment();
+        fragment.block(1, 0, &stream(&lines));
+        fragment.write_here(&dir.fragments());
+    }
+    dir
+}
+
+/// The ids of all events of flows.
+fn arrow_ids(merged: &Merged) -> Vec<String> {
+    let phases = ["s", "t", "f"].map(|phase| merged.trace.phase(phase));
+    let arrows = phases.into_iter().flatten();
+    arrows.map(|event| event["id"].to_string()).collect()
+}
+
+fn count_of(ids: &[String]) -> usize {
+    ids.iter().collect::<std::collections::BTreeSet<_>>().len()
+}
+
+#[test]
+fn arrows_of_other_requests_in_shared_steps_are_left_out() {
+    for flows in [true, false] {
+        let dir = shared_steps(flows);
+        let merged = Merged::of(&["--request=r-1"], &[dir.path()]);
+        // One in each event with the request's id, in both processes.
+        let ids = arrow_ids(&merged);
+        assert_eq!((ids.len(), count_of(&ids)), (10, 1), "{flows}: {ids:?}");
+        let both = arrow_ids(&Merged::of(
+            &["--request=r-1", "--request=r-2"],
+            &[dir.path()],
+        ));
+        assert_eq!(count_of(&both), 2, "{flows}: {both:?}");
+    }
+}
