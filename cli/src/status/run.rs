@@ -62,8 +62,12 @@ pub(super) enum State {
     Alive,
     /// It ended recording itself.
     Ended,
-    /// It died; what it recorded last is in its ring.
-    Died,
+    /// It died in the middle of spans.
+    Killed,
+    /// It ended without saying so, and not in the middle of anything: by `_exit`, or a signal while it was idle.
+    Silent,
+    /// It ended without saying so, and nothing tells whether spans were open.
+    Unknown,
 }
 
 impl State {
@@ -71,7 +75,9 @@ impl State {
         match self {
             State::Alive => "alive",
             State::Ended => "ended",
-            State::Died => "died",
+            State::Killed => "killed",
+            State::Silent => "silent",
+            State::Unknown => "unknown",
         }
     }
 }
@@ -128,7 +134,11 @@ impl Run {
             state: match alive {
                 _ if contents.ended => State::Ended,
                 true => State::Alive,
-                false => State::Died,
+                false => match contents.open_spans {
+                    None => State::Unknown,
+                    Some(0) => State::Silent,
+                    Some(_) => State::Killed,
+                },
             },
             levels: switched.or_else(|| header.levels.clone()),
             fragments: contents.segments,

@@ -119,23 +119,34 @@ fn aligned(rows: &[[String; 10]]) -> String {
     text
 }
 
-/// Who died, and where to look for the rest.
+/// Who did not say that it ended, how that was, and where to look for the rest.
 fn epitaph(run: &Run) -> String {
-    let died = run
-        .processes
-        .iter()
-        .filter(|process| process.state == State::Died);
-    let names: Vec<_> = died
-        .map(|process| format!("{} [{}]", printable(&process.name), process.pid))
-        .collect();
-    if names.is_empty() {
-        return String::new();
+    let directory = printable(&run.directory);
+    let lines = [
+        (
+            State::Killed,
+            format!("killed in the middle of spans: {{}}. `trace-merge {directory}` shows them"),
+        ),
+        (
+            State::Silent,
+            "ended without a goodbye, but not in the middle of anything: {} (_exit, or a signal while idle)".to_owned(),
+        ),
+        (
+            State::Unknown,
+            "ended without a goodbye: {}; nothing tells whether spans were open".to_owned(),
+        ),
+    ];
+    let mut text = String::new();
+    for (state, words) in lines {
+        let of_state = run.processes.iter().filter(|one| one.state == state);
+        let names: Vec<_> = of_state
+            .map(|process| format!("{} [{}]", printable(&process.name), process.pid))
+            .collect();
+        if !names.is_empty() {
+            text += &format!("\n{}\n", words.replace("{}", &names.join(", ")));
+        }
     }
-    format!(
-        "\nDied while recording: {}. `trace-merge {}` shows the step in which.\n",
-        names.join(", "),
-        printable(&run.directory)
-    )
+    text
 }
 
 #[cfg(test)]
@@ -176,7 +187,7 @@ mod tests {
                 process("engine-core", 1, State::Alive),
                 Process {
                     lost,
-                    ..process("worker-0", 4711, State::Died)
+                    ..process("worker-0", 4711, State::Killed)
                 },
                 Process {
                     levels: Some(vec![]),
@@ -195,12 +206,12 @@ began     3 min ago
 recorded  1,234,569 events, 1,207 lost, 292.0 MB
 alive     1 of 3
 
-PROCESS       PID  STATE  LEVEL       FILES     EVENTS      SIZE  LAST EVENT  LOST                     DEVICE
-engine-core     1  alive  e2e,kernel      1  1,234,567  146.0 MB  0.2 s ago   -                        -
-worker-0     4711  died   e2e,kernel      1  1,234,567  146.0 MB  0.2 s ago   1,200 busy, 7 disk_full  -
-api            99  ended  off             1          0     400 B  -           -                        -
+PROCESS       PID  STATE   LEVEL       FILES     EVENTS      SIZE  LAST EVENT  LOST                     DEVICE
+engine-core     1  alive   e2e,kernel      1  1,234,567  146.0 MB  0.2 s ago   -                        -
+worker-0     4711  killed  e2e,kernel      1  1,234,567  146.0 MB  0.2 s ago   1,200 busy, 7 disk_full  -
+api            99  ended   off             1          0     400 B  -           -                        -
 
-Died while recording: worker-0 [4711]. `trace-merge profile_out` shows the step in which.
+killed in the middle of spans: worker-0 [4711]. `trace-merge profile_out` shows them
 "
         );
     }

@@ -76,6 +76,8 @@ fn a_killed_process_is_named() {
     let directory = scratch.path();
     let _main = Host::start(directory, "engine-core", false);
     Host::start(directory, "worker-0", false).kill();
+    // Paused, it had nothing open.
+    Host::start(directory, "worker-1", true).kill();
     assert_eq!(
         table(directory),
         "\
@@ -86,11 +88,17 @@ alive # of #
 
 PROCESS PID STATE LEVEL FILES EVENTS SIZE LAST EVENT LOST DEVICE
 engine-core # alive e2e,kernel # # # B # s ago - -
-worker-0 # died e2e,kernel # # # B # s ago - -
+worker-0 # killed e2e,kernel # # # B # s ago - -
+worker-1 # silent off # # # B # s ago - -
 
-Died while recording: worker-0 [#]. `trace-merge DIR` shows the step in which.
+killed in the middle of spans: worker-0 [#]. `trace-merge DIR` shows them
+
+ended without a goodbye, but not in the middle of anything: worker-1 [#]. (_exit, or a signal while idle)
 "
     );
+    let status = json(directory);
+    let states = [&status["processes"][1], &status["processes"][2]].map(|one| &one["state"]);
+    assert_eq!(states, ["killed", "silent"]);
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub struct Contents {
     pub ended: bool,
     /// Whether a ring is left.
     pub ring: bool,
+    /// Spans that are open, as a ring that is left tells.
+    pub open_spans: Option<u64>,
     /// What the newest segment so far tells of removed ones, and when the first of them was begun.
     removed: Option<(StatusLoss, Option<i64>)>,
 }
@@ -139,6 +141,8 @@ fn of_fragment(opened: Opened, known: &mut Known) -> io::Result<Contents> {
     }
     contents.ring = matches!(opened.ring, Some(RingFile::Read(..) | RingFile::Bad(_)));
     if let Some(RingFile::Read(ring, _)) = &opened.ring {
+        let of_threads = ring.slots.iter().map(|slot| slot.open.len());
+        contents.open_spans = Some((of_threads.sum::<usize>() + ring.lanes.len()) as u64);
         // Beyond what the ring's copy has of slot 0 records may tell these losses.
         if ends.get(&0).is_none_or(|end| *end <= ring.told_to) {
             for loss in &ring.losses {
@@ -289,6 +293,9 @@ impl Contents {
         self.switch = later.switch.or(self.switch.take());
         self.ended |= later.ended;
         self.ring |= later.ring;
+        if let Some(open) = later.open_spans {
+            *self.open_spans.get_or_insert(0) += open;
+        }
         self.removed = later.removed.or(self.removed.take());
     }
 }
