@@ -25,7 +25,8 @@ WITH moment AS MATERIALIZED (
     COALESCE(MIN(m.ts) FILTER (WHERE m.kind IN ('first_token', 'token') AND m.upid = e.upid),
       MIN(m.ts) FILTER (WHERE m.kind IN ('first_token', 'token') AND m.upid = f.upid)) AS first_ts,
     COALESCE(MAX(m.ts) FILTER (WHERE m.kind = 'token'),
-      MAX(m.ts) FILTER (WHERE m.kind = 'finished' AND m.upid = e.upid)) AS last_ts
+      MAX(m.ts) FILTER (WHERE m.kind = 'finished' AND m.upid = e.upid)) AS last_ts,
+    MAX(m.ts) FILTER (WHERE m.kind = 'answered') AS answered_ts
   FROM first f
   JOIN moment m ON m.request_id = f.request_id
   LEFT JOIN first e ON e.request_id = f.request_id AND e.nth = 1 AND e.kind = 'queued'
@@ -39,7 +40,8 @@ WITH moment AS MATERIALIZED (
   UNION ALL SELECT 2, 'queue', scheduled_ts, * FROM request
   UNION ALL SELECT 3, 'prefill', first_ts, * FROM request
   UNION ALL SELECT 4, 'decode', last_ts, * FROM request
-  UNION ALL SELECT 5, 'answer', finished_ts, * FROM request
+  UNION ALL SELECT 5, 'return', answered_ts, * FROM request WHERE answered_ts IS NOT NULL
+  UNION ALL SELECT 6, 'answer', finished_ts, * FROM request
 ), ended AS (
   SELECT request_id, nth, part, arrival_ts, COUNT(to_ts) OVER (PARTITION BY request_id ORDER BY nth DESC) AS ends_left,
     MAX(arrival_ts, COALESCE(MAX(MIN(to_ts, finished_ts)) OVER (PARTITION BY request_id ORDER BY nth), arrival_ts)) AS to_ts

@@ -4,7 +4,7 @@ use crate::table::request::{Request, RequestStatus};
 use crate::table::request_parts::{RequestPart, RequestParts};
 
 /// The parts in the order of the way.
-const ORDER: [&str; 8] = [
+const ORDER: [&str; 9] = [
     "HTTP",
     "preprocess",
     "IPC",
@@ -12,6 +12,7 @@ const ORDER: [&str; 8] = [
     "queue",
     "prefill",
     "decode",
+    "return",
     "answer",
 ];
 

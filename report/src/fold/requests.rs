@@ -24,6 +24,7 @@ struct OneRequest {
     http: Option<SpanTimes>,
     preprocess: Option<SpanTimes>,
     args: RequestArgs,
+    answered_ns: Option<i64>,
     preemptions: u64,
     /// Since when it is preempted, and how long it was before.
     preempted_since_ns: Option<i64>,
@@ -95,6 +96,7 @@ impl RequestFacts {
             MomentKind::Resumed => one.resumed(ts_ns),
             MomentKind::SpanEnd => {}
             MomentKind::Finished => last(&mut of_process.finished_ns),
+            MomentKind::Answered => last(&mut one.answered_ns),
             MomentKind::Token => {
                 first(&mut of_process.first_token_ns);
                 last(&mut of_process.last_token_ns);
@@ -220,6 +222,7 @@ impl OneRequest {
             engine_first_token_ns: engine.and_then(|of| of.first_token_ns),
             first_token_ns: frontend.and_then(|of| of.first_token_ns),
             last_token_ns: last_token_ns.or(engine.and_then(|of| of.finished_ns)),
+            answered_ns: self.answered_ns,
             finished_ns,
             prompt_tokens: self.args.prompt_tokens,
             cached_tokens: self.args.cached_tokens,

@@ -20,6 +20,8 @@ pub(crate) enum MomentKind {
     Preempted,
     Resumed,
     Finished,
+    /// The frontend took in its last output.
+    Answered,
     /// A span's end that is an event of its own: it may have args that the begin could not have.
     SpanEnd,
 }
@@ -66,6 +68,7 @@ impl MomentKind {
             "request.preempted" | "preempted" => MomentKind::Preempted,
             "request.resumed" | "resumed" => MomentKind::Resumed,
             "request.finished" => MomentKind::Finished,
+            "request.answered" => MomentKind::Answered,
             _ => return None,
         })
     }

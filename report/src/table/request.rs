@@ -42,6 +42,8 @@ pub struct Request {
     pub first_token_ns: Option<i64>,
     /// When its last token was seen; where tokens are not recorded, when the engine ended it.
     pub last_token_ns: Option<i64>,
+    /// When the frontend took in its last output: vLLM's own E2E ends here.
+    pub answered_ns: Option<i64>,
     /// When the span ended that began at its arrival.
     pub finished_ns: Option<i64>,
     /// Tokens of the prompt.
@@ -122,16 +124,19 @@ impl Request {
                 self.engine_first_token_ns.or(self.first_token_ns),
             ),
             ("decode", self.last_token_ns),
-            ("answer", Some(finished_ns)),
         ];
+        let back: &[_] = match self.answered_ns {
+            Some(_) => &[("return", self.answered_ns), ("answer", Some(finished_ns))],
+            None => &[("answer", Some(finished_ns))],
+        };
         let (mut parts, mut from_ns, mut name) = (Vec::new(), arrival_ns, String::new());
-        for (part, end_ns) in frontend.iter().copied().chain(behind) {
+        for (part, end_ns) in frontend.iter().chain(&behind).chain(back) {
             if !name.is_empty() {
                 name.push_str(" + ");
             }
             name.push_str(part);
             // Moments of two clocks may seem to be in another order.
-            if let Some(end_ns) = end_ns {
+            if let Some(end_ns) = *end_ns {
                 let end_ns = end_ns.min(finished_ns).max(from_ns);
                 parts.push((std::mem::take(&mut name), end_ns - from_ns));
                 from_ns = end_ns;

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// A part of the way of a request, from its arrival to its end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RequestPart {
-    /// `HTTP`, `preprocess` and `IPC` (or `frontend`, which is all three), `queue`, `prefill`, `decode`, `answer`, or several of them where the trace does not tell them apart.
+    /// `HTTP`, `preprocess` and `IPC` (or `frontend`, which is all three), `queue`, `prefill`, `decode`, `return`, `answer`, or several of them where the trace does not tell them apart.
     pub name: String,
     /// Of the mean request.
     pub mean_ns: f64,

@@ -28,6 +28,7 @@ pub(crate) fn served() -> Server {
         if nth % 2 == 0 {
             let args = json!({"request_id": format!("q{nth}")});
             server.lines.push(json!({"ph": "X", "pid": 9, "tid": 100 + nth, "ts": ts + 100, "dur": 300, "name": "request.preprocess", "args": args}));
+            server.lines.push(at("request.answered", 9, ts + dur - 400));
         }
         server.lines.extend([
             at("request.queued", 10, ts + 500),
