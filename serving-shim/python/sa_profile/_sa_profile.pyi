@@ -138,7 +138,7 @@ class Configuration(TypedDict):
 
 def configuration() -> Configuration | None: ...
 def dict_span(
-    name: str, category: str, level: str, args: dict[str, Any] | None, tells_errors: bool = False, /
+    name: str, category: str, level: str, args: dict[str, Any] | None, is_drop_in: bool = True, /
 ) -> Span: ...
 @final
 class Nothing:

@@ -67,9 +67,9 @@ class ProfileRecorder:
         session.end()
         return True
 
-    def close(self) -> None:
-        """Ends recording."""
-        self.stop()
+    def close(self) -> bool:
+        """Ends recording, as :meth:`stop`."""
+        return self.stop()
 
     def includes(self, level: str) -> bool:
         """Whether events of a level are recorded now."""

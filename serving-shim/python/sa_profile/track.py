@@ -90,7 +90,7 @@ class Tracked:
 
     def span(self, args):
         """The span of one call; the dict is read when it ends."""
-        return _sa_profile.dict_span(self.name, self.cat, self.level, args, True)
+        return _sa_profile.dict_span(self.name, self.cat, self.level, args, False)
 
     def async_span(self, args, kwargs):
         """The span of one generator, begun, on a lane of its own."""

@@ -133,7 +133,8 @@ fn duration(
 ) -> PyResult<()> {
     let level = names::level_of(level)?;
     if sa_recorder::__wants(level) {
-        tell_duration(py, level, (cat, name), (start_ns, dur_ns), args);
+        let args = text_of(args);
+        tell_duration(py, level, (cat, name), (start_ns, dur_ns), &args);
     }
     Ok(())
 }
@@ -162,15 +163,14 @@ pub(crate) fn tell_duration(
     level: Level,
     (category, name): (&str, &str),
     (start_ns, dur_ns): (Option<u64>, i64),
-    args: Option<&Bound<'_, PyDict>>,
+    args: &Args,
 ) {
     start::prepare_thread(py);
-    let args = text_of(args);
     let wanted_ns = u64::try_from(dur_ns).unwrap_or(0);
     let since_ns = start_ns.unwrap_or_else(|| now_ns().saturating_sub(wanted_ns));
     match lane::task_row(py, since_ns) {
-        Some(row) => row.duration(level, category, name, since_ns, wanted_ns, &args),
-        None => sa_recorder::duration(level, category, name, dur_ns, start_ns, &args),
+        Some(row) => row.duration(level, category, name, since_ns, wanted_ns, args),
+        None => sa_recorder::duration(level, category, name, dur_ns, start_ns, args),
     }
 }
 

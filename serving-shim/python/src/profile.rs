@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use sa_recorder::Recorder;
+use sa_recorder::{Args, Recorder};
 
 use crate::event::Event;
 use crate::point::{tell_duration, tell_instant, text_of};
@@ -39,6 +39,20 @@ impl Nothing {
     }
 }
 
+/// Makes an event have the member `args` though nothing is in it: the recorder writes it where there is any text.
+pub(crate) fn keep_member(args: &mut Vec<u8>) {
+    if args.is_empty() {
+        args.push(b' ');
+    }
+}
+
+fn push_args(text: &mut Vec<u8>, args: Option<&Bound<'_, PyDict>>) {
+    if let Some(args) = args {
+        value::push_all(text, args);
+    }
+    keep_member(text);
+}
+
 /// An instant.
 #[pyfunction]
 #[pyo3(signature = (name, category, level, args, /))]
@@ -54,9 +68,7 @@ fn dict_instant<'py>(
     }
     start::prepare_thread(name.py());
     let mut text = Scratch::take();
-    if let Some(args) = args {
-        value::push_all(&mut text.0, args);
-    }
+    push_args(&mut text.0, args);
     let (name, category) = (name.as_any(), Some(category.as_any()));
     let named = names::named(level, category, name)?;
     tell_instant(&Event {
@@ -81,14 +93,12 @@ fn dict_duration(
 ) -> PyResult<()> {
     let level = names::level_of(level)?;
     if sa_recorder::__wants(level) {
-        let text = name.to_string_lossy();
-        tell_duration(
-            name.py(),
-            level,
-            (category, &text),
-            (start_ns, dur_ns),
-            args,
-        );
+        let mut text = Vec::new();
+        push_args(&mut text, args);
+        let name_text = name.to_string_lossy();
+        let names = (category, name_text.as_ref());
+        let args = Args::from_text(text);
+        tell_duration(name.py(), level, names, (start_ns, dur_ns), &args);
     }
     Ok(())
 }

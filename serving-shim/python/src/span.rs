@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::lane::{self, BEGUN, BEGUN_MISSED, Missed};
 use crate::names::{self, Named};
 use crate::scratch::Scratch;
-use crate::{args, value};
+use crate::{args, profile, value};
 
 /// Args as text; those of most spans lie in the object.
 type Text = SmallVec<[u8; 64]>;
@@ -26,8 +26,8 @@ pub(crate) struct Span {
     args: Text,
     /// Args that are read when the span ends.
     dict: Option<Py<PyDict>>,
-    /// Whether it tells what ended it early.
-    tells_errors: bool,
+    /// Whether it is one of the drop-in profiler, whose events always have the member `args`, and say nothing of errors.
+    is_drop_in: bool,
     missed: Missed,
 }
 
@@ -51,8 +51,8 @@ impl Span {
         let _ = (value, traceback);
         let span = slf.get();
         let owner = slf.as_ptr().addr();
-        let error = kind.filter(|_| span.tells_errors);
-        if error.is_none() && span.dict.is_none() {
+        let error = kind.filter(|_| !span.is_drop_in);
+        if error.is_none() && span.dict.is_none() && !span.is_drop_in {
             return lane::exit(slf.py(), owner, &span.missed, &[]);
         }
         let mut args = Scratch::take();
@@ -61,6 +61,9 @@ impl Span {
         }
         if let Some(kind) = error {
             push_error(&mut args.0, kind);
+        }
+        if span.is_drop_in {
+            profile::keep_member(&mut args.0);
         }
         lane::exit(slf.py(), owner, &span.missed, &args.0);
     }
@@ -146,13 +149,13 @@ pub(crate) fn push_error(args: &mut Vec<u8>, kind: &Bound<'_, PyAny>) {
 
 /// A span whose args are a dict that is read when it ends.
 #[pyfunction]
-#[pyo3(signature = (name, category, level, args, tells_errors=false, /))]
+#[pyo3(signature = (name, category, level, args, is_drop_in=true, /))]
 fn dict_span(
     name: &Bound<'_, PyAny>,
     category: &Bound<'_, PyAny>,
     level: &str,
     args: Option<Py<PyDict>>,
-    tells_errors: bool,
+    is_drop_in: bool,
 ) -> PyResult<Span> {
     let level = names::level_of(level)?;
     Ok(Span {
@@ -161,7 +164,7 @@ fn dict_span(
         category: Some(category.clone().unbind()),
         args: Text::new(),
         dict: args,
-        tells_errors,
+        is_drop_in,
         missed: Missed::new(0),
     })
 }
@@ -176,7 +179,7 @@ fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
         category: category.map(|category| category.clone().unbind()),
         args: Text::from_slice(&keywords.text.0),
         dict: None,
-        tells_errors: true,
+        is_drop_in: false,
         missed: Missed::new(0),
     };
     Ok(Bound::new(call.py, span)?.into_ptr())

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from sa_profile import ProfileRecorder, create_profile_config
+from sa_profile import ProfileRecorder, create_profile_config, merge_fragments
 
-from .conftest import lines, named, names
+from .conftest import events, lines, named, names
 
 
 @pytest.fixture
@@ -33,6 +33,26 @@ def test_a_span_has_its_names_and_times(recorder):
     assert (span["ph"], span["cat"], span["pid"], span["args"]) == ("X", "engine", recorder.pid, {"batch": 3})
     assert before <= span["ts"] and span["ts"] + span["dur"] <= after, "the clock is that of perf_counter"
     assert span["dur"] >= 2000
+
+
+@pytest.mark.parametrize("args", [None, {}])
+def test_events_without_args_have_the_member(recorder, args):
+    with recorder.span("span", args=args):
+        recorder.instant("instant", args=args)
+    recorder.duration("duration", dur_us=3, args=args)
+    assert [event["args"] for event in closed(recorder) if event["ph"] != "M"] == [{}, {}, {}]
+    merge_fragments(recorder.config.fragments_dir, recorder.config.trace_file)
+    assert [event["args"] for event in events(recorder.config.trace_file) if event["ph"] != "M"] == [{}, {}, {}]
+
+
+def test_a_task_s_events_without_args_have_the_member(recorder):
+    async def serve():
+        with recorder.span("span"):
+            recorder.instant("instant")
+            recorder.duration("duration", dur_us=0)
+
+    asyncio.run(serve())
+    assert [event["args"] for event in closed(recorder) if event["ph"] != "M"] == [{}, {}, {}]
 
 
 def test_args_are_read_when_the_span_ends(recorder):

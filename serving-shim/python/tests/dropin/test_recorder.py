@@ -101,7 +101,7 @@ def test_start_and_stop(config):
     profiler.instant("before")
     assert (profiler.start(), profiler.start(), profiler.active) == (True, False, True)
     profiler.instant("during")
-    assert (profiler.stop(), profiler.stop(), profiler.active) == (True, False, False)
+    assert (profiler.stop(), profiler.stop(), profiler.close(), profiler.active) == (True, False, False, False)
     profiler.instant("after")
     assert names(lines(profiler._fragment_file))[-1] == "during"
     assert b"before" not in profiler._fragment_file.read_bytes()
