@@ -8,10 +8,22 @@ Set ``SA_PROFILE_DIR`` before the program starts; afterwards ``trace-merge $SA_P
     with STEP:
         sa_profile.instant("scheduled", requests=3)
 
-Nothing is recorded, and no file written, unless one of ``SA_PROFILE_DIR``, ``SA_PROFILE_OUTPUT`` and ``SA_PROFILE_LEVEL`` is set.
+A notebook or a test records without a variable::
+
+    with sa_profile.recording("trace.json"):
+        run()
+
+Nothing is recorded, and no file written, unless one of ``SA_PROFILE_DIR``, ``SA_PROFILE_OUTPUT`` and ``SA_PROFILE_LEVEL`` is set, or the program calls :func:`start` or
+:class:`recording`. Events have a name; ``cat``, a category by which a trace can be filtered; ``level``, one of ``"e2e"``, ``"kernel"`` and ``"verbose"``, of which
+``SA_PROFILE_LEVEL`` says those that are recorded; and args, the other keywords of a call. Times are ns of ``CLOCK_MONOTONIC``, as :func:`now_ns` and ``time.monotonic_ns()``.
+
+What :mod:`sa_profile.compat` has can be taken from here too.
 """
 
+from typing import Any
+
 from ._sa_profile import (
+    __version__,
     AsyncSpan,
     Launch,
     Request,
@@ -40,23 +52,69 @@ from ._sa_profile import (
     span,
     trace,
 )
-from .env import ProfileConfig, create_profile_config, load_profile_config
-from .merge import merge_fragments
+from . import compat as _compat, forks as _forks, merge as _merge, misuse as _misuse
 from .native_files import include_path, library_path, preload_path
-from .recorder import (
-    ProfileRecorder,
-    configure_profiler,
-    get_profiler,
-    is_enabled,
-    merge_profile,
-    profile_duration,
-    profile_instant,
-    profile_span,
-    start_profile,
-    stop_profile,
-)
+from .notebook import recording, start, stop
+from .recorder import is_enabled
 from .track import track
 
-from . import forks as _forks
+from .merge_report import MergeReport, merge  # after the module `merge` of the drop-in, whose name it takes
+
+__all__ = [
+    "__version__",
+    "AsyncSpan",
+    "Launch",
+    "MergeReport",
+    "Request",
+    "Span",
+    "async_span",
+    "begin",
+    "counter",
+    "directory",
+    "dropped",
+    "duration",
+    "end",
+    "finish",
+    "flow",
+    "flush",
+    "fragment",
+    "include_path",
+    "instant",
+    "is_enabled",
+    "is_main",
+    "launch_timed",
+    "launch_walls",
+    "levels",
+    "library_path",
+    "merge",
+    "now_ns",
+    "preload_path",
+    "recording",
+    "request",
+    "run",
+    "set_process_name",
+    "set_thread_name",
+    "span",
+    "start",
+    "stop",
+    "trace",
+    "track",
+]
+
+# Programs that use the drop-in find its functions under the name of its module.
+vars(merge).update({name: getattr(_merge, name) for name in _merge.__all__})
+
+
+def __getattr__(name: str) -> Any:
+    """What the drop-in offers: one looks it up in :mod:`sa_profile.compat`."""
+    if name in _compat.__all__:
+        return getattr(_compat, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 _forks.watch()
+_misuse.watch()

@@ -1,4 +1,5 @@
 from ._sa_profile import (
+    __version__ as __version__,
     AsyncSpan as AsyncSpan,
     Launch as Launch,
     Request as Request,
@@ -27,18 +28,14 @@ from ._sa_profile import (
     span as span,
     trace as trace,
 )
-from .env import (
+from .compat import (
     ProfileConfig as ProfileConfig,
-    create_profile_config as create_profile_config,
-    load_profile_config as load_profile_config,
-)
-from .merge import merge_fragments as merge_fragments
-from .native_files import include_path as include_path, library_path as library_path, preload_path as preload_path
-from .recorder import (
     ProfileRecorder as ProfileRecorder,
     configure_profiler as configure_profiler,
+    create_profile_config as create_profile_config,
     get_profiler as get_profiler,
-    is_enabled as is_enabled,
+    load_profile_config as load_profile_config,
+    merge_fragments as merge_fragments,
     merge_profile as merge_profile,
     profile_duration as profile_duration,
     profile_instant as profile_instant,
@@ -46,4 +43,49 @@ from .recorder import (
     start_profile as start_profile,
     stop_profile as stop_profile,
 )
+from .merge_report import MergeReport as MergeReport, merge as merge
+from .native_files import include_path as include_path, library_path as library_path, preload_path as preload_path
+from .notebook import recording as recording, start as start, stop as stop
+from .recorder import is_enabled as is_enabled
 from .track import track as track
+
+__all__ = [
+    "__version__",
+    "AsyncSpan",
+    "Launch",
+    "MergeReport",
+    "Request",
+    "Span",
+    "async_span",
+    "begin",
+    "counter",
+    "directory",
+    "dropped",
+    "duration",
+    "end",
+    "finish",
+    "flow",
+    "flush",
+    "fragment",
+    "include_path",
+    "instant",
+    "is_enabled",
+    "is_main",
+    "launch_timed",
+    "launch_walls",
+    "levels",
+    "library_path",
+    "merge",
+    "now_ns",
+    "preload_path",
+    "recording",
+    "request",
+    "run",
+    "set_process_name",
+    "set_thread_name",
+    "span",
+    "start",
+    "stop",
+    "trace",
+    "track",
+]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _sa_profile
+from . import _sa_profile, place
 from .env import TURN_ON
 
 if TYPE_CHECKING:
@@ -55,23 +55,13 @@ def _unasked() -> str:
 
 
 def _state(found: "Configuration", directory: Path, run: dict[str, Any] | None) -> str:
-    if problem := _unusable(directory):
+    if problem := place.problem(directory):
         return f"off: {problem}"
     if run and _is_stopped(directory, run):
         return "off: the run was switched off, until `sa-profile start`"
     if found["paused"]:
         return "off: SA_PROFILE_START=paused, until `sa-profile start`"
     return "on"
-
-
-def _unusable(directory: Path) -> str | None:
-    """Why nothing could be written there."""
-    if directory.exists() and not directory.is_dir():
-        return f"{directory} is no directory"
-    nearest = next(path for path in (directory, *directory.parents) if path.exists())
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        return f"{nearest} cannot be written"
-    return None
 
 
 def _role(found: "Configuration", run: dict[str, Any] | None) -> str:

@@ -12,6 +12,7 @@ from . import _sa_profile
 DIR = "SA_PROFILE_DIR"
 OUTPUT = "SA_PROFILE_OUTPUT"
 LEVEL = "SA_PROFILE_LEVEL"
+START = "SA_PROFILE_START"
 RUN = "SA_PROFILE_RUN"
 MAIN_PID = "SA_PROFILE_MAIN_PID"
 
@@ -70,10 +71,15 @@ def create_profile_config(
     output: str | os.PathLike[str] | None = None,
     levels: str | Iterable[str] | None = None,
 ) -> ProfileConfig:
-    """Makes a configuration without looking at the environment. ``levels`` is a comma list or the levels themselves; a level that there is not is a ValueError."""
+    """Makes a configuration without looking at the environment. ``levels`` is a comma list or the levels themselves; a level that there is not is a ValueError.
+
+    ``output`` is a directory, or the path of the trace if its suffix is .json; ``profile_out`` by default::
+
+        config = create_profile_config(enabled=True, output="profile_out", levels="e2e,kernel")
+    """
     output = DEFAULT_OUTPUT if output is None or not os.fspath(output) else output
     text = levels if isinstance(levels, str) else ",".join(levels or ())
-    return _config(bool(enabled), _path(output), _levels(text))
+    return _config(bool(enabled), _path(output), _levels(text, "levels"))
 
 
 def _config(enabled: bool, output: Path, levels: frozenset[str]) -> ProfileConfig:
@@ -95,12 +101,12 @@ def _path(text: str | os.PathLike[str]) -> Path:
         return path
 
 
-def _levels(text: str) -> frozenset[str]:
+def _levels(text: str, name: str = LEVEL) -> frozenset[str]:
     words = [word.strip().lower() for word in text.split(",")]
     levels = frozenset(word for word in words if word)
     unknown = sorted(levels.difference(LEVELS))
     if unknown:
-        raise ValueError(f"{LEVEL}: unknown level {', '.join(map(repr, unknown))}, expected {', '.join(LEVELS)}")
+        raise ValueError(f"{name}: unknown level {', '.join(map(repr, unknown))}, expected {', '.join(LEVELS)}")
     if "verbose" in levels:
         return frozenset(LEVELS)  # as pypto-serving's profiler has it: verbose asks for all of them
     return levels or DEFAULT_LEVELS

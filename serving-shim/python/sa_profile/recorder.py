@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import Any
 
-from . import _sa_profile, session
-from .env import LEVELS, ProfileConfig, load_profile_config
+from . import _sa_profile, place, session
+from .env import DEFAULT_OUTPUT, LEVELS, ProfileConfig, load_profile_config
 from .fragments import merge_fragments
 from .previous_runs import move_to_previous
-from .visible_text import visible
+from .stderr import say
 
 _profiler: ProfileRecorder | None = None
 _profiler_pid: int | None = None
@@ -30,6 +29,8 @@ def _after_fork_in_child() -> None:
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
+# The place that the environment names can be written. One that cannot is looked at again.
+_is_place_writable = False
 # A span that is not recorded.
 _NOTHING = _sa_profile.Nothing()
 
@@ -41,10 +42,11 @@ class ProfileRecorder:
         self.config = config
         self.enabled = config.enabled
         self.pid = os.getpid()
-        self.process_name = process_name or _default_name()
+        self.process_name = process_name or session.default_name()
         self._fragment_file = config.fragments_dir / f"trace.{self.pid}.jsonl"
         self._session = 0
         self._has_begun = False
+        self._is_refused = False
         if initially_active:
             self._begin(anew=False)
 
@@ -129,7 +131,8 @@ class ProfileRecorder:
         if not self.enabled:
             return False
         self._session = session.begin(self.config, self.process_name, anew=anew)
-        if self._session == 0:
+        self._is_refused = self._session == 0
+        if self._is_refused:
             return False
         self._has_begun = True
         self._fragment_file = Path(_sa_profile.fragment() or self._fragment_file)
@@ -190,17 +193,32 @@ def merge_profile() -> int:
     try:
         return merge_fragments(profiler.config.fragments_dir, profiler.config.trace_file)
     except OSError as error:
-        print(f"sa_profile: {visible(error)}", file=sys.stderr)  # the fragments are there, and the server goes on
+        say(error)  # the fragments are there, and the server goes on
         return 0
 
 
 def is_enabled(level: str | None = None) -> bool:
-    """Whether anything is recorded, or events of a level. To ask starts nothing. Without a level, and before anything was recorded: whether that is asked for. Where the
-    process has a profiler (:func:`get_profiler`): whether that is, though it may be stopped just now."""
+    """Whether anything is recorded, or events of a level (``"e2e"``, ``"kernel"``, ``"verbose"``): then costly args are worth computing. To ask starts nothing.
+
+    Without a level, and before anything was recorded: whether that is asked for, and the place can be written. Where the process has a profiler (:func:`get_profiler`):
+    whether that is asked for, though it may be stopped just now::
+
+        if sa_profile.is_enabled("verbose"):
+            sa_profile.instant("batch", level="verbose", shapes=shapes())
+    """
     profiler = _profiler
     if profiler is not None and _profiler_pid == os.getpid():
-        return profiler.enabled if level is None else profiler.includes(level)
-    return _sa_profile.is_enabled(level) or level is None and _sa_profile.is_to_begin()
+        return profiler.enabled and not profiler._is_refused if level is None else profiler.includes(level)
+    is_asked = _sa_profile.is_enabled(level) or level is None and _sa_profile.is_to_begin()
+    return is_asked and (_is_place_writable or _look_at_place())
+
+
+def _look_at_place() -> bool:
+    global _is_place_writable
+    found = _sa_profile.configuration()  # None: a variable is there and empty, which turns on the drop-in alone
+    directory = Path(DEFAULT_OUTPUT) if found is None else found["directory"]
+    _is_place_writable = place.problem(directory.absolute()) is None
+    return _is_place_writable
 
 
 def profile_span(
@@ -272,13 +290,6 @@ def _remove(trace_file: Path) -> None:
         trace_file.unlink(missing_ok=True)
     except OSError:
         pass  # the next merge replaces it
-
-
-def _default_name() -> str:
-    process = sys.modules.get("multiprocessing.process")
-    if process is not None and process.parent_process() is not None:
-        return process.current_process().name
-    return Path(sys.argv[0] if getattr(sys, "argv", None) else "").stem or "python"
 
 
 def _text(value: Any) -> str:

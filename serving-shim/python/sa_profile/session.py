@@ -8,7 +8,7 @@ from pathlib import Path
 
 from . import _sa_profile, forks
 from .env import DIR, LEVEL, MAIN_PID, OUTPUT, RUN, ProfileConfig, environment, load_profile_config
-from .visible_text import visible
+from .stderr import say
 
 # The run id that this process put into its environment; one that anybody else put there groups processes.
 _exported_run: str | None = None
@@ -34,10 +34,17 @@ def begin(config: ProfileConfig, process_name: str, *, anew: bool) -> int:
         return current()
     error = _sa_profile.start_with(_variables(config, anew), process_name)
     if error is not None and not is_under_way(config):
-        print(f"sa_profile: {visible(error)}", file=sys.stderr)
+        say(error)
         return 0
     _export(config)
     return current()
+
+
+def default_name() -> str:
+    """What this process is called where nobody names it: as multiprocessing does, or after its script."""
+    if not is_main_process():
+        return sys.modules["multiprocessing.process"].current_process().name
+    return Path(sys.argv[0] if getattr(sys, "argv", None) else "").stem or "python"
 
 
 def is_main_process() -> bool:

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+from collections.abc import Mapping
 
 from . import _sa_profile
 from .generators import wrap_async_generator, wrap_generator
@@ -22,11 +23,21 @@ def track(
     metadata=None,
     max_chars=_MAX_CHARS,
 ):
-    """Records a span for each call, as ``@track`` or ``@track(cat="engine", inputs=True)``.
+    """Records a span for each call of a function, coroutine, generator or async generator, as ``@track`` or ``@track(cat="engine", inputs=True)``.
 
-    A generator's span lasts from its first item until it ends, raises or is closed, with an instant for each item; it has a lane of its own, since its consumer's spans come between.
-    ``inputs`` and ``outputs`` add the arguments and the result (of a generator: the items), at most ``max_chars`` characters of a text and 16 items of a list or dict; of other
-    objects the type's name. ``metadata`` is a dict of more args.
+    Arguments:
+        function: what is decorated.
+        name: of the span, by default the function's with those around it.
+        cat, level: category, and level of detail: ``"e2e"``, ``"kernel"`` or ``"verbose"``.
+        inputs, outputs: whether the arguments and the result (of a generator: the items) are recorded.
+        metadata: a dict of more args.
+        max_chars: most characters of a text in inputs and outputs; of a list or dict there are 16 items, of other objects the type's name.
+
+    A generator's span lasts from its first item until it ends, raises or is closed, with an instant for each item; it has a lane of its own, since its consumer's spans come between::
+
+        @sa_profile.track(cat="engine", inputs=True, max_chars=100)
+        def generate(prompt):
+            return run(prompt)
     """
     if function is None:
         return functools.partial(
@@ -40,6 +51,7 @@ def track(
             max_chars=max_chars,
         )
     _check(function, "track")
+    _check_options(metadata, max_chars)
     name = name or getattr(function, "__qualname__", type(function).__name__)
     return _wrap(function, Tracked(function, name, cat, level, inputs, outputs, metadata, max_chars))
 
@@ -55,6 +67,13 @@ def within(span, function):
 def _check(function, what):
     if not callable(function):
         raise TypeError(f"expected a function to {what}, found {type(function).__name__}")
+
+
+def _check_options(metadata, max_chars):
+    if not isinstance(metadata, (Mapping, type(None))):
+        raise TypeError(f"metadata: expected a dict, found {type(metadata).__name__}")
+    if not isinstance(max_chars, int):
+        raise TypeError(f"max_chars: expected an int, found {type(max_chars).__name__}")
 
 
 class Tracked:

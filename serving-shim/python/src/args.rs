@@ -7,7 +7,7 @@ use sa_recorder::Level;
 
 use crate::call::Call;
 use crate::scratch::Scratch;
-use crate::{names, value};
+use crate::{misuse, names, value};
 
 /// The keywords of an event.
 pub(crate) struct Keywords<'a, 'py> {
@@ -40,6 +40,17 @@ pub(crate) fn args(call: &Call<'_, '_>) -> Scratch {
     let mut text = Scratch::take();
     for (key, value) in call.keywords() {
         value::push(&mut text.0, &key, &value);
+    }
+    text
+}
+
+/// The series of a counter, without those that are no numbers.
+pub(crate) fn series(call: &Call<'_, '_>) -> Scratch {
+    let mut text = Scratch::take();
+    for (key, value) in call.keywords() {
+        if name(&key) != Some("level") && !value::push_number(&mut text.0, &key, &value) {
+            misuse::no_number(&key, &value);
+        }
     }
     text
 }

@@ -4,15 +4,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use sa_recorder::{AsyncSpan as Recorded, now_ns};
+use sa_recorder::{AsyncSpan as Recorded, Level, now_ns};
 
 use crate::event::Event;
 use crate::point::{NOW, text_of};
 use crate::scratch::Scratch;
 use crate::span::push_error;
-use crate::{lane, names, start, value};
+use crate::{id, lane, names, start, value, whole};
 
-/// A span under way on a lane of its own. Any thread or task may end it.
+/// Name and category of a request's span.
+const REQUEST: &str = "request";
+
+/// A span under way on a lane of its own. Any thread or task may end it::
+///
+///     work = sa_profile.async_span("work", lane="loader")
+///     work.instant("halfway", bytes=2048)
+///     work.end(bytes=4096)
 #[pyclass(frozen, subclass, module = "sa_profile")]
 pub(crate) struct AsyncSpan {
     /// None once it has ended.
@@ -21,7 +28,7 @@ pub(crate) struct AsyncSpan {
 
 #[pymethods]
 impl AsyncSpan {
-    /// Adds args.
+    /// Adds args, any keywords.
     #[pyo3(signature = (**args))]
     fn arg(&self, args: Option<&Bound<'_, PyDict>>) {
         let args = text_of(args); // before the lock: it may run code
@@ -30,7 +37,7 @@ impl AsyncSpan {
         }
     }
 
-    /// Ends it, with more args; a second time does nothing.
+    /// Ends it, with more args, any keywords; a second time does nothing.
     #[pyo3(signature = (**args))]
     fn end(&self, args: Option<&Bound<'_, PyDict>>) {
         let args = text_of(args);
@@ -41,16 +48,27 @@ impl AsyncSpan {
     }
 
     /// An instant on the span's row, of now or of another time.
-    #[pyo3(signature = (name, /, *, cat="e2e", level="e2e", ts_ns=None, **args))]
+    ///
+    /// Arguments:
+    ///     name: what happened.
+    ///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+    ///     ts_ns: when, in ns of `CLOCK_MONOTONIC`; now by default.
+    ///     args: any other keywords.
+    #[pyo3(
+        signature = (name, /, *, cat=None, level=None, ts_ns=None, **args),
+        text_signature = "($self, name, /, *, cat='e2e', level='e2e', ts_ns=None, **args)"
+    )]
     fn instant(
         &self,
         name: &Bound<'_, PyAny>,
-        cat: &str,
-        level: &str,
-        ts_ns: Option<u64>,
+        cat: Option<&Bound<'_, PyAny>>,
+        level: Option<&Bound<'_, PyAny>>,
+        ts_ns: Option<&Bound<'_, PyAny>>,
         args: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        self.write_instant(name, (cat, level), ts_ns, |text| {
+        let cat = names::category(cat, names::DEFAULT_CATEGORY)?;
+        let ts_ns = whole::optional("ts_ns", ts_ns)?;
+        self.write_instant(name, (&cat, names::level(level)?), ts_ns, |text| {
             if let Some(args) = args {
                 value::push_all(text, args);
             }
@@ -96,11 +114,10 @@ impl AsyncSpan {
     fn write_instant(
         &self,
         name: &Bound<'_, PyAny>,
-        (category, level): (&str, &str),
+        (category, level): (&str, Level),
         ts_ns: Option<u64>,
         args: impl FnOnce(&mut Vec<u8>),
     ) -> PyResult<()> {
-        let level = names::level_of(level)?;
         if !sa_recorder::__wants(level) {
             return Ok(());
         }
@@ -128,9 +145,14 @@ impl AsyncSpan {
     }
 }
 
-/// A request under way: an async span whose events carry its id.
+/// A request under way: an async span whose events carry its id::
+///
+///     request = sa_profile.request("cmpl-1", prompt_tokens=12)
+///     request.instant("first_token")
+///     request.end(reason="stop")
 #[pyclass(frozen, extends = AsyncSpan, module = "sa_profile")]
 pub(crate) struct Request {
+    /// The id, as text.
     #[pyo3(get)]
     request_id: Py<PyString>,
 }
@@ -138,18 +160,29 @@ pub(crate) struct Request {
 #[pymethods]
 impl Request {
     /// An instant of the request, on its row.
-    #[pyo3(signature = (name, /, *, cat="request", level="e2e", ts_ns=None, **args))]
+    ///
+    /// Arguments:
+    ///     name: what happened.
+    ///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+    ///     ts_ns: when, in ns of `CLOCK_MONOTONIC`; now by default.
+    ///     args: any other keywords.
+    #[pyo3(
+        signature = (name, /, *, cat=None, level=None, ts_ns=None, **args),
+        text_signature = "($self, name, /, *, cat='request', level='e2e', ts_ns=None, **args)"
+    )]
     fn instant(
         slf: &Bound<'_, Self>,
         name: &Bound<'_, PyAny>,
-        cat: &str,
-        level: &str,
-        ts_ns: Option<u64>,
+        cat: Option<&Bound<'_, PyAny>>,
+        level: Option<&Bound<'_, PyAny>>,
+        ts_ns: Option<&Bound<'_, PyAny>>,
         args: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
         let span = slf.as_super().get();
         let id = &slf.get().request_id;
-        span.write_instant(name, (cat, level), ts_ns, |text| {
+        let cat = names::category(cat, REQUEST)?;
+        let ts_ns = whole::optional("ts_ns", ts_ns)?;
+        span.write_instant(name, (&cat, names::level(level)?), ts_ns, |text| {
             push_request(text, slf.py(), id, args);
         })
     }
@@ -170,12 +203,10 @@ fn push_request(
 
 fn open(
     name: &Bound<'_, PyAny>,
-    category: &str,
-    level: &str,
+    (category, level): (&str, Level),
     lane: Option<&str>,
     args: &[u8],
 ) -> PyResult<Recorded> {
-    let level = names::level_of(level)?;
     if !sa_recorder::__wants(level) {
         return Ok(Recorded::off());
     }
@@ -190,39 +221,74 @@ fn open(
     Ok(event.open_on_lane(None, lane, event.unkept_texts().as_ref()))
 }
 
-/// Begins a span on a lane of its own.
+/// Begins a span on a lane of its own, which any thread or task may end.
+///
+/// Arguments:
+///     name: what takes the time.
+///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+///     lane: what the row is called: a text, an int or a UUID. Spans of one lane that overlap get a row each.
+///     args: any other keywords.
+///
+/// An example::
+///
+///     work = sa_profile.async_span("work", lane="loader", bytes=4096)
+///     work.end()
 #[pyfunction]
-#[pyo3(signature = (name, /, *, cat="e2e", level="e2e", lane=None, **args))]
+#[pyo3(
+    signature = (name, /, *, cat=None, level=None, lane=None, **args),
+    text_signature = "(name, /, *, cat='e2e', level='e2e', lane=None, **args)"
+)]
 fn async_span(
     name: &Bound<'_, PyAny>,
-    cat: &str,
-    level: &str,
-    lane: Option<&str>,
+    cat: Option<&Bound<'_, PyAny>>,
+    level: Option<&Bound<'_, PyAny>>,
+    lane: Option<&Bound<'_, PyAny>>,
     args: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<AsyncSpan> {
+    let cat = names::category(cat, names::DEFAULT_CATEGORY)?;
+    let level = names::level(level)?;
+    let lane = lane.map(|lane| id::text("lane", lane)).transpose()?;
+    let lane = lane.as_ref().map(|lane| lane.to_string_lossy());
     let mut text = Scratch::take();
     if let Some(args) = args {
         value::push_all(&mut text.0, args);
     }
-    Ok(AsyncSpan::of(open(name, cat, level, lane, &text.0)?))
+    let span = open(name, (&cat, level), lane.as_deref(), &text.0)?;
+    Ok(AsyncSpan::of(span))
 }
 
-/// Begins the span of a request, on a lane of its own.
+/// Begins the span of a request, on a lane of its own, which any thread or task may end.
+///
+/// Arguments:
+///     request_id: a text, an int or a UUID; the span and its instants carry it as text.
+///     name: of the span, `"request"` by default.
+///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+///     args: any other keywords.
+///
+/// An example::
+///
+///     with sa_profile.request("cmpl-1", prompt_tokens=12) as request:
+///         request.instant("first_token")
 #[pyfunction]
-#[pyo3(signature = (request_id, /, *, name=None, cat="request", level="e2e", **args))]
+#[pyo3(
+    signature = (request_id, /, *, name=None, cat=None, level=None, **args),
+    text_signature = "(request_id, /, *, name=None, cat='request', level='e2e', **args)"
+)]
 fn request<'py>(
-    request_id: Bound<'py, PyString>,
+    request_id: &Bound<'py, PyAny>,
     name: Option<Bound<'py, PyAny>>,
-    cat: &str,
-    level: &str,
+    cat: Option<&Bound<'py, PyAny>>,
+    level: Option<&Bound<'py, PyAny>>,
     args: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, Request>> {
+    let cat = names::category(cat, REQUEST)?;
+    let level = names::level(level)?;
     let py = request_id.py();
-    let name = name.unwrap_or_else(|| PyString::intern(py, "request").into_any());
-    let request_id = request_id.unbind();
+    let name = name.unwrap_or_else(|| PyString::intern(py, REQUEST).into_any());
+    let request_id = id::text("request_id", request_id)?.unbind();
     let mut text = Scratch::take();
     push_request(&mut text.0, py, &request_id, args);
-    let span = AsyncSpan::of(open(&name, cat, level, None, &text.0)?);
+    let span = AsyncSpan::of(open(&name, (&cat, level), None, &text.0)?);
     Bound::new(py, (Request { request_id }, span))
 }
 

@@ -93,6 +93,6 @@ impl<'py> Event<'_, 'py> {
     pub(crate) fn texts(&self) -> (String, String) {
         let category = names::category_text(self.category).unwrap_or_default();
         let name = names::text("name", self.name).unwrap_or_default();
-        (category, name)
+        (category, name.into_owned())
     }
 }

@@ -5,10 +5,10 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pyo3::prelude::*;
-use sa_recorder::{SpanGuard, Track};
+use sa_recorder::{Levels, Recorder, SpanGuard, Track};
 
 use crate::event::Event;
-use crate::{closing, start, task, tasks};
+use crate::{closing, misuse, start, task, tasks};
 
 /// Who opened a span: the address of its object, [`BEGUN`] for a call without one.
 pub(crate) type Owner = usize;
@@ -73,7 +73,9 @@ fn enter_unrecorded(py: Python<'_>, owner: Owner) -> bool {
 /// generator may be closed from anywhere.
 pub(crate) fn exit(py: Python<'_>, owner: Owner, missed: &Missed, args: &[u8]) {
     if !tasks::are_open() && missed.load(Ordering::Relaxed) == 0 {
-        exit_thread(owner, args);
+        if !exit_thread(owner, args) && owner == BEGUN {
+            end_without_begin(py);
+        }
         return;
     }
     if is_of_gone(py) && tasks::exit_gone(owner, args) {
@@ -85,8 +87,19 @@ pub(crate) fn exit(py: Python<'_>, owner: Owner, missed: &Missed, args: &[u8]) {
         }
         None => exit_thread(owner, args) || take_missed(missed),
     };
-    if !ended && owner != BEGUN {
-        tasks::exit_anywhere(py, owner, args);
+    if !ended {
+        match owner {
+            BEGUN => end_without_begin(py),
+            _ => tasks::exit_anywhere(py, owner, args),
+        }
+    }
+}
+
+/// Says that nothing was begun, unless nothing is recorded, or the begun one may have been the parent's.
+#[cold]
+fn end_without_begin(py: Python<'_>) {
+    if Recorder::get().levels() != Levels::NONE && !tasks::were_forgotten() {
+        misuse::end_without_begin(py);
     }
 }
 

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use serving_shim::{Launch as Timed, Walls};
 
 use crate::point::text_of;
-use crate::{start, value};
+use crate::{names, start, value, whole};
 
 /// Launches under way on a thread: a launch is begun and ended by one.
 struct Open {
@@ -23,7 +23,7 @@ thread_local! {
     static OPEN: RefCell<Vec<Open>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The launch that a `with` block makes into a stream.
+/// The launch that a `with` block makes into a stream: what `launch_timed` returns.
 #[pyclass(frozen, module = "sa_profile")]
 pub(crate) struct Launch {
     name: String,
@@ -89,41 +89,71 @@ fn add_args(timed: &mut Timed, args: &Bound<'_, PyDict>) {
 }
 
 /// Times the launch that a `with` block makes: on the host, and between two events in the stream.
+///
+/// Arguments:
+///     name: the kernel.
+///     stream: the address of the stream, 0 for the default one.
+///     grid: blocks of the launch, 0 if that is not known.
+///     args: any other keywords.
+///
+/// An example::
+///
+///     with sa_profile.launch_timed("matmul", stream=stream.npu_stream, grid=24):
+///         launch()
 #[pyfunction]
-#[pyo3(signature = (name, /, *, stream=0, grid=0, **args))]
-fn launch_timed(name: String, stream: usize, grid: u32, args: Option<Bound<'_, PyDict>>) -> Launch {
-    Launch {
-        name,
-        stream,
-        grid,
+#[pyo3(
+    signature = (name, /, *, stream=None, grid=None, **args),
+    text_signature = "(name, /, *, stream=0, grid=0, **args)"
+)]
+fn launch_timed(
+    name: &Bound<'_, PyAny>,
+    stream: Option<&Bound<'_, PyAny>>,
+    grid: Option<&Bound<'_, PyAny>>,
+    args: Option<Bound<'_, PyDict>>,
+) -> PyResult<Launch> {
+    Ok(Launch {
+        name: names::text("name", name)?.into_owned(),
+        stream: whole::optional("stream", stream)?.unwrap_or(0),
+        grid: whole::optional("grid", grid)?.unwrap_or(0),
         args: args.map(Bound::unbind),
-    }
+    })
 }
 
-/// Records a run whose runtime has measured both wall times itself.
+/// Records a launch whose runtime has measured both wall times itself.
+///
+/// Arguments:
+///     name: the kernel.
+///     host_wall_ns, device_wall_ns: how long it took on the host and on the device, in ns.
+///     host_start_ns: when it began on the host, in ns of `CLOCK_MONOTONIC`; by default it ends now.
+///     device: the number of the device.
+///     args: any other keywords.
+///
+/// An example::
+///
+///     sa_profile.launch_walls("matmul", host_wall_ns=52_000, device_wall_ns=40_000, device=0)
 #[pyfunction]
 #[pyo3(signature = (name, /, *, host_wall_ns, device_wall_ns, host_start_ns=None, device=None, **args))]
 fn launch_walls(
-    py: Python<'_>,
-    name: &str,
-    host_wall_ns: u64,
-    device_wall_ns: u64,
-    host_start_ns: Option<u64>,
-    device: Option<u32>,
+    name: &Bound<'_, PyAny>,
+    host_wall_ns: &Bound<'_, PyAny>,
+    device_wall_ns: &Bound<'_, PyAny>,
+    host_start_ns: Option<&Bound<'_, PyAny>>,
+    device: Option<&Bound<'_, PyAny>>,
     args: Option<&Bound<'_, PyDict>>,
-) {
-    if !sa_recorder::__wants(sa_recorder::Level::Kernel) {
-        return;
-    }
-    start::prepare_thread(py);
+) -> PyResult<()> {
+    let text = names::text("name", name)?;
     let walls = Walls {
-        name,
-        host_start_ns,
-        host_wall_ns,
-        device_wall_ns,
-        device,
+        name: &text,
+        host_start_ns: whole::optional("host_start_ns", host_start_ns)?,
+        host_wall_ns: whole::of("host_wall_ns", host_wall_ns)?,
+        device_wall_ns: whole::of("device_wall_ns", device_wall_ns)?,
+        device: whole::optional("device", device)?,
     };
-    serving_shim::launch_walls(&walls, &text_of(args));
+    if sa_recorder::__wants(sa_recorder::Level::Kernel) {
+        start::prepare_thread(name.py());
+        serving_shim::launch_walls(&walls, &text_of(args));
+    }
+    Ok(())
 }
 
 /// Adds what this file offers to the module.

@@ -18,9 +18,11 @@ mod closing;
 mod configuration;
 mod copies;
 mod event;
+mod id;
 mod lane;
 mod launch;
 mod merge;
+mod misuse;
 mod names;
 mod plain;
 mod point;
@@ -33,6 +35,7 @@ mod start;
 mod task;
 mod tasks;
 mod value;
+mod whole;
 
 use pyo3::prelude::*;
 
@@ -45,6 +48,7 @@ fn _sa_profile(module: &Bound<'_, PyModule>) -> PyResult<()> {
     point::add(module)?;
     async_span::add(module)?;
     launch::add(module)?;
+    misuse::add(module)?;
     process::add(module)?;
     configuration::add(module)?;
     session::add(module)?;

@@ -1,9 +1,9 @@
-//! The merge, for the drop-in profiler: lines as they stand, in one file.
+//! The merge: for the drop-in profiler lines as they stand, else the trace that `trace-merge` makes.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use trace_merge::{Error, Options, Output, Runs};
 
@@ -11,11 +11,25 @@ use trace_merge::{Error, Options, Output, Runs};
 #[pyfunction]
 #[pyo3(signature = (fragments, trace, /))]
 fn merge(py: Python<'_>, fragments: PathBuf, trace: PathBuf) -> PyResult<u64> {
-    py.detach(|| merge_into(fragments, &trace))
-        .map_err(|error| match error {
-            Error::Write { path, source } => raised(&path, &source),
-            other => PyOSError::new_err(other.to_string()),
-        })
+    py.detach(|| merge_into(fragments, &trace)).map_err(raised)
+}
+
+/// Merges run directories, fragments and other traces, into `trace` or the run directory's `trace.json`; the report as JSON and in words.
+#[pyfunction]
+#[pyo3(signature = (paths, trace, /))]
+fn merge_report(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    trace: Option<PathBuf>,
+) -> PyResult<(String, String)> {
+    let options = Options {
+        output: trace.map_or(Output::Default, Output::File),
+        ..Options::new(paths)
+    };
+    let report = py.detach(|| trace_merge::merge(&options)).map_err(raised)?;
+    let json = serde_json::to_string(&report);
+    let json = json.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    Ok((json, report.text()))
 }
 
 fn merge_into(fragments: PathBuf, trace: &Path) -> Result<u64, Error> {
@@ -29,8 +43,15 @@ fn merge_into(fragments: PathBuf, trace: &Path) -> Result<u64, Error> {
     trace_merge::merge(&options).map(|report| report.events_total)
 }
 
+fn raised(error: Error) -> PyErr {
+    match error {
+        Error::Write { path, source } => raised_of_file(&path, &source),
+        other => PyOSError::new_err(other.to_string()),
+    }
+}
+
 /// The error as Python's own functions raise it, with its number and path.
-fn raised(path: &Path, error: &io::Error) -> PyErr {
+fn raised_of_file(path: &Path, error: &io::Error) -> PyErr {
     match error.raw_os_error() {
         Some(number) => PyOSError::new_err((number, error.to_string(), path.to_owned())),
         None => PyOSError::new_err(format!("{}: {error}", path.display())),
@@ -39,5 +60,6 @@ fn raised(path: &Path, error: &io::Error) -> PyErr {
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(merge, module)?)
+    module.add_function(wrap_pyfunction!(merge, module)?)?;
+    module.add_function(wrap_pyfunction!(merge_report, module)?)
 }

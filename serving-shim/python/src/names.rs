@@ -1,5 +1,6 @@
 //! Level, category and name of events, as a call names them → what the recorder pastes into a line.
 
+use std::borrow::Cow;
 use std::sync::{Mutex, TryLockError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -11,7 +12,7 @@ use sa_recorder::{Level, Site};
 const REMEMBERED: usize = 512;
 
 /// Category of events that name none.
-const DEFAULT_CATEGORY: &str = "e2e";
+pub(crate) const DEFAULT_CATEGORY: &str = "e2e";
 
 /// What events of one name share.
 #[derive(Clone, Copy, Debug)]
@@ -93,19 +94,24 @@ fn is_same(kept: Option<&Py<PyAny>>, category: Option<&Bound<'_, PyAny>>) -> boo
 
 /// The category's text, by default that of the level `e2e`.
 pub(crate) fn category_text(category: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
-    category.map_or_else(
-        || Ok(DEFAULT_CATEGORY.to_owned()),
-        |category| text("cat", category),
-    )
+    self::category(category, DEFAULT_CATEGORY).map(Cow::into_owned)
 }
 
 /// The text of a str.
-pub(crate) fn text(what: &str, object: &Bound<'_, PyAny>) -> PyResult<String> {
+pub(crate) fn text<'a>(what: &str, object: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, str>> {
     let string = object.cast::<PyString>().map_err(|_| {
         let found = object.get_type();
         PyTypeError::new_err(format!("{what}: expected a str, found {found}"))
     })?;
-    Ok(string.to_string_lossy().into_owned())
+    Ok(string.to_string_lossy())
+}
+
+/// The text of a category that may be left out.
+pub(crate) fn category<'a>(
+    category: Option<&'a Bound<'_, PyAny>>,
+    default: &'static str,
+) -> PyResult<Cow<'a, str>> {
+    category.map_or(Ok(Cow::Borrowed(default)), |category| text("cat", category))
 }
 
 /// The level of this name.

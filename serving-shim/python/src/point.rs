@@ -1,22 +1,34 @@
 //! Events without an extent of their own: instants, counters, flows, and spans told afterwards.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use std::ffi::CStr;
+
+use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyInt, PyString};
 use sa_recorder::{Args, FlowId, FlowPhase, Level, flow_at, flow_now, now_ns};
 
 use crate::call::{self, Call};
 use crate::event::Event;
-use crate::names;
-use crate::{args, lane, start, value};
+use crate::{args, id, lane, names, start, value, whole};
 
 /// As the start of what takes no time: it fits on any row.
 pub(crate) const NOW: u64 = u64::MAX;
 
 fn instant(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name] = call.positional(["name"])?;
-    write(call, &name, None, tell_instant)
+    if sa_recorder::__wants(args::level(call)?) {
+        let keywords = args::keywords(call)?;
+        start::prepare_thread(call.py);
+        let category = keywords.category.as_deref();
+        tell_instant(&Event {
+            named: names::named(keywords.level, category, &name)?,
+            category,
+            name: &name,
+            args: &keywords.text.0,
+        });
+    }
+    Ok(call.py.None().into_ptr())
 }
 
 /// Writes an instant on the row of the running code.
@@ -29,87 +41,97 @@ pub(crate) fn tell_instant(event: &Event<'_, '_>) {
 
 fn counter(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name] = call.positional(["name"])?;
-    let category = PyString::intern(call.py, "counter");
-    write(call, &name, Some(category.as_any()), |event| {
-        event.counter();
-    })
-}
-
-/// Writes an event of the call's keywords if its level is recorded.
-fn write<'py>(
-    call: &Call<'_, 'py>,
-    name: &Bound<'py, PyAny>,
-    category: Option<&Bound<'py, PyAny>>,
-    write: impl FnOnce(&Event<'_, '_>),
-) -> PyResult<*mut ffi::PyObject> {
     let level = args::level(call)?;
     if sa_recorder::__wants(level) {
-        let keywords = args::keywords(call)?;
-        let category = category.or(keywords.category.as_deref());
-        start::prepare_thread(call.py);
-        write(&Event {
-            named: names::named(level, category, name)?,
-            category,
-            name,
-            args: &keywords.text.0,
-        });
+        let series = args::series(call);
+        if !series.0.is_empty() {
+            start::prepare_thread(call.py);
+            let category = PyString::intern(call.py, "counter");
+            let category = Some(category.as_any());
+            let event = Event {
+                named: names::named(level, category, &name)?,
+                category,
+                name: &name,
+                args: &series.0,
+            };
+            event.counter();
+        }
     }
     Ok(call.py.None().into_ptr())
 }
 
 /// An event of a flow: an arrow from the span that encloses its start to those around its steps and its end.
+///
+/// Arguments:
+///     name: what the arrow is called.
+///     id: which arrow it is. A text or a UUID means the same in every process, an int from 0 to 2**64 - 1 only in this one.
+///     phase: `"start"`, `"step"` or `"end"`.
+///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+///     global_: whether an int means the same in every process too.
+///     ts_ns: when, in ns of `CLOCK_MONOTONIC`; now by default.
+///
+/// An example::
+///
+///     with sa_profile.span("submit"):
+///         sa_profile.flow("batch", batch.id, "start")
+///     with sa_profile.span("run"):        # in any process
+///         sa_profile.flow("batch", batch.id, "end")
 #[pyfunction]
-#[pyo3(signature = (name, id, phase, /, *, cat="flow", level="e2e", global_=false, ts_ns=None))]
+#[pyo3(
+    signature = (name, id, phase, /, *, cat=None, level=None, global_=false, ts_ns=None),
+    text_signature = "(name, id, phase, /, *, cat='flow', level='e2e', global_=False, ts_ns=None)"
+)]
 #[expect(
     clippy::too_many_arguments,
     reason = "the parts of a flow, each of its own kind"
 )]
 fn flow(
     py: Python<'_>,
-    name: &str,
+    name: &Bound<'_, PyAny>,
     id: &Bound<'_, PyAny>,
-    phase: &str,
-    cat: &str,
-    level: &str,
+    phase: &Bound<'_, PyAny>,
+    cat: Option<&Bound<'_, PyAny>>,
+    level: Option<&Bound<'_, PyAny>>,
     global_: bool,
-    ts_ns: Option<u64>,
+    ts_ns: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<()> {
-    let level = names::level_of(level)?;
-    let phase = match phase {
-        "start" => FlowPhase::Start,
-        "step" => FlowPhase::Step,
-        "end" => FlowPhase::End,
-        _ => {
-            return Err(PyValueError::new_err(format!(
-                "phase: expected one of start, step, end, found {phase:?}"
-            )));
-        }
-    };
-    let id = flow_id(id, global_)?;
+    let (name, cat) = (names::text("name", name)?, names::category(cat, "flow")?);
+    let level = names::level(level)?;
+    let (id, phase) = (flow_id(id, global_)?, flow_phase(phase)?);
+    let ts_ns = whole::optional("ts_ns", ts_ns)?;
     if sa_recorder::__wants(level) {
         start::prepare_thread(py);
         match (lane::task_row(py, NOW), ts_ns) {
             (Some(row), ts_ns) => {
                 let ts_ns = ts_ns.unwrap_or_else(now_ns);
-                row.flow(level, phase, cat, name, id, ts_ns);
+                row.flow(level, phase, &cat, &name, id, ts_ns);
             }
-            (None, Some(ts_ns)) => flow_at(level, phase, cat, name, id, ts_ns),
-            (None, None) => flow_now(level, phase, cat, name, id),
+            (None, Some(ts_ns)) => flow_at(level, phase, &cat, &name, id, ts_ns),
+            (None, None) => flow_now(level, phase, &cat, &name, id),
         }
     }
     Ok(())
 }
 
-/// A text stands for the same flow in every process.
+fn flow_phase(phase: &Bound<'_, PyAny>) -> PyResult<FlowPhase> {
+    match &*names::text("phase", phase)? {
+        "start" => Ok(FlowPhase::Start),
+        "step" => Ok(FlowPhase::Step),
+        "end" => Ok(FlowPhase::End),
+        phase => Err(PyValueError::new_err(format!(
+            "phase: expected one of start, step, end, found {phase:?}"
+        ))),
+    }
+}
+
+/// A text stands for the same flow in every process, and so does a UUID.
 fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
-    if let Ok(text) = id.cast::<PyString>() {
-        let text = text.to_string_lossy();
-        return Ok(FlowId::of(&text));
+    if !id.is_instance_of::<PyInt>() {
+        return Ok(FlowId::of(&id::text("id", id)?.to_string_lossy()));
     }
     let number = id.extract::<u64>().map_err(|_| {
-        let found = id.get_type();
-        PyTypeError::new_err(format!(
-            "id: expected a str or an int from 0 to 2**64 - 1, found {found}"
+        PyValueError::new_err(format!(
+            "id: expected an int from 0 to 2**64 - 1, found {id}"
         ))
     })?;
     Ok(if global {
@@ -119,22 +141,40 @@ fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
     })
 }
 
-/// A span that has ended already.
+/// A span that has ended already, on the row of the running code.
+///
+/// Arguments:
+///     name: what took the time.
+///     dur_ns: how long, in ns; below 0 counts as 0.
+///     start_ns: when it began, in ns of `CLOCK_MONOTONIC`; by default it ends now.
+///     cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+///     args: any other keywords.
+///
+/// An example::
+///
+///     began_ns = sa_profile.now_ns()
+///     load()
+///     sa_profile.duration("load", start_ns=began_ns, dur_ns=sa_profile.now_ns() - began_ns, bytes=4096)
 #[pyfunction]
-#[pyo3(signature = (name, /, *, dur_ns, start_ns=None, cat="e2e", level="e2e", **args))]
+#[pyo3(
+    signature = (name, /, *, dur_ns, start_ns=None, cat=None, level=None, **args),
+    text_signature = "(name, /, *, dur_ns, start_ns=None, cat='e2e', level='e2e', **args)"
+)]
 fn duration(
     py: Python<'_>,
-    name: &str,
-    dur_ns: i64,
-    start_ns: Option<u64>,
-    cat: &str,
-    level: &str,
+    name: &Bound<'_, PyAny>,
+    dur_ns: &Bound<'_, PyAny>,
+    start_ns: Option<&Bound<'_, PyAny>>,
+    cat: Option<&Bound<'_, PyAny>>,
+    level: Option<&Bound<'_, PyAny>>,
     args: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<()> {
-    let level = names::level_of(level)?;
+    let (name, level) = (names::text("name", name)?, names::level(level)?);
+    let cat = names::category(cat, names::DEFAULT_CATEGORY)?;
+    let start_ns = whole::optional("start_ns", start_ns)?;
+    let times = (start_ns, whole::of("dur_ns", dur_ns)?);
     if sa_recorder::__wants(level) {
-        let args = text_of(args);
-        tell_duration(py, level, (cat, name), (start_ns, dur_ns), &args);
+        tell_duration(py, level, (&cat, &name), times, &text_of(args));
     }
     Ok(())
 }
@@ -193,16 +233,36 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(flow, module)?)?;
     module.add_function(wrap_pyfunction!(duration, module)?)?;
     module.add_function(wrap_pyfunction!(thread_duration, module)?)?;
-    call::add(
-        module,
-        c"instant",
-        instant_entry,
-        c"instant(name, /, *, cat='e2e', level='e2e', **args)\n--\n\nAn instant.",
-    )?;
-    call::add(
-        module,
-        c"counter",
-        counter_entry,
-        c"counter(name, /, *, level='e2e', **series)\n--\n\nA counter: one number for each series.",
-    )
+    call::add(module, c"instant", instant_entry, INSTANT)?;
+    call::add(module, c"counter", counter_entry, COUNTER)
 }
+
+const INSTANT: &CStr = cr#"instant(name, /, *, cat='e2e', level='e2e', **args)
+--
+
+A point in time, on the row of the running code.
+
+Arguments:
+    name: what happened.
+    cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+    args: any other keywords.
+
+An example::
+
+    sa_profile.instant("request.queued", cat="scheduler", request_id="cmpl-1", prompt_tokens=12)
+"#;
+
+const COUNTER: &CStr = cr#"counter(name, /, *, level='e2e', **series)
+--
+
+Numbers over time, drawn as a graph.
+
+Arguments:
+    name: what is counted.
+    level: level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+    series: a number for each keyword; a truth counts as 0 or 1. What is no number is left out, which is said once on stderr.
+
+An example::
+
+    sa_profile.counter("requests", running=3, waiting=1)
+"#;

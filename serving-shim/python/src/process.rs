@@ -11,36 +11,55 @@ use sa_recorder::{Levels, Recorder};
 use crate::{names, start, tasks};
 
 /// Names the process in the trace; a later name renames it.
+///
+/// Arguments:
+///     name: the name.
+///
+/// An example::
+///
+///     sa_profile.set_process_name("worker-0")
 #[pyfunction]
 #[pyo3(signature = (name, /))]
-fn set_process_name(py: Python<'_>, name: &str) {
+fn set_process_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
+    let text = names::text("name", name)?;
     if Recorder::get().levels() != Levels::NONE {
-        start::prepare_thread(py);
-        Recorder::get().set_process_name(name);
+        start::prepare_thread(name.py());
+        Recorder::get().set_process_name(&text);
     }
+    Ok(())
 }
 
-/// Names the calling thread in the trace.
+/// Names the calling thread in the trace. A thread that Python started has its name there already.
+///
+/// Arguments:
+///     name: the name.
+///
+/// An example::
+///
+///     sa_profile.set_thread_name("loader")
 #[pyfunction]
 #[pyo3(signature = (name, /))]
-fn set_thread_name(py: Python<'_>, name: &str) {
+fn set_thread_name(name: &Bound<'_, PyAny>) -> PyResult<()> {
+    let text = names::text("name", name)?;
     if Recorder::get().levels() != Levels::NONE {
-        start::prepare_thread(py);
-        Recorder::get().set_thread_name(name);
+        start::prepare_thread(name.py());
+        Recorder::get().set_thread_name(&text);
     }
+    Ok(())
 }
 
 /// Whether anything is recorded, or events of a level. To ask starts nothing.
 #[pyfunction]
 #[pyo3(signature = (level=None))]
-fn is_enabled(level: Option<&str>) -> PyResult<bool> {
+fn is_enabled(level: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
+    let on = Recorder::get().levels();
     match level {
-        None => Ok(Recorder::get().levels() != Levels::NONE),
-        Some(level) => Ok(Recorder::get().levels().0 & names::level_of(level)?.bit() != 0),
+        None => Ok(on != Levels::NONE),
+        Some(_) => Ok(on.0 & names::level(level)?.bit() != 0),
     }
 }
 
-/// The levels that are recorded.
+/// The levels that are recorded, of `"e2e"`, `"kernel"` and `"verbose"`.
 #[pyfunction]
 fn levels(py: Python<'_>) -> PyResult<Bound<'_, PyFrozenSet>> {
     let on = Recorder::get().levels().list().into_iter();
@@ -53,7 +72,7 @@ fn now_ns() -> u64 {
     sa_recorder::now_ns()
 }
 
-/// Brings everything recorded so far into the fragment.
+/// Brings everything recorded so far into the fragment. The recorder does that by itself four times a second.
 #[pyfunction]
 fn flush(py: Python<'_>) {
     py.detach(|| Recorder::get().flush());
@@ -71,25 +90,25 @@ fn is_main() -> bool {
     Recorder::get().is_main()
 }
 
-/// The run id.
+/// The id of the run that this process records into; None if it records nothing.
 #[pyfunction]
 fn run() -> Option<String> {
     Recorder::get().run()
 }
 
-/// The run directory.
+/// The run directory; None if this process records nothing.
 #[pyfunction]
 fn directory() -> Option<PathBuf> {
     Recorder::get().directory()
 }
 
-/// Where the merged trace belongs.
+/// Where the merged trace belongs; None if this process records nothing.
 #[pyfunction]
 fn trace() -> Option<PathBuf> {
     Recorder::get().trace()
 }
 
-/// The path of this process's fragment.
+/// The path of this process's fragment; None if it records nothing.
 #[pyfunction]
 fn fragment() -> Option<PathBuf> {
     Recorder::get().fragment()

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pyo3::prelude::*;
-use sa_recorder::{Config, Recorder, host};
+use sa_recorder::{Config, Levels, Recorder, host};
 
 use crate::{plain, start};
 
@@ -37,7 +37,7 @@ fn start_with(py: Python<'_>, variables: HashMap<String, OsString>, name: &str) 
     error
 }
 
-/// Ends recording in this process.
+/// Ends recording in this process, for good; what was recorded is in the fragment then.
 #[pyfunction]
 fn finish(py: Python<'_>) {
     HAS_ENDED.store(true, Ordering::Relaxed);
@@ -91,14 +91,19 @@ fn is_privileged() -> bool {
     host::is_privileged()
 }
 
-/// Whether a variable that turns recording on is there, be it empty, and nothing is being recorded yet nor to begin switched off.
+/// Whether a variable that turns recording on is there, be it empty, and nothing is being recorded yet, nor to begin switched off, nor refused.
 #[pyfunction]
 fn is_to_begin() -> bool {
     let [directory, others @ ..] = ASKING.map(host::variable);
     let is_asked =
         directory.is_some_and(|path| !path.is_empty()) || others.iter().any(Option::is_some);
     let config = || Config::from_lookup(host::variable);
-    is_asked && !is_under_way() && !config().is_some_and(|config| config.paused)
+    is_asked && !is_under_way() && !config().is_some_and(|config| config.paused || has_failed())
+}
+
+/// Whether the recorder could not begin, given that the environment asks for levels and none has begun: until it begins those are on.
+fn has_failed() -> bool {
+    !HAS_ENDED.load(Ordering::Relaxed) && Recorder::get().levels() == Levels::NONE
 }
 
 /// Adds what this file offers to the module.

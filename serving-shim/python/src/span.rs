@@ -1,5 +1,7 @@
 //! [`Span`]: what a call site records each time it runs, as a context manager and decorator.
 
+use std::ffi::CStr;
+
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -18,6 +20,12 @@ use crate::{args, profile, value};
 type Text = SmallVec<[u8; 64]>;
 
 /// A span that can be opened again and again, by threads, tasks and recursion at once.
+///
+/// It holds no times: they stand on the row of the code that runs::
+///
+///     STEP = sa_profile.span("step", cat="engine")
+///     with STEP:
+///         STEP.arg(tokens=8)
 #[pyclass(frozen, module = "sa_profile")]
 pub(crate) struct Span {
     named: Named,
@@ -79,7 +87,7 @@ impl Span {
         within.bind(slf.py()).call1((slf, function))
     }
 
-    /// Adds args to the innermost open occurrence of the span on the lane of the running code.
+    /// Adds args, any keywords, to the innermost open occurrence of the span in this task or thread.
     #[pyo3(signature = (**args))]
     fn arg(slf: &Bound<'_, Self>, args: Option<&Bound<'_, PyDict>>) {
         let mut text = Vec::new();
@@ -89,16 +97,19 @@ impl Span {
         lane::add_args(slf.py(), slf.as_ptr().addr(), &text);
     }
 
+    /// What takes the time.
     #[getter]
     fn name(&self, py: Python<'_>) -> Py<PyAny> {
         self.name.clone_ref(py)
     }
 
+    /// The category.
     #[getter]
     fn cat(&self, py: Python<'_>) -> PyResult<String> {
         names::category_text(self.category.as_ref().map(|category| category.bind(py)))
     }
 
+    /// The level of detail.
     #[getter]
     fn level(&self) -> &'static str {
         names::level_name(self.named.level())
@@ -216,17 +227,57 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Span>()?;
     module.add_function(wrap_pyfunction!(dict_span, module)?)?;
     module.add_function(wrap_pyfunction!(set_decorator, module)?)?;
-    call::add(module, c"span", span_entry, c"span(name, /, *, cat='e2e', level='e2e', **args)\n--\n\nA span: a context manager and decorator, reusable.")?;
-    call::add(
-        module,
-        c"begin",
-        begin_entry,
-        c"begin(name, /, *, cat='e2e', level='e2e', **args)\n--\n\nBegins a span that end() ends.",
-    )?;
-    call::add(
-        module,
-        c"end",
-        end_entry,
-        c"end(**args)\n--\n\nEnds the innermost span that begin() began in this task or thread.",
-    )
+    call::add(module, c"span", span_entry, SPAN)?;
+    call::add(module, c"begin", begin_entry, BEGIN)?;
+    call::add(module, c"end", end_entry, END)
 }
+
+const SPAN: &CStr = cr#"span(name, /, *, cat='e2e', level='e2e', **args)
+--
+
+A span: a context manager and decorator, reusable by threads, tasks and recursion at once.
+
+Arguments:
+    name: what takes the time.
+    cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+    args: any other keywords; they are read now.
+
+An example::
+
+    STEP = sa_profile.span("step", cat="engine")
+    with STEP:
+        STEP.arg(tokens=8)
+    with sa_profile.span("forward", batch=4):
+        pass
+"#;
+
+const BEGIN: &CStr = cr#"begin(name, /, *, cat='e2e', level='e2e', **args)
+--
+
+Begins a span that `end` ends, for code that has no block.
+
+Arguments:
+    name: what takes the time.
+    cat, level: category, and level of detail: `"e2e"`, `"kernel"` or `"verbose"`.
+    args: any other keywords; they are read now.
+
+An example::
+
+    sa_profile.begin("load", cat="model")
+    load()
+    sa_profile.end(bytes=4096)
+"#;
+
+const END: &CStr = cr#"end(**args)
+--
+
+Ends the innermost span that `begin` began in this task or thread. Where there is none, that is said once on stderr.
+
+Arguments:
+    args: any keywords, as more args of the span.
+
+An example::
+
+    sa_profile.begin("load")
+    sa_profile.end(bytes=4096)
+"#;

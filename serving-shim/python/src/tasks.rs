@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
@@ -157,9 +157,18 @@ pub(crate) fn enter_unrecorded(task: &Bound<'_, PyAny>, owner: Owner) -> bool {
     true
 }
 
+/// The parent had spans open in tasks when it forked this process.
+static FORGOTTEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether spans were open in tasks that are forgotten here.
+pub(crate) fn were_forgotten() -> bool {
+    FORGOTTEN.load(Ordering::Relaxed)
+}
+
 /// Forgets all of them: in the child of a fork they are the parent's.
 pub(crate) fn forget() {
     let lanes = std::mem::take(&mut *lanes());
+    FORGOTTEN.fetch_or(are_open(), Ordering::Relaxed);
     OPEN.store(0, Ordering::Relaxed);
     GONE.store(0, Ordering::Relaxed);
     drop(lanes); // after the lock: dropping an object may run code

@@ -1,9 +1,11 @@
-//! Python objects → JSON text of args. Numbers, texts, lists and dicts natively; anything else by its type's name: it is never printed, and never
+//! Python objects → JSON text of args. Numbers, texts, lists and dicts natively, UUIDs as texts; anything else by its type's name: it is never printed, and never
 //! copied from a device.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use sa_recorder::Value;
+
+use crate::id;
 
 /// How deep lists and dicts are followed.
 const MAX_DEPTH: u32 = 8;
@@ -47,6 +49,29 @@ pub(crate) fn push_named(text: &mut Vec<u8>, key: &str, value: &Bound<'_, PyAny>
     key.write(text);
     text.push(b':');
     write(text, value, 0);
+}
+
+/// The same for a number, a truth being 0 or 1; whether the value is one. Nothing is appended if it is none.
+pub(crate) fn push_number(
+    text: &mut Vec<u8>,
+    key: &Bound<'_, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> bool {
+    let before = text.len();
+    begin(text);
+    write_key(text, key, 0);
+    text.push(b':');
+    let at = text.len();
+    match value.cast::<PyBool>() {
+        Ok(truth) => i64::from(truth.is_true()).write(text),
+        Err(_) => write(text, value, 0),
+    }
+    let is_number =
+        text[at..].starts_with(b"-") || text[at..].first().is_some_and(u8::is_ascii_digit);
+    if !is_number {
+        text.truncate(before);
+    }
+    is_number
 }
 
 fn begin(text: &mut Vec<u8>) {
@@ -190,7 +215,7 @@ fn write_key(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, depth: u32) {
         .write(text);
 }
 
-/// A number of numpy is a number; of anything else the type's name.
+/// A number of numpy is a number, a UUID its text; of anything else the type's name.
 fn write_other(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) {
     let kind = value.get_type();
     let module = kind.module();
@@ -201,6 +226,11 @@ fn write_other(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) {
     let name = name.as_ref().map_or("", |name| name.to_str().unwrap_or(""));
     if module == "numpy" && is_numpy_number(name) && write_numpy_number(text, value).is_some() {
         return;
+    }
+    if id::is_uuid(value)
+        && let Ok(uuid) = value.str()
+    {
+        return write_string(text, &uuid);
     }
     match module {
         "" | "builtins" | "__main__" => name.write(text),

@@ -61,7 +61,6 @@ def test_begin_and_end_pair_up(program):
         sa_profile.begin("inner")
         sa_profile.end(result=2)
         sa_profile.end()
-        sa_profile.end()
         """
     )
     assert trace.args("inner") == {"result": 2} and trace.args("outer") == {"a": 1}

@@ -40,9 +40,25 @@ def test_the_lines_for_c_and_preloading_are_commands(process, tmp_path):
         assert "sa_profile" in stdout
 
 
+def examples_of_the_page():
+    return re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="SKIPPED the example for notebooks of docs/python.md: the page is not beside the package")
+def test_the_example_for_notebooks_records(process, tmp_path):
+    first, *others = examples_of_the_page()
+    (example,) = [example for example in others if "recording(" in example]
+    (tmp_path / "example.py").write_text(first + example)
+    stdout = process.python("example.py")
+    assert "trace.json" in stdout and "profile_out/trace.json" in stdout
+    for trace in (tmp_path / "trace.json", tmp_path / "profile_out" / "trace.json"):
+        names = {event["name"] for event in json.loads(trace.read_text())["traceEvents"]}
+        assert {"step", "requests", "forward"} <= names
+
+
 @pytest.mark.skipif(not PAGE.exists(), reason="SKIPPED the examples of docs/python.md: the page is not beside the package")
 def test_the_examples_of_the_page_record(process, tmp_path):
-    examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    examples = [example for example in examples_of_the_page() if "recording(" not in example]
     (tmp_path / "example.py").write_text("\n".join([*examples, USE_OF_THE_PAGE]))
     process.python("example.py", SA_PROFILE_DIR="out")
     process.run("trace-merge", "-q", "out")

@@ -1,0 +1,22 @@
+"""Lines on stderr, which is the program's: nothing there may raise."""
+
+import sys
+
+from .visible_text import visible
+
+_said: set[str] = set()
+
+
+def say(text: object) -> None:
+    """Says it. stderr may be closed."""
+    try:
+        print(f"sa_profile: {visible(text)}", file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):
+        pass
+
+
+def warn_once(text: str) -> None:
+    """Says it once in each process."""
+    if text not in _said:
+        _said.add(text)
+        say(text)

@@ -1,0 +1,85 @@
+"""Ids of requests, flows and lanes: texts, ints and UUIDs; and numbers that do not fit, whose error names the argument."""
+
+import uuid
+
+import pytest
+
+import sa_profile
+
+
+def test_ids_may_be_texts_ints_and_uuids(program):
+    trace = program.record(
+        """
+        import uuid
+        import sa_profile
+        one, open = uuid.UUID(int=7), []
+        for number, id in enumerate(("cmpl-1", 12, one)):
+            with sa_profile.request(id) as request:
+                assert request.request_id == str(id)
+            with sa_profile.span("from"):
+                sa_profile.flow(f"flow-{number}", id, "start")
+            with sa_profile.span("to"):
+                sa_profile.flow(f"flow-{number}", id, "end")
+            open.append(sa_profile.async_span("work", lane=id))
+        sa_profile.instant("told", request_id=one, ids=[one, 3])
+        """
+    )
+    one = str(uuid.UUID(int=7))
+    assert [span["args"]["request_id"] for span in trace.spans("request")] == ["cmpl-1", "12", one]
+    assert {trace.row_name(span) for span in trace.spans("work")} == {"cmpl-1", "12", one}
+    (told,) = trace.instants("told")
+    assert told["args"] == {"request_id": one, "ids": [one, 3]}
+    arrows = [event for event in trace.events if event["ph"] in "sf"]
+    assert sorted((event["name"], event["ph"]) for event in arrows) == [(f"flow-{n}", ph) for n in range(3) for ph in "fs"]
+
+
+def test_a_uuid_means_the_flow_of_its_text(program):
+    trace = program.record(
+        """
+        import uuid
+        import sa_profile
+        one = uuid.uuid4()
+        with sa_profile.span("from"):
+            sa_profile.flow("flow", one, "start")
+        with sa_profile.span("to"):
+            sa_profile.flow("flow", str(one), "end")
+        """
+    )
+    start, end = [event for event in trace.events if event["ph"] in "sf"]
+    assert start["id"] == end["id"]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: sa_profile.flow("f", 2.5, "start"), TypeError, "^id: expected a str, an int or a UUID, found .*float"),
+        (lambda: sa_profile.flow("f", -1, "start"), ValueError, "^id: expected an int from 0 to .*, found -1"),
+        (lambda: sa_profile.flow("f", 1, "middle"), ValueError, "^phase: expected one of start, step, end, found"),
+        (lambda: sa_profile.flow("f", 1, "start", ts_ns=-5), TypeError, "^ts_ns: expected an int from 0 to .*, found -5"),
+        (lambda: sa_profile.request(None), TypeError, "^request_id: expected a str, an int or a UUID"),
+        (lambda: sa_profile.async_span("a", lane=b"x"), TypeError, "^lane: expected a str, an int or a UUID"),
+        (lambda: sa_profile.request("r").instant("i", ts_ns=2**64), TypeError, "^ts_ns: expected an int"),
+        (lambda: sa_profile.duration("d", dur_ns="5"), TypeError, "^dur_ns: expected an int from -.*, found '5'"),
+        (lambda: sa_profile.duration("d", dur_ns=5, start_ns=-1), TypeError, "^start_ns: expected an int from 0"),
+        (lambda: sa_profile.duration("d", dur_ns=5, cat=3), TypeError, "^cat: "),
+        (lambda: sa_profile.span(3), TypeError, "^name: expected a str"),
+        (lambda: sa_profile.span("s", cat=3), TypeError, "^cat: expected a str"),
+        (lambda: sa_profile.span("s", level="all"), ValueError, "^level: expected one of e2e, kernel, verbose"),
+        (lambda: sa_profile.begin("s", level=3), TypeError, "^level: expected a str"),
+        (lambda: sa_profile.launch_timed("k", stream=-1), TypeError, "^stream: expected an int from 0"),
+        (lambda: sa_profile.launch_timed("k", grid=2**32), TypeError, "^grid: expected an int from 0 to 4294967295"),
+        (lambda: sa_profile.launch_walls("k", host_wall_ns=-1, device_wall_ns=0), TypeError, "^host_wall_ns: "),
+        (lambda: sa_profile.launch_walls("k", host_wall_ns=1, device_wall_ns=0, device="0"), TypeError, "^device: "),
+        (lambda: sa_profile.is_enabled("all"), ValueError, "^level: expected one of"),
+        (lambda: sa_profile.track(max_chars="x")(len), TypeError, "^max_chars: expected an int, found str"),
+        (lambda: sa_profile.track(metadata=3)(len), TypeError, "^metadata: expected a dict, found int"),
+        (lambda: sa_profile.track(3), TypeError, "expected a function to track, found int"),
+        (lambda: sa_profile.track(name=3)(len), TypeError, "^name: expected a str"),
+        (lambda: sa_profile.track(cat=3)(len), TypeError, "^cat: expected a str"),
+        (lambda: sa_profile.start("x", levels="all"), ValueError, "^levels: unknown level 'all', expected e2e"),
+        (lambda: sa_profile.recording("x", levels=["all"]), ValueError, "^levels: unknown level 'all', expected e2e"),
+    ],
+)
+def test_errors_name_the_argument(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

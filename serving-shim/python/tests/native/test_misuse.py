@@ -1,0 +1,61 @@
+"""Calls that nothing can be done with: said once, and never an error."""
+
+
+def test_texts_in_a_counter_are_left_out_and_said_once(record):
+    recorded = record(count_texts)
+    assert recorded.stderr == "sa_profile: counter(): state: expected a number, found str: it is left out\n"
+    assert recorded.args("requests") == [{"running": 3, "busy": 1, "share": 0.5}, {"cat": 2}]
+
+
+def count_texts():
+    import sa_profile
+
+    for _ in range(2):
+        sa_profile.counter("texts", state="text", other=None)
+    sa_profile.counter("requests", running=3, state="idle", busy=True, share=0.5)
+    sa_profile.counter("requests", cat=2, level="e2e", list=[1])
+
+
+def test_an_end_without_a_begin_is_said_once(record):
+    recorded = record(end_without_begin)
+    assert recorded.stderr == "sa_profile: end() without a begin() in this task or thread: nothing was ended\n"
+    assert len(recorded.named("begun", "X")) == 2
+
+
+def end_without_begin():
+    import asyncio
+
+    import sa_profile
+
+    async def main():
+        sa_profile.begin("begun")
+        sa_profile.end()
+        sa_profile.end()
+
+    sa_profile.begin("begun")
+    sa_profile.end()
+    sa_profile.end()
+    sa_profile.end()
+    asyncio.run(main())
+
+
+def test_ends_of_what_was_not_recorded_are_no_misuse(record):
+    assert record(end_unrecorded).stderr == ""
+    assert record(end_without_begin, SA_PROFILE_DIR=None).stderr == ""
+
+
+def end_unrecorded():
+    import os
+
+    import sa_profile
+
+    sa_profile.begin("left out", level="verbose")
+    sa_profile.begin("inner", level="verbose")
+    sa_profile.end()
+    sa_profile.end()
+    sa_profile.begin("of the parent")
+    if (child := os.fork()) == 0:
+        sa_profile.end()
+        os._exit(0)
+    os.waitpid(child, 0)
+    sa_profile.end()

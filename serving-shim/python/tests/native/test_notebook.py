@@ -1,0 +1,188 @@
+"""Recording that a program begins and ends itself, and the report of a merge."""
+
+import json
+
+
+def test_a_block_is_recorded_into_a_trace(record):
+    recorded = record(record_blocks, SA_PROFILE_DIR=None)
+    assert recorded.stderr == ""
+    assert not recorded.folder.exists()
+    trace = json.loads((recorded.folder.parent / "trace.json").read_text())
+    assert [event["name"] for event in trace["traceEvents"] if event["ph"] == "X"] == ["step 1"], "the last block alone"
+
+
+def record_blocks():
+    import os
+    from pathlib import Path
+
+    import sa_profile
+
+    kept = sa_profile.span("kept", cat="c")
+    for number in range(2):
+        assert not sa_profile.is_enabled()
+        with kept, sa_profile.recording("trace.json") as recorded:
+            assert sa_profile.is_enabled() and recorded.report is None
+            with sa_profile.span(f"step {number}"):
+                sa_profile.instant("in it")
+        report = recorded.report
+        assert report.output == Path.cwd() / "trace.json" or report.output == Path("trace.json")
+        assert report.is_clean and report.unfinished_spans == 0 and report.lost_events == 0
+        assert report.events_total == sum(report.members["events_by_phase"].values())
+        assert [process["pid"] for process in report.processes] == [os.getpid()]
+        assert "trace.json" in str(report) and "members" not in repr(report)
+        assert not [name for name in os.environ if name.startswith("SA_PROFILE_")]
+
+
+def test_errors_of_the_block_pass(record):
+    assert record(raise_in_block, SA_PROFILE_DIR=None).stderr == ""
+
+
+def raise_in_block():
+    import sa_profile
+
+    recording = sa_profile.recording("out")
+    try:
+        with recording, sa_profile.span("fails"):
+            raise KeyError("x")
+    except KeyError:
+        assert recording.report.members["events_by_phase"]["X"] == 1
+
+
+def test_started_and_stopped(record):
+    recorded = record(start_and_stop, SA_PROFILE_DIR=None)
+    assert recorded.stderr == ""
+    assert [event["name"] for event in recorded.events if event["ph"] == "i"] == ["second"]
+
+
+def start_and_stop():
+    import sa_profile
+
+    late = sa_profile.span("made before", cat="c")
+
+    @sa_profile.track
+    def tracked():
+        pass
+
+    assert sa_profile.stop() is None
+    assert sa_profile.start("profile", levels="e2e")
+    assert not sa_profile.is_enabled("kernel")
+    sa_profile.instant("first")
+    with late:
+        tracked()
+    report = sa_profile.stop()
+    assert report.output.name == "trace.json" and report.members["events_by_phase"] == {"M": 2, "X": 2, "i": 1}
+    assert sa_profile.stop() is None
+    sa_profile.instant("between")
+    assert sa_profile.start("profile", levels=["verbose"]) and sa_profile.is_enabled("verbose")
+    sa_profile.instant("second")
+    assert sa_profile.merge().members["events_by_phase"]["i"] == 1, "while it records"
+    assert sa_profile.stop().members["events_by_phase"] == {"M": 2, "i": 1}
+
+
+def test_children_of_a_block_belong_to_it(record):
+    assert record(record_children, SA_PROFILE_DIR=None, SA_PROFILE_START="paused").stderr == ""
+
+
+def record_children():
+    import os
+    import subprocess
+    import sys
+
+    import sa_profile
+
+    script = "import sa_profile\nwith sa_profile.span('in the child'): pass"
+    with sa_profile.recording("out/trace.json") as recorded:
+        with sa_profile.span("here"):
+            subprocess.run([sys.executable, "-c", script], check=True)
+            if (child := os.fork()) == 0:
+                with sa_profile.span("in the fork"):
+                    os._exit(0)
+            os.waitpid(child, 0)
+    assert recorded.report.members["events_by_phase"]["X"] == 2 and recorded.report.unfinished_spans == 1
+    assert len(recorded.report.processes) == 3
+    assert os.environ["SA_PROFILE_START"] == "paused" and "SA_PROFILE_RUN" not in os.environ
+
+
+def test_a_place_that_cannot_be_written_is_said(record):
+    recorded = record(record_nowhere, SA_PROFILE_DIR=None)
+    assert recorded.stderr.count("\n") == 2 and "recording is off" in recorded.stderr
+
+
+def record_nowhere():
+    import os
+    from pathlib import Path
+
+    import sa_profile
+
+    Path("file").touch()
+    with sa_profile.recording("file/trace.json") as recorded:
+        assert not sa_profile.is_enabled()
+    assert recorded.report is None
+    assert not sa_profile.start("file/out") and sa_profile.stop() is None
+    assert not [name for name in os.environ if name.startswith("SA_PROFILE_")]
+
+
+def test_the_environment_s_recording_ends_where_another_begins(record):
+    recorded = record(record_another)
+    assert [event["name"] for event in recorded.events if event["ph"] == "i"] == ["of the environment"]
+
+
+def record_another():
+    import sa_profile
+
+    sa_profile.instant("of the environment")
+    with sa_profile.recording("other.json") as recorded:
+        sa_profile.instant("of the block")
+    assert recorded.report.members["events_by_phase"]["i"] == 1
+    sa_profile.instant("of nothing")
+
+
+def test_merge_gives_the_report(record):
+    recorded = record(merge_this)
+    assert (recorded.folder / "trace.json").exists() and (recorded.folder.parent / "named.json").exists()
+
+
+def merge_this():
+    import os
+
+    import sa_profile
+
+    try:
+        sa_profile.merge()
+    except FileNotFoundError as error:
+        assert "recorded nothing" in str(error)
+    sa_profile.instant("one")
+    directory = os.environ["SA_PROFILE_DIR"]
+    report = sa_profile.merge()
+    assert str(report.output) == f"{directory}/trace.json" and report.members["version"] == sa_profile.__version__
+    assert sa_profile.merge(directory, output="named.json").events_total == report.events_total
+    for paths, output in ((["nowhere"], None), ([directory], "missing/trace.json")):
+        try:
+            sa_profile.merge(*paths, output=output)
+        except OSError as error:
+            assert "nowhere" in str(error) or "missing" in str(error)
+        else:
+            raise AssertionError(paths)
+
+
+def test_is_enabled_where_nothing_can_be_written(record):
+    recorded = record(ask_in_a_bad_place, SA_PROFILE_DIR="file/run")
+    assert recorded.stderr.count("\n") == 1 and "recording is off" in recorded.stderr
+    assert record(ask_in_a_bad_place, SA_PROFILE_DIR=None, SA_PROFILE_OUTPUT="file/x.json").stderr.count("\n") == 1
+
+
+def ask_in_a_bad_place():
+    import os
+    from pathlib import Path
+
+    import sa_profile
+    from sa_profile import recorder
+
+    Path("file").unlink(missing_ok=True)
+    assert sa_profile.is_enabled() and sa_profile.is_enabled("e2e"), "the place can be made"
+    Path("file").touch()
+    recorder._is_place_writable = False  # as if nobody had asked yet
+    assert not sa_profile.is_enabled() and not sa_profile.is_enabled("e2e")
+    sa_profile.instant("refused")
+    assert not sa_profile.is_enabled() and not sa_profile.is_enabled("e2e")
+    assert os.listdir() == ["file"]

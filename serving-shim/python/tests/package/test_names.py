@@ -1,0 +1,75 @@
+"""The names of the package: one API to find, with words for each of it; those of the drop-in beside it."""
+
+import inspect
+import re
+import textwrap
+from importlib import metadata
+
+import pytest
+
+import sa_profile
+from sa_profile import compat
+
+DROP_IN = sorted(set(compat.__all__) - {"is_enabled"})
+
+
+def test_dir_shows_the_api_alone():
+    assert dir(sa_profile) == sorted(sa_profile.__all__)
+    assert all(hasattr(sa_profile, name) for name in sa_profile.__all__)
+    assert not {name for name in sa_profile.__all__ if name.startswith("_")} - {"__version__"}
+    assert not set(DROP_IN) & set(sa_profile.__all__)
+    assert sa_profile.__version__ == metadata.version("sa-profile")
+
+
+@pytest.mark.parametrize("name", compat.__all__)
+def test_the_drop_in_s_names_are_taken_from_both(name):
+    assert getattr(sa_profile, name) is getattr(compat, name)
+    found = {}
+    exec(f"from sa_profile import {name}", found)
+    assert found[name] is getattr(compat, name)
+
+
+def test_the_module_and_the_function_merge_share_a_name():
+    from sa_profile.merge import merge_fragments, merge_profile
+
+    assert sa_profile.merge.merge_fragments is merge_fragments is compat.merge_fragments
+    assert sa_profile.merge.merge_profile is merge_profile
+
+
+def test_what_there_is_not_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'sa_profile' has no attribute 'nothing'"):
+        _ = sa_profile.nothing
+
+
+def words(name):
+    found = getattr(sa_profile, name)
+    return found, inspect.getdoc(found) or ""
+
+
+@pytest.mark.parametrize("name", [name for name in sa_profile.__all__ if name != "__version__"])
+def test_each_has_words(name):
+    found, doc = words(name)
+    assert doc.splitlines()[0].endswith((".", "::", ":")), doc
+    if inspect.isclass(found):
+        return
+    for parameter in inspect.signature(found).parameters.values():
+        assert re.search(rf"\b{parameter.name}\b", doc), f"{name}: {parameter.name} is not in its docstring"
+
+
+EXAMPLES = """AsyncSpan Request Span async_span begin counter duration end flow instant is_enabled launch_timed launch_walls merge recording request
+set_process_name set_thread_name span start stop track""".split()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_each_that_records_has_an_example(name):
+    found, doc = words(name)
+    block = doc.partition("::\n\n")[2]
+    assert re.search(rf"\b{found.__name__}\b" if name not in ("AsyncSpan", "Request", "Span") else r"sa_profile\.", block), doc
+    compile(textwrap.dedent(block), name, "exec")
+
+
+@pytest.mark.parametrize("kind", [sa_profile.Span, sa_profile.AsyncSpan, sa_profile.Request, sa_profile.Launch, sa_profile.MergeReport])
+def test_each_method_has_words(kind):
+    for name, member in vars(kind).items():
+        if not name.startswith("_") and callable(member):
+            assert inspect.getdoc(member), f"{kind.__name__}.{name}"
