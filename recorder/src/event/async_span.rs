@@ -177,6 +177,16 @@ impl AsyncSpan {
         self.raw(args.text());
     }
 
+    /// Ends the span as of an earlier time, as [`now_ns`] counts: what is told of it after that time is no part of it. What began in it since then
+    /// makes it end later, so that the spans of its row nest.
+    pub fn end_at(mut self, end_ns: u64) {
+        if let Some(open) = self.0.take()
+            && open.is_live()
+        {
+            open.close(end_ns);
+        }
+    }
+
     /// Whether the span is being recorded.
     pub fn is_recording(&self) -> bool {
         self.0.is_some()

@@ -91,6 +91,17 @@ impl SpanGuard {
     }
 }
 
+impl SpanGuard {
+    /// Ends the span as of an earlier time, as [`now_ns`] counts: what is told of it after that time is no part of it.
+    pub fn end_at(mut self, end_ns: u64) {
+        if let Some(open) = self.0.take() {
+            thread_state::with_same(open.thread, open.epoch, |writer| {
+                open.close(writer, end_ns, &[]);
+            });
+        }
+    }
+}
+
 impl Drop for SpanGuard {
     #[inline(always)]
     fn drop(&mut self) {

@@ -103,6 +103,22 @@ fn end_without_begin(py: Python<'_>) {
     }
 }
 
+/// Ends the innermost span of this owner on the lane of the running code as of an earlier time, with more args; whether there was one.
+pub(crate) fn exit_at(py: Python<'_>, owner: Owner, end_ns: u64, args: &[u8]) -> bool {
+    if tasks::are_open()
+        && let Some(task) = task::current(py)
+        && tasks::exit_at(&task, owner, end_ns, args)
+    {
+        return true;
+    }
+    let Some(mut guard) = take_thread(owner) else {
+        return false;
+    };
+    guard.raw(args);
+    guard.end_at(end_ns);
+    true
+}
+
 /// Whether this may be the code of a task that is gone: its coroutine is closed amid whatever code runs.
 fn is_of_gone(py: Python<'_>) -> bool {
     tasks::are_gone() && closing::is_closed(py)
@@ -124,17 +140,22 @@ fn take_missed(missed: &Missed) -> bool {
 }
 
 fn exit_thread(owner: Owner, args: &[u8]) -> bool {
-    let ended = with_thread(|lane| {
-        let at = position(lane, owner)?;
-        Some(lane.remove(at).1)
-    });
-    let Some(mut guard) = ended.flatten() else {
+    let Some(mut guard) = take_thread(owner) else {
         return false;
     };
     if !args.is_empty() {
         guard.raw(args);
     }
     true
+}
+
+/// The innermost span of this owner that is open on the thread, which it is no more.
+fn take_thread(owner: Owner) -> Option<SpanGuard> {
+    let taken = with_thread(|lane| {
+        let at = position(lane, owner)?;
+        Some(lane.remove(at).1)
+    });
+    taken.flatten()
 }
 
 /// Adds args to the innermost open span of this owner on the lane of the running code.

@@ -180,6 +180,26 @@ fn dict_span(
     })
 }
 
+/// Ends a span as of `end_ns`, with the type of what ended it early and more args. What is gathered of a call after it has returned is no part of it.
+#[pyfunction]
+#[pyo3(signature = (span, end_ns, error, args, /))]
+fn end_at(
+    span: &Bound<'_, Span>,
+    end_ns: u64,
+    error: Option<&Bound<'_, PyAny>>,
+    args: &Bound<'_, PyDict>,
+) {
+    let mut text = Scratch::take();
+    value::push_all(&mut text.0, args);
+    if let Some(kind) = error {
+        push_error(&mut text.0, kind);
+    }
+    let owner = span.as_ptr().addr();
+    if !lane::exit_at(span.py(), owner, end_ns, &text.0) {
+        lane::exit(span.py(), owner, &span.get().missed, &text.0);
+    }
+}
+
 fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name] = call.positional(["name"])?;
     let keywords = args::keywords(call)?;
@@ -226,6 +246,7 @@ call::entries! {
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Span>()?;
     module.add_function(wrap_pyfunction!(dict_span, module)?)?;
+    module.add_function(wrap_pyfunction!(end_at, module)?)?;
     module.add_function(wrap_pyfunction!(set_decorator, module)?)?;
     call::add(module, c"span", span_entry, SPAN)?;
     call::add(module, c"begin", begin_entry, BEGIN)?;

@@ -176,15 +176,20 @@ pub(crate) fn forget() {
 
 /// Ends the innermost span of this owner in a task; whether there was one.
 pub(crate) fn exit(task: &Bound<'_, PyAny>, owner: Owner, args: &[u8]) -> bool {
-    exit_key(task.as_ptr().addr(), owner, args)
+    exit_key(task.as_ptr().addr(), owner, None, args)
 }
 
-fn exit_key(key: usize, owner: Owner, args: &[u8]) -> bool {
+/// The same as of an earlier time.
+pub(crate) fn exit_at(task: &Bound<'_, PyAny>, owner: Owner, end_ns: u64, args: &[u8]) -> bool {
+    exit_key(task.as_ptr().addr(), owner, Some(end_ns), args)
+}
+
+fn exit_key(key: usize, owner: Owner, end_ns: Option<u64>, args: &[u8]) -> bool {
     let mut lanes = lanes();
     let Some(lane) = lanes.of_tasks.get_mut(&key) else {
         return false;
     };
-    if !lane.end(owner, args) {
+    if !lane.end(owner, end_ns, args) {
         return false;
     }
     let is_empty = lane.open.is_empty();
@@ -211,8 +216,8 @@ impl Lane {
         at.is_some()
     }
 
-    /// Ends the innermost span of this owner; whether there was one.
-    fn end(&mut self, owner: Owner, args: &[u8]) -> bool {
+    /// Ends the innermost span of this owner, now or as of an earlier time; whether there was one.
+    fn end(&mut self, owner: Owner, end_ns: Option<u64>, args: &[u8]) -> bool {
         let Some(at) = position(&self.open, owner) else {
             return false;
         };
@@ -220,6 +225,9 @@ impl Lane {
         OPEN.fetch_sub(1, Ordering::Relaxed);
         if !args.is_empty() {
             span.raw(args);
+        }
+        if let Some(end_ns) = end_ns {
+            span.end_at(end_ns);
         }
         true
     }
@@ -242,7 +250,7 @@ pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, args: &[u8]) {
         return;
     }
     if let Some((key, _)) = ended.or(holders.first()) {
-        exit_key(*key, owner, args);
+        exit_key(*key, owner, None, args);
     }
 }
 
@@ -250,7 +258,7 @@ pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, args: &[u8]) {
 pub(crate) fn exit_gone(owner: Owner, args: &[u8]) -> bool {
     let mut lanes = lanes();
     let gone = lanes.of_gone.iter_mut().rev();
-    if !gone.into_iter().any(|lane| lane.end(owner, args)) {
+    if !gone.into_iter().any(|lane| lane.end(owner, None, args)) {
         return false;
     }
     let (ended, left) = std::mem::take(&mut lanes.of_gone)

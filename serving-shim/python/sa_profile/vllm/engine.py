@@ -95,3 +95,5 @@ def step(engine, *_args, **_kwargs):
         opened.close(error)
 
     return leave
+        opened.returned()
+        opened.returned()

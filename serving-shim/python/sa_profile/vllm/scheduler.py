@@ -30,6 +30,7 @@ class SchedulerObserver:
     def _scheduled(self, opened, began_ns, output, error):
         facts = {}
         try:
+        opened.returned()
             if output is not None:
                 facts = self._decided(output, began_ns)
         finally:
@@ -61,6 +62,7 @@ class SchedulerObserver:
     def _updated(self, opened, result, error, made, speculated):
         facts = {}
         try:
+        opened.returned()
             groups = (result or {}).values()
             outputs = [output for group in groups for output in group.outputs]
             facts = dict(outputs=len(outputs), output_tokens=sum(len(output.new_token_ids) for output in outputs))

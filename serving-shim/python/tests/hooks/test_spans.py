@@ -1,0 +1,63 @@
+"""Spans that end before all is told of them."""
+
+import asyncio
+import time
+
+
+def gathered():
+    import sa_profile
+    from sa_profile.hooks.chain import chain
+    from sa_profile.hooks.spans import OpenSpan
+
+    class Thing:
+        def work(self):
+            time.sleep(0.01)
+
+        async def later(self):
+            await asyncio.sleep(0.01)
+
+        async def failing(self):
+            raise LookupError
+
+    def observe(name):
+        def begin(*_args):
+            opened = OpenSpan(name, first=1)
+
+            def leave(_result, error):
+                opened.returned()
+                time.sleep(0.2)
+                sa_profile.instant("gathered")
+                opened.close(error, last=2)
+
+            return leave
+
+        return begin
+
+    for name in ("work", "later", "failing"):
+        chain(Thing, name, observe(name))
+    with sa_profile.span("outer"):
+        Thing().work()
+
+    async def main():
+        with sa_profile.span("outer task"):
+            await Thing().later()
+            try:
+                await Thing().failing()
+            except LookupError:
+                pass
+
+    asyncio.run(main())
+
+
+def test_what_is_gathered_after_the_call_is_no_part_of_it(record):
+    trace = record(gathered)
+    for name, most_us in (("work", 100_000), ("later", 100_000), ("failing", 100_000)):
+        (span,) = trace.named(name)
+        assert span["dur"] < most_us, name
+        facts = dict(first=1, last=2) | (dict(error="LookupError") if name == "failing" else {})
+        assert span["args"] == facts
+    assert trace.named("work")[0]["dur"] >= 10_000 and trace.named("later")[0]["dur"] >= 10_000
+    assert trace.named("outer")[0]["dur"] > 200_000, "what is around it goes on"
+    (outer,) = trace.named("outer task")
+    (later,) = trace.named("later")
+    assert later["tid"] == outer["tid"] and later["ts"] + later["dur"] <= outer["ts"] + outer["dur"]
