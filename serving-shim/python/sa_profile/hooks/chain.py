@@ -66,6 +66,19 @@ def around(function, observe):
     return chained
 
 
+def handing_on(function, take):
+    """The function, whose results `take` gets too. For one that is called so often that an observer costs too much; `take` must not raise."""
+
+    @functools.wraps(function)
+    def chained(*args, **kwargs):
+        result = function(*args, **kwargs)
+        take(result)
+        return result
+
+    setattr(chained, MARK, True)
+    return chained
+
+
 def around_coroutine(function, observe):
     """The same for a coroutine function: the observer's end is when the coroutine's is, also by cancellation."""
 
@@ -126,13 +139,19 @@ def is_chained(function):
     return getattr(function, MARK, False)
 
 
+def chain_if_there(owner, name, observe, wrap=None):
+    """The same as `chain` for what some versions have and others do not: nothing is said where it is missing."""
+    return callable(getattr(owner, name, None)) and chain(owner, name, observe, wrap)
+
+
 def chain(owner, name, observe, wrap=None):
-    """Wraps `owner.name`, a method of a class or an attribute of an instance. False if it is missing or already wrapped.
+    """Wraps `owner.name`, a function of a module, a method of a class or an attribute of an instance. False if it is missing or already wrapped.
 
     Coroutine functions and async generator functions are found by themselves; `wrap` is for what only returns one, and `inside`
     for a span instead of an observer.
     """
-    label = f"{owner.__name__ if inspect.isclass(owner) else type(owner).__name__}.{name}"
+    named = owner if inspect.isclass(owner) or inspect.ismodule(owner) else type(owner)
+    label = f"{named.__name__}.{name}"
     found = inspect.getattr_static(owner, name, None)
     function = getattr(owner, name, None)
     if not callable(function):

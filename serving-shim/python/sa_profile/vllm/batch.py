@@ -1,5 +1,7 @@
 """What a step of vLLM computes: facts of its `SchedulerOutput`, the same in the engine and in each worker."""
 
+from typing import NamedTuple
+
 
 def composition(output):
     """Requests and tokens of a step, by kind, as args of a span.
@@ -68,17 +70,33 @@ def key(output):
     return "{}/{}/{}/{}".format(*place, output.total_num_scheduled_tokens)
 
 
+class Speculation(NamedTuple):
+    """Drafted and accepted tokens of a step. `by_position` has, for each place in a draft, how often its token was accepted."""
+
+    drafted: int
+    accepted: int
+    by_position: list
+
+    def args(self):
+        """As args and as series of a counter."""
+        return dict(drafted=self.drafted, accepted=self.accepted)
+
+
 def speculation(output, model_output):
-    """Drafted and accepted tokens of a step, or `None` where nothing was speculated."""
+    """What a step speculated, or `None` where nothing was."""
     drafts = getattr(output, "scheduled_spec_decode_tokens", None)
     sampled = getattr(model_output, "sampled_token_ids", None)
     places = getattr(model_output, "req_id_to_index", None)
     if not drafts or not sampled or not places:
         return None
-    drafted = accepted = 0
+    counts = []
     for request_id, tokens in drafts.items():
         place = places.get(request_id)
         if place is not None and place < len(sampled) and len(sampled[place]):
-            drafted += len(tokens)
-            accepted += min(len(sampled[place]) - 1, len(tokens))
-    return dict(drafted=drafted, accepted=accepted) if drafted else None
+            counts.append((len(tokens), min(len(sampled[place]) - 1, len(tokens))))
+    drafted = sum([tokens for tokens, _ in counts])
+    if not drafted:
+        return None
+    longest = max([tokens for tokens, _ in counts])
+    by_position = [sum([accepted > place for _, accepted in counts]) for place in range(longest)]
+    return Speculation(drafted, sum(by_position), by_position)

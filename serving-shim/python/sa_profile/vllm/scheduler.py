@@ -5,6 +5,7 @@ from .._sa_profile import is_enabled
 from ..hooks.chain import argument, chain
 from ..hooks.spans import OpenSpan
 from . import batch
+from .prefix_cache import PrefixCache
 from .requests import reason
 
 
@@ -15,6 +16,7 @@ class SchedulerObserver:
         self._scheduler = scheduler
         self._requests = requests
         self._batches = batches
+        self._prefix_cache = PrefixCache(scheduler)
         chain(scheduler, "schedule", self.schedule)
         chain(scheduler, "update_from_output", self.update)
         chain(scheduler, "finish_requests", self.finish)
@@ -28,9 +30,9 @@ class SchedulerObserver:
         return lambda output, error: self._scheduled(opened, began_ns, output, error)
 
     def _scheduled(self, opened, began_ns, output, error):
+        opened.returned()
         facts = {}
         try:
-        opened.returned()
             if output is not None:
                 facts = self._decided(output, began_ns)
         finally:
@@ -60,21 +62,22 @@ class SchedulerObserver:
         return lambda result, error: self._updated(opened, result, error, made, speculated)
 
     def _updated(self, opened, result, error, made, speculated):
+        opened.returned()
         facts = {}
         try:
-        opened.returned()
             groups = (result or {}).values()
             outputs = [output for group in groups for output in group.outputs]
             facts = dict(outputs=len(outputs), output_tokens=sum(len(output.new_token_ids) for output in outputs))
             for group in groups:
                 self._requests.produced(group.outputs, getattr(group, "timestamp", None))
-            self._count(made, speculated)
+            self._count(made, speculated, groups)
         finally:
-            opened.close(error, **facts, **(speculated or {}))
+            opened.close(error, **facts, **(speculated.args() if speculated else {}))
 
-    def _count(self, made, speculated):
+    def _count(self, made, speculated, groups):
         if not is_enabled():
             return
+        self._prefix_cache.count(groups)
         running, waiting = self._queues()
         counter("requests", running=running, waiting=waiting)
         usage = self._cache_usage()
@@ -84,7 +87,9 @@ class SchedulerObserver:
             composition = made.composition
             counter("tokens", prefill=composition["prefill_tokens"], decode=composition["decode_tokens"])
         if speculated:
-            counter("speculation", **speculated)
+            counter("speculation", **speculated.args())
+            places = enumerate(speculated.by_position, 1)
+            counter("accepted_by_position", **{str(place): accepted for place, accepted in places})
         if len(self._requests) > 2 * (running + waiting) + 64:
             self._requests.forget_strangers(self._scheduler.requests)
 

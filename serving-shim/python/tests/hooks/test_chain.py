@@ -136,3 +136,28 @@ def test_coroutines_and_generators_end_where_they_end(told):
         ("later", "done", "NoneType"), ("items", None, "NoneType"), ("items", None, "GeneratorExit"),
         ("items", None, "LookupError"),
     ]
+
+
+def test_what_may_be_missing_is_not_told(told):
+    cls = type("Copy", (Thing,), {})
+    assert chain.chain_if_there(cls, "work", lambda *_: None)
+    assert not chain.chain_if_there(cls, "absent", lambda *_: None) and not chain.chain_if_there(None, "work", lambda *_: None)
+    assert not told
+
+
+def test_results_can_be_handed_on(told):
+    cls, taken = type("Copy", (Thing,), {}), []
+    assert chain.chain(cls, "work", taken.append, chain.handing_on)
+    assert cls().work(1) == (1, 2) and taken == [(1, 2)]
+    assert not chain.chain(cls, "work", taken.append, chain.handing_on)
+
+
+def test_functions_of_modules_are_wrapped(told):
+    import types
+
+    module = types.ModuleType("some.module")
+    module.function = lambda: 5
+    seen = []
+    assert chain.chain(module, "function", lambda: lambda result, error: seen.append(result))
+    assert module.function() == 5 and seen == [5]
+    assert not chain.chain(module, "absent", lambda: None) and told == ["this engine has no some.module.absent: its spans are missing"]

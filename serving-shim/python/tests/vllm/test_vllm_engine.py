@@ -227,8 +227,24 @@ def speculating():
 def test_speculation_is_counted(record):
     trace = record(speculating)
     assert trace.args("speculation") == [dict(drafted=4, accepted=2)] * 2
+    assert trace.args("accepted_by_position") == [{"1": 1, "2": 1, "3": 0, "4": 0}] * 2
     assert [one.get("accepted") for one in trace.args("scheduler.update_from_output")] == [None, 2, 2]
     assert [one["decode_tokens"] for one in trace.args("scheduler.schedule")] == [0, 5, 5]
+
+
+def evicting():
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    core = engine(scheduler=Scheduler(cached=3))
+    add(core, "a-1", tokens=2)
+    turn(core)
+    add(core, "b-2", "c-3", prompt=6, tokens=2)
+    turn(core)
+
+
+def test_the_prefix_cache_is_counted(record):
+    trace = record(evicting)
+    assert trace.args("prefix_cache") == [dict(queries=5, hits=3, evictions=0), dict(queries=17, hits=9, evictions=1)]
 
 
 def aborted():

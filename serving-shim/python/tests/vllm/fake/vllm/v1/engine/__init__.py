@@ -33,6 +33,9 @@ class EngineCoreRequest:
     max_tokens: int = 3
     external_req_id: str | None = None
     arrival_time: float = 0.0
+    sampling_params: object = None
+    lora_request: object = None
+    priority: int = 0
 
 
 @dataclass
@@ -46,4 +49,5 @@ class EngineCoreOutput:
 @dataclass
 class EngineCoreOutputs:
     outputs: list = field(default_factory=list)
+    scheduler_stats: object = None
     timestamp: float = field(default_factory=time.monotonic)

@@ -1,8 +1,20 @@
 import enum
 import time
+from dataclasses import dataclass
 
 from vllm.v1.core.sched.output import CachedRequestData, NewRequestData, SchedulerOutput
 from vllm.v1.engine import EngineCoreEvent, EngineCoreEventType, EngineCoreOutput, EngineCoreOutputs, FinishReason, PrefillStats
+
+
+@dataclass
+class PrefixCacheStats:
+    queries: int = 0
+    hits: int = 0
+
+
+@dataclass
+class SchedulerStats:
+    prefix_cache_stats: PrefixCacheStats
 
 
 class RequestStatus(enum.IntEnum):
@@ -23,6 +35,31 @@ class Request:
         self.events.append(EngineCoreEvent(kind, time.monotonic() if timestamp is None else timestamp))
 
 
+class BlockPool:
+    """Gives a block for each request that begins; each other one has contents to give up."""
+
+    def __init__(self):
+        self.given = 0
+
+    def get_new_blocks(self, count):
+        for _ in range(count):
+            self._maybe_evict_cached_block(None)
+
+    def _maybe_evict_cached_block(self, block):
+        self.given += 1
+        return self.given % 2 == 0
+
+
+class KVCacheManager:
+    def __init__(self):
+        self.block_pool = BlockPool()
+        self.prefix_cache_stats = PrefixCacheStats()
+
+    def make_prefix_cache_stats(self):
+        stats, self.prefix_cache_stats = self.prefix_cache_stats, PrefixCacheStats()
+        return stats
+
+
 class Scheduler:
     """Runs everything at once. `cached` tokens of each prompt count as computed; ids in `preempt` are put off once."""
 
@@ -30,6 +67,7 @@ class Scheduler:
         self.requests, self.running, self.waiting = {}, [], []
         self.cached, self.drafts, self.log_stats = cached, drafts, log_stats
         self.preempt, self.preempted = set(), set()
+        self.kv_cache_manager = KVCacheManager()
 
     def add_request(self, request):
         self.requests[request.request_id] = request
@@ -88,6 +126,9 @@ class Scheduler:
             self._again(cached, tokens, request, request.num_prompt_tokens + request.num_output_tokens)
             return
         request.num_computed_tokens = self.cached
+        self.kv_cache_manager.block_pool.get_new_blocks(1)
+        self.kv_cache_manager.prefix_cache_stats.queries += request.num_prompt_tokens
+        self.kv_cache_manager.prefix_cache_stats.hits += self.cached
         new.append(NewRequestData(request.request_id, self.cached))
         tokens[request.request_id] = request.num_prompt_tokens - self.cached
         request.num_computed_tokens = request.num_prompt_tokens
@@ -106,7 +147,10 @@ class Scheduler:
             if reason is not None:
                 del self.requests[request_id]
                 self.running.remove(request)
-        return {0: EngineCoreOutputs(outputs)} if outputs else {}
+        if not outputs:
+            return {}
+        stats = SchedulerStats(self.kv_cache_manager.make_prefix_cache_stats()) if self.log_stats else None
+        return {0: EngineCoreOutputs(outputs, stats)}
 
     def finish_requests(self, request_ids, finished_status):
         ids = list(self.requests) if request_ids is None else [request_ids] if isinstance(request_ids, str) else request_ids
