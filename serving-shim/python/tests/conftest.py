@@ -12,12 +12,18 @@ import pytest
 FAKES = Path(__file__).parent / "vllm" / "fake"
 
 
+ANNOUNCED = "sa_profile: vLLM plugin: recording to "  # of each server, as its log has it
+
+
 class Recorded:
-    """What a process left: its events, its output."""
+    """What a process left: its events, its output. What a server says in any case is `announced`, all else of stderr is a complaint."""
 
     def __init__(self, folder, done):
         self.folder = folder
-        self.stdout, self.stderr, self.code = done.stdout, done.stderr, done.returncode
+        lines = done.stderr.splitlines(keepends=True)
+        self.announced = [line for line in lines if line.startswith(ANNOUNCED)]
+        self.stderr = "".join(line for line in lines if line not in self.announced)
+        self.stdout, self.code = done.stdout, done.returncode
         self.fragments = sorted(folder.glob("fragments/trace.*.jsonl"))
         self.events = [event for path in self.fragments for event in _events(path)]
 

@@ -10,6 +10,8 @@ from ..http import asgi
 from ..http.awake import AWAKE
 from ..http.ticks import TICKS
 from . import stamps
+from .announcement import announce
+from .parameters import asked
 from .requests import reason
 
 
@@ -105,6 +107,7 @@ def construct(client, *_args, **_kwargs):
 def add_request(_client, *args, **kwargs):
     """A coroutine: the prompt becomes a request and is sent to the engine."""
     if not is_enabled():
+    quietly(announce)
         return None
     external_id = argument(args, kwargs, 0, "request_id")
     return OpenSpan("AsyncLLM.add_request", cat="serving", external_id=external_id).leave

@@ -2,6 +2,9 @@
 
 import multiprocessing
 import os
+import re
+
+ENGINE = re.compile(r"EngineCore_DP(\d+)\0*$")
 
 
 def title():
@@ -34,11 +37,14 @@ def api_server_name():
 def worker_name(worker):
     """Of a worker's process. Ray gives the process its own title, so the ranks must do there."""
     name = title()
-    if name and name != "Worker":
-        return name
     if name is None and _child() is None and "RAY_JOB_ID" not in os.environ:
         return None
-    return "Worker" + "".join(f"_{axis}{rank}" for axis, rank, size in _ranks(worker) if size > 1)
+    if name is not None and not name.startswith("Worker"):
+        return name
+    ranks = (name or "").removeprefix("Worker")
+    if not ranks:
+        ranks = "".join(f"_{axis}{rank}" for axis, rank, size in _ranks(worker) if size > 1)
+    return "Worker" + ("" if "_DP" in ranks else _engine_of(worker)) + ranks
 
 
 def _ranks(worker):
@@ -50,3 +56,20 @@ def _ranks(worker):
     yield "DP", getattr(parallel, "data_parallel_rank", 0) or 0, getattr(parallel, "data_parallel_size", 1) or 1
     yield "PP", rank // tensor % pipeline, pipeline
     yield "TP", rank % tensor, tensor
+
+
+def _engine_of(worker):
+    """`_DP1` of the worker of one of several engines. vLLM tells a worker of a dense model of no other engine, so the title of its parent must do."""
+    found = ENGINE.search(_parent_title())
+    if found is not None:
+        return f"_DP{found[1]}"
+    index = getattr(getattr(worker, "parallel_config", None), "data_parallel_index", 0)
+    return f"_DP{index}" if isinstance(index, int) and index > 0 else ""
+
+
+def _parent_title():
+    try:
+        with open(f"/proc/{os.getppid()}/cmdline", encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""

@@ -2,7 +2,7 @@
 
 from .. import flow, set_process_name, span
 from .._sa_profile import attach, is_enabled
-from ..hooks.chain import argument, chain, inside
+from ..hooks.chain import argument, chain, inside, quietly
 from ..hooks.flows import REQUEST
 from ..hooks.spans import OpenSpan
 from ..hooks.warnings import warn_once
@@ -56,10 +56,15 @@ def observer(wrapper):
     if found is None and runner is not None:
         wrapper.__dict__[ATTRIBUTE] = False
         found = wrapper.__dict__[ATTRIBUTE] = RunnerObserver(runner)
-        name = worker_name(worker)
-        if name:
-            set_process_name(name)
+        name_process(worker)
     return found
+
+
+def name_process(worker):
+    """Names the process by the worker's ranks; its title has them only once it has met the others."""
+    name = worker_name(worker)
+    if name:
+        set_process_name(name)
 
 
 def open_step(name, output):
@@ -76,12 +81,16 @@ def open_step(name, output):
     return opened
 
 
-def init_worker(_wrapper, *_args, **_kwargs):
+def init_worker(wrapper, *_args, **_kwargs):
     """The worker's class is found and made."""
     attach()  # one that begins paused must be there to be switched on
-    if not is_enabled():
-        return None
-    return OpenSpan("WorkerWrapperBase.init_worker", cat="worker").leave
+    opened = OpenSpan("WorkerWrapperBase.init_worker", cat="worker")
+
+    def leave(_result, error):
+        opened.close(error)
+        quietly(name_process, wrapper.__dict__.get("worker"))
+
+    return leave
 
 
 def initialize(wrapper, *_args, **_kwargs):

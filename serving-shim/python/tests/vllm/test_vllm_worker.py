@@ -197,5 +197,44 @@ def titled():
             print(names.worker_name(worker))
 
 
+def titled_without_the_engine():
+    """vLLM tells the workers of a dense model nothing of other engines."""
+    from types import SimpleNamespace
+    from unittest import mock
+
+    from sa_profile.vllm import names
+
+    parallel = SimpleNamespace(tensor_parallel_size=1, pipeline_parallel_size=1, data_parallel_size=1, data_parallel_rank=0, data_parallel_index=3)
+    worker = SimpleNamespace(rank=0, parallel_config=parallel)
+    for parent in ("VLLM::EngineCore_DP1\0", "VLLM::EngineCore\0", "python\0EngineCore_DP1.py\0"):
+        with mock.patch.object(names, "_parent_title", lambda parent=parent: parent):
+            for title in ("Worker", "Worker_TP3", "Worker_DP0_TP3"):
+                with mock.patch.object(names, "title", lambda title=title: title):
+                    print(names.worker_name(worker), end=" ")
+
+
+def test_a_workers_engine_is_in_its_name(record):
+    of_title = "Worker_DP1 Worker_DP1_TP3 Worker_DP0_TP3 "
+    of_index = "Worker_DP3 Worker_DP3_TP3 Worker_DP0_TP3 "
+    assert record(titled_without_the_engine).stdout == of_title + of_index * 2
+
+
+def named_while_paused():
+    import multiprocessing
+
+    multiprocessing.current_process().name = "VllmWorker-0"
+    wrapper()
+
+
+def test_a_worker_that_waits_paused_has_its_name(record):
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    trace = record(named_while_paused, SA_PROFILE_START="paused")
+    done = subprocess.run([Path(sys.executable).with_name("sa-profile"), "status", trace.folder], capture_output=True, text=True)
+    assert "Worker" in done.stdout, done.stdout + done.stderr
+
+
 def test_names_are_vllms_titles(record):
     assert record(titled).stdout == "Worker_TP3 Worker_TP3\nEngineCore_DP0\nNone None APIServer\nWorker_PP1_TP3\n"

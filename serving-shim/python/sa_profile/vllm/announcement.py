@@ -1,0 +1,20 @@
+"""One line in the server's log: whether it records, where, and how to begin where it does not yet."""
+
+from .. import directory, levels, set_process_name
+from ..hooks.warnings import warn_once
+from .names import title
+
+
+def announce():
+    """Says it, once in each process that has an engine to serve; and gives the process its name, which its first request is too late for."""
+    name = title()
+    if name:
+        set_process_name(name)
+    folder = directory()
+    if folder is None:
+        return
+    on = ", ".join(sorted(levels()))
+    if on:
+        warn_once(f"recording to {folder}, levels {on}")
+    else:
+        warn_once(f"recording to {folder} is paused: sa-profile start {folder} begins")
