@@ -10,7 +10,7 @@ use sa_recorder::{Args, FlowId, FlowPhase, Level, flow_at, flow_now, now_ns};
 
 use crate::call::{self, Call};
 use crate::event::Event;
-use crate::{args, id, lane, names, start, value, whole};
+use crate::{args, id, lane, names, start, tasks, value, whole};
 
 /// As the start of what takes no time: it fits on any row.
 pub(crate) const NOW: u64 = u64::MAX;
@@ -124,6 +124,20 @@ fn flow_phase(phase: &Bound<'_, PyAny>) -> PyResult<FlowPhase> {
     }
 }
 
+/// Starts a flow on the row of a task that has open spans, whichever task runs; whether it has any.
+#[pyfunction]
+#[pyo3(signature = (task, name, id, ts_ns, /))]
+fn start_task_flow(task: &Bound<'_, PyAny>, name: &str, id: &str, ts_ns: u64) -> bool {
+    let row = sa_recorder::__wants(Level::E2e).then(|| tasks::row_since(task, NOW));
+    let Some(row) = row.flatten() else {
+        return false;
+    };
+    start::prepare_thread(task.py());
+    let id = FlowId::of(id);
+    row.flow(Level::E2e, FlowPhase::Start, "flow", name, id, ts_ns);
+    true
+}
+
 /// A text stands for the same flow in every process, and so does a UUID.
 fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
     if !id.is_instance_of::<PyInt>() {
@@ -231,6 +245,7 @@ call::entries! {
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(flow, module)?)?;
+    module.add_function(wrap_pyfunction!(start_task_flow, module)?)?;
     module.add_function(wrap_pyfunction!(duration, module)?)?;
     module.add_function(wrap_pyfunction!(thread_duration, module)?)?;
     call::add(module, c"instant", instant_entry, INSTANT)?;

@@ -29,7 +29,7 @@ class Sources:
         return self._trees[module]
 
     def has(self, module, owner, attribute):
-        """Whether a module, or a class in it, defines a name."""
+        """Whether a module, or a class in it, defines a name or imports it from elsewhere."""
         body = getattr(self.tree(module), "body", ())
         if owner is not None:
             classes = [node for node in body if isinstance(node, ast.ClassDef) and node.name == owner]
@@ -40,6 +40,8 @@ class Sources:
 def _names(node):
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {node.name}
+    if isinstance(node, ast.ImportFrom):
+        return {alias.asname or alias.name for alias in node.names}
     if isinstance(node, ast.AnnAssign):
         return {getattr(node.target, "id", None)}
     if isinstance(node, ast.Assign):

@@ -6,26 +6,35 @@ part of `elapsed_us` of its first chunk and of `answered_us`, which is when the 
 
 import asyncio
 import contextvars
+import itertools
 
-from .. import flow, instant, now_ns, set_process_name
-from .._sa_profile import is_enabled
+from .. import duration, flow, instant, now_ns
+from .._sa_profile import is_enabled, start_task_flow
 from ..hooks.chain import quietly
 from ..hooks.flows import REQUEST
 from ..hooks.spans import OpenSpan
 from .awake import AWAKE
+from .refusal import Refusal, header
+from .stalls import Heartbeat
 
 # In a request's ASGI scope: when its first byte came, with what that may be off, and when the last part of its answer was sent.
 RECEIVED, ANSWERED = "sa_profile.received", "sa_profile.answered_ns"
 
 _current = contextvars.ContextVar("sa_profile_http", default=None)
+_numbers = itertools.count(1)
+_under_way = set()  # numbers of exchanges
+_heartbeat = Heartbeat(lambda: bool(_under_way))
 
 
 class Exchange:
     """One request and its answer."""
 
-    __slots__ = ("scope", "received_ns", "uncertainty_ns", "began_ns", "task", "status", "request_ids", "external_ids", "answered", "ended_ns", "unlinked")
+    __slots__ = (
+        "number", "scope", "received_ns", "uncertainty_ns", "began_ns", "task", "status", "request_ids", "external_ids", "answered", "ended_ns", "left_ns", "refusal", "is_routed"
+    )
 
-    def __init__(self, scope):
+    def __init__(self, number, scope):
+        self.number = number
         self.scope = scope
         self.began_ns = now_ns()
         self.received_ns, self.uncertainty_ns = scope.get(RECEIVED, (self.began_ns, 0))
@@ -35,32 +44,32 @@ class Exchange:
         self.external_ids = []
         self.answered = False
         self.ended_ns = None
-        self.unlinked = []  # requests whose flows could not yet be started here
+        self.left_ns = None  # when the client went away before the end of its answer
+        self.refusal = None
+        self.is_routed = False
 
     def add(self, request_id, external_id):
-        """The HTTP request has become a request of the engine."""
+        """The HTTP request has become a request of the engine. Its flow starts here, in the span that its own task has open, whichever task runs."""
         self.request_ids.append(request_id)
         if external_id not in self.external_ids:
             self.external_ids.append(external_id)
-        self.unlinked.append(request_id)
+        if not start_task_flow(self.task, REQUEST, request_id, self.began_ns):
+            flow(REQUEST, request_id, "start")
 
-    def start_flows(self):
-        """Starts the requests' flows at the arrival of the HTTP request.
-
-        A flow binds to the span that is open at its time on its row, and the row is the task's. A middleware may have its
-        application run in another task, so this also waits for what comes back to our own.
-        """
-        if self.unlinked and self.task is _task():
-            for request_id in self.unlinked:
-                flow(REQUEST, request_id, "start", ts_ns=self.began_ns)
-            self.unlinked.clear()
+    def got(self, message):
+        """The server says something of the client."""
+        if message["type"] == "http.disconnect" and self.ended_ns is None and self.left_ns is None:
+            self.left_ns = now_ns()
 
     def sent(self, message):
         """A part of the answer goes out."""
-        self.start_flows()
         if message["type"] == "http.response.start":
             self.status = message["status"]
-        elif message.get("body") and not self.answered:
+            self.refusal = Refusal() if self.status >= 400 else None
+            return
+        if self.refusal is not None:
+            self.refusal.add(message.get("body"))
+        if message.get("body") and not self.answered:
             self.answered = True
             # What is handed over now leaves the process at the end of this turn of the event loop, before the next one.
             asyncio.get_running_loop().call_soon(quietly, self._first_chunk_left, now_ns())
@@ -74,25 +83,26 @@ class Exchange:
 
     def args(self):
         """What is known at its end."""
-        self.start_flows()
         known = dict(status=self.status)
         if self.received_ns != self.began_ns:  # told by the protocol
             known["waited_us"] = (self.began_ns - self.received_ns) / 1000
             known["uncertainty_us"] = self.uncertainty_ns / 1000
         if self.ended_ns is not None:
             known["answered_us"] = (self.ended_ns - self.received_ns) / 1000
+        if self.left_ns is not None:
+            known["disconnected_us"] = (self.left_ns - self.received_ns) / 1000
         if self.request_ids:
             known.update(request_ids=self.request_ids, external_ids=self.external_ids)
+        if self.refusal is not None:
+            known.update(self.refusal.reason())
         return known
 
 
 class HttpSpans:
-    """An ASGI application around another one. `process_name` gives the process's name at the first request."""
+    """An ASGI application around another one."""
 
-    def __init__(self, app, process_name):
+    def __init__(self, app):
         self.app = app
-        self._process_name = process_name
-        self._named = False
 
     def __getattr__(self, name):
         return getattr(self.app, name)
@@ -100,8 +110,9 @@ class HttpSpans:
     async def __call__(self, scope, receive, send):
         if scope["type"] != "http" or not is_enabled():
             return await self.app(scope, receive, send)
-        opened = quietly(self._begin, scope)
-        exchange = quietly(Exchange, scope)
+        number = next(_numbers)
+        opened = quietly(self._begin, number, scope)
+        exchange = quietly(Exchange, number, scope)
         if opened is None or exchange is None:
             return await self.app(scope, receive, send)
 
@@ -110,10 +121,15 @@ class HttpSpans:
                 quietly(exchange.sent, message)
             return send(message)
 
+        async def heard():
+            message = await receive()
+            quietly(exchange.got, message)
+            return message
+
         before = _current.set(exchange)
         error = None
         try:
-            return await self.app(scope, receive, observed)
+            return await self.app(scope, heard, observed)
         except BaseException as raised:
             error = raised
             raise
@@ -127,13 +143,21 @@ class HttpSpans:
         try:
             args = exchange.args()
         finally:
+            _under_way.discard(exchange.number)
+            if error is not None:
+                args.pop("error", None)  # the exception says more
             opened.close(error, **args)
 
-    def _begin(self, scope):
-        if not self._named:
-            self._named = True
-            set_process_name(self._process_name())
-        return OpenSpan("http.request", cat="http", method=scope.get("method"), path=scope.get("path"))
+    @staticmethod
+    def _begin(number, scope):
+        asked = dict(method=scope.get("method"), path=scope.get("path"), exchange=number)
+        request_id = header(scope, b"x-request-id")
+        if request_id is not None:
+            asked["x_request_id"] = request_id
+        opened = OpenSpan("http.request", cat="http", **asked)
+        _under_way.add(number)
+        _heartbeat.start()
+        return opened
 
 
 def link(request_id, external_id):
@@ -143,12 +167,18 @@ def link(request_id, external_id):
         flow(REQUEST, request_id, "start")
         return
     exchange.add(request_id, external_id)
-    exchange.start_flows()
     flow(REQUEST, request_id, "step")
 
 
-def _task():
-    try:
-        return asyncio.current_task()
-    except RuntimeError:
-        return None
+def routed():
+    """The request has passed the middlewares and found its route, which begins to read it. What runs now is the request's own task."""
+    current = _current.get()
+    if current is not None and not current.is_routed:
+        current.is_routed = True
+        duration("http.route", cat="http", start_ns=current.began_ns, dur_ns=now_ns() - current.began_ns)
+
+
+def exchange():
+    """The number of the HTTP request that this code works for, as an arg of its spans."""
+    current = _current.get()
+    return {} if current is None else dict(exchange=current.number)

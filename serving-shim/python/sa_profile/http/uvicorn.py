@@ -1,6 +1,6 @@
 """uvicorn, the HTTP server of most engines: its application gets spans, and a request's time begins before the event loop has time for it."""
 
-from .. import now_ns
+from .. import now_ns, set_process_name
 from .._sa_profile import is_enabled
 from ..hooks.chain import chain
 from ..hooks.warnings import warn_once
@@ -22,12 +22,13 @@ class ConfigHook:
             chain(config, "load", self.load)
 
     def load(self, config, *_args, **_kwargs):
-        """The server's application is complete: put ours around it."""
+        """The server's application is complete: ours comes around it. From here on the process serves, and is called so."""
 
         def leave(_result, error):
             app = getattr(config, "loaded_app", None)
             if error is None and app is not None and not isinstance(app, HttpSpans):
-                config.loaded_app = HttpSpans(app, self._process_name)
+                config.loaded_app = HttpSpans(app)
+                set_process_name(self._process_name())
 
         return leave
 

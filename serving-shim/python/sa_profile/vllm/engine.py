@@ -1,8 +1,8 @@
 """EngineCore: requests that arrive, and steps. The first call hooks what the instance has, whatever classes that are."""
 
-from .. import flow, set_process_name
+from .. import async_span, flow, set_process_name, span
 from .._sa_profile import attach, is_enabled
-from ..hooks.chain import argument, chain, is_chained, quietly
+from ..hooks.chain import argument, chain, chain_if_there, inside, is_chained, quietly
 from ..hooks.flows import REQUEST
 from ..hooks.spans import OpenSpan
 from ..hooks.warnings import warn_once
@@ -12,6 +12,7 @@ from .requests import EngineRequests
 from .scheduler import SchedulerObserver
 
 ATTRIBUTE = "_sa_profile"
+WAIT = "_sa_profile_wait"  # of a request: its span in the engine's input queue
 
 
 def hook(module):
@@ -21,9 +22,13 @@ def hook(module):
         warn_once("this vLLM has no vllm.v1.engine.core.EngineCore: engine spans are missing")
         return
     chain(core, "__init__", construct)
+    chain(core, "preprocess_add_request", preprocess)
     chain(core, "add_request", add_request)
     chain(core, "step", step)
     chain(core, "step_with_batch_queue", step)
+    process = getattr(module, "EngineCoreProc", None)
+    for name in ("_process_input_queue", "post_step"):
+        chain_if_there(process, name, span(f"EngineCore.{name.lstrip('_')}", cat="engine"), inside)
 
 
 class EngineObserver:
@@ -35,9 +40,6 @@ class EngineObserver:
         self.batches = Batches()
         SchedulerObserver(scheduler, self.requests, self.batches)
         ExecutorObserver(engine.model_executor, self.batches)
-        name = engine_name()
-        if name:
-            set_process_name(name)
 
 
 def observer(engine):
@@ -54,12 +56,36 @@ def observer(engine):
 
 
 def construct(_engine, *_args, **_kwargs):
-    """An engine is made: one that begins paused must be there to be switched on."""
+    """An engine is made: one that begins paused must be there to be switched on, by its name."""
     attach()
+    name = engine_name()
+    if name:
+        set_process_name(name)
+
+
+def preprocess(_engine, *args, **kwargs):
+    """A thread of its own has read a request, and makes it ready. Then it waits in a queue, at most until the running step ends."""
+    if not is_enabled():
+        return None
+    request_id = argument(args, kwargs, 0, "request").request_id
+    opened = OpenSpan("EngineCore.preprocess_add_request", cat="engine", request_id=request_id)
+    flow(REQUEST, request_id, "step")
+
+    def leave(result, error):
+        opened.returned()
+        ready = result[0] if isinstance(result, tuple) else None
+        if hasattr(ready, "__dict__"):
+            ready.__dict__[WAIT] = async_span("EngineCore.input_queue", cat="engine", lane="input queue", request_id=request_id)
+        opened.close(error)
+
+    return leave
 
 
 def add_request(engine, *args, **kwargs):
     """A request reaches the engine."""
+    wait = getattr(argument(args, kwargs, 0, "request"), "__dict__", {}).pop(WAIT, None)
+    if wait is not None:
+        wait.end()
     if not is_enabled():
         return None
     known = observer(engine)
@@ -71,6 +97,7 @@ def add_request(engine, *args, **kwargs):
     flow(REQUEST, new.request_id, "step")
 
     def leave(_result, error):
+        opened.returned()
         if error is None:
             quietly(known.requests.queued, new.request_id)
         else:
@@ -90,10 +117,9 @@ def step(engine, *_args, **_kwargs):
     opened = OpenSpan("EngineCore.step", cat="engine")
 
     def leave(_result, error):
+        opened.returned()
         if error is not None:
             quietly(known.batches.failed, error)
         opened.close(error)
 
     return leave
-        opened.returned()
-        opened.returned()

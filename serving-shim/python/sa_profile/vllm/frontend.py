@@ -1,8 +1,8 @@
 """The API server's side: requests that arrive and get their internal ids, outputs that go out."""
 
-from .. import async_span, duration, flow, instant, now_ns, request
+from .. import async_span, duration, flow, instant, now_ns, request, span
 from .._sa_profile import attach, is_enabled
-from ..hooks.chain import argument, chain, quietly
+from ..hooks.chain import argument, chain, chain_if_there, inside, quietly
 from ..hooks.flows import REQUEST
 from ..hooks.spans import OpenSpan
 from ..hooks.warnings import warn_once
@@ -13,6 +13,7 @@ from . import stamps
 from .announcement import announce
 from .parameters import asked
 from .requests import reason
+from .sending import turn
 
 
 class FrontRequest:
@@ -26,9 +27,9 @@ class FrontRequest:
         self.output_tokens = 0
         self.cached_tokens = None
 
-    def end(self, request_id, why):
-        """The request is over. The flow ends in the span that is open now."""
-        flow(REQUEST, request_id, "end")
+    def end(self, request_id, why, ts_ns):
+        """The request is over. The flow ends in the span that began last before this time."""
+        flow(REQUEST, request_id, "end", ts_ns=ts_ns)
         self.span.end(reason=why, output_tokens=self.output_tokens, cached_tokens=self.cached_tokens)
 
 
@@ -85,6 +86,13 @@ def hook_input(module):
     processor = _class(module, "InputProcessor")
     if processor is not None:
         chain(processor, "assign_request_id", assign_request_id)
+        chain_if_there(processor, "process_inputs", span("InputProcessor.process_inputs", cat="serving"), inside)
+
+
+def hook_statistics(module):
+    """Hooks the class of `vllm.v1.metrics.loggers` that is told of each step before its outputs can be sent."""
+    loggers = getattr(module, "StatLoggerManager", None)
+    chain_if_there(loggers, "record", span("StatLoggerManager.record", cat="serving"), inside)
 
 
 def hook_output(module):
@@ -99,6 +107,7 @@ def hook_output(module):
 def construct(client, *_args, **_kwargs):
     """The engine is started. It is the run's first event, so that this process is its main one and not a worker."""
     attach()  # a server that begins paused must be there to be switched on
+    quietly(announce)
     if not is_enabled():
         return None
     return OpenSpan(f"{type(client).__name__}.__init__", cat="serving").leave
@@ -107,7 +116,6 @@ def construct(client, *_args, **_kwargs):
 def add_request(_client, *args, **kwargs):
     """A coroutine: the prompt becomes a request and is sent to the engine."""
     if not is_enabled():
-    quietly(announce)
         return None
     external_id = argument(args, kwargs, 0, "request_id")
     return OpenSpan("AsyncLLM.add_request", cat="serving", external_id=external_id).leave
@@ -133,7 +141,7 @@ def _generated(span, external_id, error):
     if left:  # the engine died, say: no output and no abort came
         opened = OpenSpan("AsyncLLM.generate failed", cat="serving", external_id=external_id)
         for request_id in left:
-            _take(request_id).end(request_id, why)
+            _take(request_id).end(request_id, why, now_ns())
         opened.close(error)
 
 
@@ -156,19 +164,22 @@ def admit(_processor, *args, **kwargs):
     if not is_enabled():
         return None
     new = argument(args, kwargs, 0, "request")
+    parent = argument(args, kwargs, 2, "parent_req")
     external_id = getattr(new, "external_req_id", None) or new.request_id
     prompt = getattr(new, "prompt_token_ids", None)
     args = dict(request_id=new.request_id, external_id=external_id, prompt_tokens=None if prompt is None else len(prompt))
     opened = OpenSpan("OutputProcessor.add_request", cat="serving", **args)
+    began_ns = now_ns()
     if new.request_id not in _open:  # else another chunk of a streamed input
         del args["request_id"]
         quietly(_preprocessed, new, external_id)
+        args.update(quietly(asked, new, parent) or {})
         _add(new.request_id, FrontRequest(request(new.request_id, **args), external_id))
         asgi.link(new.request_id, external_id)
 
     def leave(_result, error):
         if error is not None and new.request_id in _open:
-            _take(new.request_id).end(new.request_id, "error")
+            _take(new.request_id).end(new.request_id, "error", began_ns)
         opened.close(error)
 
     return leave
@@ -193,21 +204,26 @@ def process_outputs(_processor, *args, **kwargs):
     since = TICKS.glance()
     AWAKE.look()
     tokens = sum([len(output.new_token_ids) for output in outputs])
+    sending = quietly(turn, len(outputs))
     opened = OpenSpan("OutputProcessor.process_outputs", cat="serving", outputs=len(outputs), tokens=tokens)
+    began_ns = now_ns()
 
     def leave(result, error):
+        opened.returned()
         try:
             stopped = getattr(result, "reqs_to_abort", ())
             for output in outputs:
-                _out(output, output.request_id in stopped, ts_ns)
+                _out(output, output.request_id in stopped, ts_ns, began_ns)
         finally:
             opened.close(error)
             TICKS.worked(since)
+            if sending is not None:
+                sending.woken()
 
     return leave
 
 
-def _out(output, stopped, ts_ns):
+def _out(output, stopped, ts_ns, began_ns):
     one = _open.get(output.request_id)
     if one is None:
         return
@@ -221,7 +237,7 @@ def _out(output, stopped, ts_ns):
     if output.finish_reason is not None or stopped:
         why = "stop" if stopped else reason(output.finish_reason)
         one.span.instant("request.answered", ts_ns=ts_ns, reason=why)
-        _take(output.request_id).end(output.request_id, why)
+        _take(output.request_id).end(output.request_id, why, began_ns)
 
 
 def abort_requests(_processor, *_args, **_kwargs):
@@ -229,13 +245,15 @@ def abort_requests(_processor, *_args, **_kwargs):
     if not _open:
         return None
     opened = OpenSpan("OutputProcessor.abort_requests", cat="serving")
+    began_ns = now_ns()
 
     def leave(result, error):
+        opened.returned()
         try:
             for request_id in result or ():
                 one = _take(request_id)
                 if one is not None:
-                    one.end(request_id, "abort")
+                    one.end(request_id, "abort", began_ns)
         finally:
             opened.close(error)
 

@@ -2,16 +2,18 @@
 
     python -m sa_profile.vllm.hook_points VLLM_0.31 VLLM_0.32 …
 
-Each argument is a wheel of vLLM, or a folder in which `vllm/` lies. Prints a table; exits 1 if a point is missing somewhere.
+Each argument is a wheel of vLLM, or a folder in which `vllm/` lies. Prints a table; exits 1 if a point is missing somewhere, but for the optional ones.
 """
 
 import sys
 from pathlib import Path
 
 from ..hooks.sources import Sources, table
+from . import rendering
 
 # (module, class or None for the module itself, attribute): what the plugin wraps, and what it reads.
 POINTS = [
+    ("vllm.v1.engine.core", "EngineCore", "preprocess_add_request"),
     ("vllm.v1.engine.core", "EngineCore", "add_request"),
     ("vllm.v1.engine.core", "EngineCore", "step"),
     ("vllm.v1.engine.core", "EngineCore", "step_with_batch_queue"),
@@ -51,6 +53,23 @@ POINTS = [
     ("vllm.utils.system_utils", None, "set_process_title"),
 ]
 
+# What some versions have and others do not: nothing is said where it is missing.
+OPTIONAL = [
+    *rendering.HANDLERS,
+    *rendering.RENDERERS,
+    *rendering.POOLED,
+    ("vllm.v1.engine.core", "EngineCoreProc", "_process_input_queue"),
+    ("vllm.v1.engine.input_processor", "InputProcessor", "process_inputs"),
+    ("vllm.v1.metrics.loggers", "StatLoggerManager", "record"),
+    ("vllm.v1.serial_utils", "MsgpackEncoder", "encode"),
+    ("vllm.v1.serial_utils", "MsgpackEncoder", "encode_into"),
+    ("vllm.v1.serial_utils", "MsgpackDecoder", "decode"),
+    ("vllm.v1.structured_output", "StructuredOutputManager", "_create_grammar"),
+    ("vllm.v1.structured_output", "StructuredOutputManager", "grammar_bitmask"),
+    ("vllm.v1.core.block_pool", "BlockPool", "_maybe_evict_cached_block"),
+    ("vllm.v1.metrics.stats", "SchedulerStats", "prefix_cache_stats"),
+]
+
 
 def main(arguments):
     """Prints the table as Markdown."""
@@ -58,8 +77,10 @@ def main(arguments):
     if not paths or not all(path.exists() for path in paths):
         print(__doc__, file=sys.stderr)
         return 2
-    rows, missing = table(POINTS, [Sources(path) for path in paths])
+    versions = [Sources(path) for path in paths]
+    rows, missing = table(POINTS, versions)
     rows.insert(1, ["---"] * len(rows[0]))
+    rows.extend(table(OPTIONAL, versions)[0][1:])
     for row in rows:
         print("| " + " | ".join(row) + " |")
     return 1 if missing else 0

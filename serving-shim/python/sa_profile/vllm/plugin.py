@@ -18,12 +18,13 @@ def register():
 
 
 def _hook():
-    from ..hooks import garbage
+    from ..hooks import compilation, garbage
     from ..hooks.imports import when_imported
-    from ..http import uvicorn
-    from . import engine, frontend, names, scopes, worker
+    from ..http import endpoint, uvicorn
+    from . import engine, frontend, grammar, names, rendering, scopes, transport, worker
 
     garbage.watch()
+    when_imported("torch._dynamo.callback", compilation.hook)
     when_imported("vllm.v1.engine.core", engine.hook)
     when_imported("vllm.v1.worker.worker_base", worker.hook)
     when_imported("vllm.v1.executor.multiproc_executor", worker.hook_process)
@@ -31,6 +32,13 @@ def _hook():
     when_imported("vllm.v1.engine.llm_engine", frontend.hook_offline)
     when_imported("vllm.v1.engine.input_processor", frontend.hook_input)
     when_imported("vllm.v1.engine.output_processor", frontend.hook_output)
+    when_imported("vllm.v1.metrics.loggers", frontend.hook_statistics)
+    when_imported("vllm.v1.serial_utils", transport.hook)
+    when_imported("vllm.v1.structured_output", grammar.hook)
     when_imported("vllm.v1.utils", scopes.hook)
+    for module in rendering.modules():
+        when_imported(module, rendering.hook)
+    when_imported("fastapi.routing", endpoint.hook_routing)
+    when_imported("starlette.requests", endpoint.hook_requests)
     when_imported("uvicorn.config", uvicorn.ConfigHook(names.api_server_name).hook)
     when_imported("uvicorn.protocols.http.httptools_impl", uvicorn.hook_protocol)

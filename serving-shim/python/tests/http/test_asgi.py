@@ -11,7 +11,7 @@ def looks_of_an_exchange():
 
     async def answer():
         scope = {}
-        exchange = asgi.Exchange(scope)
+        exchange = asgi.Exchange(1, scope)
         exchange.sent({"type": "http.response.start", "status": 200})
         exchange.sent({"type": "http.response.body", "body": b"a", "more_body": True})
         print(len(looks))

@@ -247,6 +247,89 @@ def test_the_prefix_cache_is_counted(record):
     assert trace.args("prefix_cache") == [dict(queries=5, hits=3, evictions=0), dict(queries=17, hits=9, evictions=1)]
 
 
+def queued():
+    from vllm.v1.engine import EngineCoreRequest
+
+    core = engine()
+    ready, _ = core.preprocess_add_request(EngineCoreRequest("a-1", [1, 2, 3]))
+    time.sleep(0.02)
+    core.add_request(ready)
+    turn(core)
+
+
+def test_the_wait_in_the_input_queue_is_a_span(record):
+    trace = record(queued)
+    (ready,), (wait,), (added,) = (trace.named(f"EngineCore.{name}") for name in ("preprocess_add_request", "input_queue", "add_request"))
+    assert {one["args"]["request_id"] for one in (ready, wait, added)} == {"a-1"}
+    assert wait["dur"] >= 20_000 and wait["ts"] >= ready["ts"] and wait["ts"] + wait["dur"] <= added["ts"]
+
+
+def looping():
+    register()
+    from vllm.v1.core.sched.scheduler import Scheduler
+    from vllm.v1.engine.core import EngineCoreProc
+    from vllm.v1.executor.executor import Executor
+
+    core = EngineCoreProc(Scheduler(), Executor())
+    add(core, "a-1")
+    core.busy_loop()
+
+
+def test_an_engines_loop_has_no_holes(record):
+    trace = record(looping)
+    for name in ("process_input_queue", "step", "post_step"):
+        assert len(trace.named(f"EngineCore.{name}")) == 3, name
+
+
+def compiling_grammars():
+    register()
+    from vllm.v1.core.sched.scheduler import Request
+    from vllm.v1.engine import EngineCoreRequest
+    from vllm.v1.structured_output import StructuredOutputManager
+
+    manager, one = StructuredOutputManager(), Request(EngineCoreRequest("a-1", [1]))
+    manager.grammar_init(one)
+    print(manager.grammar_bitmask([one]))
+
+
+def test_grammars_and_their_masks_are_spans(record):
+    trace = record(compiling_grammars)
+    assert trace.stdout == "['grammar of a-1']\n"
+    assert trace.one("StructuredOutputManager.create_grammar") == dict(request_id="a-1")
+    assert len(trace.named("StructuredOutputManager.grammar_bitmask")) == 1
+
+
+def sent():
+    register()
+    from vllm.v1.serial_utils import MsgpackDecoder, MsgpackEncoder
+
+    encoder, buffer = MsgpackEncoder(), bytearray()
+    print(MsgpackDecoder().decode(encoder.encode_into([1], buffer)), MsgpackDecoder().decode(encoder.encode([2])))
+
+
+def test_messages_between_the_processes_are_spans(record):
+    trace = record(sent)
+    assert trace.stdout == "[1] [2]\n"
+    assert [len(trace.named(f"Msgpack{name}")) for name in ("Encoder.encode", "Encoder.encode_into", "Decoder.decode")] == [1, 1, 2]
+
+
+def named_while_paused():
+    import multiprocessing
+
+    multiprocessing.current_process().name = "EngineCore_DP1"
+    engine()
+
+
+def test_an_engine_that_waits_paused_has_its_name(record):
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    trace = record(named_while_paused, SA_PROFILE_START="paused")
+    done = subprocess.run([Path(sys.executable).with_name("sa-profile"), "status", trace.folder], capture_output=True, text=True)
+    assert "EngineCore_DP1" in done.stdout, done.stdout + done.stderr
+
+
 def aborted():
     core = engine()
     add(core, "a-1", "b-2", "c-3")

@@ -23,13 +23,13 @@ class Server:
 
     def __init__(self):
         register()
-        from vllm.v1.core.sched.scheduler import Request, Scheduler
+        from vllm.v1.core.sched.scheduler import Scheduler
         from vllm.v1.engine.async_llm import AsyncLLM
         from vllm.v1.engine.core import EngineCore
         from vllm.v1.executor.executor import Executor
 
         self.core = EngineCore(Scheduler(), Executor())
-        self.client = AsyncLLM(lambda request: self.core.add_request(Request(request)))
+        self.client = AsyncLLM(lambda request: self.core.add_request(*self.core.preprocess_add_request(request)))
         self.running = True
 
     async def run(self):
@@ -126,7 +126,7 @@ def test_each_request_is_one_flow_from_arrival_to_end(record):
     flows = record(three_requests).flows("request")
     for request in {flow for _, flow in flows}:
         phases = [phase for phase, flow in flows if flow == request]
-        assert phases == ["s", "t", "t", "f"], phases
+        assert phases == ["s", "t", "t", "t", "f"], phases
 
 
 def test_the_merge_does_not_link_them_again(record):
@@ -256,13 +256,17 @@ def test_while_off_items_pass_through_nothing(record):
 # HTTP
 
 
-async def get(app, path="/v1/completions"):
-    sent = []
+async def get(app, path="/v1/completions", headers=(), heard=()):
+    """What the application sends; `heard` is what the server says of the client."""
+    sent, heard = [], iter(heard)
 
     async def send(message):
         sent.append(message)
 
-    await app({"type": "http", "method": "POST", "path": path}, None, send)
+    async def receive():
+        return next(heard)
+
+    await app({"type": "http", "method": "POST", "path": path, "headers": headers}, receive, send)
     return sent
 
 
@@ -294,7 +298,7 @@ def test_http_is_linked_to_the_request(record):
     http, = trace.named("http.request")
     assert 0 < http["args"].pop("answered_us") < http["dur"]
     assert http["args"] == dict(
-        method="POST", path="/v1/completions", status=200, request_ids=["cmpl-1-0-1a2b3c4d"], external_ids=["cmpl-1-0"],
+        method="POST", path="/v1/completions", exchange=1, status=200, request_ids=["cmpl-1-0-1a2b3c4d"], external_ids=["cmpl-1-0"],
     )
     chunk, = trace.named("http.first_chunk")
     assert http["ts"] < chunk["ts"] < http["ts"] + http["dur"]
@@ -330,7 +334,7 @@ def failing_app():
 def test_an_application_that_fails_fails_as_before(record):
     trace = record(failing_app)
     assert "no such route\n" in trace.stdout
-    assert trace.one("http.request") == dict(method="POST", path="/v1/completions", status=None, error="LookupError")
+    assert trace.one("http.request") == dict(method="POST", path="/v1/completions", exchange=1, status=None, error="LookupError")
 
 
 def served_by_uvicorn():
@@ -371,3 +375,164 @@ def test_time_in_the_event_loop_counts(record):
     assert http["waited_us"] > 0 and 0 <= http["uncertainty_us"] < 20_000 and http["request_ids"] == ["cmpl-1-0-1a2b3c4d"]
     since_began = chunk["ts"] - trace.named("http.request")[0]["ts"]
     assert http["waited_us"] < chunk["args"]["elapsed_us"] < since_began + http["waited_us"] + 100
+
+
+class Parameters:
+    """As vLLM's sampling parameters."""
+
+    def __init__(self, **params):
+        self.max_tokens = 3
+        self.structured_outputs = None
+        self.__dict__.update(params)
+
+
+def with_parameters():
+    from sa_profile.vllm.parameters import asked
+
+    async def scenario(server):
+        from vllm.v1.engine import EngineCoreRequest
+
+        lora = type("LoRARequest", (), dict(lora_name="poet"))()
+        one = EngineCoreRequest("cmpl-1", [1], sampling_params=Parameters(structured_outputs={"json": {}}), lora_request=lora, priority=2)
+        parent = type("ParentRequest", (), dict(sampling_params=Parameters(n=4)))()
+        server.client.output_processor.add_request(one, None, parent)
+        print(asked(EngineCoreRequest("cmpl-2", [1], sampling_params=Parameters())), asked(EngineCoreRequest("pool-1", [1])))
+        server.client.output_processor.abort_requests(["cmpl-1"], True)
+
+    serve(scenario)
+
+
+def test_what_the_client_asked_for_is_known_from_the_begin(record):
+    trace = record(with_parameters)
+    assert trace.stdout == "{'max_tokens': 3} {}\n"
+    (span,) = trace.named("request", "X")
+    args = span["args"]
+    assert {name: args[name] for name in ("max_tokens", "n", "structured", "priority", "lora")} == dict(
+        max_tokens=3, n=4, structured=True, priority=2, lora="poet"
+    )
+
+
+def chatting():
+    async def scenario(server):
+        from sa_profile.http.asgi import HttpSpans
+        from vllm.entrypoints.openai.chat_completion.serving import OpenAIServingChat
+
+        serving = OpenAIServingChat(server.client)
+
+        async def app(scope, receive, send):
+            handler = asyncio.create_task(serving.create_chat_completion(["a", "b"]))  # as vLLM does, to cancel it
+            await send({"type": "http.response.start", "status": 200})
+            async for _ in await handler:
+                await send({"type": "http.response.body", "body": b"token", "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+
+        await asyncio.gather(*(get(HttpSpans(app)) for _ in range(2)))
+
+    serve(scenario)
+
+
+def test_template_and_tokeniser_are_spans_of_their_exchange(record):
+    trace = record(chatting)
+    assert trace.stderr == ""
+    for name in ("OpenAIServingChat.create_chat_completion", "BaseRenderer.render_chat_async", "BaseRenderer.tokenize_prompts_async"):
+        assert sorted(one["exchange"] for one in trace.args(name)) == [1, 2], name
+    for name in ("BaseRenderer._tokenize_prompt", "safe_apply_chat_template"):
+        assert len(trace.named(name)) == 2, name
+    assert sorted(one["exchange"] for one in trace.args("http.request")) == [1, 2]
+
+
+def test_a_steps_outputs_are_sent_in_one_span(record):
+    trace = record(served)
+    steps, turns = trace.named("OutputProcessor.process_outputs"), trace.named("outputs.send")
+    assert len(turns) == len(steps) == 3 and [one["args"]["outputs"] for one in turns] == [1, 1, 1]
+    for step, sent in zip(steps, turns, strict=True):
+        assert step["ts"] + step["dur"] <= sent["ts"] + 0.001
+    chunk, = trace.named("http.first_chunk")
+    assert turns[0]["ts"] <= chunk["ts"]
+
+
+def streamed_from_another_task():
+    """As starlette does it, which listens to the client meanwhile; the engine dies amid it."""
+    import os
+
+    import sa_profile
+
+    async def scenario(server):
+        from sa_profile.http.asgi import HttpSpans
+
+        async def app(scope, receive, send):
+            async def stream():
+                await server.client.add_request("cmpl-1", [1], 1000)
+
+            await asyncio.create_task(stream())
+            sa_profile.flush()
+            os._exit(0)
+
+        await get(HttpSpans(app))
+
+    serve(scenario)
+
+
+def test_the_arrow_of_an_open_request_has_its_start(record):
+    trace = record(streamed_from_another_task)
+    assert [phase for phase, _ in trace.flows()][:2] == ["s", "t"]
+
+
+def refused():
+    async def scenario(_server):
+        from sa_profile.http.asgi import HttpSpans
+
+        async def app(scope, receive, send):
+            error = dict(message="too long", type="BadRequestError", param="prompt", code=400)
+            await send({"type": "http.response.start", "status": 400})
+            await send({"type": "http.response.body", "body": json.dumps(dict(error=error)).encode()})
+
+        await get(HttpSpans(app), headers=[(b"x-request-id", b"abc")])
+
+    serve(scenario)
+
+
+def test_a_refused_request_says_why(record):
+    args = record(refused).one("http.request")
+    assert 0 < args.pop("answered_us")
+    assert args == dict(
+        method="POST", path="/v1/completions", exchange=1, x_request_id="abc", status=400,
+        error="BadRequestError", error_param="prompt", error_message="too long",
+    )
+
+
+def client_goes():
+    async def scenario(_server):
+        from sa_profile.http.asgi import HttpSpans
+
+        async def goes(scope, receive, send):
+            await send({"type": "http.response.start", "status": 200})
+            await asyncio.sleep(0.01)
+            print((await receive())["type"])
+
+        async def stays(scope, receive, send):
+            await send({"type": "http.response.start", "status": 200})
+            await send({"type": "http.response.body", "body": b"all"})
+            await receive()  # uvicorn says so too once the answer is complete
+
+        for app in (goes, stays):
+            await get(HttpSpans(app), heard=[{"type": "http.disconnect"}])
+
+    serve(scenario)
+
+
+def test_a_client_that_goes_away_is_on_its_span(record):
+    trace = record(client_goes)
+    assert trace.stdout == "http.disconnect\n"
+    gone, stayed = trace.args("http.request")
+    assert gone["disconnected_us"] >= 10_000 and "disconnected_us" not in stayed
+
+
+def test_the_log_says_that_it_records_and_where(record):
+    trace = record(three_requests)
+    assert trace.announced == [f"sa_profile: vLLM plugin: recording to {trace.folder}, levels e2e, kernel\n"]
+
+
+def test_the_log_says_how_to_begin_what_is_paused(record):
+    trace = record(three_requests, SA_PROFILE_START="paused")
+    assert trace.announced == [f"sa_profile: vLLM plugin: recording to {trace.folder} is paused: sa-profile start {trace.folder} begins\n"]

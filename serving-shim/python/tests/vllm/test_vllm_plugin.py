@@ -69,11 +69,13 @@ def test_hook_points_are_read_from_sources(tmp_path, capsys):
 
     core = tmp_path / "0.99" / "vllm" / "v1" / "engine" / "core.py"
     core.parent.mkdir(parents=True)
-    core.write_text("class EngineCore:\n    def step(self): ...\nclass Other:\n    def add_request(self): ...\n")
+    core.write_text("from elsewhere import one as other\nclass EngineCore:\n    def step(self): ...\nclass Other:\n    def add_request(self): ...\n")
     assert hook_points.main([str(tmp_path / "0.99")]) == 1
     rows = dict(line.split("|")[1:3] for line in capsys.readouterr().out.splitlines())
     assert rows[" `EngineCore.step` "] == " yes " and rows[" `EngineCore.add_request` "] == " **no** "
     assert rows[" `vllm.v1.utils._PROFILER_FUNC` "] == " **no** "
+    sources = hook_points.Sources(tmp_path / "0.99")
+    assert sources.has("vllm.v1.engine.core", None, "other") and not sources.has("vllm.v1.engine.core", None, "one")
     assert hook_points.main([]) == 2 and hook_points.main([str(tmp_path / "absent")]) == 2
 
 

@@ -1,7 +1,7 @@
 from collections import deque
 
 from vllm import without
-from vllm.v1.core.sched.scheduler import RequestStatus
+from vllm.v1.core.sched.scheduler import Request, RequestStatus
 
 
 @without
@@ -12,6 +12,9 @@ class EngineCore:
         self.batch_queue = deque()
         self.batch_queue_size = queue
         self.step_fn = getattr(self, "step_with_batch_queue" if queue else "step", None)
+
+    def preprocess_add_request(self, request):
+        return Request(request), 0
 
     def add_request(self, request, request_wave=0):
         self.scheduler.add_request(request)
@@ -29,6 +32,9 @@ class EngineCore:
             output = self.model_executor.sample_tokens(None)
         return self.scheduler.update_from_output(scheduled, output), True
 
+    def post_step(self, model_executed):
+        return None
+
     def step_with_batch_queue(self):
         if self.scheduler.has_requests():
             scheduled = self.scheduler.schedule(False)
@@ -39,3 +45,17 @@ class EngineCore:
             return None, False
         future, scheduled = self.batch_queue.pop()
         return self.scheduler.update_from_output(scheduled, future.result()), True
+
+
+@without
+class EngineCoreProc(EngineCore):
+    """One in a process of its own."""
+
+    def _process_input_queue(self):
+        return None
+
+    def busy_loop(self):
+        while self.scheduler.has_requests():
+            self._process_input_queue()
+            _, executed = self.step_fn()
+            self.post_step(executed)

@@ -1,0 +1,38 @@
+"""Compilations of `torch.compile` as spans: a step that meets a new shape may wait for one."""
+
+from .. import now_ns
+from .._sa_profile import is_enabled, is_to_begin, thread_duration
+from .chain import quietly
+from .warnings import warn_once
+
+
+class Compilations:
+    """What torch's own callbacks say: one that begins within another is a part of it."""
+
+    def __init__(self):
+        self._began_ns = 0
+
+    def began(self, _args):
+        self._began_ns = now_ns() if is_enabled() else 0
+
+    def ended(self, args):
+        began_ns, self._began_ns = self._began_ns, 0
+        if began_ns:
+            quietly(_told, began_ns, args)
+
+
+def _told(began_ns, args):
+    if not is_to_begin():  # which process is the run's main one is for the server to decide
+        facts = dict(compile_id=str(args.compile_id), trigger=args.callback_trigger.name.lower())
+        thread_duration("torch.compile", "compile", began_ns, now_ns() - began_ns, facts)
+
+
+def hook(module):
+    """Hooks the handler of `torch._dynamo.callback`."""
+    handler = getattr(module, "callback_handler", None)
+    if handler is None:
+        warn_once("this torch has no torch._dynamo.callback.callback_handler: compilations are missing")
+        return
+    compilations = Compilations()
+    handler.register_start_callback(compilations.began)
+    handler.register_end_callback(compilations.ended)

@@ -1,0 +1,21 @@
+"""Structured output: its grammars are compiled on threads of the engine, and each step's bit mask is filled from them."""
+
+from .. import span
+from .._sa_profile import is_enabled
+from ..hooks.chain import argument, chain_if_there, inside
+from ..hooks.spans import OpenSpan
+
+
+def hook(module):
+    """Hooks the class of `vllm.v1.structured_output`."""
+    manager = getattr(module, "StructuredOutputManager", None)
+    chain_if_there(manager, "_create_grammar", create)
+    chain_if_there(manager, "grammar_bitmask", span("StructuredOutputManager.grammar_bitmask", cat="grammar"), inside)
+
+
+def create(_manager, *args, **kwargs):
+    """A request's grammar is compiled, mostly on a thread of its own: the request waits for it."""
+    if not is_enabled():
+        return None
+    request_id = getattr(argument(args, kwargs, 0, "request"), "request_id", None)
+    return OpenSpan("StructuredOutputManager.create_grammar", cat="grammar", request_id=request_id).leave

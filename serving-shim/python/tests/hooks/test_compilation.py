@@ -1,0 +1,40 @@
+"""Compilations of torch as spans, on a stand-in for its callbacks."""
+
+import enum
+import time
+import types
+
+
+class Trigger(enum.Enum):
+    DYNAMO = 1
+
+
+class Handler:
+    def __init__(self):
+        self.begins, self.ends = [], []
+        self.register_start_callback, self.register_end_callback = self.begins.append, self.ends.append
+
+    def compile(self):
+        args = types.SimpleNamespace(callback_trigger=Trigger.DYNAMO, compile_id="0/1")
+        self.begins[0](args)
+        time.sleep(0.01)
+        self.ends[0](args)
+
+
+def compiled():
+    import sa_profile
+    from sa_profile.hooks import compilation
+
+    handler = Handler()
+    compilation.hook(types.SimpleNamespace(callback_handler=handler))
+    handler.compile()  # before the run has begun
+    sa_profile.instant("begun")
+    handler.compile()
+    compilation.hook(types.SimpleNamespace())
+
+
+def test_a_compilation_is_a_span(record):
+    trace = record(compiled)
+    (span,) = trace.named("torch.compile")
+    assert span["args"] == dict(compile_id="0/1", trigger="dynamo") and span["dur"] >= 10_000
+    assert trace.stderr.count("callback_handler") == 1

@@ -1,0 +1,46 @@
+"""What FastAPI does with a request, on stand-ins for it."""
+
+import asyncio
+import json
+import time
+
+
+def handled():
+    import sa_profile
+    from sa_profile.hooks.imports import when_imported
+    from sa_profile.http import endpoint
+    from sa_profile.http.asgi import HttpSpans
+
+    when_imported("fastapi.routing", endpoint.hook_routing)
+    when_imported("starlette.requests", endpoint.hook_requests)
+    from fastapi import routing
+
+    async def function(request):
+        time.sleep(0.01)
+        return request
+
+    handler = routing.get_request_handler(function)
+
+    async def app(_scope, receive, _send):
+        print(await handler(receive))
+
+    async def receive():
+        return {"type": "http.request", "body": json.dumps([1, 2]).encode()}
+
+    sa_profile.instant("begun")
+    asyncio.run(HttpSpans(app)({"type": "http"}, receive, None))
+
+
+def test_reading_parsing_and_checking_are_spans_of_the_request(record):
+    trace = record(handled)
+    assert trace.stdout == "[1, 2]\n"
+    (request,) = trace.named("http.request")
+    (route,), (read, again) = trace.named("http.route"), trace.named("http.read")
+    assert abs(route["ts"] - request["ts"]) < 1000 and route["ts"] + route["dur"] <= read["ts"]
+    for name in ("http.route", "http.read", "http.parse", "http.validate", "http.endpoint"):
+        span = trace.named(name)[0]
+        assert span["tid"] == request["tid"] and request["ts"] <= span["ts"]
+        assert span["ts"] + span["dur"] <= request["ts"] + request["dur"]
+    (parse,) = trace.named("http.parse")
+    assert parse["ts"] <= again["ts"], "it reads what is read already"
+    assert trace.named("http.endpoint")[0]["dur"] >= 10_000

@@ -1,0 +1,43 @@
+"""Why a request was refused."""
+
+import json
+
+import pytest
+
+from sa_profile.http.refusal import Refusal, header
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (
+            {"error": {"message": "max_tokens is too large: 5000", "type": "BadRequestError", "param": "max_tokens", "code": 400}},
+            dict(error="BadRequestError", error_param="max_tokens", error_message="max_tokens is too large: 5000"),
+        ),
+        ({"object": "error", "message": "no such model", "type": "NotFoundError", "param": None}, dict(error="NotFoundError", error_message="no such model")),
+        ({"detail": "Not Found"}, dict(error_message="Not Found")),
+        ({"error": "Unauthorized"}, dict(error_message="Unauthorized")),
+        ({"error": {"message": "[{'type': 'missing', 'msg': 'Field required', 'input': {'a': 'secret'}}]"}}, dict(error_message="[{'type': 'missing', 'msg': 'Field required', ")),
+        ({"error": {"message": "x" * 1000}}, dict(error_message="x" * 200)),
+        (["odd"], {}),
+        ({"error": None}, {}),
+    ],
+)
+def test_the_answer_says_why(answer, reason):
+    refusal = Refusal()
+    text = json.dumps(answer).encode()
+    for part in (text[:5], None, memoryview(text[5:])):
+        refusal.add(part)
+    assert refusal.reason() == reason
+
+
+def test_an_answer_that_is_no_json_or_too_long_says_nothing():
+    for text in (b"Internal Server Error", b"", b'{"error": "' + b"x" * 100_000 + b'"}', b"\xff"):
+        refusal = Refusal()
+        refusal.add(text)
+        assert refusal.reason() == {}
+
+
+def test_headers_are_found_by_name():
+    scope = {"headers": [(b"host", b"a"), (b"x-request-id", b"abc\xff")]}
+    assert header(scope, b"x-request-id") == "abcÿ" and header(scope, b"absent") is None and header({}, b"host") is None

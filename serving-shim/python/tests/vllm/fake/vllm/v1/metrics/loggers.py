@@ -1,0 +1,3 @@
+class StatLoggerManager:
+    def record(self, scheduler_stats, iteration_stats=None):
+        return None
