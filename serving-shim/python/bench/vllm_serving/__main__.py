@@ -8,6 +8,7 @@ is not installed.
 
     latency     time to first token and end-to-end latency at concurrency 1 and 64, links of every request, import errors
     metrics     sums and counts of vLLM's own /metrics against those of a statement on the trace
+    account     what each request's latency consists of: the spans on its way, and the stretches that none of them covers
     killed      a worker killed by SIGKILL in a step: the merge, and the step as an unfinished span
     throughput  recording on against off in one live server, interleaved, and recorder CPU-ns for each output token
     cost        CPU time of the plugin alone for each output token, on stand-ins for vLLM
@@ -20,6 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import account
 import cost
 import killed
 import latency
@@ -31,6 +33,7 @@ from server import Machine
 CASES = {
     "latency": latency.run,
     "metrics": metrics.run,
+    "account": account.run,
     "killed": killed.run,
     "throughput": throughput.run,
     "plain": throughput.run_plain,

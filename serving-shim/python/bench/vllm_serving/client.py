@@ -50,17 +50,18 @@ class Stream(asyncio.Protocol):
         self.transport = transport
         self._socket = transport.get_extra_info("socket")
 
-    def send(self, port, prompt, tokens):
+    def send(self, port, prompt, tokens, chat=False):
         """Sends a request; the future is its timing, when the answer has ended."""
         name = f"bench-{next(_numbers)}"
-        body = dict(model="model", prompt=prompt, max_tokens=tokens, ignore_eos=True, stream=True, temperature=0)
+        asked = dict(messages=[dict(role="user", content=prompt)]) if chat else dict(prompt=prompt)
+        body = dict(model="model", max_tokens=tokens, ignore_eos=True, stream=True, temperature=0, **asked)
         text = json.dumps(body).encode()
-        head = f"POST /v1/completions HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
+        head = f"POST /v1/{'chat/' if chat else ''}completions HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
         head += f"x-request-id: {name}\r\ncontent-length: {len(text)}\r\n\r\n"
         self.answered = asyncio.get_running_loop().create_future()
         self._status_checked = False
         self._tail = b""
-        self.timing = Timing(f"cmpl-{name}-0", tokens, time.monotonic_ns())
+        self.timing = Timing(f"chatcmpl-{name}" if chat else f"cmpl-{name}-0", tokens, time.monotonic_ns())
         self.transport.write(head.encode() + text)
         self._acknowledge_at_once()
         return self.answered
@@ -127,7 +128,7 @@ async def connect(port):
     return stream
 
 
-async def load(port, concurrency, requests, tokens, length=12):
+async def load(port, concurrency, requests, tokens, length=12, chat=False):
     """Streams so many requests, so many at a time; the timings of those that were answered."""
     left = iter(range(requests))
     timings = []
@@ -136,7 +137,7 @@ async def load(port, concurrency, requests, tokens, length=12):
         stream = await connect(port)
         for _ in left:
             # Lengths differ, so that requests do not begin and end together.
-            timings.append(await stream.send(port, prompt_of(length), tokens + next(_lengths) % 16))
+            timings.append(await stream.send(port, prompt_of(length), tokens + next(_lengths) % 16, chat))
         stream.transport.close()
 
     await asyncio.gather(*(worker() for _ in range(concurrency)))

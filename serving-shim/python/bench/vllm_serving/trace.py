@@ -15,15 +15,27 @@ class Trace:
         self.by_name = defaultdict(list)
         for event in self.events:
             self.by_name[event["name"]].append(event)
+        self.by_row = defaultdict(list)
+        for event in self.events:
+            if event["ph"] == "X":
+                self.by_row[event["pid"], event["tid"]].append(event)
+        chunks = [event["args"] for event in self.by_name["http.first_chunk"]]
+        self.first_chunks = {one: args["elapsed_us"] for args in chunks for one in args["request_ids"]}
         names = self.by_name["process_name"]
         self.processes = {event["pid"]: event["args"]["name"] for event in names}
 
+    def on_row(self, span):
+        """The spans on the row of this one."""
+        return self.by_row[span["pid"], span["tid"]]
+
+    def first(self, value, name, arg):
+        """The first span of this name with this arg, or `None`."""
+        found = (span for span in self.by_name[name] if span.get("args", {}).get(arg) == value)
+        return next(found, None)
+
     def http(self):
         """External id → (internal id, time to first chunk in ms, duration in ms) of each HTTP request."""
-        first = {}
-        for chunk in self.by_name["http.first_chunk"]:
-            for request_id in chunk["args"]["request_ids"]:
-                first[request_id] = chunk["args"]["elapsed_us"]
+        first = self.first_chunks
         found = {}
         for span in self.by_name["http.request"]:
             args = span.get("args", {})

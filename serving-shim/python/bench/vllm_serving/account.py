@@ -1,0 +1,150 @@
+"""What each request's end-to-end latency consists of: the spans and waits on its way, and what none of them covers."""
+
+import asyncio
+from collections import defaultdict
+from dataclasses import dataclass
+
+from client import load
+from server import Server
+from trace import Trace, check_import
+
+# The bar: 2 % of the latency, or 0.5 ms.
+SHARE = 0.02
+EACH_US = 500.0
+LARGE = 0.005  # of the latency: parts that are printed; some lie in others
+# Spans that only contain others: they explain nothing.
+CONTAINERS = {
+    "http.request", "http.endpoint", "request", "request.preprocess", "AsyncLLM.generate",
+}
+# Waits without a span of their own: from the end of a request's one span to the begin of its next one.
+HANDLERS = ("OpenAIServingChat.create_chat_completion", "OpenAIServingCompletion.create_completion")
+WAITS = [
+    ("event loop, for the handler's task", ("http.validate",), HANDLERS),
+    ("event loop, for the task that streams", HANDLERS, ("InputProcessor.process_inputs",)),
+    ("socket to the engine", ("MsgpackEncoder.encode",), ("EngineCore.preprocess_add_request",)),
+]
+# And those between two spans of a step.
+STEP_WAITS = {
+    ("EngineCore.step", "EngineCore.post_step"): "the engine's output queue",
+    ("EngineCore.post_step", "MsgpackDecoder.decode"): "socket to the server",
+    ("MsgpackEncoder.encode_into", "MsgpackDecoder.decode"): "socket to the server",
+    ("EngineCore.process_input_queue", "MsgpackDecoder.decode"): "socket to the server",
+    ("MsgpackDecoder.decode", "OutputProcessor.process_outputs"): "event loop, for the outputs",
+    ("StatLoggerManager.record", "outputs.send"): "event loop, for the outputs",
+}
+# One of them is the work of a step for all of its requests.
+STEPS = {"EngineCore.step", "EngineCore.process_input_queue", "EngineCore.post_step", "MsgpackEncoder.encode_into", "MsgpackDecoder.decode", "OutputProcessor.process_outputs", "StatLoggerManager.record", "outputs.send"}
+
+
+@dataclass
+class Way:
+    """One request from its arrival to the end of its answer; times in µs of the trace."""
+
+    external_id: str
+    began: float
+    first: float  # when the first part of the answer had left
+    ended: float
+    parts: list  # (name, from, to)
+
+    def uncovered(self, ended):
+        """(from, to, name of the part before, name of the part after) of each stretch until then that no part covers."""
+        found, until, before = [], self.began, "arrival"
+        for name, since, to in sorted(self.parts, key=lambda part: part[1]):
+            if since > until:
+                found.append((until, min(since, ended), before, name))
+            if to > until:
+                until, before = to, name
+        found.append((until, ended, before, "end"))
+        return [gap for gap in found if gap[1] > gap[0]]
+
+
+def ways(trace):
+    """The way of each request that was answered."""
+    of_exchange, of_request = defaultdict(list), defaultdict(list)
+    steps = []
+    for event in trace.events:
+        if event["ph"] != "X":
+            continue
+        args = event.get("args", {})
+        if event["name"] in STEPS:
+            steps.append(event)
+        elif event["name"] not in CONTAINERS:
+            of_exchange[args.get("exchange")].append(event)
+            of_request[args.get("request_id")].append(event)
+    for http in trace.by_name["http.request"]:
+        args = http.get("args", {})
+        if "answered_us" in args and args.get("external_ids"):
+            own = of_exchange[args["exchange"]] + [event for one in args["request_ids"] for event in of_request[one]]
+            yield way(http, own, steps, trace)
+
+
+def way(http, own, steps, trace):
+    """What is done for others before the request reaches the engine explains nothing there; in the event loop it does."""
+    args = http["args"]
+    began = http["ts"] - args.get("waited_us", 0.0)
+    ended = began + args["answered_us"]
+    reached = min(event["ts"] for event in own if event["name"] == "EngineCore.add_request")
+    steps = [event for event in steps if event["pid"] == http["pid"] or event["ts"] + event["dur"] > reached]
+    inside = [event for event in trace.on_row(http) if http["ts"] <= event["ts"] < http["ts"] + http["dur"] and event["name"] not in CONTAINERS]
+    sent = [trace.first(one, "AsyncLLM.add_request", "external_id") for one in args["external_ids"]]
+    below = [event for one in sent if one for event in trace.on_row(one) if one["ts"] <= event["ts"] <= one["ts"] + one["dur"]]
+    events = own + inside + below + steps
+    parts = [(event["name"], event["ts"], event["ts"] + event["dur"]) for event in events if event["name"] not in CONTAINERS]
+    parts.append(("waited_us", began, http["ts"]))
+    parts.extend(waits(own + inside + below))
+    parts = [part for part in parts if part[2] > began and part[1] < ended]
+    first = min(trace.first_chunks[one] for one in args["request_ids"])
+    return Way(args["external_ids"][0], began, began + first, ended, parts)
+
+
+def waits(events):
+    """The waits between a request's own spans, as parts."""
+    for name, before, after in WAITS:
+        ends = [event["ts"] + event["dur"] for event in events if event["name"] in before]
+        begins = [event["ts"] for event in events if event["name"] in after]
+        if ends and begins and max(ends) < min(begins):
+            yield name, max(ends), min(begins)
+
+
+def run(machine, report):
+    """A server under a light load of streamed chat and text completions."""
+    options = machine.options
+    folder = machine.folder / "account"
+    with Server(machine, folder) as server:
+        asyncio.run(load(server.port, 4, min(options.requests, 64), options.tokens, chat=True))
+        asyncio.run(load(server.port, 4, min(options.requests, 64), options.tokens))
+    path, merged = machine.merge(folder)
+    report.check("account_merge", merged.returncode == 0, merged.stderr.strip().splitlines()[0])
+    check_import(machine, report, "account", path)
+    tell(report, list(ways(Trace(path))))
+
+
+def tell(report, found):
+    """What no part covers, in sum and at its worst, and whether each request is within the bar."""
+    for label, until in (("ttft", lambda one: one.first), ("e2e", lambda one: one.ended)):
+        measure(report, label, [(one, until(one)) for one in found])
+
+
+def measure(report, label, found):
+    gaps, parts, over, latencies, missing = defaultdict(list), defaultdict(list), [], 0.0, 0.0
+    for one, until in found:
+        own = 0.0
+        for since, to, before, after in one.uncovered(until):
+            if (before, after) in STEP_WAITS:
+                parts[STEP_WAITS[before, after]].append(to - since)
+            else:
+                gaps[before, after].append(to - since)
+                own += to - since
+        for name, since, to in one.parts:
+            parts[name].append(max(min(to, until) - max(since, one.began), 0.0))
+        latencies, missing = latencies + until - one.began, missing + own
+        if own > max(SHARE * (until - one.began), EACH_US):
+            over.append(f"{one.external_id} {own:.0f} of {until - one.began:.0f}")
+    report.result(f"account_{label}_uncovered_percent", round(100 * missing / max(latencies, 1), 3), f"of {latencies / 1e6:.2f} s in {len(found)} requests")
+    large = [name for name, lengths in parts.items() if sum(lengths) > LARGE * latencies]
+    for name, lengths in sorted(((name, parts[name]) for name in large), key=lambda part: -sum(part[1])):
+        report.result(f"account_{label}_part_us", round(sum(lengths) / len(found), 1), f"a request: {name}")
+    for (before, after), stretches in sorted(gaps.items(), key=lambda gap: -sum(gap[1]))[:5]:
+        mean = sum(stretches) / len(stretches)
+        report.result(f"account_{label}_gap_us", round(mean, 1), f"mean of {len(stretches)}, {max(stretches):.0f} at most: from {before} to {after}")
+    report.check(f"account_{label}_each_request", bool(found) and not over, f"{len(over)} of {len(found)} over the bar, in µs: {over[:4]}")
