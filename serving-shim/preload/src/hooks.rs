@@ -3,6 +3,8 @@
 //! Three kinds of functions are not exported. Some supported CANN lacks the first kind: programs ask by `dlsym` whether a function is there, and
 //! would find ours. The others are events, which are the hottest calls, and memory.
 
+use std::ffi::CStr;
+
 use ascend_sys::types::*;
 use ascend_sys::{
     for_each_collective, for_each_copy, for_each_graph, for_each_launch, for_each_lifecycle,
@@ -12,7 +14,7 @@ use ascend_sys::{
 
 use crate::names::Name;
 use crate::observe::{Kind, Seen, Wait, seen};
-use crate::wrapper::{arg, hooks};
+use crate::wrapper::{Hook, arg, hooks, listed};
 use crate::{annotation, call, names, observe, traffic};
 
 /// What the vendor's profiler is called in the trace.
@@ -209,6 +211,44 @@ for_each_lifecycle! { hooks, ACL lifecycle }
 for_each_synchronize! { hooks, ACL synchronize }
 for_each_profiler! { hooks, PROFILER profiler }
 for_each_mstx! { hooks, MSTX mstx }
+
+/// The wrappers by table.
+mod lists {
+    use super::*;
+
+    for_each_launch! { listed, LAUNCH }
+    for_each_rt_launch! { listed, RT_LAUNCH }
+    for_each_graph! { listed, GRAPH }
+    for_each_model! { listed, MODEL }
+    for_each_copy! { listed, COPY }
+    for_each_collective! { listed, COLLECTIVE }
+    for_each_naming! { listed, NAMING }
+    for_each_rt_naming! { listed, RT_NAMING }
+    for_each_lifecycle! { listed, LIFECYCLE }
+    for_each_synchronize! { listed, SYNCHRONIZE }
+    for_each_profiler! { listed, PROFILER }
+    for_each_mstx! { listed, MSTX }
+}
+
+/// The wrapper of a function.
+pub(crate) fn hook_of(name: &CStr) -> Option<&'static Hook> {
+    let lists = [
+        lists::LAUNCH,
+        lists::RT_LAUNCH,
+        lists::GRAPH,
+        lists::MODEL,
+        lists::COPY,
+        lists::COLLECTIVE,
+        lists::NAMING,
+        lists::RT_NAMING,
+        lists::LIFECYCLE,
+        lists::SYNCHRONIZE,
+        lists::PROFILER,
+        lists::MSTX,
+    ];
+    let mut hooks = lists.into_iter().flatten().flatten();
+    hooks.find(|hook| hook.symbol.is_called(name))
+}
 
 #[cfg(test)]
 mod tests {

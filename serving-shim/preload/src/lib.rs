@@ -13,7 +13,7 @@
 //! **What it promises its host.** Loading it does nothing. A process that never calls an NPU function never notices it: no thread, no file, no variable. With recording off a call costs one
 //! load more. A failure of ours, a panic included, never reaches the host: what it asked for is done as if we were not there.
 //!
-//! **What it cannot see.** Calls through `dlsym` on a library's handle, and those inside a library that is linked `-Bsymbolic`; README.md has the list.
+//! **What it cannot see.** Calls inside a library that is linked `-Bsymbolic`; README.md has the list.
 #![expect(
     unsafe_code,
     reason = "stands in the place of C functions and finds the real ones through the dynamic linker"
@@ -29,6 +29,7 @@
 
 mod annotation;
 mod call;
+pub mod dlsym;
 pub mod hooks;
 mod kernel_name;
 mod names;

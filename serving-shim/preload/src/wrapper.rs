@@ -1,5 +1,9 @@
 //! The macros that make an exported function of each line of a table of `ascend-sys`.
 
+use std::ffi::c_void;
+
+use crate::real::Symbol;
+
 /// Makes the wrappers of a table; `family` says where the real functions are looked for ([`crate::real::Family`]), `group` which rules of `observed!` are theirs.
 macro_rules! hooks {
     ([$family:ident $group:ident] $(
@@ -10,21 +14,69 @@ macro_rules! hooks {
     };
 }
 
-/// Makes the wrapper of one function, unless it is one of the first rules.
+/// Lists the wrappers of a table, for those who look for one by its name.
+macro_rules! listed {
+    ([$list:ident] $(
+        $(#[$note:meta])*
+        fn $name:ident($($arg:ident: $type:ty),* $(,)?) -> $result:ty;
+    )*) => {
+        pub(super) static $list: &[Option<$crate::wrapper::Hook>] = &[$(
+            $crate::wrapper::if_exported! { $name
+                {
+                    Some($crate::wrapper::Hook {
+                        symbol: &super::$name::REAL,
+                        wrapper: || super::$name as *const () as *mut std::ffi::c_void,
+                    })
+                }
+                { None }
+            }
+        ),*];
+    };
+}
+
+/// A wrapper and what is behind it.
+pub(crate) struct Hook {
+    /// The real function.
+    pub(crate) symbol: &'static Symbol,
+    /// The address of the wrapper.
+    pub(crate) wrapper: fn() -> *mut c_void,
+}
+
+/// One of two, by whether a function of a table is exported.
+macro_rules! if_exported {
+    // Not in every supported CANN: an exported name would make programs believe that it is there.
+    (aclrtLaunchKernelWithArgsArray $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    (aclmdlRICaptureToModelRIBegin $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    (rtFftsPlusTaskLaunch $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    (rtFftsPlusTaskLaunchWithFlag $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    (aclrtSynchronizeDeviceWithTimeout $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    (aclrtSynchronizeEventWithTimeout $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    // Starting and stopping tell all that matters here.
+    (aclprofInit $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    (aclprofFinalize $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    ($name:ident { $($then:tt)* } $otherwise:tt) => { $($then)* };
+}
+
+/// Makes the wrapper of one function, if it is exported.
 ///
 /// The ABI is `C-unwind`: an exception, or the unwinding of a cancelled thread, passes through as it would without us.
 macro_rules! hook {
-    // Not in every supported CANN: an exported name would make programs believe that it is there.
-    (aclrtLaunchKernelWithArgsArray $($rest:tt)*) => {};
-    (aclmdlRICaptureToModelRIBegin $($rest:tt)*) => {};
-    (rtFftsPlusTaskLaunch $($rest:tt)*) => {};
-    (rtFftsPlusTaskLaunchWithFlag $($rest:tt)*) => {};
-    (aclrtSynchronizeDeviceWithTimeout $($rest:tt)*) => {};
-    (aclrtSynchronizeEventWithTimeout $($rest:tt)*) => {};
-    // Starting and stopping tell all that matters here.
-    (aclprofInit $($rest:tt)*) => {};
-    (aclprofFinalize $($rest:tt)*) => {};
+    ($name:ident $($rest:tt)*) => {
+        $crate::wrapper::if_exported! { $name { $crate::wrapper::wrapper! { $name $($rest)* } } {} }
+    };
+}
+
+/// The same of one that is.
+macro_rules! wrapper {
     ($name:ident $family:ident $group:ident ($([$key:ident $arg:ident $type:ty])*) $result:ty) => {
+        #[allow(non_snake_case, reason = "the vendor's name")]
+        mod $name {
+            pub(super) static REAL: $crate::real::Symbol = $crate::real::Symbol::new(
+                concat!(stringify!($name), "\0"),
+                &$crate::real::$family,
+            );
+        }
+
         #[doc = concat!("Stands in the place of `", stringify!($name), "`.")]
         ///
         /// # Safety
@@ -32,11 +84,7 @@ macro_rules! hook {
         // SAFETY: the vendor's name and type, on purpose: this library exists to be found first.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($arg: $type),*) -> $result {
-            static REAL: $crate::real::Symbol = $crate::real::Symbol::new(
-                concat!(stringify!($name), "\0"),
-                &$crate::real::$family,
-            );
-            let real = REAL.get().map(|real| {
+            let real = $name::REAL.get().map(|real| {
                 move || {
                     // SAFETY: the symbol has the vendor's type, which the table gives this wrapper too.
                     let real = unsafe {
@@ -68,4 +116,4 @@ macro_rules! arg {
     ($name:ident $other:tt $($rest:tt)*) => { $crate::wrapper::arg!($name $($rest)*) };
 }
 
-pub(crate) use {arg, hook, hooks};
+pub(crate) use {arg, hook, hooks, if_exported, listed, wrapper};

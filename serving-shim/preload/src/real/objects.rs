@@ -11,7 +11,7 @@ use super::defined_in;
 static HERE: u8 = 0;
 
 /// Whether an address lies in this library. Addresses of the wrappers themselves would not tell: they are bound to whoever comes first.
-pub(super) fn is_ours(address: NonNull<c_void>) -> bool {
+pub(crate) fn is_ours(address: NonNull<c_void>) -> bool {
     let ours = here().map(|info| info.dli_fbase);
     ours.is_some() && ours == object_of(address.as_ptr()).map(|info| info.dli_fbase)
 }

@@ -15,7 +15,7 @@ const NEVER: [&str; 12] = [
     "aclrtQueryEventStatus",
     "aclrtGetFunctionName",
     "aclrtMalloc",
-    "dlsym",
+    "dlvsym",
     "dlopen",
     "malloc",
 ];
@@ -37,10 +37,11 @@ fn the_library_exports_what_the_adversary_calls_and_nothing_else() {
         .output()
         .unwrap();
     let symbols = String::from_utf8(output.stdout).unwrap();
-    let exported: BTreeSet<String> = symbols
+    let mut exported: BTreeSet<String> = symbols
         .lines()
         .map(|line| line.rsplit(' ').next().unwrap().to_owned())
         .collect();
+    assert!(exported.remove("dlsym"), "it leads to the others");
     assert_eq!(exported, called());
     assert_eq!(exported.len(), 74);
     for name in NEVER {

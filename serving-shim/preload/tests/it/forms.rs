@@ -185,7 +185,7 @@ fn calls_found_in_the_global_scope_are_passed_through_and_recorded() {
 }
 
 #[test]
-fn calls_through_a_handle_are_out_of_reach_and_untouched() {
+fn calls_found_through_a_handle_are_passed_through_and_recorded() {
     let ground = ground();
     let fakes = ground.fakes();
     compared(
@@ -195,7 +195,35 @@ fn calls_through_a_handle_are_out_of_reach_and_untouched() {
         },
         "adversary",
     );
-    assert!(!ground.run().exists(), "nothing of ours was called");
+    assert_recorded(&ground);
+}
+
+/// What the program of `handles.c` says; `first` is who it finds behind the vendor's handle.
+fn found_by_handles(first: &str) -> String {
+    format!(
+        "{first} libother.so\nlaunched 0 0\nsame again 1\nnot wrapped libascendcl.so\nnowhere 0 is said\nlacking 0 is said\nlibc libc.so.6\ndlsym 1\n"
+    )
+}
+
+#[test]
+fn only_the_function_behind_a_wrapper_is_taken_for_it() {
+    let ground = Ground::with_fakes();
+    let options = ["-DPART=ACL", "-Wl,-Bsymbolic", "-lfake_answer"];
+    ground.library("libother.so", "fake_acl.c", &options);
+    ground.program("handles", &["handles.c"], &[] as &[&str]);
+    let libraries = ["libascendcl.so", "libother.so"].map(|name| ground.text(name));
+    let run = |mut command: Command| end(command.args(&libraries).env("FAKE_QUIET", "1"));
+    let program = ground.path("handles");
+    let plain = run(ground.command(&program));
+    assert_eq!(
+        (plain.code, plain.stdout),
+        (42, found_by_handles("libascendcl.so"))
+    );
+    let recorded = run(ground.recorded(&program));
+    let expected = found_by_handles("libsa_profile_preload.so");
+    assert_eq!((recorded.code, recorded.stdout), (42, expected));
+    // That of the other library is its own business.
+    assert_eq!(ground.trace().of_category("kernel").len(), 1);
 }
 
 #[test]
