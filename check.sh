@@ -167,7 +167,7 @@ bench() {
 python_tests() {
   local rc=0
   # The usual tests take what `cargo build` has made; a full run tests what users install.
-  [ -n "$full" ] || export SA_CARGO_PROFILE=dev
+  if [ -n "$full" ]; then export SA_CARGO_PROFILE=dist; else export SA_CARGO_PROFILE=dev; fi
   serving-shim/python/test.sh | tee "$scratch/python" || rc=$?
   [ "$rc" != 3 ] || skip 'tests of the Python package' 'serving-shim/python/test.sh says above what is missing'
   while read -r line; do

@@ -7,6 +7,7 @@ usage() {
 usage: build-wheels.sh [x86_64|aarch64]...
 
 Builds manylinux_2_28 wheels, by default for both architectures, into target/python/wheels, and has auditwheel check that they need no newer glibc and no other library.
+Their checksums are in SHA256SUMS beside them. A wheel is copied to a server and installed there: pip install WHEEL. It needs neither Rust nor a network.
 Needs Rust, Python 3.10 or later with venv, and once a network. For an architecture whose standard library the toolchain lacks, Debian's rustc (tests/aarch64/debian-rustc).
 
 Exit 0: built. 3: a compiler for an architecture cannot be had here. Else: failed.
@@ -53,7 +54,7 @@ build() (
   rm -rf "$raw"
   # Another target than that of other builds: what strips here does not make cargo build those anew.
   export CARGO_TARGET_DIR=$target CARGO_PROFILE_DIST_STRIP=debuginfo STRIP=''
-  export SA_CARGO_BUILD=zigbuild CARGO_BUILD_TARGET=$1-unknown-linux-gnu.$glibc
+  export SA_CARGO_PROFILE=dist SA_CARGO_BUILD=zigbuild CARGO_BUILD_TARGET=$1-unknown-linux-gnu.$glibc
   export _PYTHON_HOST_PLATFORM=linux-$1 # what the wheel is named after
   PATH=$venv/bin:$PATH "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$raw" "$here"
   rm -f "$work/wheels"/sa_profile-*"$1".whl
@@ -68,4 +69,4 @@ build() (
 setup
 [ $# != 0 ] || set -- x86_64 aarch64
 for architecture; do build "$architecture"; done
-ls -l "$work/wheels"
+(cd "$work/wheels" && sha256sum sa_profile-*.whl | tee SHA256SUMS)
