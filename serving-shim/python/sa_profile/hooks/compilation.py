@@ -1,8 +1,8 @@
-"""Compilations of `torch.compile` as spans: a step that meets a new shape may wait for one."""
+"""Compilations of `torch.compile` and of Triton as spans: a step that meets a new shape may wait for one."""
 
-from .. import now_ns
+from .. import now_ns, span
 from .._sa_profile import is_enabled, is_to_begin, thread_duration
-from .chain import quietly
+from .chain import chain_if_there, inside, quietly
 from .warnings import warn_once
 
 
@@ -25,6 +25,11 @@ def _told(began_ns, args):
     if not is_to_begin():  # which process is the run's main one is for the server to decide
         facts = dict(compile_id=str(args.compile_id), trigger=args.callback_trigger.name.lower())
         thread_duration("torch.compile", "compile", began_ns, now_ns() - began_ns, facts)
+
+
+def hook_triton(module):
+    """Hooks `triton.compiler`, whose function every kernel asks once for each kind of arguments; what the disk has is loaded."""
+    chain_if_there(module, "compile", span("triton.compile", cat="compile"), inside)
 
 
 def hook(module):

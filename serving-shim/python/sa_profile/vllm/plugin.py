@@ -25,6 +25,7 @@ def _hook():
 
     garbage.watch()
     when_imported("torch._dynamo.callback", compilation.hook)
+    when_imported("triton.compiler", compilation.hook_triton)
     when_imported("vllm.v1.engine.core", engine.hook)
     when_imported("vllm.v1.worker.worker_base", worker.hook)
     when_imported("vllm.v1.executor.multiproc_executor", worker.hook_process)

@@ -33,6 +33,20 @@ def compiled():
     compilation.hook(types.SimpleNamespace())
 
 
+def kernels():
+    from sa_profile.hooks import compilation
+
+    module = types.SimpleNamespace(compile=lambda source: f"kernel of {source}")
+    compilation.hook_triton(module)
+    compilation.hook_triton(types.SimpleNamespace())
+    print(module.compile("source"))
+
+
+def test_a_kernel_of_triton_is_a_span(record):
+    trace = record(kernels)
+    assert trace.stdout == "kernel of source\n" and len(trace.named("triton.compile")) == 1 and trace.stderr == ""
+
+
 def test_a_compilation_is_a_span(record):
     trace = record(compiled)
     (span,) = trace.named("torch.compile")
