@@ -20,12 +20,14 @@ CONTAINERS = {
 HANDLERS = ("OpenAIServingChat.create_chat_completion", "OpenAIServingCompletion.create_completion")
 WAITS = [
     ("event loop, for the handler's task", ("http.validate",), HANDLERS),
-    ("event loop, for the task that streams", HANDLERS, ("InputProcessor.process_inputs",)),
+    ("event loop, for the task that streams", HANDLERS, ("AsyncLLM.add_request",)),
     ("socket to the engine", ("MsgpackEncoder.encode",), ("EngineCore.preprocess_add_request",)),
 ]
 # And those between two spans of a step.
 STEP_WAITS = {
     ("EngineCore.step", "EngineCore.post_step"): "the engine's output queue",
+    ("outputs.send", "EngineCore.post_step"): "the engine's output queue",
+    ("EngineCore.step", "MsgpackDecoder.decode"): "socket to the server",
     ("EngineCore.post_step", "MsgpackDecoder.decode"): "socket to the server",
     ("MsgpackEncoder.encode_into", "MsgpackDecoder.decode"): "socket to the server",
     ("EngineCore.process_input_queue", "MsgpackDecoder.decode"): "socket to the server",
@@ -85,16 +87,12 @@ def way(http, own, steps, trace):
     ended = began + args["answered_us"]
     reached = min(event["ts"] for event in own if event["name"] == "EngineCore.add_request")
     steps = [event for event in steps if event["pid"] == http["pid"] or event["ts"] + event["dur"] > reached]
-    inside = [event for event in trace.on_row(http) if http["ts"] <= event["ts"] < http["ts"] + http["dur"] and event["name"] not in CONTAINERS]
-    sent = [trace.first(one, "AsyncLLM.add_request", "external_id") for one in args["external_ids"]]
-    below = [event for one in sent if one for event in trace.on_row(one) if one["ts"] <= event["ts"] <= one["ts"] + one["dur"]]
-    events = own + inside + below + steps
-    parts = [(event["name"], event["ts"], event["ts"] + event["dur"]) for event in events if event["name"] not in CONTAINERS]
-    parts.append(("waited_us", began, http["ts"]))
-    parts.extend(waits(own + inside + below))
-    parts = [part for part in parts if part[2] > began and part[1] < ended]
+    tasks = [http] + [trace.first(one, "AsyncLLM.add_request", "external_id") for one in args["external_ids"]]
+    own = own + [event for task in tasks if task for event in trace.within(task)]
+    parts = [(event["name"], event["ts"], event["ts"] + event["dur"]) for event in own + steps if event["name"] not in CONTAINERS]
+    parts += [("waited_us", began, http["ts"]), *waits(own)]
     first = min(trace.first_chunks[one] for one in args["request_ids"])
-    return Way(args["external_ids"][0], began, began + first, ended, parts)
+    return Way(args["external_ids"][0], began, began + first, ended, [part for part in parts if part[2] > began and part[1] < ended])
 
 
 def waits(events):

@@ -24,9 +24,10 @@ class Trace:
         names = self.by_name["process_name"]
         self.processes = {event["pid"]: event["args"]["name"] for event in names}
 
-    def on_row(self, span):
-        """The spans on the row of this one."""
-        return self.by_row[span["pid"], span["tid"]]
+    def within(self, span):
+        """The span, and those that began within it on its row."""
+        until = span["ts"] + span["dur"]
+        return [one for one in self.by_row[span["pid"], span["tid"]] if span["ts"] <= one["ts"] < until]
 
     def first(self, value, name, arg):
         """The first span of this name with this arg, or `None`."""
