@@ -12,7 +12,11 @@ from .requests import EngineRequests
 from .scheduler import SchedulerObserver
 
 ATTRIBUTE = "_sa_profile"
-WAIT = "_sa_profile_wait"  # of a request: its span in the engine's input queue
+MOST_WAITING = 4096  # beyond it the oldest was given up before the engine got it
+
+# Spans in the engine's input queue, by request id. Not kept in vLLM's request: an attribute more, or a look into its `__dict__`, makes Python look all
+# of its attributes up in a slower way, in each of the scheduler's loops.
+_waiting = {}
 
 
 def hook(module):
@@ -71,21 +75,27 @@ def preprocess(_engine, *args, **kwargs):
     opened = OpenSpan("EngineCore.preprocess_add_request", cat="engine", request_id=request_id)
     flow(REQUEST, request_id, "step")
 
-    def leave(result, error):
+    def leave(_result, error):
         opened.returned()
-        ready = result[0] if isinstance(result, tuple) else None
-        if hasattr(ready, "__dict__"):
-            ready.__dict__[WAIT] = async_span("EngineCore.input_queue", cat="engine", lane="input queue", request_id=request_id)
+        if error is None:
+            _wait(request_id)
         opened.close(error)
 
     return leave
 
 
+def _wait(request_id):
+    if len(_waiting) >= MOST_WAITING:
+        _waiting.pop(next(iter(_waiting))).end(lost=True)
+    _waiting[request_id] = async_span("EngineCore.input_queue", cat="engine", lane="input queue", request_id=request_id)
+
+
 def add_request(engine, *args, **kwargs):
     """A request reaches the engine."""
-    wait = getattr(argument(args, kwargs, 0, "request"), "__dict__", {}).pop(WAIT, None)
-    if wait is not None:
-        wait.end()
+    if _waiting:
+        wait = _waiting.pop(argument(args, kwargs, 0, "request").request_id, None)
+        if wait is not None:
+            wait.end()
     if not is_enabled():
         return None
     known = observer(engine)
