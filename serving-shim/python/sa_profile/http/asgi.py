@@ -30,7 +30,8 @@ class Exchange:
     """One request and its answer."""
 
     __slots__ = (
-        "number", "scope", "received_ns", "uncertainty_ns", "began_ns", "task", "status", "request_ids", "external_ids", "answered", "ended_ns", "left_ns", "refusal", "is_routed"
+        "number", "scope", "received_ns", "uncertainty_ns", "began_ns", "task", "status", "refusal",
+        "request_ids", "external_ids", "is_routed", "answered", "ended_ns", "left_ns",
     )
 
     def __init__(self, number, scope):
@@ -115,6 +116,7 @@ class HttpSpans:
         exchange = quietly(Exchange, number, scope)
         if opened is None or exchange is None:
             return await self.app(scope, receive, send)
+        quietly(_watch, number)
 
         def observed(message):
             if not exchange.answered or not message.get("more_body"):
@@ -154,10 +156,13 @@ class HttpSpans:
         request_id = header(scope, b"x-request-id")
         if request_id is not None:
             asked["x_request_id"] = request_id
-        opened = OpenSpan("http.request", cat="http", **asked)
-        _under_way.add(number)
-        _heartbeat.start()
-        return opened
+        return OpenSpan("http.request", cat="http", **asked)
+
+
+def _watch(number):
+    """The event loop is watched while somebody waits for it."""
+    _under_way.add(number)
+    _heartbeat.start()
 
 
 def link(request_id, external_id):

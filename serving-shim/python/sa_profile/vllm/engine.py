@@ -7,7 +7,7 @@ from ..hooks.flows import REQUEST
 from ..hooks.spans import OpenSpan
 from ..hooks.warnings import warn_once
 from .executor import Batches, ExecutorObserver
-from .names import engine_name
+from .names import engine_name, is_engine
 from .requests import EngineRequests
 from .scheduler import SchedulerObserver
 
@@ -33,6 +33,8 @@ def hook(module):
     process = getattr(module, "EngineCoreProc", None)
     for name in ("_process_input_queue", "post_step"):
         chain_if_there(process, name, span(f"EngineCore.{name.lstrip('_')}", cat="engine"), inside)
+    if is_engine():  # vLLM loads its plugins when the construction of the engine has begun
+        begin()
 
 
 class EngineObserver:
@@ -60,7 +62,12 @@ def observer(engine):
 
 
 def construct(_engine, *_args, **_kwargs):
-    """An engine is made: one that begins paused must be there to be switched on, by its name."""
+    """An engine is made."""
+    begin()
+
+
+def begin():
+    """One that begins paused must be there to be switched on, by its name."""
     attach()
     name = engine_name()
     if name:

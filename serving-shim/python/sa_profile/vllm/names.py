@@ -24,6 +24,11 @@ def _child():
     return None if process.name == "MainProcess" else process.name
 
 
+def is_engine():
+    """Whether vLLM calls this process an engine core."""
+    return (title() or "").startswith("EngineCore")
+
+
 def engine_name():
     """Of an engine core's process. An engine in the user's own process leaves its name as it is."""
     return title() or _child()

@@ -4,6 +4,8 @@ import json
 import os
 import time
 
+import pytest
+
 from sa_profile.vllm import register
 
 
@@ -320,12 +322,23 @@ def named_while_paused():
     engine()
 
 
-def test_an_engine_that_waits_paused_has_its_name(record):
+def named_while_it_is_made():
+    """As vLLM does it: plugins are loaded within the constructor."""
+    import vllm.v1.engine.core  # noqa: F401
+
+    from sa_profile.vllm import names
+
+    names.title = lambda: "EngineCore_DP1"
+    register()
+
+
+@pytest.mark.parametrize("function", [named_while_paused, named_while_it_is_made])
+def test_an_engine_that_waits_paused_has_its_name(record, function):
     import subprocess
     import sys
     from pathlib import Path
 
-    trace = record(named_while_paused, SA_PROFILE_START="paused")
+    trace = record(function, SA_PROFILE_START="paused")
     done = subprocess.run([Path(sys.executable).with_name("sa-profile"), "status", trace.folder], capture_output=True, text=True)
     assert "EngineCore_DP1" in done.stdout, done.stdout + done.stderr
 
