@@ -4,14 +4,16 @@ from .. import directory, levels, set_process_name
 from ..hooks.warnings import warn_once
 from .names import title
 
+FIRST = (None, "APIServer", "APIServer_0")  # of several API servers, the one that speaks for all
+
 
 def announce():
-    """Says it, once in each process that has an engine to serve; and gives the process its name, which its first request is too late for."""
+    """Says it, once in a server; and gives the process its name, which its first request is too late for."""
     name = title()
     if name:
         set_process_name(name)
     folder = directory()
-    if folder is None:
+    if folder is None or name not in FIRST:
         return
     on = ", ".join(sorted(levels()))
     if on:

@@ -533,6 +533,18 @@ def test_the_log_says_that_it_records_and_where(record):
     assert trace.announced == [f"sa_profile: vLLM plugin: recording to {trace.folder}, levels e2e, kernel\n"]
 
 
+def second_api_server():
+    from sa_profile.vllm import announcement
+
+    announcement.title = lambda: "APIServer_1"
+    three_requests()
+
+
+def test_several_api_servers_say_it_once(record):
+    trace = record(second_api_server)
+    assert trace.announced == [] and "APIServer_1" in trace.process_names()
+
+
 def test_the_log_says_how_to_begin_what_is_paused(record):
     trace = record(three_requests, SA_PROFILE_START="paused")
     assert trace.announced == [f"sa_profile: vLLM plugin: recording to {trace.folder} is paused: sa-profile start {trace.folder} begins\n"]
