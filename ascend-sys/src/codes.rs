@@ -30,7 +30,7 @@ codes! {
     ACL_ERROR_REPEAT_INITIALIZE = 100002, "`aclInit` was called before: as good as success";
     ACL_ERROR_API_NOT_SUPPORT = 200001, "The function is not supported";
     ACL_ERROR_INTERNAL_ERROR = 500000, "An error inside ACL";
-    ACL_ERROR_FAILURE = 500002, "An error inside a part of ACL";
+    ACL_ERROR_FAILURE = 500001, "An error inside a part of ACL";
 
     ACL_ERROR_RT_PARAM_INVALID = 107000, "An argument is invalid";
     ACL_ERROR_RT_INVALID_DEVICEID = 107001, "No such device";

@@ -9,7 +9,7 @@ use ascend_sys::types::*;
 use ascend_sys::{
     for_each_collective, for_each_copy, for_each_graph, for_each_launch, for_each_lifecycle,
     for_each_model, for_each_mstx, for_each_naming, for_each_profiler, for_each_rt_launch,
-    for_each_rt_naming, for_each_synchronize,
+    for_each_rt_model, for_each_rt_naming, for_each_synchronize,
 };
 
 use crate::names::Name;
@@ -40,6 +40,15 @@ macro_rules! observed {
     };
     (rt_launch rtFusionLaunch $call:ident $fusion:tt [stream $stream:ident] $args:tt) => {
         call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
+    };
+    (rt_launch rtFftsPlusTaskLaunch $call:ident $task:tt [stream $stream:ident]) => {
+        call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
+    };
+    (rt_launch rtFftsPlusTaskLaunchWithFlag $call:ident $task:tt [stream $stream:ident] $flag:tt) => {
+        call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
+    };
+    (rt_model $name:ident $call:ident $model:tt [stream $stream:ident] $flag:tt) => {
+        call::launch($call, || seen(Kind::Model, $stream), || Name::Unknown)
     };
     (rt_launch $name:ident $call:ident $($arg:tt)*) => {
         call::launch(
@@ -99,6 +108,16 @@ macro_rules! observed {
 
     (copy aclrtMemcpy $call:ident $dst:tt $room:tt $src:tt [count $bytes:ident] $kind:tt) => {
         call::wait($call, || Wait { bytes: Some($bytes as u64), ..Wait::new("memcpy") })
+    };
+    (copy aclrtMemset $call:ident $memory:tt $room:tt $value:tt [count $bytes:ident]) => {
+        call::wait($call, || Wait { bytes: Some($bytes as u64), ..Wait::new("memcpy") })
+    };
+    (copy aclrtMemsetAsync $call:ident $memory:tt $room:tt $value:tt [count $bytes:ident] [stream $stream:ident]) => {
+        call::launch(
+            $call,
+            || Seen { bytes: $bytes as u64, ..seen(Kind::Memcpy, $stream) },
+            || Name::Unknown,
+        )
     };
     (copy aclrtMemcpyAsync $call:ident $dst:tt $room:tt $src:tt [count $bytes:ident] $kind:tt [stream $stream:ident]) => {
         call::launch(
@@ -201,6 +220,7 @@ macro_rules! observed {
 
 for_each_launch! { hooks, ACL launch }
 for_each_rt_launch! { hooks, RT rt_launch }
+for_each_rt_model! { hooks, RT rt_model }
 for_each_graph! { hooks, ACL graph }
 for_each_model! { hooks, OPERATOR model }
 for_each_copy! { hooks, ACL copy }
@@ -218,6 +238,7 @@ mod lists {
 
     for_each_launch! { listed, LAUNCH }
     for_each_rt_launch! { listed, RT_LAUNCH }
+    for_each_rt_model! { listed, RT_MODEL }
     for_each_graph! { listed, GRAPH }
     for_each_model! { listed, MODEL }
     for_each_copy! { listed, COPY }
@@ -235,6 +256,7 @@ pub(crate) fn hook_of(name: &CStr) -> Option<&'static Hook> {
     let lists = [
         lists::LAUNCH,
         lists::RT_LAUNCH,
+        lists::RT_MODEL,
         lists::GRAPH,
         lists::MODEL,
         lists::COPY,

@@ -47,10 +47,10 @@ macro_rules! if_exported {
     // Not in every supported CANN: an exported name would make programs believe that it is there.
     (aclrtLaunchKernelWithArgsArray $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
     (aclmdlRICaptureToModelRIBegin $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
-    (rtFftsPlusTaskLaunch $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
-    (rtFftsPlusTaskLaunchWithFlag $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
     (aclrtSynchronizeDeviceWithTimeout $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
     (aclrtSynchronizeEventWithTimeout $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    // Nobody is seen to call it.
+    (rtModelExecuteSync $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
     // Starting and stopping tell all that matters here.
     (aclprofInit $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
     (aclprofFinalize $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };

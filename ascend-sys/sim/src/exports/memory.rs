@@ -32,15 +32,6 @@ exports! { acl::memory, code;
     fn aclrtFreeHost(memory: *mut c_void) {
         runtime().memory.free(memory.address(), Place::Host)
     }
-
-    fn aclrtMemset(memory: *mut c_void, memory_bytes: usize, value: i32, count: usize) {
-        at_once(set(memory.address(), memory_bytes, value, count)?)
-    }
-
-    fn aclrtMemsetAsync(memory: *mut c_void, memory_bytes: usize, value: i32, count: usize, stream: aclrtStream) {
-        let effect = set(memory.address(), memory_bytes, value, count)?;
-        later("aclrtMemsetAsync", effect, stream.0)
-    }
 }
 
 exports! { acl::copy, code;
@@ -59,6 +50,15 @@ exports! { acl::copy, code;
             runtime().captures.allow_blocking()?;
         }
         later("aclrtMemcpyAsync", effect, stream.0)
+    }
+
+    fn aclrtMemset(memory: *mut c_void, memory_bytes: usize, value: i32, count: usize) {
+        at_once(set(memory.address(), memory_bytes, value, count)?)
+    }
+
+    fn aclrtMemsetAsync(memory: *mut c_void, memory_bytes: usize, value: i32, count: usize, stream: aclrtStream) {
+        let effect = set(memory.address(), memory_bytes, value, count)?;
+        later("aclrtMemsetAsync", effect, stream.0)
     }
 }
 

@@ -43,6 +43,8 @@ typedef void type_V;
   F(I, aclopCompileAndExecuteV2, 12, S, I, P, P, I, P, P, P, I, I, S, P) \
   F(I, aclrtMemcpy, 5, P, L, P, L, I) \
   F(I, aclrtMemcpyAsync, 6, P, L, P, L, I, P) \
+  F(I, aclrtMemset, 4, P, L, I, L) \
+  F(I, aclrtMemsetAsync, 5, P, L, I, L, P) \
   F(I, aclrtSynchronizeStream, 1, P) \
   F(I, aclrtSynchronizeStreamWithTimeout, 2, P, I) \
   F(I, aclrtSynchronizeDevice, 0) \
@@ -69,6 +71,9 @@ typedef void type_V;
   F(I, rtAicpuKernelLaunchWithFlag, 6, N, U, P, P, P, U) \
   F(I, rtCpuKernelLaunchWithFlag, 7, S, S, U, P, P, P, U) \
   F(I, rtFusionLaunch, 3, P, P, P) \
+  F(I, rtFftsPlusTaskLaunch, 2, P, P) \
+  F(I, rtFftsPlusTaskLaunchWithFlag, 3, P, P, U) \
+  F(I, rtModelExecute, 3, P, P, U) \
   F(I, rtsLaunchKernelWithHostArgs, 8, R, U, P, P, P, U, P, U) \
   F(I, rtsLaunchKernelWithConfig, 6, R, U, P, P, P, P) \
   F(I, rtsLaunchKernelWithDevArgs, 7, R, U, P, P, P, U, P) \

@@ -29,6 +29,8 @@ const ROUND: &[(&str, &str, usize)] = &[
     ("kernel", "Asked", 4),
     ("kernel", "even text", 4), // the operators, and rtAicpuKernelLaunchExWithArgs
     ("kernel", "odd text", 1),  // aclopExecuteV2
+    ("kernel", "rtFftsPlusTaskLaunch", 1),
+    ("kernel", "rtFftsPlusTaskLaunchWithFlag", 1),
     ("kernel", "rtFusionLaunch", 1),
     ("kernel", "rtKernelLaunch", 1),
     ("kernel", "rtKernelLaunchWithFlag", 1),
@@ -46,20 +48,24 @@ const ROUND: &[(&str, &str, usize)] = &[
     ("kernel", "rtsLaunchKernelWithHostArgs", 1),
     ("memcpy", "aclrtMemcpy", 1),
     ("memcpy", "aclrtMemcpyAsync", 1),
+    ("memcpy", "aclrtMemset", 1),
+    ("memcpy", "aclrtMemsetAsync", 1),
     ("model", "aclmdlExecute", 1),
     ("model", "aclmdlExecuteAsync", 1),
     ("model", "aclmdlExecuteAsyncV2", 1),
     ("model", "aclmdlExecuteV2", 1),
+    ("model", "rtModelExecute", 1),
     ("sync", "aclrtSynchronizeDevice", 1),
     ("sync", "aclrtSynchronizeEvent", 1),
     ("sync", "aclrtSynchronizeStream", 1),
     ("sync", "aclrtSynchronizeStreamWithTimeout", 1),
 ];
 /// Waits and the like among them.
-const WAITS: [&str; 9] = [
+const WAITS: [&str; 10] = [
     "aclrtSetDevice",
     "aclmdlRIExecute",
     "aclrtMemcpy",
+    "aclrtMemset",
     "aclmdlExecute",
     "aclmdlExecuteV2",
     "aclrtSynchronizeDevice",
@@ -105,7 +111,7 @@ fn compared(ground: &Ground, arguments: impl Fn(&mut Command), program: &str) ->
     let real = plain.stdout.matches("  real ").count();
     assert_eq!(
         real,
-        74 * ROUNDS,
+        79 * ROUNDS,
         "every real function is called once in each round"
     );
     assert_eq!(run(ground.preloaded(&program)), plain, "preloaded");
@@ -259,8 +265,8 @@ fn of_eager_launches_one_in_so_many_is_recorded_and_the_others_are_counted() {
         category.map(|(_, count)| count).sum()
     };
     assert_eq!(of("comm"), 15 * ROUNDS, "collectives always");
-    let eager = 4 + 18 + 3 + 1; // of ACL and the rt level, operators, the copy
-    let sampled = of("kernel") + of("memcpy") - ROUNDS; // aclrtMemcpy is a wait
+    let eager = 4 + 20 + 3 + 2; // of ACL and the rt level, operators, copying and setting
+    let sampled = of("kernel") + of("memcpy") - 2 * ROUNDS; // aclrtMemcpy and aclrtMemset are waits
     // The first one, and then by chance.
     assert!((1..=eager * ROUNDS / 8).contains(&sampled), "{counts:?}");
 }

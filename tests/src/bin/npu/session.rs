@@ -191,7 +191,7 @@ impl Session {
         let mut address = null_mut();
         // SAFETY: `address` is writable for the call.
         ok("aclrtMalloc", unsafe { allocate(&raw mut address, 4, 0) });
-        let set = self.acl.memory.aclrtMemset.expect("aclrtMemset");
+        let set = self.acl.copy.aclrtMemset.expect("aclrtMemset");
         // SAFETY: four bytes were allocated.
         ok("aclrtMemset", unsafe { set(address, 4, 0, 4) });
         address.cast()
