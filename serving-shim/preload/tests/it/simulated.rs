@@ -147,3 +147,15 @@ fn issue_19_a_runtime_whose_constructor_waits_for_a_thread_that_launches_is_not_
     assert!(ended.stderr.contains("it is no simulated runtime"));
     assert_eq!(ground.trace().count("aclrtLaunchKernel"), 6);
 }
+
+/// CANN 8.0 does not tell a stream's id.
+#[test]
+fn without_ids_of_streams_launches_are_timed_all_the_same() {
+    let ground = ground();
+    let (whole, older) = (beside("libascendcl.so"), ground.path("libascendcl.so"));
+    std::fs::remove_file(&older).unwrap();
+    ascendcl::hide::hide(&whole, &older, &["aclrtStreamGetId"]).unwrap();
+    let ended = recorded(&ground, "worker", &["seen"], &[]);
+    assert_right(&ended);
+    assert_timed(&ground.trace());
+}
