@@ -203,19 +203,17 @@ def process_outputs(_processor, *args, **kwargs):
     ts_ns = stamps.of_wall(getattr(stats, "iteration_timestamp", None)) or now_ns()
     since = TICKS.glance()
     AWAKE.look()
-    tokens = sum([len(output.new_token_ids) for output in outputs])
     sending = quietly(turn, len(outputs))
-    opened = OpenSpan("OutputProcessor.process_outputs", cat="serving", outputs=len(outputs), tokens=tokens)
+    opened = OpenSpan("OutputProcessor.process_outputs", cat="serving", outputs=len(outputs))
     began_ns = now_ns()
 
     def leave(result, error):
         opened.returned()
+        facts = {}
         try:
-            stopped = getattr(result, "reqs_to_abort", ())
-            for output in outputs:
-                _out(output, output.request_id in stopped, ts_ns, began_ns)
+            facts = dict(tokens=_all_out(outputs, getattr(result, "reqs_to_abort", ()), ts_ns, began_ns))
         finally:
-            opened.close(error)
+            opened.close(error, **facts)
             TICKS.worked(since)
             if sending is not None:
                 sending.woken()
@@ -223,21 +221,41 @@ def process_outputs(_processor, *args, **kwargs):
     return leave
 
 
-def _out(output, stopped, ts_ns, began_ns):
-    one = _open.get(output.request_id)
-    if one is None:
-        return
-    tokens = len(output.new_token_ids)
-    if tokens and not one.output_tokens:
-        one.span.instant("request.first_token", ts_ns=ts_ns)
-    one.output_tokens += tokens
+def _all_out(outputs, stopped, ts_ns, began_ns):
+    """Takes a step's outputs; `stopped` are the ids of those that a stop text has ended. Returns how many tokens there are."""
+    known = _open.get
+    all_tokens = 0
+    # As in the engine, nothing here is done for each token that need not be.
+    for output in outputs:
+        tokens = len(output.new_token_ids)
+        all_tokens += tokens
+        one = known(output.request_id)
+        if one is None:
+            continue
+        if tokens:
+            if not one.output_tokens:
+                _first(one, output, ts_ns)
+            one.output_tokens += tokens
+        if output.finish_reason is not None:
+            _answered(output.request_id, reason(output.finish_reason), ts_ns, began_ns)
+    for request_id in stopped:
+        _answered(request_id, "stop", ts_ns, began_ns)
+    return all_tokens
+
+
+def _first(one, output, ts_ns):
+    one.span.instant("request.first_token", ts_ns=ts_ns)
     stats = getattr(output, "prefill_stats", None)
     if stats is not None:
         one.cached_tokens = stats.num_cached_tokens
-    if output.finish_reason is not None or stopped:
-        why = "stop" if stopped else reason(output.finish_reason)
+
+
+def _answered(request_id, why, ts_ns, began_ns):
+    """The last output of a request has come."""
+    one = _take(request_id)
+    if one is not None:
         one.span.instant("request.answered", ts_ns=ts_ns, reason=why)
-        _take(output.request_id).end(output.request_id, why, began_ns)
+        one.end(request_id, why, began_ns)
 
 
 def abort_requests(_processor, *_args, **_kwargs):

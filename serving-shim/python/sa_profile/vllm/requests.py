@@ -89,27 +89,35 @@ class EngineRequests:
         flow(REQUEST, request_id, "step", ts_ns=began_ns)
 
     def produced(self, outputs, stamp):
-        """A step's outputs, before they leave the engine, with vLLM's own time of them."""
+        """A step's outputs, before they leave the engine, with vLLM's own time of them; returns how many tokens they have."""
         ts_ns = stamps.of_monotonic(stamp) or now_ns()
         verbose = is_enabled("verbose")
         known = self._open.get
+        all_tokens = 0
+        # What stands here is done for each output token: no calls, and no look at what only the first one has.
         for output in outputs:
             tokens = len(output.new_token_ids)
+            all_tokens += tokens
             one = known(output.request_id) or self._find(output.request_id)
             if one is None:
                 continue
-            if tokens and not one.output_tokens:
-                one.span.instant("request.first_token", ts_ns=ts_ns)
             if tokens:
+                if not one.output_tokens:
+                    self._first(one, output, ts_ns)
                 one.output_tokens += tokens
                 one.output_steps += 1
             if verbose:
                 one.span.instant("request.output", level="verbose", ts_ns=ts_ns, tokens=tokens)
-            stats = getattr(output, "prefill_stats", None)
-            if stats is not None:
-                one.cached_tokens = stats.num_cached_tokens
             if output.finish_reason is not None:
                 self.finished(output.request_id, reason(output.finish_reason), ts_ns)
+        return all_tokens
+
+    def _first(self, one, output, ts_ns):
+        """A request's first token is there."""
+        one.span.instant("request.first_token", ts_ns=ts_ns)
+        stats = getattr(output, "prefill_stats", None)
+        if stats is not None:
+            one.cached_tokens = stats.num_cached_tokens
 
     def finished(self, request_id, why, ts_ns=None):
         """The request is over. Doubled calls mean nothing."""

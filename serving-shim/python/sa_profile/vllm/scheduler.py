@@ -66,10 +66,8 @@ class SchedulerObserver:
         facts = {}
         try:
             groups = (result or {}).values()
-            outputs = [output for group in groups for output in group.outputs]
-            facts = dict(outputs=len(outputs), output_tokens=sum(len(output.new_token_ids) for output in outputs))
-            for group in groups:
-                self._requests.produced(group.outputs, getattr(group, "timestamp", None))
+            tokens = sum([self._requests.produced(group.outputs, getattr(group, "timestamp", None)) for group in groups])
+            facts = dict(outputs=sum([len(group.outputs) for group in groups]), output_tokens=tokens)
             self._count(made, speculated, groups)
         finally:
             opened.close(error, **facts, **(speculated.args() if speculated else {}))
