@@ -15,6 +15,8 @@ from .stderr import say
 
 _profiler: ProfileRecorder | None = None
 _profiler_pid: int | None = None
+# That of this process: to ask the system takes as long as to record an event.
+_pid = os.getpid()
 # What configure_profiler() was given: it holds for forked children too.
 _configured: ProfileConfig | None = None
 # Held by who makes the profiler or begins a run: two that do would begin two runs.
@@ -22,8 +24,9 @@ _making = threading.RLock()
 
 
 def _after_fork_in_child() -> None:
-    global _making
+    global _making, _pid
     _making = threading.RLock()  # a thread of the parent may have held the other one
+    _pid = os.getpid()
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
@@ -31,6 +34,7 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 
 # The place that the environment names can be written. One that cannot is looked at again.
 _is_place_writable = False
+_session, _dict_span = _sa_profile.session, _sa_profile.dict_span
 # A span that is not recorded.
 _NOTHING = _sa_profile.Nothing()
 
@@ -43,6 +47,7 @@ class ProfileRecorder:
         self.enabled = config.enabled
         self.pid = os.getpid()
         self.process_name = process_name or session.default_name()
+        self._levels = config.levels
         self._fragment_file = config.fragments_dir / f"trace.{self.pid}.jsonl"
         self._session = 0
         self._has_begun = False
@@ -76,21 +81,19 @@ class ProfileRecorder:
     def includes(self, level: str) -> bool:
         """Whether events of a level are recorded now."""
         # As `active`, which takes as long again: a process that records nothing asks this at each span.
-        if self._session != _sa_profile.session():
-            return False
-        levels = self.config.levels
-        return level in levels or "verbose" in levels
+        return self._session == _session() and (level in self._levels or "verbose" in self._levels)
 
     def span(
         self, name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None
     ) -> _sa_profile.Span | _sa_profile.Nothing:
         """A span: a context manager. ``args`` is read when it ends, so that what is put in meanwhile is recorded."""
-        if not self.includes(level):
+        # As `includes`, whose call takes a tenth of a span's time.
+        if self._session != _session() or not (level in self._levels or "verbose" in self._levels):
             return _NOTHING
         try:
-            return _sa_profile.dict_span(name, cat, level, args)
+            return _dict_span(name, cat, level, args, True)
         except (TypeError, ValueError):
-            return _sa_profile.dict_span(_text(name), _text(cat), _level(level), _dict(args))
+            return _dict_span(_text(name), _text(cat), _level(level), _dict(args), True)
 
     def instant(self, name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None) -> None:
         """An instant."""
@@ -146,11 +149,14 @@ class ProfileRecorder:
 def get_profiler(*, process_name: str | None = None, initially_active: bool = True) -> ProfileRecorder:
     """The recorder of this process, made at the first call and again in the child of a fork. Another ``process_name`` renames the process."""
     profiler = _profiler
-    if profiler is None or _profiler_pid != os.getpid():
+    if profiler is None or _profiler_pid != _pid:
         profiler = _make_profiler(process_name, initially_active)
     if process_name is not None and process_name != profiler.process_name:
         profiler._rename(process_name)
     return profiler
+
+
+_own_get_profiler = get_profiler
 
 
 def configure_profiler(
@@ -159,7 +165,7 @@ def configure_profiler(
     """Makes the recorder of this process anew, for a configuration. In the main process what earlier runs left is put aside."""
     global _configured
     with _making:
-        if _profiler is not None and _profiler_pid == os.getpid():
+        if _profiler is not None and _profiler_pid == _pid:
             _profiler.close()
         _configured = config
         is_new_run = config.enabled and session.leads()
@@ -207,7 +213,7 @@ def is_enabled(level: str | None = None) -> bool:
             sa_profile.instant("batch", level="verbose", shapes=shapes())
     """
     profiler = _profiler
-    if profiler is not None and _profiler_pid == os.getpid():
+    if profiler is not None and _profiler_pid == _pid:
         return profiler.enabled and not profiler._is_refused if level is None else profiler.includes(level)
     is_asked = _sa_profile.is_enabled(level) or level is None and _sa_profile.is_to_begin()
     return is_asked and (_is_place_writable or _look_at_place())
@@ -225,8 +231,19 @@ def profile_span(
     name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None
 ) -> _sa_profile.Span | _sa_profile.Nothing:
     """A span of the process's recorder: a context manager. ``args`` is read when it ends."""
-    profiler = get_profiler()
-    return profiler.span(name, cat=cat, level=level, args=args) if profiler.enabled else _NOTHING
+    # As `get_profiler`, whose call takes a third of a span's time while nothing is recorded; a test may have put another one there.
+    profiler = _profiler
+    if profiler is None or _profiler_pid != _pid or get_profiler is not _own_get_profiler:
+        profiler = get_profiler()
+    if not profiler.enabled:
+        return _NOTHING
+    # What the method would do of most spans, without its call.
+    if type(profiler) is ProfileRecorder and profiler._session == _session() and level in profiler._levels:
+        try:
+            return _dict_span(name, cat, level, args, True)
+        except (TypeError, ValueError):
+            pass  # the method takes what is no text
+    return profiler.span(name, cat=cat, level=level, args=args)
 
 
 def profile_instant(name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str, Any] | None = None) -> None:
@@ -251,7 +268,7 @@ def profile_duration(
 
 def _make_profiler(process_name: str | None, initially_active: bool) -> ProfileRecorder:
     with _making:
-        if _profiler is not None and _profiler_pid == os.getpid():
+        if _profiler is not None and _profiler_pid == _pid:
             return _profiler  # another thread has made it meanwhile
         return _make_alone(process_name, initially_active)
 
@@ -276,7 +293,7 @@ def _install(
     profiler = ProfileRecorder(config, process_name=process_name, initially_active=False)
     if initially_active:
         profiler._begin(anew=is_new_run)
-    _profiler, _profiler_pid = profiler, os.getpid()  # at last: other threads record as soon as they find it
+    _profiler, _profiler_pid = profiler, _pid  # at last: other threads record as soon as they find it
     return profiler
 
 

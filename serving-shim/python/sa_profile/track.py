@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from . import _sa_profile
 from .generators import wrap_async_generator, wrap_generator
 from .truncation import truncate
+from .wrappers import wrap_plain
 
 _MAX_CHARS = 256
 
@@ -61,7 +62,7 @@ def within(span, function):
     _check(function, "decorate")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return _wrap(function, Tracked(function, span.name, span.cat, span.level, False, False, None, _MAX_CHARS))
-    return _wrap_plain(function, span)
+    return wrap_plain(function, span)
 
 
 def _check(function, what):
@@ -125,28 +126,10 @@ def _wrap(function, tracked):
     if inspect.isgeneratorfunction(function):
         return wrap_generator(function, tracked)
     if tracked.is_plain():
-        return _wrap_plain(function, tracked.plain)
+        return wrap_plain(function, tracked.plain)
     if inspect.iscoroutinefunction(function):
         return _wrap_coroutine(function, tracked)
     return _wrap_call(function, tracked)
-
-
-def _wrap_plain(function, span):
-    if inspect.iscoroutinefunction(function):
-
-        @functools.wraps(function)
-        async def coroutine(*args, **kwargs):
-            with span:
-                return await function(*args, **kwargs)
-
-        return coroutine
-
-    @functools.wraps(function)
-    def call(*args, **kwargs):
-        with span:
-            return function(*args, **kwargs)
-
-    return call
 
 
 def _wrap_coroutine(function, tracked):

@@ -35,6 +35,19 @@ pub(crate) fn keywords<'a, 'py>(call: &Call<'a, 'py>) -> PyResult<Keywords<'a, '
     Ok(found)
 }
 
+/// Where the keywords `cat` and `level` of a call stand; the others are not looked at.
+pub(crate) fn places(call: &Call<'_, '_>) -> (Option<usize>, Option<usize>) {
+    let (mut category, mut level) = (None, None);
+    for (at, (key, _)) in call.keywords().enumerate() {
+        match name(&key) {
+            Some("cat") => category = Some(at),
+            Some("level") => level = Some(at),
+            _ => {}
+        }
+    }
+    (category, level)
+}
+
 /// The keywords of a call that takes args alone.
 pub(crate) fn args(call: &Call<'_, '_>) -> Scratch {
     let mut text = Scratch::take();

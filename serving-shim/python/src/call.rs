@@ -46,6 +46,18 @@ impl<'a, 'py> Call<'a, 'py> {
         Some(unsafe { Borrowed::from_ptr(self.py, name) })
     }
 
+    /// The names of the keywords, as the call's code has them: one tuple for each call site.
+    pub(crate) fn names(&self) -> Option<Borrowed<'a, 'py, PyTuple>> {
+        self.names
+    }
+
+    /// The value of the keyword at a place among the names.
+    pub(crate) fn keyword(&self, at: usize) -> Option<Borrowed<'a, 'py, PyAny>> {
+        let value = *self.keywords.get(at)?;
+        // SAFETY: the interpreter keeps the arguments alive during the call.
+        Some(unsafe { Borrowed::from_ptr(self.py, value) })
+    }
+
     /// The keyword arguments in the order of the call.
     pub(crate) fn keywords(
         &self,
@@ -112,6 +124,17 @@ pub(crate) fn add(
     entry: Entry,
     doc: &'static CStr,
 ) -> PyResult<()> {
+    let function = function(module, name, entry, doc)?;
+    module.add(name.to_str().unwrap_or_default(), function)
+}
+
+/// A function of a module that is called by [`Entry`].
+pub(crate) fn function<'py>(
+    module: &Bound<'py, PyModule>,
+    name: &'static CStr,
+    entry: Entry,
+    doc: &'static CStr,
+) -> PyResult<Bound<'py, PyAny>> {
     let method = ffi::PyMethodDef {
         ml_name: name.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer {
@@ -126,8 +149,7 @@ pub(crate) fn add(
     let function =
         unsafe { ffi::PyCFunction_NewEx(method, std::ptr::null_mut(), module_name.as_ptr()) };
     // SAFETY: a new reference, or null with an error set.
-    let function = unsafe { Bound::from_owned_ptr_or_err(module.py(), function) }?;
-    module.add(name.to_str().unwrap_or_default(), function)
+    unsafe { Bound::from_owned_ptr_or_err(module.py(), function) }
 }
 
 /// The functions that the interpreter calls, one for each body.

@@ -139,6 +139,11 @@ fn take_missed(missed: &Missed) -> bool {
     taken.is_ok()
 }
 
+/// Whether a span of this owner may be open on the lane of the running code.
+pub(crate) fn is_open(owner: Owner) -> bool {
+    tasks::are_open() || with_thread(|lane| position(lane, owner).is_some()) != Some(false)
+}
+
 fn exit_thread(owner: Owner, args: &[u8]) -> bool {
     let Some(mut guard) = take_thread(owner) else {
         return false;

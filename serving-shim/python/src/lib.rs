@@ -24,6 +24,8 @@ mod launch;
 mod merge;
 mod misuse;
 mod names;
+mod nothing;
+mod off;
 mod plain;
 mod point;
 mod process;
@@ -36,6 +38,7 @@ mod task;
 mod tasks;
 mod value;
 mod whole;
+mod with_block;
 
 use pyo3::prelude::*;
 
@@ -44,7 +47,9 @@ fn _sa_profile(module: &Bound<'_, PyModule>) -> PyResult<()> {
     if copies::adopt(module)? {
         return Ok(());
     }
+    nothing::add(module)?;
     span::add(module)?;
+    off::add(module)?;
     point::add(module)?;
     async_span::add(module)?;
     launch::add(module)?;

@@ -1,12 +1,14 @@
 //! Level, category and name of events, as a call names them → what the recorder pastes into a line.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyString, PyTuple};
 use sa_recorder::{Level, Site};
+
+use crate::call::Call;
 
 /// Names that were used last, by the identity of their objects: those of one call site are the same each time.
 const REMEMBERED: usize = 512;
@@ -37,6 +39,30 @@ struct Remembered {
     category: Option<Py<PyAny>>,
     level: Level,
     site: &'static Site,
+    /// What all calls of one call site share.
+    shared: Option<Shared>,
+}
+
+impl Remembered {
+    fn is_of(
+        &self,
+        level: Level,
+        category: Option<&Bound<'_, PyAny>>,
+        name: &Bound<'_, PyAny>,
+    ) -> bool {
+        self.name.as_ptr() == name.as_ptr()
+            && self.category.as_ref().map(Py::as_ptr) == category.map(Bound::as_ptr)
+            && self.level == level
+    }
+}
+
+/// An object for the calls of one call site, whose keywords have the same names.
+struct Shared {
+    object: Py<PyAny>,
+    names: Option<Py<PyTuple>>,
+    category_at: Option<usize>,
+    level_at: Option<usize>,
+    level: Option<Py<PyAny>>,
 }
 
 static RECENT: Mutex<[Option<Remembered>; REMEMBERED]> = Mutex::new([const { None }; REMEMBERED]);
@@ -47,21 +73,68 @@ pub(crate) fn named(
     category: Option<&Bound<'_, PyAny>>,
     name: &Bound<'_, PyAny>,
 ) -> PyResult<Named> {
-    let at = (name.as_ptr().addr() >> 4) % REMEMBERED;
-    let recent = match RECENT.try_lock() {
-        Ok(recent) => Some(recent),
-        Err(TryLockError::Poisoned(recent)) => Some(recent.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    };
-    if let Some(kept) = recent.as_ref().and_then(|recent| recent[at].as_ref())
-        && kept.name.as_ptr() == name.as_ptr()
-        && is_same(kept.category.as_ref(), category)
-        && kept.level == level
-    {
+    let recent = recent();
+    let kept = recent
+        .as_ref()
+        .and_then(|recent| recent[place(name)].as_ref());
+    if let Some(kept) = kept.filter(|kept| kept.is_of(level, category, name)) {
         return Ok(Named::Site(kept.site));
     }
     drop(recent);
-    look_up(level, category, name, at)
+    look_up(level, category, name)
+}
+
+/// The object that the calls of this call site share, if it is remembered. Nothing of the call is looked at but which objects it passes.
+pub(crate) fn shared(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> Option<Py<PyAny>> {
+    let recent = recent()?;
+    let kept = recent[place(name)].as_ref()?;
+    let shared = kept.shared.as_ref()?;
+    let passed = |at: Option<usize>| at.and_then(|at| call.keyword(at)).map(|it| it.as_ptr());
+    let is_same = kept.name.as_ptr() == name.as_ptr()
+        && shared.names.as_ref().map(Py::as_ptr) == call.names().map(|names| names.as_ptr())
+        && kept.category.as_ref().map(Py::as_ptr) == passed(shared.category_at)
+        && shared.level.as_ref().map(Py::as_ptr) == passed(shared.level_at);
+    is_same.then(|| shared.object.clone_ref(call.py))
+}
+
+/// Remembers an object for the calls of this call site, as long as the name is remembered. It is of this level, and category and level stand at these places.
+pub(crate) fn share(
+    call: &Call<'_, '_>,
+    name: &Bound<'_, PyAny>,
+    level: Level,
+    (category_at, level_at): (Option<usize>, Option<usize>),
+    object: &Py<PyAny>,
+) {
+    let passed = |at: Option<usize>| at.and_then(|at| call.keyword(at));
+    let shared = Shared {
+        object: object.clone_ref(call.py),
+        names: call.names().map(|names| names.to_owned().unbind()),
+        category_at,
+        level_at,
+        level: passed(level_at).map(|level| level.to_owned().unbind()),
+    };
+    let mut replaced = None;
+    if let Some(mut recent) = recent()
+        && let Some(kept) = recent[place(name)].as_mut()
+        && kept.is_of(level, passed(category_at).as_deref(), name)
+    {
+        replaced = kept.shared.replace(shared);
+    }
+    drop(replaced); // after the lock: dropping an object may run code
+}
+
+/// Where a name is remembered.
+fn place(name: &Bound<'_, PyAny>) -> usize {
+    (name.as_ptr().addr() >> 4) % REMEMBERED
+}
+
+/// The names that were used last, unless they are being looked at.
+fn recent() -> Option<MutexGuard<'static, [Option<Remembered>; REMEMBERED]>> {
+    match RECENT.try_lock() {
+        Ok(recent) => Some(recent),
+        Err(TryLockError::Poisoned(recent)) => Some(recent.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 #[cold]
@@ -69,27 +142,23 @@ fn look_up(
     level: Level,
     category: Option<&Bound<'_, PyAny>>,
     name: &Bound<'_, PyAny>,
-    at: usize,
 ) -> PyResult<Named> {
     let (name_text, category_text) = (text("name", name)?, category_text(category)?);
     let Some(site) = Site::intern(level, &category_text, &name_text) else {
         return Ok(Named::Unkept(level));
     };
     let mut replaced = None;
-    if let Ok(mut recent) = RECENT.try_lock() {
-        replaced = recent[at].replace(Remembered {
+    if let Some(mut recent) = recent() {
+        replaced = recent[place(name)].replace(Remembered {
             name: name.clone().unbind(),
             category: category.map(|category| category.clone().unbind()),
             level,
             site,
+            shared: None,
         });
     }
     drop(replaced); // after the lock: dropping an object may run code
     Ok(Named::Site(site))
-}
-
-fn is_same(kept: Option<&Py<PyAny>>, category: Option<&Bound<'_, PyAny>>) -> bool {
-    kept.map(Py::as_ptr) == category.map(Bound::as_ptr)
 }
 
 /// The category's text, by default that of the level `e2e`.

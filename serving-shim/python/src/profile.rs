@@ -9,40 +9,13 @@ use crate::point::{tell_duration, tell_instant, text_of};
 use crate::scratch::Scratch;
 use crate::{names, start, value};
 
-/// A span that is not recorded.
-#[pyclass(frozen, module = "sa_profile")]
-struct Nothing;
+/// Args of an event that has the member `args` though nothing is in it: the recorder writes it where there is any text.
+pub(crate) const NO_ARGS: &[u8] = b" ";
 
-#[pymethods]
-impl Nothing {
-    #[new]
-    fn new() -> Nothing {
-        Nothing
-    }
-
-    fn __enter__(&self) {}
-
-    #[pyo3(signature = (kind=None, value=None, traceback=None, /))]
-    fn __exit__(
-        &self,
-        kind: Option<&Bound<'_, PyAny>>,
-        value: Option<&Bound<'_, PyAny>>,
-        traceback: Option<&Bound<'_, PyAny>>,
-    ) {
-        let _ = (kind, value, traceback);
-    }
-
-    /// Leaves a function as it is.
-    #[pyo3(signature = (function, /))]
-    fn __call__(&self, function: Py<PyAny>) -> Py<PyAny> {
-        function
-    }
-}
-
-/// Makes an event have the member `args` though nothing is in it: the recorder writes it where there is any text.
+/// Makes an event have the member `args`.
 pub(crate) fn keep_member(args: &mut Vec<u8>) {
     if args.is_empty() {
-        args.push(b' ');
+        args.extend_from_slice(NO_ARGS);
     }
 }
 
@@ -113,7 +86,6 @@ fn metadata(name: &str, tid: Option<u64>, args: &Bound<'_, PyDict>) {
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Nothing>()?;
     module.add_function(wrap_pyfunction!(dict_instant, module)?)?;
     module.add_function(wrap_pyfunction!(dict_duration, module)?)?;
     module.add_function(wrap_pyfunction!(metadata, module)?)

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
+use pyo3::ffi;
 use pyo3::prelude::*;
-use sa_recorder::{Config, Levels, Recorder, host};
+use sa_recorder::{Config, Level, Levels, Recorder, host};
 
+use crate::call::{self, Call};
 use crate::{plain, start};
 
 /// Goes up when a recording begins, and when one ends. A fork does not change it: the child goes on with its parent's.
@@ -17,13 +19,41 @@ static IS_BEGUN: AtomicBool = AtomicBool::new(false);
 /// The last recording has ended.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
+/// Whether anything asks for recording, once somebody has looked.
+static ASKED: AtomicU8 = AtomicU8::new(UNKNOWN);
+const UNKNOWN: u8 = 0;
+const UNASKED: u8 = 1;
+const IS_ASKED: u8 = 2;
+
 /// The variables that turn recording on by being there, for the drop-in.
 const ASKING: [&str; 3] = ["SA_PROFILE_DIR", "SA_PROFILE_OUTPUT", "SA_PROFILE_LEVEL"];
+
+/// Whether nothing asks for recording: no variable, and no call before this one. Then nothing will be recorded before such a call.
+#[inline]
+pub(crate) fn is_unasked() -> bool {
+    match ASKED.load(Ordering::Relaxed) {
+        UNKNOWN => look_for_variables(),
+        asked => asked == UNASKED,
+    }
+}
+
+/// The answer holds once the recorder has looked as well, which the first event has it do: until then a program may set variables.
+#[cold]
+fn look_for_variables() -> bool {
+    if sa_recorder::__wants(Level::E2e) {
+        return false;
+    }
+    let is_asked = is_under_way() || ASKING.iter().any(|name| host::variable(name).is_some());
+    let asked = if is_asked { IS_ASKED } else { UNASKED };
+    ASKED.store(asked, Ordering::Relaxed);
+    !is_asked
+}
 
 /// Ends what is recorded and begins what these variables ask for, as if they were the environment; what was wrong, else nothing.
 #[pyfunction]
 #[pyo3(signature = (variables, name, /))]
 fn start_with(py: Python<'_>, variables: HashMap<String, OsString>, name: &str) -> Option<String> {
+    ASKED.store(IS_ASKED, Ordering::Relaxed);
     close(py); // of the recording that this one follows
     let started =
         py.detach(|| Recorder::start_named(name, |name| variables.get(name).cloned()).map(drop));
@@ -56,9 +86,14 @@ fn close(py: Python<'_>) {
 }
 
 /// The number of the recording under way.
-#[pyfunction]
-fn session() -> u64 {
-    SESSION.load(Ordering::Relaxed)
+fn session(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    let [] = call.positional([])?;
+    let number = SESSION.load(Ordering::Relaxed).into_pyobject(call.py)?;
+    Ok(number.into_ptr())
+}
+
+call::entries! {
+    session_entry => "session", session;
 }
 
 /// The path of the fragment of the recording under way; in the child of a fork it begins with the question.
@@ -111,7 +146,12 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(start_with, module)?)?;
     module.add_function(wrap_pyfunction!(finish, module)?)?;
     module.add_function(wrap_pyfunction!(close, module)?)?;
-    module.add_function(wrap_pyfunction!(session, module)?)?;
+    call::add(
+        module,
+        c"session",
+        session_entry,
+        c"session()\n--\n\nThe number of the recording under way.",
+    )?;
     module.add_function(wrap_pyfunction!(recording, module)?)?;
     module.add_function(wrap_pyfunction!(exports, module)?)?;
     module.add_function(wrap_pyfunction!(new_run_id, module)?)?;

@@ -1,6 +1,7 @@
 //! [`Span`]: what a call site records each time it runs, as a context manager and decorator.
 
 use std::ffi::CStr;
+use std::sync::atomic::Ordering;
 
 use pyo3::ffi;
 use pyo3::intern;
@@ -13,8 +14,9 @@ use crate::call::{self, Call};
 use crate::event::Event;
 use crate::lane::{self, BEGUN, BEGUN_MISSED, Missed};
 use crate::names::{self, Named};
+use crate::profile::{self, NO_ARGS};
 use crate::scratch::Scratch;
-use crate::{args, profile, value};
+use crate::{args, session, value, with_block};
 
 /// Args as text; those of most spans lie in the object.
 type Text = SmallVec<[u8; 64]>;
@@ -60,8 +62,9 @@ impl Span {
         let span = slf.get();
         let owner = slf.as_ptr().addr();
         let error = kind.filter(|_| !span.is_drop_in);
-        if error.is_none() && span.dict.is_none() && !span.is_drop_in {
-            return lane::exit(slf.py(), owner, &span.missed, &[]);
+        if error.is_none() && span.dict.is_none() {
+            let none = if span.is_drop_in { NO_ARGS } else { b"" };
+            return lane::exit(slf.py(), owner, &span.missed, none);
         }
         let mut args = Scratch::take();
         if let Some(dict) = &span.dict {
@@ -125,6 +128,14 @@ impl Span {
 }
 
 impl Span {
+    /// Whether nothing is recorded of it now, and nobody remembers an occurrence of it here.
+    pub(crate) fn is_unrecorded(slf: &Bound<'_, Self>) -> bool {
+        let span = slf.get();
+        !sa_recorder::__wants(span.named.level())
+            && span.missed.load(Ordering::Relaxed) == 0
+            && !lane::is_open(slf.as_ptr().addr())
+    }
+
     fn with_event<R>(&self, py: Python<'_>, act: impl FnOnce(&Event<'_, '_>) -> R) -> R {
         act(&Event {
             named: self.named,
@@ -159,25 +170,19 @@ pub(crate) fn push_error(args: &mut Vec<u8>, kind: &Bound<'_, PyAny>) {
 }
 
 /// A span whose args are a dict that is read when it ends.
-#[pyfunction]
-#[pyo3(signature = (name, category, level, args, is_drop_in=true, /))]
-fn dict_span(
-    name: &Bound<'_, PyAny>,
-    category: &Bound<'_, PyAny>,
-    level: &str,
-    args: Option<Py<PyDict>>,
-    is_drop_in: bool,
-) -> PyResult<Span> {
-    let level = names::level_of(level)?;
-    Ok(Span {
-        named: names::named(level, Some(category), name)?,
-        name: name.clone().unbind(),
-        category: Some(category.clone().unbind()),
+fn dict_span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    let [name, category, level, args, is_drop_in] =
+        call.positional(["name", "category", "level", "args", "is_drop_in"])?;
+    let span = Span {
+        named: names::named(names::level(Some(&level))?, Some(&category), &name)?,
+        name: name.to_owned().unbind(),
+        category: Some(category.to_owned().unbind()),
         args: Text::new(),
-        dict: args,
-        is_drop_in,
+        dict: args.extract()?,
+        is_drop_in: is_drop_in.is_truthy()?,
         missed: Missed::new(0),
-    })
+    };
+    Ok(Bound::new(call.py, span)?.into_ptr())
 }
 
 /// Ends a span as of `end_ns`, with the type of what ended it early and more args. What is gathered of a call after it has returned is no part of it.
@@ -202,6 +207,9 @@ fn end_at(
 
 fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name] = call.positional(["name"])?;
+    if session::is_unasked() {
+        return Ok(shared_span(call, &name)?.into_ptr());
+    }
     let keywords = args::keywords(call)?;
     let category = keywords.category.as_deref();
     let span = Span {
@@ -214,6 +222,30 @@ fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
         missed: Missed::new(0),
     };
     Ok(Bound::new(call.py, span)?.into_ptr())
+}
+
+/// The span that all calls of a call site share in a process where nothing asks for recording, and which has no args.
+fn shared_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+    if let Some(span) = names::shared(call, name) {
+        return Ok(span);
+    }
+    let places = args::places(call);
+    let category = places.0.and_then(|at| call.keyword(at));
+    let category = category.as_deref();
+    let level = places.1.and_then(|at| call.keyword(at));
+    let level = names::level(level.as_deref())?;
+    let span = Span {
+        named: names::named(level, category, name)?,
+        name: name.clone().unbind(),
+        category: category.map(|category| category.clone().unbind()),
+        args: Text::new(),
+        dict: None,
+        is_drop_in: false,
+        missed: Missed::new(0),
+    };
+    let span = Py::new(call.py, span)?.into_any();
+    names::share(call, name, level, places, &span);
+    Ok(span)
 }
 
 fn begin(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
@@ -238,6 +270,7 @@ fn end(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
 
 call::entries! {
     span_entry => "span", span;
+    dict_span_entry => "dict_span", dict_span;
     begin_entry => "begin", begin;
     end_entry => "end", end;
 }
@@ -245,13 +278,16 @@ call::entries! {
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Span>()?;
-    module.add_function(wrap_pyfunction!(dict_span, module)?)?;
+    with_block::add(module)?;
     module.add_function(wrap_pyfunction!(end_at, module)?)?;
     module.add_function(wrap_pyfunction!(set_decorator, module)?)?;
     call::add(module, c"span", span_entry, SPAN)?;
+    call::add(module, c"dict_span", dict_span_entry, DICT_SPAN)?;
     call::add(module, c"begin", begin_entry, BEGIN)?;
     call::add(module, c"end", end_entry, END)
 }
+
+const DICT_SPAN: &CStr = c"dict_span(name, category, level, args, is_drop_in, /)\n--\n\nA span whose args are a dict that is read when it ends.";
 
 const SPAN: &CStr = cr#"span(name, /, *, cat='e2e', level='e2e', **args)
 --

@@ -4,6 +4,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use sa_recorder::Value;
+use smallvec::SmallVec;
 
 use crate::id;
 
@@ -84,8 +85,7 @@ fn begin(text: &mut Vec<u8>) {
 
 /// Appends what a dict holds.
 pub(crate) fn push_all(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) {
-    // A copy: the dict may be changed by another thread while a value is looked at.
-    for (key, value) in pairs(&dict.items()).take(MAX_ELEMENTS) {
+    for (key, value) in pairs(dict) {
         push(text, &key, &value);
     }
 }
@@ -174,7 +174,7 @@ fn write_list<'py>(
 
 fn write_dict(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: u32) {
     text.push(b'{');
-    for (at, (key, value)) in pairs(&dict.items()).take(MAX_ELEMENTS).enumerate() {
+    for (at, (key, value)) in pairs(dict).into_iter().enumerate() {
         if text.len() > MAX_BYTES {
             break;
         }
@@ -196,11 +196,12 @@ fn write_dict(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>, depth: u32) {
     text.push(b'}');
 }
 
-/// The items of a dict, as `dict.items` copied them.
-fn pairs<'py>(
-    items: &Bound<'py, PyList>,
-) -> impl Iterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    items.iter().filter_map(|pair| pair.extract().ok())
+/// A key and its value.
+type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// The items of a dict that are written. A copy: another thread may change the dict while a value is looked at. None does while it is copied, which runs no code of Python.
+fn pairs<'py>(dict: &Bound<'py, PyDict>) -> SmallVec<[Pair<'py>; 8]> {
+    dict.iter().take(MAX_ELEMENTS).collect()
 }
 
 /// Keys are texts in JSON: any other is written as its value's text.

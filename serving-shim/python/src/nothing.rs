@@ -1,0 +1,56 @@
+//! [`Nothing`]: a span that is not recorded, one object for all of them.
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use crate::call::{self, Call};
+
+/// A span that is not recorded.
+///
+/// A `with` block binds the methods that it finds on the type, which makes an object of each. A function of C is not bound, so these two stand on the type as
+/// functions, and know nothing of `self`.
+#[pyclass(frozen, module = "sa_profile")]
+pub(crate) struct Nothing;
+
+#[pymethods]
+impl Nothing {
+    #[new]
+    fn new() -> Nothing {
+        Nothing
+    }
+
+    /// Leaves a function as it is.
+    #[pyo3(signature = (function, /))]
+    fn __call__(&self, function: Py<PyAny>) -> Py<PyAny> {
+        function
+    }
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the body of a function that the interpreter calls"
+)]
+fn nothing(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    Ok(call.py.None().into_ptr())
+}
+
+call::entries! {
+    enter_entry => "__enter__", nothing;
+    exit_entry => "__exit__", nothing;
+}
+
+/// A function for `__exit__` that does nothing.
+pub(crate) fn exit<'py>(module: &Bound<'py, PyModule>) -> PyResult<Bound<'py, PyAny>> {
+    let doc = c"Does nothing.";
+    call::function(module, c"__exit__", exit_entry, doc)
+}
+
+/// Adds what this file offers to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Nothing>()?;
+    let kind = module.py().get_type::<Nothing>();
+    let doc = c"Does nothing.";
+    let enter = call::function(module, c"__enter__", enter_entry, doc)?;
+    kind.setattr("__enter__", enter)?;
+    kind.setattr("__exit__", exit(module)?)
+}

@@ -1,0 +1,193 @@
+//! What a `with` block finds of a span: its methods, and while nothing is recorded functions that do nothing.
+//!
+//! A block asks the type for `__enter__` and `__exit__`, and binds both before it calls the first. Binding a method makes an object; these two need none. So what a block
+//! that began unrecorded calls at its end knows of it, and leaves alone what others have opened meanwhile.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+
+use pyo3::Borrowed;
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+use crate::call::{self, Call};
+use crate::nothing;
+use crate::span::Span;
+
+/// The two methods, and what stands for them.
+static PARTS: PyOnceLock<Parts> = PyOnceLock::new();
+
+struct Parts {
+    enter: Method,
+    exit: Method,
+    /// What `__enter__` is while nothing is recorded.
+    nothing_enter: Py<PyAny>,
+    /// What `__exit__` is then.
+    nothing_exit: Py<PyAny>,
+}
+
+/// A method, as the type had it.
+struct Method {
+    method: Py<PyAny>,
+    /// Binds it, as the interpreter would.
+    bind: ffi::descrgetfunc,
+}
+
+thread_local! {
+    /// The span of which a block has asked for `__enter__`, and will call it next. A reference of its own; the last one of a thread is not given back.
+    static ENTERED: Cell<*mut ffi::PyObject> = const { Cell::new(null_mut()) };
+}
+
+impl Method {
+    fn of(method: Bound<'_, PyAny>) -> PyResult<Method> {
+        let kind = method.get_type();
+        let slot: c_int = ffi::Py_tp_descr_get;
+        // SAFETY: the type is alive, and so is what its slot points to.
+        let bind = unsafe { ffi::PyType_GetSlot(kind.as_type_ptr(), slot) };
+        if bind.is_null() {
+            return Err(PyTypeError::new_err("expected a method"));
+        }
+        // SAFETY: this slot holds a function of this type, and is not null.
+        let bind = unsafe { std::mem::transmute::<*mut c_void, ffi::descrgetfunc>(bind) };
+        let method = method.unbind();
+        Ok(Method { method, bind })
+    }
+
+    /// What the interpreter would find of the method; a new reference, or null with an error set.
+    fn find(
+        &self,
+        py: Python<'_>,
+        span: *mut ffi::PyObject,
+        kind: *mut ffi::PyObject,
+    ) -> *mut ffi::PyObject {
+        if span.is_null() {
+            return self.method.clone_ref(py).into_ptr();
+        }
+        // SAFETY: the function is that of the method's type; the interpreter keeps both objects alive.
+        unsafe { (self.bind)(self.method.as_ptr(), span, kind) }
+    }
+}
+
+/// Whether this is a span of which nothing is recorded.
+fn is_unrecorded(py: Python<'_>, span: *mut ffi::PyObject) -> bool {
+    // SAFETY: null, or an object that the interpreter keeps alive during the call.
+    let span = unsafe { Borrowed::from_ptr_or_opt(py, span) };
+    span.is_some_and(|span| {
+        span.cast_exact::<Span>()
+            .is_ok_and(|span| Span::is_unrecorded(&span))
+    })
+}
+
+/// What a block finds as `__enter__`.
+unsafe extern "C" fn find_enter(
+    _descriptor: *mut ffi::PyObject,
+    span: *mut ffi::PyObject,
+    kind: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guarded(|py, parts| {
+        if !is_unrecorded(py, span) {
+            return parts.enter.find(py, span, kind);
+        }
+        // SAFETY: it is not null, and alive.
+        unsafe { ffi::Py_INCREF(span) };
+        let before = ENTERED.replace(span);
+        // SAFETY: null, or a reference of this cell.
+        unsafe { ffi::Py_XDECREF(before) };
+        parts.nothing_enter.clone_ref(py).into_ptr()
+    })
+}
+
+/// What a block finds as `__exit__`.
+unsafe extern "C" fn find_exit(
+    _descriptor: *mut ffi::PyObject,
+    span: *mut ffi::PyObject,
+    kind: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    guarded(|py, parts| match is_unrecorded(py, span) {
+        true => parts.nothing_exit.clone_ref(py).into_ptr(),
+        false => parts.exit.find(py, span, kind),
+    })
+}
+
+/// Runs the body of a slot; a panic of ours is an error to the program, as there is nothing else that a block could call.
+fn guarded(body: impl FnOnce(Python<'_>, &Parts) -> *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter calls a slot with its thread attached.
+    let py = unsafe { Python::assume_attached() };
+    let found = PARTS
+        .get(py)
+        .and_then(|parts| catch_unwind(AssertUnwindSafe(|| body(py, parts))).ok());
+    found.unwrap_or_else(|| {
+        PyTypeError::new_err("a span could not be entered").restore(py);
+        null_mut()
+    })
+}
+
+/// Gives the span to the block that asked for it.
+fn enter_nothing(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    let span = ENTERED.replace(null_mut());
+    Ok(if span.is_null() {
+        call.py.None().into_ptr()
+    } else {
+        span
+    })
+}
+
+call::entries! {
+    enter_entry => "__enter__", enter_nothing;
+}
+
+/// An object that stands on a type in the place of a method, and does nothing but to be asked by `find`.
+fn descriptor<'py>(
+    py: Python<'py>,
+    name: &'static CStr,
+    find: ffi::descrgetfunc,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut slots = [
+        ffi::PyType_Slot {
+            slot: ffi::Py_tp_descr_get,
+            pfunc: find as *mut c_void,
+        },
+        ffi::PyType_Slot {
+            slot: 0,
+            pfunc: null_mut(),
+        },
+    ];
+    let mut spec = ffi::PyType_Spec {
+        name: name.as_ptr(),
+        basicsize: 0, // that of an object
+        itemsize: 0,
+        flags: c_uint::try_from(ffi::Py_TPFLAGS_DEFAULT).unwrap_or(0),
+        slots: slots.as_mut_ptr(),
+    };
+    // SAFETY: name and slots are as the flags say; what is kept of them is the name, which is static, and the function.
+    let kind = unsafe { ffi::PyType_FromSpec(&raw mut spec) };
+    // SAFETY: a new reference, or null with an error set.
+    let kind = unsafe { Bound::from_owned_ptr_or_err(py, kind) }?;
+    kind.call0()
+}
+
+/// Puts these in the place of the type's own methods.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let kind = py.get_type::<Span>();
+    let doc = c"Does nothing but to return the span.";
+    let parts = Parts {
+        enter: Method::of(kind.getattr("__enter__")?)?,
+        exit: Method::of(kind.getattr("__exit__")?)?,
+        nothing_enter: call::function(module, c"__enter__", enter_entry, doc)?.unbind(),
+        nothing_exit: nothing::exit(module)?.unbind(),
+    };
+    let _ = PARTS.set(py, parts); // once in a process
+    kind.setattr(
+        "__enter__",
+        descriptor(py, c"sa_profile.SpanEnter", find_enter)?,
+    )?;
+    kind.setattr(
+        "__exit__",
+        descriptor(py, c"sa_profile.SpanExit", find_exit)?,
+    )
+}

@@ -1,0 +1,214 @@
+"""Spans while nothing is recorded: no object is made for them, and what begins meanwhile is whole."""
+
+import contextlib
+import inspect
+import threading
+
+import pytest
+
+import sa_profile
+from sa_profile import _sa_profile
+
+
+def test_a_process_that_nothing_asks_shares_one_span_for_a_name(record):
+    assert record(share_spans, SA_PROFILE_DIR=None).stderr == ""
+
+
+def share_spans():
+    import sa_profile
+
+    sa_profile.instant("the recorder looks")
+    spans = [sa_profile.span("name", cat="c", tokens=number) for number in range(2)]
+    first = spans[0]
+    assert spans[1] is first
+    assert sa_profile.span("name", cat="c", bytes=2) is not first, "each call site has its own"
+    levels = [sa_profile.span("name", cat="c", level=level).level for level in ("e2e", "kernel", "verbose", "kernel")]
+    assert levels == ["e2e", "kernel", "verbose", "kernel"]
+    names = [sa_profile.span(name, cat=cat).name + cat for name in ("a", "b") for cat in ("c", "d", "c")]
+    assert names == ["ac", "ad", "ac", "bc", "bd", "bc"]
+    assert (first.name, first.cat, first.level) == ("name", "c", "e2e")
+    assert sa_profile.span("name", cat="c", level="kernel") is not first
+    assert sa_profile.span("name") is not first and sa_profile.span("other", cat="c") is not first
+    with first as entered:
+        first.arg(more=1)
+    assert entered is first
+    for call, words in ((lambda: sa_profile.span(3), "name"), (lambda: sa_profile.span("x", level="all"), "level")):
+        try:
+            call()
+        except (TypeError, ValueError) as error:
+            assert str(error).startswith(words)
+        else:
+            raise AssertionError(words)
+    with sa_profile.recording("trace.json") as recorded:
+        with first:
+            pass
+        assert sa_profile.span("name", cat="c", tokens=1) is not first
+    assert recorded.report.members["events_by_phase"]["X"] == 1
+
+
+def test_what_a_paused_process_makes_has_its_args_when_it_is_on(record):
+    recorded = record(make_paused, SA_PROFILE_START="paused")
+    assert recorded.args("kept") == [{"device": 0}, {"device": 1}]
+
+
+def make_paused():
+    import os
+    import subprocess
+    import sys
+    import time
+    from pathlib import Path
+
+    import sa_profile
+
+    kept = [sa_profile.span("kept", device=device) for device in range(2)]
+    with kept[0], kept[1]:
+        pass
+    sa_profile.instant("attach")
+    command = Path(sys.executable).parent / "sa-profile"  # the wheel's lies beside the interpreter
+    subprocess.run([command, "start", os.environ["SA_PROFILE_DIR"]], check=True, capture_output=True)
+    deadline = time.monotonic() + 20
+    while not sa_profile.levels() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    for span in kept:
+        with span:
+            pass
+
+
+def test_blocks_that_recording_begins_or_ends_in(record):
+    assert record(switch_within, SA_PROFILE_DIR=None).stderr == ""
+
+
+def switch_within():
+    import asyncio
+
+    import sa_profile
+
+    shared = sa_profile.span("shared")
+
+    async def off(started, go):
+        with shared:
+            started.set()
+            await go.wait()
+            shared.arg(by="nobody")
+
+    async def main():
+        started, go = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(off(started, go))
+        await started.wait()
+        sa_profile.start("one")
+        with shared:
+            go.set()
+            await task
+            shared.arg(by="the recorded one")
+        return sa_profile.stop()
+
+    report = asyncio.run(main())
+    assert report.members["events_by_phase"]["X"] == 1 and report.is_clean
+    sa_profile.start("two")
+    with shared:
+        ended = sa_profile.stop()
+        with shared:
+            pass
+    assert ended.unfinished_spans == 1
+    sa_profile.start("three")
+    shared.__enter__()
+    shared.__exit__(None, None, None)
+    assert sa_profile.stop().members["events_by_phase"]["X"] == 1
+
+
+def test_other_ways_into_a_span(record):
+    recorded = record(enter_otherwise)
+    assert len(recorded.named("span", "X")) == 3
+    assert record(enter_otherwise, SA_PROFILE_DIR=None).events[-1:] == recorded.events[-1:], "nothing more"
+
+
+def enter_otherwise():
+    import contextlib
+
+    import sa_profile
+
+    span = sa_profile.span("span")
+    with contextlib.ExitStack() as stack:
+        assert stack.enter_context(span) is span
+    assert span.__enter__() is span
+    assert span.__exit__(None, None, None) is None
+    type(span).__enter__(span)
+    type(span).__exit__(span, None, None, None)
+
+
+def test_a_span_that_is_nothing():
+    nothing = _sa_profile.Nothing()
+    with nothing as entered:
+        assert entered is None
+    with contextlib.ExitStack() as stack:
+        assert stack.enter_context(nothing) is None
+    assert nothing(len) is len
+    with pytest.raises(KeyError), nothing:
+        raise KeyError
+
+
+class Methods:
+    @sa_profile.track
+    def method(self, a, b=2):
+        return self, a, b
+
+    @classmethod
+    @sa_profile.track
+    def of_class(cls, a):
+        return cls, a
+
+    @staticmethod
+    @sa_profile.track
+    def static(__mangled=3):
+        return __mangled
+
+
+def everything(function, span, /, is_off, *args, call=1, wrap, **kwargs):
+    return function, span, is_off, args, call, wrap, kwargs
+
+
+def keywords(*, a, b=2):
+    return a, b
+
+
+def test_wrappers_take_what_the_function_takes():
+    methods = Methods()
+    assert methods.method(1) == (methods, 1, 2) and methods.method(b=3, a=1) == (methods, 1, 3)
+    assert Methods.of_class(1) == (Methods, 1) and Methods.static() == 3
+    tracked = sa_profile.track(everything)
+    assert tracked(1, 2, 3, 4, wrap=5, more=6) == (1, 2, 3, (4,), 1, 5, {"more": 6})
+    assert sa_profile.track(keywords)(a=1) == (1, 2)
+    assert inspect.signature(tracked) == inspect.signature(everything)
+    assert (tracked.__name__, tracked.__wrapped__, tracked.__kwdefaults__) == ("everything", everything, {"call": 1})
+    assert sa_profile.track(len)([1]) == 1 and sa_profile.track(dict)(a=1) == {"a": 1}
+    assert sa_profile.track(lambda a, b=[]: (a, b))(1) == (1, [])
+    with pytest.raises(TypeError, match=r"keywords\(\) missing 1 required keyword-only argument: 'a'"):
+        sa_profile.track(keywords)()
+
+
+def test_wrapped_coroutine_functions_are_ones():
+    async def coroutine(a, *, b):
+        return a, b
+
+    tracked = sa_profile.track(coroutine)
+    assert inspect.iscoroutinefunction(tracked)
+    call = tracked(1, b=2)
+    with pytest.raises(StopIteration, match=r"\(1, 2\)"):
+        call.send(None)
+
+
+def test_wrappers_are_made_by_threads_at_once():
+    found = []
+
+    def work():
+        def function(a, b):
+            return a + b
+
+        found.append(sa_profile.track(function)(1, 2))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [3] * 8
