@@ -19,6 +19,8 @@ static IS_BEGUN: AtomicBool = AtomicBool::new(false);
 /// The last recording has ended.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
+/// The environment has asked for recording since the package was imported.
+static WAS_ASKED: AtomicBool = AtomicBool::new(false);
 /// Whether anything asks for recording, once somebody has looked.
 static ASKED: AtomicU8 = AtomicU8::new(UNKNOWN);
 const UNKNOWN: u8 = 0;
@@ -136,13 +138,18 @@ fn is_to_begin() -> bool {
     is_asked && !is_under_way() && !config().is_some_and(|config| config.paused || has_failed())
 }
 
-/// Whether the recorder could not begin, given that the environment asks for levels and none has begun: until it begins those are on.
+/// Whether the recorder could not begin, given that the environment asks for levels and none has begun: until it begins those are on. Where a
+/// program has set the variables since it imported the package, the recorder may have looked before, and the drop-in begins all the same.
 fn has_failed() -> bool {
-    !HAS_ENDED.load(Ordering::Relaxed) && Recorder::get().levels() == Levels::NONE
+    WAS_ASKED.load(Ordering::Relaxed)
+        && !HAS_ENDED.load(Ordering::Relaxed)
+        && Recorder::get().levels() == Levels::NONE
 }
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let was_asked = Config::from_lookup(host::variable).is_some();
+    WAS_ASKED.store(was_asked, Ordering::Relaxed);
     module.add_function(wrap_pyfunction!(start_with, module)?)?;
     module.add_function(wrap_pyfunction!(finish, module)?)?;
     module.add_function(wrap_pyfunction!(close, module)?)?;

@@ -186,3 +186,20 @@ def ask_in_a_bad_place():
     sa_profile.instant("refused")
     assert not sa_profile.is_enabled() and not sa_profile.is_enabled("e2e")
     assert os.listdir() == ["file"]
+
+
+def test_is_enabled_where_a_program_sets_the_variables_late(record):
+    assert record(set_late, SA_PROFILE_DIR=None).stderr == ""
+
+
+def set_late():
+    import os
+
+    import sa_profile
+
+    sa_profile.instant("the recorder looks")
+    assert not sa_profile.is_enabled()
+    os.environ["SA_PROFILE_OUTPUT"] = "out"
+    assert sa_profile.is_enabled()
+    with sa_profile.profile_span("by the drop-in"):
+        assert sa_profile.is_enabled("e2e")
