@@ -6,11 +6,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use sa_recorder::{AsyncSpan as Recorded, Level, now_ns};
 
+use crate::call::{id, whole};
 use crate::event::Event;
 use crate::point::{NOW, text_of};
 use crate::scratch::Scratch;
 use crate::span::push_error;
-use crate::{id, lane, names, start, value, whole};
+use crate::{lane, names, start, value};
 
 /// Name and category of a request's span.
 const REQUEST: &str = "request";

@@ -1,5 +1,10 @@
 //! Functions that take their keywords as they lie on the interpreter's stack: no dict is made for a call.
 
+pub(crate) mod args;
+pub(crate) mod id;
+pub(crate) mod misuse;
+pub(crate) mod whole;
+
 use std::ffi::CStr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

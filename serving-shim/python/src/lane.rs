@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pyo3::prelude::*;
 use sa_recorder::{Levels, Recorder, SpanGuard, Track};
 
+use crate::call::misuse;
 use crate::event::Event;
-use crate::{closing, misuse, start, task, tasks};
+use crate::{closing, start, task, tasks};
 
 /// Who opened a span: the address of its object, [`BEGUN`] for a call without one.
 pub(crate) type Owner = usize;

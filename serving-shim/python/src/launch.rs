@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serving_shim::{Launch as Timed, Walls};
 
+use crate::call::whole;
 use crate::point::text_of;
-use crate::{names, start, value, whole};
+use crate::{names, start, value};
 
 /// Launches under way on a thread: a launch is begun and ended by one.
 struct Open {

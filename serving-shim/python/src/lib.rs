@@ -11,21 +11,16 @@
     reason = "takes the keywords of a call as the interpreter passes them"
 )]
 
-mod args;
 mod async_span;
 mod call;
 mod closing;
 mod configuration;
 mod copies;
 mod event;
-mod id;
 mod lane;
 mod launch;
 mod merge;
-mod misuse;
 mod names;
-mod nothing;
-mod off;
 mod plain;
 mod point;
 mod process;
@@ -37,8 +32,6 @@ mod start;
 mod task;
 mod tasks;
 mod value;
-mod whole;
-mod with_block;
 
 use pyo3::prelude::*;
 
@@ -47,13 +40,11 @@ fn _sa_profile(module: &Bound<'_, PyModule>) -> PyResult<()> {
     if copies::adopt(module)? {
         return Ok(());
     }
-    nothing::add(module)?;
     span::add(module)?;
-    off::add(module)?;
     point::add(module)?;
     async_span::add(module)?;
     launch::add(module)?;
-    misuse::add(module)?;
+    call::misuse::add(module)?;
     process::add(module)?;
     configuration::add(module)?;
     session::add(module)?;

@@ -9,8 +9,9 @@ use pyo3::types::{PyDict, PyInt, PyString};
 use sa_recorder::{Args, FlowId, FlowPhase, Level, flow_at, flow_now, now_ns};
 
 use crate::call::{self, Call};
+use crate::call::{args, id, whole};
 use crate::event::Event;
-use crate::{args, id, lane, names, start, tasks, value, whole};
+use crate::{lane, names, start, tasks, value};
 
 /// As the start of what takes no time: it fits on any row.
 pub(crate) const NOW: u64 = u64::MAX;

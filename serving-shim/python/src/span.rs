@@ -1,5 +1,9 @@
 //! [`Span`]: what a call site records each time it runs, as a context manager and decorator.
 
+mod nothing;
+mod off;
+mod with_block;
+
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
@@ -10,13 +14,14 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 use smallvec::SmallVec;
 
+use crate::call::args;
 use crate::call::{self, Call};
 use crate::event::Event;
 use crate::lane::{self, BEGUN, BEGUN_MISSED, Missed};
 use crate::names::{self, Named};
 use crate::profile::{self, NO_ARGS};
 use crate::scratch::Scratch;
-use crate::{args, session, value, with_block};
+use crate::{session, value};
 
 /// Args as text; those of most spans lie in the object.
 type Text = SmallVec<[u8; 64]>;
@@ -279,6 +284,8 @@ call::entries! {
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Span>()?;
     with_block::add(module)?;
+    nothing::add(module)?;
+    off::add(module)?;
     module.add_function(wrap_pyfunction!(end_at, module)?)?;
     module.add_function(wrap_pyfunction!(set_decorator, module)?)?;
     call::add(module, c"span", span_entry, SPAN)?;

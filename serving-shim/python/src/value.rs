@@ -6,7 +6,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use sa_recorder::Value;
 use smallvec::SmallVec;
 
-use crate::id;
+use crate::call::id;
 
 /// How deep lists and dicts are followed.
 const MAX_DEPTH: u32 = 8;

@@ -6,8 +6,9 @@ use pyo3::types::PyString;
 use sa_recorder::Level;
 
 use crate::call::Call;
+use crate::call::misuse;
 use crate::scratch::Scratch;
-use crate::{misuse, names, value};
+use crate::{names, value};
 
 /// The keywords of an event.
 pub(crate) struct Keywords<'a, 'py> {

@@ -14,8 +14,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use super::nothing;
 use crate::call::{self, Call};
-use crate::nothing;
 use crate::span::Span;
 
 /// The two methods, and what stands for them.
