@@ -6,40 +6,13 @@
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::hooks::hook_of;
-use crate::real::is_ours;
+use crate::real::{BEHIND, Dlsym, is_ours, real_dlsym};
 use crate::thread::{is_outside, unnoticed};
-
-/// The type of `dlsym`.
-pub(crate) type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
-
-/// The version that `dlsym` has had since glibc was first on this architecture: with it the search never fails, so that nothing is allocated, which an
-/// allocator may not be ready for that asks for its own functions.
-const FIRST_VERSION: &CStr = if cfg!(target_arch = "aarch64") {
-    c"GLIBC_2.17"
-} else {
-    c"GLIBC_2.2.5"
-};
 
 /// What the names of all wrapped functions begin with.
 const PREFIXES: [&[u8]; 4] = [b"acl", b"rt", b"Hccl", b"mstx"];
-
-/// The real one, once it was looked for.
-static REAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-
-/// The `dlsym` behind ours.
-pub(crate) fn real_dlsym() -> Option<Dlsym> {
-    let mut real = REAL.load(Ordering::Acquire);
-    if real.is_null() {
-        // SAFETY: C strings; the search begins behind this library.
-        real = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), FIRST_VERSION.as_ptr()) };
-        REAL.store(real, Ordering::Release);
-    }
-    // SAFETY: null, which is `None`, or the C library's function of this type.
-    unsafe { std::mem::transmute::<*mut c_void, Option<Dlsym>>(real) }
-}
 
 /// Stands in the place of `dlsym`: asks [`answer`], and goes on to the real one if there is none.
 ///
@@ -64,7 +37,7 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "2:",
         "jmp qword ptr [rip + {real}]",
         answer = sym answer,
-        real = sym REAL,
+        real = sym BEHIND,
     )
 }
 
@@ -93,16 +66,15 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
         "ldr x16, [x16, :lo12:{real}]",
         "br x16",
         answer = sym answer,
-        real = sym REAL,
+        real = sym BEHIND,
     )
 }
 
 /// Our wrapper, where a handle leads to the function that it calls; else null. It also sees to it that the real `dlsym` is known.
 extern "C" fn answer(handle: *mut c_void, name: *const c_char) -> *mut c_void {
-    let (Some(real), false) = (real_dlsym(), name.is_null()) else {
-        return ptr::null_mut();
-    };
-    let is_of_library = handle != libc::RTLD_DEFAULT && handle != libc::RTLD_NEXT;
+    let real = real_dlsym();
+    let is_of_library =
+        !name.is_null() && handle != libc::RTLD_DEFAULT && handle != libc::RTLD_NEXT;
     // What our own work asks for, to look at devices, is not the host's.
     if !is_of_library || !may_be_wrapped(name) || !is_outside() {
         return ptr::null_mut();

@@ -10,11 +10,12 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use sa_recorder::host::Uncancelled;
 
-use crate::dlsym::real_dlsym;
 use crate::thread::Errno;
 
+mod behind;
 mod objects;
 
+pub(crate) use behind::{BEHIND, Dlsym, real_dlsym};
 pub(crate) use objects::{is_first_copy, is_ours};
 
 /// A library of the vendor's.
@@ -187,7 +188,7 @@ fn defined_in(library: &CStr, more: c_int, name: &CStr) -> Option<NonNull<c_void
 /// A name's definition that is not in this library.
 fn symbol(library: *mut c_void, name: &CStr) -> Option<NonNull<c_void>> {
     // SAFETY: an open library or RTLD_NEXT, and a C string.
-    let found = unsafe { real_dlsym()?(library, name.as_ptr()) };
+    let found = unsafe { real_dlsym()(library, name.as_ptr()) };
     NonNull::new(found).filter(|found| !objects::is_ours(*found))
 }
 
