@@ -3,6 +3,7 @@
 mod diff_args;
 mod page_file;
 
+use crate::export::{StackFormat, stacks};
 use crate::options::{NamesBy, ReportOptions, Slo, parse_slo};
 use crate::read::read;
 use crate::screen::{self, NameOrder, Table};
@@ -45,8 +46,11 @@ pub struct ReportArgs {
     /// One table as CSV
     #[arg(long, value_enum, value_name = "TABLE")]
     csv: Option<Table>,
+    /// The stacks with their own times, in a format of other viewers
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with_all = ["json", "csv", "names", "bottlenecks"])]
+    export: Option<StackFormat>,
     /// The whole report as one page that needs no network, for a browser [default FILE: report.html]
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "report.html", conflicts_with_all = ["json", "csv", "names", "bottlenecks"])]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "report.html", conflicts_with_all = ["json", "csv", "names", "bottlenecks", "export"])]
     html: Option<PathBuf>,
     /// The run with this id
     #[arg(long, value_name = "ID", conflicts_with_all = ["previous", "all_runs"])]
@@ -127,6 +131,9 @@ impl ReportArgs {
     }
 
     fn shown(&self, report: &RunReport) -> Result<String, Error> {
+        if let Some(format) = self.export {
+            return stacks(report, format);
+        }
         if self.json {
             let json = serde_json::to_string_pretty(report);
             return json

@@ -14,6 +14,7 @@
 
 pub mod command;
 mod condition;
+mod export;
 mod fold;
 mod gather;
 mod nest;
@@ -27,6 +28,7 @@ mod statistics;
 mod table;
 
 pub use condition::{Condition, parse_condition};
+pub use export::{StackFormat, stacks};
 pub use fold::run_diff::compare;
 pub use options::{NamesBy, ReportOptions, Slo, parse_slo};
 pub use page::page;

@@ -1,6 +1,6 @@
 //! The stacks of a page: those that are wide enough to be seen.
 
-use crate::table::stack_time::StackTime;
+use crate::table::stack_time::{StackTime, subtrees_ns};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -21,19 +21,12 @@ pub(super) struct PageStack<'a> {
 
 /// The stacks that are wide enough to be seen, each behind the one around it.
 pub(super) fn page_stacks(stacks: &[StackTime]) -> Vec<PageStack<'_>> {
-    // Each stands behind the one around it.
-    let mut subtree_ns: Vec<i64> = stacks.iter().map(|stack| stack.tsub_ns).collect();
+    let subtree_ns = subtrees_ns(stacks);
     let mut of_process: BTreeMap<usize, i64> = BTreeMap::new();
-    for (number, stack) in stacks.iter().enumerate().rev() {
-        match stack.parent {
-            Some(parent) => {
-                subtree_ns[parent] = subtree_ns[parent].saturating_add(subtree_ns[number]);
-            }
-            None => {
-                let sum = of_process.entry(stack.process).or_default();
-                *sum = sum.saturating_add(subtree_ns[number]);
-            }
-        }
+    let outermost = |(stack, _): &(&StackTime, &i64)| stack.parent.is_none();
+    for (stack, ns) in stacks.iter().zip(&subtree_ns).filter(outermost) {
+        let sum = of_process.entry(stack.process).or_default();
+        *sum = sum.saturating_add(*ns);
     }
     let mut kept: Vec<PageStack<'_>> = Vec::new();
     let mut numbers: Vec<Option<usize>> = Vec::with_capacity(stacks.len());

@@ -21,3 +21,14 @@ pub struct StackTime {
     /// What they took without those in them.
     pub tsub_ns: i64,
 }
+
+/// The self times of each stack and of all in it. Each stands behind the one around it.
+pub(crate) fn subtrees_ns(stacks: &[StackTime]) -> Vec<i64> {
+    let mut subtrees_ns: Vec<i64> = stacks.iter().map(|stack| stack.tsub_ns).collect();
+    for (number, stack) in stacks.iter().enumerate().rev() {
+        if let Some(parent) = stack.parent {
+            subtrees_ns[parent] = subtrees_ns[parent].saturating_add(subtrees_ns[number]);
+        }
+    }
+    subtrees_ns
+}

@@ -3,6 +3,7 @@
 
 mod command;
 mod diff;
+mod export;
 mod golden;
 mod hostile;
 mod idle;
