@@ -97,6 +97,6 @@ fn wrapper(real: Dlsym, handle: *mut c_void, name: *const c_char) -> Option<NonN
     let hook = hook_of(unsafe { CStr::from_ptr(name) })?;
     // SAFETY: the caller's own arguments.
     let found = NonNull::new(unsafe { real(handle, name) })?;
-    let is_behind = !is_ours(found) && hook.symbol.get() == Some(found);
+    let is_behind = !is_ours(found) && hook.symbol.is_behind(found);
     is_behind.then(|| NonNull::new((hook.wrapper)())).flatten()
 }

@@ -108,6 +108,28 @@ impl Symbol {
         self.name.as_bytes() == name.to_bytes_with_nul()
     }
 
+    /// Whether the wrapper calls the function that somebody found behind a handle. To ask loads nothing, and binds the wrapper to nothing but the vendor's.
+    pub(crate) fn is_behind(&self, found: NonNull<c_void>) -> bool {
+        if let Some(real) = NonNull::new(self.real.load(Ordering::Acquire)) {
+            return real == found;
+        }
+        let Ok(name) = CStr::from_bytes_with_nul(self.name.as_bytes()) else {
+            return false;
+        };
+        // Another interposer behind us is the one that the wrapper calls.
+        let other = symbol(libc::RTLD_NEXT, name).filter(|next| *next != found);
+        let mut libraries = self.family.libraries.iter();
+        let is_vendors = other.is_none()
+            && libraries
+                .any(|library| defined_in(library.soname, libc::RTLD_NOLOAD, name) == Some(found));
+        clear_dl_error();
+        if is_vendors {
+            objects::keep_loaded(found);
+            self.real.store(found.as_ptr(), Ordering::Release);
+        }
+        is_vendors
+    }
+
     /// Its address, if some library has it.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<NonNull<c_void>> {

@@ -27,11 +27,19 @@ unsafe extern "C" fn none(_: *mut c_void, _: *const c_char) -> *mut c_void {
 pub(crate) fn real_dlsym() -> Dlsym {
     let mut real = BEHIND.load(Ordering::Acquire);
     if real.is_null() {
-        // SAFETY: C strings; the search begins behind this library.
-        real = unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), FIRST_VERSION.as_ptr()) };
-        if real.is_null() {
-            real = none as *const () as *mut c_void;
-        }
+        // SAFETY: C strings. By version only the C library's own is found: one of another interposer has none.
+        let of_libc =
+            unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), FIRST_VERSION.as_ptr()) };
+        real = match of_libc.is_null() {
+            true => none as *const () as *mut c_void,
+            // SAFETY: the C library's function of this type; from here it finds the first one behind this library.
+            false => unsafe {
+                std::mem::transmute::<*mut c_void, Dlsym>(of_libc)(
+                    libc::RTLD_NEXT,
+                    c"dlsym".as_ptr(),
+                )
+            },
+        };
         BEHIND.store(real, Ordering::Release);
     }
     // SAFETY: the C library's function of this type, or `none`.

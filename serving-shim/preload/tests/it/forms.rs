@@ -1,7 +1,7 @@
 //! Each interposed function in each form in which a program can call it: what the program sees is the same with the preload, recording or not, and what is recorded is exactly what was
 //! launched.
 
-use crate::ground::{Ended, Ground, end};
+use crate::ground::{Ended, Ground, end, preload};
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -230,6 +230,45 @@ fn only_the_function_behind_a_wrapper_is_taken_for_it() {
     assert_eq!((recorded.code, recorded.stdout), (42, expected));
     // That of the other library is its own business.
     assert_eq!(ground.trace().of_category("kernel").len(), 1);
+}
+
+#[test]
+fn a_question_binds_no_wrapper_to_a_library_that_is_not_the_vendors() {
+    let ground = Ground::with_fakes();
+    ground.library("libstub.so", "stub.c", &[] as &[&str]);
+    ground.library("libplugin.so", "waits.c", &["-l:libascendcl.so"]);
+    ground.program("asked", &["asked_first.c"], &[] as &[&str]);
+    let libraries = ["libstub.so", "libplugin.so"].map(|name| ground.text(name));
+    let run = |mut command: Command| end(command.args(&libraries).env("FAKE_QUIET", "1"));
+    let program = ground.path("asked");
+    let plain = run(ground.command(&program));
+    assert_eq!((plain.code, &*plain.stdout), (42, "other 11\nvendor 0\n"));
+    assert_eq!(run(ground.recorded(&program)), plain);
+    assert_eq!(ground.trace().count("aclrtSynchronizeDevice"), 1);
+}
+
+#[test]
+fn another_hook_of_dlsym_before_or_behind_ours_is_asked() {
+    let ground = Ground::with_fakes();
+    ground.library("libhook.so", "dlsym_hook.c", &[] as &[&str]);
+    ground.library(
+        "libother.so",
+        "fake_acl.c",
+        &["-DPART=ACL", "-Wl,-Bsymbolic", "-lfake_answer"],
+    );
+    ground.program("handles", &["handles.c"], &[] as &[&str]);
+    let libraries = ["libascendcl.so", "libother.so"].map(|name| ground.text(name));
+    let (ours, hook) = (preload().display().to_string(), ground.text("libhook.so"));
+    for preloads in [format!("{ours}:{hook}"), format!("{hook}:{ours}")] {
+        let mut command = ground.recorded(ground.path("handles"));
+        command.args(&libraries).env("LD_PRELOAD", &preloads);
+        let ended = end(command.env("FAKE_QUIET", "1"));
+        assert_eq!(ended.code, 42, "{ended:?}");
+        assert!(
+            ended.stdout.contains("hook asked getpid\n"),
+            "{preloads}: {ended:?}"
+        );
+    }
 }
 
 #[test]
