@@ -8,6 +8,7 @@
 
 pub(crate) mod aliases;
 mod args;
+mod asked_ids;
 mod batch;
 mod binding;
 mod bloom;
@@ -28,6 +29,7 @@ mod write;
 
 pub(crate) use args::form::any_form;
 pub(crate) use args::names::{IdKey, known};
+pub(crate) use asked_ids::AskedIds;
 pub(crate) use collector::Collector;
 pub use links::LinkReport;
 pub(crate) use links::Links;

@@ -1,7 +1,7 @@
 //! Takes what the first pass finds in the chunks, in any order.
 
-use super::args::form::any_form;
 use super::args::ids::RequestId;
+use super::asked_ids::AskedIds;
 use super::batch::Batch;
 use super::bloom::KnownKeys;
 use super::links::Links;
@@ -36,7 +36,7 @@ pub(crate) struct Collector<'f> {
     pools: Mutex<Pools<'f>>,
     cut: AtomicU64,
     /// The requests to link, where not all are.
-    only: OnceLock<HashSet<String>>,
+    only: OnceLock<AskedIds>,
 }
 
 struct Pools<'f> {
@@ -82,20 +82,15 @@ impl<'f> Collector<'f> {
         }
     }
 
-    /// Links only these requests, by their ids, from now on; all of them if there are none.
-    pub(crate) fn only_link(&self, requests: &[String]) {
-        if !requests.is_empty() {
-            self.only.get_or_init(|| requests.iter().cloned().collect());
-        }
+    /// Links only these requests from now on.
+    pub(crate) fn only_link(&self, asked: AskedIds) {
+        self.only.get_or_init(|| asked);
     }
 
     /// Whether the request with this id is to be linked.
     pub(super) fn links(&self, id: &RequestId<'_>) -> bool {
-        let is_one_of = |only: &HashSet<String>| {
-            let id = id.text();
-            std::str::from_utf8(&id).is_ok_and(|id| any_form(id, |form| only.contains(form)))
-        };
-        self.only.get().is_none_or(is_one_of)
+        let has = |asked: &AskedIds| std::str::from_utf8(&id.text()).is_ok_and(|id| asked.has(id));
+        self.only.get().is_none_or(has)
     }
 
     /// Where the events of a chunk of a source come from.

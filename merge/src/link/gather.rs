@@ -93,15 +93,13 @@ impl<'a, 'f> Gather<'a, 'f> {
             return list.known.reach.see(at);
         }
         let scope = self.origin.scope;
-        for id in self.ids.of_requests() {
+        let collector = self.collector;
+        let linked = |id: &&RequestId<'_>| collector.links(id);
+        for id in self.ids.of_requests().iter().filter(linked) {
             let aliases = &mut self.batch.aliases;
             match self.batch.requests.entry(id.key ^ scope) {
                 Entry::Occupied(mut known) => known.get_mut().see(at),
                 Entry::Vacant(new) => {
-                    if !self.collector.links(id) {
-                        // As one that its recorder links.
-                        self.batch.linked.push(id.key ^ scope);
-                    }
                     new.insert(RequestReach::of(ts_ns, place));
                     add_forms(id, scope, aliases);
                 }
@@ -134,7 +132,9 @@ impl<'a, 'f> Gather<'a, 'f> {
 
     /// Keeps a list: the next event with it is noted of all its requests at once.
     fn keep(&mut self, text: &'a [u8], len: usize) {
-        let keys = self.ids.of_requests().iter();
+        let collector = self.collector;
+        let ids = self.ids.of_requests().iter();
+        let keys = ids.filter(|id| collector.links(id));
         let listed = Listed {
             keys: keys.map(|id| id.key ^ self.origin.scope).collect(),
             reach: RequestReach::NONE,

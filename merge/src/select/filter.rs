@@ -4,7 +4,7 @@ use crate::base::pattern::Pattern;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
 use crate::event::mend::from_slice;
-use crate::link::{any_form, known};
+use crate::link::{AskedIds, IdKey, any_form, known};
 use memchr::memmem;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -83,6 +83,7 @@ pub(crate) struct Wanted<'a> {
     names: Vec<Pattern>,
     categories: &'a [String],
     requests: HashSet<&'a str>,
+    asked: AskedIds,
     /// Finds each of them, unless they are so many that a closer look at every line costs less.
     finders: Vec<memmem::Finder<'a>>,
 }
@@ -96,6 +97,7 @@ impl Wanted<'_> {
             finders: finders.collect(),
             names: filter.names.iter().map(|name| Pattern::new(name)).collect(),
             categories: &filter.categories,
+            asked: AskedIds::new(&filter.requests),
             requests,
         }
     }
@@ -117,26 +119,27 @@ impl Wanted<'_> {
             && self.has_request(fields.args.of(event.line))
     }
 
-    /// The ids of requests in an event's args that are not asked for, where any are asked for.
+    /// The engine's ids in an event's args that are not asked for, where one beside them is. Of an event that only the client's id leads to nobody knows which
+    /// of the engine's are meant.
     pub(crate) fn other_requests(&self, event: &Event<'_>) -> Vec<String> {
         let args = match self.requests.is_empty() {
             true => None,
             false => scan_object(event.line).and_then(|fields| args_of(fields.args.of(event.line))),
         };
         let args = args.into_iter().flatten();
-        let values = args.filter(|(key, _)| known(key.as_bytes()).is_some());
+        let values = args.filter(|(key, _)| known(key.as_bytes()) == Some(IdKey::Inside));
         let ids = values.flat_map(|(_, value)| match value {
             Value::Array(ids) => ids,
             id => vec![id],
         });
-        let others = ids.filter(|id| !is_id(id, &self.requests));
-        others
-            .filter_map(|id| match id {
-                Value::String(text) => Some(text),
-                Value::Number(number) => Some(number.to_string()),
-                _ => None,
-            })
-            .collect()
+        let texts = ids.filter_map(|id| match id {
+            Value::String(text) => Some(text),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        });
+        let is_asked = |id: &String| self.asked.has(id);
+        let (asked, others): (Vec<String>, Vec<String>) = texts.partition(is_asked);
+        if asked.is_empty() { asked } else { others }
     }
 
     /// A quick look: no id can stand in a line that neither has its bytes nor any escape.

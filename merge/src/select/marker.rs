@@ -39,6 +39,14 @@ pub(crate) struct Marker<'a> {
     pids: HashSet<Box<[u8]>>,
 }
 
+/// What became of the marking.
+pub(crate) struct Marked {
+    /// Spans with an end of their own that cross an edge.
+    pub(crate) cut: u64,
+    /// Whether events that are shown name requests, by the engine's ids, beside those that are asked for.
+    pub(crate) has_others: bool,
+}
+
 /// What was found in all chunks.
 struct Gathered<'f> {
     mates: Sorter<'f, GroupEvent>,
@@ -73,7 +81,7 @@ impl Marker<'_> {
         })
     }
 
-    /// Marks what each chunk shows; gives how many spans with an end of their own cross an edge. What is too much for memory goes to files in the first
+    /// Marks what each chunk shows; gives what became of it. What is too much for memory goes to files in the first
     /// of `folders` that takes them.
     pub(crate) fn mark(
         &self,
@@ -81,10 +89,10 @@ impl Marker<'_> {
         chunks: &mut [Chunk],
         progress: &Progress,
         folders: &[PathBuf],
-    ) -> Result<u64, Error> {
+    ) -> Result<Marked, Error> {
         let mark = |folder: &Path| self.mark_with(sources, chunks, progress, folder);
-        let (_, cut) = in_first(folders, mark)?;
-        Ok(cut)
+        let (_, marked) = in_first(folders, mark)?;
+        Ok(marked)
     }
 
     fn mark_with(
@@ -93,7 +101,7 @@ impl Marker<'_> {
         chunks: &mut [Chunk],
         progress: &Progress,
         folder: &Path,
-    ) -> io::Result<u64> {
+    ) -> io::Result<Marked> {
         let mut gathered = Gathered {
             mates: Sorter::new(folder),
             spots: Sorter::new(folder),
@@ -123,7 +131,10 @@ impl Marker<'_> {
         covered(&spots.finish()?, &other_flows, &mut flows)?;
         pair(&flows.finish()?, self.edges, &mut show, |_| Ok(()))?;
         self.mark_names(&names, &used, chunks);
-        Ok(cut)
+        Ok(Marked {
+            cut,
+            has_others: !other_flows.is_empty(),
+        })
     }
 
     /// Looks at some chunks after the others, so that what each holds is put together and forgotten.

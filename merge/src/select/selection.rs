@@ -8,8 +8,8 @@ use crate::event::edges::{Edges, Lies};
 use crate::event::own_record::is_left_out;
 use crate::fragment::recording::Recording;
 use crate::identity::plan::Plan;
-use crate::link::Collector;
 use crate::link::aliases::aliases;
+use crate::link::{AskedIds, Collector};
 use crate::pass::chunk::Chunk;
 use crate::pass::source::Source;
 use crate::pass::summary::ChunkSummary;
@@ -73,9 +73,6 @@ pub(crate) fn select(
         Runs::All => Vec::new(),
         _ => aliases(&filter.requests, sources, chunks, asked.progress),
     };
-    if let Some(links) = asked.links {
-        links.only_link(&with_aliases(filter, &request_aliases).requests);
-    }
     let (mut edges, lens) = (Edges::OPEN, chunks.iter().map(Chunk::len).collect());
     let mut selection = Selection::default();
     if is_window {
@@ -94,7 +91,11 @@ pub(crate) fn select(
         let filter = with_aliases(filter, &request_aliases);
         let marker = Marker::new(&filter, edges, &plan)?;
         let folders = asked.folders;
-        cut = marker.mark(sources, chunks, asked.progress, folders)?;
+        let marked = marker.mark(sources, chunks, asked.progress, folders)?;
+        cut = marked.cut;
+        if let Some(links) = asked.links.filter(|_| marked.has_others) {
+            links.only_link(AskedIds::new(&filter.requests));
+        }
     }
     selection.filter = (!filter.is_empty()).then(|| FilterReport {
         filter: filter.clone(),

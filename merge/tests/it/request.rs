@@ -265,3 +265,41 @@ fn arrows_of_other_requests_in_shared_steps_are_left_out() {
         assert_eq!(count_of(&both), 2, "{flows}: {both:?}");
     }
 }
+
+/// Steps of an engine and a worker, all with these args.
+fn steps_with(args: &str) -> RunDir {
+    let dir = RunDir::new();
+    for pid in [60, 61] {
+        let process = Process::new(pid);
+        let on = process.main_thread();
+        let step = |ms: u64| on.span(5_000_000_000 + ms * 1_000_000, 8_000_000, "step", args);
+        let lines: Vec<String> = (0..4).map(|nth| step(10 * nth)).collect();
+        let mut fragment = process.fragment();
+        fragment.block(1, 0, &stream(&lines));
+        fragment.write_here(&dir.fragments());
+    }
+    dir
+}
+
+#[test]
+fn no_arrow_of_the_request_that_is_asked_for_is_lost() {
+    let cases: [(&str, &[&str]); 4] = [
+        // A shorter form of its id is another request of the step: the two are one flow.
+        (r#""request_ids":["job","job-1"]"#, &["--request=job-1"]),
+        (r#""request_ids":["jib","job-1"]"#, &["--request=job-1"]),
+        // Only the client's id leads there, and nobody knows which of the engine's is meant.
+        (
+            r#""request_id":"e1","external_id":"c1""#,
+            &["--request=c1", "--all-runs"],
+        ),
+        (
+            r#""request_ids":["e1","e2"],"external_ids":["c1","c2"]"#,
+            &["--request=c1"],
+        ),
+    ];
+    for (args, options) in cases {
+        let dir = steps_with(args);
+        let arrows = arrow_ids(&Merged::of(options, &[dir.path()])).len();
+        assert!(arrows >= 8, "{arrows} for {options:?} of {args}");
+    }
+}

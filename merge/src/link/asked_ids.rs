@@ -1,0 +1,54 @@
+//! The ids of the requests that are asked for.
+
+use super::args::form::{any_form, forms};
+use std::collections::HashSet;
+
+/// The ids of the requests that are asked for.
+#[derive(Debug)]
+pub(crate) struct AskedIds {
+    ids: HashSet<String>,
+    /// What they are longer forms of.
+    shorter: HashSet<String>,
+}
+
+impl AskedIds {
+    pub(crate) fn new(ids: &[String]) -> AskedIds {
+        let mut shorter = HashSet::new();
+        for id in ids {
+            forms(id.as_bytes(), |form| {
+                shorter.insert(String::from_utf8_lossy(form).into_owned());
+            });
+        }
+        AskedIds {
+            ids: ids.iter().cloned().collect(),
+            shorter,
+        }
+    }
+
+    /// Whether an id may be that of one of them: it is one, a longer form of one, or what one is a longer form of.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.shorter.contains(id) || any_form(id, |form| self.ids.contains(form))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_prompts_of_one_request_are_two() {
+        let asked = AskedIds::new(&["cmpl-r-1".to_owned()]);
+        for one in [
+            "cmpl-r-1",
+            "cmpl-r-1-0a1b2c3d",
+            "2_cmpl-r-1",
+            "r-1",
+            "cmpl-r",
+        ] {
+            assert!(asked.has(one), "{one}");
+        }
+        for other in ["cmpl-r-2", "r-2", "cmpl-r-10", "cmpl"] {
+            assert!(!asked.has(other), "{other}");
+        }
+    }
+}
