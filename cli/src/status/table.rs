@@ -121,29 +121,28 @@ fn aligned(rows: &[[String; 10]]) -> String {
 
 /// Who did not say that it ended, how that was, and where to look for the rest.
 fn epitaph(run: &Run) -> String {
-    let directory = printable(&run.directory);
+    let shows = format!(". `trace-merge {}` shows them", printable(&run.directory));
     let lines = [
-        (
-            State::Killed,
-            format!("killed in the middle of spans: {{}}. `trace-merge {directory}` shows them"),
-        ),
+        (State::Killed, "killed in the middle of spans: ", &*shows),
         (
             State::Silent,
-            "ended without a goodbye, but not in the middle of anything: {} (_exit, or a signal while idle)".to_owned(),
+            "ended without a goodbye, but not in the middle of anything: ",
+            " (_exit, or a signal while idle)",
         ),
         (
             State::Unknown,
-            "ended without a goodbye: {}; nothing tells whether spans were open".to_owned(),
+            "ended without a goodbye: ",
+            "; nothing tells whether spans were open",
         ),
     ];
     let mut text = String::new();
-    for (state, words) in lines {
+    for (state, before, behind) in lines {
         let of_state = run.processes.iter().filter(|one| one.state == state);
         let names: Vec<_> = of_state
             .map(|process| format!("{} [{}]", printable(&process.name), process.pid))
             .collect();
         if !names.is_empty() {
-            text += &format!("\n{}\n", words.replace("{}", &names.join(", ")));
+            text += &format!("\n{before}{}{behind}\n", names.join(", "));
         }
     }
     text

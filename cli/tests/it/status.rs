@@ -97,8 +97,11 @@ ended without a goodbye, but not in the middle of anything: worker-1 [#]. (_exit
 "
     );
     let status = json(directory);
-    let states = [&status["processes"][1], &status["processes"][2]].map(|one| &one["state"]);
-    assert_eq!(states, ["killed", "silent"]);
+    let states = |status: &Value| [1, 2].map(|nth| status["processes"][nth]["state"].clone());
+    assert_eq!(states(&status), ["killed", "silent"]);
+    // A merge settles what they left, and takes their rings away.
+    merged(directory, true);
+    assert_eq!(states(&json(directory)), ["killed", "silent"]);
 }
 
 #[test]
@@ -109,16 +112,16 @@ fn a_run_that_is_over_counts_what_the_merge_counts() {
     let killed = Host::start(directory, "b", false);
     killed.kill();
     let status = json(directory);
-    let report = merged(directory);
+    let report = merged(directory, false);
     let names = report.events_by_phase[&'M'];
     let expected = report.events_total - names - report.unfinished_spans;
     assert_eq!(status["events"].as_u64(), Some(expected));
 }
 
-fn merged(directory: &Path) -> trace_merge::Report {
+fn merged(directory: &Path, settle: bool) -> trace_merge::Report {
     let mut options = trace_merge::Options::new([directory.to_owned()]);
     options.output = trace_merge::Output::File(directory.join("t.json"));
-    options.settle = false;
+    options.settle = settle;
     trace_merge::merge(&options).unwrap()
 }
 
@@ -128,7 +131,7 @@ fn issue_19_losses_that_only_the_ring_tells_are_counted() {
     let directory = scratch.path();
     Host::lossy(directory);
     let status = json(directory);
-    let report = merged(directory);
+    let report = merged(directory, false);
     assert!(report.lost_events > 0, "{report:?}");
     assert_eq!(status["lost"].as_u64(), Some(report.lost_events));
     assert_eq!(

@@ -45,7 +45,7 @@ pub struct Contents {
     pub ended: bool,
     /// Whether a ring is left.
     pub ring: bool,
-    /// Spans that are open, as a ring that is left tells.
+    /// Spans that are open, as a ring that is left tells; of a dead process whose ring was settled, those that were.
     pub open_spans: Option<u64>,
     /// What the newest segment so far tells of removed ones, and when the first of them was begun.
     removed: Option<(StatusLoss, Option<i64>)>,
@@ -72,6 +72,11 @@ struct StatusLoss {
     processes: u64,
     /// The first segment that is not removed; only in records about removed ones.
     first: Option<u32>,
+}
+
+#[derive(Deserialize)]
+struct EndArgs {
+    open: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -240,7 +245,11 @@ impl Contents {
             ("M", ANCHOR_RECORD) if self.began.is_none() => {
                 self.began = serde_json::from_str(args).ok();
             }
-            ("M", END_RECORD) => self.ended = true,
+            ("M", END_RECORD) => match serde_json::from_str::<EndArgs>(args) {
+                // A reader wrote it, for a process that had not ended recording itself.
+                Ok(EndArgs { open: Some(open) }) => self.open_spans = Some(open),
+                _ => self.ended = true,
+            },
             ("i", LOSS_RECORD) if record.cat == OWN_CATEGORY => {
                 let Ok(loss) = serde_json::from_str::<StatusLoss>(args) else {
                     return false;
