@@ -7,24 +7,28 @@ from .warnings import warn_once
 
 
 class Compilations:
-    """What torch's own callbacks say: one that begins within another is a part of it."""
+    """What torch's own callbacks say: one that begins within another is a part of it. Up to 2.7 torch calls them without arguments."""
 
     def __init__(self):
         self._began_ns = 0
 
-    def began(self, _args):
+    def began(self, *_args):
+        quietly(self._begin)
+
+    def ended(self, *args):
+        quietly(self._end, *args)
+
+    def _begin(self):
         self._began_ns = now_ns() if is_enabled() else 0
 
-    def ended(self, args):
+    def _end(self, *args):
         began_ns, self._began_ns = self._began_ns, 0
-        if began_ns:
-            quietly(_told, began_ns, args)
+        if began_ns and not is_to_begin():  # which process is the run's main one is for the server to decide
+            thread_duration("torch.compile", "compile", began_ns, now_ns() - began_ns, _facts(*args))
 
 
-def _told(began_ns, args):
-    if not is_to_begin():  # which process is the run's main one is for the server to decide
-        facts = dict(compile_id=str(args.compile_id), trigger=args.callback_trigger.name.lower())
-        thread_duration("torch.compile", "compile", began_ns, now_ns() - began_ns, facts)
+def _facts(args=None, *_more):
+    return {} if args is None else dict(compile_id=str(args.compile_id), trigger=args.callback_trigger.name.lower())
 
 
 def hook_triton(module):

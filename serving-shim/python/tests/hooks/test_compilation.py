@@ -14,11 +14,13 @@ class Handler:
         self.begins, self.ends = [], []
         self.register_start_callback, self.register_end_callback = self.begins.append, self.ends.append
 
-    def compile(self):
-        args = types.SimpleNamespace(callback_trigger=Trigger.DYNAMO, compile_id="0/1")
-        self.begins[0](args)
+    def compile(self, *args):
+        self.begins[0](*args)
         time.sleep(0.01)
-        self.ends[0](args)
+        self.ends[0](*args)
+
+
+ARGS = types.SimpleNamespace(callback_trigger=Trigger.DYNAMO, compile_id="0/1")
 
 
 def compiled():
@@ -27,10 +29,31 @@ def compiled():
 
     handler = Handler()
     compilation.hook(types.SimpleNamespace(callback_handler=handler))
-    handler.compile()  # before the run has begun
+    handler.compile(ARGS)  # before the run has begun
+    sa_profile.instant("begun")
+    handler.compile(ARGS)
+    compilation.hook(types.SimpleNamespace())
+
+
+def compiled_by_an_older_torch():
+    import sa_profile
+    from sa_profile.hooks import compilation
+
+    handler = Handler()
+    compilation.hook(types.SimpleNamespace(callback_handler=handler))
     sa_profile.instant("begun")
     handler.compile()
-    compilation.hook(types.SimpleNamespace())
+
+
+def compiled_with_a_clock_that_fails():
+    import sa_profile
+    from sa_profile.hooks import compilation
+
+    handler = Handler()
+    compilation.hook(types.SimpleNamespace(callback_handler=handler))
+    sa_profile.instant("begun")
+    compilation.now_ns = lambda: 1 // 0
+    handler.compile(ARGS)
 
 
 def kernels():
@@ -52,3 +75,14 @@ def test_a_compilation_is_a_span(record):
     (span,) = trace.named("torch.compile")
     assert span["args"] == dict(compile_id="0/1", trigger="dynamo") and span["dur"] >= 10_000
     assert trace.stderr.count("callback_handler") == 1
+
+
+def test_an_older_torch_says_nothing_of_it(record):
+    trace = record(compiled_by_an_older_torch)
+    (span,) = trace.named("torch.compile")
+    assert span.get("args", {}) == {} and span["dur"] >= 10_000 and trace.stderr == ""
+
+
+def test_what_fails_of_ours_fails_no_compilation(record):
+    trace = record(compiled_with_a_clock_that_fails)
+    assert trace.named("torch.compile") == [] and trace.stderr.count("its events are missing") == 1
