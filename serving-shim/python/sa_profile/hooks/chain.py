@@ -66,19 +66,6 @@ def around(function, observe):
     return chained
 
 
-def handing_on(function, take):
-    """The function, whose results `take` gets too. For one that is called so often that an observer costs too much; `take` must not raise."""
-
-    @functools.wraps(function)
-    def chained(*args, **kwargs):
-        result = function(*args, **kwargs)
-        take(result)
-        return result
-
-    setattr(chained, MARK, True)
-    return chained
-
-
 def around_coroutine(function, observe):
     """The same for a coroutine function: the observer's end is when the coroutine's is, also by cancellation."""
 

@@ -66,7 +66,9 @@ OPTIONAL = [
     ("vllm.v1.serial_utils", "MsgpackDecoder", "decode"),
     ("vllm.v1.structured_output", "StructuredOutputManager", "_create_grammar"),
     ("vllm.v1.structured_output", "StructuredOutputManager", "grammar_bitmask"),
-    ("vllm.v1.core.block_pool", "BlockPool", "_maybe_evict_cached_block"),
+    ("vllm.v1.core.block_pool", "BlockPool", "get_new_blocks"),
+    ("vllm.v1.core.block_pool", "BlockPool", "evict_blocks"),
+    ("vllm.v1.core.block_pool", "BlockHashToBlockMap", "__len__"),
     ("vllm.v1.metrics.stats", "SchedulerStats", "prefix_cache_stats"),
 ]
 

@@ -1,30 +1,48 @@
-"""The prefix cache of one engine as a counter: tokens it was asked for and had, and blocks whose contents it gave up."""
+"""The prefix cache of one engine as a counter: tokens it was asked for and had, and cached contents that it gave up."""
+
+import weakref
 
 from .. import counter
-from ..hooks.chain import chain_if_there, handing_on
+from .._sa_profile import is_enabled
+from ..hooks.chain import chain_if_there
+
+# By their pools of blocks. The pools' class is hooked: an attribute more of a pool makes Python look all of its attributes up in a slower way, for each block.
+_caches = weakref.WeakKeyDictionary()
 
 
 class PrefixCache:
-    """Its counts since recording began; those of queries and hits are vLLM's own, of which its metrics are made."""
+    """Its counts while recording was on; those of queries and hits are vLLM's own, of which its metrics are made."""
 
     def __init__(self, scheduler):
-        self._queries = self._hits = self._evictions = 0
+        self.counts = dict(queries=0, hits=0)
         self._told = None
         pool = getattr(getattr(scheduler, "kv_cache_manager", None), "block_pool", None)
-        chain_if_there(pool, "_maybe_evict_cached_block", self._evicted, handing_on)
-
-    def _evicted(self, is_evicted):
-        if is_evicted:
-            self._evictions += 1
+        if hasattr(getattr(pool, "cached_block_hash_to_block", None), "__len__"):
+            self.counts["evictions"] = 0
+            _caches[pool] = self
+            for name in ("get_new_blocks", "evict_blocks"):
+                chain_if_there(type(pool), name, giving_up)
 
     def count(self, groups):
         """Adds what the outputs of a step say of it, and tells the counts if they are others."""
         for group in groups:
             stats = getattr(getattr(group, "scheduler_stats", None), "prefix_cache_stats", None)
             if stats is not None:
-                self._queries += stats.queries
-                self._hits += stats.hits
-        counts = dict(queries=self._queries, hits=self._hits, evictions=self._evictions)
-        if counts != self._told and any(counts.values()):
-            counter("prefix_cache", **counts)
-            self._told = counts
+                self.counts["queries"] += stats.queries
+                self.counts["hits"] += stats.hits
+        if self.counts != self._told and any(self.counts.values()):
+            counter("prefix_cache", **self.counts)
+            self._told = dict(self.counts)
+
+
+def giving_up(pool, *_args, **_kwargs):
+    """Blocks are taken, all that a request needs at once. Meanwhile nothing is added to what is cached."""
+    cache = _caches.get(pool) if is_enabled() else None
+    if cache is None:
+        return None
+    before = len(pool.cached_block_hash_to_block)
+
+    def leave(_result, _error):
+        cache.counts["evictions"] += before - len(pool.cached_block_hash_to_block)
+
+    return leave

@@ -145,13 +145,6 @@ def test_what_may_be_missing_is_not_told(told):
     assert not told
 
 
-def test_results_can_be_handed_on(told):
-    cls, taken = type("Copy", (Thing,), {}), []
-    assert chain.chain(cls, "work", taken.append, chain.handing_on)
-    assert cls().work(1) == (1, 2) and taken == [(1, 2)]
-    assert not chain.chain(cls, "work", taken.append, chain.handing_on)
-
-
 def test_functions_of_modules_are_wrapped(told):
     import types
 

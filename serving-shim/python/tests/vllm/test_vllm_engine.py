@@ -249,6 +249,57 @@ def test_the_prefix_cache_is_counted(record):
     assert trace.args("prefix_cache") == [dict(queries=5, hits=3, evictions=0), dict(queries=17, hits=9, evictions=1)]
 
 
+def evicting_on_demand():
+    """Blocks that are given up for new ones, and because somebody asks for it."""
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    core = engine(scheduler=Scheduler(cached=3))
+    pool = core.scheduler.kv_cache_manager.block_pool
+    per_block = pool._maybe_evict_cached_block
+    add(core, "a-1", tokens=2)
+    turn(core)
+    pool.evict_blocks({50, 51, 52})
+    print(pool.get_new_blocks(3), pool._maybe_evict_cached_block == per_block, sorted(vars(pool)))
+    add(core, "b-2", tokens=2)
+    turn(core)
+
+
+def test_evictions_are_counted_once_for_many_blocks(record):
+    trace = record(evicting_on_demand)
+    assert trace.stdout == "[2, 3, 4] True ['cached_block_hash_to_block', 'given']\n", "nothing is done for each block"
+    assert [one["evictions"] for one in trace.args("prefix_cache")] == [0, 4]
+
+
+def evicting_while_paused():
+    import sa_profile
+    from sa_profile.vllm.prefix_cache import PrefixCache
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    scheduler = Scheduler()
+    cache, pool = PrefixCache(scheduler), scheduler.kv_cache_manager.block_pool
+    print(sa_profile.levels(), pool.get_new_blocks(4), cache.counts["evictions"])
+
+
+def test_evictions_are_not_counted_while_paused(record):
+    assert record(evicting_while_paused, SA_PROFILE_START="paused").stdout == "frozenset() [1, 2, 3, 4] 0\n"
+
+
+def another_pool():
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    scheduler = Scheduler(cached=3)
+    del scheduler.kv_cache_manager.block_pool.cached_block_hash_to_block
+    scheduler.kv_cache_manager.block_pool._maybe_evict_cached_block = lambda block: False
+    core = engine(scheduler=scheduler)
+    add(core, "a-1", tokens=2)
+    turn(core)
+
+
+def test_a_pool_of_another_kind_has_no_evictions(record):
+    trace = record(another_pool)
+    assert trace.args("prefix_cache") == [dict(queries=5, hits=3)] and trace.stderr == ""
+
+
 def queued():
     from vllm.v1.engine import EngineCoreRequest
 

@@ -40,14 +40,21 @@ class BlockPool:
 
     def __init__(self):
         self.given = 0
+        self.cached_block_hash_to_block = {number: "block" for number in range(2, 100, 2)}
 
     def get_new_blocks(self, count):
-        for _ in range(count):
-            self._maybe_evict_cached_block(None)
+        blocks = range(self.given + 1, self.given + 1 + count)
+        self.given += count
+        for block in blocks:
+            self._maybe_evict_cached_block(block)
+        return list(blocks)
+
+    def evict_blocks(self, block_ids):
+        for block in block_ids:
+            self._maybe_evict_cached_block(block)
 
     def _maybe_evict_cached_block(self, block):
-        self.given += 1
-        return self.given % 2 == 0
+        return self.cached_block_hash_to_block.pop(block, None) is not None
 
 
 class KVCacheManager:
