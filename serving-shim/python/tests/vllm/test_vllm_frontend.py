@@ -451,6 +451,44 @@ def test_a_steps_outputs_are_sent_in_one_span(record):
     assert turns[0]["ts"] <= chunk["ts"]
 
 
+def offline_in_a_notebook():
+    """An engine that is called and not served, by code of a running loop: no turn of it comes between two steps."""
+
+    async def main():
+        from sa_profile.vllm.sending import turn
+
+        loop = asyncio.get_running_loop()
+        handles = loop.call_soon
+        added = []
+        loop.call_soon = lambda *args, **kwargs: (added.append(args), handles(*args, **kwargs))[1]
+        for step in range(5):
+            sending = turn(1)
+            if sending is not None:
+                sending.woken()
+        print(len(added))
+        await asyncio.sleep(0.01)
+        turn(7).woken()
+        await asyncio.sleep(0.01)
+        turn(8)  # its step failed
+        await asyncio.sleep(0.01)
+        turn(9).woken()
+        await asyncio.sleep(0.01)
+        turn(10).woken()  # the loop ends before
+
+    import sa_profile
+
+    sa_profile.instant("begun")
+    asyncio.run(main())
+    asyncio.run(main())
+
+
+def test_steps_between_which_no_turn_comes_are_sent_in_none(record):
+    trace = record(offline_in_a_notebook)
+    assert trace.stdout == "2\n2\n"
+    sent = [one["outputs"] for one in trace.args("outputs.send")]
+    assert [one for one in sent if one != 10] == [7, 9, 7, 9] and trace.stderr == ""
+
+
 def streamed_from_another_task():
     """As starlette does it, which listens to the client meanwhile; the engine dies amid it."""
     import os
