@@ -7,6 +7,7 @@ part of `elapsed_us` of its first chunk and of `answered_us`, which is when the 
 import asyncio
 import contextvars
 import itertools
+import os
 
 from .. import duration, flow, instant, now_ns
 from .._sa_profile import is_enabled, start_task_flow
@@ -24,6 +25,15 @@ _current = contextvars.ContextVar("sa_profile_http", default=None)
 _numbers = itertools.count(1)
 _under_way = set()  # numbers of exchanges
 _heartbeat = Heartbeat(lambda: bool(_under_way))
+
+
+def _in_child():
+    """What was under way when the process forked is the parent's."""
+    _under_way.clear()
+    _heartbeat.forget()
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 class Exchange:

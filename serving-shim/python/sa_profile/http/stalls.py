@@ -14,29 +14,38 @@ SHORTEST_NS = 20_000_000
 
 
 class Heartbeat:
-    """The timer of one event loop. `busy` says whether it is still needed."""
+    """The timers of the event loops, of which a process may have several: one for each. `busy` says whether they are still needed."""
 
     def __init__(self, busy):
         self._busy = busy
-        self._loop = None
-        self._due_ns = 0
+        self._loops = set()  # that have a timer
 
     def start(self):
         """Begins to beat on the running loop; where it beats already this does nothing."""
         loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            self._loop = loop
-            self._next()
+        if loop not in self._loops:
+            for one in tuple(self._loops):
+                if one.is_closed():  # amid its last beat
+                    self._loops.discard(one)
+            self._loops.add(loop)
+            self._next(loop)
 
-    def _next(self):
-        self._due_ns = now_ns() + BEAT_NS
-        self._loop.call_later(BEAT_NS / 1e9, quietly, self._beat)
+    def is_beating(self):
+        """Whether any loop has a timer."""
+        return bool(self._loops)
 
-    def _beat(self):
-        late_ns = now_ns() - self._due_ns
+    def forget(self):
+        """None of the loops runs here: they are those of the process that forked this one."""
+        self._loops.clear()
+
+    def _next(self, loop):
+        loop.call_later(BEAT_NS / 1e9, quietly, self._beat, loop, now_ns() + BEAT_NS)
+
+    def _beat(self, loop, due_ns):
+        late_ns = now_ns() - due_ns
         if late_ns >= SHORTEST_NS:
-            thread_duration("event_loop.stall", "http", self._due_ns, late_ns, {})
+            thread_duration("event_loop.stall", "http", due_ns, late_ns, {})
         if self._busy() and is_enabled():
-            self._next()
+            self._next(loop)
         else:
-            self._loop = None
+            self._loops.discard(loop)

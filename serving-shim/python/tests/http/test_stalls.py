@@ -30,3 +30,72 @@ def test_a_stall_while_requests_are_under_way_is_a_span(record):
     (request,) = trace.named("http.request")
     assert 40_000 < stall["dur"] < 200_000
     assert request["ts"] < stall["ts"] and stall["ts"] + stall["dur"] < request["ts"] + request["dur"]
+
+
+def two_loops():
+    """Two servers, each with an event loop and a thread of its own; the second begins while the first is busy."""
+    import threading
+
+    import sa_profile
+    from sa_profile.http.asgi import HttpSpans
+
+    timers, wrong = [], []
+
+    class Loop(asyncio.SelectorEventLoop):
+        def call_later(self, delay, callback, *args, **kwargs):
+            if getattr(callback, "__name__", "") == "quietly":
+                timers.append(self)
+                wrong.extend([self] * (threading.get_ident() != self.thread))
+            return super().call_later(delay, callback, *args, **kwargs)
+
+    def serve():
+        loop = Loop()
+        loop.thread = threading.get_ident()
+
+        async def app(_scope, _receive, _send):
+            await asyncio.sleep(0.3)
+
+        async def main():
+            for _ in range(3):
+                await HttpSpans(app)({"type": "http"}, None, None)
+
+        loop.run_until_complete(main())
+        loop.close()
+
+    sa_profile.instant("begun")
+    threads = [threading.Thread(target=serve) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.05)
+    for thread in threads:
+        thread.join()
+    counts = sorted(timers.count(loop) for loop in set(timers))
+    print(len(counts), counts[0] > 5, counts[1] < 100, len(wrong))
+
+
+def test_each_loop_has_one_beat_of_its_own(record):
+    trace = record(two_loops)
+    assert trace.stdout == "2 True True 0\n" and trace.stderr == ""
+
+
+def forked_amid_a_request():
+    import os
+
+    import sa_profile
+    from sa_profile.http import asgi
+
+    async def app(_scope, _receive, _send):
+        child = os.fork()
+        if child == 0:
+            print(len(asgi._under_way), asgi._heartbeat.is_beating(), flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+        print(len(asgi._under_way), asgi._heartbeat.is_beating())
+
+    sa_profile.instant("begun")
+    asyncio.run(asgi.HttpSpans(app)({"type": "http"}, None, None))
+
+
+def test_the_child_of_a_fork_has_no_request_under_way(record):
+    trace = record(forked_amid_a_request, PYTHONWARNINGS="ignore")
+    assert trace.stdout == "0 False\n1 True\n"
