@@ -12,7 +12,7 @@ from .requests import EngineRequests
 from .scheduler import SchedulerObserver
 
 ATTRIBUTE = "_sa_profile"
-MOST_WAITING = 4096  # beyond it the oldest was given up before the engine got it
+MOST_WAITING = 4096  # that are followed at once; vLLM may also give one up before the engine gets it
 
 # Spans in the engine's input queue, by request id. Not kept in vLLM's request: an attribute more, or a look into its `__dict__`, makes Python look all
 # of its attributes up in a slower way, in each of the scheduler's loops.
@@ -84,17 +84,15 @@ def preprocess(_engine, *args, **kwargs):
 
     def leave(_result, error):
         opened.returned()
+        facts = {}
         if error is None:
-            _wait(request_id)
-        opened.close(error)
+            if len(_waiting) < MOST_WAITING:
+                _waiting[request_id] = async_span("EngineCore.input_queue", cat="engine", lane="input queue", request_id=request_id)
+            else:
+                facts = dict(wait_not_recorded=True)
+        opened.close(error, **facts)
 
     return leave
-
-
-def _wait(request_id):
-    if len(_waiting) >= MOST_WAITING:
-        _waiting.pop(next(iter(_waiting))).end(lost=True)
-    _waiting[request_id] = async_span("EngineCore.input_queue", cat="engine", lane="input queue", request_id=request_id)
 
 
 def add_request(engine, *args, **kwargs):

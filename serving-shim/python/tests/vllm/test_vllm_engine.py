@@ -317,6 +317,29 @@ def test_the_wait_in_the_input_queue_is_a_span(record):
     assert wait["dur"] >= 20_000 and wait["ts"] >= ready["ts"] and wait["ts"] + wait["dur"] <= added["ts"]
 
 
+def crowded():
+    """More requests wait than are followed, and the engine takes them meanwhile."""
+    from vllm.v1.engine import EngineCoreRequest
+
+    from sa_profile.vllm import engine as plugin
+
+    core = engine()
+    plugin.MOST_WAITING = 2
+    ready = [core.preprocess_add_request(EngineCoreRequest(f"r-{n}", [1], 1))[0] for n in range(4)]
+    for one in ready:
+        core.add_request(one)
+    turn(core)
+    core.add_request(core.preprocess_add_request(EngineCoreRequest("r-4", [1], 1))[0])
+
+
+def test_beyond_the_bound_a_wait_is_not_followed_and_says_so(record):
+    trace = record(crowded)
+    assert trace.args("EngineCore.input_queue") == [dict(request_id=f"r-{n}") for n in (0, 1, 4)]
+    ready = trace.args("EngineCore.preprocess_add_request")
+    assert [one["request_id"] for one in ready if one.get("wait_not_recorded")] == ["r-2", "r-3"]
+    assert len(trace.named("EngineCore.add_request")) == 5 and trace.stderr == ""
+
+
 def looping():
     register()
     from vllm.v1.core.sched.scheduler import Scheduler
