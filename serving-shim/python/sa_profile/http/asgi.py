@@ -129,7 +129,8 @@ class HttpSpans:
         quietly(_watch, number)
 
         def observed(message):
-            if not exchange.answered or not message.get("more_body"):
+            # Of an answer that goes well, what lies between its first and its last part is only passed on.
+            if not exchange.answered or exchange.refusal is not None or not message.get("more_body"):
                 quietly(exchange.sent, message)
             return send(message)
 

@@ -539,6 +539,29 @@ def test_a_refused_request_says_why(record):
     )
 
 
+def refused_in_parts():
+    async def scenario(_server):
+        from sa_profile.http.asgi import HttpSpans
+
+        async def app(scope, receive, send):
+            error = json.dumps(dict(error=dict(message="much too long", type="BadRequestError"))).encode()
+            await send({"type": "http.response.start", "status": 400})
+            for at in range(0, len(error), 20):
+                await send({"type": "http.response.body", "body": error[at : at + 20], "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+
+        await get(HttpSpans(app))
+
+    serve(scenario)
+
+
+def test_a_refusal_in_many_parts_is_read_whole(record):
+    trace = record(refused_in_parts)
+    args = trace.one("http.request")
+    assert (args["error"], args["error_message"]) == ("BadRequestError", "much too long")
+    assert len(trace.named("http.first_chunk")) == 1
+
+
 def client_goes():
     async def scenario(_server):
         from sa_profile.http.asgi import HttpSpans
