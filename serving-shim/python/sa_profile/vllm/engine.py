@@ -26,7 +26,7 @@ def hook(module):
         warn_once("this vLLM has no vllm.v1.engine.core.EngineCore: engine spans are missing")
         return
     chain(core, "__init__", construct)
-    chain(core, "preprocess_add_request", preprocess)
+    chain_if_there(core, "preprocess_add_request", preprocess)
     chain(core, "add_request", add_request)
     chain(core, "step", step)
     chain(core, "step_with_batch_queue", step)

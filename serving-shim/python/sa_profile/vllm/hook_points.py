@@ -13,7 +13,6 @@ from . import rendering
 
 # (module, class or None for the module itself, attribute): what the plugin wraps, and what it reads.
 POINTS = [
-    ("vllm.v1.engine.core", "EngineCore", "preprocess_add_request"),
     ("vllm.v1.engine.core", "EngineCore", "add_request"),
     ("vllm.v1.engine.core", "EngineCore", "step"),
     ("vllm.v1.engine.core", "EngineCore", "step_with_batch_queue"),
@@ -58,6 +57,7 @@ OPTIONAL = [
     *rendering.HANDLERS,
     *rendering.RENDERERS,
     *rendering.POOLED,
+    ("vllm.v1.engine.core", "EngineCore", "preprocess_add_request"),
     ("vllm.v1.engine.core", "EngineCoreProc", "_process_input_queue"),
     ("vllm.v1.engine.input_processor", "InputProcessor", "process_inputs"),
     ("vllm.v1.metrics.loggers", "StatLoggerManager", "record"),

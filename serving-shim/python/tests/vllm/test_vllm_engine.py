@@ -540,6 +540,17 @@ def test_what_a_version_lacks_is_told_once_and_costs_only_its_events(record):
     assert not trace.named("kv_cache")
 
 
+def without_preprocessing():
+    core = engine()
+    add(core, "a-1")
+    turn(core)
+
+
+def test_an_engine_without_a_thread_for_its_input_is_told_of_by_none(record):
+    trace = record(without_preprocessing, FAKE_VLLM_WITHOUT="EngineCore.preprocess_add_request")
+    assert trace.stderr == "" and len(trace.named("EngineCore.add_request")) == 1
+
+
 def strange():
     core = engine()
     schedule = core.scheduler.schedule
