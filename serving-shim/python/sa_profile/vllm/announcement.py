@@ -4,7 +4,8 @@ from .. import directory, levels, set_process_name
 from ..hooks.warnings import warn_once
 from .names import title
 
-FIRST = (None, "APIServer", "APIServer_0")  # of several API servers, the one that speaks for all
+# Of several API servers, the one that speaks for all. The third is that of vLLM's supervisor of data parallel servers with a port of their own each.
+FIRST = (None, "APIServer", "APIServer_0", "APIServer_DP0")
 
 
 def announce():

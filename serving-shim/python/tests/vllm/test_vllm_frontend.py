@@ -601,9 +601,28 @@ def second_api_server():
     three_requests()
 
 
-def test_several_api_servers_say_it_once(record):
-    trace = record(second_api_server)
-    assert trace.announced == [] and "APIServer_1" in trace.process_names()
+def first_of_a_supervisor():
+    """vLLM's supervisor of data parallel servers, each with a port of its own, titles them so."""
+    from sa_profile.vllm import announcement
+
+    announcement.title = lambda: "APIServer_DP0"
+    three_requests()
+
+
+def second_of_a_supervisor():
+    from sa_profile.vllm import announcement
+
+    announcement.title = lambda: "APIServer_DP1"
+    three_requests()
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "lines"),
+    [(second_api_server, "APIServer_1", 0), (first_of_a_supervisor, "APIServer_DP0", 1), (second_of_a_supervisor, "APIServer_DP1", 0)],
+)
+def test_several_api_servers_say_it_once(record, function, name, lines):
+    trace = record(function)
+    assert len(trace.announced) == lines and name in trace.process_names()
 
 
 def test_the_log_says_how_to_begin_what_is_paused(record):
