@@ -187,11 +187,11 @@ def link(request_id, external_id):
 
 
 def routed():
-    """The request has passed the middlewares and found its route, which begins to read it. What runs now is the request's own task."""
+    """The request has passed the middlewares and found its route, which begins to read it. What runs now is the request's own task, or a child of it."""
     current = _current.get()
     if current is not None and not current.is_routed:
         current.is_routed = True
-        duration("http.route", cat="http", start_ns=current.began_ns, dur_ns=now_ns() - current.began_ns)
+        duration("http.route", cat="http", start_ns=current.began_ns, dur_ns=now_ns() - current.began_ns, exchange=current.number)
 
 
 def exchange():

@@ -1,11 +1,11 @@
 """What FastAPI does with a request before and after the application's own code: finds its route, reads it, parses it, checks it.
 
-All of it runs in the request's own task, so these spans lie within `http.request`.
+All of it runs in the request's own task, so that these spans lie within `http.request`, or in a child of that task where a middleware makes one
+(starlette's `BaseHTTPMiddleware`). There they have a row of their own, and `http.route` stands on the event loop's. The arg `exchange` says whose they are.
 """
 
-from .. import span
 from .._sa_profile import is_enabled
-from ..hooks.chain import chain_if_there, inside
+from ..hooks.chain import chain_if_there
 from ..hooks.spans import OpenSpan
 from . import asgi
 
@@ -14,21 +14,22 @@ def hook_requests(module):
     """Hooks the class of `starlette.requests`."""
     request = getattr(module, "Request", None)
     if request is not None:
-        chain_if_there(request, "body", _observe("http.read"))
-        chain_if_there(request, "json", _observe("http.parse"))
+        chain_if_there(request, "body", _observe("http.read", routed=True))
+        chain_if_there(request, "json", _observe("http.parse", routed=True))
 
 
-def _observe(name):
+def _observe(name, routed=False):
     def observe(*_args, **_kwargs):
         if not is_enabled():
             return None
-        asgi.routed()  # who is the first to want its body is the route that was found
-        return OpenSpan(name, cat="http").leave
+        if routed:
+            asgi.routed()  # who is the first to want its body is the route that was found
+        return OpenSpan(name, cat="http", **asgi.exchange()).leave
 
     return observe
 
 
 def hook_routing(module):
     """Hooks the functions of `fastapi.routing` that each route calls."""
-    chain_if_there(module, "solve_dependencies", span("http.validate", cat="http"), inside)
-    chain_if_there(module, "run_endpoint_function", span("http.endpoint", cat="http"), inside)
+    chain_if_there(module, "solve_dependencies", _observe("http.validate"))
+    chain_if_there(module, "run_endpoint_function", _observe("http.endpoint"))

@@ -44,3 +44,43 @@ def test_reading_parsing_and_checking_are_spans_of_the_request(record):
     (parse,) = trace.named("http.parse")
     assert parse["ts"] <= again["ts"], "it reads what is read already"
     assert trace.named("http.endpoint")[0]["dur"] >= 10_000
+
+
+def handled_in_a_child_task():
+    """As starlette's BaseHTTPMiddleware does it: the application runs in a task of its own."""
+    import sa_profile
+    from sa_profile.hooks.imports import when_imported
+    from sa_profile.http import endpoint
+    from sa_profile.http.asgi import HttpSpans
+
+    when_imported("fastapi.routing", endpoint.hook_routing)
+    when_imported("starlette.requests", endpoint.hook_requests)
+    from fastapi import routing
+
+    async def function(request):
+        await asyncio.sleep(0.01)
+        return request
+
+    handler = routing.get_request_handler(function)
+
+    async def app(_scope, receive, _send):
+        await asyncio.create_task(handler(receive))
+
+    async def receive():
+        return {"type": "http.request", "body": b"[1]"}
+
+    async def main():
+        await asyncio.gather(*(HttpSpans(app)({"type": "http"}, receive, None) for _ in range(2)))
+        await handler(receive)  # for no request of HTTP
+
+    sa_profile.instant("begun")
+    asyncio.run(main())
+
+
+def test_in_a_child_task_the_spans_say_whose_they_are(record):
+    trace = record(handled_in_a_child_task)
+    assert sorted(one["exchange"] for one in trace.args("http.request")) == [1, 2]
+    assert sorted(one["exchange"] for one in trace.args("http.route")) == [1, 2]
+    for name in ("http.parse", "http.validate", "http.endpoint"):
+        assert sorted(one.get("exchange", 0) for one in trace.args(name)) == [0, 1, 2], name
+    assert {one.get("exchange", 0) for one in trace.args("http.read")} == {0, 1, 2}
