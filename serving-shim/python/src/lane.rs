@@ -32,6 +32,15 @@ impl Drop for ThreadLane {
     }
 }
 
+/// How a span ends.
+#[derive(Clone, Copy)]
+pub(crate) struct End<'a> {
+    /// Args beside those it has.
+    pub(crate) args: &'a [u8],
+    /// By the recorder's clock; `None` for now.
+    pub(crate) ns: Option<u64>,
+}
+
 thread_local! {
     static THREAD: RefCell<ThreadLane> = const { RefCell::new(ThreadLane(Vec::new())) };
 }
@@ -70,28 +79,33 @@ fn enter_unrecorded(py: Python<'_>, owner: Owner) -> bool {
     remembered.unwrap_or(false)
 }
 
-/// Ends the innermost span of this owner on the lane of the running code, with more args. One that was opened in another task is found there: an async
-/// generator may be closed from anywhere.
+/// Ends the innermost span of this owner on the lane of the running code now, with more args.
 pub(crate) fn exit(py: Python<'_>, owner: Owner, missed: &Missed, args: &[u8]) {
+    exit_at(py, owner, missed, End { args, ns: None });
+}
+
+/// Ends the innermost span of this owner on the lane of the running code. One that was opened in another task is found there: an async generator may be
+/// closed from anywhere.
+pub(crate) fn exit_at(py: Python<'_>, owner: Owner, missed: &Missed, end: End<'_>) {
     if !tasks::are_open() && missed.load(Ordering::Relaxed) == 0 {
-        if !exit_thread(owner, args) && owner == BEGUN {
+        if !exit_thread(owner, end) && owner == BEGUN {
             end_without_begin(py);
         }
         return;
     }
-    if is_of_gone(py) && tasks::exit_gone(owner, args) {
+    if is_of_gone(py) && tasks::exit_gone(owner, end) {
         return;
     }
     let ended = match task::current(py) {
         Some(task) => {
-            tasks::exit(&task, owner, args) || take_missed(missed) || exit_thread(owner, args)
+            tasks::exit(&task, owner, end) || take_missed(missed) || exit_thread(owner, end)
         }
-        None => exit_thread(owner, args) || take_missed(missed),
+        None => exit_thread(owner, end) || take_missed(missed),
     };
     if !ended {
         match owner {
             BEGUN => end_without_begin(py),
-            _ => tasks::exit_anywhere(py, owner, args),
+            _ => tasks::exit_anywhere(py, owner, end),
         }
     }
 }
@@ -102,22 +116,6 @@ fn end_without_begin(py: Python<'_>) {
     if Recorder::get().levels() != Levels::NONE && !tasks::were_forgotten() {
         misuse::end_without_begin(py);
     }
-}
-
-/// Ends the innermost span of this owner on the lane of the running code as of an earlier time, with more args; whether there was one.
-pub(crate) fn exit_at(py: Python<'_>, owner: Owner, end_ns: u64, args: &[u8]) -> bool {
-    if tasks::are_open()
-        && let Some(task) = task::current(py)
-        && tasks::exit_at(&task, owner, end_ns, args)
-    {
-        return true;
-    }
-    let Some(mut guard) = take_thread(owner) else {
-        return false;
-    };
-    guard.raw(args);
-    guard.end_at(end_ns);
-    true
 }
 
 /// Whether this may be the code of a task that is gone: its coroutine is closed amid whatever code runs.
@@ -145,12 +143,15 @@ pub(crate) fn is_open(owner: Owner) -> bool {
     tasks::are_open() || with_thread(|lane| position(lane, owner).is_some()) != Some(false)
 }
 
-fn exit_thread(owner: Owner, args: &[u8]) -> bool {
+fn exit_thread(owner: Owner, end: End<'_>) -> bool {
     let Some(mut guard) = take_thread(owner) else {
         return false;
     };
-    if !args.is_empty() {
-        guard.raw(args);
+    if !end.args.is_empty() {
+        guard.raw(end.args);
+    }
+    if let Some(end_ns) = end.ns {
+        guard.end_at(end_ns);
     }
     true
 }

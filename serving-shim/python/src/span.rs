@@ -204,10 +204,11 @@ fn end_at(
     if let Some(kind) = error {
         push_error(&mut text.0, kind);
     }
-    let owner = span.as_ptr().addr();
-    if !lane::exit_at(span.py(), owner, end_ns, &text.0) {
-        lane::exit(span.py(), owner, &span.get().missed, &text.0);
-    }
+    let end = lane::End {
+        args: &text.0,
+        ns: Some(end_ns),
+    };
+    lane::exit_at(span.py(), span.as_ptr().addr(), &span.get().missed, end);
 }
 
 fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {

@@ -11,7 +11,7 @@ use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use sa_recorder::{AsyncSpan, Track};
 
 use crate::event::Event;
-use crate::lane::{Owner, position};
+use crate::lane::{End, Owner, position};
 use crate::task;
 
 /// Spans open in tasks, those that are not recorded included.
@@ -175,21 +175,16 @@ pub(crate) fn forget() {
 }
 
 /// Ends the innermost span of this owner in a task; whether there was one.
-pub(crate) fn exit(task: &Bound<'_, PyAny>, owner: Owner, args: &[u8]) -> bool {
-    exit_key(task.as_ptr().addr(), owner, None, args)
+pub(crate) fn exit(task: &Bound<'_, PyAny>, owner: Owner, end: End<'_>) -> bool {
+    exit_key(task.as_ptr().addr(), owner, end)
 }
 
-/// The same as of an earlier time.
-pub(crate) fn exit_at(task: &Bound<'_, PyAny>, owner: Owner, end_ns: u64, args: &[u8]) -> bool {
-    exit_key(task.as_ptr().addr(), owner, Some(end_ns), args)
-}
-
-fn exit_key(key: usize, owner: Owner, end_ns: Option<u64>, args: &[u8]) -> bool {
+fn exit_key(key: usize, owner: Owner, end: End<'_>) -> bool {
     let mut lanes = lanes();
     let Some(lane) = lanes.of_tasks.get_mut(&key) else {
         return false;
     };
-    if !lane.end(owner, end_ns, args) {
+    if !lane.end(owner, end) {
         return false;
     }
     let is_empty = lane.open.is_empty();
@@ -216,17 +211,17 @@ impl Lane {
         at.is_some()
     }
 
-    /// Ends the innermost span of this owner, now or as of an earlier time; whether there was one.
-    fn end(&mut self, owner: Owner, end_ns: Option<u64>, args: &[u8]) -> bool {
+    /// Ends the innermost span of this owner; whether there was one.
+    fn end(&mut self, owner: Owner, end: End<'_>) -> bool {
         let Some(at) = position(&self.open, owner) else {
             return false;
         };
         let (_, mut span) = self.open.remove(at);
         OPEN.fetch_sub(1, Ordering::Relaxed);
-        if !args.is_empty() {
-            span.raw(args);
+        if !end.args.is_empty() {
+            span.raw(end.args);
         }
-        if let Some(end_ns) = end_ns {
+        if let Some(end_ns) = end.ns {
             span.end_at(end_ns);
         }
         true
@@ -234,7 +229,7 @@ impl Lane {
 }
 
 /// Ends a span of this owner wherever it is: first in a task that has ended or is gone, which cannot end it itself.
-pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, args: &[u8]) {
+pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, end: End<'_>) {
     let holders: Vec<(usize, Holder)> = {
         let lanes = lanes();
         let holders = lanes
@@ -246,19 +241,19 @@ pub(crate) fn exit_anywhere(py: Python<'_>, owner: Owner, args: &[u8]) {
             .collect()
     };
     let ended = holders.iter().find(|(_, task)| task.has_ended(py));
-    if ended.is_none() && exit_gone(owner, args) {
+    if ended.is_none() && exit_gone(owner, end) {
         return;
     }
     if let Some((key, _)) = ended.or(holders.first()) {
-        exit_key(*key, owner, None, args);
+        exit_key(*key, owner, end);
     }
 }
 
 /// Ends a span of this owner in the task that went last and has one; whether there was one.
-pub(crate) fn exit_gone(owner: Owner, args: &[u8]) -> bool {
+pub(crate) fn exit_gone(owner: Owner, end: End<'_>) -> bool {
     let mut lanes = lanes();
     let gone = lanes.of_gone.iter_mut().rev();
-    if !gone.into_iter().any(|lane| lane.end(owner, None, args)) {
+    if !gone.into_iter().any(|lane| lane.end(owner, end)) {
         return false;
     }
     let (ended, left) = std::mem::take(&mut lanes.of_gone)

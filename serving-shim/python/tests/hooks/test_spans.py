@@ -61,3 +61,34 @@ def test_what_is_gathered_after_the_call_is_no_part_of_it(record):
     (outer,) = trace.named("outer task")
     (later,) = trace.named("later")
     assert later["tid"] == outer["tid"] and later["ts"] + later["dur"] <= outer["ts"] + outer["dur"]
+
+
+def closed_from_elsewhere():
+    """As an async generator that somebody else closes."""
+    import sa_profile
+    from sa_profile.hooks.spans import OpenSpan
+
+    async def main():
+        opened = []
+
+        async def opens():
+            opened.append(OpenSpan("moved"))
+            await asyncio.sleep(10)
+
+        async def closes():
+            opened[0].returned()
+            await asyncio.sleep(0.2)
+            opened[0].close(last=2)
+
+        task = asyncio.create_task(opens())
+        await asyncio.sleep(0.01)
+        await asyncio.create_task(closes())
+        task.cancel()
+
+    sa_profile.instant("begun")
+    asyncio.run(main())
+
+
+def test_a_span_that_another_task_ends_has_its_own_end(record):
+    (span,) = record(closed_from_elsewhere).named("moved")
+    assert 5_000 <= span["dur"] < 100_000 and span["args"] == dict(last=2)
