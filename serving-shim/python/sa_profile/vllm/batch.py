@@ -34,7 +34,7 @@ def _prefill(output, counts, total):
 
 def _prefilling(output, cached):
     ids = {request.req_id for request in output.scheduled_new_reqs}
-    ids.update(getattr(cached, "resumed_req_ids", ()))
+    ids.update(resumed(output))
     outputs = getattr(cached, "num_output_tokens", ())
     if 0 in outputs:
         ids.update([request_id for request_id, count in zip(cached.req_ids, outputs) if count == 0])
@@ -49,8 +49,19 @@ def request_ids(output):
 def entering(output):
     """The ids of requests that begin, or begin again, to be computed with this step."""
     ids = [request.req_id for request in output.scheduled_new_reqs]
-    ids.extend(getattr(output.scheduled_cached_reqs, "resumed_req_ids", ()))
+    ids.extend(resumed(output))
     return ids
+
+
+def resumed(output):
+    """The ids of requests that were put off and begin again. Before 0.13 there were flags beside the ids; before 0.10, one object for each request."""
+    cached = output.scheduled_cached_reqs
+    found = getattr(cached, "resumed_req_ids", None)
+    if found is not None:
+        return found
+    if isinstance(cached, list):
+        return [request.req_id for request in cached if request.resumed_from_preemption]
+    return [request_id for request_id, again in zip(cached.req_ids, cached.resumed_from_preemption) if again]
 
 
 def key(output):
@@ -64,10 +75,16 @@ def key(output):
         first = output.scheduled_new_reqs[0]
         place = (first.req_id, first.num_computed_tokens, "new")
     else:
-        cached = output.scheduled_cached_reqs
-        outputs = getattr(cached, "num_output_tokens", None) or [0]
-        place = (cached.req_ids[0], cached.num_computed_tokens[0], outputs[0])
+        place = _place(output.scheduled_cached_reqs)
     return "{}/{}/{}/{}".format(*place, output.total_num_scheduled_tokens)
+
+
+def _place(cached):
+    """How far the first of these requests is: its id, its computed tokens, and its output tokens where they are given."""
+    if isinstance(cached, list):
+        return cached[0].req_id, cached[0].num_computed_tokens, 0
+    outputs = getattr(cached, "num_output_tokens", None) or [0]
+    return cached.req_ids[0], cached.num_computed_tokens[0], outputs[0]
 
 
 class Speculation(NamedTuple):

@@ -2,7 +2,7 @@
 
 from .. import async_span, flow, span
 from .._sa_profile import is_enabled
-from ..hooks.chain import argument, chain, inside
+from ..hooks.chain import argument, chain, chain_if_there, inside
 from ..hooks.spans import OpenSpan
 from . import batch
 
@@ -67,7 +67,7 @@ class ExecutorObserver:
     def __init__(self, executor, batches):
         self._batches = batches
         chain(executor, "execute_model", self.execute)
-        chain(executor, "sample_tokens", span("executor.sample_tokens", cat="executor"), inside)
+        chain_if_there(executor, "sample_tokens", span("executor.sample_tokens", cat="executor"), inside)
 
     def execute(self, *args, **kwargs):
         if not is_enabled():

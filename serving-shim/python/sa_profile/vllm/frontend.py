@@ -83,10 +83,17 @@ def hook_offline(module):
 
 def hook_input(module):
     """Hooks the class of `vllm.v1.engine.input_processor`."""
-    processor = _class(module, "InputProcessor")
-    if processor is not None:
-        chain(processor, "assign_request_id", assign_request_id)
-        chain_if_there(processor, "process_inputs", span("InputProcessor.process_inputs", cat="serving"), inside)
+    _hook_input(_class(module, "InputProcessor"))
+
+
+def hook_older_input(module):
+    """Hooks what it was before 0.13, the class of `vllm.v1.engine.processor`."""
+    _hook_input(getattr(module, "Processor", None))
+
+
+def _hook_input(processor):
+    chain_if_there(processor, "process_inputs", process_inputs)
+    chain_if_there(processor, "assign_request_id", assign_request_id)
 
 
 def hook_statistics(module):
@@ -145,6 +152,22 @@ def _generated(span, external_id, error):
         opened.close(error)
 
 
+def process_inputs(processor, *_args, **_kwargs):
+    """The engine's request is made of what the client sent. Where nobody gives it an internal id later, it arrives with it."""
+    if not is_enabled():
+        return None
+    opened = OpenSpan("InputProcessor.process_inputs", cat="serving")
+    assigns = hasattr(processor, "assign_request_id")
+
+    def leave(made, error):
+        opened.close(error)
+        if error is None and not assigns:
+            new = made[1] if isinstance(made, tuple) else made  # before 0.13, beside the prompt
+            instant("request.arrived", cat="request", request_id=new.request_id, external_id=new.request_id)
+
+    return leave
+
+
 def assign_request_id(*args, **kwargs):
     """A request gets its internal id; both are known when the call returns."""
     if not is_enabled():
@@ -165,7 +188,8 @@ def admit(_processor, *args, **kwargs):
         return None
     new = argument(args, kwargs, 0, "request")
     parent = argument(args, kwargs, 2, "parent_req")
-    external_id = getattr(new, "external_req_id", None) or new.request_id
+    # Where a request has no internal id, those of several answers are made of the one that was asked for.
+    external_id = getattr(new, "external_req_id", None) or getattr(parent, "request_id", None) or new.request_id
     prompt = getattr(new, "prompt_token_ids", None)
     args = dict(request_id=new.request_id, external_id=external_id, prompt_tokens=None if prompt is None else len(prompt))
     opened = OpenSpan("OutputProcessor.add_request", cat="serving", **args)
@@ -248,6 +272,8 @@ def _first(one, output, ts_ns):
     stats = getattr(output, "prefill_stats", None)
     if stats is not None:
         one.cached_tokens = stats.num_cached_tokens
+    else:  # older versions: each output has it
+        one.cached_tokens = getattr(output, "num_cached_tokens", one.cached_tokens)
 
 
 def _answered(request_id, why, ts_ns, began_ns):

@@ -9,7 +9,8 @@ from ..hooks.spans import OpenSpan
 def hook(module):
     """Hooks the class of `vllm.v1.structured_output`."""
     manager = getattr(module, "StructuredOutputManager", None)
-    chain_if_there(manager, "_create_grammar", create)
+    # Before 0.13 it had the other name.
+    chain_if_there(manager, "_create_grammar", create) or chain_if_there(manager, "_async_create_grammar", create)
     chain_if_there(manager, "grammar_bitmask", span("StructuredOutputManager.grammar_bitmask", cat="grammar"), inside)
 
 

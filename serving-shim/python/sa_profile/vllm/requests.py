@@ -4,6 +4,7 @@ from .. import flow, now_ns, request
 from .._sa_profile import is_enabled
 from ..hooks.flows import REQUEST
 from . import stamps
+from .batch import resumed
 
 
 class EngineRequest:
@@ -38,7 +39,7 @@ class EngineRequests:
 
     def arrived(self, new):
         """The engine is handed the request."""
-        prompt_tokens = getattr(new, "num_prompt_tokens", None)
+        prompt_tokens = _prompt_tokens(new)
         if new.request_id in self._open:
             return  # another chunk of a streamed input
         span = request(new.request_id, name="request", cat="request", prompt_tokens=prompt_tokens)
@@ -60,9 +61,9 @@ class EngineRequests:
             one = self._open[request_id] = EngineRequest(span, prompt_tokens, getattr(theirs, "num_output_tokens", 0))
         return one
 
-    def scheduled(self, output, began_ns):
+    def scheduled(self, output, preempted, began_ns):
         """A step was made up, from `began_ns` on: who was put off, who begins."""
-        for request_id in getattr(output, "preempted_req_ids", None) or ():
+        for request_id in preempted:
             one = self._find(request_id)
             if one is None:
                 continue
@@ -75,7 +76,7 @@ class EngineRequests:
             if not one.preemptions:  # counted as a cache hit later: what it had computed itself
                 one.cached_tokens = new.num_computed_tokens
             self._begins(new.req_id, one, began_ns, new.num_computed_tokens)
-        for request_id in getattr(output.scheduled_cached_reqs, "resumed_req_ids", ()):
+        for request_id in resumed(output):
             self._begins(request_id, self._find(request_id), began_ns)
 
     def _begins(self, request_id, one, began_ns, cached_tokens=0):
@@ -138,6 +139,14 @@ class EngineRequests:
         """Drops those that ended while recording was off."""
         for request_id in [one for one in self._open if one not in alive]:
             self._open.pop(request_id).span.end(reason="unknown")
+
+
+def _prompt_tokens(new):
+    """Of vLLM's own request, or of the message that it is made of, which engines before 0.10 are handed."""
+    if hasattr(new, "num_prompt_tokens"):
+        return new.num_prompt_tokens
+    prompt = getattr(new, "prompt_token_ids", None)
+    return None if prompt is None else len(prompt)
 
 
 def reason(value):

@@ -2,7 +2,7 @@
 
 from .. import counter, flow, now_ns
 from .._sa_profile import is_enabled
-from ..hooks.chain import argument, chain
+from ..hooks.chain import argument, chain, chain_if_there
 from ..hooks.spans import OpenSpan
 from . import batch
 from .prefix_cache import PrefixCache
@@ -17,9 +17,11 @@ class SchedulerObserver:
         self._requests = requests
         self._batches = batches
         self._prefix_cache = PrefixCache(scheduler)
+        self._freed = None  # ids of requests whose blocks were taken in the step that is being made up
         chain(scheduler, "schedule", self.schedule)
         chain(scheduler, "update_from_output", self.update)
         chain(scheduler, "finish_requests", self.finish)
+        chain_if_there(getattr(scheduler, "kv_cache_manager", None), "free", self.free)
 
     def schedule(self, *_args, **_kwargs):
         if not is_enabled():
@@ -27,24 +29,30 @@ class SchedulerObserver:
         opened = OpenSpan("scheduler.schedule", cat="scheduler")
         # Flows are told when all is decided, but at this time: the viewer binds them to the span that began last before it.
         began_ns = now_ns()
+        self._freed = []
         return lambda output, error: self._scheduled(opened, began_ns, output, error)
 
     def _scheduled(self, opened, began_ns, output, error):
         opened.returned()
+        freed, self._freed = self._freed, None
         facts = {}
         try:
             if output is not None:
-                facts = self._decided(output, began_ns)
+                facts = self._decided(output, getattr(output, "preempted_req_ids", freed), began_ns)
         finally:
             opened.close(error, **facts)
 
-    def _decided(self, output, began_ns):
-        self._requests.scheduled(output, began_ns)
+    def free(self, request):
+        """A request loses its blocks. While a step is made up that is preemption, which outputs before 0.13 do not tell."""
+        if self._freed is not None:
+            self._freed.append(request.request_id)
+
+    def _decided(self, output, preempted, began_ns):
+        self._requests.scheduled(output, preempted or (), began_ns)
         facts = dict(tokens=output.total_num_scheduled_tokens)
         if output.total_num_scheduled_tokens:
             made = self._batches.made(output)
             facts.update(batch=made.number, **made.composition, request_ids=batch.request_ids(output))
-        preempted = getattr(output, "preempted_req_ids", None)
         if preempted:
             facts["preempted_ids"] = list(preempted)
         return facts

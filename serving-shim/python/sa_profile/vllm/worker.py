@@ -1,8 +1,11 @@
 """The workers: steps as they arrive, what the model runner does in them, and how the output leaves."""
 
+import functools
+import sys
+
 from .. import flow, set_process_name, span
 from .._sa_profile import attach, is_enabled
-from ..hooks.chain import argument, chain, inside, quietly
+from ..hooks.chain import argument, chain, chain_if_there, inside, quietly
 from ..hooks.flows import REQUEST
 from ..hooks.spans import OpenSpan
 from ..hooks.warnings import warn_once
@@ -10,17 +13,20 @@ from . import batch
 from .names import worker_name
 
 ATTRIBUTE = "_sa_profile"
+WRAPPER = "WorkerWrapperBase"
+OLDER = "vllm.worker.worker_base"
 
 
 def hook(module):
-    """Hooks the class of `vllm.v1.worker.worker_base`, through which every executor calls its workers."""
-    wrapper = getattr(module, "WorkerWrapperBase", None)
+    """Hooks the class of `vllm.v1.worker.worker_base`, through which every executor calls its workers. Before 0.13 it was in `OLDER`."""
+    wrapper = getattr(module, WRAPPER, None)
     if wrapper is None:
-        warn_once("this vLLM has no WorkerWrapperBase: worker spans are missing")
+        if not hasattr(sys.modules.get(OLDER), WRAPPER):
+            warn_once(f"this vLLM has no {WRAPPER}: worker spans are missing")
         return
     chain(wrapper, "init_worker", init_worker)
     chain(wrapper, "initialize_from_config", initialize)
-    chain(wrapper, "execute_model", execute)
+    chain_if_there(wrapper, "execute_model", execute)
 
 
 def hook_process(module):
@@ -28,7 +34,7 @@ def hook_process(module):
     process = getattr(module, "WorkerProc", None)
     if process is not None:
         # With async scheduling this waits for the device first.
-        chain(process, "enqueue_output", span("WorkerProc.enqueue_output", cat="worker"), inside)
+        chain_if_there(process, "enqueue_output", span("WorkerProc.enqueue_output", cat="worker"), inside)
 
 
 class RunnerObserver:
@@ -37,7 +43,7 @@ class RunnerObserver:
     def __init__(self, runner):
         self.inside = False  # a step's facts stand on the worker's span already
         chain(runner, "execute_model", self.execute)
-        chain(runner, "sample_tokens", span("model_runner.sample_tokens", cat="worker"), inside)
+        chain_if_there(runner, "sample_tokens", span("model_runner.sample_tokens", cat="worker"), inside)
 
     def execute(self, *args, **kwargs):
         if not is_enabled():
@@ -56,6 +62,8 @@ def observer(wrapper):
     if found is None and runner is not None:
         wrapper.__dict__[ATTRIBUTE] = False
         found = wrapper.__dict__[ATTRIBUTE] = RunnerObserver(runner)
+        if not hasattr(type(wrapper), "execute_model"):  # before 0.13 it hands the call on to the worker
+            chain(worker, "execute_model", functools.partial(execute, wrapper))
         name_process(worker)
     return found
 

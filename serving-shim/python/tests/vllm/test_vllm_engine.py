@@ -528,6 +528,7 @@ def test_registering_again_records_nothing_twice(record):
 def lacking():
     core = engine()
     del type(core.scheduler).get_kv_cache_usage, type(core.scheduler).get_request_counts
+    del type(core.scheduler.kv_cache_manager).usage
     two_requests()
 
 

@@ -2,7 +2,6 @@ import asyncio
 import time
 
 from vllm import without
-from vllm.v1.engine import EngineCoreRequest
 from vllm.v1.engine.input_processor import InputProcessor
 from vllm.v1.engine.output_processor import OutputProcessor
 
@@ -18,8 +17,9 @@ class AsyncLLM:
         self.aborted = []
 
     async def add_request(self, request_id, prompt, params, arrival_time=None):
-        request = EngineCoreRequest(request_id, prompt, params, arrival_time=arrival_time or time.time())
-        self.input_processor.assign_request_id(request)
+        request = self.input_processor.process_inputs(request_id, prompt, params, arrival_time or time.time())
+        if hasattr(self.input_processor, "assign_request_id"):
+            self.input_processor.assign_request_id(request)
         queue = asyncio.Queue()
         self.output_processor.add_request(request, None, None, 0, queue)
         await asyncio.sleep(0)

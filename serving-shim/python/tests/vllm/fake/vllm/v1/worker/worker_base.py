@@ -1,3 +1,5 @@
+import os
+
 from vllm import without
 
 
@@ -42,3 +44,9 @@ class WorkerWrapperBase:
 
     def execute_model(self, scheduler_output):
         return self.worker.execute_model(scheduler_output)
+
+
+if os.environ.get("FAKE_VLLM_WITHOUT") == "WorkerWrapperBase":  # an older version: it is in another module, which this one imports
+    import vllm.worker.worker_base
+
+    del WorkerWrapperBase

@@ -62,6 +62,13 @@ class KVCacheManager:
         self.block_pool = BlockPool()
         self.prefix_cache_stats = PrefixCacheStats()
 
+    @property
+    def usage(self):
+        return self.block_pool.given / 100
+
+    def free(self, request):
+        """The blocks of a request that is put off or over."""
+
     def make_prefix_cache_stats(self):
         stats, self.prefix_cache_stats = self.prefix_cache_stats, PrefixCacheStats()
         return stats
@@ -97,6 +104,7 @@ class Scheduler:
             self.preempt.discard(request.request_id)
             self.preempted.add(request.request_id)
             self.running.remove(request)
+            self.kv_cache_manager.free(request)
             request.num_computed_tokens = 0
         new, cached, tokens = [], CachedRequestData(), {}
         scheduled_timestamp = time.monotonic()
@@ -152,6 +160,7 @@ class Scheduler:
             reason = FinishReason.LENGTH if request.num_output_tokens >= request.max_tokens else None
             outputs.append(EngineCoreOutput(request_id, sampled, reason, stats))
             if reason is not None:
+                self.kv_cache_manager.free(request)
                 del self.requests[request_id]
                 self.running.remove(request)
         if not outputs:

@@ -1,0 +1,8 @@
+"""As in versions before there was `input_processor`."""
+
+from vllm.v1.engine import EngineCoreRequest
+
+
+class Processor:
+    def process_inputs(self, request_id, prompt, params, arrival_time):
+        return str(prompt), EngineCoreRequest(request_id, prompt, params, arrival_time=arrival_time)
