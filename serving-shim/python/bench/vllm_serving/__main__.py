@@ -9,6 +9,7 @@ is not installed.
     latency     time to first token and end-to-end latency at concurrency 1 and 64, links of every request, import errors
     metrics     sums and counts of vLLM's own /metrics against those of a statement on the trace
     account     what each request's latency consists of: the spans on its way, and the stretches that none of them covers
+    names       which of the spans, instants and counters that docs/vllm.md lists the trace has; versions.py makes a table of several
     killed      a worker killed by SIGKILL in a step: the merge, and the step as an unfinished span
     throughput  recording on against off in one live server, interleaved, and recorder CPU-ns for each output token
     cost        CPU time of the plugin alone for each output token, on stand-ins for vLLM
@@ -26,6 +27,7 @@ import cost
 import killed
 import latency
 import metrics
+import names
 import throughput
 from report import Report
 from server import Machine
@@ -34,6 +36,7 @@ CASES = {
     "latency": latency.run,
     "metrics": metrics.run,
     "account": account.run,
+    "names": names.run,
     "killed": killed.run,
     "throughput": throughput.run,
     "plain": throughput.run_plain,

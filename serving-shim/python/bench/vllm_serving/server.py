@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-READY_S = 240
+READY_S = 600  # a loaded machine, and files that nobody has read since it booted
 PATIENT = Path(__file__).parent / "patient"
 
 
@@ -44,7 +44,7 @@ class Machine:
 class Server:
     """One `vllm serve` while it runs. With a folder it records into it; without one the plugin is inert."""
 
-    def __init__(self, machine, folder=None, port=None, **environment):
+    def __init__(self, machine, folder=None, port=None, arguments=(), **environment):
         options = machine.options
         self.port = port or options.port
         self.folder = folder
@@ -53,7 +53,7 @@ class Server:
         vllm = Path(sys.executable).with_name("vllm")
         command = [str(vllm), "serve", options.model, "--served-model-name", "model", "--load-format", "dummy"]
         command += ["--max-model-len", "1024", "--enforce-eager", "--host", "127.0.0.1", "--port", str(self.port)]
-        command += ["--disable-uvicorn-access-log"]
+        command += ["--disable-uvicorn-access-log", *arguments]
         self._log = open(self.log, "w")
         self._process = subprocess.Popen(
             command, env=_environment(options, folder, environment), stdout=self._log, stderr=subprocess.STDOUT, start_new_session=True
