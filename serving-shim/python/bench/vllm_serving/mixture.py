@@ -6,6 +6,7 @@ import json
 
 from client import load, prompt_of
 
+TIMEOUT_S = 600  # the first request that samples may wait for a compiler
 SCHEMA = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
 
 
@@ -54,7 +55,7 @@ def aborted(port):
 
 
 def _post(port, path, **body):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_S)
     text = json.dumps(dict(model="model", temperature=0) | body)
     connection.request("POST", path, text, {"content-type": "application/json"})
     return connection, connection.getresponse()
