@@ -21,7 +21,9 @@ function deviceTable() {
 
 /** The streams, where they tell more than their devices. */
 function streamTable() {
-  if (data.stream.length <= data.device.length) return undefined;
+  const devices = data.device.filter(({ is_runner: runner }) => !runner);
+  const tells = ({ mean_queue: mean, replays }) => mean !== null || replays > 0;
+  if (data.stream.length <= devices.length && !data.stream.some(tells)) return undefined;
   const wall = new Map(data.device.map(({ process, wall_ns: ns }) => [process, ns]));
   const columns = [
     { title: 'device', class: 'text', text: ({ process }) => processName(process) },

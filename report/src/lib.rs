@@ -53,7 +53,7 @@ pub use table::row_kind::RowKind;
 pub use table::run_diff::{IdleDiff, MetricDiff, NameDiff, NameFigures, RunDiff};
 pub use table::run_report::RunReport;
 pub use table::slow_step::{InStep, SlowStep};
-pub use table::spike::Spike;
+pub use table::spike::{Spike, Spikes};
 pub use table::stack_time::StackTime;
 pub use table::stream_time::StreamTime;
 pub use table::timeline::{Series, SeriesKind, Timeline};

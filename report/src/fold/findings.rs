@@ -286,6 +286,16 @@ fn requests(report: &RunReport) -> Vec<Finding> {
         .filter(|request| request.preemptions > 0)
         .count() as f64;
     let preempted_ns: f64 = report.request.iter().map(|of| of.preempted_ns as f64).sum();
+    // Of those whose whole time is known.
+    let ended = report.request.iter().filter(|of| of.e2e_ns().is_some());
+    let ended_ns: f64 = ended.map(|of| of.preempted_ns as f64).sum();
+    let (cost, of) = match summary.e2e.n {
+        0 => (preempted / n, CostOf::Requests),
+        of => (
+            ended_ns / (summary.e2e.mean_ns * of as f64).max(1.0),
+            CostOf::RequestTime,
+        ),
+    };
     if preempted / n >= PREEMPTED {
         found.push(Finding {
             rule: "preemptions",
@@ -293,8 +303,8 @@ fn requests(report: &RunReport) -> Vec<Finding> {
                 "{preempted} of {n} requests were preempted, lay for {:.1} ms on average, and were computed again",
                 preempted_ns / preempted / 1e6
             ),
-            cost: preempted_ns / (summary.e2e.mean_ns * summary.e2e.n as f64).max(1.0),
-            of: CostOf::RequestTime,
+            cost,
+            of,
             advice: "more memory for keys and values, fewer sequences in a batch",
         });
     }
@@ -361,8 +371,14 @@ fn stalled(report: &RunReport) -> Option<Finding> {
         .iter()
         .filter_map(|of| Some((of, of.stall()?)));
     let worst = stalls.max_by(|one, other| one.1.1.total_cmp(&other.1.1));
-    let (batching, (more_ns, cost)) = worst?;
-    (cost >= STALLED).then(|| Finding {
+    let (batching, (more_ns, stalled)) = worst?;
+    // A share of the time in which tokens come, which is a share of the whole.
+    let (decode, e2e) = (&report.requests.decode, &report.requests.e2e);
+    let cost = match decode.n > 0 && e2e.n > 0 {
+        true => stalled * (decode.mean_ns / e2e.mean_ns.max(1.0)).min(1.0),
+        false => stalled,
+    };
+    (stalled >= STALLED).then(|| Finding {
         rule: "stalled_decodes",
         evidence: format!(
             "a step of {} with a prompt in it takes {:.1} ms longer, and the answers in it wait ({} of {} steps)",

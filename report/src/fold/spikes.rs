@@ -2,7 +2,7 @@
 
 use crate::table::load_level::{LoadKind, LoadLevel};
 use crate::table::request::Request;
-use crate::table::spike::Spike;
+use crate::table::spike::{Spike, Spikes};
 use std::cmp::Reverse;
 
 /// Spikes that are told, the longest.
@@ -18,17 +18,22 @@ struct SpikeTime {
     peak: u64,
 }
 
-/// The longest spikes, in the order of time. They begin above the level's p90 and end at its p50, so that one request more or less is no spike of its own.
-pub(crate) fn spikes(requests: &[Request], load: &[LoadLevel], last_ns: i64) -> Vec<Spike> {
+/// All spikes. They begin above the level's p90 and end at its p50, so that one request more or less is no spike of its own.
+pub(crate) fn spikes(requests: &[Request], load: &[LoadLevel], last_ns: i64) -> Spikes {
     let mut levels = load.iter();
     let Some(level) = levels.find(|level| level.of == LoadKind::UnderWay) else {
-        return Vec::new();
+        return Spikes::default();
     };
     let mut times = spike_times(requests, level, last_ns);
+    let n = times.len() as u64;
     times.sort_by_key(|time| Reverse(time.end_ns - time.start_ns));
     times.truncate(TOLD);
     times.sort_by_key(|time| time.start_ns);
-    times.into_iter().map(|time| told(time, requests)).collect()
+    let longest = times.into_iter().map(|time| told(time, requests));
+    Spikes {
+        n,
+        longest: longest.collect(),
+    }
 }
 
 /// When a request was under way.

@@ -2,11 +2,15 @@
 
 use crate::table::activity::Activity;
 use crate::table::row_kind::RowKind;
+use std::collections::HashSet;
 use trace_store::hashed_map::HashedMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Categories of the spans in which a worker launches work (FORMAT.md §2).
 const LAUNCHES: [&str; 5] = ["kernel", "graph", "comm", "model", "memcpy"];
+
+/// Threads or requests whose names are counted by themselves; those of further ones are together.
+const GROUPS: usize = 10_000;
 
 /// Of what a name is counted by itself; of `None` all are one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +52,7 @@ pub(crate) struct NameKey {
 #[derive(Default)]
 pub(crate) struct NameKeys {
     numbers: HashedMap<u32>,
+    groups: HashSet<u64>,
     keys: Vec<NameKey>,
 }
 
@@ -55,18 +60,21 @@ impl NameKeys {
     /// The number of a key, a new one if it is new.
     pub(crate) fn number(
         &mut self,
-        place: NamePlace,
+        mut place: NamePlace,
         row_kind: RowKind,
         (category, name): (&str, &str),
         group: impl FnOnce() -> Option<String>,
     ) -> u32 {
+        let is_known = |of: &u64| self.groups.contains(of) || self.groups.len() < GROUPS;
+        place.group = place.group.filter(is_known);
+        self.groups.extend(place.group);
         let seed = place.hash() ^ row_kind as u64;
         let of_category = xxh3_64_with_seed(category.as_bytes(), seed);
         let hash = xxh3_64_with_seed(name.as_bytes(), of_category);
         *self.numbers.entry(hash).or_insert_with(|| {
             self.keys.push(NameKey {
                 place,
-                group: group(),
+                group: place.group.and_then(|_| group()),
                 row_kind,
                 category: category.to_owned(),
                 name: name.to_owned(),

@@ -70,7 +70,8 @@ fn put_streams(report: &RunReport, out: &mut String) {
     let streams = &report.stream;
     let has_queue = streams.iter().any(|stream| stream.mean_queue.is_some());
     let has_replays = streams.iter().any(|stream| stream.replays > 0);
-    if streams.len() <= report.device.len() && !has_queue && !has_replays {
+    let devices = report.device.iter().filter(|of| !of.is_runner).count();
+    if streams.len() <= devices && !has_queue && !has_replays {
         return;
     }
     let head = [
@@ -86,9 +87,13 @@ fn put_streams(report: &RunReport, out: &mut String) {
         rows.iter_mut().for_each(|row| row.truncate(5));
     }
     let (listed, of) = (shown.len(), streams.len());
-    out.push_str(&format!(
-        "  {listed} of {of} streams; queue: slices launched that have not begun, the mean over time and the longest that a launch found\n"
-    ));
+    let queue = match has_queue {
+        true => {
+            "; queue: recorded slices launched that have not begun, the mean over time and the longest that a launch found"
+        }
+        false => "",
+    };
+    out.push_str(&format!("  {listed} of {of} streams{queue}\n"));
     out.push_str(&table(&rows, 2..7));
 }
 

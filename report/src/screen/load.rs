@@ -61,12 +61,17 @@ fn put_little(report: &RunReport, out: &mut String) {
 
 /// Times with unusually many requests, and whether those took longer.
 fn put_spikes(report: &RunReport, out: &mut String) {
-    let Some(longest) = report.spikes.iter().max_by_key(|spike| spike.dur_ns) else {
+    let Some(longest) = report
+        .spikes
+        .longest
+        .iter()
+        .max_by_key(|spike| spike.dur_ns)
+    else {
         return;
     };
     out.push_str(&format!(
         "  {}, the longest at {} for {}: up to {} requests at once, {} in all",
-        counted(report.spikes.len() as u64, "spike", "spikes"),
+        counted(report.spikes.n, "spike", "spikes"),
         duration(longest.start_ns as f64),
         duration(longest.dur_ns as f64),
         grouped(longest.peak),

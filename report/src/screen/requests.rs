@@ -51,8 +51,8 @@ pub(super) fn put(report: &RunReport, out: &mut String) {
             "  p90 and p99 of only {} say little\n",
             counted(summary.n, "request", "requests")
         ));
-        put_intervals(summary, out);
     }
+    put_intervals(summary, out);
 }
 
 /// A row for each figure that the trace tells.
@@ -140,7 +140,7 @@ fn put_parts(parts: &RequestParts, out: &mut String) {
 
 /// How little a few requests say: where their means lie with 95 %.
 fn put_intervals(summary: &RequestSummary, out: &mut String) {
-    let figures = [("TTFT", &summary.ttft), ("E2E", &summary.e2e)];
+    let figures = [("TTFT, frontend", &summary.ttft), ("E2E", &summary.e2e)];
     let intervals = figures.into_iter().filter_map(|(name, figure)| {
         let width = duration(half_width_of_mean(figure)?);
         Some(format!(

@@ -66,7 +66,7 @@ pub fn table_csv(report: &RunReport, table: Table) -> Result<String, Error> {
         Table::WaitedFor => of_devices("waited_for"),
         Table::Rank => listed(&report.rank),
         Table::Load => listed(&report.load),
-        Table::Spikes => listed(&report.spikes),
+        Table::Spikes => listed(&report.spikes.longest),
         Table::SlowSteps => listed(&report.slow_steps),
         Table::LongGaps => listed(&report.long_gaps),
         Table::Stacks => listed(&report.stacks),

@@ -13,7 +13,7 @@ use super::request::Request;
 use super::request_parts::RequestParts;
 use super::request_summary::RequestSummary;
 use super::slow_step::SlowStep;
-use super::spike::Spike;
+use super::spike::Spikes;
 use super::stack_time::StackTime;
 use super::stream_time::StreamTime;
 use super::timeline::Timeline;
@@ -40,7 +40,7 @@ pub struct RunReport {
     /// How much there was to do.
     pub load: Vec<LoadLevel>,
     /// The times in which there were unusually many requests.
-    pub spikes: Vec<Spike>,
+    pub spikes: Spikes,
     /// What the engines put into their steps.
     pub batching: Vec<Batching>,
     /// How busy each device was.

@@ -2,6 +2,15 @@
 
 use serde::Serialize;
 
+/// The times with unusually many requests.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Spikes {
+    /// How many there are.
+    pub n: u64,
+    /// The ten longest, in the order of time.
+    pub longest: Vec<Spike>,
+}
+
 /// A time in which more requests were under way than in nine tenths of the run: from the first that was too many until there were no more than in half of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spike {
