@@ -20,6 +20,8 @@ from .stalls import Heartbeat
 
 # In a request's ASGI scope: when its first byte came, with what that may be off, and when the last part of its answer was sent.
 RECEIVED, ANSWERED = "sa_profile.received", "sa_profile.answered_ns"
+# There too: the request has its span. A server may be hooked, and its application have a middleware of ours.
+HAS_SPAN = "sa_profile.has_span"
 
 _current = contextvars.ContextVar("sa_profile_http", default=None)
 _numbers = itertools.count(1)
@@ -119,7 +121,7 @@ class HttpSpans:
         return getattr(self.app, name)
 
     async def __call__(self, scope, receive, send):
-        if scope["type"] != "http" or not is_enabled():
+        if scope["type"] != "http" or HAS_SPAN in scope or not is_enabled():
             return await self.app(scope, receive, send)
         number = next(_numbers)
         opened = quietly(self._begin, number, scope)
@@ -127,6 +129,7 @@ class HttpSpans:
         if opened is None or exchange is None:
             return await self.app(scope, receive, send)
         quietly(_watch, number)
+        scope[HAS_SPAN] = True
 
         def observed(message):
             # Of an answer that goes well, what lies between its first and its last part is only passed on.

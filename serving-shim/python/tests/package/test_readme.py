@@ -41,7 +41,7 @@ def test_the_lines_for_c_and_preloading_are_commands(process, tmp_path):
 
 
 def examples_of_the_page():
-    return re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return re.findall(r"<!-- run by: [^\n]*\n```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="SKIPPED the example for notebooks of docs/python.md: the page is not beside the package")
