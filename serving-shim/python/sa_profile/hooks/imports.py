@@ -36,13 +36,20 @@ class _Watcher(importlib.abc.MetaPathFinder):
 
     def __init__(self):
         self._hooks = {}
+        self._hooks_of_any = []
         self._finding = set()
 
     def wait_for(self, name, hook):
         self._hooks.setdefault(name, []).append(hook)
 
+    def wait_for_any(self, is_wanted, hook):
+        self._hooks_of_any.append((is_wanted, hook))
+
+    def _waits_for(self, name):
+        return name in self._hooks or any(is_wanted(name) for is_wanted, _ in self._hooks_of_any)
+
     def find_spec(self, name, path=None, target=None):
-        if name not in self._hooks or name in self._finding:
+        if name in self._finding or not self._waits_for(name):
             return None
         self._finding.add(name)
         try:
@@ -54,7 +61,8 @@ class _Watcher(importlib.abc.MetaPathFinder):
         return spec
 
     def imported(self, module):
-        for hook in self._hooks.pop(module.__name__, ()):
+        of_any = [hook for is_wanted, hook in self._hooks_of_any if is_wanted(module.__name__)]
+        for hook in (*self._hooks.pop(module.__name__, ()), *of_any):
             quietly(hook, module)
 
 
@@ -68,5 +76,18 @@ def when_imported(name, hook):
         quietly(hook, module)
         return
     _watcher.wait_for(name, hook)
+    _watch()
+
+
+def when_any_is_imported(is_wanted, hook):
+    """Calls `hook(module)` for each module whose name is wanted, as `when_imported` does for one."""
+    for name, module in list(sys.modules.items()):
+        if module is not None and is_wanted(name):
+            quietly(hook, module)
+    _watcher.wait_for_any(is_wanted, hook)
+    _watch()
+
+
+def _watch():
     if _watcher not in sys.meta_path:
         sys.meta_path.insert(0, _watcher)
