@@ -1,0 +1,157 @@
+"""What it costs to sample a plain script, next to other profilers: prints a table of CPU and wall time, each over that of the script alone.
+
+usage: sampling.py [--turns N] [--peers FOLDER] [--thread]
+
+Each script works for about a second of CPU time, in a process of its own; all ways to run it take turns, and each turn is compared with the script alone in the same turn. Printed are the
+medians of the turns and their quartiles. FOLDER is the `bin` of an environment with viztracer, py-spy and pyinstrument of `bench/requirements.txt`, by default that of this Python.
+py-spy samples from a process of its own; its CPU time counts too. On a busy machine these differ by more than sampling costs: `--thread` prints the CPU time of the thread that samples instead.
+"""
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import sa_profile
+
+STARTUP = Path(sa_profile.__file__).parent / "startup"
+# Stacks of 30 frames, in Python all the time; calls of short functions; and 20 threads that wait while one works.
+SCRIPTS = {
+    "deep stack": """
+def work(left):
+    if left:
+        return work(left - 1)
+    for _ in range(200):
+        sum(i * i for i in range(100_000))
+work(30)
+""",
+    "short calls": """
+def add(a, b):
+    return a + b
+total = 0
+for i in range(12_000_000):
+    total = add(total, i)
+""",
+    "20 threads": """
+import threading
+stop = threading.Event()
+def wait(left):
+    return wait(left - 1) if left else stop.wait()
+threads = [threading.Thread(target=wait, args=(10,)) for _ in range(20)]
+for thread in threads:
+    thread.start()
+for _ in range(200):
+    sum(i * i for i in range(100_000))
+stop.set()
+for thread in threads:
+    thread.join()
+""",
+}
+
+# Prints the CPU time of the thread that samples, in ns, and the wall time of the script.
+TELL = """
+import glob, time
+began = time.monotonic_ns()
+exec(compile(open({script!r}).read(), {script!r}, "exec"))
+wall = time.monotonic_ns() - began
+for folder in glob.glob("/proc/self/task/*"):
+    if open(folder + "/comm").read() == "sa-samples\\n":
+        print(open(folder + "/schedstat").read().split()[0], wall)
+"""
+
+
+class Way:
+    """A way to run a script."""
+
+    def __init__(self, name, words, variables=None, program=None):
+        self.name, self.words, self.variables = name, words, variables or {}
+        self.program = program
+        self.missing = program is not None and not Path(program).exists()
+
+    def run(self, script, folder):
+        """CPU and wall time in s of the whole tree, and the bytes that it left."""
+        output = tempfile.mkdtemp(dir=folder)
+        words = [word.format(python=sys.executable, script=script, output=output) for word in self.words]
+        variables = {name: value.format(output=output) for name, value in self.variables.items()}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("SA_PROFILE_", "PYTHONPATH"))}
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        subprocess.run(words, env=environment | variables, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=output)
+        wall = time.monotonic() - began
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return cpu, wall, sum(path.stat().st_size for path in Path(output).rglob("*") if path.is_file())
+
+
+def ways(peers):
+    ours = {"PYTHONPATH": str(STARTUP), "SA_PROFILE_DIR": "{output}/p"}
+    spy = [f"{peers}/py-spy", "record", "--rate", "100", "--format", "chrometrace", "-o", "{output}/o", "--", "{python}", "{script}"]
+    inst = [f"{peers}/pyinstrument", "-i", "0.01", "-r", "json", "-o", "{output}/o", "{script}"]
+    return [
+        Way("alone", ["{python}", "{script}"]),
+        Way("run --python", ["{python}", "{script}"], ours),
+        Way("run --python, every ms", ["{python}", "{script}"], ours | {"SA_PROFILE_SAMPLE_MS": "1"}),
+        Way("py-spy, 100 a second", spy, program=spy[0]),
+        Way("pyinstrument, every 10 ms", inst, program=inst[0]),
+        Way("viztracer", [f"{peers}/viztracer", "-o", "{output}/o.json", "{script}"], program=f"{peers}/viztracer"),
+    ]
+
+
+def quartiles(values):
+    low, middle, high = statistics.quantiles(values, n=4)
+    return f"{middle:+.1%} ({low:+.1%} to {high:+.1%})"
+
+
+def measure(name, text, all_ways, turns, folder):
+    script = Path(folder) / "script.py"
+    script.write_text(text)
+    found = {way.name: [] for way in all_ways}
+    for _ in range(turns):
+        for way in all_ways:
+            found[way.name].append(way.run(script, folder))
+    alone = found["alone"]
+    print(f"{name}: alone {statistics.median(cpu for cpu, _, _ in alone):.2f} s CPU")
+    for way in all_ways[1:]:
+        pairs = list(zip(found[way.name], alone, strict=True))
+        cpu = quartiles([one[0] / other[0] - 1 for one, other in pairs])
+        wall = quartiles([one[1] / other[1] - 1 for one, other in pairs])
+        kib = statistics.median(one[2] for one, _ in pairs) / 1024
+        print(f"  {way.name:<28} CPU {cpu:<32} wall {wall:<32} {kib:>10,.0f} KiB", flush=True)
+
+
+def measure_thread(name, text, turns, folder):
+    script, tell = Path(folder) / "script.py", Path(folder) / "tell.py"
+    script.write_text(text)
+    tell.write_text(TELL.format(script=str(script)))
+    shares, costs = [], []
+    for turn in range(turns):
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SA_PROFILE_", "PYTHONPATH"))}
+        ours = {"PYTHONPATH": str(STARTUP), "SA_PROFILE_DIR": f"{folder}/{turn}"}
+        done = subprocess.run([sys.executable, str(tell)], env=inherited | ours, check=True, stdout=subprocess.PIPE, text=True, cwd=folder)
+        cpu_ns, wall_ns = map(int, done.stdout.split())
+        shares.append(cpu_ns / wall_ns)
+        costs.append(cpu_ns / (wall_ns / 10e6) / 1000)
+    print(f"{name}: the thread takes {statistics.median(shares):.2%} of a core, {statistics.median(costs):.0f} us ({min(costs):.0f}-{max(costs):.0f}) each 10 ms", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--turns", type=int, default=11, help="how often each is run")
+    parser.add_argument("--peers", default=str(Path(sys.executable).parent), help="where the other profilers' commands are")
+    parser.add_argument("--thread", action="store_true", help="print what the sampling thread itself takes")
+    options = parser.parse_args()
+    all_ways = [way for way in ways(options.peers) if not way.missing]
+    for name, text in SCRIPTS.items():
+        with tempfile.TemporaryDirectory(prefix="sa-profile-bench-") as folder:
+            if options.thread:
+                measure_thread(name, text, options.turns, folder)
+            else:
+                measure(name, text, all_ways, options.turns, folder)
+
+
+if __name__ == "__main__":
+    main()
