@@ -5,7 +5,9 @@ pub(crate) mod directory;
 mod ends;
 mod environment;
 mod launch;
+mod package;
 pub(crate) mod preload;
+mod python;
 mod summary;
 mod tree;
 
@@ -35,8 +37,7 @@ const MOST_EVENTS: u64 = 2_000_000;
 const EXAMPLES: &str = "\
 Examples:
   sa-profile run -- python -m vllm.entrypoints.openai.api_server --model m
-  sa-profile run -o trace.json.gz -- torchrun --nproc-per-node 8 serve.py
-  sa-profile run --level e2e --open -- ./serve.sh
+  sa-profile run --python -o trace.json.gz -- python plain.py    samples a program as it is
   sa-profile run --max-mb 512 --last 30s -- ./serve.sh    a flight recorder: the end of a long run
 
 Exit status: that of COMMAND, or 128 + the signal that ended it. 127: it is not found.
@@ -67,6 +68,12 @@ pub(crate) struct Arguments {
     /// Load this library into every process [default: the one installed with sa-profile]
     #[arg(long, value_name = "PATH", num_args = 0..=1, help_heading = "Rarely needed")]
     preload: Option<Option<PathBuf>>,
+    /// Sample every Python process; PATH is a folder sa_profile [default: that of sa-profile]
+    #[arg(long, value_name = "PATH", num_args = 0..=1)]
+    python: Option<Option<PathBuf>>,
+    /// With --python: spans for calls of MODULE:FUNCTION; * stands for any text
+    #[arg(long, value_name = "NAME", requires = "python", value_parser = environment::track)]
+    track: Vec<String>,
     /// Leave the fragments as they are
     #[arg(long, help_heading = "Rarely needed")]
     no_merge: bool,
@@ -116,6 +123,10 @@ fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
     if let Some(library) = &preload {
         preload::try_out(library).map_err(|problem| format!("--preload: {problem}"))?;
     }
+    let python = arguments.python.as_ref();
+    let python = python
+        .map(|path| python::find(path.as_deref()))
+        .transpose()?;
     let run = environment::run_id(variable)?;
     let mode = environment::folder_mode(variable);
     let wanted = arguments.dir.clone();
@@ -129,6 +140,8 @@ fn prepare(arguments: &Arguments) -> Result<(Directory, Settings), String> {
         levels: arguments.level.clone(),
         max_mb: arguments.max_mb,
         preload,
+        python,
+        track: arguments.track.clone(),
     };
     Ok((directory, settings))
 }

@@ -627,3 +627,64 @@ fn a_named_directory_keeps_its_earlier_runs_apart() {
     let trace = ground.trace("shared/trace.json");
     assert_eq!((trace.spans("first"), trace.spans("second")), (3, 3));
 }
+
+/// A package of sources in which the module that Python imports at its start does nothing but write down what it was told.
+fn package_that_tells(ground: &Ground) -> String {
+    let package = ground.path("lib/python3.12/site-packages/sa_profile");
+    fs::create_dir_all(package.join("startup")).unwrap();
+    fs::write(package.join("_sa_profile.abi3.so"), "").unwrap();
+    let tells = "import os\nopen('told', 'a').write(os.environ['PYTHONPATH'] + ' ' + os.environ.get('SA_PROFILE_TRACK', '-') + '\\n')\n";
+    fs::write(package.join("startup/sitecustomize.py"), tells).unwrap();
+    package.display().to_string()
+}
+
+#[test]
+fn python_is_told_where_to_begin() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("SKIPPED python_is_told_where_to_begin: no python3");
+        return;
+    }
+    let ground = Ground::new();
+    let package = package_that_tells(&ground);
+    let script = ["python3", "-c", "pass"];
+    let named = format!("--python={package}");
+    let track = ["--track", "a:f", "--track", "b.*:G.*"];
+    for (alone, words) in [
+        (
+            false,
+            [&["run", &named][..], &track, &["--"], &script].concat(),
+        ),
+        (true, [&["run", "--python", "--"][..], &script].concat()),
+    ] {
+        let mut command = if alone {
+            program::alone(&ground)
+        } else {
+            ground.command(&[])
+        };
+        let ended = Started::of(command.args(words).env("PYTHONPATH", "/users/own")).end();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    }
+    let told = fs::read_to_string(ground.path("told")).unwrap();
+    let paths = format!(
+        "{}/startup:/users/own",
+        fs::canonicalize(package).unwrap().display()
+    );
+    assert_eq!(told, format!("{paths} a:f,b.*:G.*\n{paths} -\n"));
+}
+
+#[test]
+fn a_python_package_that_is_not_there_is_refused_before_the_command_runs() {
+    let ground = Ground::new();
+    let mut command = program::alone(&ground);
+    let ended = Started::of(command.args(["run", "--python", "--", "echo", "ran"])).end();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(125), ""));
+    assert!(
+        ended
+            .stderr
+            .contains("--python: no Python package brought "),
+        "{}",
+        ended.stderr
+    );
+    let ended = ground.run(&["run", "--track", "a:f", "--", "true"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+}

@@ -17,6 +17,10 @@ pub(crate) struct Settings {
     pub(crate) max_mb: Option<u32>,
     /// Library to load before the user's own.
     pub(crate) preload: Option<PathBuf>,
+    /// Folder from which Python imports a module at its start.
+    pub(crate) python: Option<PathBuf>,
+    /// Python functions that shall have spans, if the user named any.
+    pub(crate) track: Vec<String>,
 }
 
 impl Settings {
@@ -42,16 +46,23 @@ impl Settings {
             variables.push(("SA_PROFILE_MAX_MB", Some(bound.to_string().into())));
         }
         if let Some(library) = &self.preload {
-            let all = preloads(library.as_os_str(), lookup("LD_PRELOAD"));
+            let all = before(library.as_os_str(), lookup("LD_PRELOAD"));
             variables.push(("LD_PRELOAD", Some(all)));
+        }
+        if let Some(folder) = &self.python {
+            let all = before(folder.as_os_str(), lookup("PYTHONPATH"));
+            variables.push(("PYTHONPATH", Some(all)));
+        }
+        if !self.track.is_empty() {
+            variables.push(("SA_PROFILE_TRACK", Some(self.track.join(",").into())));
         }
         variables
     }
 }
 
-/// `LD_PRELOAD` with our library first and the user's after it.
-fn preloads(library: &OsStr, others: Option<OsString>) -> OsString {
-    let mut all = library.to_owned();
+/// A list of paths with ours first and the user's after it. An empty list stays out: in `PYTHONPATH` it would mean the working directory.
+fn before(ours: &OsStr, others: Option<OsString>) -> OsString {
+    let mut all = ours.to_owned();
     if let Some(others) = others.filter(|others| !others.is_empty()) {
         all.push(":");
         all.push(others);
@@ -111,6 +122,18 @@ pub(crate) fn disk_bound(text: &str) -> Result<u32, String> {
     u32::try_from(config.max_bytes >> 20).map_err(|error| error.to_string())
 }
 
+/// The name of a Python function, as `--track` takes it.
+pub(crate) fn track(text: &str) -> Result<String, String> {
+    match text.split_once(':') {
+        Some((module, function))
+            if !module.is_empty() && !function.is_empty() && !text.contains(',') =>
+        {
+            Ok(text.to_owned())
+        }
+        _ => Err("expected MODULE:FUNCTION, such as package.module:Class.method".to_owned()),
+    }
+}
+
 /// What the recorder makes of a value; what it would warn of is an error here.
 fn taken(name: &str, text: &str) -> Result<Config, String> {
     let config = read(name, text.as_ref()).filter(|_| !text.trim().is_empty());
@@ -140,6 +163,8 @@ mod tests {
             levels: None,
             max_mb: None,
             preload: None,
+            python: None,
+            track: Vec::new(),
         }
     }
 
@@ -160,7 +185,12 @@ mod tests {
         assert_eq!(value(&variables, "SA_PROFILE_RUN"), Some(Some("r".into())));
         assert_eq!(value(&variables, "SA_PROFILE_MAIN_PID"), Some(None));
         assert_eq!(value(&variables, "SA_PROFILE_OUTPUT"), Some(None));
-        for untouched in ["SA_PROFILE_LEVEL", "SA_PROFILE_MAX_MB", "LD_PRELOAD"] {
+        for untouched in [
+            "SA_PROFILE_LEVEL",
+            "SA_PROFILE_MAX_MB",
+            "LD_PRELOAD",
+            "PYTHONPATH",
+        ] {
             assert_eq!(value(&variables, untouched), None, "{untouched}");
         }
     }
@@ -186,6 +216,25 @@ mod tests {
             );
             let bound = value(&variables, "SA_PROFILE_MAX_MB");
             assert_eq!(bound, Some(Some("64".into())));
+        }
+    }
+
+    #[test]
+    fn the_folder_for_python_comes_before_the_users_own() {
+        let settings = Settings {
+            python: Some("/p/startup".into()),
+            track: vec!["a:f".into(), "b:G.*".into()],
+            ..settings()
+        };
+        for (others, all) in [
+            (None, "/p/startup"),
+            (Some(""), "/p/startup"),
+            (Some("/u"), "/p/startup:/u"),
+        ] {
+            let variables = settings.variables(|_| others.map(OsString::from));
+            assert_eq!(value(&variables, "PYTHONPATH"), Some(Some(all.into())));
+            let track = value(&variables, "SA_PROFILE_TRACK");
+            assert_eq!(track, Some(Some("a:f,b:G.*".into())));
         }
     }
 
@@ -221,6 +270,20 @@ mod tests {
         for wrong in ["", "3", "lots", "-1", "4.5"] {
             let why = disk_bound(wrong).unwrap_err();
             assert!(why.contains("expected"), "{wrong}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_function_is_named_with_its_module() {
+        assert_eq!(
+            track("pkg.*:Engine.step"),
+            Ok("pkg.*:Engine.step".to_owned())
+        );
+        for wrong in ["step", ":step", "pkg:", "a:f,b:g"] {
+            assert!(
+                track(wrong).unwrap_err().contains("MODULE:FUNCTION"),
+                "{wrong}"
+            );
         }
     }
 

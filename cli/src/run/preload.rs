@@ -1,15 +1,13 @@
 //! The library that `--preload` loads into every process: found, and checked before it is asked of the dynamic linker.
 
+use super::package;
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// The project's own library.
 const LIBRARY: &str = "libsa_profile_preload.so";
-/// Where the Python package keeps its libraries.
-const PACKAGE: &str = "sa_profile/lib";
 
 /// The library at `path`, absolute; without a path, the one installed with this program.
 ///
@@ -31,34 +29,13 @@ pub(crate) fn find(path: Option<&Path>) -> Result<PathBuf, String> {
     }
 }
 
-/// The library that was installed with a program: beside it, or in the Python package that brought both, `lib/python3…/site-packages/sa_profile` beside the program's folder.
+/// The library that was installed with a program: beside it, or in the Python package that brought both.
 pub(crate) fn installed_with(program: &Path) -> Option<PathBuf> {
     let beside = program.with_file_name(LIBRARY);
     if beside.exists() {
         return Some(beside);
     }
-    let prefix = program.parent()?.parent()?;
-    let mut packages = vec![prefix.to_owned()]; // as `pip install --target` lays it out
-    for library in ["lib", "lib64"] {
-        packages.extend(package_folders(&prefix.join(library)));
-    }
-    let mut libraries = packages
-        .into_iter()
-        .map(|folder| folder.join(PACKAGE).join(LIBRARY));
-    libraries.find(|library| library.exists())
-}
-
-/// Where the Pythons of a prefix keep their packages, sorted by name.
-fn package_folders(library: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(library).into_iter().flatten().flatten();
-    let pythons = entries.filter(|entry| entry.file_name().as_bytes().starts_with(b"python3"));
-    let mut pythons: Vec<PathBuf> = pythons.map(|entry| entry.path()).collect();
-    pythons.sort();
-    let packages = |python: PathBuf| {
-        // Debian names the folder of its own Python differently.
-        ["site-packages", "dist-packages"].map(|name| python.join(name))
-    };
-    pythons.into_iter().flat_map(packages).collect()
+    package::file(program, &Path::new("lib").join(LIBRARY))
 }
 
 /// Starts a program that does nothing under the library: one that the linker cannot load, for want of a library or of a version of glibc, ends every dynamic program of the tree before

@@ -17,6 +17,8 @@ mod closing;
 mod configuration;
 mod copies;
 mod event;
+mod garbage;
+mod imports;
 mod lane;
 mod launch;
 mod merge;
@@ -25,6 +27,7 @@ mod plain;
 mod point;
 mod process;
 mod profile;
+mod sampling;
 mod scratch;
 mod session;
 mod span;
@@ -48,6 +51,9 @@ fn _sa_profile(module: &Bound<'_, PyModule>) -> PyResult<()> {
     process::add(module)?;
     configuration::add(module)?;
     session::add(module)?;
+    sampling::add(module)?;
+    garbage::add(module)?;
+    imports::add(module)?;
     profile::add(module)?;
     merge::add(module)?;
     copies::offer(module)

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyFrozenSet;
+use pyo3::types::{PyDict, PyFrozenSet};
 use sa_recorder::{Levels, Recorder};
 
-use crate::{names, start, tasks};
+use crate::{names, session, start, tasks};
 
 /// Names the process in the trace; a later name renames it.
 ///
@@ -131,9 +132,35 @@ fn announce() -> HashMap<&'static str, OsString> {
 
 /// What the child of a fork does first.
 #[pyfunction]
-fn after_fork_in_child() {
+fn after_fork_in_child(py: Python<'_>) {
     tasks::forget();
     start::prepare_again();
+    let _ = watch_multiprocessing(py); // what is in the ring is safe in any case
+}
+
+/// Has a child of multiprocessing finish its recording: it ends by `os._exit`, which runs no exit handler. What is in the ring then only the merge sees.
+fn watch_multiprocessing(py: Python<'_>) -> PyResult<()> {
+    let modules = py
+        .import(intern!(py, "sys"))?
+        .getattr(intern!(py, "modules"))?;
+    let Ok(util) = modules.get_item("multiprocessing.util") else {
+        return Ok(());
+    };
+    let watch = wrap_pyfunction!(in_child_of_multiprocessing, py)?;
+    util.call_method1("register_after_fork", (&watch, &watch))
+        .map(drop)
+}
+
+/// What multiprocessing calls in its child once it has forgotten what its parent wanted to do last.
+#[pyfunction]
+fn in_child_of_multiprocessing(watch: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = watch.py();
+    let util = py.import("multiprocessing.util")?;
+    let finish = wrap_pyfunction!(session::finish, py)?;
+    let last = PyDict::new(py);
+    last.set_item("exitpriority", -1000)?;
+    util.call_method("Finalize", (py.None(), finish), Some(&last))
+        .map(drop)
 }
 
 /// Adds what this file offers to the module.

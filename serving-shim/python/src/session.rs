@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use sa_recorder::{Config, Level, Levels, Recorder, host};
 
 use crate::call::{self, Call};
-use crate::{plain, start};
+use crate::{plain, sampling, start};
 
 /// Goes up when a recording begins, and when one ends. A fork does not change it: the child goes on with its parent's.
 static SESSION: AtomicU64 = AtomicU64::new(1);
@@ -66,14 +66,16 @@ fn start_with(py: Python<'_>, variables: HashMap<String, OsString>, name: &str) 
     }
     SESSION.fetch_add(1, Ordering::Relaxed);
     start::prepare_again();
+    sampling::resume_sampling();
     error
 }
 
 /// Ends recording in this process, for good; what was recorded is in the fragment then.
 #[pyfunction]
-fn finish(py: Python<'_>) {
+pub(crate) fn finish(py: Python<'_>) {
     HAS_ENDED.store(true, Ordering::Relaxed);
     SESSION.fetch_add(1, Ordering::Relaxed);
+    sampling::pause_sampling(py);
     py.detach(|| Recorder::get().finish());
 }
 
@@ -130,7 +132,7 @@ fn is_privileged() -> bool {
 
 /// Whether a variable that turns recording on is there, be it empty, and nothing is being recorded yet, nor to begin switched off, nor refused.
 #[pyfunction]
-fn is_to_begin() -> bool {
+pub(crate) fn is_to_begin() -> bool {
     let [directory, others @ ..] = ASKING.map(host::variable);
     let is_asked =
         directory.is_some_and(|path| !path.is_empty()) || others.iter().any(Option::is_some);

@@ -38,6 +38,13 @@ def test_run_finds_the_preload_library_of_the_package(process, tmp_path):
     assert [span["name"] for span in spans(tmp_path / "out" / "trace.json")] == ["step"]
 
 
+def test_run_samples_a_script_that_knows_nothing_of_it(process, tmp_path):
+    (tmp_path / "plain.py").write_text("import time\ndef waits():\n    time.sleep(0.2)\nwaits()\n")
+    process.run("sa-profile", "run", "--dir", "out", "--python", "--", sys.executable, "plain.py")
+    found = [event for event in events(tmp_path / "out" / "trace.json") if event["name"] == "waits"]
+    assert found and all(event["cat"] == "samples" for event in found)
+
+
 def test_doctor_finds_the_parts_of_the_package(process):
     stdout, _ = process.run("sa-profile", "doctor")
     for part in (str(sa_profile.preload_path()), "sa_profile, in the python3 of PATH"):

@@ -11,7 +11,7 @@ import sa_profile
 
 PACKAGE = Path(sa_profile.__file__).parent
 # From the lowest to the highest; those in one row import nothing of each other. The lowest are the modules beside the folders.
-LAYERS = [{""}, {"hooks"}, {"http"}, {"asgi", "vllm"}]
+LAYERS = [{""}, {"hooks"}, {"http"}, {"asgi", "startup", "vllm"}]
 RANKS = {folder: rank for rank, row in enumerate(LAYERS) for folder in row}
 EXTENSION = ("_sa_profile",)
 
@@ -103,6 +103,7 @@ FILES = {
     "http/asgi": "from ..hooks import chain\nfrom . import ticks\n",
     "http/ticks": "",
     "asgi/__init__": "from ..http.asgi import link\n",
+    "startup/sitecustomize": "import os\n",
     "vllm/__init__": "from .plugin import register\n",
     "vllm/plugin": "def register():\n    from ..http.asgi import link\n    from . import engine\n",
     "vllm/batch": "",

@@ -1,0 +1,132 @@
+"""Has a program record itself that knows nothing of it: Python imports this module at its start, since ``sa-profile run --python`` put its folder first in ``PYTHONPATH``.
+
+It leaves no trace in ``sys.path``, and imports nothing that the interpreter has not imported by then: a file of the program may have the name of a module of Python.
+The ``sitecustomize`` that would have been imported without it is imported by it. Pythons that are too old for the rest read it too.
+"""
+
+import os
+import sys
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+TURN_ON = ("SA_PROFILE_DIR", "SA_PROFILE_OUTPUT", "SA_PROFILE_LEVEL")
+INTERVAL = "SA_PROFILE_SAMPLE_MS"
+DEFAULT_MS = 10
+TRACK = "SA_PROFILE_TRACK"
+SHORTEST_COLLECTION_NS = 1000000
+
+
+def record():
+    """Begins to record, if the environment asks for it."""
+    if not any(name in os.environ for name in TURN_ON):
+        return
+    if sys.version_info < (3, 10):
+        return warn_once(f"this Python process is not sampled: expected Python 3.10 or later, found {sys.version_info[0]}.{sys.version_info[1]}")
+    import atexit
+    import gc
+
+    native = extension()
+    os.register_at_fork(
+        before=native.pause_sampling,
+        after_in_parent=native.resume_sampling,
+        after_in_child=native.after_fork_in_child,
+    )
+    os.register_at_fork(after_in_child=native.resume_sampling)
+    atexit.register(native.pause_sampling)
+    gc.callbacks.append(native.Collections(SHORTEST_COLLECTION_NS))
+    native.watch_imports()
+    interval_ns = int(interval_ms() * 1e6)
+    if interval_ns > 0:
+        native.begin_sampling(interval_ns, program())  # which names the process too, on its own thread
+    else:
+        native.set_process_name(program())
+    if os.environ.get(TRACK):
+        package()
+        tracking = __import__("sa_profile.hooks.tracking", fromlist=["watch"])
+        tracking.watch(os.environ[TRACK])
+
+
+def extension():
+    """The package's extension alone: the package itself would import 70 modules of Python."""
+    return load("sa_profile._sa_profile", "_sa_profile.abi3.so", "ExtensionFileLoader")
+
+
+def package():
+    """The package, which may lie where this Python does not look for packages."""
+    try:
+        __import__("sa_profile")
+    except ImportError:
+        load("sa_profile", "__init__.py", "SourceFileLoader")
+
+
+def load(name, file, loader):
+    """Loads a module from the folder of this package, as `importlib.util` would, which is not there yet."""
+    import _frozen_importlib
+    import _frozen_importlib_external
+
+    folder = os.path.dirname(FOLDER)
+    path = os.path.join(folder, file)
+    spec = _frozen_importlib.ModuleSpec(name, getattr(_frozen_importlib_external, loader)(name, path), origin=path)
+    spec.has_location = True
+    if file == "__init__.py":
+        spec.submodule_search_locations = [folder]
+    return _frozen_importlib._load(spec)
+
+
+def interval_ms():
+    """How often stacks are sampled; 0 for never."""
+    text = os.environ.get(INTERVAL) or str(DEFAULT_MS)
+    try:
+        interval = float(text)
+    except ValueError:
+        interval = -1
+    if interval == 0 or 1 <= interval <= 60000:
+        return interval
+    warn_once(f"{INTERVAL}: expected 0, or ms from 1 to 60000, found {text!r}: {DEFAULT_MS} is taken")
+    return DEFAULT_MS
+
+
+def program():
+    """What the process runs, as people call it: a script, a module, or `python`."""
+    word = sys.argv[0] if sys.argv else ""
+    if word not in ("", "-c", "-m"):
+        return os.path.basename(word)
+    given = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1] if word else []
+    last = given[-1] if given else ""
+    if word == "-m":
+        return last.partition("m")[2] if last.startswith("-") else last
+    # What multiprocessing starts for itself: its resource tracker, its fork server.
+    words = last.split()
+    return words[1] if words[:1] == ["from"] and len(words) > 1 else "python"
+
+
+def warn_once(text):
+    """One line on stderr, which may be closed. Nothing here is said twice."""
+    try:
+        sys.stderr.write(f"sa_profile: {' '.join(text.split())}\n")
+    except Exception:
+        pass
+
+
+def others():
+    """Imports the `sitecustomize` that comes after this one. Where there is none, it is as if this one had not been there either."""
+    sys.modules.pop("sitecustomize", None)
+    __import__("sitecustomize")
+
+
+def leave():
+    """Takes this folder off the search path."""
+    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != FOLDER]
+
+
+def begin():
+    """What Python imports this module for. No failure reaches the program."""
+    leave()
+    try:
+        record()
+    except Exception as error:
+        warn_once(f"this Python process is not sampled: {type(error).__name__}: {error}")
+    others()
+
+
+if __name__ == "sitecustomize":
+    begin()

@@ -1,0 +1,77 @@
+//! Code objects → what a slice says of them. Each is asked once.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use sa_recorder::Args;
+
+/// Code that is remembered, at most: programs may make code without end.
+const MOST: usize = 1 << 14;
+/// What the file names of the interpreter's own frozen modules begin with: those that import and start are left out, as tracebacks do.
+const FROZEN: &str = "<frozen ";
+/// The code of a module's body.
+const MODULE: &str = "<module>";
+
+/// A function, or a module's body, as slices show it.
+#[derive(Debug)]
+pub(super) struct Function {
+    pub(super) name: String,
+    /// Where it is defined.
+    pub(super) args: Args,
+}
+
+/// What is known of code. An object that is remembered is kept alive, so that its address means it alone.
+#[derive(Default)]
+pub(super) struct Codes(HashMap<usize, (Py<PyAny>, Option<Rc<Function>>)>);
+
+impl Codes {
+    /// What the code of a frame is; `None` where slices leave it out.
+    pub(super) fn function(
+        &mut self,
+        frame: &Bound<'_, PyAny>,
+        code: Bound<'_, PyAny>,
+    ) -> Option<Rc<Function>> {
+        let key = code.as_ptr().addr();
+        if let Some((_, known)) = self.0.get(&key) {
+            return known.clone();
+        }
+        if self.0.len() >= MOST {
+            self.0.clear();
+        }
+        let function = describe(frame, &code).ok().flatten().map(Rc::new);
+        self.0.insert(key, (code.unbind(), function.clone()));
+        function
+    }
+}
+
+fn describe(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> PyResult<Option<Function>> {
+    let py = code.py();
+    let file: String = code.getattr(intern!(py, "co_filename"))?.extract()?;
+    if file.starts_with(FROZEN) {
+        return Ok(None);
+    }
+    let line: u32 = code.getattr(intern!(py, "co_firstlineno"))?.extract()?;
+    let qualified = code.getattr(intern!(py, "co_qualname")); // Python 3.11
+    let name = qualified.or_else(|_| code.getattr(intern!(py, "co_name")))?;
+    let mut name: String = name.extract()?;
+    if name == MODULE
+        && let Some(module) = module_of(frame)
+    {
+        name = format!("{MODULE} {module}");
+    }
+    let args = Args::new().with("file", file.as_str()).with("line", line);
+    Ok(Some(Function { name, args }))
+}
+
+/// The name of the module that a frame's code belongs to.
+fn module_of(frame: &Bound<'_, PyAny>) -> Option<String> {
+    let py = frame.py();
+    let globals = frame.getattr(intern!(py, "f_globals")).ok()?;
+    globals
+        .get_item(intern!(py, "__name__"))
+        .ok()?
+        .extract()
+        .ok()
+}

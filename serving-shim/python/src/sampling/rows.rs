@@ -1,0 +1,180 @@
+//! Samples → slices: a row for each thread, on which equal neighbours are one slice.
+//!
+//! A slice is written when its frame has left the stack. What stays is written in pieces of a second. So a kill, a window of the trace and a bound on its size
+//! lose a second of the outer frames, and not all of them.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use sa_recorder::{Args, Level, Recorder};
+
+use super::codes::Function;
+use super::look::{Sample, ThreadSample};
+
+/// Category of the slices.
+const CATEGORY: &str = "samples";
+/// The first row: above the lanes of async spans, which are taken from below, and below the tracks. Readers show it among the lanes.
+const FIRST_ROW: u32 = (1 << 28) - (1 << 20);
+/// Rows of one process that threads of different names have for themselves; afterwards they are used again.
+const OWN_ROWS: u32 = 256;
+/// Rows of one process at most.
+const MOST_ROWS: u32 = 4096;
+/// The longest piece.
+const PIECE_NS: u64 = 1_000_000_000;
+/// How often a row's name is told: an old segment of the fragment may be gone, with the name in it.
+const NAME_NS: u64 = 10_000_000_000;
+
+/// The rows of the threads that live, and those that are free again.
+#[derive(Default)]
+pub(super) struct Rows {
+    of_threads: HashMap<u64, Row>,
+    free: Vec<Row>,
+    made: u32,
+}
+
+struct Row {
+    number: u32,
+    native_id: u64,
+    thread_name: String,
+    named_ns: Option<u64>,
+    piece_ns: u64,
+    open: Vec<Open>,
+}
+
+/// A frame on the stack.
+struct Open {
+    function: Rc<Function>,
+    since_ns: u64,
+}
+
+impl Rows {
+    /// Whether this is the thread that has the row of this ident.
+    pub(super) fn knows(&self, ident: u64, native_id: u64) -> bool {
+        let row = self.of_threads.get(&ident);
+        row.is_some_and(|row| row.native_id == native_id)
+    }
+
+    /// Takes a sample. Threads that it does not have are over.
+    pub(super) fn take(&mut self, sample: Sample) {
+        let at_ns = sample.at_ns;
+        let mut before = std::mem::take(&mut self.of_threads);
+        for thread in sample.threads {
+            let row = before.remove(&thread.ident);
+            let row = match row {
+                Some(row) if row.native_id == thread.native_id => Some(row),
+                row => {
+                    self.free.extend(row.map(|row| row.ended(at_ns)));
+                    self.row_for(&thread)
+                }
+            };
+            if let Some(mut row) = row {
+                row.name(at_ns);
+                row.update(&thread.stack, at_ns);
+                self.of_threads.insert(thread.ident, row);
+            }
+        }
+        self.free
+            .extend(before.into_values().map(|row| row.ended(at_ns)));
+    }
+
+    /// Writes what is on the stacks, and forgets the threads.
+    pub(super) fn end(&mut self, at_ns: u64) {
+        let rows = self.of_threads.drain();
+        self.free.extend(rows.map(|(_, row)| row.ended(at_ns)));
+    }
+
+    /// A free row of this name, a new one, or any free one. `None` where there are too many threads.
+    fn row_for(&mut self, thread: &ThreadSample) -> Option<Row> {
+        let thread_name = match &thread.name {
+            Some(name) => name.clone(),
+            None if self.made == 0 => "MainThread".to_owned(), // nobody imported `threading`
+            None => format!("thread {}", thread.ident),
+        };
+        let alike = self
+            .free
+            .iter()
+            .position(|row| row.thread_name == thread_name);
+        let is_new = alike.is_none() && (self.made < OWN_ROWS || self.free.is_empty());
+        if is_new && self.made >= MOST_ROWS {
+            return None;
+        }
+        let row = if is_new {
+            self.made += 1;
+            Row::new(FIRST_ROW + self.made)
+        } else {
+            self.free.swap_remove(alike.unwrap_or(0))
+        };
+        let named_ns = row.named_ns.filter(|_| alike.is_some());
+        Some(Row {
+            native_id: thread.native_id,
+            thread_name,
+            named_ns,
+            ..row
+        })
+    }
+}
+
+impl Row {
+    fn new(number: u32) -> Row {
+        Row {
+            number,
+            native_id: 0,
+            thread_name: String::new(),
+            named_ns: None,
+            piece_ns: 0,
+            open: Vec::new(),
+        }
+    }
+
+    fn name(&mut self, at_ns: u64) {
+        let is_told = |named_ns: u64| at_ns.saturating_sub(named_ns) < NAME_NS;
+        if !self.named_ns.is_some_and(is_told) {
+            self.named_ns = Some(at_ns);
+            let name = format!("samples {}", self.thread_name);
+            let args = Args::new().with("name", name.as_str());
+            Recorder::get().metadata("thread_name", Some(self.number.into()), &args);
+        }
+    }
+
+    /// Ends the slices of frames that are gone, and begins those of new ones.
+    fn update(&mut self, stack: &[Rc<Function>], at_ns: u64) {
+        let pairs = self.open.iter().zip(stack);
+        let same = pairs.take_while(|(open, function)| Rc::ptr_eq(&open.function, function));
+        let mut kept = same.count();
+        if self.open.is_empty() || at_ns.saturating_sub(self.piece_ns) >= PIECE_NS {
+            (kept, self.piece_ns) = (0, at_ns);
+        }
+        self.close_from(kept, at_ns);
+        for function in stack.iter().skip(kept) {
+            // A ns later than the one around it: viewers take the first of two that begin at one time for the outer one.
+            let since_ns = at_ns + self.open.len() as u64;
+            self.open.push(Open {
+                function: Rc::clone(function),
+                since_ns,
+            });
+        }
+    }
+
+    fn close_from(&mut self, depth: usize, at_ns: u64) {
+        let Some(row) = Recorder::get().thread_track(self.number) else {
+            return self.open.truncate(depth);
+        };
+        for Open { function, since_ns } in self.open.drain(depth..) {
+            let dur_ns = at_ns.saturating_sub(since_ns);
+            let row = row.since(since_ns);
+            row.duration(
+                Level::E2e,
+                CATEGORY,
+                &function.name,
+                since_ns,
+                dur_ns,
+                &function.args,
+            );
+        }
+    }
+
+    fn ended(mut self, at_ns: u64) -> Row {
+        self.close_from(0, at_ns);
+        self
+    }
+}

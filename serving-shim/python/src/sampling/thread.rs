@@ -1,0 +1,106 @@
+//! The thread that samples: when it looks, and for how long it may.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use sa_recorder::{Levels, Recorder, host, now_ns};
+
+use super::Settings;
+use super::codes::Codes;
+use super::look::{Sample, look};
+use super::rows::Rows;
+
+/// Looks take one part of so many of the time, at most.
+const SHARE: u64 = 50;
+/// Who had the interpreter's lock for so long was in one call of a library, which had begun before it was asked for the lock.
+const LONG_NS: u64 = 10_000_000;
+
+/// What the thread knows.
+struct Sampler {
+    codes: Codes,
+    rows: Rows,
+    process_name: String,
+}
+
+/// Samples until it shall end, and writes what the stacks hold then.
+pub(super) fn run(settings: &Settings, shall_end: &AtomicBool) {
+    let mut sampler = Sampler {
+        codes: Codes::default(),
+        rows: Rows::default(),
+        process_name: String::new(),
+    };
+    let interval_ns = u64::try_from(settings.interval.as_nanos()).unwrap_or(u64::MAX);
+    sampler.name_process(&settings.process_name);
+    let mut due_ns = now_ns();
+    while !shall_end.load(Ordering::Acquire) {
+        let held_ns = if Recorder::get().is_enabled() {
+            sampler.sample()
+        } else {
+            sampler.rows.end(now_ns());
+            0
+        };
+        let now_ns = now_ns();
+        due_ns = (due_ns + interval_ns).max(now_ns + held_ns * SHARE);
+        if due_ns < now_ns {
+            due_ns = now_ns + interval_ns; // what was missed is not made up for
+        }
+        wait_until(due_ns, shall_end);
+    }
+    sampler.rows.end(now_ns());
+    let codes = sampler.codes;
+    let _ = Python::try_attach(|_| drop(codes)); // without an interpreter its objects are gone
+}
+
+/// Other threads of ours may be woken for nothing.
+fn wait_until(due_ns: u64, shall_end: &AtomicBool) {
+    while !shall_end.load(Ordering::Acquire) {
+        let left_ns = due_ns.saturating_sub(now_ns());
+        if left_ns == 0 {
+            return;
+        }
+        host::park_timeout(Duration::from_nanos(left_ns));
+    }
+}
+
+impl Sampler {
+    /// Takes one sample; for how many ns it had the interpreter's lock.
+    fn sample(&mut self) -> u64 {
+        let asked_ns = now_ns();
+        let rows = &self.rows;
+        let codes = &mut self.codes;
+        let seen = Python::try_attach(|py| {
+            let got_ns = now_ns();
+            let is_known = |ident, native_id| rows.knows(ident, native_id);
+            let sample = look(py, codes, is_known).ok();
+            (got_ns, sample, now_ns() - got_ns)
+        });
+        let Some((got_ns, sample, held_ns)) = seen else {
+            return 0;
+        };
+        if let Some(mut sample) = sample {
+            if got_ns - asked_ns > LONG_NS {
+                sample.at_ns = asked_ns;
+            }
+            self.take(sample);
+        }
+        held_ns
+    }
+
+    fn take(&mut self, mut sample: Sample) {
+        if let Some(name) = sample.process_name.take() {
+            self.name_process(&name);
+        }
+        self.rows.take(sample);
+    }
+
+    /// Names the process, if that is not its name already: it may have given itself another one since.
+    fn name_process(&mut self, name: &str) {
+        let recorder = Recorder::get();
+        let is_there = recorder.levels() != Levels::NONE || recorder.fragment().is_some();
+        if is_there && self.process_name != name {
+            name.clone_into(&mut self.process_name);
+            recorder.set_process_name(name);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+"""Runs scripts that know nothing of the package, with and without the folder that `sa-profile run --python` puts into PYTHONPATH."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sa_profile
+
+STARTUP = Path(sa_profile.__file__).parent / "startup"
+
+
+class Slices:
+    """What was sampled of one process, by the names of its threads."""
+
+    def __init__(self, events):
+        self.events = events
+        rows = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name"}
+        self.rows = {}
+        for event in events:
+            if event.get("cat") == "samples":
+                name = rows[event["tid"]]
+                assert name.startswith("samples "), name
+                self.rows.setdefault(name.removeprefix("samples "), []).append(event)
+        names = [event["args"]["name"] for event in events if event["name"] == "process_name"]
+        self.name = names[-1].partition("[")[0] if names else None  # as viewers have it, without the pid where two have one name
+
+    def ms(self, thread, name):
+        """How long a function was on the stack of a thread, in ms."""
+        found = [event["dur"] for event in self.rows.get(thread, ()) if event["name"] == name]
+        return sum(found) / 1000
+
+    def names(self, thread="MainThread"):
+        return {event["name"] for event in self.rows.get(thread, ())}
+
+    def named(self, name):
+        return [event for event in self.events if event["name"] == name]
+
+    def assert_nested(self):
+        """Slices of a row lie within each other or beside each other."""
+        for events in self.rows.values():
+            open_ends = []
+            for event in sorted(events, key=lambda event: (event["ts"], -event["dur"])):
+                begin, end = round(event["ts"] * 1000), round((event["ts"] + event["dur"]) * 1000)
+                while open_ends and open_ends[-1] <= begin:
+                    open_ends.pop()
+                assert not open_ends or end <= open_ends[-1], event
+                open_ends.append(end)
+
+
+class Script:
+    """A script, in a folder of its own."""
+
+    def __init__(self, folder, text):
+        self.folder = folder
+        self.path = folder / "plain.py"
+        self.path.write_text(text)
+        self.directory = folder / "profile"
+
+    def environment(self, sampled=True, **variables):
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SA_PROFILE_", "PYTHON"))}
+        inherited["PYTHONDONTWRITEBYTECODE"] = "1"
+        if sampled:
+            inherited |= {"PYTHONPATH": str(STARTUP), "SA_PROFILE_DIR": str(self.directory), "SA_PROFILE_RUN": "r"}
+        if "PYTHONPATH" in variables:
+            others = variables.pop("PYTHONPATH")
+            inherited["PYTHONPATH"] = os.pathsep.join([inherited["PYTHONPATH"], others] if sampled else [others])
+        return inherited | variables
+
+    def run(self, *words, sampled=True, before=(), **variables):
+        command = [sys.executable, *before, str(self.path), *words]
+        environment = self.environment(sampled, **variables)
+        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=60)
+
+    def all_processes(self):
+        """What was sampled of each process: merged, since a process that is killed leaves the end in its ring."""
+        if not self.directory.exists():
+            return []
+        sa_profile.merge(self.directory, output=self.folder / "trace.json")
+        events = json.loads((self.folder / "trace.json").read_text())["traceEvents"]
+        by_pid = {}
+        for event in events:
+            by_pid.setdefault(event["pid"], []).append(event)
+        return [Slices(events) for events in by_pid.values()]
+
+    def processes(self):
+        """What was sampled, by the names of the processes."""
+        return {one.name: one for one in self.all_processes()}
+
+    def sampled(self, *words, **variables):
+        """Runs it, and gives what was sampled of its one process."""
+        done = self.run(*words, **variables)
+        assert (done.returncode, done.stderr) == (0, ""), done
+        (process,) = self.all_processes()
+        process.assert_nested()
+        return process
+
+
+@pytest.fixture
+def script(tmp_path):
+    """script(text): a script that may be run."""
+    return lambda text: Script(tmp_path, text)

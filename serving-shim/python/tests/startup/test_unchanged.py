@@ -1,0 +1,115 @@
+"""What a program can see of the hook: nothing that it could not see without it, but for its folder in PYTHONPATH and modules that are built into Python."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from .conftest import STARTUP
+
+SEEN = """
+import os, sys, warnings, gc, threading, signal
+print(sys.path, sys.argv, sys.flags, sys.orig_argv[1:], __name__, __file__)
+print("sitecustomize" in sys.modules, "sa_profile" in sys.modules, os.environ.get("PYTHONPATH"), warnings.filters)
+print(gc.get_threshold(), gc.isenabled(), [thread.name for thread in threading.enumerate()], sys.gettrace(), sys.getprofile(), signal.getsignal(signal.SIGINT))
+import atexit
+print(sorted(name for name in sys.modules if not name.startswith("sa_profile")), [str(type(finder)) for finder in sys.meta_path])
+"""
+
+
+@pytest.mark.parametrize("before", [[], ["-X", "dev"], ["-W", "error"], ["-s"], ["-B", "-u"]])
+def test_a_program_sees_what_it_sees_without_it(script, before):
+    plain = script(SEEN)
+    without = plain.run("a", "b", sampled=False, before=before)
+    done = plain.run("a", "b", before=before)
+    assert done.returncode == without.returncode == 0, done.stderr
+    own = plain.environment()["PYTHONPATH"]
+    expected = without.stdout.replace(" None [", f" {own} [").replace(" None\n", f" {own}\n")
+    assert done.stdout.replace("'encodings.ascii', ", "") == expected.replace("'encodings.ascii', ", "")  # by the checks of -X dev
+    assert done.stderr == without.stderr
+
+
+@pytest.mark.parametrize("option", ["-I", "-E", "-S"])
+def test_python_that_reads_no_variables_is_not_sampled(script, option):
+    plain = script("print('ran')")
+    done = plain.run(before=[option])
+    assert (done.stdout, done.stderr, plain.processes()) == ("ran\n", "", {})
+
+
+def test_a_safe_path_is_sampled(script):
+    plain = script("import time\ntime.sleep(0.1)")
+    assert plain.sampled(PYTHONSAFEPATH="1").ms("MainThread", "<module> __main__") > 50
+
+
+@pytest.mark.parametrize(
+    ("text", "stdout"),
+    [("print('own')\nvalue = 3\n", "own\n3\n"), ("print('own')\nraise ValueError('of the user')\n", "own\nNone\n")],
+)
+def test_the_users_own_sitecustomize_runs(script, tmp_path, text, stdout):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text(text)
+    plain = script("import sys\nprint(getattr(sys.modules.get('sitecustomize'), 'value', None))\n")
+    without, done = plain.run(sampled=False, PYTHONPATH=str(own)), plain.run(PYTHONPATH=str(own))
+    assert (done.stdout, done.stderr, done.returncode) == (stdout, without.stderr, without.returncode)
+    assert without.stdout == stdout
+    assert "plain.py" in plain.processes()
+
+
+SHADOWING = "import queue, json, types\nprint(queue.__file__)\n"
+
+
+def test_a_file_of_the_program_may_have_the_name_of_a_module(script, tmp_path):
+    for name in ("queue", "inspect", "typing", "dataclasses", "json"):
+        (tmp_path / f"{name}.py").write_text("")
+    plain = script(SHADOWING)
+    assert plain.run().stdout == f"{tmp_path / 'queue.py'}\n"
+
+
+def test_nothing_happens_where_nothing_asks_for_recording(script):
+    plain = script("print('ran')")
+    environment = plain.environment()
+    del environment["SA_PROFILE_DIR"], environment["SA_PROFILE_RUN"]
+    done = subprocess.run([sys.executable, str(plain.path)], env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("ran\n", "")
+
+
+def test_a_directory_that_cannot_be_written_is_one_line(script, tmp_path):
+    plain = script("print('ran')")
+    (tmp_path / "file").write_text("")
+    done = plain.run(SA_PROFILE_DIR=str(tmp_path / "file"))
+    assert done.stdout == "ran\n" and done.stderr.count("\n") == 1 and done.returncode == 0
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "0.5", "1e9", "nan"])
+def test_an_interval_that_is_none_is_one_line(script, text):
+    done = script("print('ran')").run(SA_PROFILE_SAMPLE_MS=text)
+    assert done.stdout == "ran\n"
+    assert done.stderr == f"sa_profile: SA_PROFILE_SAMPLE_MS: expected 0, or ms from 1 to 60000, found '{text}': 10 is taken\n"
+
+
+def test_an_extension_that_cannot_be_loaded_is_one_line(script, tmp_path):
+    """As on a machine of another kind, or with a copy of the sources."""
+    copy = tmp_path / "copy" / "startup"
+    copy.parent.mkdir()
+    shutil.copytree(STARTUP, copy)
+    (copy.parent / "_sa_profile.abi3.so").write_text("no library")
+    plain = script("import sys\nprint('ran')\nsys.exit(3)")
+    environment = plain.environment() | {"PYTHONPATH": str(copy)}
+    done = subprocess.run([sys.executable, str(plain.path)], env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("ran\n", 3)
+    assert done.stderr.startswith("sa_profile: this Python process is not sampled: ImportError: ") and done.stderr.count("\n") == 1
+
+
+PACKAGE = """
+import sa_profile, time
+with sa_profile.span("own"):
+    time.sleep(0.1)
+"""
+
+
+def test_a_program_that_uses_the_package_has_both(script):
+    process = script(PACKAGE).sampled()
+    assert len(process.named("own")) == 1
+    assert process.ms("MainThread", "<module> __main__") > 50
