@@ -17,8 +17,7 @@ mod closing;
 mod configuration;
 mod copies;
 mod event;
-mod garbage;
-mod imports;
+mod interpreter;
 mod lane;
 mod launch;
 mod merge;
@@ -27,7 +26,6 @@ mod plain;
 mod point;
 mod process;
 mod profile;
-mod sampling;
 mod scratch;
 mod session;
 mod span;
@@ -51,9 +49,7 @@ fn _sa_profile(module: &Bound<'_, PyModule>) -> PyResult<()> {
     process::add(module)?;
     configuration::add(module)?;
     session::add(module)?;
-    sampling::add(module)?;
-    garbage::add(module)?;
-    imports::add(module)?;
+    interpreter::add(module)?;
     profile::add(module)?;
     merge::add(module)?;
     copies::offer(module)

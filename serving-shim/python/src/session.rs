@@ -10,7 +10,8 @@ use pyo3::prelude::*;
 use sa_recorder::{Config, Level, Levels, Recorder, host};
 
 use crate::call::{self, Call};
-use crate::{plain, sampling, start};
+use crate::interpreter::sampling;
+use crate::{plain, start};
 
 /// Goes up when a recording begins, and when one ends. A fork does not change it: the child goes on with its parent's.
 static SESSION: AtomicU64 = AtomicU64::new(1);

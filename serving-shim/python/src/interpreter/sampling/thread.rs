@@ -32,7 +32,7 @@ pub(super) fn run(settings: &Settings, shall_end: &AtomicBool) {
     };
     let interval_ns = u64::try_from(settings.interval.as_nanos()).unwrap_or(u64::MAX);
     sampler.name_process(&settings.process_name);
-    let mut due_ns = now_ns();
+    let (mut due_ns, mut before_ns) = (now_ns(), 0);
     while !shall_end.load(Ordering::Acquire) {
         let held_ns = if Recorder::get().is_enabled() {
             sampler.sample()
@@ -41,10 +41,9 @@ pub(super) fn run(settings: &Settings, shall_end: &AtomicBool) {
             0
         };
         let now_ns = now_ns();
-        due_ns = (due_ns + interval_ns).max(now_ns + held_ns * SHARE);
-        if due_ns < now_ns {
-            due_ns = now_ns + interval_ns; // what was missed is not made up for
-        }
+        // The shorter one of two: on a busy machine a look may be long only because its thread had no core.
+        due_ns = (due_ns + interval_ns).max(now_ns + held_ns.min(before_ns) * SHARE);
+        before_ns = held_ns;
         wait_until(due_ns, shall_end);
     }
     sampler.rows.end(now_ns());

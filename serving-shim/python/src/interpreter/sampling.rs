@@ -3,7 +3,7 @@
 //! **Data flow.** `thread` wakes, takes the interpreter's lock for one look (`look`: stacks as frames that `codes` knows), gives it back, and hands what it saw
 //! to `rows`. There a frame is a slice from the first sample that has it to the first one that does not.
 //!
-//! **What it costs the host.** The lock, for as long as a look takes. After a long look the thread sleeps for longer, so that looks take a fiftieth of the time
+//! **What it costs the host.** The lock, for as long as a look takes. After two long looks the thread sleeps for longer, so that looks take a fiftieth of the time
 //! at most. Where nothing is recorded it does not look.
 
 mod codes;

@@ -1,0 +1,14 @@
+//! What the interpreter does without a call of ours: imports, garbage collections, and what its threads run.
+
+mod garbage;
+mod imports;
+pub(crate) mod sampling;
+
+use pyo3::prelude::*;
+
+/// Adds what these files offer to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    garbage::add(module)?;
+    imports::add(module)?;
+    sampling::add(module)
+}
