@@ -30,16 +30,12 @@ pub(crate) fn real_dlsym() -> Dlsym {
         // SAFETY: C strings. By version only the C library's own is found: one of another interposer has none.
         let of_libc =
             unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), FIRST_VERSION.as_ptr()) };
-        real = match of_libc.is_null() {
-            true => none as *const () as *mut c_void,
-            // SAFETY: the C library's function of this type; from here it finds the first one behind this library.
-            false => unsafe {
-                std::mem::transmute::<*mut c_void, Dlsym>(of_libc)(
-                    libc::RTLD_NEXT,
-                    c"dlsym".as_ptr(),
-                )
-            },
-        };
+        // SAFETY: null, or the C library's function of this type.
+        let of_libc = unsafe { std::mem::transmute::<*mut c_void, Option<Dlsym>>(of_libc) };
+        // SAFETY: as any caller of it. From here it finds the first one behind this library.
+        let next = of_libc.map(|dlsym| unsafe { dlsym(libc::RTLD_NEXT, c"dlsym".as_ptr()) });
+        let next = next.filter(|next| !next.is_null());
+        real = next.unwrap_or(none as *const () as *mut c_void);
         BEHIND.store(real, Ordering::Release);
     }
     // SAFETY: the C library's function of this type, or `none`.
