@@ -15,6 +15,9 @@ pub(crate) const SPANS: u64 = 1000;
 /// Variable of another number.
 const COUNT: &str = "CLI_TEST_SPANS";
 
+/// Variable that has a span open until the end, so that a kill comes in the middle of one.
+pub(crate) const OPEN: &str = "CLI_TEST_OPEN";
+
 /// Records spans at once, then one every ms until stdin ends. Does nothing as a test of its own.
 #[test]
 fn child() {
@@ -34,6 +37,7 @@ fn child() {
     }
     Recorder::get().flush();
     fs::write(std::env::var("CLI_TEST_READY").unwrap(), "").unwrap();
+    let _open = std::env::var_os(OPEN).map(|_| span!("engine", "run"));
     while !STOP.load(Ordering::Relaxed) {
         let _step = span!("engine", "step", at = now_ns());
         std::thread::sleep(Duration::from_millis(1));

@@ -1,6 +1,6 @@
 //! `status`, on healthy and on broken runs.
 
-use crate::host::{Host, SPANS};
+use crate::host::{Host, OPEN, SPANS};
 use crate::{Said, command, run};
 use serde_json::Value;
 use std::fs;
@@ -75,7 +75,7 @@ fn a_killed_process_is_named() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = scratch.path();
     let _main = Host::start(directory, "engine-core", false);
-    Host::start(directory, "worker-0", false).kill();
+    Host::start_with(directory, "worker-0", &[(OPEN, "1")]).kill();
     // Paused, it had nothing open.
     Host::start(directory, "worker-1", true).kill();
     assert_eq!(
