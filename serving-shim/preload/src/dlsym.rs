@@ -14,7 +14,7 @@ use crate::thread::{is_outside, unnoticed};
 /// What the names of all wrapped functions begin with.
 const PREFIXES: [&[u8]; 4] = [b"acl", b"rt", b"Hccl", b"mstx"];
 
-/// Stands in the place of `dlsym`: asks [`answer`], and goes on to the real one if there is none.
+/// Stands in the place of `dlsym`: asks `answer`, and goes on to the real one if there is none.
 ///
 /// # Safety
 /// That of `dlsym`.
