@@ -41,8 +41,8 @@ def test_each_thread_is_a_row_of_slices(script):
     assert 200 < process.ms("MainThread", "wait") < 600
     assert 200 < process.ms("loader", "load") < 600
     assert process.ms("loader", "busy") <= process.ms("loader", "load")
-    (module,) = {event["name"] for event in process.rows["MainThread"] if event["name"].startswith("<module>")}
-    assert module == "<module> __main__"
+    modules = {event["name"] for event in process.rows["MainThread"] if event["name"].startswith("<module>")}
+    assert "<module> __main__" in modules  # a slow import may be seen beside it
     load = next(event for event in process.rows["loader"] if event["name"] == "load")
     assert load["args"]["file"].endswith("plain.py") and load["args"]["line"] == 11 and load["cat"] == "samples"
     assert not any(event["args"]["file"].startswith("<frozen") for events in process.rows.values() for event in events)

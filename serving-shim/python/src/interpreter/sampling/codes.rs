@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 use sa_recorder::Args;
 
 /// Code that is remembered, at most: programs may make code without end.
@@ -48,13 +48,17 @@ impl Codes {
 
 fn describe(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> PyResult<Option<Function>> {
     let py = code.py();
-    let file: String = code.getattr(intern!(py, "co_filename"))?.extract()?;
+    let file: String = code
+        .getattr(PyString::intern(py, "co_filename"))?
+        .extract()?;
     if file.starts_with(FROZEN) {
         return Ok(None);
     }
-    let line: u32 = code.getattr(intern!(py, "co_firstlineno"))?.extract()?;
-    let qualified = code.getattr(intern!(py, "co_qualname")); // Python 3.11
-    let name = qualified.or_else(|_| code.getattr(intern!(py, "co_name")))?;
+    let line: u32 = code
+        .getattr(PyString::intern(py, "co_firstlineno"))?
+        .extract()?;
+    let qualified = code.getattr(PyString::intern(py, "co_qualname")); // Python 3.11
+    let name = qualified.or_else(|_| code.getattr(PyString::intern(py, "co_name")))?;
     let mut name: String = name.extract()?;
     if name == MODULE
         && let Some(module) = module_of(frame)
@@ -68,9 +72,9 @@ fn describe(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> PyResult<Optio
 /// The name of the module that a frame's code belongs to.
 fn module_of(frame: &Bound<'_, PyAny>) -> Option<String> {
     let py = frame.py();
-    let globals = frame.getattr(intern!(py, "f_globals")).ok()?;
+    let globals = frame.getattr(PyString::intern(py, "f_globals")).ok()?;
     globals
-        .get_item(intern!(py, "__name__"))
+        .get_item(PyString::intern(py, "__name__"))
         .ok()?
         .extract()
         .ok()

@@ -1,13 +1,14 @@
 //! One look at what all threads of the interpreter run, with its lock held. Nothing of Python runs meanwhile, not even the garbage collector: finalizers would find
 //! themselves on our thread.
+//!
+//! Texts are interned at each look: pyo3's `intern!` gives the lock away when it makes one, and the host would find its collector off.
 
 use std::rc::Rc;
 
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use sa_recorder::now_ns;
 
 use super::codes::{Codes, Function};
@@ -42,8 +43,10 @@ pub(super) fn look(
     codes: &mut Codes,
     is_known: impl Fn(u64, u64) -> bool,
 ) -> PyResult<Sample> {
-    let _uncollected = Uncollected::begin(py);
+    // What is made once gives the lock away meanwhile: before the collector is off.
     let (modules, current_frames) = interpreter(py)?;
+    let _uncollected = Uncollected::begin(py);
+    let f_back = PyString::intern(py, "f_back");
     let frames = current_frames.call0()?;
     let active = active_threads(modules);
     let at_ns = now_ns();
@@ -53,9 +56,10 @@ pub(super) fn look(
             .as_ref()
             .and_then(|active| active.get_item(&ident).ok());
         let attribute = |name| thread.as_ref()?.getattr(name).ok();
-        let native_id = attribute(intern!(py, "_native_id")).and_then(|id| id.extract().ok());
+        let native_id =
+            attribute(PyString::intern(py, "_native_id")).and_then(|id| id.extract().ok());
         let (ident, native_id) = (ident.extract()?, native_id.unwrap_or(0));
-        let name = || attribute(intern!(py, "_name"))?.extract().ok();
+        let name = || attribute(PyString::intern(py, "_name"))?.extract().ok();
         threads.push(ThreadSample {
             ident,
             native_id,
@@ -64,7 +68,7 @@ pub(super) fn look(
             } else {
                 name()
             },
-            stack: stack_of(codes, frame),
+            stack: stack_of(codes, frame, &f_back),
         });
     }
     Ok(Sample {
@@ -88,27 +92,34 @@ fn interpreter(py: Python<'_>) -> PyResult<(&Bound<'_, PyDict>, &Bound<'_, PyAny
 /// The threads that the module `threading` knows, by their idents. Attributes alone are read of them: a property is code of Python.
 fn active_threads<'py>(modules: &Bound<'py, PyDict>) -> Option<Bound<'py, PyAny>> {
     let py = modules.py();
-    let threading = modules.get_item(intern!(py, "threading")).ok()??;
-    threading.getattr(intern!(py, "_active")).ok()
+    let threading = modules.get_item(PyString::intern(py, "threading")).ok()??;
+    threading.getattr(PyString::intern(py, "_active")).ok()
 }
 
 fn process_name(modules: &Bound<'_, PyDict>) -> Option<String> {
     let py = modules.py();
-    let module = modules.get_item(intern!(py, "multiprocessing.process"));
+    let module = modules.get_item(PyString::intern(py, "multiprocessing.process"));
     let process = module
         .ok()??
-        .getattr(intern!(py, "_current_process"))
+        .getattr(PyString::intern(py, "_current_process"))
         .ok()?;
     process
-        .getattr(intern!(py, "_parent_pid"))
+        .getattr(PyString::intern(py, "_parent_pid"))
         .ok()
         .filter(|pid| !pid.is_none())?; // else the main process
-    process.getattr(intern!(py, "_name")).ok()?.extract().ok()
+    process
+        .getattr(PyString::intern(py, "_name"))
+        .ok()?
+        .extract()
+        .ok()
 }
 
 /// The functions of a stack from its innermost frame, the outermost first.
-fn stack_of(codes: &mut Codes, innermost: Bound<'_, PyAny>) -> Vec<Rc<Function>> {
-    let py = innermost.py();
+fn stack_of(
+    codes: &mut Codes,
+    innermost: Bound<'_, PyAny>,
+    f_back: &Bound<'_, PyString>,
+) -> Vec<Rc<Function>> {
     let mut stack = Vec::new();
     let mut frame = innermost;
     for _ in 0..DEEPEST {
@@ -116,7 +127,7 @@ fn stack_of(codes: &mut Codes, innermost: Bound<'_, PyAny>) -> Vec<Rc<Function>>
             break;
         };
         stack.extend(codes.function(&frame, code));
-        match frame.getattr(intern!(py, "f_back")) {
+        match frame.getattr(f_back) {
             Ok(back) if !back.is_none() => frame = back,
             _ => break,
         }
