@@ -27,7 +27,6 @@ mod table;
 mod times;
 mod write;
 
-pub(crate) use args::form::any_form;
 pub(crate) use args::names::{IdKey, known};
 pub(crate) use asked_ids::AskedIds;
 pub(crate) use collector::Collector;

@@ -5,7 +5,6 @@ mod collapsed;
 mod speedscope;
 
 use crate::table::run_report::RunReport;
-use crate::table::stack_time::StackTime;
 use clap::ValueEnum;
 use trace_merge::Error;
 
@@ -30,12 +29,4 @@ pub fn stacks(report: &RunReport, format: StackFormat) -> Result<String, Error> 
         StackFormat::Speedscope => speedscope::json(report),
         StackFormat::Callgrind => Ok(callgrind::text(report)),
     }
-}
-
-/// A stack's names, the outermost first.
-fn path<'a>(stacks: &'a [StackTime], stack: &'a StackTime) -> Vec<&'a StackTime> {
-    let around = |of: &&StackTime| of.parent.map(|parent| &stacks[parent]);
-    let mut path: Vec<&StackTime> = std::iter::successors(Some(stack), around).collect();
-    path.reverse();
-    path
 }

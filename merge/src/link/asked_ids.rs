@@ -25,9 +25,19 @@ impl AskedIds {
         }
     }
 
+    /// All of them.
+    pub(crate) fn all(&self) -> &HashSet<String> {
+        &self.ids
+    }
+
+    /// Whether an id is one of them or a longer form of one.
+    pub(crate) fn names(&self, id: &str) -> bool {
+        any_form(id, |form| self.ids.contains(form))
+    }
+
     /// Whether an id may be that of one of them: it is one, a longer form of one, or what one is a longer form of.
     pub(crate) fn has(&self, id: &str) -> bool {
-        self.shorter.contains(id) || any_form(id, |form| self.ids.contains(form))
+        self.shorter.contains(id) || self.names(id)
     }
 }
 

@@ -4,11 +4,10 @@ use crate::base::pattern::Pattern;
 use crate::event::json::scan_object;
 use crate::event::line::Event;
 use crate::event::mend::from_slice;
-use crate::link::{AskedIds, IdKey, any_form, known};
+use crate::link::{AskedIds, IdKey, known};
 use memchr::memmem;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::collections::HashSet;
 
 /// Most ids of requests that are searched for in a line before it is read.
 const SEARCHED: usize = 8;
@@ -82,29 +81,28 @@ impl FilterReport {
 pub(crate) struct Wanted<'a> {
     names: Vec<Pattern>,
     categories: &'a [String],
-    requests: HashSet<&'a str>,
-    asked: AskedIds,
+    requests: AskedIds,
     /// Finds each of them, unless they are so many that a closer look at every line costs less.
     finders: Vec<memmem::Finder<'a>>,
 }
 
 impl Wanted<'_> {
     pub(crate) fn new(filter: &Filter) -> Wanted<'_> {
-        let requests: HashSet<&str> = filter.requests.iter().map(String::as_str).collect();
-        let searched = requests.iter().filter(|_| requests.len() <= SEARCHED);
+        let requests = AskedIds::new(&filter.requests);
+        let ids = requests.all();
+        let searched = ids.iter().filter(|_| ids.len() <= SEARCHED);
         let finders = searched.map(|id| memmem::Finder::new(id.as_bytes()).into_owned());
         Wanted {
             finders: finders.collect(),
             names: filter.names.iter().map(|name| Pattern::new(name)).collect(),
             categories: &filter.categories,
-            asked: AskedIds::new(&filter.requests),
             requests,
         }
     }
 
     /// Whether the event itself is asked for.
     pub(crate) fn has(&self, event: &Event<'_>) -> bool {
-        if self.names.is_empty() && self.categories.is_empty() && self.requests.is_empty() {
+        if self.names.is_empty() && self.categories.is_empty() && self.requests.all().is_empty() {
             return true;
         }
         if !self.may_be_of_request(event.line) {
@@ -122,7 +120,7 @@ impl Wanted<'_> {
     /// The engine's ids in an event's args that are not asked for, where one beside them is. Of an event that only the client's id leads to nobody knows which
     /// of the engine's are meant.
     pub(crate) fn other_requests(&self, event: &Event<'_>) -> Vec<String> {
-        let args = match self.requests.is_empty() {
+        let args = match self.requests.all().is_empty() {
             true => None,
             false => scan_object(event.line).and_then(|fields| args_of(fields.args.of(event.line))),
         };
@@ -137,7 +135,7 @@ impl Wanted<'_> {
             Value::Number(number) => Some(number.to_string()),
             _ => None,
         });
-        let is_asked = |id: &String| self.asked.has(id);
+        let is_asked = |id: &String| self.requests.has(id);
         let (asked, others): (Vec<String>, Vec<String>) = texts.partition(is_asked);
         if asked.is_empty() { asked } else { others }
     }
@@ -165,7 +163,7 @@ impl Wanted<'_> {
     }
 
     fn has_request(&self, args: &[u8]) -> bool {
-        if self.requests.is_empty() {
+        if self.requests.all().is_empty() {
             return true;
         }
         let Some(args) = args_of(args) else {
@@ -186,10 +184,10 @@ fn args_of(args: &[u8]) -> Option<Map<String, Value>> {
 }
 
 /// Whether the value is one of the ids or a longer form of one: a text, or a number as it is written.
-fn is_id(value: &Value, ids: &HashSet<&str>) -> bool {
+fn is_id(value: &Value, ids: &AskedIds) -> bool {
     match value {
-        Value::String(text) => any_form(text, |form| ids.contains(form)),
-        Value::Number(number) => ids.contains(number.to_string().as_str()),
+        Value::String(text) => ids.names(text),
+        Value::Number(number) => ids.names(&number.to_string()),
         _ => false,
     }
 }

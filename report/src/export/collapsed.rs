@@ -1,7 +1,7 @@
 //! Collapsed stacks, as flamegraph.pl takes them.
 
-use super::path;
 use crate::table::run_report::RunReport;
+use crate::table::stack_time::path;
 
 /// A line for each stack that took time by itself, the process before its names.
 pub(super) fn text(report: &RunReport) -> String {

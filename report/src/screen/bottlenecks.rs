@@ -4,7 +4,7 @@ use super::amount::{duration, grouped, share, table};
 use super::names::shown;
 use crate::table::name_time::NameTime;
 use crate::table::run_report::RunReport;
-use crate::table::stack_time::StackTime;
+use crate::table::stack_time::{StackTime, path};
 use std::cmp::Reverse;
 
 /// Names of a stack that are shown: the innermost.
@@ -62,22 +62,20 @@ fn put_stacks(report: &RunReport, top: usize, out: &mut String) {
             duration(stack.ttot_ns as f64),
             grouped(stack.ncall),
             shown(&report.recorded.process_name(stack.process)),
-            path(stacks, stack),
+            innermost(stacks, stack),
         ]);
     }
     out.push_str(&table(&rows, 0..4));
 }
 
-/// The names from the outermost to this one.
-fn path(stacks: &[StackTime], stack: &StackTime) -> String {
-    let around = |of: &&StackTime| of.parent.map(|parent| &stacks[parent]);
-    let mut names: Vec<String> = std::iter::successors(Some(stack), around)
-        .take(DEEP + 1)
-        .map(|of| shown(&of.name))
-        .collect();
-    if names.len() > DEEP {
-        names[DEEP] = "…".to_owned();
-    }
-    names.reverse();
-    names.join(" › ")
+/// The innermost names of a stack.
+fn innermost(stacks: &[StackTime], stack: &StackTime) -> String {
+    let path = path(stacks, stack);
+    let left_out = path.len().saturating_sub(DEEP);
+    let names = path[left_out..].iter().map(|of| shown(&of.name));
+    let more = (left_out > 0).then(|| "…".to_owned());
+    more.into_iter()
+        .chain(names)
+        .collect::<Vec<_>>()
+        .join(" › ")
 }

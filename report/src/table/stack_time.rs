@@ -32,3 +32,11 @@ pub(crate) fn subtrees_ns(stacks: &[StackTime]) -> Vec<i64> {
     }
     subtrees_ns
 }
+
+/// A stack's names, the outermost first.
+pub(crate) fn path<'a>(stacks: &'a [StackTime], stack: &'a StackTime) -> Vec<&'a StackTime> {
+    let around = |of: &&StackTime| of.parent.map(|parent| &stacks[parent]);
+    let mut path: Vec<&StackTime> = std::iter::successors(Some(stack), around).collect();
+    path.reverse();
+    path
+}

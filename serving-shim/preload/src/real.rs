@@ -119,9 +119,8 @@ impl Symbol {
         // Another interposer behind us is the one that the wrapper calls.
         let other = symbol(libc::RTLD_NEXT, name).filter(|next| *next != found);
         let mut libraries = self.family.libraries.iter();
-        let is_vendors = other.is_none()
-            && libraries
-                .any(|library| defined_in(library.soname, libc::RTLD_NOLOAD, name) == Some(found));
+        let is_vendors =
+            other.is_none() && libraries.any(|library| is_of(library.soname, name, found));
         clear_dl_error();
         if is_vendors {
             objects::keep_loaded(found);
@@ -205,6 +204,17 @@ fn defined_in(library: &CStr, more: c_int, name: &CStr) -> Option<NonNull<c_void
         unsafe { libc::dlclose(library.as_ptr()) };
     }
     found
+}
+
+/// Whether a function is what a library that is loaded has under a name. Nothing stays loaded for it.
+fn is_of(library: &CStr, name: &CStr, function: NonNull<c_void>) -> bool {
+    let Some(library) = open(library, libc::RTLD_NOLOAD) else {
+        return false;
+    };
+    let found = symbol(library.as_ptr(), name);
+    // SAFETY: opened above, and nothing of it is used.
+    unsafe { libc::dlclose(library.as_ptr()) };
+    found == Some(function)
 }
 
 /// A name's definition that is not in this library.

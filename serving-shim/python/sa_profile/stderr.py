@@ -7,16 +7,16 @@ from .visible_text import visible
 _said: set[str] = set()
 
 
-def say(text: object) -> None:
+def say(text: object, source: str = "sa_profile") -> None:
     """Says it. stderr may be closed."""
     try:
-        print(f"sa_profile: {visible(text)}", file=sys.stderr, flush=True)
+        print(f"{source}: {visible(text)}", file=sys.stderr, flush=True)
     except (OSError, ValueError, AttributeError):
         pass
 
 
-def warn_once(text: str) -> None:
+def warn_once(text: str, source: str = "sa_profile") -> None:
     """Says it once in each process."""
     if text not in _said:
         _said.add(text)
-        say(text)
+        say(text, source)

@@ -1,11 +1,8 @@
 """What hooks say on stderr: each thing once in a process, in the name of the engine whose functions they hook."""
 
-import sys
-
-from ..visible_text import visible
+from .. import stderr
 
 _engine = None
-_said = set()
 
 
 def name_engine(name):
@@ -21,11 +18,4 @@ def engine():
 
 def warn_once(text):
     """Says it on stderr, once in each process. Never raises: stderr may be closed."""
-    if text in _said:
-        return
-    _said.add(text)
-    source = "sa_profile" if _engine is None else f"sa_profile: {_engine} plugin"
-    try:
-        print(f"{source}: {visible(text)}", file=sys.stderr, flush=True)
-    except (OSError, ValueError, AttributeError):
-        pass
+    stderr.warn_once(text, "sa_profile" if _engine is None else f"sa_profile: {_engine} plugin")

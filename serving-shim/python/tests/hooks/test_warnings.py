@@ -2,12 +2,13 @@
 
 import pytest
 
+from sa_profile import stderr
 from sa_profile.hooks import warnings
 
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch):
-    monkeypatch.setattr(warnings, "_said", set())
+    monkeypatch.setattr(stderr, "_said", set())
     monkeypatch.setattr(warnings, "_engine", None)
 
 
