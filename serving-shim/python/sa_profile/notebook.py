@@ -26,11 +26,10 @@ class _Begun:
             self.variables.put_back()
 
     def end(self) -> MergeReport | None:
-        """Ends and merges it; nothing if something else has ended it, or if there is no trace, which is said."""
+        """Ends it, unless something else has, and merges what it recorded. Nothing if there is no trace, which is said."""
         self.variables.put_back()
-        if self.number != session.current():
-            return None
-        session.end()
+        if self.number == session.current():
+            session.end()
         try:
             return report_of([os.fspath(self.config.fragments_dir)], self.config.trace_file)
         except OSError as error:
@@ -69,7 +68,7 @@ def start(directory: _Path = DEFAULT_OUTPUT, *, levels: _Levels = None) -> bool:
         print(sa_profile.stop())
     """
     global _begun
-    config = create_profile_config(enabled=True, output=directory, levels=levels)
+    config = _config(directory, levels)
     stop()
     begun = _Begun(config)
     _begun = begun if begun.number else None
@@ -100,10 +99,11 @@ class recording:
     report: MergeReport | None = None
 
     def __init__(self, output: _Path, *, levels: _Levels = None):
-        self._config = create_profile_config(enabled=True, output=output, levels=levels)
+        self._config = _config(output, levels)
         self._begun: _Begun | None = None
 
     def __enter__(self) -> recording:
+        self.report = None
         self._begun = _Begun(self._config)
         return self
 
@@ -116,6 +116,11 @@ class recording:
     ) -> None:
         if self._begun is not None and self._begun.number:
             self.report = self._begun.end()
+
+
+def _config(output: _Path, levels: _Levels) -> ProfileConfig:
+    # Absolute: the program may go to another folder before the end.
+    return create_profile_config(enabled=True, output=os.path.abspath(output), levels=levels)
 
 
 def _set(variables: dict[str, str | None]) -> None:

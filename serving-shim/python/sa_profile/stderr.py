@@ -8,7 +8,9 @@ _said: set[str] = set()
 
 
 def say(text: object, source: str = "sa_profile") -> None:
-    """Says it. stderr may be closed."""
+    """Says it. stderr may be closed: then it is None, and `print` would take stdout."""
+    if sys.stderr is None:
+        return
     try:
         print(f"{source}: {visible(text)}", file=sys.stderr, flush=True)
     except (OSError, ValueError, AttributeError):

@@ -26,6 +26,7 @@ def test_it_is_said_in_the_name_of_the_engine(capfd):
     assert capfd.readouterr().err == "sa_profile: vLLM plugin: a\n" and warnings.engine() == "vLLM"
 
 
-def test_a_closed_stderr_fails_nobody(monkeypatch):
+def test_a_closed_stderr_fails_nobody(monkeypatch, capfd):
     monkeypatch.setattr("sys.stderr", None)
     warnings.warn_once("a")
+    assert capfd.readouterr().out == "", "what a program prints is its own"

@@ -203,3 +203,30 @@ def set_late():
     assert sa_profile.is_enabled()
     with sa_profile.profile_span("by the drop-in"):
         assert sa_profile.is_enabled("e2e")
+
+
+def test_a_block_that_goes_elsewhere_or_is_ended_by_another_one_has_its_trace(record):
+    assert record(go_elsewhere, SA_PROFILE_DIR=None).stderr == ""
+
+
+def go_elsewhere():
+    import os
+    import tempfile
+    from pathlib import Path
+
+    import sa_profile
+
+    here = Path.cwd()
+    with sa_profile.recording("moved.json") as moved:
+        with sa_profile.span("a"):
+            os.chdir(tempfile.mkdtemp())
+    os.chdir(here)
+    assert moved.report.is_clean and (here / "moved.json").exists()
+    with sa_profile.recording("outer.json") as outer:
+        with sa_profile.span("b"):
+            pass
+        with sa_profile.recording("inner.json") as inner:
+            with sa_profile.span("c"):
+                pass
+    assert outer.report.is_clean and inner.report.is_clean
+    assert (here / "outer.json").exists() and (here / "inner.json").exists()
