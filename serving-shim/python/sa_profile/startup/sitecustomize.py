@@ -21,6 +21,8 @@ def record():
         return
     if sys.version_info < (3, 10):
         return warn_once(f"this Python process is not sampled: expected Python 3.10 or later, found {sys.version_info[0]}.{sys.version_info[1]}")
+    if "t" in getattr(sys, "abiflags", ""):
+        return  # without the lock the extension, which is made for builds with it, would be misread
     import atexit
     import gc
 
@@ -124,6 +126,8 @@ def begin():
     try:
         record()
     except Exception as error:
+        if "subinterpreters" in str(error):
+            return others()  # its main interpreter is sampled
         warn_once(f"this Python process is not sampled: {type(error).__name__}: {error}")
     others()
 

@@ -45,6 +45,13 @@ pub(super) fn look(
 ) -> PyResult<Sample> {
     // What is made once gives the lock away meanwhile: before the collector is off.
     let (modules, current_frames) = interpreter(py)?;
+    if has_interpreters(modules) {
+        return Ok(Sample {
+            at_ns: now_ns(),
+            threads: Vec::new(),
+            process_name: None,
+        });
+    }
     let _uncollected = Uncollected::begin(py);
     let f_back = PyString::intern(py, "f_back");
     let frames = current_frames.call0()?;
@@ -87,6 +94,13 @@ fn interpreter(py: Python<'_>) -> PyResult<(&Bound<'_, PyDict>, &Bound<'_, PyAny
         PyResult::Ok((modules.unbind(), sys.getattr("_current_frames")?.unbind()))
     })?;
     Ok((modules.bind(py), frames.bind(py)))
+}
+
+/// Whether the program can make interpreters with locks of their own: the stacks of their threads are not ours to walk with the lock of this one.
+fn has_interpreters(modules: &Bound<'_, PyDict>) -> bool {
+    const MAKERS: [&str; 2] = ["_interpreters", "_xxsubinterpreters"];
+    let mut makers = MAKERS.into_iter();
+    makers.any(|name| modules.contains(name).unwrap_or(true))
 }
 
 /// The threads that the module `threading` knows, by their idents. Attributes alone are read of them: a property is code of Python.
