@@ -1,5 +1,6 @@
 //! Inputs that are cut short, written anew or replaced while they are merged.
 
+use crate::full::is_full;
 use crate::invocation::trace_merge;
 use crate::trace::Trace;
 use crate::writer::Process;
@@ -14,11 +15,7 @@ use std::time::Duration;
 
 /// Merges of each kind of input; all of them with `SA_PROFILE_FULL`.
 fn rounds() -> usize {
-    if std::env::var_os("SA_PROFILE_FULL").is_some() {
-        60
-    } else {
-        6
-    }
+    if is_full() { 60 } else { 6 }
 }
 
 const SPANS: u64 = 20_000;

@@ -1,5 +1,6 @@
 //! Random fragments with random damage: the merge shows what the naive reader shows, whatever `--threads`.
 
+use crate::full::cases;
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::oracle;
 use crate::random::{Rng, write_foreign, write_own};
@@ -120,14 +121,14 @@ fn large_run() -> RunDir {
 
 #[test]
 fn random_fragments_without_damage_agree_with_the_oracle() {
-    for seed in 0..CASES / 4 {
+    for seed in 0..cases(CASES) / 4 {
         check(&|| whole_run(seed), &format!("seed {seed}"));
     }
 }
 
 #[test]
 fn random_damage_agrees_with_the_oracle() {
-    for seed in 1000..1000 + CASES {
+    for seed in 1000..1000 + cases(CASES) {
         check(&|| damaged_run(seed), &format!("seed {seed}"));
     }
 }
@@ -141,7 +142,7 @@ fn damage_in_large_fragments_agrees_with_the_oracle() {
 fn the_random_cases_reach_every_kind_of_damage() {
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     let (mut events, mut unfinished, mut lost) = (0, 0, 0);
-    for seed in 1000..1000 + CASES {
+    for seed in 1000..1000 + cases(CASES) {
         let dir = damaged_run(seed);
         let expected = oracle::read(&dir.fragments());
         for (_, _, kind) in expected.damage {
@@ -167,7 +168,7 @@ fn the_random_cases_reach_every_kind_of_damage() {
         );
     }
     assert!(
-        events > 20 * CASES && unfinished > CASES && lost > CASES / 4,
+        events > 20 * cases(CASES) && unfinished > cases(CASES) && lost > cases(CASES) / 4,
         "{events} {unfinished} {lost}"
     );
 }

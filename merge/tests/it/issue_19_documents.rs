@@ -1,5 +1,6 @@
 //! Whatever a document holds, what is merged from it passes `--check`, and Perfetto's trace processor loads it.
 
+use crate::full::is_full;
 use crate::mutated::choices::Choices;
 use crate::mutated::document::{Document, document};
 use crate::perfetto::loads;
@@ -14,9 +15,10 @@ const LOADED: u64 = 60;
 /// All of them, and those loaded.
 fn counts() -> (u64, u64) {
     let documents = |name: &str| std::env::var(name).ok()?.parse().ok();
-    match std::env::var_os("SA_PROFILE_FULL") {
-        Some(_) => (documents("SA_TEST_DOCUMENTS").unwrap_or(100_000), 4_000),
-        None => (DOCUMENTS, LOADED),
+    if is_full() {
+        (documents("SA_TEST_DOCUMENTS").unwrap_or(100_000), 4_000)
+    } else {
+        (DOCUMENTS, LOADED)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every member of an event with every odd value, in every phase: merged, and loaded into Perfetto's own trace processor.
 
+use crate::full::is_full;
 use crate::invocation::{Ended, RunDir, trace_merge};
 use crate::mutated::event::{KEYS, ODD, event, object, set};
 use crate::perfetto::{ERRORS, loads, query};
@@ -149,10 +150,7 @@ fn issue_19_every_member_with_every_odd_value_loads() {
 fn issue_19_each_odd_value_by_itself_loads() {
     let test = "issue_19_each_odd_value_by_itself_loads";
     let all = combinations();
-    let step = match std::env::var_os("SA_PROFILE_FULL") {
-        Some(_) => 7,
-        None => 397,
-    };
+    let step = if is_full() { 7 } else { 797 };
     let dir = RunDir::new();
     let mut traces = Vec::new();
     for (number, combination) in all.iter().enumerate().step_by(step) {
@@ -188,10 +186,7 @@ fn issue_19_check_knows_what_does_not_load() {
     let good = object(&event('X', 0), "");
     let all = combinations();
     let mut traces = Vec::new();
-    let step = match std::env::var_os("SA_PROFILE_FULL") {
-        Some(_) => 7,
-        None => 97,
-    };
+    let step = if is_full() { 7 } else { 197 };
     for (number, (what, text)) in all.iter().enumerate().step_by(step) {
         let path = folder.path().join(format!("{number}.json"));
         std::fs::write(&path, format!("{{\"traceEvents\":[{good},{text}]}}")).unwrap();

@@ -38,6 +38,7 @@ mod foreign_forms;
 mod foreign_logs;
 mod format;
 mod forms;
+mod full;
 mod fuzzed;
 mod golden;
 mod identity;

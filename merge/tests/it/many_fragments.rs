@@ -1,5 +1,6 @@
 //! More fragments than a process may have mappings or open files.
 
+use crate::full::is_full;
 use crate::invocation::{RunDir, trace_merge};
 use crate::memory::{anonymous_kib, assert_below, ticks};
 use crate::writer::Process;
@@ -119,8 +120,7 @@ fn issue_19_fragments_of_a_few_lines_cost_the_same_however_many() {
     // KiB of heap for each: names, ids and times of a process and its thread, and where its lines are.
     const KIB: u64 = 9;
     let test = "issue_19_fragments_of_a_few_lines_cost_the_same_however_many";
-    let is_full = std::env::var_os("SA_PROFILE_FULL").is_some();
-    let (few, many) = if is_full {
+    let (few, many) = if is_full() {
         (50_000, 200_000)
     } else {
         (2_000, 8_000)
@@ -129,7 +129,7 @@ fn issue_19_fragments_of_a_few_lines_cost_the_same_however_many() {
     let more = of_many.1.saturating_sub(of_few.1);
     assert_below(KIB * u64::from(many - few), more, test);
     // Four times as many take four times as long; what grows with their square shows where there are many.
-    if is_full {
+    if is_full() {
         assert!(of_many.0 < 6 * of_few.0, "{of_few:?}, {of_many:?}");
     }
 }

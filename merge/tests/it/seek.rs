@@ -1,5 +1,6 @@
 //! Windows of runs that are not read whole, held against a naive filter of all that was recorded.
 
+use crate::full::cases;
 use crate::invocation::{Ended, Merged, RunDir, trace_merge};
 use crate::last::{base_ns, comparable, end_ns};
 use crate::paced::{self, ANCHOR_MS, Course, End, PAUSE_MS, RUN_MS};
@@ -84,7 +85,7 @@ fn threads(merged: &Merged) -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn a_window_that_is_searched_for_is_what_a_naive_filter_keeps() {
     let mut unread = 0;
-    for seed in 0..CASES {
+    for seed in 0..cases(CASES) {
         let mut rng = Rng::new(seed);
         let dir = run(&mut rng, 5_000);
         let whole = Merged::of(&["--no-settle"], &[dir.path()]);
@@ -127,7 +128,7 @@ fn a_window_that_is_searched_for_is_what_a_naive_filter_keeps() {
             "{what}"
         );
     }
-    assert!(unread > CASES / 2, "{unread}");
+    assert!(unread > cases(CASES) / 2, "{unread}");
 }
 
 /// Checks a window: what ended within the reach must be found, and nothing may that does not lie in the window. Gives how many events were missed.
@@ -159,7 +160,7 @@ fn check_reach(dir: &RunDir, (from_ms, to_ms): (i64, i64), reach_ms: i64, what: 
 #[test]
 fn what_ended_within_the_reach_is_found_and_nothing_else_is_made_up() {
     let mut missed = 0;
-    for seed in 0..CASES {
+    for seed in 0..cases(CASES) {
         let mut rng = Rng::new(1_000 + seed);
         let dir = run(&mut rng, 40_000);
         let at_ms = 2_000 + i64::try_from(rng.next() % (RUN_MS - 2_000)).unwrap();
@@ -172,7 +173,7 @@ fn what_ended_within_the_reach_is_found_and_nothing_else_is_made_up() {
 #[test]
 fn what_waited_while_the_server_stood_still_is_found() {
     let mut missed = 0;
-    for seed in 0..CASES {
+    for seed in 0..cases(CASES) {
         let mut rng = Rng::new(5_000 + seed);
         let pause_ms = 10_000 + rng.next() % 40_000;
         let dir = paused_run(&mut rng, 40_000, Some(pause_ms));
@@ -188,7 +189,7 @@ fn what_waited_while_the_server_stood_still_is_found() {
 #[test]
 fn the_last_part_is_searched_for_within_segments() {
     let mut unread = 0;
-    for seed in 0..CASES {
+    for seed in 0..cases(CASES) {
         let mut rng = Rng::new(2_000 + seed);
         let dir = run(&mut rng, 40_000);
         let whole = Merged::of(&["--no-settle"], &[dir.path()]);
@@ -208,7 +209,7 @@ fn the_last_part_is_searched_for_within_segments() {
         );
         unread += u64::from(report["window"]["bytes_left_out"].as_u64().unwrap() > 0);
     }
-    assert!(unread > CASES / 2, "{unread}");
+    assert!(unread > cases(CASES) / 2, "{unread}");
 }
 
 /// Changes bytes in a segment, behind its first two lines; gives the times in the lines that were changed, before and after.
@@ -247,7 +248,7 @@ fn time_at(text: &[u8], at: usize) -> Option<i64> {
 #[test]
 fn damage_costs_no_more_than_what_is_damaged() {
     let mut differing = 0;
-    for seed in 0..4 * CASES {
+    for seed in 0..4 * cases(CASES) {
         let mut rng = Rng::new(4_000 + seed);
         let dir = run(&mut rng, 5_000);
         let damaged = harm(&mut rng, &dir, 3);
