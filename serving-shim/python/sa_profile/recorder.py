@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _sa_profile, place, session
 from .env import DEFAULT_OUTPUT, LEVELS, ProfileConfig, load_profile_config
@@ -19,21 +20,18 @@ _profiler_pid: int | None = None
 _pid = os.getpid()
 # What configure_profiler() was given: it holds for forked children too.
 _configured: ProfileConfig | None = None
-# Held by who makes the profiler or begins a run: two that do would begin two runs.
-_making = threading.RLock()
 
 
 def _after_fork_in_child() -> None:
-    global _making, _pid
-    _making = threading.RLock()  # a thread of the parent may have held the other one
+    global _pid
     _pid = os.getpid()
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-# The place that the environment names can be written. One that cannot is looked at again.
-_is_place_writable = False
+# The directory that was found writable last. One that was not is looked at again.
+_writable: Path | None = None
 _session, _dict_span = _sa_profile.session, _sa_profile.dict_span
 # A span that is not recorded.
 _NOTHING = _sa_profile.Nothing()
@@ -133,13 +131,18 @@ class ProfileRecorder:
     def _begin(self, *, anew: bool) -> bool:
         if not self.enabled:
             return False
-        self._session = session.begin(self.config, self.process_name, anew=anew)
-        self._is_refused = self._session == 0
+        number = session.begin(self.config, self.process_name, anew=anew)
+        self._is_refused = number == 0
         if self._is_refused:
+            self._session = 0
             return False
+        self._join(number)
+        return True
+
+    def _join(self, number: int) -> None:
+        self._session = number
         self._has_begun = True
         self._fragment_file = Path(_sa_profile.fragment() or self._fragment_file)
-        return True
 
     def _rename(self, process_name: str) -> None:
         self.process_name = process_name
@@ -164,7 +167,7 @@ def configure_profiler(
 ) -> ProfileRecorder:
     """Makes the recorder of this process anew, for a configuration. In the main process what earlier runs left is put aside."""
     global _configured
-    with _making:
+    with session.lock:
         if _profiler is not None and _profiler_pid == _pid:
             _profiler.close()
         _configured = config
@@ -175,7 +178,7 @@ def configure_profiler(
 def start_profile() -> bool:
     """Begins to record; in the main process a new run, and the earlier one stays in ``previous/``. Returns whether it did; a second call does nothing."""
     profiler = get_profiler()
-    with _making:
+    with session.lock:
         if not profiler.enabled or profiler.active:
             return False
         if session.leads():
@@ -206,25 +209,27 @@ def merge_profile() -> int:
 def is_enabled(level: str | None = None) -> bool:
     """Whether anything is recorded, or events of a level (``"e2e"``, ``"kernel"``, ``"verbose"``): then costly args are worth computing. To ask starts nothing.
 
-    Without a level, and before anything was recorded: whether that is asked for, and the place can be written. Where the process has a profiler (:func:`get_profiler`):
-    whether that is asked for, though it may be stopped just now::
+    Before anything was recorded: whether that is asked for, and the place can be written. Without a level, where the process has a profiler (:func:`get_profiler`):
+    whether that is to record, though it may be stopped just now::
 
         if sa_profile.is_enabled("verbose"):
             sa_profile.instant("batch", level="verbose", shapes=shapes())
     """
     profiler = _profiler
-    if profiler is not None and _profiler_pid == _pid:
-        return profiler.enabled and not profiler._is_refused if level is None else profiler.includes(level)
+    if level is None and profiler is not None and _profiler_pid == _pid:
+        return profiler.enabled and not profiler._is_refused
     is_asked = _sa_profile.is_enabled(level) or level is None and _sa_profile.is_to_begin()
-    return is_asked and (_is_place_writable or _look_at_place())
+    return is_asked and (_sa_profile.is_under_way() or _is_place_writable())
 
 
-def _look_at_place() -> bool:
-    global _is_place_writable
+def _is_place_writable() -> bool:
+    """Whether the place that the environment names can be written."""
+    global _writable
     found = _sa_profile.configuration()  # None: a variable is there and empty, which turns on the drop-in alone
-    directory = Path(DEFAULT_OUTPUT) if found is None else found["directory"]
-    _is_place_writable = place.problem(directory.absolute()) is None
-    return _is_place_writable
+    directory = Path(DEFAULT_OUTPUT if found is None else found["directory"]).absolute()
+    if directory != _writable:
+        _writable = directory if place.problem(directory) is None else None
+    return _writable is not None
 
 
 def profile_span(
@@ -267,7 +272,7 @@ def profile_duration(
 
 
 def _make_profiler(process_name: str | None, initially_active: bool) -> ProfileRecorder:
-    with _making:
+    with session.lock:
         if _profiler is not None and _profiler_pid == _pid:
             return _profiler  # another thread has made it meanwhile
         return _make_alone(process_name, initially_active)
@@ -286,15 +291,46 @@ def _make_alone(process_name: str | None, initially_active: bool) -> ProfileReco
 def _install(
     config: ProfileConfig, process_name: str | None, initially_active: bool, is_new_run: bool
 ) -> ProfileRecorder:
-    global _profiler, _profiler_pid
     if is_new_run:
         session.lead()
         _prepare_run(config)
     profiler = ProfileRecorder(config, process_name=process_name, initially_active=False)
     if initially_active:
         profiler._begin(anew=is_new_run)
-    _profiler, _profiler_pid = profiler, _pid  # at last: other threads record as soon as they find it
+    _put(Installed(profiler, _pid))  # at last: other threads record as soon as they find it
     return profiler
+
+
+class Installed(NamedTuple):
+    """The recorder of a process, and whose."""
+
+    profiler: ProfileRecorder | None
+    pid: int | None
+
+
+def installed() -> Installed:
+    """The recorder that is there, be it of the process that forked this one."""
+    return Installed(_profiler, _profiler_pid)
+
+
+def stand_in(config: ProfileConfig, number: int) -> ProfileRecorder:
+    """Makes the recorder of this process anew, for a recording that is under way. It has the name of the one before."""
+    before = _profiler if _profiler_pid == _pid else None
+    profiler = ProfileRecorder(config, process_name=before and before.process_name, initially_active=False)
+    profiler._join(number)
+    _put(Installed(profiler, _pid))
+    return profiler
+
+
+def put_back(stand_in: ProfileRecorder, earlier: Installed) -> None:
+    """Puts an earlier recorder in the place of one that stood in for it, unless the program has put another one there."""
+    if _profiler is stand_in:
+        _put(earlier)
+
+
+def _put(found: Installed) -> None:
+    global _profiler, _profiler_pid
+    _profiler, _profiler_pid = found
 
 
 def _prepare_run(config: ProfileConfig) -> None:
@@ -327,3 +363,7 @@ def _kernel_tid(tid: int | None) -> int | None:
     threads = (thread for thread in threading.enumerate() if thread.ident == tid)
     thread = next(threads, None)
     return tid if thread is None else thread.native_id
+
+
+# Where the package lies under several names, each has a recorder.
+_sa_profile.recorders.append(sys.modules[__name__])

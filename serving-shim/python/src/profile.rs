@@ -1,7 +1,7 @@
 //! Events of the drop-in profiler, whose args are a dict.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyList, PyString};
 use sa_recorder::{Args, Recorder};
 
 use crate::event::Event;
@@ -86,6 +86,8 @@ fn metadata(name: &str, tid: Option<u64>, args: &Bound<'_, PyDict>) {
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // The drop-in's modules, of which each copy of the package has one.
+    module.add("recorders", PyList::empty(module.py()))?;
     module.add_function(wrap_pyfunction!(dict_instant, module)?)?;
     module.add_function(wrap_pyfunction!(dict_duration, module)?)?;
     module.add_function(wrap_pyfunction!(metadata, module)?)
