@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use sa_recorder::{Level, Site};
@@ -39,7 +40,7 @@ struct Remembered {
     category: Option<Py<PyAny>>,
     level: Level,
     site: &'static Site,
-    /// What all calls of one call site share.
+    /// What the calls of one call site share, one at a time.
     shared: Option<Shared>,
 }
 
@@ -84,7 +85,7 @@ pub(crate) fn named(
     look_up(level, category, name)
 }
 
-/// The object that the calls of this call site share, if it is remembered. Nothing of the call is looked at but which objects it passes.
+/// The object that the calls of this call site share, if it is remembered and nobody holds it. Nothing of the call is looked at but which objects it passes.
 pub(crate) fn shared(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> Option<Py<PyAny>> {
     let recent = recent()?;
     let kept = recent[place(name)].as_ref()?;
@@ -94,7 +95,14 @@ pub(crate) fn shared(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> Option<Py<
         && shared.names.as_ref().map(Py::as_ptr) == call.names().map(|names| names.as_ptr())
         && kept.category.as_ref().map(Py::as_ptr) == passed(shared.category_at)
         && shared.level.as_ref().map(Py::as_ptr) == passed(shared.level_at);
-    is_same.then(|| shared.object.clone_ref(call.py))
+    (is_same && is_unheld(&shared.object)).then(|| shared.object.clone_ref(call.py))
+}
+
+/// Whether the reference is the only one. Two holders of one span would add args to each other's.
+fn is_unheld(object: &Py<PyAny>) -> bool {
+    // SAFETY: the reference keeps the object alive.
+    let references = unsafe { ffi::Py_REFCNT(object.as_ptr()) };
+    references == 1
 }
 
 /// Remembers an object for the calls of this call site, as long as the name is remembered. It is of this level, and category and level stand at these places.

@@ -49,10 +49,7 @@ pub(crate) struct Span {
 #[pymethods]
 impl Span {
     fn __enter__<'py>(slf: Bound<'py, Self>) -> Bound<'py, Self> {
-        let span = slf.get();
-        span.with_event(slf.py(), |event| {
-            lane::enter(event, slf.as_ptr().addr(), &span.missed);
-        });
+        Span::enter(&slf);
         slf
     }
 
@@ -133,6 +130,14 @@ impl Span {
 }
 
 impl Span {
+    /// Opens it on the lane of the running code.
+    fn enter(slf: &Bound<'_, Self>) {
+        let span = slf.get();
+        span.with_event(slf.py(), |event| {
+            lane::enter(event, slf.as_ptr().addr(), &span.missed);
+        });
+    }
+
     /// Whether nothing is recorded of it now, and nobody remembers an occurrence of it here.
     pub(crate) fn is_unrecorded(slf: &Bound<'_, Self>) -> bool {
         let span = slf.get();
@@ -230,7 +235,7 @@ fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     Ok(Bound::new(call.py, span)?.into_ptr())
 }
 
-/// The span that all calls of a call site share in a process where nothing asks for recording, and which has no args.
+/// The span that the calls of a call site share, one at a time, in a process where nothing asks for recording. It has no args.
 fn shared_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     if let Some(span) = names::shared(call, name) {
         return Ok(span);
