@@ -1,14 +1,14 @@
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypedDict, TypeVar, final, type_check_only
+from typing import Any, SupportsIndex, TypedDict, TypeVar, final, type_check_only
 
 from typing_extensions import Self, disjoint_base
 from uuid import UUID
 
 __version__: str
 
-_Id = str | int | UUID
+_Id = str | SupportsIndex | UUID
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 @final
