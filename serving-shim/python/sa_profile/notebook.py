@@ -10,7 +10,7 @@ from typing import ClassVar
 from . import _sa_profile, recorder, session
 from .env import DEFAULT_OUTPUT, DIR, LEVEL, MAIN_PID, OUTPUT, RUN, START, ProfileConfig, create_profile_config
 from .merge_report import MergeReport, report_of
-from .recorder import ProfileRecorder
+from .profile_recorder import ProfileRecorder
 from .stderr import say
 
 _Path = str | os.PathLike[str]
@@ -44,7 +44,7 @@ class _Begun:
         self.config = config
         with session.lock:
             before = _Surroundings()
-            self._base = self.under_way[0]._base if self.under_way else before
+            self._base: _Surroundings = self.under_way[0]._base if self.under_way else before
             _set(dict.fromkeys(_VARIABLES) | _asking(config))
             self.number = session.begin(config, _process_name(), anew=True)
             if not self.number:

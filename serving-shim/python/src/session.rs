@@ -95,9 +95,14 @@ fn close(py: Python<'_>) {
 }
 
 /// The number of the recording under way.
+#[inline]
+pub(crate) fn number() -> u64 {
+    SESSION.load(Ordering::Relaxed)
+}
+
 fn session(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [] = call.positional([])?;
-    let number = SESSION.load(Ordering::Relaxed).into_pyobject(call.py)?;
+    let number = number().into_pyobject(call.py)?;
     Ok(number.into_ptr())
 }
 

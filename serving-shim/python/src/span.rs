@@ -7,11 +7,13 @@ mod with_block;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
+use pyo3::Borrowed;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
+use sa_recorder::Level;
 use smallvec::SmallVec;
 
 use crate::call::args;
@@ -130,6 +132,23 @@ impl Span {
 }
 
 impl Span {
+    /// A span without args.
+    fn of(
+        level: Level,
+        category: Option<&Bound<'_, PyAny>>,
+        name: &Bound<'_, PyAny>,
+    ) -> PyResult<Span> {
+        Ok(Span {
+            named: names::named(level, category, name)?,
+            name: name.clone().unbind(),
+            category: category.map(|category| category.clone().unbind()),
+            args: Text::new(),
+            dict: None,
+            is_drop_in: false,
+            missed: Missed::new(0),
+        })
+    }
+
     /// Opens it on the lane of the running code.
     fn enter(slf: &Bound<'_, Self>) {
         let span = slf.get();
@@ -143,7 +162,7 @@ impl Span {
         let span = slf.get();
         !sa_recorder::__wants(span.named.level())
             && span.missed.load(Ordering::Relaxed) == 0
-            && !lane::is_open(slf.as_ptr().addr())
+            && (session::is_unasked() || !lane::is_open(slf.as_ptr().addr()))
     }
 
     fn with_event<R>(&self, py: Python<'_>, act: impl FnOnce(&Event<'_, '_>) -> R) -> R {
@@ -183,16 +202,24 @@ pub(crate) fn push_error(args: &mut Vec<u8>, kind: &Bound<'_, PyAny>) {
 fn dict_span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name, category, level, args, is_drop_in] =
         call.positional(["name", "category", "level", "args", "is_drop_in"])?;
-    let span = Span {
-        named: names::named(names::level(Some(&level))?, Some(&category), &name)?,
-        name: name.to_owned().unbind(),
-        category: Some(category.to_owned().unbind()),
-        args: Text::new(),
-        dict: args.extract()?,
-        is_drop_in: is_drop_in.is_truthy()?,
-        missed: Missed::new(0),
-    };
+    let level = names::level(Some(&level))?;
+    let mut span = Span::of(level, Some(&category), &name)?;
+    span.dict = args.extract()?;
+    span.is_drop_in = is_drop_in.is_truthy()?;
     Ok(Bound::new(call.py, span)?.into_ptr())
+}
+
+/// A span of the drop-in profiler, whose args are a dict that is read when it ends.
+pub(crate) fn of_drop_in<'py>(
+    level: Level,
+    category: Option<&Bound<'py, PyAny>>,
+    name: &Bound<'py, PyAny>,
+    args: Option<Borrowed<'_, 'py, PyDict>>,
+) -> PyResult<Bound<'py, Span>> {
+    let mut span = Span::of(level, category, name)?;
+    span.dict = args.map(|args| args.to_owned().unbind());
+    span.is_drop_in = true;
+    Bound::new(name.py(), span)
 }
 
 /// Ends a span as of `end_ns`, with the type of what ended it early and more args. What is gathered of a call after it has returned is no part of it.
@@ -222,16 +249,8 @@ fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
         return Ok(shared_span(call, &name)?.into_ptr());
     }
     let keywords = args::keywords(call)?;
-    let category = keywords.category.as_deref();
-    let span = Span {
-        named: names::named(keywords.level, category, &name)?,
-        name: name.to_owned().unbind(),
-        category: category.map(|category| category.clone().unbind()),
-        args: Text::from_slice(&keywords.text.0),
-        dict: None,
-        is_drop_in: false,
-        missed: Missed::new(0),
-    };
+    let mut span = Span::of(keywords.level, keywords.category.as_deref(), &name)?;
+    span.args = Text::from_slice(&keywords.text.0);
     Ok(Bound::new(call.py, span)?.into_ptr())
 }
 
@@ -245,15 +264,7 @@ fn shared_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyAn
     let category = category.as_deref();
     let level = places.1.and_then(|at| call.keyword(at));
     let level = names::level(level.as_deref())?;
-    let span = Span {
-        named: names::named(level, category, name)?,
-        name: name.clone().unbind(),
-        category: category.map(|category| category.clone().unbind()),
-        args: Text::new(),
-        dict: None,
-        is_drop_in: false,
-        missed: Missed::new(0),
-    };
+    let span = Span::of(level, category, name)?;
     let span = Py::new(call.py, span)?.into_any();
     names::share(call, name, level, places, &span);
     Ok(span)
