@@ -1,8 +1,9 @@
 //! What a `with` block finds of a span: its methods, and while nothing is recorded functions that do nothing.
 //!
 //! A block asks the type for `__enter__` and `__exit__`, and binds both before it calls the first. Binding a method makes an object; these two need none. So what a block
-//! that began unrecorded calls at its end knows of it, and leaves alone what others have opened meanwhile. Who calls `__enter__` without having asked for `__exit__` will ask
-//! later: for that end the span has to remember the beginning.
+//! that began unrecorded calls at its end knows of it, and leaves alone what others have opened meanwhile. Who calls `__enter__` without having asked for both will ask
+//! for its end later: for that one the span has to remember the beginning. Since Python 3.14 a block asks for `__exit__` first, so there one who asks for that without a
+//! call, and then calls `__enter__`, is taken for a block.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_uint, c_void};
@@ -29,6 +30,8 @@ struct Parts {
     nothing_enter: Py<PyAny>,
     /// What `__exit__` is then.
     nothing_exit: Py<PyAny>,
+    /// Whether a block asks for `__exit__` first.
+    is_exit_first: bool,
 }
 
 /// A method, as the type had it.
@@ -38,11 +41,19 @@ struct Method {
     bind: ffi::descrgetfunc,
 }
 
-/// A span of which nothing is recorded, and somebody has asked for `__enter__` and not called it yet.
+/// What a block asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Enter,
+    Exit,
+}
+
+/// A span of which nothing is recorded, and somebody has asked for one of the two, and not called it yet.
 struct Asked {
     /// A block gives its own reference back before it calls.
     span: Py<PyAny>,
-    /// Whether `__exit__` was asked for too, as a block does.
+    half: Half,
+    /// Whether the other one was asked for too, as a block does.
     is_block: bool,
 }
 
@@ -62,11 +73,12 @@ fn replace_asked(py: Python<'_>, asked: Option<Asked>) -> bool {
     true
 }
 
-/// Whether `__enter__` of this span was asked for just now, so that this is a block.
-fn is_block(span: *mut ffi::PyObject) -> bool {
+/// Whether the first half of this span was asked for just now, so that this is a block.
+fn is_block(span: *mut ffi::PyObject, first: Half) -> bool {
     let mark = |place: &Cell<Option<Asked>>| {
         let mut asked = place.take();
-        let its = asked.as_mut().filter(|asked| asked.span.as_ptr() == span);
+        let its = asked.as_mut();
+        let its = its.filter(|asked| asked.span.as_ptr() == span && asked.half == first);
         let is_its = its.map(|asked| asked.is_block = true).is_some();
         place.set(asked);
         is_its
@@ -114,6 +126,17 @@ fn unrecorded<'py>(py: Python<'py>, span: *mut ffi::PyObject) -> Option<Borrowed
     })
 }
 
+/// Remembers what was asked for if nothing is recorded of the span; whether that is so.
+fn ask(py: Python<'_>, span: *mut ffi::PyObject, half: Half) -> bool {
+    let asked = unrecorded(py, span).map(|span| Asked {
+        span: span.to_owned().unbind(),
+        half,
+        is_block: false,
+    });
+    let is_unrecorded = asked.is_some();
+    replace_asked(py, asked) && is_unrecorded
+}
+
 /// What a block finds as `__enter__`.
 unsafe extern "C" fn find_enter(
     _descriptor: *mut ffi::PyObject,
@@ -121,12 +144,9 @@ unsafe extern "C" fn find_enter(
     kind: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guarded(|py, parts| {
-        let asked = unrecorded(py, span).map(|span| Asked {
-            span: span.to_owned().unbind(),
-            is_block: false,
-        });
-        let is_unrecorded = asked.is_some();
-        match replace_asked(py, asked) && is_unrecorded {
+        let is_nothing =
+            parts.is_exit_first && is_block(span, Half::Exit) || ask(py, span, Half::Enter);
+        match is_nothing {
             true => parts.nothing_enter.clone_ref(py).into_ptr(),
             false => parts.enter.find(py, span, kind),
         }
@@ -139,12 +159,16 @@ unsafe extern "C" fn find_exit(
     span: *mut ffi::PyObject,
     kind: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guarded(
-        |py, parts| match is_block(span) || unrecorded(py, span).is_some() {
+    guarded(|py, parts| {
+        let is_nothing = match parts.is_exit_first {
+            true => ask(py, span, Half::Exit),
+            false => is_block(span, Half::Enter) || unrecorded(py, span).is_some(),
+        };
+        match is_nothing {
             true => parts.nothing_exit.clone_ref(py).into_ptr(),
             false => parts.exit.find(py, span, kind),
-        },
-    )
+        }
+    })
 }
 
 /// Runs the body of a slot; a panic of ours is an error to the program, as there is nothing else that a block could call.
@@ -222,6 +246,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         exit: Method::of(kind.getattr("__exit__")?)?,
         nothing_enter: call::function(module, c"__enter__", enter_entry, doc)?.unbind(),
         nothing_exit: nothing::exit(module)?.unbind(),
+        is_exit_first: py.version_info() >= (3, 14),
     };
     let _ = PARTS.set(py, parts); // once in a process
     kind.setattr(
