@@ -52,20 +52,26 @@ impl<'a, 'py> Call<'a, 'py> {
     }
 
     /// The positional arguments, of which there must be `N`.
+    #[inline]
     pub(crate) fn positional<const N: usize>(
         &self,
         names: [&str; N],
     ) -> PyResult<[Borrowed<'a, 'py, PyAny>; N]> {
         let found = <&[*mut ffi::PyObject; N]>::try_from(self.positional);
-        let found = found.map_err(|_| {
-            let (function, given) = (self.function, self.positional.len());
-            PyTypeError::new_err(format!(
-                "{function}() takes {N} positional arguments ({}), {given} given",
-                names.join(", ")
-            ))
-        })?;
+        let found = found.map_err(|_| self.refused(&names))?;
         // SAFETY: the interpreter keeps the arguments alive during the call.
         Ok(found.map(|object| unsafe { Borrowed::from_ptr(self.py, object) }))
+    }
+
+    /// The error where there are not as many as these.
+    #[cold]
+    fn refused(&self, names: &[&str]) -> PyErr {
+        let (function, given) = (self.function, self.positional.len());
+        PyTypeError::new_err(format!(
+            "{function}() takes {} positional arguments ({}), {given} given",
+            names.len(),
+            names.join(", ")
+        ))
     }
 
     /// The name of a keyword.

@@ -245,29 +245,34 @@ fn end_at(
 
 fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name] = call.positional(["name"])?;
-    if session::is_unasked() {
-        return Ok(shared_span(call, &name)?.into_ptr());
+    if !session::is_unasked() {
+        return new_span(call, &name);
     }
+    match names::shared(call, &name) {
+        Some(span) => Ok(span.into_ptr()),
+        None => new_shared_span(call, &name),
+    }
+}
+
+// Not inlined, nor the next one: what they need of the stack would cost a call that finds a shared span.
+#[inline(never)]
+fn new_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<*mut ffi::PyObject> {
     let keywords = args::keywords(call)?;
-    let mut span = Span::of(keywords.level, keywords.category.as_deref(), &name)?;
+    let mut span = Span::of(keywords.level, keywords.category.as_deref(), name)?;
     span.args = Text::from_slice(&keywords.text.0);
     Ok(Bound::new(call.py, span)?.into_ptr())
 }
 
-/// The span that the calls of a call site share, one at a time, in a process where nothing asks for recording. It has no args.
-fn shared_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    if let Some(span) = names::shared(call, name) {
-        return Ok(span);
-    }
+/// A span that the calls of a call site share, one at a time, in a process where nothing asks for recording. It has no args.
+#[inline(never)]
+fn new_shared_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<*mut ffi::PyObject> {
     let places = args::places(call);
     let category = places.0.and_then(|at| call.keyword(at));
-    let category = category.as_deref();
     let level = places.1.and_then(|at| call.keyword(at));
     let level = names::level(level.as_deref())?;
-    let span = Span::of(level, category, name)?;
-    let span = Py::new(call.py, span)?.into_any();
+    let span = Py::new(call.py, Span::of(level, category.as_deref(), name)?)?.into_any();
     names::share(call, name, level, places, &span);
-    Ok(span)
+    Ok(span.into_ptr())
 }
 
 fn begin(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
