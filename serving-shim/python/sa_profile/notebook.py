@@ -5,50 +5,68 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from types import TracebackType
+from typing import ClassVar
 
-from . import session
+from . import _sa_profile, recorder, session
 from .env import DEFAULT_OUTPUT, DIR, LEVEL, MAIN_PID, OUTPUT, RUN, START, ProfileConfig, create_profile_config
 from .merge_report import MergeReport, report_of
+from .profile_recorder import ProfileRecorder
 from .stderr import say
 
 _Path = str | os.PathLike[str]
 _Levels = str | Iterable[str] | None
 
 
+# What a recording puts its own in the place of.
+_VARIABLES = (DIR, OUTPUT, LEVEL, START, RUN, MAIN_PID)
+
+
+class _Surroundings:
+    """What a recording changes for as long as it lasts: variables, so that child processes record there too, and the drop-in's recorders."""
+
+    def __init__(self) -> None:
+        self._variables = {name: os.environ.get(name) for name in _VARIABLES}
+        self._recorders = [(module, module.installed()) for module in _sa_profile.recorders]
+
+    def put_back(self, stand_ins: list[ProfileRecorder]) -> None:
+        """Has them as they were; a recorder that the program has put there meanwhile stays."""
+        _set(self._variables)
+        for (module, earlier), stand_in in zip(self._recorders, stand_ins):
+            module.put_back(stand_in, earlier)
+
+
 class _Begun:
-    """A recording that was begun here, and the variables that it has replaced."""
+    """A recording that was begun here. Threads may have several of them under way, of which the process records the last."""
+
+    under_way: ClassVar[list[_Begun]] = []
 
     def __init__(self, config: ProfileConfig):
         self.config = config
-        self.variables = _Variables(config)
-        self.number = session.begin(config, session.default_name(), anew=True)
-        if not self.number:
-            self.variables.put_back()
+        with session.lock:
+            before = _Surroundings()
+            self._base: _Surroundings = self.under_way[0]._base if self.under_way else before
+            _set(dict.fromkeys(_VARIABLES) | _asking(config))
+            self.number = session.begin(config, _process_name(), anew=True)
+            if not self.number:
+                before.put_back([])
+                return
+            self._stand_ins = [module.stand_in(config, self.number) for module in _sa_profile.recorders]
+            self._own = _Surroundings()
+            self.under_way.append(self)
 
     def end(self) -> MergeReport | None:
         """Ends it, unless something else has, and merges what it recorded. Nothing if there is no trace, which is said."""
-        self.variables.put_back()
-        if self.number == session.current():
-            session.end()
+        with session.lock:
+            self.under_way.remove(self)
+            surroundings = self.under_way[-1]._own if self.under_way else self._base
+            surroundings.put_back(self._stand_ins)
+            for profiler in self._stand_ins:
+                profiler.stop()
         try:
             return report_of([os.fspath(self.config.fragments_dir)], self.config.trace_file)
         except OSError as error:
             say(error)  # the fragments are there, and the program goes on
             return None
-
-
-class _Variables:
-    """The place and the levels of a recording in the environment, so that child processes record there too. The run is told there when it has begun."""
-
-    def __init__(self, config: ProfileConfig):
-        place = config.output.absolute()
-        mine = {OUTPUT if config.output == config.trace_file else DIR: str(place), LEVEL: ",".join(sorted(config.levels))}
-        names = (DIR, OUTPUT, LEVEL, START, RUN, MAIN_PID)
-        self._before = {name: os.environ.get(name) for name in names}
-        _set(dict.fromkeys(names) | mine)
-
-    def put_back(self) -> None:
-        _set(self._before)
 
 
 _begun: _Begun | None = None
@@ -71,8 +89,12 @@ def start(directory: _Path = DEFAULT_OUTPUT, *, levels: _Levels = None) -> bool:
     config = _config(directory, levels)
     stop()
     begun = _Begun(config)
-    _begun = begun if begun.number else None
-    return _begun is not None
+    if not begun.number:
+        return False
+    before, _begun = _begun, begun
+    if before is not None:
+        before.end()  # another thread has begun it meanwhile
+    return True
 
 
 def stop() -> MergeReport | None:
@@ -114,13 +136,26 @@ class recording:
         traceback: TracebackType | None = None,
         /,
     ) -> None:
-        if self._begun is not None and self._begun.number:
-            self.report = self._begun.end()
+        begun, self._begun = self._begun, None
+        if begun is not None and begun.number:
+            self.report = begun.end()
 
 
 def _config(output: _Path, levels: _Levels) -> ProfileConfig:
     # Absolute: the program may go to another folder before the end.
     return create_profile_config(enabled=True, output=os.path.abspath(output), levels=levels)
+
+
+def _asking(config: ProfileConfig) -> dict[str, str]:
+    """The place and the levels as variables. The run is told there when it has begun."""
+    place = config.output.absolute()
+    return {OUTPUT if config.output == config.trace_file else DIR: str(place), LEVEL: ",".join(sorted(config.levels))}
+
+
+def _process_name() -> str:
+    """What the drop-in's recorder calls this process, or what it is called where nobody names it."""
+    profiler, pid = recorder.installed()
+    return session.default_name() if profiler is None or pid != os.getpid() else profiler.process_name
 
 
 def _set(variables: dict[str, str | None]) -> None:

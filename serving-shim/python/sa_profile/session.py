@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 
 from . import _sa_profile, forks
@@ -12,6 +13,16 @@ from .stderr import say
 
 # The run id that this process put into its environment; one that anybody else put there groups processes.
 _exported_run: str | None = None
+# Held by who begins a recording, or makes what begins one: two at once would begin two.
+lock = threading.RLock()
+
+
+def _after_fork_in_child() -> None:
+    global lock
+    lock = threading.RLock()  # a thread of the parent may have held the other one
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def current() -> int:
@@ -29,15 +40,16 @@ def begin(config: ProfileConfig, process_name: str, *, anew: bool) -> int:
 
     ``anew`` begins a new run in the main process, and joins the run of that in any other. Else a recording that is under way there goes on, and so does the run of the last one.
     """
-    if not anew and is_under_way(config):
-        _sa_profile.set_process_name(process_name)
-        return current()
-    error = _sa_profile.start_with(_variables(config, anew), process_name)
-    if error is not None and not is_under_way(config):
-        say(error)
-        return 0
-    _export(config)
-    return current()
+    with lock:
+        if not anew and is_under_way(config):
+            _sa_profile.set_process_name(process_name)
+            return current()
+        number, error = _sa_profile.start_with(_variables(config, anew), process_name)
+        if error is not None and not is_under_way(config):
+            say(error)
+            return 0
+        _export(config)
+        return number
 
 
 def default_name() -> str:

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyModule, PyTuple};
-use pyo3::{Borrowed, ffi};
+use pyo3::{Borrowed, PyClass, ffi};
 
 /// What the interpreter calls.
 pub(crate) type Entry = ffi::PyCFunctionFastWithKeywords;
@@ -20,27 +20,58 @@ pub(crate) type Entry = ffi::PyCFunctionFastWithKeywords;
 pub(crate) struct Call<'a, 'py> {
     pub(crate) py: Python<'py>,
     function: &'static str,
+    owner: *mut ffi::PyObject,
     positional: &'a [*mut ffi::PyObject],
     keywords: &'a [*mut ffi::PyObject],
     names: Option<Borrowed<'a, 'py, PyTuple>>,
 }
 
 impl<'a, 'py> Call<'a, 'py> {
+    /// The object whose function it is, as [`method`] makes them.
+    pub(crate) fn owner<T: PyClass>(&self) -> PyResult<Borrowed<'a, 'py, T>> {
+        // SAFETY: null, or an object that the function keeps alive.
+        let owner = unsafe { Borrowed::from_ptr_or_opt(self.py, self.owner) };
+        let owner = owner.ok_or_else(|| PyTypeError::new_err("expected a method"))?;
+        Ok(owner.cast_exact::<T>()?)
+    }
+
+    /// The positional argument, if there is one alone.
+    pub(crate) fn only_positional(&self) -> Option<Borrowed<'a, 'py, PyAny>> {
+        self.all_positional()
+            .next()
+            .filter(|_| self.positional.len() == 1)
+    }
+
+    /// The positional arguments, as many as there are.
+    pub(crate) fn all_positional(
+        &self,
+    ) -> impl ExactSizeIterator<Item = Borrowed<'a, 'py, PyAny>> + '_ {
+        // SAFETY: the interpreter keeps the arguments alive during the call.
+        let borrow = |object: &*mut ffi::PyObject| unsafe { Borrowed::from_ptr(self.py, *object) };
+        self.positional.iter().map(borrow)
+    }
+
     /// The positional arguments, of which there must be `N`.
+    #[inline]
     pub(crate) fn positional<const N: usize>(
         &self,
         names: [&str; N],
     ) -> PyResult<[Borrowed<'a, 'py, PyAny>; N]> {
         let found = <&[*mut ffi::PyObject; N]>::try_from(self.positional);
-        let found = found.map_err(|_| {
-            let (function, given) = (self.function, self.positional.len());
-            PyTypeError::new_err(format!(
-                "{function}() takes {N} positional arguments ({}), {given} given",
-                names.join(", ")
-            ))
-        })?;
+        let found = found.map_err(|_| self.refused(&names))?;
         // SAFETY: the interpreter keeps the arguments alive during the call.
         Ok(found.map(|object| unsafe { Borrowed::from_ptr(self.py, object) }))
+    }
+
+    /// The error where there are not as many as these.
+    #[cold]
+    fn refused(&self, names: &[&str]) -> PyErr {
+        let (function, given) = (self.function, self.positional.len());
+        PyTypeError::new_err(format!(
+            "{function}() takes {} positional arguments ({}), {given} given",
+            names.len(),
+            names.join(", ")
+        ))
     }
 
     /// The name of a keyword.
@@ -83,6 +114,7 @@ impl<'a, 'py> Call<'a, 'py> {
 /// The pointers are those the interpreter passed to a function with the flags of [`add`], and its thread is attached.
 pub(crate) unsafe fn enter(
     function: &'static str,
+    owner: *mut ffi::PyObject,
     arguments: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
@@ -106,6 +138,7 @@ pub(crate) unsafe fn enter(
         let call = Call {
             py,
             function,
+            owner,
             positional,
             keywords,
             names,
@@ -140,34 +173,53 @@ pub(crate) fn function<'py>(
     entry: Entry,
     doc: &'static CStr,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let method = ffi::PyMethodDef {
+    let module_name = module.name()?;
+    let function = definition(name, entry, doc);
+    // SAFETY: the definition is never freed, and describes a function of the kind its flags say.
+    let function =
+        unsafe { ffi::PyCFunction_NewEx(function, std::ptr::null_mut(), module_name.as_ptr()) };
+    // SAFETY: a new reference, or null with an error set.
+    unsafe { Bound::from_owned_ptr_or_err(module.py(), function) }
+}
+
+/// A function of an object that is called by [`Entry`].
+pub(crate) fn method<'py, T: PyClass>(
+    owner: &Bound<'py, T>,
+    name: &'static CStr,
+    entry: Entry,
+    doc: &'static CStr,
+) -> PyResult<Bound<'py, PyAny>> {
+    let function = definition(name, entry, doc);
+    // SAFETY: as above; the function takes a reference to its object.
+    let function =
+        unsafe { ffi::PyCFunction_NewEx(function, owner.as_ptr(), std::ptr::null_mut()) };
+    // SAFETY: a new reference, or null with an error set.
+    unsafe { Bound::from_owned_ptr_or_err(owner.py(), function) }
+}
+
+fn definition(name: &'static CStr, entry: Entry, doc: &'static CStr) -> *mut ffi::PyMethodDef {
+    // Leaked: the function object refers to it as long as it lives.
+    Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: name.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer {
             PyCFunctionFastWithKeywords: entry,
         },
         ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
         ml_doc: doc.as_ptr(),
-    };
-    let method = Box::leak(Box::new(method)); // the function object refers to it as long as it lives
-    let module_name = module.name()?;
-    // SAFETY: the definition is never freed, and describes a function of the kind its flags say.
-    let function =
-        unsafe { ffi::PyCFunction_NewEx(method, std::ptr::null_mut(), module_name.as_ptr()) };
-    // SAFETY: a new reference, or null with an error set.
-    unsafe { Bound::from_owned_ptr_or_err(module.py(), function) }
+    }))
 }
 
 /// The functions that the interpreter calls, one for each body.
 macro_rules! entries {
     ($($entry:ident => $name:literal, $body:path;)*) => {$(
         unsafe extern "C" fn $entry(
-            _module: *mut pyo3::ffi::PyObject,
+            owner: *mut pyo3::ffi::PyObject,
             arguments: *const *mut pyo3::ffi::PyObject,
             count: pyo3::ffi::Py_ssize_t,
             names: *mut pyo3::ffi::PyObject,
         ) -> *mut pyo3::ffi::PyObject {
             // SAFETY: the interpreter calls it with the convention it was added with.
-            unsafe { $crate::call::enter($name, arguments, count, names, |call| $body(call)) }
+            unsafe { $crate::call::enter($name, owner, arguments, count, names, |call| $body(call)) }
         }
     )*};
 }

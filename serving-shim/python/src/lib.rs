@@ -12,6 +12,7 @@
 )]
 
 mod async_span;
+mod attached;
 mod call;
 mod closing;
 mod configuration;
@@ -36,7 +37,8 @@ mod value;
 
 use pyo3::prelude::*;
 
-#[pymodule]
+// `attached` stands on it.
+#[pymodule(gil_used = true)]
 fn _sa_profile(module: &Bound<'_, PyModule>) -> PyResult<()> {
     if copies::adopt(module)? {
         return Ok(());

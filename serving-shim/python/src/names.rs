@@ -1,13 +1,14 @@
 //! Level, category and name of events, as a call names them → what the recorder pastes into a line.
 
 use std::borrow::Cow;
-use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 use sa_recorder::{Level, Site};
 
+use crate::attached::Attached;
 use crate::call::Call;
 
 /// Names that were used last, by the identity of their objects: those of one call site are the same each time.
@@ -39,7 +40,7 @@ struct Remembered {
     category: Option<Py<PyAny>>,
     level: Level,
     site: &'static Site,
-    /// What all calls of one call site share.
+    /// What the calls of one call site share, one at a time.
     shared: Option<Shared>,
 }
 
@@ -65,7 +66,8 @@ struct Shared {
     level: Option<Py<PyAny>>,
 }
 
-static RECENT: Mutex<[Option<Remembered>; REMEMBERED]> = Mutex::new([const { None }; REMEMBERED]);
+static RECENT: Attached<[Option<Remembered>; REMEMBERED]> =
+    Attached::new([const { None }; REMEMBERED]);
 
 /// What is known of events of this name.
 pub(crate) fn named(
@@ -73,28 +75,37 @@ pub(crate) fn named(
     category: Option<&Bound<'_, PyAny>>,
     name: &Bound<'_, PyAny>,
 ) -> PyResult<Named> {
-    let recent = recent();
-    let kept = recent
-        .as_ref()
-        .and_then(|recent| recent[place(name)].as_ref());
-    if let Some(kept) = kept.filter(|kept| kept.is_of(level, category, name)) {
-        return Ok(Named::Site(kept.site));
+    let kept = RECENT.with(name.py(), |recent| {
+        let kept = recent[place(name)].as_ref();
+        let kept = kept.filter(|kept| kept.is_of(level, category, name));
+        kept.map(|kept| kept.site)
+    });
+    match kept.flatten() {
+        Some(site) => Ok(Named::Site(site)),
+        None => look_up(level, category, name),
     }
-    drop(recent);
-    look_up(level, category, name)
 }
 
-/// The object that the calls of this call site share, if it is remembered. Nothing of the call is looked at but which objects it passes.
+/// The object that the calls of this call site share, if it is remembered and nobody holds it. Nothing of the call is looked at but which objects it passes.
 pub(crate) fn shared(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> Option<Py<PyAny>> {
-    let recent = recent()?;
-    let kept = recent[place(name)].as_ref()?;
-    let shared = kept.shared.as_ref()?;
     let passed = |at: Option<usize>| at.and_then(|at| call.keyword(at)).map(|it| it.as_ptr());
-    let is_same = kept.name.as_ptr() == name.as_ptr()
-        && shared.names.as_ref().map(Py::as_ptr) == call.names().map(|names| names.as_ptr())
-        && kept.category.as_ref().map(Py::as_ptr) == passed(shared.category_at)
-        && shared.level.as_ref().map(Py::as_ptr) == passed(shared.level_at);
-    is_same.then(|| shared.object.clone_ref(call.py))
+    let find = |recent: &mut [Option<Remembered>; REMEMBERED]| {
+        let kept = recent[place(name)].as_ref()?;
+        let shared = kept.shared.as_ref()?;
+        let is_same = kept.name.as_ptr() == name.as_ptr()
+            && shared.names.as_ref().map(Py::as_ptr) == call.names().map(|names| names.as_ptr())
+            && kept.category.as_ref().map(Py::as_ptr) == passed(shared.category_at)
+            && shared.level.as_ref().map(Py::as_ptr) == passed(shared.level_at);
+        (is_same && is_unheld(&shared.object)).then(|| shared.object.clone_ref(call.py))
+    };
+    RECENT.with(call.py, find).flatten()
+}
+
+/// Whether the reference is the only one. Two holders of one span would add args to each other's.
+fn is_unheld(object: &Py<PyAny>) -> bool {
+    // SAFETY: the reference keeps the object alive.
+    let references = unsafe { ffi::Py_REFCNT(object.as_ptr()) };
+    references == 1
 }
 
 /// Remembers an object for the calls of this call site, as long as the name is remembered. It is of this level, and category and level stand at these places.
@@ -113,28 +124,17 @@ pub(crate) fn share(
         level_at,
         level: passed(level_at).map(|level| level.to_owned().unbind()),
     };
-    let mut replaced = None;
-    if let Some(mut recent) = recent()
-        && let Some(kept) = recent[place(name)].as_mut()
-        && kept.is_of(level, passed(category_at).as_deref(), name)
-    {
-        replaced = kept.shared.replace(shared);
-    }
-    drop(replaced); // after the lock: dropping an object may run code
+    let replaced = RECENT.with(call.py, |recent| {
+        let kept = recent[place(name)].as_mut();
+        let kept = kept.filter(|kept| kept.is_of(level, passed(category_at).as_deref(), name));
+        kept.and_then(|kept| kept.shared.replace(shared))
+    });
+    drop(replaced); // after the look: dropping an object may run code
 }
 
 /// Where a name is remembered.
 fn place(name: &Bound<'_, PyAny>) -> usize {
     (name.as_ptr().addr() >> 4) % REMEMBERED
-}
-
-/// The names that were used last, unless they are being looked at.
-fn recent() -> Option<MutexGuard<'static, [Option<Remembered>; REMEMBERED]>> {
-    match RECENT.try_lock() {
-        Ok(recent) => Some(recent),
-        Err(TryLockError::Poisoned(recent)) => Some(recent.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    }
 }
 
 #[cold]
@@ -147,17 +147,15 @@ fn look_up(
     let Some(site) = Site::intern(level, &category_text, &name_text) else {
         return Ok(Named::Unkept(level));
     };
-    let mut replaced = None;
-    if let Some(mut recent) = recent() {
-        replaced = recent[place(name)].replace(Remembered {
-            name: name.clone().unbind(),
-            category: category.map(|category| category.clone().unbind()),
-            level,
-            site,
-            shared: None,
-        });
-    }
-    drop(replaced); // after the lock: dropping an object may run code
+    let remembered = Remembered {
+        name: name.clone().unbind(),
+        category: category.map(|category| category.clone().unbind()),
+        level,
+        site,
+        shared: None,
+    };
+    let replaced = RECENT.with(name.py(), |recent| recent[place(name)].replace(remembered));
+    drop(replaced); // after the look: dropping an object may run code
     Ok(Named::Site(site))
 }
 

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyString};
+use pyo3::types::{PyDict, PyString};
 use sa_recorder::{Args, FlowId, FlowPhase, Level, flow_at, flow_now, now_ns};
 
 use crate::call::{self, Call};
@@ -141,10 +141,10 @@ fn start_task_flow(task: &Bound<'_, PyAny>, name: &str, id: &str, ts_ns: u64) ->
 
 /// A text stands for the same flow in every process, and so does a UUID.
 fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
-    if !id.is_instance_of::<PyInt>() {
+    let Some(number) = id::number(id) else {
         return Ok(FlowId::of(&id::text("id", id)?.to_string_lossy()));
-    }
-    let number = id.extract::<u64>().map_err(|_| {
+    };
+    let number = number.extract::<u64>().map_err(|_| {
         PyValueError::new_err(format!(
             "id: expected an int from 0 to 2**64 - 1, found {id}"
         ))

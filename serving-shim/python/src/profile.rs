@@ -1,9 +1,12 @@
 //! Events of the drop-in profiler, whose args are a dict.
 
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
-use sa_recorder::{Args, Recorder};
+mod shortcut;
 
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+use sa_recorder::{Args, Level, Recorder};
+
+use self::shortcut::Shortcut;
 use crate::event::Event;
 use crate::point::{tell_duration, tell_instant, text_of};
 use crate::scratch::Scratch;
@@ -39,11 +42,20 @@ fn dict_instant<'py>(
     if !sa_recorder::__wants(level) {
         return Ok(());
     }
+    instant(level, Some(category.as_any()), name.as_any(), args)
+}
+
+/// Records an instant.
+fn instant<'py>(
+    level: Level,
+    category: Option<&Bound<'py, PyAny>>,
+    name: &Bound<'py, PyAny>,
+    args: Option<&Bound<'py, PyDict>>,
+) -> PyResult<()> {
+    let named = names::named(level, category, name)?;
     start::prepare_thread(name.py());
     let mut text = Scratch::take();
     push_args(&mut text.0, args);
-    let (name, category) = (name.as_any(), Some(category.as_any()));
-    let named = names::named(level, category, name)?;
     tell_instant(&Event {
         named,
         category,
@@ -86,6 +98,9 @@ fn metadata(name: &str, tid: Option<u64>, args: &Bound<'_, PyDict>) {
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // The drop-in's modules, of which each copy of the package has one.
+    module.add_class::<Shortcut>()?;
+    module.add("recorders", PyList::empty(module.py()))?;
     module.add_function(wrap_pyfunction!(dict_instant, module)?)?;
     module.add_function(wrap_pyfunction!(dict_duration, module)?)?;
     module.add_function(wrap_pyfunction!(metadata, module)?)

@@ -52,10 +52,14 @@ fn look_for_variables() -> bool {
     !is_asked
 }
 
-/// Ends what is recorded and begins what these variables ask for, as if they were the environment; what was wrong, else nothing.
+/// Ends what is recorded and begins what these variables ask for, as if they were the environment; its number, and what was wrong, if anything.
 #[pyfunction]
 #[pyo3(signature = (variables, name, /))]
-fn start_with(py: Python<'_>, variables: HashMap<String, OsString>, name: &str) -> Option<String> {
+fn start_with(
+    py: Python<'_>,
+    variables: HashMap<String, OsString>,
+    name: &str,
+) -> (u64, Option<String>) {
     ASKED.store(IS_ASKED, Ordering::Relaxed);
     close(py); // of the recording that this one follows
     let started =
@@ -65,10 +69,10 @@ fn start_with(py: Python<'_>, variables: HashMap<String, OsString>, name: &str) 
         IS_BEGUN.store(true, Ordering::Relaxed);
         HAS_ENDED.store(false, Ordering::Relaxed);
     }
-    SESSION.fetch_add(1, Ordering::Relaxed);
+    let number = SESSION.fetch_add(1, Ordering::Relaxed) + 1;
     start::prepare_again();
     sampling::resume_sampling();
-    error
+    (number, error)
 }
 
 /// Ends recording in this process, for good; what was recorded is in the fragment then.
@@ -91,9 +95,14 @@ fn close(py: Python<'_>) {
 }
 
 /// The number of the recording under way.
+#[inline]
+pub(crate) fn number() -> u64 {
+    SESSION.load(Ordering::Relaxed)
+}
+
 fn session(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [] = call.positional([])?;
-    let number = SESSION.load(Ordering::Relaxed).into_pyobject(call.py)?;
+    let number = number().into_pyobject(call.py)?;
     Ok(number.into_ptr())
 }
 
@@ -108,6 +117,7 @@ fn recording() -> Option<PathBuf> {
 }
 
 /// Whether a recording is under way, here or in the process that forked this one; starts nothing.
+#[pyfunction]
 fn is_under_way() -> bool {
     let is_there = IS_BEGUN.load(Ordering::Relaxed) || !Recorder::get().exports().is_empty();
     is_there && !HAS_ENDED.load(Ordering::Relaxed)
@@ -163,6 +173,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         c"session()\n--\n\nThe number of the recording under way.",
     )?;
     module.add_function(wrap_pyfunction!(recording, module)?)?;
+    module.add_function(wrap_pyfunction!(is_under_way, module)?)?;
     module.add_function(wrap_pyfunction!(exports, module)?)?;
     module.add_function(wrap_pyfunction!(new_run_id, module)?)?;
     module.add_function(wrap_pyfunction!(is_privileged, module)?)?;

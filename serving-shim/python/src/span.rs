@@ -7,11 +7,13 @@ mod with_block;
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
+use pyo3::Borrowed;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
+use sa_recorder::Level;
 use smallvec::SmallVec;
 
 use crate::call::args;
@@ -49,10 +51,7 @@ pub(crate) struct Span {
 #[pymethods]
 impl Span {
     fn __enter__<'py>(slf: Bound<'py, Self>) -> Bound<'py, Self> {
-        let span = slf.get();
-        span.with_event(slf.py(), |event| {
-            lane::enter(event, slf.as_ptr().addr(), &span.missed);
-        });
+        Span::enter(&slf);
         slf
     }
 
@@ -133,12 +132,37 @@ impl Span {
 }
 
 impl Span {
+    /// A span without args.
+    fn of(
+        level: Level,
+        category: Option<&Bound<'_, PyAny>>,
+        name: &Bound<'_, PyAny>,
+    ) -> PyResult<Span> {
+        Ok(Span {
+            named: names::named(level, category, name)?,
+            name: name.clone().unbind(),
+            category: category.map(|category| category.clone().unbind()),
+            args: Text::new(),
+            dict: None,
+            is_drop_in: false,
+            missed: Missed::new(0),
+        })
+    }
+
+    /// Opens it on the lane of the running code.
+    fn enter(slf: &Bound<'_, Self>) {
+        let span = slf.get();
+        span.with_event(slf.py(), |event| {
+            lane::enter(event, slf.as_ptr().addr(), &span.missed);
+        });
+    }
+
     /// Whether nothing is recorded of it now, and nobody remembers an occurrence of it here.
     pub(crate) fn is_unrecorded(slf: &Bound<'_, Self>) -> bool {
         let span = slf.get();
         !sa_recorder::__wants(span.named.level())
             && span.missed.load(Ordering::Relaxed) == 0
-            && !lane::is_open(slf.as_ptr().addr())
+            && (session::is_unasked() || !lane::is_open(slf.as_ptr().addr()))
     }
 
     fn with_event<R>(&self, py: Python<'_>, act: impl FnOnce(&Event<'_, '_>) -> R) -> R {
@@ -178,16 +202,24 @@ pub(crate) fn push_error(args: &mut Vec<u8>, kind: &Bound<'_, PyAny>) {
 fn dict_span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name, category, level, args, is_drop_in] =
         call.positional(["name", "category", "level", "args", "is_drop_in"])?;
-    let span = Span {
-        named: names::named(names::level(Some(&level))?, Some(&category), &name)?,
-        name: name.to_owned().unbind(),
-        category: Some(category.to_owned().unbind()),
-        args: Text::new(),
-        dict: args.extract()?,
-        is_drop_in: is_drop_in.is_truthy()?,
-        missed: Missed::new(0),
-    };
+    let level = names::level(Some(&level))?;
+    let mut span = Span::of(level, Some(&category), &name)?;
+    span.dict = args.extract()?;
+    span.is_drop_in = is_drop_in.is_truthy()?;
     Ok(Bound::new(call.py, span)?.into_ptr())
+}
+
+/// A span of the drop-in profiler, whose args are a dict that is read when it ends.
+pub(crate) fn of_drop_in<'py>(
+    level: Level,
+    category: Option<&Bound<'py, PyAny>>,
+    name: &Bound<'py, PyAny>,
+    args: Option<Borrowed<'_, 'py, PyDict>>,
+) -> PyResult<Bound<'py, Span>> {
+    let mut span = Span::of(level, category, name)?;
+    span.dict = args.map(|args| args.to_owned().unbind());
+    span.is_drop_in = true;
+    Bound::new(name.py(), span)
 }
 
 /// Ends a span as of `end_ns`, with the type of what ended it early and more args. What is gathered of a call after it has returned is no part of it.
@@ -213,45 +245,34 @@ fn end_at(
 
 fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name] = call.positional(["name"])?;
-    if session::is_unasked() {
-        return Ok(shared_span(call, &name)?.into_ptr());
+    if !session::is_unasked() {
+        return new_span(call, &name);
     }
+    match names::shared(call, &name) {
+        Some(span) => Ok(span.into_ptr()),
+        None => new_shared_span(call, &name),
+    }
+}
+
+// Not inlined, nor the next one: what they need of the stack would cost a call that finds a shared span.
+#[inline(never)]
+fn new_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<*mut ffi::PyObject> {
     let keywords = args::keywords(call)?;
-    let category = keywords.category.as_deref();
-    let span = Span {
-        named: names::named(keywords.level, category, &name)?,
-        name: name.to_owned().unbind(),
-        category: category.map(|category| category.clone().unbind()),
-        args: Text::from_slice(&keywords.text.0),
-        dict: None,
-        is_drop_in: false,
-        missed: Missed::new(0),
-    };
+    let mut span = Span::of(keywords.level, keywords.category.as_deref(), name)?;
+    span.args = Text::from_slice(&keywords.text.0);
     Ok(Bound::new(call.py, span)?.into_ptr())
 }
 
-/// The span that all calls of a call site share in a process where nothing asks for recording, and which has no args.
-fn shared_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    if let Some(span) = names::shared(call, name) {
-        return Ok(span);
-    }
+/// A span that the calls of a call site share, one at a time, in a process where nothing asks for recording. It has no args.
+#[inline(never)]
+fn new_shared_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<*mut ffi::PyObject> {
     let places = args::places(call);
     let category = places.0.and_then(|at| call.keyword(at));
-    let category = category.as_deref();
     let level = places.1.and_then(|at| call.keyword(at));
     let level = names::level(level.as_deref())?;
-    let span = Span {
-        named: names::named(level, category, name)?,
-        name: name.clone().unbind(),
-        category: category.map(|category| category.clone().unbind()),
-        args: Text::new(),
-        dict: None,
-        is_drop_in: false,
-        missed: Missed::new(0),
-    };
-    let span = Py::new(call.py, span)?.into_any();
+    let span = Py::new(call.py, Span::of(level, category.as_deref(), name)?)?.into_any();
     names::share(call, name, level, places, &span);
-    Ok(span)
+    Ok(span.into_ptr())
 }
 
 fn begin(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {

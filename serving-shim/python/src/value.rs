@@ -1,8 +1,11 @@
 //! Python objects → JSON text of args. Numbers, texts, lists and dicts natively, UUIDs as texts; anything else by its type's name: it is never printed, and never
 //! copied from a device.
 
+use std::ptr::null_mut;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::{Borrowed, ffi};
 use sa_recorder::Value;
 use smallvec::SmallVec;
 
@@ -14,6 +17,8 @@ const MAX_DEPTH: u32 = 8;
 const MAX_ELEMENTS: usize = 1024;
 /// Where the args of an event are this long, what follows is left out: lists of lists multiply, and one may hold itself.
 const MAX_BYTES: usize = 128 << 10;
+/// Most pairs that are appended without a copy of the dict: that many stay below all bounds.
+const MAX_PLAIN: usize = 32;
 /// Room for some args, so that the text does not grow in small steps.
 const FIRST_BYTES: usize = 96;
 /// What stands for something below the deepest level.
@@ -85,32 +90,80 @@ fn begin(text: &mut Vec<u8>) {
 
 /// Appends what a dict holds.
 pub(crate) fn push_all(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) {
+    let before = text.len();
+    if push_plain(text, dict) {
+        return;
+    }
+    text.truncate(before);
     for (key, value) in pairs(dict) {
         push(text, &key, &value);
     }
 }
 
+/// The same for a few texts and numbers: no code of Python runs, so the dict stays as it is, and need not be copied. Whether all of them were appended. After an error, whose object may
+/// have had garbage collected, nothing of the dict is looked at.
+fn push_plain(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> bool {
+    if dict.len() > MAX_PLAIN {
+        return false;
+    }
+    let (mut at, mut key, mut value) = (0, null_mut(), null_mut());
+    // SAFETY: the dict is alive and unchanged since the last turn; the pointers are to places for borrowed references.
+    while unsafe { ffi::PyDict_Next(dict.as_ptr(), &raw mut at, &raw mut key, &raw mut value) } != 0
+    {
+        // SAFETY: the dict holds it.
+        let key = unsafe { Borrowed::from_ptr(dict.py(), key) };
+        // SAFETY: as above.
+        let value = unsafe { Borrowed::from_ptr(dict.py(), value) };
+        let Ok(key) = key.cast_exact::<PyString>() else {
+            return false;
+        };
+        let Ok(key) = key.to_str() else {
+            return false;
+        };
+        begin(text);
+        key.write(text);
+        text.push(b':');
+        if !write_plain(text, &value) {
+            return false;
+        }
+    }
+    true
+}
+
 /// Appends a value as JSON; most are of these types and not of a subclass.
 fn write(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) {
-    if value.is_exact_instance_of::<PyInt>() {
-        if let Ok(number) = value.extract::<i64>() {
-            return number.write(text);
-        }
-    } else if let Ok(string) = value.cast_exact::<PyString>() {
-        return write_string(text, string);
-    } else if let Ok(number) = value.cast_exact::<PyFloat>() {
-        return number.value().write(text);
+    if !write_plain(text, value) {
+        write_any(text, value, depth);
     }
-    write_any(text, value, depth);
+}
+
+/// The same for a text, a number, a truth or `None`, which runs no code of Python; whether it is one. A text with lone surrogates is none.
+fn write_plain(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> bool {
+    if value.is_exact_instance_of::<PyInt>() {
+        let Ok(number) = value.extract::<i64>() else {
+            return false;
+        };
+        number.write(text);
+    } else if let Ok(string) = value.cast_exact::<PyString>() {
+        let Ok(string) = string.to_str() else {
+            return false;
+        };
+        string.write(text);
+    } else if let Ok(number) = value.cast_exact::<PyFloat>() {
+        number.value().write(text);
+    } else if value.is_none() {
+        text.extend_from_slice(b"null");
+    } else if let Ok(truth) = value.cast_exact::<PyBool>() {
+        truth.is_true().write(text);
+    } else {
+        return false;
+    }
+    true
 }
 
 fn write_any(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) {
     if let Ok(string) = value.cast::<PyString>() {
         write_string(text, string);
-    } else if value.is_none() {
-        text.extend_from_slice(b"null");
-    } else if let Ok(truth) = value.cast::<PyBool>() {
-        truth.is_true().write(text);
     } else if let Ok(number) = value.cast::<PyInt>() {
         write_int(text, number);
     } else if let Ok(number) = value.cast::<PyFloat>() {

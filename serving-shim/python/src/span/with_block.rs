@@ -1,7 +1,9 @@
 //! What a `with` block finds of a span: its methods, and while nothing is recorded functions that do nothing.
 //!
 //! A block asks the type for `__enter__` and `__exit__`, and binds both before it calls the first. Binding a method makes an object; these two need none. So what a block
-//! that began unrecorded calls at its end knows of it, and leaves alone what others have opened meanwhile.
+//! that began unrecorded calls at its end knows of it, and leaves alone what others have opened meanwhile. Who calls `__enter__` without having asked for both will ask
+//! for its end later: for that one the span has to remember the beginning. Since Python 3.14 a block asks for `__exit__` first, so there one who asks for that without a
+//! call, and then calls `__enter__`, is taken for a block.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_uint, c_void};
@@ -28,6 +30,8 @@ struct Parts {
     nothing_enter: Py<PyAny>,
     /// What `__exit__` is then.
     nothing_exit: Py<PyAny>,
+    /// Whether a block asks for `__exit__` first.
+    is_exit_first: bool,
 }
 
 /// A method, as the type had it.
@@ -37,9 +41,49 @@ struct Method {
     bind: ffi::descrgetfunc,
 }
 
+/// What a block asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Enter,
+    Exit,
+}
+
+/// A span of which nothing is recorded, and somebody has asked for one of the two, and not called it yet.
+struct Asked {
+    /// A block gives its own reference back before it calls.
+    span: Py<PyAny>,
+    half: Half,
+    /// Whether the other one was asked for too, as a block does.
+    is_block: bool,
+}
+
 thread_local! {
-    /// The span of which a block has asked for `__enter__`, and will call it next. A reference of its own; the last one of a thread is not given back.
-    static ENTERED: Cell<*mut ffi::PyObject> = const { Cell::new(null_mut()) };
+    /// The last one. Where nobody calls it, the thread gives it back when it ends.
+    static ASKED: Cell<Option<Asked>> = const { Cell::new(None) };
+}
+
+/// Puts another one in its place; whether the thread still has a place.
+fn replace_asked(py: Python<'_>, asked: Option<Asked>) -> bool {
+    let Ok(before) = ASKED.try_with(|place| place.replace(asked)) else {
+        return false;
+    };
+    if let Some(before) = before {
+        drop(before.span.into_bound(py)); // now: the thread is attached, of which a `Py` alone knows nothing here
+    }
+    true
+}
+
+/// Whether the first half of this span was asked for just now, so that this is a block.
+fn is_block(span: *mut ffi::PyObject, first: Half) -> bool {
+    let mark = |place: &Cell<Option<Asked>>| {
+        let mut asked = place.take();
+        let its = asked.as_mut();
+        let its = its.filter(|asked| asked.span.as_ptr() == span && asked.half == first);
+        let is_its = its.map(|asked| asked.is_block = true).is_some();
+        place.set(asked);
+        is_its
+    };
+    ASKED.try_with(mark).unwrap_or(false)
 }
 
 impl Method {
@@ -72,14 +116,25 @@ impl Method {
     }
 }
 
-/// Whether this is a span of which nothing is recorded.
-fn is_unrecorded(py: Python<'_>, span: *mut ffi::PyObject) -> bool {
+/// The span, if nothing is recorded of it.
+fn unrecorded<'py>(py: Python<'py>, span: *mut ffi::PyObject) -> Option<Borrowed<'py, 'py, PyAny>> {
     // SAFETY: null, or an object that the interpreter keeps alive during the call.
     let span = unsafe { Borrowed::from_ptr_or_opt(py, span) };
-    span.is_some_and(|span| {
+    span.filter(|span| {
         span.cast_exact::<Span>()
             .is_ok_and(|span| Span::is_unrecorded(&span))
     })
+}
+
+/// Remembers what was asked for if nothing is recorded of the span; whether that is so.
+fn ask(py: Python<'_>, span: *mut ffi::PyObject, half: Half) -> bool {
+    let asked = unrecorded(py, span).map(|span| Asked {
+        span: span.to_owned().unbind(),
+        half,
+        is_block: false,
+    });
+    let is_unrecorded = asked.is_some();
+    replace_asked(py, asked) && is_unrecorded
 }
 
 /// What a block finds as `__enter__`.
@@ -89,15 +144,12 @@ unsafe extern "C" fn find_enter(
     kind: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     guarded(|py, parts| {
-        if !is_unrecorded(py, span) {
-            return parts.enter.find(py, span, kind);
+        let is_nothing =
+            parts.is_exit_first && is_block(span, Half::Exit) || ask(py, span, Half::Enter);
+        match is_nothing {
+            true => parts.nothing_enter.clone_ref(py).into_ptr(),
+            false => parts.enter.find(py, span, kind),
         }
-        // SAFETY: it is not null, and alive.
-        unsafe { ffi::Py_INCREF(span) };
-        let before = ENTERED.replace(span);
-        // SAFETY: null, or a reference of this cell.
-        unsafe { ffi::Py_XDECREF(before) };
-        parts.nothing_enter.clone_ref(py).into_ptr()
     })
 }
 
@@ -107,9 +159,15 @@ unsafe extern "C" fn find_exit(
     span: *mut ffi::PyObject,
     kind: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guarded(|py, parts| match is_unrecorded(py, span) {
-        true => parts.nothing_exit.clone_ref(py).into_ptr(),
-        false => parts.exit.find(py, span, kind),
+    guarded(|py, parts| {
+        let is_nothing = match parts.is_exit_first {
+            true => ask(py, span, Half::Exit),
+            false => is_block(span, Half::Enter) || unrecorded(py, span).is_some(),
+        };
+        match is_nothing {
+            true => parts.nothing_exit.clone_ref(py).into_ptr(),
+            false => parts.exit.find(py, span, kind),
+        }
     })
 }
 
@@ -126,14 +184,22 @@ fn guarded(body: impl FnOnce(Python<'_>, &Parts) -> *mut ffi::PyObject) -> *mut 
     })
 }
 
-/// Gives the span to the block that asked for it.
+/// Gives the span to the block that asked for it. Outside of one it begins as any other does, so that its end finds the beginning.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the body of a function that the interpreter calls"
+)]
 fn enter_nothing(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let span = ENTERED.replace(null_mut());
-    Ok(if span.is_null() {
-        call.py.None().into_ptr()
-    } else {
-        span
-    })
+    let Ok(Some(asked)) = ASKED.try_with(Cell::take) else {
+        return Ok(call.py.None().into_ptr());
+    };
+    let span = asked.span.into_bound(call.py);
+    if !asked.is_block
+        && let Ok(span) = span.cast_exact::<Span>()
+    {
+        Span::enter(span);
+    }
+    Ok(span.into_ptr())
 }
 
 call::entries! {
@@ -180,6 +246,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         exit: Method::of(kind.getattr("__exit__")?)?,
         nothing_enter: call::function(module, c"__enter__", enter_entry, doc)?.unbind(),
         nothing_exit: nothing::exit(module)?.unbind(),
+        is_exit_first: py.version_info() >= (3, 14),
     };
     let _ = PARTS.set(py, parts); // once in a process
     kind.setattr(

@@ -141,6 +141,25 @@ def test_one_recorder_under_two_names(program, tmp_path, way):
     )
 
 
+def test_blocks_record_what_each_name_tells(program, tmp_path, way):
+    program(
+        """
+        import python.profile as other
+        import sa_profile
+
+        with other.profile_span("before"):
+            pass
+        for output in ("one.json", "two.json"):
+            with sa_profile.recording(output) as recorded:
+                with other.profile_span("by the other name"), sa_profile.profile_span("by ours"):
+                    pass
+            assert recorded.report.members["events_by_phase"] == {"M": 2, "X": 2}
+            assert not other.is_enabled() and not sa_profile.is_enabled()
+        """,
+        path=[*replace(tmp_path, "python.profile", way), PACKAGE.parent],
+    )
+
+
 def test_workers_of_a_replaced_package(program, tmp_path, way):
     program(
         """

@@ -49,6 +49,32 @@ def test_a_uuid_means_the_flow_of_its_text(program):
     assert start["id"] == end["id"]
 
 
+def test_ids_may_be_what_has_an_index(program):
+    trace = program.record(
+        """
+        import sa_profile
+
+        class Number:  # as those of numpy
+            def __init__(self, value):
+                self.value = value
+            def __index__(self):
+                return self.value
+
+        with sa_profile.request(Number(12)) as request:
+            assert request.request_id == "12"
+        with sa_profile.span("from"):
+            sa_profile.flow("flow", Number(7), "start")
+        with sa_profile.span("to"):
+            sa_profile.flow("flow", 7, "end")
+        open = sa_profile.async_span("work", lane=Number(3))
+        """
+    )
+    assert [span["args"]["request_id"] for span in trace.spans("request")] == ["12"]
+    assert {trace.row_name(span) for span in trace.spans("work")} == {"3"}
+    start, end = [event for event in trace.events if event["ph"] in "sf"]
+    assert start["id"] == end["id"]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

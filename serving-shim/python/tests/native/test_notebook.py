@@ -181,7 +181,7 @@ def ask_in_a_bad_place():
     Path("file").unlink(missing_ok=True)
     assert sa_profile.is_enabled() and sa_profile.is_enabled("e2e"), "the place can be made"
     Path("file").touch()
-    recorder._is_place_writable = False  # as if nobody had asked yet
+    recorder._writable = None  # as if nobody had asked yet
     assert not sa_profile.is_enabled() and not sa_profile.is_enabled("e2e")
     sa_profile.instant("refused")
     assert not sa_profile.is_enabled() and not sa_profile.is_enabled("e2e")
@@ -230,3 +230,129 @@ def go_elsewhere():
                 pass
     assert outer.report.is_clean and inner.report.is_clean
     assert (here / "outer.json").exists() and (here / "inner.json").exists()
+
+
+def test_the_drop_in_records_into_each_block(record):
+    assert record(record_by_the_drop_in, SA_PROFILE_DIR=None).stderr == ""
+
+
+def record_by_the_drop_in():
+    import os
+
+    import sa_profile
+    from sa_profile import compat
+
+    with compat.profile_span("before"):
+        pass
+    earlier = compat.get_profiler(process_name="named")
+    for output in ("one.json", "two.json"):
+        assert not sa_profile.is_enabled() and not sa_profile.is_enabled("e2e")
+        with sa_profile.recording(output) as recorded:
+            assert sa_profile.is_enabled() and sa_profile.is_enabled("e2e") and not sa_profile.is_enabled("verbose")
+            assert compat.get_profiler() is not earlier and compat.get_profiler().process_name == "named"
+            with compat.profile_span("within", args={"a": 1}):
+                compat.profile_instant("within")
+            compat.profile_duration("within", dur_us=1)
+        assert recorded.report.members["events_by_phase"] == {"M": 2, "X": 2, "i": 1}
+        assert [process["name"] for process in recorded.report.processes] == ["named"]
+        assert compat.get_profiler() is earlier
+    assert sa_profile.start("three")
+    compat.profile_instant("within")
+    assert compat.stop_profile() and compat.start_profile() and compat.get_profiler().active
+    compat.profile_instant("within")
+    assert sa_profile.stop().members["events_by_phase"]["i"] == 1, "of the run that start_profile() has begun"
+    assert not compat.get_profiler().enabled and not sa_profile.levels()
+    with sa_profile.recording("four.json"):
+        other = compat.configure_profiler(compat.create_profile_config(enabled=True, output="five"))
+        assert other.active
+    assert compat.get_profiler() is other and other.active and sa_profile.is_enabled("e2e")
+    assert not [name for name in os.environ if name.startswith("SA_PROFILE_") and name[11:] not in ("RUN", "MAIN_PID")]
+
+
+def test_blocks_of_threads_leave_the_environment_as_it_was(record):
+    assert record(overlap_in_threads, SA_PROFILE_DIR=None, SA_PROFILE_START="paused").stderr == ""
+
+
+def overlap_in_threads():
+    import os
+    import threading
+
+    import sa_profile
+    from sa_profile import compat
+
+    def ours():
+        return {name: value for name, value in os.environ.items() if name.startswith("SA_PROFILE_")}
+
+    class Block(threading.Thread):
+        """A block that begins with the thread, and ends when it is told."""
+
+        def __init__(self, output):
+            super().__init__()
+            self.recording, self.has_begun, self.go = sa_profile.recording(output), threading.Event(), threading.Event()
+            self.start()
+            assert self.has_begun.wait(30)
+
+        def run(self):
+            with self.recording:
+                self.has_begun.set()
+                self.go.wait(30)
+
+        def end(self):
+            self.go.set()
+            self.join()
+            return self.recording.report
+
+    before, profiler = ours(), compat.get_profiler()
+    for order in ((0, 1), (1, 0)):
+        blocks = Block("a.json"), Block("b.json")
+        compat.profile_instant("of the newest")
+        of_both = ours()
+        assert of_both["SA_PROFILE_OUTPUT"].endswith("b.json")
+        ended = {number: blocks[number].end() for number in order[:1]}
+        assert ours()["SA_PROFILE_OUTPUT"].endswith("b.json" if order[0] == 0 else "a.json")
+        ended |= {number: blocks[number].end() for number in order[1:]}
+        assert ours() == before and compat.get_profiler() is profiler
+        assert [ended[number].members["events_by_phase"].get("i", 0) for number in (0, 1)] == [0, 1]
+
+    def again(number):
+        for _ in range(5):
+            with sa_profile.recording(f"{number}.json"), compat.profile_span("x"):
+                pass
+
+    threads = [threading.Thread(target=again, args=(number,)) for number in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert ours() == before and compat.get_profiler() is profiler and not sa_profile.levels()
+
+
+def test_is_enabled_where_something_is_recorded_elsewhere(record):
+    assert record(ask_while_recording_elsewhere, SA_PROFILE_DIR=None, SA_PROFILE_OUTPUT="file/x.json").stderr == ""
+
+
+def ask_while_recording_elsewhere():
+    from pathlib import Path
+
+    import sa_profile
+    from sa_profile import compat
+
+    Path("file").touch()
+    assert not sa_profile.is_enabled() and not sa_profile.is_enabled("e2e")
+    profiler = compat.ProfileRecorder(compat.create_profile_config(enabled=True, output="elsewhere"))
+    assert sa_profile.is_enabled("e2e") and sa_profile.is_enabled(), "that one records, and has no need of the file's place"
+    profiler.close()
+
+
+def test_is_enabled_looks_at_each_place(record):
+    assert record(ask_of_two_places, SA_PROFILE_DIR="fine").stderr == ""
+
+
+def ask_of_two_places():
+    import os
+    from pathlib import Path
+
+    import sa_profile
+
+    Path("file").touch()
+    assert sa_profile.is_enabled()
+    os.environ["SA_PROFILE_DIR"] = "file/run"
+    assert not sa_profile.is_enabled() and not sa_profile.is_enabled("e2e")

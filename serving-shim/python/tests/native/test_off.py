@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import json
 import threading
 
 import pytest
@@ -18,10 +19,12 @@ def share_spans():
     import sa_profile
 
     sa_profile.instant("the recorder looks")
-    spans = [sa_profile.span("name", cat="c", tokens=number) for number in range(2)]
-    first = spans[0]
-    assert spans[1] is first
-    assert sa_profile.span("name", cat="c", bytes=2) is not first, "each call site has its own"
+    shared = {id(sa_profile.span("name", cat="c", tokens=number)) for number in range(9)}
+    assert len(shared) == 1, "an object that nobody holds is given out again"
+    first, *others = [sa_profile.span("name", cat="c", tokens=number) for number in range(3)]
+    assert id(first) in shared and len({id(span) for span in [first, *others]}) == 3, "each holder has its own"
+    plain = [sa_profile.span("plain") for _ in range(2)]
+    assert plain[0] is not plain[1]
     levels = [sa_profile.span("name", cat="c", level=level).level for level in ("e2e", "kernel", "verbose", "kernel")]
     assert levels == ["e2e", "kernel", "verbose", "kernel"]
     names = [sa_profile.span(name, cat=cat).name + cat for name in ("a", "b") for cat in ("c", "d", "c")]
@@ -40,10 +43,14 @@ def share_spans():
         else:
             raise AssertionError(words)
     with sa_profile.recording("trace.json") as recorded:
-        with first:
-            pass
+        with plain[0], plain[1]:
+            plain[0].arg(of="the outer one")
         assert sa_profile.span("name", cat="c", tokens=1) is not first
-    assert recorded.report.members["events_by_phase"]["X"] == 1
+    assert recorded.report.members["events_by_phase"]["X"] == 2
+    with open("trace.json") as file:
+        spans = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+    outer, inner = sorted(spans, key=lambda span: -span["dur"])
+    assert (outer.get("args"), inner.get("args")) == ({"of": "the outer one"}, None)
 
 
 def test_what_a_paused_process_makes_has_its_args_when_it_is_on(record):
@@ -116,10 +123,89 @@ def switch_within():
     assert sa_profile.stop().members["events_by_phase"]["X"] == 1
 
 
+def test_an_end_by_hand_ends_nothing_that_began_unrecorded(record):
+    assert record(end_by_hand, SA_PROFILE_DIR=None).stderr == ""
+
+
+def end_by_hand():
+    import asyncio
+    import sys
+
+    import sa_profile
+
+    async def off(span, started, go):
+        span.__enter__()
+        started.set()
+        await go.wait()
+        span.__exit__(None, None, None)
+
+    async def main(directory, *held):
+        # Once each: a count of missed beginnings that another way has left would cover it up.
+        span, started, go = sa_profile.span("shared"), asyncio.Event(), asyncio.Event()
+        for look in held:
+            assert look(span)
+        task = asyncio.create_task(off(span, started, go))
+        await started.wait()
+        sa_profile.start(directory)
+        with span:
+            go.set()
+            await task
+            span.arg(by="the recorded one")
+        return sa_profile.stop()
+
+    looks = [(), (lambda span: hasattr(span, "__enter__"),), (lambda span: hasattr(span, "__exit__") and hasattr(span, "__enter__"),)]
+    if sys.version_info < (3, 14):  # since when a block begins like this
+        looks.append((lambda span: hasattr(span, "__enter__") and hasattr(span, "__exit__"),))
+    for number, held in enumerate(looks):
+        report = asyncio.run(main(f"run-{number}", *held))
+        assert report.is_clean and report.members["events_by_phase"]["X"] == 1
+        with open(f"run-{number}/trace.json") as file:
+            (span,) = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+        assert span["args"] == {"by": "the recorded one"}
+
+
+def test_a_look_at_a_span_keeps_nothing_alive(record):
+    assert record(look_at_spans, SA_PROFILE_DIR=None).stderr == ""
+
+
+def look_at_spans():
+    import sys
+    import threading
+    import time
+
+    import sa_profile
+
+    sa_profile.instant("the recorder looks")
+    span = sa_profile.span("looked at")
+    before = sys.getrefcount(span)
+    threads = [threading.Thread(target=lambda: hasattr(span, "__enter__")) for _ in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    deadline = time.monotonic() + 20  # the system's threads end a little after Python's
+    while sys.getrefcount(span) > before and time.monotonic() < deadline:
+        sa_profile.now_ns()
+        time.sleep(0.01)
+    assert sys.getrefcount(span) == before
+
+
 def test_other_ways_into_a_span(record):
-    recorded = record(enter_otherwise)
-    assert len(recorded.named("span", "X")) == 3
-    assert record(enter_otherwise, SA_PROFILE_DIR=None).events[-1:] == recorded.events[-1:], "nothing more"
+    assert len(record(enter_otherwise).named("span", "X")) == 3
+
+
+def test_other_ways_into_a_span_that_is_off(record):
+    recorded = record(enter_off, SA_PROFILE_DIR=None)
+    assert recorded.stderr == "" and not recorded.folder.exists()
+
+
+def enter_off():
+    import sa_profile
+
+    span = enter_otherwise()
+    with sa_profile.recording("trace.json") as recorded:
+        with span:
+            pass
+        span.__exit__(None, None, None)
+    assert recorded.report.members["events_by_phase"]["X"] == 1 and recorded.report.unfinished_spans == 0
 
 
 def enter_otherwise():
@@ -134,6 +220,7 @@ def enter_otherwise():
     assert span.__exit__(None, None, None) is None
     type(span).__enter__(span)
     type(span).__exit__(span, None, None, None)
+    return span
 
 
 def test_a_span_that_is_nothing():

@@ -1,0 +1,248 @@
+//! The drop-in's functions for call sites, as long as the recorder of the process stays what it is: a call of a function of Python alone takes half as long as an event.
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::{Borrowed, ffi};
+use sa_recorder::Level;
+
+use crate::call::{self, Call};
+use crate::{names, profile, session, span};
+
+/// What is known of the recorder of the process.
+#[pyclass(frozen, module = "sa_profile")]
+pub(crate) struct Shortcut {
+    python: PyOnceLock<InPython>,
+    /// Goes up when what is known may hold no more.
+    changes: AtomicU64,
+    /// `changes`, when it was learned.
+    learned: AtomicU64,
+    /// The recording that it records into; 0 if none.
+    session: AtomicU64,
+    /// A bit for each level that it records.
+    levels: AtomicU32,
+}
+
+/// Python's part.
+struct InPython {
+    /// A span that is not recorded.
+    nothing: Py<PyAny>,
+    /// The functions, for all that is not known and for unusual arguments.
+    span: Py<PyAny>,
+    instant: Py<PyAny>,
+}
+
+#[pymethods]
+impl Shortcut {
+    #[new]
+    fn new() -> Shortcut {
+        Shortcut {
+            python: PyOnceLock::new(),
+            changes: AtomicU64::new(1),
+            learned: AtomicU64::new(0),
+            session: AtomicU64::new(0),
+            levels: AtomicU32::new(0),
+        }
+    }
+
+    /// How often there was a change.
+    fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// Has the functions ask again.
+    fn forget(&self) {
+        self.changes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes what was found out when there had been so many changes.
+    #[pyo3(signature = (changes, session, levels, /))]
+    fn learn(&self, changes: u64, session: u64, levels: Vec<String>) -> PyResult<()> {
+        let mut mask = 0;
+        for level in &levels {
+            mask |= names::level_of(level)?.bit();
+        }
+        self.session.store(session, Ordering::Relaxed);
+        self.levels.store(mask, Ordering::Relaxed);
+        self.learned.store(changes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The functions for call sites.
+    #[pyo3(signature = (nothing, span, instant, /))]
+    fn functions<'py>(
+        slf: &Bound<'py, Self>,
+        nothing: Py<PyAny>,
+        span: Py<PyAny>,
+        instant: Py<PyAny>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let python = InPython {
+            nothing,
+            span,
+            instant,
+        };
+        let _ = slf.get().python.set(slf.py(), python); // once in a module
+        Ok((
+            call::method(slf, c"profile_span", span_entry, SPAN)?,
+            call::method(slf, c"profile_instant", instant_entry, INSTANT)?,
+        ))
+    }
+}
+
+/// The arguments of a call.
+struct Arguments<'a, 'py> {
+    name: Borrowed<'a, 'py, PyAny>,
+    category: Option<Borrowed<'a, 'py, PyAny>>,
+    level: Option<Borrowed<'a, 'py, PyAny>>,
+    args: Option<Borrowed<'a, 'py, PyAny>>,
+}
+
+impl<'a, 'py> Arguments<'a, 'py> {
+    /// Those of a call as most are; `None` leaves the others to Python.
+    fn of(call: &Call<'a, 'py>) -> Option<Arguments<'a, 'py>> {
+        let mut found = Arguments {
+            name: call.only_positional()?,
+            category: None,
+            level: None,
+            args: None,
+        };
+        for (key, value) in call.keywords() {
+            let place = if key.is(intern!(call.py, "cat")) {
+                &mut found.category
+            } else if key.is(intern!(call.py, "args")) {
+                &mut found.args
+            } else if key.is(intern!(call.py, "level")) {
+                &mut found.level
+            } else {
+                return None;
+            };
+            *place = Some(value);
+        }
+        Some(found)
+    }
+
+    /// The level, if it is one of the recorder's.
+    fn level(&self) -> Option<Level> {
+        let Some(level) = self.level else {
+            return Some(Level::E2e);
+        };
+        match level.cast_exact::<PyString>().ok()?.to_str().ok()? {
+            "e2e" => Some(Level::E2e),
+            "kernel" => Some(Level::Kernel),
+            "verbose" => Some(Level::Verbose),
+            _ => None,
+        }
+    }
+}
+
+/// What a call does.
+enum Answer<'a, 'py> {
+    Nothing,
+    Record(Level, Arguments<'a, 'py>),
+}
+
+impl Shortcut {
+    fn python(&self, call: &Call<'_, '_>) -> PyResult<&InPython> {
+        let python = self.python.get(call.py);
+        python.ok_or_else(|| PyTypeError::new_err("expected functions of Python"))
+    }
+
+    /// What a call does; `None` leaves it to Python.
+    fn answer<'a, 'py>(&self, call: &Call<'a, 'py>) -> Option<Answer<'a, 'py>> {
+        if self.learned.load(Ordering::Relaxed) != self.changes() {
+            return None;
+        }
+        let arguments = Arguments::of(call)?;
+        if self.session.load(Ordering::Relaxed) != session::number() {
+            return Some(Answer::Nothing);
+        }
+        let level = arguments.level()?;
+        let is_on = self.levels.load(Ordering::Relaxed) & level.bit() != 0;
+        Some(match is_on {
+            true => Answer::Record(level, arguments),
+            false => Answer::Nothing,
+        })
+    }
+}
+
+fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    let shortcut = call.owner::<Shortcut>()?.get();
+    let python = shortcut.python(call)?;
+    let made = match shortcut.answer(call) {
+        None => None,
+        Some(Answer::Nothing) => Some(python.nothing.clone_ref(call.py)),
+        Some(Answer::Record(level, found)) => record_span(level, &found),
+    };
+    match made {
+        Some(span) => Ok(span.into_ptr()),
+        None => in_python(call, &python.span),
+    }
+}
+
+/// A span, if name, category and args are of the types that they should be.
+fn record_span(level: Level, found: &Arguments<'_, '_>) -> Option<Py<PyAny>> {
+    let args = dict(found.args)?;
+    let span = span::of_drop_in(level, found.category.as_deref(), &found.name, args);
+    span.ok().map(|span| span.into_any().unbind())
+}
+
+fn instant(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    let shortcut = call.owner::<Shortcut>()?.get();
+    let is_done = match shortcut.answer(call) {
+        None => false,
+        Some(Answer::Nothing) => true,
+        Some(Answer::Record(level, found)) => record_instant(level, &found).is_some(),
+    };
+    match is_done {
+        true => Ok(call.py.None().into_ptr()),
+        false => in_python(call, &shortcut.python(call)?.instant),
+    }
+}
+
+/// Records an instant, if name, category and args are of the types that they should be.
+fn record_instant(level: Level, found: &Arguments<'_, '_>) -> Option<()> {
+    let args = dict(found.args)?;
+    profile::instant(
+        level,
+        found.category.as_deref(),
+        &found.name,
+        args.as_deref(),
+    )
+    .ok()
+}
+
+/// The args of a call: a dict, or nothing.
+fn dict<'a, 'py>(
+    args: Option<Borrowed<'a, 'py, PyAny>>,
+) -> Option<Option<Borrowed<'a, 'py, PyDict>>> {
+    match args.filter(|args| !args.is_none()) {
+        None => Some(None),
+        Some(args) => args.cast::<PyDict>().ok().map(Some),
+    }
+}
+
+/// Makes the same call of a function of Python.
+#[cold]
+fn in_python(call: &Call<'_, '_>, function: &Py<PyAny>) -> PyResult<*mut ffi::PyObject> {
+    let keywords = PyDict::new(call.py);
+    for (key, value) in call.keywords() {
+        keywords.set_item(key, value)?;
+    }
+    let positional = PyTuple::new(call.py, call.all_positional())?;
+    let function = function.bind(call.py);
+    Ok(function.call(positional, Some(&keywords))?.into_ptr())
+}
+
+call::entries! {
+    span_entry => "profile_span", span;
+    instant_entry => "profile_instant", instant;
+}
+
+const SPAN: &CStr = c"profile_span(name, *, cat='e2e', level='e2e', args=None)\n--\n\nA span of the process's recorder: a context manager. ``args`` is read when it ends.";
+
+const INSTANT: &CStr = c"profile_instant(name, *, cat='e2e', level='e2e', args=None)\n--\n\nAn instant of the process's recorder.";

@@ -1,0 +1,130 @@
+"""The functions of C for call sites: what they know of the recorder of the process, and when they ask again."""
+
+import inspect
+import os
+
+import pytest
+
+from sa_profile import ProfileRecorder, configure_profiler, create_profile_config, get_profiler, merge_profile
+from sa_profile import profile_instant, profile_span, recorder, start_profile, stop_profile
+
+from .conftest import events
+
+
+def recorded(config):
+    """The names of what was recorded, in order."""
+    merge_profile()
+    return [event["name"] for event in events(config.trace_file) if event["ph"] in "Xi"]
+
+
+def record(name, **keywords):
+    """Each of the two, twice: the first call may learn."""
+    for _ in range(2):
+        with profile_span(name, **keywords):
+            pass
+        profile_instant(name, **keywords)
+
+
+def test_they_follow_the_recorder_of_the_process(config, tmp_path):
+    record("nowhere")
+    profiler = configure_profiler(config)
+    record("one")
+    stop_profile()
+    record("stopped")
+    assert profiler.start()
+    record("two")
+    profiler.enabled = False
+    record("disabled")
+    profiler.enabled = True
+    record("three")
+    assert recorded(config) == ["two"] * 4 + ["three"] * 4
+    assert start_profile()
+    record("four")
+    stop_profile()
+    recorder._profiler = ProfileRecorder(create_profile_config(enabled=True, output=tmp_path / "other"))
+    record("elsewhere")
+    assert recorded(recorder._profiler.config) == ["elsewhere"] * 4
+    del recorder._profiler
+    with pytest.raises(NameError):
+        profile_span("nobody's")
+    recorder._profiler = None
+    record("nowhere")
+    assert not get_profiler().enabled
+
+
+def test_a_recorder_that_joins_what_is_under_way_records(config):
+    other = ProfileRecorder(config)
+    profiler = configure_profiler(config, initially_active=False)
+    record("not yet")
+    assert not profiler.active
+    other.start()
+    assert profiler.start() and profiler.active
+    record("now")
+    assert recorded(config) == ["now"] * 4
+
+
+def test_patched_names_reach_them(config, monkeypatch):
+    configure_profiler(config)
+    record("before")
+
+    class Fake:
+        enabled, seen = True, []
+
+        def span(self, name, **_):
+            self.seen.append(name)
+            return pytest.raises(KeyError)
+
+        def instant(self, name, **_):
+            self.seen.append(name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(recorder, "get_profiler", lambda **_: Fake())
+        with profile_span("patched"):
+            raise KeyError
+        profile_instant("patched")
+    record("after")
+    assert Fake.seen == ["patched"] * 2
+    assert recorded(config) == ["before"] * 4 + ["after"] * 4
+
+
+def test_levels(config):
+    configure_profiler(create_profile_config(enabled=True, output=config.output, levels="kernel"))
+    for level in ("e2e", "kernel", "verbose", "other"):
+        record(level, level=level)
+    assert recorded(config) == ["kernel"] * 4
+    configure_profiler(create_profile_config(enabled=True, output=config.output, levels="verbose"))
+    for level in ("e2e", "kernel", "verbose", "other"):
+        record(level, level=level)
+    assert recorded(config) == [level for level in ("e2e", "kernel", "verbose", "other") for _ in range(4)]
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_what_they_take(config, is_on):
+    if is_on:
+        configure_profiler(config)
+    signature = "(name, *, cat='e2e', level='e2e', args=None)"
+    for function in (profile_span, profile_instant):
+        assert str(inspect.signature(function)) == signature and function.__doc__
+        for _ in range(2):
+            function(name="by its name", args=None)
+            for positional, keywords in (((), {}), (("a", "b"), {}), (("a",), {"arg": 1}), (("a",), {"name": "b"})):
+                with pytest.raises(TypeError):
+                    function(*positional, **keywords)
+    record(7, cat=8, args=(("a", 1),))
+    record("text", cat=None, **{"".join(("ar", "gs")): {"b": 2}})
+    record("dict", args=type("Dict", (dict,), {})(c=3))
+    if is_on:
+        merge_profile()
+        found = [(e["name"], e["cat"], e["args"]) for e in events(config.trace_file) if e["ph"] in "Xi" and e["args"]]
+        assert found == [("7", "8", {"a": 1})] * 4 + [("text", "None", {"b": 2})] * 4 + [("dict", "e2e", {"c": 3})] * 4
+
+
+def test_the_child_of_a_fork_asks_again(config):
+    configure_profiler(config, process_name="parent")
+    record("parent")
+    if (child := os.fork()) == 0:
+        record("child")
+        os._exit(0 if get_profiler().pid == os.getpid() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    record("parent")
+    assert sorted(recorded(config)) == ["child"] * 4 + ["parent"] * 8
