@@ -67,7 +67,7 @@ fn start_with(py: Python<'_>, variables: HashMap<String, OsString>, name: &str) 
     }
     SESSION.fetch_add(1, Ordering::Relaxed);
     start::prepare_again();
-    sampling::resume_sampling();
+    sampling::sample_again();
     error
 }
 
@@ -76,7 +76,7 @@ fn start_with(py: Python<'_>, variables: HashMap<String, OsString>, name: &str) 
 pub(crate) fn finish(py: Python<'_>) {
     HAS_ENDED.store(true, Ordering::Relaxed);
     SESSION.fetch_add(1, Ordering::Relaxed);
-    sampling::pause_sampling(py);
+    sampling::end_sampling(py);
     py.detach(|| Recorder::get().finish());
 }
 

@@ -27,13 +27,15 @@ def record():
     import gc
 
     native = extension()
+    if not native.is_main_interpreter():
+        return  # what it would register would end with this one
     os.register_at_fork(
-        before=native.pause_sampling,
-        after_in_parent=native.resume_sampling,
+        before=native.before_fork,
+        after_in_parent=native.after_fork_in_parent,
         after_in_child=native.after_fork_in_child,
     )
-    os.register_at_fork(after_in_child=native.resume_sampling)
-    atexit.register(native.pause_sampling)
+    os.register_at_fork(after_in_child=native.sample_in_child)
+    atexit.register(native.end_sampling)
     gc.callbacks.append(native.Collections(SHORTEST_COLLECTION_NS))
     native.watch_imports()
     interval_ns = int(interval_ms() * 1e6)

@@ -1,7 +1,7 @@
 //! One look at what all threads of the interpreter run, with its lock held. Nothing of Python runs meanwhile, not even the garbage collector: finalizers would find
 //! themselves on our thread.
 //!
-//! Texts are interned at each look: pyo3's `intern!` gives the lock away when it makes one, and the host would find its collector off.
+//! Texts are interned at each look: pyo3's `intern!` gives the lock away when it makes one, and the host might find its collector off.
 
 use std::rc::Rc;
 
@@ -52,7 +52,7 @@ pub(super) fn look(
             process_name: None,
         });
     }
-    let _uncollected = Uncollected::begin(py);
+    let _uncollected = collects_anywhere(py).then(|| Uncollected::begin(py));
     let f_back = PyString::intern(py, "f_back");
     let frames = current_frames.call0()?;
     let active = active_threads(modules);
@@ -158,7 +158,12 @@ fn code_of<'py>(frame: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     unsafe { Bound::from_owned_ptr_or_opt(frame.py(), code.cast()) }
 }
 
-/// While it lives, no garbage is collected by what this thread allocates.
+/// Whether garbage is collected by whoever allocates. From Python 3.12 on only threads that run code of Python collect.
+fn collects_anywhere(py: Python<'_>) -> bool {
+    py.version_info() < (3, 12)
+}
+
+/// While it lives, no garbage is collected by what this thread allocates. An audit hook of the host runs meanwhile, and sees it.
 struct Uncollected<'py> {
     py: Python<'py>,
     was_on: bool,
