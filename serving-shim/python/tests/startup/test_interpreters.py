@@ -1,9 +1,15 @@
-"""Programs with several interpreters."""
+"""Programs with several interpreters, and Pythons that are too old to be sampled."""
 
+import ast
+import os
+import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from .conftest import STARTUP
 from .test_samples import BUSY
 
 AFTER_ANOTHER = (
@@ -64,3 +70,42 @@ def test_interpreters_with_locks_of_their_own_do_no_harm(script):
     for _ in range(5):
         done = plain.run(SA_PROFILE_SAMPLE_MS="1")
         assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def pythons():
+    """The Pythons before 3.10 that run here."""
+    versions = ["2.7", *(f"3.{minor}" for minor in range(6, 10))]
+    named = [path for path in (shutil.which(f"python{version}") for version in versions) if path]
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    built = [str(path) for version in versions for path in root.glob(f"versions/{version}.*/bin/python")]
+    runs = [one for one in (*named, *built) if subprocess.run([one, "-c", ""], capture_output=True).returncode == 0]
+    return runs
+
+
+def test_a_python_that_is_too_old_runs_the_program_and_says_so(script):
+    """The newest grammar is read by the oldest one: of what it lacks, f-strings would be the first to be written."""
+    plain = script("import sys\nprint('ran')\nsys.exit(3)\n")
+    found = pythons()
+    for python in found:
+        done = subprocess.run([python, str(plain.path)], env=plain.environment(), capture_output=True, text=True)
+        assert (done.stdout, done.returncode) == ("ran\n", 3), (python, done)
+        assert done.stderr.startswith("sa_profile: this Python process is not sampled: expected Python 3.10 or later, found "), (python, done.stderr)
+        assert done.stderr.count("\n") == 1, (python, done.stderr)
+    text = (STARTUP / "sitecustomize.py").read_text(encoding="ascii")
+    newer = (ast.JoinedStr, ast.NamedExpr, ast.AnnAssign, ast.Nonlocal, ast.Starred, ast.AsyncFunctionDef, ast.YieldFrom, ast.MatMult)
+    assert not [node for node in ast.walk(ast.parse(text)) if isinstance(node, newer)]
+
+
+ODD_PATH = """
+import sys
+sys.path[:0] = [sys.argv[1], None]
+try:
+    import sitecustomize
+except ImportError as error:
+    print(error.name, sys.argv[1] in sys.path)
+"""
+
+
+def test_a_search_path_that_is_odd_harms_nothing(script):
+    done = script(ODD_PATH).run(str(STARTUP), sampled=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("sitecustomize False\n", "", 0)
