@@ -32,14 +32,11 @@ def test_the_end_of_another_interpreter_ends_no_samples(script):
     assert script(AFTER_ANOTHER).sampled().ms("MainThread", "later") > 300
 
 
+# Four interpreters that run at once.
 OWN_LOCKS = (
     BUSY
     + """
-import threading
-try:
-    import _interpreters as interpreters
-except ImportError:
-    import _xxsubinterpreters as interpreters
+import sys, threading, types
 
 LOOP = '''
 import time
@@ -50,26 +47,44 @@ while time.monotonic() < end:
     deep(50)
 '''
 
-def run():
-    interpreters.run_string(interpreters.create(), LOOP)
+def by_python():
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    interpreter = interpreters.create()
+    interpreters.run_string(interpreter, LOOP)
+    interpreters.destroy(interpreter)
 
-threads = [threading.Thread(target=run) for _ in range(4)]
+def by_c():
+    settings = dict.fromkeys(["use_main_obmalloc", "allow_fork", "allow_exec", "allow_daemon_threads"], False)
+    settings |= dict.fromkeys(["allow_threads", "check_multi_interp_extensions"], True)
+    if sys.version_info < (3, 13):
+        from _testcapi import run_in_subinterp_with_config as run
+        run(LOOP, **settings, gil=2)
+    else:
+        from _testinternalcapi import run_in_subinterp_with_config as run
+        run(LOOP, types.SimpleNamespace(**settings, gil="own"))
+
+def later():
+    busy(0.5)
+
+threads = [threading.Thread(target=globals()[sys.argv[1]]) for _ in range(4)]
 for thread in threads:
     thread.start()
-busy(1)
 for thread in threads:
     thread.join()
-print("done")
+later()
 """
 )
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="there interpreters share one lock")
-def test_interpreters_with_locks_of_their_own_do_no_harm(script):
-    plain = script(OWN_LOCKS)
-    for _ in range(5):
-        done = plain.run(SA_PROFILE_SAMPLE_MS="1")
-        assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+@pytest.mark.parametrize("made", ["by_python", "by_c"])
+def test_interpreters_with_locks_of_their_own_do_no_harm(script, made):
+    pytest.importorskip("_testcapi")
+    process = script(OWN_LOCKS).sampled(made, SA_PROFILE_SAMPLE_MS="1")
+    assert process.ms("MainThread", "later") > 300
 
 
 def pythons():

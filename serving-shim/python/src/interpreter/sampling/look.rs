@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyString};
 use sa_recorder::now_ns;
 
 use super::codes::{Codes, Function};
+use crate::interpreter::several::is_alone;
 
 /// The deepest stack that is walked.
 const DEEPEST: usize = 4096;
@@ -37,7 +38,7 @@ pub(super) struct ThreadSample {
     pub(super) stack: Vec<Rc<Function>>,
 }
 
-/// Looks at all threads; `is_known` says of an ident and a kernel's id whether the thread's name is.
+/// Looks at all threads, or none beside other interpreters: theirs may have locks of their own. `is_known` says of an ident and a kernel's id whether the thread's name is.
 pub(super) fn look(
     py: Python<'_>,
     codes: &mut Codes,
@@ -45,7 +46,7 @@ pub(super) fn look(
 ) -> PyResult<Sample> {
     // What is made once gives the lock away meanwhile: before the collector is off.
     let (modules, current_frames) = interpreter(py)?;
-    if has_interpreters(modules) {
+    if !is_alone(py) {
         return Ok(Sample {
             at_ns: now_ns(),
             threads: Vec::new(),
@@ -94,13 +95,6 @@ fn interpreter(py: Python<'_>) -> PyResult<(&Bound<'_, PyDict>, &Bound<'_, PyAny
         PyResult::Ok((modules.unbind(), sys.getattr("_current_frames")?.unbind()))
     })?;
     Ok((modules.bind(py), frames.bind(py)))
-}
-
-/// Whether the program can make interpreters with locks of their own: the stacks of their threads are not ours to walk with the lock of this one.
-fn has_interpreters(modules: &Bound<'_, PyDict>) -> bool {
-    const MAKERS: [&str; 2] = ["_interpreters", "_xxsubinterpreters"];
-    let mut makers = MAKERS.into_iter();
-    makers.any(|name| modules.contains(name).unwrap_or(true))
 }
 
 /// The threads that the module `threading` knows, by their idents. Attributes alone are read of them: a property is code of Python.
