@@ -53,8 +53,10 @@ impl FindAndLoad {
 
 /// Whether the module is there already, perhaps in part: whoever loads it tells of it.
 fn is_there(args: &Bound<'_, PyTuple>) -> bool {
-    // SAFETY: the thread is attached. A borrowed reference, which the interpreter keeps; never null.
-    let modules = unsafe { Bound::from_borrowed_ptr(args.py(), ffi::PyImport_GetModuleDict()) };
+    // SAFETY: the thread is attached.
+    let modules = unsafe { ffi::PyImport_GetModuleDict() };
+    // SAFETY: a reference that the interpreter keeps; never null.
+    let modules = unsafe { Bound::from_borrowed_ptr(args.py(), modules) };
     let name = args.get_item(0);
     name.and_then(|name| modules.contains(name))
         .unwrap_or(false)
