@@ -59,7 +59,9 @@ def in_python(source):
         if node.func.id == "print" and not any(keyword.arg == "file" for keyword in node.keywords):
             continue
         for argument in node.args:
-            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            if isinstance(argument, ast.BinOp) and isinstance(argument.left, ast.Constant):
+                yield re.sub(r"%[a-z]", "…", argument.left.value)
+            elif isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 yield argument.value
             elif isinstance(argument, ast.JoinedStr):
                 yield "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in argument.values)

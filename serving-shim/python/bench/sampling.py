@@ -1,10 +1,11 @@
 """What it costs to sample a plain script, next to other profilers: prints a table of CPU and wall time, each over that of the script alone.
 
-usage: sampling.py [--turns N] [--peers FOLDER] [--thread]
+usage: sampling.py [--turns N] [--ours] [--peers FOLDER] [--thread]
 
-Each script works for about a second of CPU time, in a process of its own; all ways to run it take turns, and each turn is compared with the script alone in the same turn. Printed are the
-medians of the turns and their quartiles. FOLDER is the `bin` of an environment with viztracer, py-spy and pyinstrument of `bench/requirements.txt`, by default that of this Python.
-py-spy samples from a process of its own; its CPU time counts too. On a busy machine these differ by more than sampling costs: `--thread` prints the CPU time of the thread that samples instead.
+Each script but the empty one works for about a second of CPU time, in a process of its own. All ways to run it take turns, in one order and then in the other, and each turn is compared with the script
+alone in the same turn. Printed are the medians of the turns and their quartiles. `--ours` leaves the other profilers out. FOLDER is the `bin` of an environment with viztracer, py-spy and pyinstrument of `bench/requirements.txt`, by default that of this Python.
+py-spy samples from a process of its own; its CPU time counts too. `--thread` prints the CPU time of the thread that samples instead. That is a part of the cost: the threads of the script
+wait for the lock, and find less in the caches.
 """
 
 import argparse
@@ -20,8 +21,9 @@ from pathlib import Path
 import sa_profile
 
 STARTUP = Path(sa_profile.__file__).parent / "startup"
-# Stacks of 30 frames, in Python all the time; calls of short functions; and 20 threads that wait while one works.
+# What a start costs; stacks of 30 frames, in Python all the time; calls of short functions; and 20 threads that wait while one works.
 SCRIPTS = {
+    "nothing": "",
     "deep stack": """
 def work(left):
     if left:
@@ -93,8 +95,8 @@ def ways(peers):
     inst = [f"{peers}/pyinstrument", "-i", "0.01", "-r", "json", "-o", "{output}/o", "{script}"]
     return [
         Way("alone", ["{python}", "{script}"]),
-        Way("run --python", ["{python}", "{script}"], ours),
-        Way("run --python, every ms", ["{python}", "{script}"], ours | {"SA_PROFILE_SAMPLE_MS": "1"}),
+        Way("our samples, every 10 ms", ["{python}", "{script}"], ours),
+        Way("our samples, every ms", ["{python}", "{script}"], ours | {"SA_PROFILE_SAMPLE_MS": "1"}),
         Way("py-spy, 100 a second", spy, program=spy[0]),
         Way("pyinstrument, every 10 ms", inst, program=inst[0]),
         Way("viztracer", [f"{peers}/viztracer", "-o", "{output}/o.json", "{script}"], program=f"{peers}/viztracer"),
@@ -110,17 +112,18 @@ def measure(name, text, all_ways, turns, folder):
     script = Path(folder) / "script.py"
     script.write_text(text)
     found = {way.name: [] for way in all_ways}
-    for _ in range(turns):
-        for way in all_ways:
+    for turn in range(turns):
+        for way in all_ways if turn % 2 == 0 else reversed(all_ways):
             found[way.name].append(way.run(script, folder))
     alone = found["alone"]
     print(f"{name}: alone {statistics.median(cpu for cpu, _, _ in alone):.2f} s CPU")
     for way in all_ways[1:]:
         pairs = list(zip(found[way.name], alone, strict=True))
         cpu = quartiles([one[0] / other[0] - 1 for one, other in pairs])
+        more_ms = 1000 * statistics.median(one[0] - other[0] for one, other in pairs)
         wall = quartiles([one[1] / other[1] - 1 for one, other in pairs])
         kib = statistics.median(one[2] for one, _ in pairs) / 1024
-        print(f"  {way.name:<28} CPU {cpu:<32} wall {wall:<32} {kib:>10,.0f} KiB", flush=True)
+        print(f"  {way.name:<28} CPU {cpu:<32} {more_ms:>+8.1f} ms   wall {wall:<32} {kib:>10,.0f} KiB", flush=True)
 
 
 def measure_thread(name, text, turns, folder):
@@ -141,16 +144,17 @@ def measure_thread(name, text, turns, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=11, help="how often each is run")
+    parser.add_argument("--ours", action="store_true", help="leave the other profilers out")
     parser.add_argument("--peers", default=str(Path(sys.executable).parent), help="where the other profilers' commands are")
     parser.add_argument("--thread", action="store_true", help="print what the sampling thread itself takes")
     options = parser.parse_args()
-    all_ways = [way for way in ways(options.peers) if not way.missing]
+    all_ways = [way for way in ways(options.peers) if not (way.missing or options.ours and way.program)]
     for name, text in SCRIPTS.items():
         with tempfile.TemporaryDirectory(prefix="sa-profile-bench-") as folder:
-            if options.thread:
-                measure_thread(name, text, options.turns, folder)
-            else:
+            if not options.thread:
                 measure(name, text, all_ways, options.turns, folder)
+            elif text:
+                measure_thread(name, text, options.turns, folder)
 
 
 if __name__ == "__main__":

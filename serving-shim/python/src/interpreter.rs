@@ -3,6 +3,7 @@
 mod garbage;
 mod imports;
 pub(crate) mod sampling;
+mod several;
 
 use pyo3::prelude::*;
 
@@ -10,5 +11,6 @@ use pyo3::prelude::*;
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     garbage::add(module)?;
     imports::add(module)?;
-    sampling::add(module)
+    sampling::add(module)?;
+    several::add(module)
 }

@@ -71,7 +71,7 @@ fn start_with(
     }
     let number = SESSION.fetch_add(1, Ordering::Relaxed) + 1;
     start::prepare_again();
-    sampling::resume_sampling();
+    sampling::sample_again();
     (number, error)
 }
 
@@ -80,7 +80,7 @@ fn start_with(
 pub(crate) fn finish(py: Python<'_>) {
     HAS_ENDED.store(true, Ordering::Relaxed);
     SESSION.fetch_add(1, Ordering::Relaxed);
-    sampling::pause_sampling(py);
+    sampling::end_sampling(py);
     py.detach(|| Recorder::get().finish());
 }
 

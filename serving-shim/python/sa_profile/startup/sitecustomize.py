@@ -1,12 +1,14 @@
 """Has a program record itself that knows nothing of it: Python imports this module at its start, since ``sa-profile run --python`` put its folder first in ``PYTHONPATH``.
 
 It leaves no trace in ``sys.path``, and imports nothing that the interpreter has not imported by then: a file of the program may have the name of a module of Python.
-The ``sitecustomize`` that would have been imported without it is imported by it. Pythons that are too old for the rest read it too.
+The ``sitecustomize`` that would have been imported without it is imported by it. Pythons that are too old for the rest read it too, from 2.7 on.
 """
 
 import os
 import sys
 
+# The name of the package here. The program may have another version of it, under its own name.
+PACKAGE = "sa_profile_startup"
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 TURN_ON = ("SA_PROFILE_DIR", "SA_PROFILE_OUTPUT", "SA_PROFILE_LEVEL")
 INTERVAL = "SA_PROFILE_SAMPLE_MS"
@@ -20,20 +22,22 @@ def record():
     if not any(name in os.environ for name in TURN_ON):
         return
     if sys.version_info < (3, 10):
-        return warn_once(f"this Python process is not sampled: expected Python 3.10 or later, found {sys.version_info[0]}.{sys.version_info[1]}")
+        return warn_once("this Python process is not sampled: expected Python 3.10 or later, found %d.%d" % sys.version_info[:2])
     if "t" in getattr(sys, "abiflags", ""):
         return  # without the lock the extension, which is made for builds with it, would be misread
     import atexit
     import gc
 
     native = extension()
+    if not native.is_main_interpreter():
+        return  # what it would register would end with this one
     os.register_at_fork(
-        before=native.pause_sampling,
-        after_in_parent=native.resume_sampling,
+        before=native.before_fork,
+        after_in_parent=native.after_fork_in_parent,
         after_in_child=native.after_fork_in_child,
     )
-    os.register_at_fork(after_in_child=native.resume_sampling)
-    atexit.register(native.pause_sampling)
+    os.register_at_fork(after_in_child=native.sample_in_child)
+    atexit.register(native.end_sampling)
     gc.callbacks.append(native.Collections(SHORTEST_COLLECTION_NS))
     native.watch_imports()
     interval_ns = int(interval_ms() * 1e6)
@@ -42,36 +46,60 @@ def record():
     else:
         native.set_process_name(program())
     if os.environ.get(TRACK):
-        package()
-        tracking = __import__("sa_profile.hooks.tracking", fromlist=["watch"])
-        tracking.watch(os.environ[TRACK])
+        track(native, os.environ[TRACK])
 
 
 def extension():
     """The package's extension alone: the package itself would import 70 modules of Python."""
-    return load("sa_profile._sa_profile", "_sa_profile.abi3.so", "ExtensionFileLoader")
-
-
-def package():
-    """The package, which may lie where this Python does not look for packages."""
-    try:
-        __import__("sa_profile")
-    except ImportError:
-        load("sa_profile", "__init__.py", "SourceFileLoader")
-
-
-def load(name, file, loader):
-    """Loads a module from the folder of this package, as `importlib.util` would, which is not there yet."""
     import _frozen_importlib
     import _frozen_importlib_external
 
-    folder = os.path.dirname(FOLDER)
-    path = os.path.join(folder, file)
-    spec = _frozen_importlib.ModuleSpec(name, getattr(_frozen_importlib_external, loader)(name, path), origin=path)
+    name, path = PACKAGE + "._sa_profile", os.path.join(os.path.dirname(FOLDER), "_sa_profile.abi3.so")
+    loader = _frozen_importlib_external.ExtensionFileLoader(name, path)
+    spec = _frozen_importlib.ModuleSpec(name, loader, origin=path)
     spec.has_location = True
-    if file == "__init__.py":
-        spec.submodule_search_locations = [folder]
     return _frozen_importlib._load(spec)
+
+
+def track(native, text):
+    """Has the functions of a comma list wrapped. What wraps them imports modules of Python, so it comes with the first module that may have one."""
+    names = [name for name in map(functions_of, text.split(",")) if name]
+
+    def imported(name, _module):
+        if any(may_mean(pattern, name) for pattern, _ in names):
+            wrap(native, names)
+
+    native.tell_imports(imported)
+    if any(pattern in sys.modules for pattern, _ in names):
+        wrap(native, names)
+
+
+def functions_of(name):
+    """The patterns of modules and functions that a name has; nothing if it has none."""
+    module, _, function = name.strip().partition(":")
+    if module and function:
+        return module, function
+    if name.strip():
+        warn_once("SA_PROFILE_TRACK: expected MODULE:FUNCTION, found %r: it is left out" % name.strip())
+
+
+def may_mean(pattern, name):
+    """Whether a pattern may mean a module: which ones it does is said later."""
+    first, star, last = pattern.partition("*")
+    return name == pattern if not star else name.startswith(first) and name.endswith(last.rpartition("*")[2])
+
+
+def wrap(native, names):
+    """Wraps them, now or when their modules are imported, by a module of the package without the package itself. No failure reaches the program."""
+    package = type(sys)(PACKAGE)
+    package.__path__ = [os.path.dirname(FOLDER)]
+    package._sa_profile = native
+    if sys.modules.setdefault(PACKAGE, package) is not package:
+        return
+    try:
+        __import__(PACKAGE + ".hooks.tracking", fromlist=["watch"]).watch(names)
+    except Exception as error:
+        warn_once("nothing is tracked: %s: %s" % (type(error).__name__, error))
 
 
 def interval_ms():
@@ -83,7 +111,7 @@ def interval_ms():
         interval = -1
     if interval == 0 or 1 <= interval <= 60000:
         return interval
-    warn_once(f"{INTERVAL}: expected 0, or ms from 1 to 60000, found {text!r}: {DEFAULT_MS} is taken")
+    warn_once("%s: expected 0, or ms from 1 to 60000, found %r: %d is taken" % (INTERVAL, text, DEFAULT_MS))
     return DEFAULT_MS
 
 
@@ -104,7 +132,7 @@ def program():
 def warn_once(text):
     """One line on stderr, which may be closed. Nothing here is said twice."""
     try:
-        sys.stderr.write(f"sa_profile: {' '.join(text.split())}\n")
+        sys.stderr.write("sa_profile: %s\n" % " ".join(text.split()))
     except Exception:
         pass
 
@@ -117,18 +145,17 @@ def others():
 
 def leave():
     """Takes this folder off the search path."""
-    sys.path[:] = [path for path in sys.path if os.path.abspath(path) != FOLDER]
+    sys.path[:] = [path for path in sys.path if path != FOLDER]
 
 
 def begin():
     """What Python imports this module for. No failure reaches the program."""
-    leave()
     try:
+        leave()
         record()
     except Exception as error:
-        if "subinterpreters" in str(error):
-            return others()  # its main interpreter is sampled
-        warn_once(f"this Python process is not sampled: {type(error).__name__}: {error}")
+        if "subinterpreters" not in str(error):  # its main interpreter is sampled
+            warn_once("this Python process is not sampled: %s: %s" % (type(error).__name__, error))
     others()
 
 

@@ -3,8 +3,10 @@
 //! **Data flow.** `thread` wakes, takes the interpreter's lock for one look (`look`: stacks as frames that `codes` knows), gives it back, and hands what it saw
 //! to `rows`. There a frame is a slice from the first sample that has it to the first one that does not.
 //!
-//! **What it costs the host.** The lock, for as long as a look takes. After two long looks the thread sleeps for longer, so that looks take a fiftieth of the time
-//! at most. Where nothing is recorded it does not look.
+//! **What it costs the host.** The lock, for as long as a look takes. After two long looks in a row the thread sleeps fifty times as long as the shorter one took.
+//! Where nothing is recorded it does not look.
+//!
+//! **Forks.** No thread of ours may run while the host forks. Several of its threads may fork at once, so the thread begins again after the last of these forks.
 
 mod codes;
 mod look;
@@ -31,10 +33,37 @@ struct Settings {
     process_name: String,
 }
 
-/// A thread that samples.
+/// A thread that samples, or has been asked to end.
 struct Running {
+    /// The process it runs in: the child of a fork has none of its parent's threads.
+    pid: u32,
     thread: host::Thread,
     state: Arc<State>,
+}
+
+impl Running {
+    /// Asks the thread to end; what tells when it is gone. `None` if it is not of this process.
+    fn end(&self) -> Option<Arc<State>> {
+        self.state.shall_end.store(true, Ordering::Release);
+        self.thread.unpark();
+        self.is_here().then(|| Arc::clone(&self.state))
+    }
+
+    fn samples(&self) -> bool {
+        self.is_here() && !self.state.shall_end.load(Ordering::Acquire)
+    }
+
+    fn is_here(&self) -> bool {
+        self.pid == std::process::id()
+    }
+}
+
+/// What this process wants sampled, and what does it.
+struct Sampling {
+    is_wanted: bool,
+    /// Forks under way.
+    forks: u32,
+    running: Option<Running>,
 }
 
 /// How a thread and whoever ends it agree.
@@ -57,10 +86,28 @@ impl State {
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 /// Locked for a moment, by threads that have the interpreter's lock: no fork finds it taken.
-static RUNNING: Mutex<Option<Running>> = Mutex::new(None);
+static SAMPLING: Mutex<Sampling> = Mutex::new(Sampling {
+    is_wanted: false,
+    forks: 0,
+    running: None,
+});
 
-fn running() -> MutexGuard<'static, Option<Running>> {
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+fn sampling() -> MutexGuard<'static, Sampling> {
+    SAMPLING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sampling {
+    /// Starts the thread if there shall be one and is none.
+    fn start(&mut self) -> std::io::Result<()> {
+        let is_there = self.running.as_ref().is_some_and(Running::samples);
+        match SETTINGS.get() {
+            Some(settings) if self.is_wanted && self.forks == 0 && !is_there => {
+                self.running = Some(spawn(settings)?);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Samples this process from now on, every so many ns, and gives it this name in the trace.
@@ -71,20 +118,56 @@ fn running() -> MutexGuard<'static, Option<Running>> {
 #[pyo3(signature = (interval_ns, process_name, /))]
 fn begin_sampling(interval_ns: u64, process_name: String) -> PyResult<()> {
     let interval = Duration::from_nanos(interval_ns);
-    let settings = SETTINGS.get_or_init(|| Settings {
+    SETTINGS.get_or_init(|| Settings {
         interval,
         process_name,
     });
-    Ok(start(settings)?)
+    let mut sampling = sampling();
+    sampling.is_wanted = true;
+    Ok(sampling.start()?)
 }
 
-/// Writes what the stacks hold, and samples no more until [`resume_sampling`].
+/// Writes what the stacks hold, and samples no more until [`sample_again`].
 #[pyfunction]
-pub(crate) fn pause_sampling(py: Python<'_>) {
-    let taken = running().take();
-    if let Some(Running { thread, state }) = taken {
-        state.shall_end.store(true, Ordering::Release);
-        thread.unpark();
+pub(crate) fn end_sampling(py: Python<'_>) {
+    sampling().is_wanted = false;
+    end_thread(py);
+}
+
+/// Samples again if this process, or the one that forked it, was told to.
+pub(crate) fn sample_again() {
+    let mut sampling = sampling();
+    sampling.is_wanted = true;
+    let _ = sampling.start(); // where there was one there may be none now: only samples are missing
+}
+
+/// What a thread does before it forks.
+#[pyfunction]
+fn before_fork(py: Python<'_>) {
+    sampling().forks += 1;
+    end_thread(py);
+}
+
+/// What the thread that forked does then.
+#[pyfunction]
+fn after_fork_in_parent() {
+    let mut sampling = sampling();
+    sampling.forks = sampling.forks.saturating_sub(1);
+    let _ = sampling.start(); // as above
+}
+
+/// What the child does: forks of its parent's other threads are not under way in it.
+#[pyfunction]
+fn sample_in_child() {
+    let mut sampling = sampling();
+    sampling.forks = 0;
+    let _ = sampling.start(); // as above
+}
+
+/// Ends the thread, and waits until it is gone, whoever asked first.
+fn end_thread(py: Python<'_>) {
+    let ending = sampling().running.as_ref().and_then(Running::end);
+    if let Some(state) = ending {
         py.detach(|| wait_for(&state));
     }
 }
@@ -96,19 +179,7 @@ fn wait_for(state: &State) {
     }
 }
 
-/// Samples again if this process, or the one that forked it, was told to.
-#[pyfunction]
-pub(crate) fn resume_sampling() {
-    if let Some(settings) = SETTINGS.get() {
-        let _ = start(settings); // where there was one there may be none now: only samples are missing
-    }
-}
-
-fn start(settings: &'static Settings) -> std::io::Result<()> {
-    let mut running = running();
-    if running.is_some() {
-        return Ok(());
-    }
+fn spawn(settings: &'static Settings) -> std::io::Result<Running> {
     let state = Arc::new(State::default());
     let of_thread = Arc::clone(&state);
     let thread = host::spawn_quiet("sa-samples", move || {
@@ -116,13 +187,23 @@ fn start(settings: &'static Settings) -> std::io::Result<()> {
         thread::run(settings, &of_thread.shall_end);
         of_thread.has_ended.store(true, Ordering::Release);
     })?;
-    *running = Some(Running { thread, state });
-    Ok(())
+    Ok(Running {
+        pid: std::process::id(),
+        thread,
+        state,
+    })
 }
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(begin_sampling, module)?)?;
-    module.add_function(wrap_pyfunction!(pause_sampling, module)?)?;
-    module.add_function(wrap_pyfunction!(resume_sampling, module)?)
+    for function in [
+        wrap_pyfunction!(begin_sampling, module)?,
+        wrap_pyfunction!(end_sampling, module)?,
+        wrap_pyfunction!(before_fork, module)?,
+        wrap_pyfunction!(after_fork_in_parent, module)?,
+        wrap_pyfunction!(sample_in_child, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
 }

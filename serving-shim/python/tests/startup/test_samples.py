@@ -50,7 +50,8 @@ def test_each_thread_is_a_row_of_slices(script):
 
 def test_equal_neighbours_are_one_slice(script):
     process = script(THREADS).sampled()
-    assert len([event for event in process.rows["MainThread"] if event["name"] == "wait"]) == 1
+    waits = [event for event in process.rows["MainThread"] if event["name"] == "wait"]
+    assert len([event for event in waits if event["args"]["file"].endswith("plain.py")]) == 1  # `threading` has a `wait` too
 
 
 METHODS = BUSY + "class Engine:\n    def step(self):\n        busy(0.1)\n\nEngine().step()\n"
@@ -207,6 +208,77 @@ def test_a_fork_finds_no_thread_of_ours(script):
     plain = script(FORK)
     done = plain.run(before=["-W", "error"], SA_PROFILE_THREADS="0")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+TWO_FORKS = (
+    BUSY
+    + """
+import _imp, os, threading, time
+
+def child():
+    busy(0.4)
+
+def fork():
+    pid = os.fork()
+    if pid == 0:
+        child()
+        began = time.monotonic()
+        again = os.fork()
+        if again == 0:
+            os._exit(0)
+        os.waitpid(again, 0)
+        os._exit(int(time.monotonic() - began > 1))
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+codes = []
+threads = [threading.Thread(target=fork) for _ in range(2)]
+_imp.acquire_lock()  # which a fork waits for, after all else that it does before
+for thread in threads:
+    thread.start()
+busy(0.3)
+_imp.release_lock()
+for thread in threads:
+    thread.join()
+assert codes == [0, 0], codes
+
+def later():
+    busy(0.4)
+
+later()
+"""
+)
+
+
+def test_two_threads_may_fork_at_once(script):
+    plain = script(TWO_FORKS)
+    done = plain.run(before=["-W", "ignore::DeprecationWarning"])
+    assert (done.returncode, done.stderr) == (0, "")
+    names = [{name for thread in process.rows for name in process.names(thread)} for process in plain.all_processes()]
+    assert sum("child" in one for one in names) == 2
+    assert sum("later" in one for one in names) == 1
+
+
+AUDITED = (
+    BUSY
+    + """
+import gc, sys
+seen = []
+def hook(event, _):
+    if event == "sys._current_frames":
+        seen.append(gc.isenabled())
+        if len(seen) == 3:
+            gc.disable()
+sys.addaudithook(hook)
+busy(0.5)
+assert len(seen) > 5 and seen[:3] == [True] * 3, seen
+assert not gc.isenabled() and not any(seen[3:]), seen
+"""
+)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="there the collector runs on the thread that samples, unless it is off")
+def test_an_audit_hook_finds_the_collector_as_it_left_it(script):
+    script(AUDITED).sampled()
 
 
 def test_a_process_that_begins_paused_is_sampled_when_it_is_switched_on(script, tmp_path):

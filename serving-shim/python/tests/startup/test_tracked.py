@@ -76,3 +76,56 @@ def test_the_functions_of_a_name_have_spans(script, library, names, tracked):
 def test_a_name_that_names_nothing_is_said_once(script, library, names, said):
     done = script(PROGRAM).run(SA_PROFILE_TRACK=names)
     assert (done.returncode, done.stderr) == (0, f"sa_profile: {said}\n")
+
+
+LOADERS = """
+import importlib.util, sys
+print(type(importlib.util.find_spec("lib.work").loader).__name__, sys.meta_path == META)
+import lib.work as work
+print(type(work.__loader__).__name__, work.__spec__, work.free(1))
+"""
+
+
+def test_specs_and_loaders_are_those_of_python(script, library, tmp_path):
+    (tmp_path / "lib" / "work.py").write_text("__spec__ = None\n" + LIBRARY)
+    plain = script("import sys\nMETA = list(sys.meta_path)\n" + LOADERS)
+    done = plain.run(SA_PROFILE_TRACK="lib.*:*")
+    assert (done.stdout, done.stderr) == ("SourceFileLoader True\nSourceFileLoader None 2\n", "")
+    (process,) = plain.all_processes()
+    assert process.named("free")
+
+
+OWN_MODULES = """
+import fnmatch, pathlib, queue, json, sys
+assert all(module.__file__.startswith(sys.path[0]) for module in (fnmatch, pathlib, queue, json)), fnmatch.__file__
+from lib.work import free
+free(1)
+"""
+
+
+@pytest.mark.parametrize("names", ["lib.work:free", "lib.*:free", "*:free", "os:get_exec_path,lib.work:free"])
+def test_a_file_of_the_program_may_have_the_name_of_a_module(script, library, tmp_path, names):
+    for name in ("fnmatch", "pathlib", "queue", "json"):
+        (tmp_path / f"{name}.py").write_text("")
+    assert len(script(OWN_MODULES).sampled(SA_PROFILE_TRACK=names).named("free")) == 1
+
+
+@pytest.mark.parametrize("name", ["inspect", "functools", "re"])
+def test_what_cannot_be_tracked_for_a_file_of_the_program_is_one_line(script, library, tmp_path, name):
+    (tmp_path / f"{name}.py").write_text("")
+    done = script("from lib.work import free\nprint(free(1))\n").run(SA_PROFILE_TRACK="lib.work:free")
+    assert (done.stdout, done.returncode) == ("2\n", 0)
+    assert done.stderr.startswith("sa_profile: ") and done.stderr.count("\n") == 1
+
+
+CIRCLE = """
+import lib.work
+def own():
+    return 1
+"""
+
+
+def test_a_module_whose_body_runs_is_wrapped_when_it_is_whole(script, library, tmp_path):
+    (tmp_path / "lib" / "outer.py").write_text(CIRCLE)
+    process = script("import lib.outer\nlib.outer.own()\nlib.work.free(1)\n").sampled(SA_PROFILE_TRACK="lib.outer:own,lib.work:free")
+    assert len(process.named("own")) == len(process.named("free")) == 1

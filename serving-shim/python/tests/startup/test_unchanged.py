@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+import sa_profile
+
 from .conftest import STARTUP
 
 SEEN = """
@@ -113,3 +115,41 @@ def test_a_program_that_uses_the_package_has_both(script):
     process = script(PACKAGE).sampled()
     assert len(process.named("own")) == 1
     assert process.ms("MainThread", "<module> __main__") > 50
+
+
+@pytest.fixture
+def other_version(tmp_path):
+    """The package in another version, as in an environment of the program's own."""
+    version = sa_profile.__version__.encode()
+    package = tmp_path / "other" / "sa_profile"
+    shutil.copytree(STARTUP.parent, package, ignore=shutil.ignore_patterns("__pycache__", "lib"))
+    (library,) = package.glob("_sa_profile*.so")
+    library.write_bytes(library.read_bytes().replace(version, b"9" * len(version)))
+    return package.parent
+
+
+USES_OTHER = PACKAGE + "print(sa_profile.__version__, sa_profile.__file__)\nimport lib.work\nlib.work.free(1)\n"
+
+
+def test_a_program_may_have_another_version_of_the_package(script, tmp_path, other_version):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "work.py").write_text("def free(x):\n    return x\n")
+    plain = script(USES_OTHER)
+    done = plain.run(PYTHONPATH=str(other_version), SA_PROFILE_TRACK="lib.work:free")
+    other = "9" * len(sa_profile.__version__)
+    assert (done.stdout, done.stderr) == (f"{other} {other_version}/sa_profile/__init__.py\n", "")
+    events = [event for process in plain.all_processes() for event in process.events]
+    names = [event["name"] for event in events]
+    assert names.count("own") == names.count("free") == 1 and "<module> __main__" in names
+
+
+OTHER_API = "from ._sa_profile import only_there\n"
+
+
+def test_a_program_gets_the_extension_of_its_own_version(script, tmp_path):
+    package = tmp_path / "other" / "sa_profile"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(OTHER_API)
+    (package / "_sa_profile.py").write_text("only_there = 3\n")
+    done = script("import sa_profile\nprint(sa_profile.only_there)\n").run(PYTHONPATH=str(package.parent))
+    assert (done.stdout, done.stderr) == ("3\n", "")

@@ -1,7 +1,7 @@
 //! One look at what all threads of the interpreter run, with its lock held. Nothing of Python runs meanwhile, not even the garbage collector: finalizers would find
 //! themselves on our thread.
 //!
-//! Texts are interned at each look: pyo3's `intern!` gives the lock away when it makes one, and the host would find its collector off.
+//! Texts are interned at each look: pyo3's `intern!` gives the lock away when it makes one, and the host might find its collector off.
 
 use std::rc::Rc;
 
@@ -12,6 +12,7 @@ use pyo3::types::{PyDict, PyString};
 use sa_recorder::now_ns;
 
 use super::codes::{Codes, Function};
+use crate::interpreter::several::is_alone;
 
 /// The deepest stack that is walked.
 const DEEPEST: usize = 4096;
@@ -37,7 +38,7 @@ pub(super) struct ThreadSample {
     pub(super) stack: Vec<Rc<Function>>,
 }
 
-/// Looks at all threads; `is_known` says of an ident and a kernel's id whether the thread's name is.
+/// Looks at all threads, or none beside other interpreters: theirs may have locks of their own. `is_known` says of an ident and a kernel's id whether the thread's name is.
 pub(super) fn look(
     py: Python<'_>,
     codes: &mut Codes,
@@ -45,14 +46,14 @@ pub(super) fn look(
 ) -> PyResult<Sample> {
     // What is made once gives the lock away meanwhile: before the collector is off.
     let (modules, current_frames) = interpreter(py)?;
-    if has_interpreters(modules) {
+    if !is_alone(py) {
         return Ok(Sample {
             at_ns: now_ns(),
             threads: Vec::new(),
             process_name: None,
         });
     }
-    let _uncollected = Uncollected::begin(py);
+    let _uncollected = collects_anywhere(py).then(|| Uncollected::begin(py));
     let f_back = PyString::intern(py, "f_back");
     let frames = current_frames.call0()?;
     let active = active_threads(modules);
@@ -94,13 +95,6 @@ fn interpreter(py: Python<'_>) -> PyResult<(&Bound<'_, PyDict>, &Bound<'_, PyAny
         PyResult::Ok((modules.unbind(), sys.getattr("_current_frames")?.unbind()))
     })?;
     Ok((modules.bind(py), frames.bind(py)))
-}
-
-/// Whether the program can make interpreters with locks of their own: the stacks of their threads are not ours to walk with the lock of this one.
-fn has_interpreters(modules: &Bound<'_, PyDict>) -> bool {
-    const MAKERS: [&str; 2] = ["_interpreters", "_xxsubinterpreters"];
-    let mut makers = MAKERS.into_iter();
-    makers.any(|name| modules.contains(name).unwrap_or(true))
 }
 
 /// The threads that the module `threading` knows, by their idents. Attributes alone are read of them: a property is code of Python.
@@ -158,7 +152,12 @@ fn code_of<'py>(frame: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     unsafe { Bound::from_owned_ptr_or_opt(frame.py(), code.cast()) }
 }
 
-/// While it lives, no garbage is collected by what this thread allocates.
+/// Whether garbage is collected by whoever allocates. From Python 3.12 on only threads that run code of Python collect.
+fn collects_anywhere(py: Python<'_>) -> bool {
+    py.version_info() < (3, 12)
+}
+
+/// While it lives, no garbage is collected by what this thread allocates. An audit hook of the host runs meanwhile, and sees it.
 struct Uncollected<'py> {
     py: Python<'py>,
     was_on: bool,

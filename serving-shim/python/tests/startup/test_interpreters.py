@@ -1,0 +1,126 @@
+"""Programs with several interpreters, and Pythons that are too old to be sampled."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .conftest import STARTUP
+from .test_samples import BUSY
+
+AFTER_ANOTHER = (
+    BUSY
+    + """
+import _testcapi
+
+assert _testcapi.run_in_subinterp("import atexit") == 0
+
+def later():
+    busy(0.5)
+
+later()
+"""
+)
+
+
+def test_the_end_of_another_interpreter_ends_no_samples(script):
+    pytest.importorskip("_testcapi")
+    assert script(AFTER_ANOTHER).sampled().ms("MainThread", "later") > 300
+
+
+# Four interpreters that run at once.
+OWN_LOCKS = (
+    BUSY
+    + """
+import sys, threading, types
+
+LOOP = '''
+import time
+def deep(left):
+    return deep(left - 1) if left else [object() for _ in range(100)]
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    deep(50)
+'''
+
+def by_python():
+    try:
+        import _interpreters as interpreters
+    except ImportError:
+        import _xxsubinterpreters as interpreters
+    interpreter = interpreters.create()
+    interpreters.run_string(interpreter, LOOP)
+    interpreters.destroy(interpreter)
+
+def by_c():
+    settings = dict.fromkeys(["use_main_obmalloc", "allow_fork", "allow_exec", "allow_daemon_threads"], False)
+    settings |= dict.fromkeys(["allow_threads", "check_multi_interp_extensions"], True)
+    if sys.version_info < (3, 13):
+        from _testcapi import run_in_subinterp_with_config as run
+        run(LOOP, **settings, gil=2)
+    else:
+        from _testinternalcapi import run_in_subinterp_with_config as run
+        run(LOOP, types.SimpleNamespace(**settings, gil="own"))
+
+def later():
+    busy(0.5)
+
+threads = [threading.Thread(target=globals()[sys.argv[1]]) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+later()
+"""
+)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="there interpreters share one lock")
+@pytest.mark.parametrize("made", ["by_python", "by_c"])
+def test_interpreters_with_locks_of_their_own_do_no_harm(script, made):
+    pytest.importorskip("_testcapi")
+    process = script(OWN_LOCKS).sampled(made, SA_PROFILE_SAMPLE_MS="1")
+    assert process.ms("MainThread", "later") > 300
+
+
+def pythons():
+    """The Pythons before 3.10 that run here."""
+    versions = ["2.7", *(f"3.{minor}" for minor in range(6, 10))]
+    named = [path for path in (shutil.which(f"python{version}") for version in versions) if path]
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    built = [str(path) for version in versions for path in root.glob(f"versions/{version}.*/bin/python")]
+    runs = [one for one in (*named, *built) if subprocess.run([one, "-c", ""], capture_output=True).returncode == 0]
+    return runs
+
+
+def test_a_python_that_is_too_old_runs_the_program_and_says_so(script):
+    """The newest grammar is read by the oldest one: of what it lacks, f-strings would be the first to be written."""
+    plain = script("import sys\nprint('ran')\nsys.exit(3)\n")
+    found = pythons()
+    for python in found:
+        done = subprocess.run([python, str(plain.path)], env=plain.environment(), capture_output=True, text=True)
+        assert (done.stdout, done.returncode) == ("ran\n", 3), (python, done)
+        assert done.stderr.startswith("sa_profile: this Python process is not sampled: expected Python 3.10 or later, found "), (python, done.stderr)
+        assert done.stderr.count("\n") == 1, (python, done.stderr)
+    text = (STARTUP / "sitecustomize.py").read_text(encoding="ascii")
+    newer = (ast.JoinedStr, ast.NamedExpr, ast.AnnAssign, ast.Nonlocal, ast.Starred, ast.AsyncFunctionDef, ast.YieldFrom, ast.MatMult)
+    assert not [node for node in ast.walk(ast.parse(text)) if isinstance(node, newer)]
+
+
+ODD_PATH = """
+import sys
+sys.path[:0] = [sys.argv[1], None]
+try:
+    import sitecustomize
+except ImportError as error:
+    print(error.name, sys.argv[1] in sys.path)
+"""
+
+
+def test_a_search_path_that_is_odd_harms_nothing(script):
+    done = script(ODD_PATH).run(str(STARTUP), sampled=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("sitecustomize False\n", "", 0)
