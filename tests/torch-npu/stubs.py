@@ -3,10 +3,11 @@
 usage: stubs.py SITE_PACKAGES SIMULATOR OUT
 
 Reads which libraries the wheels need (DT_NEEDED) and which names they leave undefined. For each library that is neither in the wheels nor on the machine it writes
-C of one function a name, which returns 0, and compiles it into OUT. The simulated runtime takes the names of those that it stands in for.
+C of one function a name, which returns 0, and compiles it into OUT, a folder of its own. The simulated runtime takes the names of those that it stands in for.
 """
 
 import re
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -18,7 +19,7 @@ import elf
 RUNTIME = "libacl_rt.so"
 
 #: The other libraries whose place it takes: also those that are only opened by name.
-SIMULATED = ("libruntime.so", "libhccl.so", "libascend_hal.so", "libms_tools_ext.so", "libmsprofiler.so")
+SIMULATED = ("libruntime.so", "libascend_hal.so", "libms_tools_ext.so", "libmsprofiler.so")
 
 #: C of our own for a library, beside what is generated for it.
 WRITTEN = Path(__file__).parent / "libraries"
@@ -98,10 +99,10 @@ def write_library(out: Path, name: str, symbols: Symbols) -> None:
 
 def main() -> None:
     site, simulator, out = (Path(argument).resolve() for argument in sys.argv[1:])
-    (out / "generated").mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(out, ignore_errors=True)
+    (out / "generated").mkdir(parents=True)
     (out / RUNTIME).write_bytes(elf.renamed(simulator, RUNTIME))
     for name in SIMULATED:
-        (out / name).unlink(missing_ok=True)
         (out / name).symlink_to(RUNTIME)
     absent = missing(wheel_libraries(site), elf.read(simulator))
     for name, symbols in absent.items():

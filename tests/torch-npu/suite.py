@@ -1,0 +1,108 @@
+"""Runs each scenario of workload.py without and with the preload library, and compares what was recorded with what the simulated NPU did.
+
+usage: suite.py PYTHON LIBRARIES PRELOAD TRACE_MERGE SCRATCH [SCENARIO...]
+
+PYTHON has torch and torch_npu, LIBRARIES is what stubs.py made. Exit 0: all is as it must be. 1: something is not, and stderr says what.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import compare
+import merged
+import truth
+from scenarios import SCENARIOS, Scenario
+
+LIMIT_S = 300
+WORKLOAD = Path(__file__).with_name("workload.py")
+
+
+class Suite:
+    def __init__(self, python: str, libraries: str, preload: str, merge: str, scratch: str) -> None:
+        self.python, self.merge = python, merge
+        self.libraries, self.preload, self.scratch = Path(libraries).resolve(), Path(preload).resolve(), Path(scratch).resolve()
+
+    def problems_of(self, scenario: Scenario) -> list[str]:
+        folder = self.scratch / scenario.name
+        folder.mkdir(parents=True)
+        bare = self._run(scenario, folder, {})
+        recorded = self._run(scenario, folder, self._recording(folder))
+        problems = [f"{printed}, exit {status}, with the preload: {other}, exit {other_status}" for (printed, status), (other, other_status) in zip(bare, recorded) if (printed, status) != (other, other_status)]
+        problems += [f"exit {status} instead of {scenario.status}" for _, status in recorded if status != scenario.status]
+        return problems + self._problems_of_trace(scenario, folder)
+
+    def _recording(self, folder: Path) -> dict[str, str]:
+        return {
+            "LD_PRELOAD": str(self.preload),
+            "SA_PROFILE_DIR": str(folder / "run"),
+            "SA_PROFILE_LEVEL": "verbose",
+            "SA_PROFILE_DEVICE": "sim",
+            "SA_PROFILE_SIM_LIBRARY": str(self.libraries / "libacl_rt.so"),
+            "ASCEND_SIM_TRUTH": str(folder / "truth.{pid}"),
+            "ASCEND_SIM_TRUTH_THROUGH": "1",
+        }
+
+    def _run(self, scenario: Scenario, folder: Path, variables: dict[str, str]) -> list[tuple[str, int]]:
+        """What each rank prints, and its exit status."""
+        common = {"LD_LIBRARY_PATH": str(self.libraries), "ASCEND_SIM_FAULTS": scenario.faults, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(scenario.ranks), "OMP_NUM_THREADS": "1"}
+        ranks = []
+        for rank in range(scenario.ranks):
+            said = folder / f"stderr.{'recorded' if variables else 'bare'}.{rank}"
+            environment = {**os.environ, **common, **variables, "RANK": str(rank)}
+            with said.open("w") as stderr:
+                ranks.append(subprocess.Popen([self.python, str(WORKLOAD), scenario.name], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True))
+        try:
+            return [(rank.communicate(timeout=LIMIT_S)[0], rank.returncode) for rank in ranks]
+        finally:
+            for rank in ranks:
+                rank.kill()
+
+    def _problems_of_trace(self, scenario: Scenario, folder: Path) -> list[str]:
+        said = [line for path in folder.glob("stderr.recorded.*") for line in path.read_text().splitlines() if line.startswith("sa-profile")]
+        merge = subprocess.run([self.merge, "--quiet", str(folder / "run")], check=False, capture_output=True, text=True)
+        if merge.returncode:
+            return [*said, f"the merge ends with {merge.returncode}: {merge.stderr}"]
+        trace = merged.Trace(folder / "run" / "trace.json")
+        result = compare.compare(trace, truth.read(folder))
+        print(f"torch-npu: {scenario.name}: {result.summary()}", flush=True)
+        return [*said, *result.wrong, *_uncounted(scenario, trace, result), *_absent(scenario, trace)]
+
+
+def _uncounted(scenario: Scenario, trace: merged.Trace, result: compare.Result) -> list[str]:
+    """Each task has a slice or is counted."""
+    problems = [f"{trace.lost} events lost, damage {trace.damage}"] if trace.lost or trace.damage else []
+    counted = sum(trace.counts().get(name, 0) for name in scenario.counted)
+    if result.slices + counted != result.tasks:
+        problems.append(f"{result.slices} slices and {counted} counted of {result.tasks} tasks; counts {trace.counts()}")
+    return problems
+
+
+def _absent(scenario: Scenario, trace: merged.Trace) -> list[str]:
+    absent = (scenario.slices - {slice.span.name for slice in trace.slices}) | (scenario.marks - trace.names())
+    return [f"not in the trace: {', '.join(sorted(absent))}"] if absent else []
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def main() -> int:
+    suite, wanted = Suite(*sys.argv[1:6]), sys.argv[6:]
+    failed = 0
+    for scenario in SCENARIOS:
+        if wanted and scenario.name not in wanted:
+            continue
+        problems = suite.problems_of(scenario)
+        failed += bool(problems)
+        for problem in problems[:20]:
+            print(f"torch-npu: {scenario.name}: {problem}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
