@@ -48,10 +48,11 @@ class Suite:
     def _run(self, scenario: Scenario, folder: Path, variables: dict[str, str]) -> list[tuple[str, int]]:
         """What each rank prints, and its exit status."""
         common = {"LD_LIBRARY_PATH": str(self.libraries), "ASCEND_SIM_FAULTS": scenario.faults, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(scenario.ranks), "OMP_NUM_THREADS": "1"}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SA_PROFILE_", "ASCEND_", "LD_"))}
         ranks = []
         for rank in range(scenario.ranks):
             said = folder / f"stderr.{'recorded' if variables else 'bare'}.{rank}"
-            environment = {**os.environ, **common, **variables, "RANK": str(rank)}
+            environment = {**inherited, **common, **variables, "RANK": str(rank)}
             with said.open("w") as stderr:
                 ranks.append(subprocess.Popen([self.python, str(WORKLOAD), scenario.name], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True))
         try:
