@@ -14,6 +14,8 @@ class Scenario:
     faults: str = ""
     #: Names of other events that must be there.
     marks: frozenset[str] = frozenset()
+    #: A function that the simulated runtime must have.
+    needs: str = ""
     #: Launches that may have no slice if they are counted, by the name of the count.
     counted: frozenset[str] = field(default=frozenset())
 
@@ -23,6 +25,7 @@ COLLECTIVES = {"HcclAllReduce", "HcclAllGather", "HcclReduceScatter", "HcclBroad
 SCENARIOS = (
     Scenario("eager", frozenset({"Matmul", "Add", "Relu", "sim_add_one", "Mul", "aclrtMemcpyAsync"})),
     Scenario("graph", frozenset({"aclmdlRIExecuteAsync", "Mul"})),
+    Scenario("updated", frozenset({"aclmdlRIExecuteAsync", "Mul"}), needs="aclmdlRICaptureTaskUpdateBegin"),
     Scenario("collectives", frozenset(COLLECTIVES | {"Mul", "Relu"}), ranks=2),
     # What the device says of tasks after the failed one cannot be had.
     Scenario("exception", frozenset({"Matmul"}), faults="kernel:15=507015", marks=frozenset({"device_lost"}), counted=frozenset({"rejected_error"})),

@@ -88,18 +88,41 @@ def exception() -> None:
         print("caught", type(error).__name__, "507015" in str(error))
 
 
+def updated() -> None:
+    """A graph with a group of tasks that is updated before each replay, as vLLM-Ascend updates attention."""
+    numbers = torch.arange(8, dtype=torch.int32).npu()
+    square = torch.ones(16, 16, device="npu")
+    side = torch.npu.Stream()
+    captured = torch.npu.NPUGraph()
+    with torch.npu.graph(captured):
+        torch.npu.graph_task_group_begin(torch.npu.current_stream())
+        torch.matmul(square, square)
+        group = torch.npu.graph_task_group_end(torch.npu.current_stream())
+        numbers.add_(1)
+    for _ in range(ROUNDS):
+        with torch.npu.stream(side):
+            torch.npu.graph_task_update_begin(side, group)
+            torch.matmul(square, square)
+            torch.npu.graph_task_update_end(side)
+            square.mul_(2)
+        captured.replay()
+        torch.npu.synchronize()
+    print("updated", numbers.tolist())
+
+
 def killed() -> None:
-    """A process that is killed after all that it launched has ended."""
+    """A process that is killed half a second after all that it launched has ended: the recorder has asked for the times by then."""
     square = torch.ones(16, 16, device="npu")
     for _ in range(ROUNDS):
         square.mul_(2)
         torch.relu(square)
     torch.npu.synchronize()
+    time.sleep(0.5)
     print("killed", flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-SCENARIOS = {scenario.__name__: scenario for scenario in (eager, graph, collectives, exception, killed)}
+SCENARIOS = {scenario.__name__: scenario for scenario in (eager, graph, updated, collectives, exception, killed)}
 
 if __name__ == "__main__":
     SCENARIOS[sys.argv[1]]()
