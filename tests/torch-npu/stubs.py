@@ -37,7 +37,7 @@ def wheel_libraries(site: Path) -> list[elf.Library]:
 
 def of_the_machine(name: str) -> elf.Library | None:
     """A library that the loader finds by itself."""
-    for folder in (Path("/lib64"), Path("/lib/x86_64-linux-gnu"), Path("/usr/lib/x86_64-linux-gnu"), Path("/lib/aarch64-linux-gnu"), Path("/usr/lib64")):
+    for folder in map(Path, ("/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu")):
         if (folder / name).exists():
             return elf.read(folder / name)
     return None

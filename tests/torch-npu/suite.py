@@ -34,7 +34,7 @@ class Suite:
         folder.mkdir(parents=True)
         bare = self._run(scenario, folder, {})
         recorded = self._run(scenario, folder, self._recording(folder))
-        problems = [f"{printed}, exit {status}, with the preload: {other}, exit {other_status}" for (printed, status), (other, other_status) in zip(bare, recorded) if (printed, status) != (other, other_status)]
+        problems = [f"{without} without the preload, {within} with it" for without, within in zip(bare, recorded) if without != within]
         problems += [f"exit {status} instead of {scenario.status}" for _, status in recorded if status != scenario.status]
         return problems + self._problems_of_trace(scenario, folder)
 
@@ -51,14 +51,16 @@ class Suite:
 
     def _run(self, scenario: Scenario, folder: Path, variables: dict[str, str]) -> list[tuple[str, int]]:
         """What each rank prints, and its exit status."""
-        common = {"LD_LIBRARY_PATH": str(self.libraries), "ASCEND_SIM_FAULTS": scenario.faults, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(scenario.ranks), "OMP_NUM_THREADS": "1"}
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SA_PROFILE_", "ASCEND_", "LD_"))}
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(scenario.ranks), "OMP_NUM_THREADS": "1"}
+        common = {**inherited, **meeting, "LD_LIBRARY_PATH": str(self.libraries), "ASCEND_SIM_FAULTS": scenario.faults, **variables}
         ranks = []
         for rank in range(scenario.ranks):
             said = folder / f"stderr.{'recorded' if variables else 'bare'}.{rank}"
-            environment = {**inherited, **common, **variables, "RANK": str(rank)}
             with said.open("w") as stderr:
-                ranks.append(subprocess.Popen([self.python, str(WORKLOAD), scenario.name], env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True))
+                command = [self.python, str(WORKLOAD), scenario.name]
+                pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": stderr}
+                ranks.append(subprocess.Popen(command, env={**common, "RANK": str(rank)}, cwd=folder, text=True, **pipes))
         try:
             return [(rank.communicate(timeout=LIMIT_S)[0], rank.returncode) for rank in ranks]
         finally:
