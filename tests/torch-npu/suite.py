@@ -1,0 +1,119 @@
+"""Runs each scenario of workload.py without and with the preload library, and compares what was recorded with what the simulated NPU did.
+
+usage: suite.py PYTHON LIBRARIES PRELOAD TRACE_MERGE SCRATCH [SCENARIO...]
+
+PYTHON has torch and torch_npu, LIBRARIES is what stubs.py made. Exit 0: all is as it must be. 1: something is not, and stderr says what.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import compare
+import elf
+import merged
+import truth
+from scenarios import SCENARIOS, Scenario
+
+LIMIT_S = 300
+
+#: Counts of launches that have a slice, or that run nothing by themselves.
+NOT_RUN = {"timed", "captured", "graph_update", "failed"}
+WORKLOAD = Path(__file__).with_name("workload.py")
+
+
+class Suite:
+    def __init__(self, python: str, libraries: str, preload: str, merge: str, scratch: str) -> None:
+        self.python, self.merge = python, merge
+        self.libraries, self.preload, self.scratch = Path(libraries).resolve(), Path(preload).resolve(), Path(scratch).resolve()
+
+    def problems_of(self, scenario: Scenario) -> list[str]:
+        folder = self.scratch / scenario.name
+        folder.mkdir(parents=True)
+        bare = self._run(scenario, folder, {})
+        recorded = self._run(scenario, folder, self._recording(folder))
+        problems = [f"{without} without the preload, {within} with it" for without, within in zip(bare, recorded) if without != within]
+        problems += [f"exit {status} instead of {scenario.status}" for _, status in recorded if status != scenario.status]
+        return problems + self._problems_of_trace(scenario, folder)
+
+    def _recording(self, folder: Path) -> dict[str, str]:
+        return {
+            "LD_PRELOAD": str(self.preload),
+            "SA_PROFILE_DIR": str(folder / "run"),
+            "SA_PROFILE_LEVEL": "verbose",
+            "SA_PROFILE_DEVICE": "sim",
+            "SA_PROFILE_SIM_LIBRARY": str(self.libraries / "libacl_rt.so"),
+            "ASCEND_SIM_TRUTH": str(folder / "truth.{pid}"),
+            "ASCEND_SIM_TRUTH_THROUGH": "1",
+        }
+
+    def _run(self, scenario: Scenario, folder: Path, variables: dict[str, str]) -> list[tuple[str, int]]:
+        """What each rank prints, and its exit status."""
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SA_PROFILE_", "ASCEND_", "LD_"))}
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(scenario.ranks), "OMP_NUM_THREADS": "1"}
+        common = {**inherited, **meeting, "LD_LIBRARY_PATH": str(self.libraries), "ASCEND_SIM_FAULTS": scenario.faults, **variables}
+        ranks = []
+        for rank in range(scenario.ranks):
+            said = folder / f"stderr.{'recorded' if variables else 'bare'}.{rank}"
+            with said.open("w") as stderr:
+                command = [self.python, str(WORKLOAD), scenario.name]
+                pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": stderr}
+                ranks.append(subprocess.Popen(command, env={**common, "RANK": str(rank)}, cwd=folder, text=True, **pipes))
+        try:
+            return [(rank.communicate(timeout=LIMIT_S)[0], rank.returncode) for rank in ranks]
+        finally:
+            for rank in ranks:
+                rank.kill()
+
+    def _problems_of_trace(self, scenario: Scenario, folder: Path) -> list[str]:
+        said = [line for path in folder.glob("stderr.recorded.*") for line in path.read_text().splitlines() if line.startswith("sa-profile")]
+        merge = subprocess.run([self.merge, "--quiet", str(folder / "run")], check=False, capture_output=True, text=True)
+        if merge.returncode:
+            return [*said, f"the merge ends with {merge.returncode}: {merge.stderr}"]
+        trace = merged.Trace(folder / "run" / "trace.json")
+        result = compare.compare(trace, truth.read(folder))
+        print(f"torch-npu: {scenario.name}: {result.summary()}", flush=True)
+        return [*said, *result.wrong, *_uncounted(scenario, trace, result), *_absent(scenario, trace)]
+
+
+def _uncounted(scenario: Scenario, trace: merged.Trace, result: compare.Result) -> list[str]:
+    """Each task has a slice or is counted, and nothing is counted that is not to be."""
+    problems = [f"{trace.lost} events lost, damage {trace.damage}"] if trace.lost or trace.damage else []
+    counts = trace.counts()
+    counted = sum(counts.get(name, 0) for name in scenario.counted)
+    if result.slices + counted != result.tasks or set(counts) - scenario.counted - NOT_RUN:
+        problems.append(f"{result.slices} slices and {counted} counted of {result.tasks} tasks; counts {counts}")
+    return problems
+
+
+def _absent(scenario: Scenario, trace: merged.Trace) -> list[str]:
+    absent = (scenario.slices - {slice.span.name for slice in trace.slices}) | (scenario.marks - trace.names())
+    return [f"not in the trace: {', '.join(sorted(absent))}"] if absent else []
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def main() -> int:
+    suite, wanted = Suite(*sys.argv[1:6]), sys.argv[6:]
+    failed, runtime = 0, elf.read(suite.libraries / "libacl_rt.so").defined
+    for scenario in SCENARIOS:
+        if wanted and scenario.name not in wanted:
+            continue
+        if scenario.needs and scenario.needs not in runtime:
+            print(f"SKIPPED {scenario.name}: the simulated runtime has no {scenario.needs}", file=sys.stderr)
+            continue
+        problems = suite.problems_of(scenario)
+        failed += bool(problems)
+        for problem in problems[:20]:
+            print(f"torch-npu: {scenario.name}: {problem}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
