@@ -28,6 +28,13 @@ pub mod naming {
     for_each_rt_naming! { functions, /** Where the stubs of `rtKernelLaunch` get their names. */ Naming }
 }
 
+/// What the calling thread did last.
+pub mod thread {
+    use crate::types::*;
+
+    for_each_rt_thread! { functions, /** What the calling thread did last. */ Thread }
+}
+
 /// Events and devices.
 pub mod event {
     use crate::types::*;
@@ -44,6 +51,8 @@ pub struct Rt {
     pub model: model::Model,
     /// Where the stubs of `rtKernelLaunch` get their names.
     pub naming: naming::Naming,
+    /// What the calling thread did last.
+    pub thread: thread::Thread,
     /// Events and devices.
     pub event: event::Event,
 }
@@ -55,6 +64,7 @@ impl Rt {
             launch: launch::Launch::load(library),
             model: model::Model::load(library),
             naming: naming::Naming::load(library),
+            thread: thread::Thread::load(library),
             event: event::Event::load(library),
         }
     }

@@ -106,6 +106,8 @@ aliases! {
     aclrtStreamState = c_int;
     /// Whether a stream has run all its tasks: `ACL_STREAM_STATUS_*`.
     aclrtStreamStatus = c_int;
+    /// Whose last error is asked for: `ACL_RT_THREAD_LEVEL`.
+    aclrtLastErrLevel = c_int;
     /// An attribute of a stream: `ACL_STREAM_ATTR_*`.
     aclrtStreamAttr = c_int;
     /// What `aclrtQueryEvent` says: `ACL_EVENT_STATUS_*`.

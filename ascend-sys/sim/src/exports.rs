@@ -15,6 +15,7 @@ mod report;
 mod rt;
 mod rt_launch;
 mod stream;
+mod thread;
 
 use crate::Outcome;
 use ascend_sys::codes::{self, *};
@@ -65,7 +66,13 @@ fn guarded(call: impl FnOnce() -> Outcome) -> Outcome {
 
 /// An outcome as ACL and the rt level number it.
 fn code(outcome: Outcome) -> c_int {
-    outcome.map_or_else(|code| code, |()| ACL_SUCCESS)
+    match outcome {
+        Ok(()) => ACL_SUCCESS,
+        Err(code) => {
+            thread::failed(code);
+            code
+        }
+    }
 }
 
 /// An argument of an exported function.

@@ -13,6 +13,10 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+pub(crate) use group::{Group, Update};
+
+mod group;
+
 /// A task in a capture, and which of the capture's streams it came from.
 #[derive(Clone)]
 pub(crate) struct Captured {
@@ -50,6 +54,7 @@ struct Content {
     /// Stand for the streams that were captured.
     streams: Vec<Arc<Stream>>,
     handles: Vec<(usize, Handle)>,
+    groups: Vec<Arc<Group>>,
     on_destroy: Vec<(unsafe extern "C" fn(*mut c_void), usize)>,
 }
 
@@ -91,19 +96,32 @@ impl Model {
         }
     }
 
-    /// Takes the tasks of a capture, and gets a stream of its own for each one captured.
+    /// Takes the tasks of a capture and its groups, and gets a stream of its own for each one captured.
     pub(crate) fn extend(
         &self,
         context: &Context,
         tasks: Vec<Captured>,
+        groups: Vec<Arc<Group>>,
         streams: usize,
     ) -> Outcome {
         let mut content = lock(&self.content);
+        let before = content.tasks.len();
+        groups.iter().for_each(|group| group.stands_behind(before));
+        content.groups.extend(groups);
         content.tasks.extend(tasks);
         content.replay = None;
         while content.streams.len() < streams {
             content.streams.push(Stream::new(context, true)?);
         }
+        Ok(())
+    }
+
+    /// Puts other work in the place of a task. Runs under way go on with the old one.
+    fn replace(&self, place: usize, work: Work) -> Outcome {
+        let mut content = lock(&self.content);
+        let task = content.tasks.get_mut(place);
+        task.ok_or(ACL_ERROR_RT_PARAM_INVALID)?.work = work;
+        content.replay = None;
         Ok(())
     }
 
@@ -168,6 +186,9 @@ impl Model {
         content.streams.iter().for_each(|stream| stream.destroy());
         for (_, task) in content.handles {
             runtime().tasks.remove(task);
+        }
+        for group in content.groups {
+            runtime().groups.remove(group.handle);
         }
         for (callback, user_data) in content.on_destroy {
             // SAFETY: who registered the callback vouches for it and its data until the graph is gone.

@@ -40,6 +40,17 @@ macro_rules! for_each_rt_model {
     };
 }
 
+/// Hands the function of the rt level that asks what the calling thread did last to a macro; see [`crate::rt::thread`].
+#[macro_export]
+macro_rules! for_each_rt_thread {
+    ($callback:ident $(, $($extra:tt)*)?) => {
+        $callback! { [$($($extra)*)?]
+            /// The last task that the calling thread submitted, and its stream.
+            fn rtGetTaskIdAndStreamID(task_id: *mut u32, stream_id: *mut u32) -> rtError_t;
+        }
+    };
+}
+
 /// Hands the function that names the stubs of `rtKernelLaunch` to a macro; see [`crate::rt::naming`].
 #[macro_export]
 macro_rules! for_each_rt_naming {

@@ -17,8 +17,21 @@ macro_rules! for_each_stream {
             fn aclrtRegStreamStateCallback(name: *const c_char, callback: aclrtStreamStateCallback, args: *mut c_void) -> aclError;
             fn aclrtStreamWaitEvent(stream: aclrtStream, event: aclrtEvent) -> aclError;
             fn aclrtStreamWaitEventWithTimeout(stream: aclrtStream, event: aclrtEvent, timeout: i32) -> aclError;
+        }
+    };
+}
+
+/// Hands the functions that ask what the calling thread did last to a macro; see [`crate::acl::thread`].
+#[macro_export]
+macro_rules! for_each_thread {
+    ($callback:ident $(, $($extra:tt)*)?) => {
+        $callback! { [$($($extra)*)?]
             /// The id of the last task that the calling thread submitted.
             fn aclrtGetThreadLastTaskId(id: *mut u32) -> aclError;
+            /// The code of the thread's last call that failed; 0 is none.
+            fn aclrtPeekAtLastError(level: aclrtLastErrLevel) -> aclError;
+            /// The same, and forgets it.
+            fn aclrtGetLastError(level: aclrtLastErrLevel) -> aclError;
         }
     };
 }
