@@ -1,6 +1,6 @@
 //! No device runtime: launches are recorded on the host alone.
 
-use crate::runtime::{Code, Context, DeviceRuntime, DeviceTime, Event, Graph, Stream};
+use crate::runtime::{Code, Context, DeviceRuntime, DeviceTime, Event, Graph, Stream, Task};
 
 /// Refuses everything.
 pub(crate) struct Absent;
@@ -60,6 +60,13 @@ impl DeviceRuntime for Absent {
     }
     fn not_supported(&self) -> Code {
         NONE
+    }
+    fn last_error(&self) -> Code {
+        0
+    }
+    fn forget_last_error(&self) {}
+    fn last_task(&self) -> Option<Task> {
+        None
     }
     fn watch(&self) {}
     fn is_lost(&self, _: Code) -> bool {

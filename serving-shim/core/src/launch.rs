@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::graphs::Kernels;
 use crate::pending::Pending;
 use crate::pool::{NoPair, Pair};
-use crate::runtime::{Context, Stream};
+use crate::runtime::{Code, Context, Stream, thread};
 use crate::shim::{Refusal, Shim};
 use sa_recorder::{Args, Level, Recorder, SpanGuard, Value, now_ns};
 use std::cell::Cell;
@@ -41,6 +41,8 @@ struct Armed {
     stream_id: i32,
     pair: Pair,
     asked_ns: u64,
+    /// The thread's last error before it.
+    error: Code,
 }
 
 impl Launch {
@@ -72,7 +74,7 @@ impl Launch {
         let mut span = Recorder::get().span(Level::Kernel, category, &description.name.shown);
         let id = shim.next_id();
         describe(&mut span, &description, id);
-        let armed = match arm(shim, &description) {
+        let armed = match armed(shim, &description) {
             Ok(armed) => {
                 span.arg("stream", armed.stream_id);
                 Ok(armed)
@@ -140,31 +142,40 @@ impl Open {
         let (shim, runtime) = (self.shim, self.shim.runtime());
         let armed = match self.armed {
             Ok(armed) => armed,
-            Err(refusal) => return count(refusal.counter(&shim.counts)),
+            Err(refusal) => {
+                thread::submitted();
+                return count(refusal.counter(&shim.counts));
+            }
         };
         if Shim::is_forked() {
             return; // the pair is the parent's
         }
-        let (pair, stream) = (armed.pair, self.description.stream);
-        if shim.is_captured(stream) {
-            count(&shim.counts.captured);
-            return armed.device.pool.destroy(&pair, runtime);
-        }
-        let host_limited = runtime.is_complete(pair.start) == Ok(true);
-        if let Err(code) = runtime.record(pair.end, stream) {
-            count(&shim.counts.refused);
-            armed.device.noticed(shim, code);
-            return armed.device.pool.destroy(&pair, runtime);
-        }
+        let stream = self.description.stream;
+        // A call that succeeds leaves no error, unless it made others inside that did not.
+        let error = match self.description.kind {
+            Kind::Kernel | Kind::Memcpy | Kind::Graph(_) => armed.error,
+            Kind::Operator | Kind::Model | Kind::Collective => runtime.last_error(),
+        };
+        let ended = thread::unnoticed_after(runtime, error, || {
+            let ended = end_pair(shim, &armed, stream);
+            if let Err(counter) = ended {
+                count(counter);
+                armed.device.pool.destroy(&armed.pair, runtime);
+            }
+            ended.ok()
+        });
+        let Some(host_limited) = ended else {
+            return;
+        };
         armed.device.push(
-            self.shim,
+            shim,
             Pending {
                 description: self.description,
                 args: self.args,
                 id: self.id,
                 context: armed.context,
                 stream_id: armed.stream_id,
-                pair,
+                pair: armed.pair,
                 tid: own_tid(),
                 asked_ns: armed.asked_ns,
                 began_ns: self.began_ns,
@@ -181,8 +192,9 @@ impl Open {
         if let Ok(armed) = self.armed
             && !Shim::is_forked()
         {
+            let runtime = self.shim.runtime();
             // The stream still reaches the start: the event cannot be used again before, so it goes.
-            armed.device.pool.destroy(&armed.pair, self.shim.runtime());
+            thread::unnoticed(runtime, || armed.device.pool.destroy(&armed.pair, runtime));
         }
     }
 }
@@ -211,10 +223,18 @@ fn describe(span: &mut SpanGuard, description: &Description, id: u64) {
     }
 }
 
-/// Puts the start of a pair into the stream, if that is safe now.
-fn arm(shim: &'static Shim, description: &Description) -> Result<Armed, Refusal> {
+/// Puts the start of a pair into the stream, if that is safe now. The thread notices nothing of it.
+fn armed(shim: &'static Shim, description: &Description) -> Result<Armed, Refusal> {
     let runtime = shim.timing_runtime()?;
-    let stream = description.stream;
+    if shim.updates.has(description.stream) {
+        return Err(Refusal::GraphUpdate);
+    }
+    let error = runtime.last_error();
+    thread::unnoticed_after(runtime, error, || arm(shim, description, error))
+}
+
+fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Armed, Refusal> {
+    let (runtime, stream) = (shim.runtime(), description.stream);
     shim.look_for_capture(stream, description)?;
     let user = runtime.device().map_err(|_| Refusal::NoDevice)?;
     let device = shim.device(user).ok_or(Refusal::NoDevice)?;
@@ -232,7 +252,7 @@ fn arm(shim: &'static Shim, description: &Description) -> Result<Armed, Refusal>
         NoPair::Refused(code) => refused(code),
     })?;
     let asked_ns = now_ns();
-    if let Err(code) = runtime.record(pair.start, stream) {
+    if let Err(code) = thread::record(runtime, pair.start, stream) {
         device.pool.destroy(&pair, runtime);
         return Err(refused(code));
     }
@@ -242,7 +262,26 @@ fn arm(shim: &'static Shim, description: &Description) -> Result<Armed, Refusal>
         stream_id,
         pair,
         asked_ns,
+        error,
     })
+}
+
+/// Puts the end of a pair into the stream, if that is safe now; whether the stream had reached its start. Else what is to be counted.
+fn end_pair(
+    shim: &'static Shim,
+    armed: &Armed,
+    stream: Stream,
+) -> Result<bool, &'static AtomicU64> {
+    let runtime = shim.runtime();
+    if shim.is_captured(stream) {
+        return Err(&shim.counts.captured);
+    }
+    let host_limited = runtime.is_complete(armed.pair.start) == Ok(true);
+    thread::record(runtime, armed.pair.end, stream).map_err(|code| {
+        armed.device.noticed(shim, code);
+        &shim.counts.refused
+    })?;
+    Ok(host_limited)
 }
 
 impl Refusal {
@@ -250,6 +289,7 @@ impl Refusal {
         match self {
             Refusal::Captured => "captured",
             Refusal::CaptureUnknown => "capture_unknown",
+            Refusal::GraphUpdate => "graph_update",
             Refusal::Paused => "paused",
             Refusal::NoPair => "no_pair",
             Refusal::NoDevice => "no_device",
@@ -261,6 +301,7 @@ impl Refusal {
         match self {
             Refusal::Captured => &counts.captured,
             Refusal::CaptureUnknown => &counts.capture_unknown,
+            Refusal::GraphUpdate => &counts.graph_update,
             Refusal::Paused => &counts.paused,
             Refusal::NoPair => &counts.no_pair,
             Refusal::NoDevice => &counts.no_device,

@@ -6,9 +6,9 @@ use crate::config::{Choice, Config};
 use crate::counts::Counts;
 use crate::description::{Description, Kind};
 use crate::device::Device;
-use crate::gate::Gate;
+use crate::gate::{Gate, Updates};
 use crate::graphs::Graphs;
-use crate::runtime::{DeviceRuntime, Graph, Stream};
+use crate::runtime::{DeviceRuntime, Graph, Stream, thread};
 use sa_recorder::{Args, Level, Recorder, host, now_ns};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -27,6 +27,7 @@ const MAX_DEVICES: usize = 64;
 pub(crate) enum Refusal {
     Captured,
     CaptureUnknown,
+    GraphUpdate,
     Paused,
     NoPair,
     NoDevice,
@@ -40,6 +41,7 @@ pub(crate) struct Shim {
     present: bool,
     devices: Box<[OnceLock<Device>]>,
     pub(crate) gate: Gate,
+    pub(crate) updates: Updates,
     pub(crate) graphs: Graphs,
     pub(crate) counts: Counts,
     /// Whether captures are told by hooks, so that one that cannot be asked for is not missed.
@@ -101,7 +103,7 @@ impl Shim {
         host::run_after_fork(after_fork);
         let made = Shim::of(&Config::from_lookup(host::variable));
         let shim = SHIM.get_or_init(|| made);
-        shim.runtime.watch();
+        thread::unnoticed(shim.runtime, || shim.runtime.watch());
         host::run_at_exit(at_exit);
         shim
     }
@@ -159,6 +161,7 @@ impl Shim {
             present,
             devices: (0..MAX_DEVICES).map(|_| OnceLock::new()).collect(),
             gate: Gate::default(),
+            updates: Updates::default(),
             graphs: Graphs::default(),
             counts: Counts::default(),
             hooked: AtomicBool::new(false),
@@ -174,15 +177,18 @@ impl Shim {
         self.runtime
     }
 
+    /// The runtime, if this process has one.
+    pub(crate) fn own_runtime(&self) -> Option<&'static dyn DeviceRuntime> {
+        (self.present && !Shim::is_forked()).then_some(self.runtime)
+    }
+
     /// The runtime, if launches are to be timed now.
     pub(crate) fn timing_runtime(&self) -> Result<&'static dyn DeviceRuntime, Refusal> {
-        if !self.present || Shim::is_forked() {
-            return Err(Refusal::NoDevice);
-        }
+        let runtime = self.own_runtime().ok_or(Refusal::NoDevice)?;
         if PROFILERS.load(Ordering::Relaxed) > 0 {
             return Err(Refusal::Paused);
         }
-        Ok(self.runtime)
+        Ok(runtime)
     }
 
     /// The device that the program counts as `user`; made at the first call.
@@ -225,10 +231,12 @@ impl Shim {
         if self.hooked.load(Ordering::Relaxed) || self.timing_runtime().is_err() {
             return;
         }
-        if let Ok(Some(graph)) = self.runtime.capture(stream) {
-            self.close_gate(stream, graph);
-            self.graphs.add(graph, &name());
-        }
+        thread::unnoticed(self.runtime, || {
+            if let Ok(Some(graph)) = self.runtime.capture(stream) {
+                self.close_gate(stream, graph);
+                self.graphs.add(graph, &name());
+            }
+        });
     }
 
     fn close_gate(&self, stream: Stream, graph: Graph) {

@@ -9,13 +9,14 @@ use ascend_sys::types::*;
 use ascend_sys::{
     for_each_collective, for_each_copy, for_each_graph, for_each_launch, for_each_lifecycle,
     for_each_model, for_each_mstx, for_each_naming, for_each_profiler, for_each_rt_launch,
-    for_each_rt_model, for_each_rt_naming, for_each_synchronize,
+    for_each_rt_model, for_each_rt_naming, for_each_rt_thread, for_each_synchronize,
+    for_each_thread,
 };
 
 use crate::names::Name;
 use crate::observe::{Kind, Seen, Wait, seen};
 use crate::wrapper::{Hook, arg, hooks, listed};
-use crate::{annotation, call, names, observe, traffic};
+use crate::{annotation, call, names, observe, task, traffic};
 
 /// What the vendor's profiler is called in the trace.
 const PROFILER: &str = "aclprof";
@@ -26,6 +27,20 @@ fn capture_goes_on(result: aclError) -> bool {
     matches!(
         result,
         codes::ACL_ERROR_RT_STREAM_NOT_CAPTURED | codes::ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD
+    )
+}
+
+/// An update ends although `aclmdlRICaptureTaskUpdateEnd` fails, as where it has not launched all kernels, unless the call was refused before it looked: for its stream (107000, 107003,
+/// 107017, 107027) or its thread (107002).
+fn update_goes_on(result: aclError) -> bool {
+    use ascend_sys::codes::*;
+    matches!(
+        result,
+        ACL_ERROR_RT_PARAM_INVALID
+            | ACL_ERROR_RT_CONTEXT_NULL
+            | ACL_ERROR_RT_STREAM_CONTEXT
+            | ACL_ERROR_RT_INVALID_HANDLE
+            | ACL_ERROR_RT_STREAM_CAPTURED
     )
 }
 
@@ -77,6 +92,22 @@ macro_rules! observed {
             || (),
             |result| if !capture_goes_on(result) {
                 observe::capture_end($stream, names::written($model, result));
+            },
+        ))
+    };
+    (graph aclmdlRICaptureTaskUpdateBegin $call:ident [stream $stream:ident] $group:tt) => {
+        call::tell_around($call, || (
+            || observe::update_begin($stream),
+            |result| if result != 0 {
+                observe::update_end($stream);
+            },
+        ))
+    };
+    (graph aclmdlRICaptureTaskUpdateEnd $call:ident [stream $stream:ident]) => {
+        call::tell_around($call, || (
+            || (),
+            |result| if !update_goes_on(result) {
+                observe::update_end($stream);
             },
         ))
     };
@@ -180,6 +211,19 @@ macro_rules! observed {
         call::wait($call, || Wait::new("sync"))
     };
 
+    (thread aclrtPeekAtLastError $call:ident [level $level:ident]) => {
+        call::answered($call, |result| observe::last_error(result, $level, false))
+    };
+    (thread aclrtGetLastError $call:ident [level $level:ident]) => {
+        call::answered($call, |result| observe::last_error(result, $level, true))
+    };
+    (thread aclrtGetThreadLastTaskId $call:ident [id $id:ident]) => {
+        call::tell_after($call, || task::correct_id($id))
+    };
+    (rt_thread rtGetTaskIdAndStreamID $call:ident [task_id $task:ident] [stream_id $stream:ident]) => {
+        call::tell_after($call, || task::correct($task, $stream))
+    };
+
     (profiler aclprofStart $call:ident $config:tt) => {
         call::tell_around($call, || (
             || observe::profiler_started(PROFILER),
@@ -229,6 +273,8 @@ for_each_naming! { hooks, ACL naming }
 for_each_rt_naming! { hooks, RT naming }
 for_each_lifecycle! { hooks, ACL lifecycle }
 for_each_synchronize! { hooks, ACL synchronize }
+for_each_thread! { hooks, ACL thread }
+for_each_rt_thread! { hooks, RT rt_thread }
 for_each_profiler! { hooks, PROFILER profiler }
 for_each_mstx! { hooks, MSTX mstx }
 
@@ -247,6 +293,8 @@ mod lists {
     for_each_rt_naming! { listed, RT_NAMING }
     for_each_lifecycle! { listed, LIFECYCLE }
     for_each_synchronize! { listed, SYNCHRONIZE }
+    for_each_thread! { listed, THREAD }
+    for_each_rt_thread! { listed, RT_THREAD }
     for_each_profiler! { listed, PROFILER }
     for_each_mstx! { listed, MSTX }
 }
@@ -265,6 +313,8 @@ pub(crate) fn hook_of(name: &CStr) -> Option<&'static Hook> {
         lists::RT_NAMING,
         lists::LIFECYCLE,
         lists::SYNCHRONIZE,
+        lists::THREAD,
+        lists::RT_THREAD,
         lists::PROFILER,
         lists::MSTX,
     ];
@@ -286,6 +336,18 @@ mod tests {
             (507_903, false),
         ] {
             assert_eq!(capture_goes_on(result), goes_on, "{result}");
+        }
+    }
+
+    #[test]
+    fn a_failed_end_ends_the_update_unless_it_was_refused_before() {
+        for (result, goes_on) in [
+            (0, false),
+            (107_002, true),
+            (107_033, false),
+            (107_034, false),
+        ] {
+            assert_eq!(update_goes_on(result), goes_on, "{result}");
         }
     }
 }

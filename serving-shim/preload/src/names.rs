@@ -136,7 +136,7 @@ fn ask(func: aclrtFuncHandle) -> Name<'static> {
     let mut text = [MaybeUninit::<u8>::zeroed(); ROOM_BYTES];
     let room = u32::try_from(ROOM_BYTES - 1).unwrap_or(0);
     // SAFETY: a handle that the host is about to launch, and room for `room` bytes with one more that stays zero.
-    let result = unsafe { real(func, room, text.as_mut_ptr().cast()) };
+    let result = observe::own_call(|| unsafe { real(func, room, text.as_mut_ptr().cast()) });
     if result == ascend_sys::codes::ACL_ERROR_RT_INVALID_HANDLE {
         return Name::Unknown;
     }

@@ -17,11 +17,15 @@ static void show_L(type_L value) { printf(" %#llxL", (unsigned long long)value);
 static void show_S(type_S value) { printf(" \"%s\"", value ? value : "(null)"); }
 static void show_C(type_C value) { printf(" %u", value); }
 static void show_H(type_H value) { printf(" (was %p)", *value); }
+static void show_W(type_W value) { printf(" (was %u)", *value); }
 static void show_N(type_N value) { printf(" {%s,%s,%s}", value->so, value->kernel, value->op); }
 static void show_B(type_B value) { printf(" {%d,%p,%llu,%d,%u}", value->type, value->buffer, (unsigned long long)value->count, value->element, value->rank); }
 
 static void write_H(type_H value) {
   if (fake_answer.result == 0) *value = (void *)0xabc000;
+}
+static void write_W(type_W value) {
+  if (fake_answer.result == 0) *value = 31;
 }
 #define write_P(value) (void)value;
 #define write_R(value) (void)value;

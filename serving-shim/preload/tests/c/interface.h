@@ -1,5 +1,5 @@
 // Every function that is interposed: its library, result, name and types. One letter for each type:
-// P a pointer nobody looks at, R a handle of the rt level, U uint32_t, I int32_t, L uint64_t or size_t, S a C string, H where a handle is written, N names of an AI CPU launch, B items of a batch and C how many, T an element type.
+// P a pointer nobody looks at, R a handle of the rt level, U uint32_t, I int32_t, L uint64_t or size_t, S a C string, H where a handle is written, W where a number is, N names of an AI CPU launch, B items of a batch and C how many, T an element type.
 #ifndef INTERFACE_H
 #define INTERFACE_H
 #include <stddef.h>
@@ -15,6 +15,7 @@ typedef int32_t type_I;
 typedef uint64_t type_L;
 typedef const char *type_S;
 typedef void **type_H;
+typedef uint32_t *type_W;
 typedef const aicpu_names *type_N;
 typedef const batch_item *type_B;
 typedef int32_t type_T;
@@ -34,6 +35,11 @@ typedef void type_V;
   F(I, aclmdlRIExecute, 2, P, I) \
   F(I, aclmdlRIExecuteAsync, 2, P, P) \
   F(I, aclmdlRIDestroy, 1, P) \
+  F(I, aclmdlRICaptureTaskUpdateBegin, 2, P, P) \
+  F(I, aclmdlRICaptureTaskUpdateEnd, 1, P) \
+  F(I, aclrtPeekAtLastError, 1, I) \
+  F(I, aclrtGetLastError, 1, I) \
+  F(I, aclrtGetThreadLastTaskId, 1, W) \
   F(I, aclmdlExecute, 3, U, P, P) \
   F(I, aclmdlExecuteV2, 5, U, P, P, P, P) \
   F(I, aclmdlExecuteAsync, 4, U, P, P, P) \
@@ -56,6 +62,7 @@ typedef void type_V;
   F(I, aclFinalize, 0)
 
 #define RT(F) \
+  F(I, rtGetTaskIdAndStreamID, 2, W, W) \
   F(I, rtFunctionRegister, 5, P, P, S, P, U) \
   F(I, rtKernelLaunch, 6, P, U, P, U, P, P) \
   F(I, rtKernelLaunchWithFlag, 6, P, U, P, P, P, U) \

@@ -13,4 +13,5 @@ mod processes;
 mod programs;
 mod simulated;
 mod trace;
+mod traces;
 mod unwinding;
