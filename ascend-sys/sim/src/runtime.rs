@@ -77,8 +77,8 @@ impl Runtime {
         Self {
             devices,
             truth,
-            contexts: Handles::new(1),
-            streams: Handles::new(2),
+            contexts: Handles::new(1).reused(config.reuse),
+            streams: Handles::new(2).reused(config.reuse),
             events: Handles::new(3),
             binaries: Handles::new(4),
             functions: Handles::new(5),

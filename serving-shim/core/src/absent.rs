@@ -68,7 +68,9 @@ impl DeviceRuntime for Absent {
     fn last_task(&self) -> Option<Task> {
         None
     }
-    fn watch(&self) {}
+    fn watch(&self) -> bool {
+        false
+    }
     fn is_lost(&self, _: Code) -> bool {
         false
     }

@@ -8,9 +8,10 @@ use crate::runtime::{
 use ascend_sys::rt::{self, thread::rtGetTaskIdAndStreamID};
 use ascend_sys::types::{
     ACL_EVENT_RECORDED_STATUS_COMPLETE, ACL_EVENT_TIME_LINE, ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE,
-    ACL_REG_TYPE_OTHER, ACL_RT_DEVICE_STATE_RESET_PRE, ACL_RT_STREAM_STATE_DESTROY_PRE,
-    ACL_RT_THREAD_LEVEL, INFO_TYPE_DEV_OSC_FREQUE, INFO_TYPE_SYS_COUNT, MODULE_TYPE_SYSTEM,
-    aclrtContext, aclrtDeviceState, aclrtStream, aclrtStreamState,
+    ACL_REG_TYPE_OTHER, ACL_RT_DEVICE_STATE_RESET_PRE, ACL_RT_STREAM_STATE_CREATE_POST,
+    ACL_RT_STREAM_STATE_DESTROY_PRE, ACL_RT_THREAD_LEVEL, INFO_TYPE_DEV_OSC_FREQUE,
+    INFO_TYPE_SYS_COUNT, MODULE_TYPE_SYSTEM, aclrtContext, aclrtDeviceState, aclrtStream,
+    aclrtStreamState,
 };
 use ascend_sys::{Acl, Candidates, Hal, Library, LoadError, MissingSymbol, codes};
 use std::ffi::{CStr, c_char, c_void};
@@ -317,20 +318,22 @@ impl DeviceRuntime for AscendRuntime {
         Some(Task { stream, id })
     }
 
-    fn watch(&self) {
+    fn watch(&self) -> bool {
         let name = c"sa_profile".as_ptr();
         if let Ok(register) = self.acl.device.aclrtRegDeviceStateCallback {
             // SAFETY: the name is a C string, the callback a static function that takes no arguments of ours.
             let _ = done(unsafe { register(name, Some(device_changes), null_mut()) });
         }
+        let mut tells = false;
         if let Ok(register) = self.acl.stream.aclrtRegStreamStateCallback {
             // SAFETY: as above.
-            let _ = done(unsafe { register(name, Some(stream_changes), null_mut()) });
+            tells = done(unsafe { register(name, Some(stream_changes), null_mut()) }).is_ok();
         }
         if let Ok(register) = self.acl.init.aclFinalizeCallbackRegister {
             // SAFETY: the callback is a static function that takes no data of ours.
             let _ = done(unsafe { register(ACL_REG_TYPE_OTHER, Some(finalizes), null_mut()) });
         }
+        tells
     }
 
     fn is_lost(&self, code: Code) -> bool {
@@ -354,8 +357,10 @@ unsafe extern "C" fn device_changes(device: i32, state: aclrtDeviceState, _: *mu
 }
 
 unsafe extern "C" fn stream_changes(stream: aclrtStream, state: aclrtStreamState, _: *mut c_void) {
-    if state == ACL_RT_STREAM_STATE_DESTROY_PRE {
-        told(|| hooks::stream_destroyed(stream));
+    match state {
+        ACL_RT_STREAM_STATE_CREATE_POST => told(hooks::stream_created),
+        ACL_RT_STREAM_STATE_DESTROY_PRE => told(|| hooks::stream_destroyed(stream)),
+        _ => {}
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::counts::count;
 use crate::description::{Description, Kind, Name};
-use crate::launch::Launch;
+use crate::launch::{Launch, known};
 use crate::runtime::{Code, Graph, Stream, Task, thread};
 use crate::shim::{self, Shim};
 use sa_recorder::{Level, Recorder};
@@ -56,7 +56,6 @@ pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
             None
         }
         None => {
-            shim.note_if_captured(Stream(seen.stream as usize), || name().shown);
             count(&shim.counts.not_sampled);
             None
         }
@@ -116,8 +115,19 @@ pub fn graph_destroyed(graph: *mut c_void) {
     }
 }
 
+/// A stream was made, whose handle may be that of one before.
+pub fn stream_created() {
+    known::change();
+}
+
+/// A context is about to be destroyed, with its streams.
+pub fn context_destroyed() {
+    known::change();
+}
+
 /// A stream is about to be destroyed.
 pub fn stream_destroyed(stream: *mut c_void) {
+    known::change();
     if let Some(shim) = Shim::existing() {
         let stream = Stream(stream as usize);
         shim.gate.open(stream);
@@ -129,6 +139,7 @@ pub fn stream_destroyed(stream: *mut c_void) {
 
 /// A device is about to be reset.
 pub fn before_reset(device: i32) {
+    known::change();
     if let Some(shim) = Shim::existing()
         && let Some(device) = shim.devices().find(|one| one.is(device))
     {
@@ -140,6 +151,7 @@ pub fn before_reset(device: i32) {
 
 /// The runtime is about to be taken down.
 pub fn before_finalize() {
+    known::change();
     if let Some(shim) = Shim::existing() {
         shim.devices().for_each(|device| device.close(shim));
     }

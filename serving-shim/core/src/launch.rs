@@ -2,16 +2,19 @@
 
 use crate::counts::count;
 use crate::description::{Description, Kind};
-use crate::device::Device;
 use crate::graphs::Kernels;
 use crate::pending::Pending;
 use crate::pool::{NoPair, Pair};
-use crate::runtime::{Code, Context, Stream, thread};
+use crate::runtime::{Code, Stream, thread};
 use crate::shim::{Refusal, Shim};
 use sa_recorder::{Args, Level, Recorder, SpanGuard, Value, now_ns};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+
+use known::Known;
+
+pub(crate) mod known;
 
 /// A launch under way on the calling thread. Without [`Launch::end`] it counts as failed.
 #[derive(Debug)]
@@ -36,9 +39,7 @@ struct Open {
 /// A pair whose start is in the stream.
 #[derive(Debug)]
 struct Armed {
-    device: &'static Device,
-    context: Context,
-    stream_id: i32,
+    known: Known,
     pair: Pair,
     asked_ns: u64,
     /// The thread's last error before it.
@@ -76,7 +77,7 @@ impl Launch {
         describe(&mut span, &description, id);
         let armed = match armed(shim, &description) {
             Ok(armed) => {
-                span.arg("stream", armed.stream_id);
+                span.arg("stream", armed.known.stream_id);
                 Ok(armed)
             }
             Err(refusal) => {
@@ -160,27 +161,26 @@ impl Open {
             let ended = end_pair(shim, &armed, stream);
             if let Err(counter) = ended {
                 count(counter);
-                armed.device.pool.destroy(&armed.pair, runtime);
+                armed.known.device.pool.destroy(&armed.pair, runtime);
             }
-            ended.ok()
+            ended.is_ok()
         });
-        let Some(host_limited) = ended else {
+        if !ended {
             return;
-        };
-        armed.device.push(
+        }
+        armed.known.device.push(
             shim,
             Pending {
                 description: self.description,
                 args: self.args,
                 id: self.id,
-                context: armed.context,
-                stream_id: armed.stream_id,
+                context: armed.known.context,
+                stream_id: armed.known.stream_id,
                 pair: armed.pair,
                 tid: own_tid(),
                 asked_ns: armed.asked_ns,
                 began_ns: self.began_ns,
                 returned_ns,
-                host_limited,
                 stands_for: self.stands_for,
                 kernels: self.kernels,
             },
@@ -194,7 +194,9 @@ impl Open {
         {
             let runtime = self.shim.runtime();
             // The stream still reaches the start: the event cannot be used again before, so it goes.
-            thread::unnoticed(runtime, || armed.device.pool.destroy(&armed.pair, runtime));
+            thread::unnoticed(runtime, || {
+                armed.known.device.pool.destroy(&armed.pair, runtime)
+            });
         }
     }
 }
@@ -236,8 +238,10 @@ fn armed(shim: &'static Shim, description: &Description) -> Result<Armed, Refusa
 fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Armed, Refusal> {
     let (runtime, stream) = (shim.runtime(), description.stream);
     shim.look_for_capture(stream, description)?;
-    let user = runtime.device().map_err(|_| Refusal::NoDevice)?;
-    let device = shim.device(user).ok_or(Refusal::NoDevice)?;
+    let age = known::age();
+    let is_known = known::get(stream, age);
+    let known = is_known.map_or_else(|| ask(shim, stream), Ok)?;
+    let device = known.device;
     if device.is_closed() {
         return Err(Refusal::NoDevice);
     }
@@ -245,8 +249,6 @@ fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Ar
         device.noticed(shim, code);
         Refusal::Refused
     };
-    let context = runtime.context().map_err(refused)?;
-    let stream_id = runtime.stream_id(stream).map_err(refused)?;
     let pair = device.pool.take(runtime).map_err(|why| match why {
         NoPair::AllInUse => Refusal::NoPair,
         NoPair::Refused(code) => refused(code),
@@ -256,32 +258,43 @@ fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Ar
         device.pool.destroy(&pair, runtime);
         return Err(refused(code));
     }
+    if is_known.is_none() {
+        // Only now: the runtime has taken the event, so the stream is one of the thread's context.
+        known::set(stream, age, known);
+    }
     Ok(Armed {
-        device,
-        context,
-        stream_id,
+        known,
         pair,
         asked_ns,
         error,
     })
 }
 
-/// Puts the end of a pair into the stream, if that is safe now; whether the stream had reached its start. Else what is to be counted.
-fn end_pair(
-    shim: &'static Shim,
-    armed: &Armed,
-    stream: Stream,
-) -> Result<bool, &'static AtomicU64> {
+/// Asks where a stream is.
+fn ask(shim: &'static Shim, stream: Stream) -> Result<Known, Refusal> {
     let runtime = shim.runtime();
-    if shim.is_captured(stream) {
+    let user = runtime.device().map_err(|_| Refusal::NoDevice)?;
+    let device = shim.device(user).ok_or(Refusal::NoDevice)?;
+    let refused = |code| {
+        device.noticed(shim, code);
+        Refusal::Refused
+    };
+    Ok(Known {
+        context: runtime.context().map_err(refused)?,
+        stream_id: runtime.stream_id(stream).map_err(refused)?,
+        device,
+    })
+}
+
+/// Puts the end of a pair into the stream, if that is safe now; else what is to be counted. A capture that has begun behind the hooks' back ignores the end, and the pair is found to be stale.
+fn end_pair(shim: &'static Shim, armed: &Armed, stream: Stream) -> Result<(), &'static AtomicU64> {
+    if shim.gate.is_closed() {
         return Err(&shim.counts.captured);
     }
-    let host_limited = runtime.is_complete(armed.pair.start) == Ok(true);
-    thread::record(runtime, armed.pair.end, stream).map_err(|code| {
-        armed.device.noticed(shim, code);
+    thread::record(shim.runtime(), armed.pair.end, stream).map_err(|code| {
+        armed.known.device.noticed(shim, code);
         &shim.counts.refused
-    })?;
-    Ok(host_limited)
+    })
 }
 
 impl Refusal {

@@ -159,8 +159,9 @@ pub trait DeviceRuntime: Send + Sync {
     /// The calling thread's last task, if the runtime tells.
     fn last_task(&self) -> Option<Task>;
 
-    /// Asks to be told, through [`crate::hooks`], of what takes streams, devices or the runtime itself away.
-    fn watch(&self);
+    /// Asks to be told, through [`crate::hooks`], of what takes streams, devices or the runtime itself away; whether it will tell of every
+    /// stream that is made or goes.
+    fn watch(&self) -> bool;
 
     /// Whether after this code no call for the device can succeed.
     fn is_lost(&self, code: Code) -> bool;

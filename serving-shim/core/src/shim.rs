@@ -8,6 +8,7 @@ use crate::description::{Description, Kind};
 use crate::device::Device;
 use crate::gate::{Gate, Updates};
 use crate::graphs::Graphs;
+use crate::launch::known;
 use crate::runtime::{DeviceRuntime, Graph, Stream, thread};
 use sa_recorder::{Args, Level, Recorder, host, now_ns};
 use std::sync::OnceLock;
@@ -103,7 +104,9 @@ impl Shim {
         host::run_after_fork(after_fork);
         let made = Shim::of(&Config::from_lookup(host::variable));
         let shim = SHIM.get_or_init(|| made);
-        thread::unnoticed(shim.runtime, || shim.runtime.watch());
+        if thread::unnoticed(shim.runtime, || shim.runtime.watch()) {
+            known::rely_on_runtime();
+        }
         host::run_at_exit(at_exit);
         shim
     }
@@ -226,22 +229,12 @@ impl Shim {
         (number == 0 || drawn).then_some(self.sample)
     }
 
-    /// Looks whether a launch that is not recorded goes into a graph: its kernel is launched this once.
-    pub(crate) fn note_if_captured(&self, stream: Stream, name: impl FnOnce() -> String) {
-        if self.hooked.load(Ordering::Relaxed) || self.timing_runtime().is_err() {
-            return;
-        }
-        thread::unnoticed(self.runtime, || {
-            if let Ok(Some(graph)) = self.runtime.capture(stream) {
-                self.close_gate(stream, graph);
-                self.graphs.add(graph, &name());
-            }
-        });
-    }
-
     fn close_gate(&self, stream: Stream, graph: Graph) {
         if self.gate.close(stream, self.runtime.context().ok(), graph) {
             self.graphs.forget(graph); // what another graph of that name had
+            if thread::is_interposed() && self.sample > 1 {
+                self.graphs.spoil(graph); // launches before this one were left out unasked
+            }
             let device = self.runtime.device().ok();
             if let Some(device) = device.and_then(|user| self.existing_device(user)) {
                 device.wake();
@@ -277,17 +270,6 @@ impl Shim {
             }
             Err(_) if self.hooked.load(Ordering::Relaxed) => Ok(()),
             Err(_) => Err(Refusal::CaptureUnknown),
-        }
-    }
-
-    /// Whether the stream of a launch that was made meanwhile is being captured now, or any other.
-    pub(crate) fn is_captured(&self, stream: Stream) -> bool {
-        match self.runtime.capture(stream) {
-            Ok(Some(graph)) => {
-                self.close_gate(stream, graph);
-                true
-            }
-            _ => self.gate.is_closed(),
         }
     }
 

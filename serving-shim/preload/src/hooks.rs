@@ -200,6 +200,9 @@ macro_rules! observed {
     (lifecycle $name:ident $call:ident [device $device:ident]) => {
         call::tell_before($call, || observe::before_reset($device))
     };
+    (lifecycle $name:ident $call:ident [context $context:ident]) => {
+        call::tell_before($call, observe::context_destroyed)
+    };
     (lifecycle $name:ident $call:ident [stream $stream:ident]) => {
         call::tell_before($call, || observe::stream_destroyed($stream))
     };

@@ -57,8 +57,6 @@ macro_rules! if_exported {
     // A capture is under way, in which nothing is timed.
     (aclmdlRICaptureTaskGrpBegin $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
     (aclmdlRICaptureTaskGrpEnd $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
-    // Its streams' ends are told one by one.
-    (aclrtDestroyContext $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
     ($name:ident { $($then:tt)* } $otherwise:tt) => { $($then)* };
 }
 

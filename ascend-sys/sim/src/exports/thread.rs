@@ -1,6 +1,6 @@
 //! What the calling thread did last.
 
-use super::{code, exports};
+use super::{called, code, exports};
 use crate::stream::last_task;
 use ascend_sys::acl;
 use ascend_sys::codes::*;
@@ -40,6 +40,7 @@ exports! { rt::thread, code;
 // SAFETY: the simulator stands in for the library that exports this name.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn aclrtPeekAtLastError(level: aclrtLastErrLevel) -> aclError {
+    called();
     match level {
         ACL_RT_THREAD_LEVEL => LAST_CODE.get(),
         _ => ACL_ERROR_INVALID_PARAM,
@@ -49,6 +50,7 @@ unsafe extern "C" fn aclrtPeekAtLastError(level: aclrtLastErrLevel) -> aclError 
 // SAFETY: as above.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn aclrtGetLastError(level: aclrtLastErrLevel) -> aclError {
+    called();
     match level {
         ACL_RT_THREAD_LEVEL => LAST_CODE.replace(ACL_SUCCESS),
         _ => ACL_ERROR_INVALID_PARAM,

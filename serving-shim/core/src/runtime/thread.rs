@@ -25,9 +25,14 @@ const PATIENCE: u32 = 10_000;
 
 /// An interposer is there.
 pub(crate) fn interpose() {
-    if !INTERPOSED.load(Ordering::Relaxed) {
+    if !is_interposed() {
         INTERPOSED.store(true, Ordering::Relaxed);
     }
+}
+
+/// Whether one is.
+pub(crate) fn is_interposed() -> bool {
+    INTERPOSED.load(Ordering::Relaxed)
 }
 
 /// A call of ours was refused.
@@ -73,7 +78,7 @@ pub(crate) fn unnoticed_after<T>(
 fn put_right(runtime: &dyn DeviceRuntime, error: Code) {
     if error == 0 {
         runtime.forget_last_error();
-    } else if INTERPOSED.load(Ordering::Relaxed) {
+    } else if is_interposed() {
         runtime.forget_last_error();
         OWED.set(error);
     } // else nobody could give it back: better a wrong error than none
@@ -91,7 +96,7 @@ pub(crate) fn record(
     event: Event,
     stream: Stream,
 ) -> Result<(), Code> {
-    if !INTERPOSED.load(Ordering::Relaxed) || UNASKED.load(Ordering::Relaxed) >= PATIENCE {
+    if !is_interposed() || UNASKED.load(Ordering::Relaxed) >= PATIENCE {
         return runtime.record(event, stream);
     }
     UNASKED.fetch_add(1, Ordering::Relaxed);

@@ -55,6 +55,7 @@ typedef void type_V;
   F(I, aclrtSynchronizeStreamWithTimeout, 2, P, I) \
   F(I, aclrtSynchronizeDevice, 0) \
   F(I, aclrtSynchronizeEvent, 1, P) \
+  F(I, aclrtDestroyContext, 1, P) \
   F(I, aclrtDestroyStream, 1, P) \
   F(I, aclrtDestroyStreamForce, 1, P) \
   F(I, aclrtResetDevice, 1, I) \

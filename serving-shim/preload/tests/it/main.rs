@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
 mod annotations;
+mod counted;
 mod exports;
 mod forms;
 mod ground;

@@ -117,7 +117,7 @@ fn a_host_is_told_the_same_with_and_without_us() {
         let found = trace.recorded().filter(|event| value(&event["args"][key]));
         found.count()
     };
-    assert!(with("device_wall_us", &Value::is_number) > 100);
+    assert!(with("device_wall_us", &Value::is_number) > 30);
     assert!(with("not_timed", &|why| why == "graph_update") > 0);
 }
 
