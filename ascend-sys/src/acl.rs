@@ -52,6 +52,8 @@ groups! {
     synchronize Synchronize for_each_synchronize;
     /// Events.
     event Event for_each_event;
+    /// A function of the host's that a stream waits for.
+    host_func HostFunc for_each_host_func;
     /// Callbacks in a stream, and the threads that run them.
     report Report for_each_report;
     /// Binaries and function handles.

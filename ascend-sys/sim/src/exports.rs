@@ -177,6 +177,15 @@ impl<T> Out<T> {
         In(self.0.cast_const()).not_null()
     }
 
+    /// The element of a list.
+    fn at(self, index: usize) -> Outcome<T>
+    where
+        T: Copy,
+    {
+        self.not_null()?;
+        Self(self.0.wrapping_add(index)).get()
+    }
+
     /// Writes all of these, one after the other; the program says how many it has room for.
     fn put_all(self, values: impl Iterator<Item = T>) -> Outcome {
         let mut place = self;

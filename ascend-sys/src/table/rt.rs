@@ -10,6 +10,8 @@ macro_rules! for_each_rt_launch {
             fn rtKernelLaunchWithFlagV2(stub: *const c_void, num_blocks: u32, args: *mut rtArgsEx_t, sm_desc: *mut rtSmDesc_t, stream: rtStream_t, flags: u32, cfg: *const rtTaskCfgInfo_t) -> rtError_t;
             fn rtKernelLaunchWithHandle(handle: *mut c_void, tiling_key: u64, num_blocks: u32, args: *mut rtArgsEx_t, sm_desc: *mut rtSmDesc_t, stream: rtStream_t, kernel_info: *const c_void) -> rtError_t;
             fn rtKernelLaunchWithHandleV2(handle: *mut c_void, tiling_key: u64, num_blocks: u32, args: *mut rtArgsEx_t, sm_desc: *mut rtSmDesc_t, stream: rtStream_t, cfg: *const rtTaskCfgInfo_t) -> rtError_t;
+            fn rtKernelLaunchEx(args: *mut c_void, args_size: u32, flags: u32, stream: rtStream_t) -> rtError_t;
+            fn rtKernelLaunchFwk(op: *const c_char, args: *mut c_void, args_size: u32, flags: u32, stream: rtStream_t) -> rtError_t;
             fn rtVectorCoreKernelLaunch(stub: *const c_void, num_blocks: u32, args: *mut rtArgsEx_t, sm_desc: *mut rtSmDesc_t, stream: rtStream_t, flags: u32, cfg: *const rtTaskCfgInfo_t) -> rtError_t;
             fn rtVectorCoreKernelLaunchWithHandle(handle: *mut c_void, tiling_key: u64, num_blocks: u32, args: *mut rtArgsEx_t, sm_desc: *mut rtSmDesc_t, stream: rtStream_t, cfg: *const rtTaskCfgInfo_t) -> rtError_t;
             fn rtLaunchKernelByFuncHandle(func: rtFuncHandle, num_blocks: u32, args: rtLaunchArgsHandle, stream: rtStream_t) -> rtError_t;

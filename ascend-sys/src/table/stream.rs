@@ -80,13 +80,22 @@ macro_rules! for_each_event {
     };
 }
 
+/// Hands the function that makes a stream wait for one of the host's to a macro; see [`crate::acl::host_func`].
+#[macro_export]
+macro_rules! for_each_host_func {
+    ($callback:ident $(, $($extra:tt)*)?) => {
+        $callback! { [$($($extra)*)?]
+            fn aclrtLaunchHostFunc(stream: aclrtStream, callback: aclrtHostFunc, args: *mut c_void) -> aclError;
+        }
+    };
+}
+
 /// Hands the functions of callbacks in a stream to a macro; see [`crate::acl::report`].
 #[macro_export]
 macro_rules! for_each_report {
     ($callback:ident $(, $($extra:tt)*)?) => {
         $callback! { [$($($extra)*)?]
             fn aclrtLaunchCallback(callback: aclrtCallback, user_data: *mut c_void, block: aclrtCallbackBlockType, stream: aclrtStream) -> aclError;
-            fn aclrtLaunchHostFunc(stream: aclrtStream, callback: aclrtHostFunc, args: *mut c_void) -> aclError;
             fn aclrtSubscribeReport(thread: u64, stream: aclrtStream) -> aclError;
             fn aclrtUnSubscribeReport(thread: u64, stream: aclrtStream) -> aclError;
             fn aclrtProcessReport(timeout_ms: i32) -> aclError;

@@ -7,10 +7,10 @@ use std::ffi::CStr;
 
 use ascend_sys::types::*;
 use ascend_sys::{
-    for_each_collective, for_each_copy, for_each_graph, for_each_launch, for_each_lifecycle,
-    for_each_model, for_each_mstx, for_each_naming, for_each_profiler, for_each_rt_launch,
-    for_each_rt_model, for_each_rt_naming, for_each_rt_thread, for_each_synchronize,
-    for_each_thread,
+    for_each_collective, for_each_copy, for_each_graph, for_each_host_func, for_each_launch,
+    for_each_lifecycle, for_each_model, for_each_mstx, for_each_naming, for_each_profiler,
+    for_each_rt_launch, for_each_rt_model, for_each_rt_naming, for_each_rt_thread,
+    for_each_synchronize, for_each_thread,
 };
 
 use crate::names::Name;
@@ -55,6 +55,12 @@ macro_rules! observed {
     };
     (rt_launch rtFusionLaunch $call:ident $fusion:tt [stream $stream:ident] $args:tt) => {
         call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
+    };
+    (rt_launch rtKernelLaunchEx $call:ident $args:tt $size:tt $flags:tt [stream $stream:ident]) => {
+        call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
+    };
+    (rt_launch rtKernelLaunchFwk $call:ident [op $op:ident] $args:tt $size:tt $flags:tt [stream $stream:ident]) => {
+        call::launch($call, || seen(Kind::Kernel, $stream), || names::of_text($op))
     };
     (rt_launch rtFftsPlusTaskLaunch $call:ident $task:tt [stream $stream:ident]) => {
         call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
@@ -143,19 +149,27 @@ macro_rules! observed {
     (copy aclrtMemset $call:ident $memory:tt $room:tt $value:tt [count $bytes:ident]) => {
         call::wait($call, || Wait { bytes: Some($bytes as u64), ..Wait::new("memcpy") })
     };
-    (copy aclrtMemsetAsync $call:ident $memory:tt $room:tt $value:tt [count $bytes:ident] [stream $stream:ident]) => {
+    // The stream waits. A slice there would count as the device's work.
+    (copy aclrtValueWait $call:ident $memory:tt $value:tt $flag:tt [stream $stream:ident]) => {
+        call::wait($call, || Wait { stream: Some($stream), ..Wait::new("sync") })
+    };
+    (copy $name:ident $call:ident $($arg:tt)*) => {
         call::launch(
             $call,
-            || Seen { bytes: $bytes as u64, ..seen(Kind::Memcpy, $stream) },
+            || Seen {
+                bytes: observed!(@copied $name $($arg)*),
+                ..seen(Kind::Memcpy, arg!(stream $($arg)*))
+            },
             || Name::Unknown,
         )
     };
-    (copy aclrtMemcpyAsync $call:ident $dst:tt $room:tt $src:tt [count $bytes:ident] $kind:tt [stream $stream:ident]) => {
-        call::launch(
-            $call,
-            || Seen { bytes: $bytes as u64, ..seen(Kind::Memcpy, $stream) },
-            || Name::Unknown,
-        )
+    (@copied aclrtMemcpyBatchAsync $dst:tt $room:tt $src:tt [sizes $sizes:ident] [size_count $count:ident] $($rest:tt)*) => {
+        traffic::sum($sizes, $count)
+    };
+    (@copied aclrtValueWrite $($arg:tt)*) => { size_of::<u64>() as u64 };
+    (@copied $name:ident $($arg:tt)*) => { arg!(count $($arg)*) as u64 };
+    (host_func aclrtLaunchHostFunc $call:ident [stream $stream:ident] $($rest:tt)*) => {
+        call::wait($call, || Wait { stream: Some($stream), ..Wait::new("sync") })
     };
 
     (collective $name:ident $call:ident $($arg:tt)*) => {
@@ -271,6 +285,7 @@ for_each_rt_model! { hooks, RT rt_model }
 for_each_graph! { hooks, ACL graph }
 for_each_model! { hooks, OPERATOR model }
 for_each_copy! { hooks, ACL copy }
+for_each_host_func! { hooks, ACL host_func }
 for_each_collective! { hooks, HCCL collective }
 for_each_naming! { hooks, ACL naming }
 for_each_rt_naming! { hooks, RT naming }
@@ -291,6 +306,7 @@ mod lists {
     for_each_graph! { listed, GRAPH }
     for_each_model! { listed, MODEL }
     for_each_copy! { listed, COPY }
+    for_each_host_func! { listed, HOST_FUNC }
     for_each_collective! { listed, COLLECTIVE }
     for_each_naming! { listed, NAMING }
     for_each_rt_naming! { listed, RT_NAMING }
@@ -311,6 +327,7 @@ pub(crate) fn hook_of(name: &CStr) -> Option<&'static Hook> {
         lists::GRAPH,
         lists::MODEL,
         lists::COPY,
+        lists::HOST_FUNC,
         lists::COLLECTIVE,
         lists::NAMING,
         lists::RT_NAMING,
