@@ -38,7 +38,7 @@ macro_rules! groups {
 groups! {
     /// Initialisation and versions.
     init Init for_each_init;
-    /// What begins and ends the use of devices and streams.
+    /// What begins and ends the use of devices, contexts and streams.
     lifecycle Lifecycle for_each_lifecycle;
     /// Devices.
     device Device for_each_device;
@@ -46,10 +46,14 @@ groups! {
     context Context for_each_context;
     /// Streams.
     stream Stream for_each_stream;
+    /// What the calling thread did last.
+    thread Thread for_each_thread;
     /// Waits of the host for the device.
     synchronize Synchronize for_each_synchronize;
     /// Events.
     event Event for_each_event;
+    /// A function of the host's that a stream waits for.
+    host_func HostFunc for_each_host_func;
     /// Callbacks in a stream, and the threads that run them.
     report Report for_each_report;
     /// Binaries and function handles.

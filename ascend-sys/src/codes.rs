@@ -86,6 +86,7 @@ codes! {
     ACL_ERROR_RT_STREAM_NOT_COMPLETE = 507004, "The stream has not completed";
     ACL_ERROR_RT_EVENT_NOT_COMPLETE = 507006, "The event has not completed";
     ACL_ERROR_RT_CONTEXT_RELEASE_ERROR = 507007, "The context could not be released";
+    ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT = 507009, "The task cannot be in an update";
     ACL_ERROR_RT_LOST_HEARTBEAT = 507010, "The task scheduler does not answer: the device is lost";
     ACL_ERROR_RT_MODEL_EXECUTE = 507011, "The model failed";
     ACL_ERROR_RT_REPORT_TIMEOUT = 507012, "No callback came in time";

@@ -150,6 +150,13 @@ impl Library {
         marker.is_ok()
     }
 
+    /// How many calls the calling thread has made of the simulated runtime; `None` if this is another library.
+    pub fn simulated_calls(&self) -> Option<u64> {
+        // SAFETY: the simulator gives this name this type, and nobody else has it.
+        let calls = unsafe { self.symbol::<extern "C" fn() -> u64>("ascend_sim_calls\0") };
+        calls.ok().map(|calls| calls())
+    }
+
     /// A symbol by its name, which ends with a NUL.
     ///
     /// # Safety

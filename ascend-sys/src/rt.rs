@@ -21,11 +21,18 @@ pub mod model {
     for_each_rt_model! { functions, /** Models. */ Model }
 }
 
-/// Where the stubs of `rtKernelLaunch` get their names.
+/// Where stubs and binaries get their names.
 pub mod naming {
     use crate::types::*;
 
-    for_each_rt_naming! { functions, /** Where the stubs of `rtKernelLaunch` get their names. */ Naming }
+    for_each_rt_naming! { functions, /** Where stubs and binaries get their names. */ Naming }
+}
+
+/// What the calling thread did last.
+pub mod thread {
+    use crate::types::*;
+
+    for_each_rt_thread! { functions, /** What the calling thread did last. */ Thread }
 }
 
 /// Events and devices.
@@ -42,8 +49,10 @@ pub struct Rt {
     pub launch: launch::Launch,
     /// Models.
     pub model: model::Model,
-    /// Where the stubs of `rtKernelLaunch` get their names.
+    /// Where stubs and binaries get their names.
     pub naming: naming::Naming,
+    /// What the calling thread did last.
+    pub thread: thread::Thread,
     /// Events and devices.
     pub event: event::Event,
 }
@@ -55,6 +64,7 @@ impl Rt {
             launch: launch::Launch::load(library),
             model: model::Model::load(library),
             naming: naming::Naming::load(library),
+            thread: thread::Thread::load(library),
             event: event::Event::load(library),
         }
     }

@@ -86,6 +86,8 @@ aliases! {
     /// Not looked into.
     rtCpuKernelArgs_t = c_void;
     /// Not looked into.
+    aclrtMemcpyBatchAttr = c_void;
+    /// Not looked into.
     aclmdlDataset = c_void;
     /// Not looked into.
     aclmdlExecConfigHandle = c_void;
@@ -106,6 +108,8 @@ aliases! {
     aclrtStreamState = c_int;
     /// Whether a stream has run all its tasks: `ACL_STREAM_STATUS_*`.
     aclrtStreamStatus = c_int;
+    /// Whose last error is asked for: `ACL_RT_THREAD_LEVEL`.
+    aclrtLastErrLevel = c_int;
     /// An attribute of a stream: `ACL_STREAM_ATTR_*`.
     aclrtStreamAttr = c_int;
     /// What `aclrtQueryEvent` says: `ACL_EVENT_STATUS_*`.
@@ -124,6 +128,12 @@ aliases! {
     aclrtLaunchKernelAttrId = c_int;
     /// A direction of a copy: `ACL_MEMCPY_*`.
     aclrtMemcpyKind = c_int;
+    /// What is done with the cache; not looked into.
+    aclrtCmoType = c_int;
+    /// How memory is combined with what is there; not looked into.
+    aclrtReduceKind = c_int;
+    /// The type of a tensor's elements; not looked into.
+    aclDataType = c_int;
     /// How memory is allocated: `ACL_MEM_MALLOC_*`.
     aclrtMemMallocPolicy = c_int;
     /// Whom a capture keeps from what: `ACL_MODEL_RI_CAPTURE_MODE_*`.

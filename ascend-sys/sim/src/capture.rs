@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::context::Context;
 use crate::device::lock;
 use crate::event::Event;
-use crate::graph::{Captured, Model};
+use crate::graph::{Captured, Group, Model};
 use crate::handle::Handle;
 use crate::runtime::runtime;
 use crate::stream::Stream;
@@ -56,6 +56,9 @@ struct State {
     tasks: Vec<Captured>,
     streams: Vec<Part>,
     records: Vec<Mark>,
+    groups: Vec<Arc<Group>>,
+    /// Something other than a kernel was captured into a group.
+    group_broken: bool,
 }
 
 /// What one stream has of a capture.
@@ -64,6 +67,8 @@ struct Part {
     /// Its tasks, and how many of them another stream has waited for.
     tasks: usize,
     joined: usize,
+    /// The tasks of the group that is open in it.
+    group: Option<Vec<usize>>,
 }
 
 /// After how many tasks of a stream an event was recorded.
@@ -174,9 +179,47 @@ impl Capture {
         let part = state
             .part(stream.handle)
             .ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
+        let place = state.tasks.len();
+        let is_kernel = matches!(work, Work::Kernel { .. });
+        match &mut state.streams[part].group {
+            Some(group) if is_kernel => group.push(place),
+            Some(_) => state.group_broken = true,
+            None => {}
+        }
         state.streams[part].tasks += 1;
         state.tasks.push(Captured { part, work });
+        stream.submitted_last(place as u64 + 1);
         Ok(())
+    }
+
+    /// Opens a group of kernels in a stream.
+    pub(crate) fn begin_group(&self, stream: &Stream) -> Outcome {
+        let mut state = lock(&self.state);
+        let part = state.part(stream.handle);
+        let part = part.ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
+        if state.streams[part].group.is_some() {
+            return Err(ACL_ERROR_STREAM_TASK_GROUP_STATUS);
+        }
+        state.streams[part].group = Some(Vec::new());
+        Ok(())
+    }
+
+    /// Closes it.
+    pub(crate) fn end_group(&self, stream: &Stream) -> Outcome<Arc<Group>> {
+        let mut state = lock(&self.state);
+        let part = state.part(stream.handle);
+        let part = part.ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
+        let places = state.streams[part].group.take();
+        let places = places.ok_or(ACL_ERROR_STREAM_TASK_GROUP_STATUS)?;
+        if state.invalid {
+            return Err(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED);
+        }
+        if state.group_broken {
+            return Err(ACL_ERROR_STREAM_TASK_GROUP_INTR);
+        }
+        let group = Group::new(&self.model, places);
+        state.groups.push(Arc::clone(&group));
+        Ok(group)
     }
 
     /// Takes the record of an event, which other streams may then wait for.
@@ -219,6 +262,7 @@ impl Capture {
             stream: Arc::clone(stream),
             tasks: 0,
             joined: 0,
+            group: None,
         };
         lock(&self.state).streams.push(part);
         stream.set_capture(Some(Arc::clone(self)));
@@ -239,10 +283,17 @@ impl Capture {
         let unjoined = state.streams[1..]
             .iter()
             .any(|part| part.joined < part.tasks);
-        let ended = match (state.invalid, unjoined) {
-            (true, _) => Err(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED),
-            (false, true) => Err(ACL_ERROR_RT_STREAM_UNJOINED),
-            (false, false) => self.model.extend(context, state.tasks, state.streams.len()),
+        let open = state.streams.iter().any(|part| part.group.is_some());
+        let ended = if state.invalid {
+            Err(ACL_ERROR_RT_STREAM_CAPTURE_INVALIDATED)
+        } else if unjoined {
+            Err(ACL_ERROR_RT_STREAM_UNJOINED)
+        } else if open || state.group_broken {
+            Err(ACL_ERROR_STREAM_TASK_GROUP_INTR)
+        } else {
+            let streams = state.streams.len();
+            self.model
+                .extend(context, state.tasks, state.groups, streams)
         };
         self.model.end_capture();
         ended.map(|()| Arc::clone(&self.model))

@@ -50,6 +50,8 @@ pub(crate) struct Config {
     pub(crate) depth: u64,
     pub(crate) memory_bytes: usize,
     pub(crate) old: bool,
+    /// A thing gets the handle of one that is gone, as addresses come again.
+    pub(crate) reuse: bool,
     pub(crate) version: String,
     pub(crate) truth: Option<PathBuf>,
     pub(crate) truth_through: bool,
@@ -127,6 +129,7 @@ impl Config {
                 .number("ASCEND_SIM_MEMORY_MB", 65_536_usize)?
                 .saturating_mul(1 << 20),
             old: of.switch("ASCEND_SIM_OLD")?,
+            reuse: of.switch("ASCEND_SIM_REUSE")?,
             version: of
                 .text("ASCEND_SIM_CANN")
                 .unwrap_or_else(|| "9.1.0".to_owned()),

@@ -30,6 +30,10 @@ pub(crate) enum Effect {
         value: u8,
         bytes: usize,
     },
+    Write {
+        dst: usize,
+        value: u64,
+    },
     /// The kernel's arguments lie in device memory, and are read when it runs.
     Deferred {
         kind: Kind,
@@ -99,6 +103,7 @@ impl Effect {
         match self {
             Self::AddOne { count, .. } => count * size_of::<i32>(),
             Self::Copy { bytes, .. } | Self::Set { bytes, .. } => bytes,
+            Self::Write { .. } => size_of::<u64>(),
             Self::Deferred { .. } => 0,
         }
     }
@@ -115,6 +120,10 @@ impl Effect {
             Self::Set { dst, value, bytes } => {
                 // SAFETY: the program keeps `bytes` bytes there until the task has run.
                 unsafe { std::ptr::write_bytes(pointer(dst).cast::<u8>(), value, bytes) };
+            }
+            Self::Write { dst, value } => {
+                // SAFETY: the program keeps the value's bytes there until the task has run.
+                unsafe { pointer(dst).cast::<u64>().write_unaligned(value) };
             }
             Self::Deferred { kind, args } => {
                 if let Ok(effect) = kind.read(args) {

@@ -15,11 +15,12 @@ mod report;
 mod rt;
 mod rt_launch;
 mod stream;
+mod thread;
 
 use crate::Outcome;
 use ascend_sys::codes::{self, *};
 use ascend_sys::types::*;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -30,6 +31,19 @@ static ascend_sim_marker: u8 = 1;
 
 thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// How many calls the calling thread has made; for tests that count those of a profiler.
+// SAFETY: no other library exports this name.
+#[unsafe(no_mangle)]
+extern "C" fn ascend_sim_calls() -> u64 {
+    CALLS.get()
+}
+
+/// Counts a call.
+fn called() {
+    let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1)); // the thread may be ending
 }
 
 /// Exports functions of one group. The types of `ascend-sys` are checked against what is written here; `$result` makes the number of an outcome.
@@ -54,6 +68,7 @@ use exports;
 
 /// Runs an exported function; a panic is an error of the runtime.
 fn guarded(call: impl FnOnce() -> Outcome) -> Outcome {
+    called();
     let outcome = catch_unwind(AssertUnwindSafe(call)).unwrap_or(Err(ACL_ERROR_INTERNAL_ERROR));
     if let Err(code) = outcome {
         let name = codes::name_of(code).unwrap_or("unknown error");
@@ -65,7 +80,13 @@ fn guarded(call: impl FnOnce() -> Outcome) -> Outcome {
 
 /// An outcome as ACL and the rt level number it.
 fn code(outcome: Outcome) -> c_int {
-    outcome.map_or_else(|code| code, |()| ACL_SUCCESS)
+    match outcome {
+        Ok(()) => ACL_SUCCESS,
+        Err(code) => {
+            thread::failed(code);
+            code
+        }
+    }
 }
 
 /// An argument of an exported function.
@@ -154,6 +175,15 @@ impl<T> Out<T> {
 
     fn not_null(self) -> Outcome {
         In(self.0.cast_const()).not_null()
+    }
+
+    /// The element of a list.
+    fn at(self, index: usize) -> Outcome<T>
+    where
+        T: Copy,
+    {
+        self.not_null()?;
+        Self(self.0.wrapping_add(index)).get()
     }
 
     /// Writes all of these, one after the other; the program says how many it has room for.

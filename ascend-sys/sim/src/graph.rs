@@ -50,6 +50,7 @@ struct Content {
     /// Stand for the streams that were captured.
     streams: Vec<Arc<Stream>>,
     handles: Vec<(usize, Handle)>,
+    groups: Vec<Arc<Group>>,
     on_destroy: Vec<(unsafe extern "C" fn(*mut c_void), usize)>,
 }
 
@@ -91,19 +92,32 @@ impl Model {
         }
     }
 
-    /// Takes the tasks of a capture, and gets a stream of its own for each one captured.
+    /// Takes the tasks of a capture and its groups, and gets a stream of its own for each one captured.
     pub(crate) fn extend(
         &self,
         context: &Context,
         tasks: Vec<Captured>,
+        groups: Vec<Arc<Group>>,
         streams: usize,
     ) -> Outcome {
         let mut content = lock(&self.content);
+        let before = content.tasks.len();
+        groups.iter().for_each(|group| group.stands_behind(before));
+        content.groups.extend(groups);
         content.tasks.extend(tasks);
         content.replay = None;
         while content.streams.len() < streams {
             content.streams.push(Stream::new(context, true)?);
         }
+        Ok(())
+    }
+
+    /// Puts other work in the place of a task. Runs under way go on with the old one.
+    fn replace(&self, place: usize, work: Work) -> Outcome {
+        let mut content = lock(&self.content);
+        let task = content.tasks.get_mut(place);
+        task.ok_or(ACL_ERROR_RT_PARAM_INVALID)?.work = work;
+        content.replay = None;
         Ok(())
     }
 
@@ -169,11 +183,84 @@ impl Model {
         for (_, task) in content.handles {
             runtime().tasks.remove(task);
         }
+        for group in content.groups {
+            runtime().groups.remove(group.handle);
+        }
         for (callback, user_data) in content.on_destroy {
             // SAFETY: who registered the callback vouches for it and its data until the graph is gone.
             unsafe { callback(std::ptr::with_exposed_provenance_mut(user_data)) };
         }
         Ok(())
+    }
+}
+
+/// A group of a graph's kernels that a program may update: what it launches in an update takes their places, one after the other, and runs with the graph.
+pub(crate) struct Group {
+    pub(crate) handle: Handle,
+    model: Arc<Model>,
+    /// Which of the graph's tasks it has; while they are captured, which of the capture's.
+    places: Mutex<Vec<usize>>,
+    updating: AtomicBool,
+}
+
+/// An update under way in a stream.
+pub(crate) struct Update {
+    group: Arc<Group>,
+    updated: usize,
+}
+
+impl Group {
+    pub(crate) fn new(model: &Arc<Model>, places: Vec<usize>) -> Arc<Self> {
+        runtime().groups.add(|handle| {
+            Arc::new(Self {
+                handle,
+                model: Arc::clone(model),
+                places: Mutex::new(places),
+                updating: AtomicBool::new(false),
+            })
+        })
+    }
+
+    pub(crate) fn by_handle(group: aclrtTaskGrp) -> Outcome<Arc<Self>> {
+        let found = runtime().groups.get(Handle::of(group));
+        found.ok_or(ACL_ERROR_RT_PARAM_INVALID)
+    }
+
+    /// The capture has become a part of the graph, whose tasks before it are so many.
+    pub(crate) fn stands_behind(&self, tasks: usize) {
+        let mut places = lock(&self.places);
+        places.iter_mut().for_each(|place| *place += tasks);
+    }
+}
+
+impl Update {
+    /// Begins to update a group; only one stream may.
+    pub(crate) fn begin(group: Arc<Group>) -> Outcome<Self> {
+        match group.updating.swap(true, Ordering::AcqRel) {
+            true => Err(ACL_ERROR_STREAM_TASK_GROUP_STATUS),
+            false => Ok(Self { group, updated: 0 }),
+        }
+    }
+
+    /// Takes what is launched: kernels, as many as the group has. Returns the task's number in the graph.
+    pub(crate) fn take(&mut self, work: Work) -> Outcome<u64> {
+        if !matches!(work, Work::Kernel { .. }) {
+            return Err(ACL_ERROR_RT_TASK_TYPE_NOT_SUPPORT);
+        }
+        let place = lock(&self.group.places).get(self.updated).copied();
+        let place = place.ok_or(ACL_ERROR_STREAM_TASK_GROUP_STATUS)?;
+        self.group.model.replace(place, work)?;
+        self.updated += 1;
+        Ok(place as u64 + 1)
+    }
+
+    /// Ends it; whether all kernels of the group were launched.
+    pub(crate) fn end(&self) -> Outcome {
+        self.group.updating.store(false, Ordering::Release);
+        match self.updated == lock(&self.group.places).len() {
+            true => Ok(()),
+            false => Err(ACL_ERROR_STREAM_TASK_GROUP_INTR),
+        }
     }
 }
 

@@ -32,6 +32,8 @@ struct Slot<T> {
 /// All things of one kind that a program holds handles of.
 pub(crate) struct Handles<T> {
     kind: usize,
+    /// Handles come again.
+    reuses: bool,
     slots: RwLock<(Vec<Slot<T>>, Vec<usize>)>,
     of: PhantomData<T>,
 }
@@ -41,9 +43,16 @@ impl<T> Handles<T> {
     pub(crate) const fn new(kind: usize) -> Self {
         Self {
             kind,
+            reuses: false,
             slots: RwLock::new((Vec::new(), Vec::new())),
             of: PhantomData,
         }
+    }
+
+    /// Whether a thing may get the handle of one that is gone.
+    pub(crate) const fn reused(mut self, reuses: bool) -> Self {
+        self.reuses = reuses;
+        self
     }
 
     /// Gives a new thing a handle; the thing may keep it.
@@ -58,7 +67,9 @@ impl<T> Handles<T> {
             slots.len() - 1
         });
         let slot = &mut slots[index];
-        slot.generation = (slot.generation + 1) % (1 << GENERATION_BITS);
+        if !self.reuses {
+            slot.generation = (slot.generation + 1) % (1 << GENERATION_BITS);
+        }
         let value = make(self.handle(index, slot.generation));
         slot.value = Some(Arc::clone(&value));
         value
@@ -142,6 +153,23 @@ mod tests {
         assert_eq!((table.get(handles[0]), table.get(handles[1])), (None, None));
         assert_eq!(table.get(handles[2]).as_deref(), Some(&2));
         assert_eq!(table.all().len(), 1);
+    }
+
+    #[test]
+    fn a_handle_comes_again_where_that_is_wanted() {
+        let table = Handles::new(3).reused(true);
+        let mut handles = Vec::new();
+        for value in 0..2 {
+            table.add(|handle| {
+                handles.push(handle);
+                Arc::new(value)
+            });
+            if value == 0 {
+                table.remove(handles[0]);
+            }
+        }
+        assert_eq!(handles[0], handles[1]);
+        assert_eq!(table.get(handles[0]).as_deref(), Some(&1));
     }
 
     #[test]

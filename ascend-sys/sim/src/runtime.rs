@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::device::Device;
 use crate::event::Event;
-use crate::graph::{Model, Task};
+use crate::graph::{Group, Model, Task};
 use crate::handle::Handles;
 use crate::hccl::Comm;
 use crate::kernel::{Binary, Function, Runs, Stubs};
@@ -32,6 +32,7 @@ pub(crate) struct Runtime {
     pub(crate) models: Handles<Model>,
     pub(crate) tasks: Handles<Task>,
     pub(crate) comms: Handles<Comm>,
+    pub(crate) groups: Handles<Group>,
     pub(crate) stubs: Stubs,
     pub(crate) runs: Runs,
     pub(crate) captures: Captures,
@@ -76,14 +77,15 @@ impl Runtime {
         Self {
             devices,
             truth,
-            contexts: Handles::new(1),
-            streams: Handles::new(2),
+            contexts: Handles::new(1).reused(config.reuse),
+            streams: Handles::new(2).reused(config.reuse),
             events: Handles::new(3),
             binaries: Handles::new(4),
             functions: Handles::new(5),
             models: Handles::new(6),
             tasks: Handles::new(7),
             comms: Handles::new(8),
+            groups: Handles::new(9),
             stubs: Stubs::default(),
             runs: Runs::default(),
             captures: Captures::default(),

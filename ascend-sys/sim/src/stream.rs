@@ -6,9 +6,11 @@
 use crate::Outcome;
 use crate::capture::Capture;
 use crate::clock::now_ns;
+use crate::config::Soc;
 use crate::context::Context;
 use crate::device::{Device, LOOK, lock};
 use crate::executor;
+use crate::graph::{Group, Update};
 use crate::handle::Handle;
 use crate::report::Queue as ReportQueue;
 use crate::runtime::runtime;
@@ -18,17 +20,17 @@ use ascend_sys::codes::*;
 use ascend_sys::types::*;
 use std::cell::Cell;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 thread_local! {
-    static LAST_TASK: Cell<u64> = const { Cell::new(0) };
+    static LAST_TASK: Cell<(i32, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// The number of the last task that the calling thread submitted, in its stream.
-pub(crate) fn last_task() -> u64 {
+/// The stream and the id of the last task that the calling thread submitted.
+pub(crate) fn last_task() -> (i32, u32) {
     LAST_TASK.get()
 }
 
@@ -54,6 +56,8 @@ pub(crate) struct Stream {
     pub(crate) reports: Mutex<Option<Arc<ReportQueue>>>,
     capture: Mutex<Option<Arc<Capture>>>,
     capturing: AtomicBool,
+    update: Mutex<Option<Update>>,
+    updating: AtomicBool,
     queue: Mutex<Queue>,
     work: Condvar,
     progress: Condvar,
@@ -86,6 +90,8 @@ impl Stream {
                 reports: Mutex::default(),
                 capture: Mutex::default(),
                 capturing: AtomicBool::new(false),
+                update: Mutex::default(),
+                updating: AtomicBool::new(false),
                 queue: Mutex::default(),
                 work: Condvar::new(),
                 progress: Condvar::new(),
@@ -123,13 +129,38 @@ impl Stream {
         *own = capture;
     }
 
-    /// Puts a task into the queue, or into the graph that is being captured. Waits while the queue is full.
+    /// What is submitted from now on changes a group of a graph.
+    pub(crate) fn begin_update(&self, group: Arc<Group>) -> Outcome {
+        let mut update = lock(&self.update);
+        if update.is_some() {
+            return Err(ACL_ERROR_STREAM_TASK_GROUP_STATUS);
+        }
+        *update = Some(Update::begin(group)?);
+        self.updating.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    pub(crate) fn end_update(&self) -> Outcome {
+        let mut update = lock(&self.update);
+        self.updating.store(false, Ordering::Release);
+        let ended = update.take();
+        ended.ok_or(ACL_ERROR_STREAM_TASK_GROUP_STATUS)?.end()
+    }
+
+    /// Puts a task into the queue, into the graph that is being captured, or into the one that is being updated. Waits while the queue is full.
     pub(crate) fn submit(self: &Arc<Self>, work: Work) -> Outcome {
         if let Some(capture) = self.capture() {
             return capture.add(self, work);
         }
         if self.of_model {
             return Err(ACL_ERROR_RT_STREAM_MODEL);
+        }
+        if self.updating.load(Ordering::Acquire)
+            && let Some(update) = &mut *lock(&self.update)
+        {
+            let number = update.take(work)?;
+            self.submitted_last(number);
+            return Ok(());
         }
         let (launch_ns, tid) = (now_ns(), truth::tid());
         let depth = runtime().config.depth;
@@ -150,7 +181,7 @@ impl Stream {
                         tid,
                     },
                 )?;
-                LAST_TASK.set(seq);
+                self.submitted_last(seq);
                 return Ok(());
             }
             drop(queue);
@@ -161,6 +192,17 @@ impl Stream {
             )?;
             queue = lock(&self.queue);
         }
+    }
+
+    /// The calling thread has submitted this task of the stream: its id counts in the stream, on newer chips in the process.
+    #[expect(clippy::cast_possible_truncation, reason = "the vendor's wraps too")]
+    pub(crate) fn submitted_last(&self, seq: u64) {
+        static SUBMITTED: AtomicU32 = AtomicU32::new(0);
+        let id = match runtime().config.soc {
+            Soc::A2 => seq as u32,
+            Soc::A5 => SUBMITTED.fetch_add(1, Ordering::Relaxed) + 1,
+        };
+        LAST_TASK.set((self.id, id));
     }
 
     fn push(self: &Arc<Self>, queue: &mut Queue, task: Task) -> Outcome {

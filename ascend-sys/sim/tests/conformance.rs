@@ -58,6 +58,10 @@ cases! {
     a_capture_ends_with_the_stream_it_began_on: "capture_dropped";
     a_graph_runs_with_one_call: "replay" ["ASCEND_SIM_KERNELS" = "k=20000"];
     a_capture_may_begin_unseen: "capture_unseen";
+    a_group_of_kernels_can_be_updated: "task_group" ["ASCEND_SIM_KERNELS" = "long=30000"] ["ASCEND_SIM_KERNEL_US" = "0"];
+    the_last_error_is_the_threads_and_stays: "last_error";
+    the_last_task_is_the_threads_and_counts_in_its_stream: "last_task" ["ASCEND_SIM_SOC" = "910b"];
+    the_last_task_of_a_newer_chip_counts_in_the_process: "last_task" ["ASCEND_SIM_SOC" = "950"];
     calls_fail_on_demand: "faults_of_calls" ["ASCEND_SIM_FAULTS" = "launch_host_args:2=107017,event_create:2+=207007,memcpy:1=507013"];
     a_failed_kernel_leaves_its_error: "fault_of_a_kernel" ["ASCEND_SIM_FAULTS" = "kernel:2=507015"];
     a_lost_device_hangs_nobody: "fault_of_a_device" ["ASCEND_SIM_FAULTS" = "device_lost:3=507010"] ["ASCEND_SIM_KERNELS" = "k=20000"];

@@ -85,6 +85,7 @@ fn no_function_of_the_tables_is_missing() {
         acl::stream::Stream::NAMES,
         acl::synchronize::Synchronize::NAMES,
         acl::event::Event::NAMES,
+        acl::host_func::HostFunc::NAMES,
         acl::report::Report::NAMES,
         acl::kernel::Kernel::NAMES,
         acl::naming::Naming::NAMES,

@@ -21,7 +21,7 @@ macro_rules! for_each_init {
     };
 }
 
-/// Hands the functions that begin and end the use of devices and streams to a macro; see [`crate::acl::lifecycle`].
+/// Hands the functions that begin and end the use of devices, contexts and streams to a macro; see [`crate::acl::lifecycle`].
 #[macro_export]
 macro_rules! for_each_lifecycle {
     ($callback:ident $(, $($extra:tt)*)?) => {
@@ -30,6 +30,7 @@ macro_rules! for_each_lifecycle {
             fn aclrtSetDevice(device: i32) -> aclError;
             fn aclrtResetDevice(device: i32) -> aclError;
             fn aclrtResetDeviceForce(device: i32) -> aclError;
+            fn aclrtDestroyContext(context: aclrtContext) -> aclError;
             fn aclrtDestroyStream(stream: aclrtStream) -> aclError;
             fn aclrtDestroyStreamForce(stream: aclrtStream) -> aclError;
         }
@@ -57,7 +58,6 @@ macro_rules! for_each_context {
     ($callback:ident $(, $($extra:tt)*)?) => {
         $callback! { [$($($extra)*)?]
             fn aclrtCreateContext(context: *mut aclrtContext, device: i32) -> aclError;
-            fn aclrtDestroyContext(context: aclrtContext) -> aclError;
             fn aclrtSetCurrentContext(context: aclrtContext) -> aclError;
             fn aclrtGetCurrentContext(context: *mut aclrtContext) -> aclError;
             fn aclrtCtxGetCurrentDefaultStream(stream: *mut aclrtStream) -> aclError;

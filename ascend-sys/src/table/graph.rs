@@ -1,6 +1,6 @@
 //! Captured graphs (model RI), offline models and single operators.
 
-/// Hands the functions that capture, run and destroy a graph to a macro; see [`crate::acl::graph`].
+/// Hands the functions that capture, run, update and destroy a graph to a macro; see [`crate::acl::graph`].
 #[macro_export]
 macro_rules! for_each_graph {
     ($callback:ident $(, $($extra:tt)*)?) => {
@@ -12,6 +12,12 @@ macro_rules! for_each_graph {
             fn aclmdlRIExecute(model: aclmdlRI, timeout_ms: i32) -> aclError;
             fn aclmdlRIExecuteAsync(model: aclmdlRI, stream: aclrtStream) -> aclError;
             fn aclmdlRIDestroy(model: aclmdlRI) -> aclError;
+            /// The kernels that are captured from here on can be updated later.
+            fn aclmdlRICaptureTaskGrpBegin(stream: aclrtStream) -> aclError;
+            fn aclmdlRICaptureTaskGrpEnd(stream: aclrtStream, group: *mut aclrtTaskGrp) -> aclError;
+            /// What is launched from here on changes the group's kernels, and runs nothing.
+            fn aclmdlRICaptureTaskUpdateBegin(stream: aclrtStream, group: aclrtTaskGrp) -> aclError;
+            fn aclmdlRICaptureTaskUpdateEnd(stream: aclrtStream) -> aclError;
         }
     };
 }

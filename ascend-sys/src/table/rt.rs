@@ -10,6 +10,8 @@ macro_rules! for_each_rt_launch {
             fn rtKernelLaunchWithFlagV2(stub: *const c_void, num_blocks: u32, args: *mut rtArgsEx_t, sm_desc: *mut rtSmDesc_t, stream: rtStream_t, flags: u32, cfg: *const rtTaskCfgInfo_t) -> rtError_t;
             fn rtKernelLaunchWithHandle(handle: *mut c_void, tiling_key: u64, num_blocks: u32, args: *mut rtArgsEx_t, sm_desc: *mut rtSmDesc_t, stream: rtStream_t, kernel_info: *const c_void) -> rtError_t;
             fn rtKernelLaunchWithHandleV2(handle: *mut c_void, tiling_key: u64, num_blocks: u32, args: *mut rtArgsEx_t, sm_desc: *mut rtSmDesc_t, stream: rtStream_t, cfg: *const rtTaskCfgInfo_t) -> rtError_t;
+            fn rtKernelLaunchEx(args: *mut c_void, args_size: u32, flags: u32, stream: rtStream_t) -> rtError_t;
+            fn rtKernelLaunchFwk(op: *const c_char, args: *mut c_void, args_size: u32, flags: u32, stream: rtStream_t) -> rtError_t;
             fn rtVectorCoreKernelLaunch(stub: *const c_void, num_blocks: u32, args: *mut rtArgsEx_t, sm_desc: *mut rtSmDesc_t, stream: rtStream_t, flags: u32, cfg: *const rtTaskCfgInfo_t) -> rtError_t;
             fn rtVectorCoreKernelLaunchWithHandle(handle: *mut c_void, tiling_key: u64, num_blocks: u32, args: *mut rtArgsEx_t, sm_desc: *mut rtSmDesc_t, stream: rtStream_t, cfg: *const rtTaskCfgInfo_t) -> rtError_t;
             fn rtLaunchKernelByFuncHandle(func: rtFuncHandle, num_blocks: u32, args: rtLaunchArgsHandle, stream: rtStream_t) -> rtError_t;
@@ -40,12 +42,24 @@ macro_rules! for_each_rt_model {
     };
 }
 
-/// Hands the function that names the stubs of `rtKernelLaunch` to a macro; see [`crate::rt::naming`].
+/// Hands the function of the rt level that asks what the calling thread did last to a macro; see [`crate::rt::thread`].
+#[macro_export]
+macro_rules! for_each_rt_thread {
+    ($callback:ident $(, $($extra:tt)*)?) => {
+        $callback! { [$($($extra)*)?]
+            /// The last task that the calling thread submitted, and its stream.
+            fn rtGetTaskIdAndStreamID(task_id: *mut u32, stream_id: *mut u32) -> rtError_t;
+        }
+    };
+}
+
+/// Hands the functions that name stubs, and register binaries with all their kernels, to a macro; see [`crate::rt::naming`].
 #[macro_export]
 macro_rules! for_each_rt_naming {
     ($callback:ident $(, $($extra:tt)*)?) => {
         $callback! { [$($($extra)*)?]
             fn rtFunctionRegister(binary: *mut c_void, stub: *const c_void, name: *const c_char, kernel_info: *const c_void, mode: u32) -> rtError_t;
+            fn rtRegisterAllKernel(binary: *const rtDevBinary_t, handle: *mut *mut c_void) -> rtError_t;
         }
     };
 }

@@ -17,8 +17,21 @@ macro_rules! for_each_stream {
             fn aclrtRegStreamStateCallback(name: *const c_char, callback: aclrtStreamStateCallback, args: *mut c_void) -> aclError;
             fn aclrtStreamWaitEvent(stream: aclrtStream, event: aclrtEvent) -> aclError;
             fn aclrtStreamWaitEventWithTimeout(stream: aclrtStream, event: aclrtEvent, timeout: i32) -> aclError;
+        }
+    };
+}
+
+/// Hands the functions that ask what the calling thread did last to a macro; see [`crate::acl::thread`].
+#[macro_export]
+macro_rules! for_each_thread {
+    ($callback:ident $(, $($extra:tt)*)?) => {
+        $callback! { [$($($extra)*)?]
             /// The id of the last task that the calling thread submitted.
             fn aclrtGetThreadLastTaskId(id: *mut u32) -> aclError;
+            /// The code of the thread's last call that failed; 0 is none.
+            fn aclrtPeekAtLastError(level: aclrtLastErrLevel) -> aclError;
+            /// The same, and forgets it.
+            fn aclrtGetLastError(level: aclrtLastErrLevel) -> aclError;
         }
     };
 }
@@ -67,13 +80,22 @@ macro_rules! for_each_event {
     };
 }
 
+/// Hands the function that makes a stream wait for one of the host's to a macro; see [`crate::acl::host_func`].
+#[macro_export]
+macro_rules! for_each_host_func {
+    ($callback:ident $(, $($extra:tt)*)?) => {
+        $callback! { [$($($extra)*)?]
+            fn aclrtLaunchHostFunc(stream: aclrtStream, callback: aclrtHostFunc, args: *mut c_void) -> aclError;
+        }
+    };
+}
+
 /// Hands the functions of callbacks in a stream to a macro; see [`crate::acl::report`].
 #[macro_export]
 macro_rules! for_each_report {
     ($callback:ident $(, $($extra:tt)*)?) => {
         $callback! { [$($($extra)*)?]
             fn aclrtLaunchCallback(callback: aclrtCallback, user_data: *mut c_void, block: aclrtCallbackBlockType, stream: aclrtStream) -> aclError;
-            fn aclrtLaunchHostFunc(stream: aclrtStream, callback: aclrtHostFunc, args: *mut c_void) -> aclError;
             fn aclrtSubscribeReport(thread: u64, stream: aclrtStream) -> aclError;
             fn aclrtUnSubscribeReport(thread: u64, stream: aclrtStream) -> aclError;
             fn aclrtProcessReport(timeout_ms: i32) -> aclError;

@@ -28,6 +28,9 @@ constants! {
         ACL_STREAM_STATUS_NOT_READY = 1;
         ACL_STREAM_STATUS_RESERVED = 0xFFFF;
     }
+    "The value of `aclrtLastErrLevel`.": aclrtLastErrLevel {
+        ACL_RT_THREAD_LEVEL = 0;
+    }
     "A value of `aclrtStreamAttr`.": aclrtStreamAttr {
         ACL_STREAM_ATTR_FAILURE_MODE = 1;
         ACL_STREAM_ATTR_FLOAT_OVERFLOW_CHECK = 2;

@@ -1,7 +1,8 @@
 //! What timing adds to a launch: in a process that records, with the simulated runtime, whose kernels take no time here.
 //!
 //! `cargo bench -p serving-shim [-- --quick]` prints `RESULT <case> <ns> <ratio>`: ns that a launch takes more than the same launch untimed, on the launching
-//! thread, and that as a multiple of two clock reads. All cases run in turn in the same rounds; the median round counts.
+//! thread, and that as a multiple of two clock reads. All cases run in turn in the same rounds; the median round counts. `CALLS <case> <number>` is how many calls of the runtime a launch
+//! makes more.
 #![expect(unsafe_code, reason = "calls the simulated runtime's functions")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
@@ -45,6 +46,7 @@ fn main() {
 
 /// A device with one stream and one kernel.
 struct Npu {
+    library: Library,
     acl: Acl,
     stream: aclrtStream,
     function: aclrtFuncHandle,
@@ -74,6 +76,7 @@ impl Npu {
         // SAFETY: the name is a C string, `function` writable for the call.
         assert_eq!(unsafe { find(binary, name, &raw mut function) }, 0);
         Npu {
+            library,
             acl,
             stream,
             function,
@@ -84,6 +87,10 @@ impl Npu {
         let launch = self.acl.launch.aclrtLaunchKernel.expect("a launch");
         // SAFETY: the handles are the runtime's; there are no arguments.
         unsafe { launch(self.function, 8, null::<c_void>(), 0, self.stream) }
+    }
+
+    fn calls(&self) -> u64 {
+        self.library.simulated_calls().expect("the simulator")
     }
 
     /// Waits until everything has run and has its slice.
@@ -123,22 +130,30 @@ fn measured(rounds: usize) {
     };
     let cases: [&dyn Fn(); 3] = [&bare, &timed, &sampled];
     let mut samples = [const { Vec::new() }; 3];
+    let mut calls = [0; 3];
     let mut floors = Vec::new();
     for _ in 0..rounds {
         floors.push(floor_ns(20_000));
-        for (case, samples) in cases.iter().zip(&mut samples) {
+        for ((case, samples), calls) in cases.iter().zip(&mut samples).zip(&mut calls) {
+            let before = npu.calls();
             let start = wall_ns();
             (0..LAUNCHES).for_each(|_| case());
             samples.push((wall_ns() - start) as f64 / LAUNCHES as f64);
+            *calls = npu.calls() - before; // of the last round, when all events are made
             npu.settle();
         }
     }
     let floor = median(&mut floors);
     let [bare, timed, sampled] = samples.map(|mut samples| median(&mut samples));
     println!("two clock reads {floor:.1} ns, a bare launch {bare:.0} ns");
-    for (name, ns) in [("launch_timed_sim", timed), ("launch_sampled_sim", sampled)] {
+    let cases = [
+        ("launch_timed_sim", timed, calls[1]),
+        ("launch_sampled_sim", sampled, calls[2]),
+    ];
+    for (name, ns, calls) in cases {
         let added = ns - bare;
         println!("RESULT {name} {added:.0} {:.2}", added / floor);
+        println!("CALLS {name} {:.2}", calls as f64 / LAUNCHES as f64 - 1.0);
     }
 }
 

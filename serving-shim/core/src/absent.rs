@@ -1,6 +1,6 @@
 //! No device runtime: launches are recorded on the host alone.
 
-use crate::runtime::{Code, Context, DeviceRuntime, DeviceTime, Event, Graph, Stream};
+use crate::runtime::{Code, Context, DeviceRuntime, DeviceTime, Event, Graph, Stream, Task};
 
 /// Refuses everything.
 pub(crate) struct Absent;
@@ -61,7 +61,16 @@ impl DeviceRuntime for Absent {
     fn not_supported(&self) -> Code {
         NONE
     }
-    fn watch(&self) {}
+    fn last_error(&self) -> Code {
+        0
+    }
+    fn forget_last_error(&self) {}
+    fn last_task(&self) -> Option<Task> {
+        None
+    }
+    fn watch(&self) -> bool {
+        false
+    }
     fn is_lost(&self, _: Code) -> bool {
         false
     }

@@ -2,12 +2,16 @@
 #![expect(unsafe_code, reason = "calls the runtime's functions")]
 
 use crate::hooks;
-use crate::runtime::{Code, Context, DeviceRuntime, DeviceTime, Event, Graph, Stream};
+use crate::runtime::{
+    Code, Context, DeviceRuntime, DeviceTime, Event, Graph, Stream, Task, thread,
+};
+use ascend_sys::rt::{self, thread::rtGetTaskIdAndStreamID};
 use ascend_sys::types::{
     ACL_EVENT_RECORDED_STATUS_COMPLETE, ACL_EVENT_TIME_LINE, ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE,
-    ACL_REG_TYPE_OTHER, ACL_RT_DEVICE_STATE_RESET_PRE, ACL_RT_STREAM_STATE_DESTROY_PRE,
-    INFO_TYPE_DEV_OSC_FREQUE, INFO_TYPE_SYS_COUNT, MODULE_TYPE_SYSTEM, aclrtContext,
-    aclrtDeviceState, aclrtStream, aclrtStreamState,
+    ACL_REG_TYPE_OTHER, ACL_RT_DEVICE_STATE_RESET_PRE, ACL_RT_STREAM_STATE_CREATE_POST,
+    ACL_RT_STREAM_STATE_DESTROY_PRE, ACL_RT_THREAD_LEVEL, INFO_TYPE_DEV_OSC_FREQUE,
+    INFO_TYPE_SYS_COUNT, MODULE_TYPE_SYSTEM, aclrtContext, aclrtDeviceState, aclrtStream,
+    aclrtStreamState,
 };
 use ascend_sys::{Acl, Candidates, Hal, Library, LoadError, MissingSymbol, codes};
 use std::ffi::{CStr, c_char, c_void};
@@ -23,6 +27,8 @@ const NAME_BYTES: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct AscendRuntime {
     acl: Acl,
+    /// What of the rt level tells a thread's last task.
+    task: Result<rtGetTaskIdAndStreamID, MissingSymbol>,
     hal: Option<Hal>,
     simulated: bool,
     /// Frequency of the device's counter in kHz; 0 before it was asked, -1 if it cannot be.
@@ -33,17 +39,25 @@ impl AscendRuntime {
     pub(crate) fn vendor() -> Result<AscendRuntime, LoadError> {
         let library = Library::open(&Candidates::acl())?;
         let hal = Library::open(&Candidates::hal()).ok();
-        Ok(AscendRuntime::of(&library, hal.as_ref(), false))
+        let rt = Library::open(&Candidates::rt());
+        let rt = rt.as_ref().unwrap_or(&library); // it lacks what it lacks
+        Ok(AscendRuntime::of(&library, rt, hal.as_ref(), false))
     }
 
     pub(crate) fn simulator() -> Result<AscendRuntime, LoadError> {
         let library = Library::open_simulator()?;
-        Ok(AscendRuntime::of(&library, Some(&library), true))
+        Ok(AscendRuntime::of(&library, &library, Some(&library), true))
     }
 
-    fn of(library: &Library, hal: Option<&Library>, simulated: bool) -> AscendRuntime {
+    fn of(
+        library: &Library,
+        rt: &Library,
+        hal: Option<&Library>,
+        simulated: bool,
+    ) -> AscendRuntime {
         AscendRuntime {
             acl: Acl::load(library),
+            task: rt::thread::Thread::load(rt).rtGetTaskIdAndStreamID,
             hal: hal.map(Hal::load),
             simulated,
             counter_khz: AtomicI64::new(0),
@@ -79,8 +93,7 @@ impl AscendRuntime {
         let mut logic = device;
         if let Ok(ask) = self.acl.device.aclrtGetLogicDevIdByUserDevId {
             // SAFETY: `logic` is writable for the call.
-            let code = unsafe { ask(device, &raw mut logic) };
-            if code != 0 {
+            if done(unsafe { ask(device, &raw mut logic) }).is_err() {
                 return device;
             }
         }
@@ -100,10 +113,14 @@ impl AscendRuntime {
     }
 }
 
+/// The outcome of a call.
 fn done(code: Code) -> Result<(), Code> {
     match code {
         0 => Ok(()),
-        code => Err(code),
+        code => {
+            thread::refused();
+            Err(code)
+        }
     }
 }
 
@@ -191,7 +208,7 @@ impl DeviceRuntime for AscendRuntime {
     fn destroy_event(&self, event: Event) {
         if let Ok(destroy) = self.acl.event.aclrtDestroyEvent {
             // SAFETY: the event was made by `create_event` and is given back once.
-            unsafe { destroy(event.0 as _) };
+            let _ = done(unsafe { destroy(event.0 as _) });
         }
     }
 
@@ -250,7 +267,7 @@ impl DeviceRuntime for AscendRuntime {
     fn destroy_stream(&self, stream: Stream) {
         if let Ok(destroy) = self.acl.lifecycle.aclrtDestroyStream {
             // SAFETY: the stream was made by `create_stream` and is given back once.
-            unsafe { destroy(stream_pointer(stream)) };
+            let _ = done(unsafe { destroy(stream_pointer(stream)) });
         }
     }
 
@@ -259,9 +276,10 @@ impl DeviceRuntime for AscendRuntime {
         let mut name = [0u8; NAME_BYTES];
         let length = u32::try_from(NAME_BYTES - 1).ok()?;
         // SAFETY: `name` is writable for one byte more than `length`; the handle is the one the host launches.
-        let code = unsafe { ask(function as _, length, name.as_mut_ptr().cast::<c_char>()) };
+        let asked = unsafe { ask(function as _, length, name.as_mut_ptr().cast::<c_char>()) };
+        done(asked).ok()?;
         let text = CStr::from_bytes_until_nul(&name).ok()?;
-        (code == 0 && !text.is_empty()).then(|| text.to_string_lossy().into_owned())
+        (!text.is_empty()).then(|| text.to_string_lossy().into_owned())
     }
 
     fn code_name(&self, code: Code) -> Option<&'static str> {
@@ -272,20 +290,50 @@ impl DeviceRuntime for AscendRuntime {
         NOT_SUPPORTED
     }
 
-    fn watch(&self) {
+    fn last_error(&self) -> Code {
+        let Ok(peek) = self.acl.thread.aclrtPeekAtLastError else {
+            return 0;
+        };
+        // SAFETY: takes an integer.
+        unsafe { peek(ACL_RT_THREAD_LEVEL) }
+    }
+
+    fn forget_last_error(&self) {
+        if let Ok(take) = self.acl.thread.aclrtGetLastError {
+            // SAFETY: takes an integer.
+            unsafe { take(ACL_RT_THREAD_LEVEL) };
+        }
+    }
+
+    fn last_task(&self) -> Option<Task> {
+        let (mut id, mut stream) = (0, 0);
+        if let Ok(ask) = self.task {
+            // SAFETY: both are writable for the call.
+            return (unsafe { ask(&raw mut id, &raw mut stream) } == 0)
+                .then_some(Task { stream, id });
+        }
+        let ask = self.acl.thread.aclrtGetThreadLastTaskId.ok()?;
+        // SAFETY: `id` is writable for the call.
+        done(unsafe { ask(&raw mut id) }).ok()?;
+        Some(Task { stream, id })
+    }
+
+    fn watch(&self) -> bool {
         let name = c"sa_profile".as_ptr();
         if let Ok(register) = self.acl.device.aclrtRegDeviceStateCallback {
             // SAFETY: the name is a C string, the callback a static function that takes no arguments of ours.
-            unsafe { register(name, Some(device_changes), null_mut()) };
+            let _ = done(unsafe { register(name, Some(device_changes), null_mut()) });
         }
+        let mut tells = false;
         if let Ok(register) = self.acl.stream.aclrtRegStreamStateCallback {
             // SAFETY: as above.
-            unsafe { register(name, Some(stream_changes), null_mut()) };
+            tells = done(unsafe { register(name, Some(stream_changes), null_mut()) }).is_ok();
         }
         if let Ok(register) = self.acl.init.aclFinalizeCallbackRegister {
             // SAFETY: the callback is a static function that takes no data of ours.
-            unsafe { register(ACL_REG_TYPE_OTHER, Some(finalizes), null_mut()) };
+            let _ = done(unsafe { register(ACL_REG_TYPE_OTHER, Some(finalizes), null_mut()) });
         }
+        tells
     }
 
     fn is_lost(&self, code: Code) -> bool {
@@ -309,8 +357,10 @@ unsafe extern "C" fn device_changes(device: i32, state: aclrtDeviceState, _: *mu
 }
 
 unsafe extern "C" fn stream_changes(stream: aclrtStream, state: aclrtStreamState, _: *mut c_void) {
-    if state == ACL_RT_STREAM_STATE_DESTROY_PRE {
-        told(|| hooks::stream_destroyed(stream));
+    match state {
+        ACL_RT_STREAM_STATE_CREATE_POST => told(hooks::stream_created),
+        ACL_RT_STREAM_STATE_DESTROY_PRE => told(|| hooks::stream_destroyed(stream)),
+        _ => {}
     }
 }
 

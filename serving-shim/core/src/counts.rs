@@ -36,7 +36,9 @@ counts! {
     not_sampled,
     /// Recorded on the host alone, since a stream was being captured.
     captured,
-    /// ... since it could not be told whether one was.
+    /// ... since they update a captured graph, and run nothing.
+    graph_update,
+    /// ... since it could not be told whether a stream was being captured.
     capture_unknown,
     /// ... since another profiler was at work.
     paused,

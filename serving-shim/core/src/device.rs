@@ -4,7 +4,7 @@ use crate::counts::count;
 use crate::pending::Pending;
 use crate::pool::Pool;
 use crate::resolver::Resolver;
-use crate::runtime::{Code, DeviceRuntime, Stream};
+use crate::runtime::{Code, DeviceRuntime, Stream, thread};
 use crate::shim::{Shim, tell};
 use sa_recorder::host::{self, Thread};
 use sa_recorder::{Args, now_ns};
@@ -224,14 +224,16 @@ impl Device {
         let visited = resolver.is_some();
         if let Some(mut resolver) = resolver {
             let runtime = shim.runtime();
-            let context = runtime.context();
-            resolver.forget_context();
-            work(&mut resolver);
-            resolver.forget_context();
-            drop(resolver);
-            if let Ok(context) = context {
-                let _ = runtime.enter(context); // it was the thread's own
-            }
+            thread::unnoticed(runtime, || {
+                let context = runtime.context();
+                resolver.forget_context();
+                work(&mut resolver);
+                resolver.forget_context();
+                drop(resolver);
+                if let Ok(context) = context {
+                    let _ = runtime.enter(context); // it was the thread's own
+                }
+            });
         }
         AT_WORK.set(false);
         visited

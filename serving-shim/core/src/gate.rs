@@ -8,6 +8,10 @@ use sa_recorder::now_ns;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+pub(crate) use updates::Updates;
+
+mod updates;
+
 /// A stream that is being captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Capture {

@@ -14,6 +14,8 @@ const MAX_NAMES: usize = 64;
 pub(crate) struct Kernels {
     names: Vec<(String, u64)>,
     others: u64,
+    /// Some that it has are not here.
+    lacks: bool,
 }
 
 /// The kernels of each graph.
@@ -66,6 +68,15 @@ impl Graphs {
         });
     }
 
+    /// Kernels were captured into a graph before anybody knew of it.
+    pub(crate) fn spoil(&self, graph: Graph) {
+        self.with(|graphs| {
+            if graphs.len() < MAX_GRAPHS {
+                Arc::make_mut(graphs.entry(graph.0).or_default()).lacks = true;
+            }
+        });
+    }
+
     /// The graph got the name by which it is replayed.
     pub(crate) fn rename(&self, from: Graph, to: Graph) {
         if from != to {
@@ -82,9 +93,10 @@ impl Graphs {
         self.with(|graphs| graphs.remove(&graph.0));
     }
 
-    /// The kernels of a graph, if its capture was seen.
+    /// The kernels of a graph, if its whole capture was seen.
     pub(crate) fn kernels(&self, graph: Graph) -> Option<Arc<Kernels>> {
-        self.with(|graphs| graphs.get(&graph.0).cloned())
+        let whole = |kernels: &Arc<Kernels>| !kernels.lacks;
+        self.with(|graphs| graphs.get(&graph.0).cloned().filter(whole))
     }
 }
 
@@ -106,6 +118,18 @@ mod tests {
         );
         graphs.forget(Graph(9));
         assert_eq!(graphs.kernels(Graph(9)), None);
+    }
+
+    #[test]
+    fn a_graph_that_lacks_kernels_has_no_list() {
+        let graphs = Graphs::default();
+        graphs.spoil(Graph(1));
+        graphs.add(Graph(1), "matmul");
+        graphs.rename(Graph(1), Graph(2));
+        assert_eq!(graphs.kernels(Graph(2)), None);
+        graphs.forget(Graph(2));
+        graphs.add(Graph(2), "matmul");
+        assert!(graphs.kernels(Graph(2)).is_some());
     }
 
     #[test]

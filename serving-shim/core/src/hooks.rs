@@ -2,8 +2,8 @@
 
 use crate::counts::count;
 use crate::description::{Description, Kind, Name};
-use crate::launch::Launch;
-use crate::runtime::{Graph, Stream};
+use crate::launch::{Launch, known};
+use crate::runtime::{Code, Graph, Stream, Task, thread};
 use crate::shim::{self, Shim};
 use sa_recorder::{Level, Recorder};
 use std::ffi::c_void;
@@ -34,6 +34,7 @@ pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
     if !active() {
         return None;
     }
+    thread::interpose();
     let shim = Shim::get();
     let describe = |name| Description {
         kind: seen.kind,
@@ -50,8 +51,11 @@ pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
     };
     match sampled {
         Some(stands_for) => Some(Launch::open(shim, describe(name()), stands_for)),
+        None if shim.updates.has(Stream(seen.stream as usize)) => {
+            count(&shim.counts.graph_update);
+            None
+        }
         None => {
-            shim.note_if_captured(Stream(seen.stream as usize), || name().shown);
             count(&shim.counts.not_sampled);
             None
         }
@@ -67,7 +71,8 @@ pub fn capture_begin(stream: *mut c_void) {
         .or_else(Shim::existing)
     {
         shim.hooked.store(true, Ordering::Relaxed);
-        let context = shim.runtime().context().ok();
+        thread::interpose();
+        let context = thread::unnoticed(shim.runtime(), || shim.runtime().context().ok());
         shim.gate.close_before(Stream(stream as usize), context);
         shim.devices().for_each(crate::device::Device::quiesce);
     }
@@ -85,6 +90,24 @@ pub fn capture_end(stream: *mut c_void, graph: *mut c_void) {
     }
 }
 
+/// A graph is about to be updated by what is launched into a stream.
+pub fn update_begin(stream: *mut c_void) {
+    let recorded = active().then(Shim::get);
+    if let Some(shim) = recorded
+        .filter(|_| !Shim::is_forked())
+        .or_else(Shim::existing)
+    {
+        shim.updates.begin(Stream(stream as usize));
+    }
+}
+
+/// The update has ended, or has not begun.
+pub fn update_end(stream: *mut c_void) {
+    if let Some(shim) = Shim::existing() {
+        shim.updates.end(Stream(stream as usize));
+    }
+}
+
 /// A graph is about to be destroyed.
 pub fn graph_destroyed(graph: *mut c_void) {
     if let Some(shim) = Shim::existing() {
@@ -92,11 +115,23 @@ pub fn graph_destroyed(graph: *mut c_void) {
     }
 }
 
+/// A stream was made, whose handle may be that of one before.
+pub fn stream_created() {
+    known::change();
+}
+
+/// A context is about to be destroyed, with its streams.
+pub fn context_destroyed() {
+    known::change();
+}
+
 /// A stream is about to be destroyed.
 pub fn stream_destroyed(stream: *mut c_void) {
+    known::change();
     if let Some(shim) = Shim::existing() {
         let stream = Stream(stream as usize);
         shim.gate.open(stream);
+        shim.updates.forget(stream);
         shim.devices()
             .for_each(|device| device.drop_stream(shim, stream));
     }
@@ -104,16 +139,19 @@ pub fn stream_destroyed(stream: *mut c_void) {
 
 /// A device is about to be reset.
 pub fn before_reset(device: i32) {
+    known::change();
     if let Some(shim) = Shim::existing()
         && let Some(device) = shim.devices().find(|one| one.is(device))
     {
-        shim.gate.forget(shim.runtime().context().ok());
+        let context = thread::unnoticed(shim.runtime(), || shim.runtime().context().ok());
+        shim.gate.forget(context);
         device.close(shim);
     }
 }
 
 /// The runtime is about to be taken down.
 pub fn before_finalize() {
+    known::change();
     if let Some(shim) = Shim::existing() {
         shim.devices().for_each(|device| device.close(shim));
     }
@@ -132,5 +170,39 @@ pub fn profiler_stopped(name: &str) {
 /// The name that the runtime has for a kernel's function handle.
 pub fn function_name(function: *mut c_void) -> Option<String> {
     let runtime = Shim::get().timing_runtime().ok()?;
-    runtime.function_name(function as usize)
+    thread::unnoticed(runtime, || runtime.function_name(function as usize))
+}
+
+/// Makes a call of the runtime for the interposer itself; no error of it is left for the program to find.
+pub fn own_call(call: impl FnOnce() -> Code) -> Code {
+    let Some(runtime) = Shim::get().own_runtime() else {
+        return call();
+    };
+    thread::unnoticed(runtime, || {
+        let code = call();
+        if code != 0 {
+            thread::refused();
+        }
+        code
+    })
+}
+
+/// What the program is to be told where the runtime says that its thread's last error is `real`. With `taken` the runtime has forgotten it.
+pub fn last_error(real: Code, taken: bool) -> Code {
+    thread::shown_error(real, taken)
+}
+
+/// What the program is to be told where the runtime says that its thread's last task is `real`.
+pub fn last_task(real: Task) -> Task {
+    thread::shown_task(real)
+}
+
+/// The same where only the id was asked for.
+pub fn last_task_id(real: u32) -> u32 {
+    let runtime = Shim::existing().and_then(Shim::own_runtime);
+    let task = runtime.and_then(|runtime| thread::unnoticed(runtime, || runtime.last_task()));
+    match task {
+        Some(task) if task.id == real => last_task(task).id,
+        _ => real,
+    }
 }

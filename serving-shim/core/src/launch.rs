@@ -2,16 +2,19 @@
 
 use crate::counts::count;
 use crate::description::{Description, Kind};
-use crate::device::Device;
 use crate::graphs::Kernels;
 use crate::pending::Pending;
 use crate::pool::{NoPair, Pair};
-use crate::runtime::{Context, Stream};
+use crate::runtime::{Code, Stream, thread};
 use crate::shim::{Refusal, Shim};
 use sa_recorder::{Args, Level, Recorder, SpanGuard, Value, now_ns};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+
+use known::Known;
+
+pub(crate) mod known;
 
 /// A launch under way on the calling thread. Without [`Launch::end`] it counts as failed.
 #[derive(Debug)]
@@ -36,11 +39,11 @@ struct Open {
 /// A pair whose start is in the stream.
 #[derive(Debug)]
 struct Armed {
-    device: &'static Device,
-    context: Context,
-    stream_id: i32,
+    known: Known,
     pair: Pair,
     asked_ns: u64,
+    /// The thread's last error before it.
+    error: Code,
 }
 
 impl Launch {
@@ -72,9 +75,9 @@ impl Launch {
         let mut span = Recorder::get().span(Level::Kernel, category, &description.name.shown);
         let id = shim.next_id();
         describe(&mut span, &description, id);
-        let armed = match arm(shim, &description) {
+        let armed = match armed(shim, &description) {
             Ok(armed) => {
-                span.arg("stream", armed.stream_id);
+                span.arg("stream", armed.known.stream_id);
                 Ok(armed)
             }
             Err(refusal) => {
@@ -140,36 +143,44 @@ impl Open {
         let (shim, runtime) = (self.shim, self.shim.runtime());
         let armed = match self.armed {
             Ok(armed) => armed,
-            Err(refusal) => return count(refusal.counter(&shim.counts)),
+            Err(refusal) => {
+                thread::submitted();
+                return count(refusal.counter(&shim.counts));
+            }
         };
         if Shim::is_forked() {
             return; // the pair is the parent's
         }
-        let (pair, stream) = (armed.pair, self.description.stream);
-        if shim.is_captured(stream) {
-            count(&shim.counts.captured);
-            return armed.device.pool.destroy(&pair, runtime);
+        let stream = self.description.stream;
+        // A call that succeeds leaves no error, unless it made others inside that did not.
+        let error = match self.description.kind {
+            Kind::Kernel | Kind::Memcpy | Kind::Graph(_) => armed.error,
+            Kind::Operator | Kind::Model | Kind::Collective => runtime.last_error(),
+        };
+        let ended = thread::unnoticed_after(runtime, error, || {
+            let ended = end_pair(shim, &armed, stream);
+            if let Err(counter) = ended {
+                count(counter);
+                armed.known.device.pool.destroy(&armed.pair, runtime);
+            }
+            ended.is_ok()
+        });
+        if !ended {
+            return;
         }
-        let host_limited = runtime.is_complete(pair.start) == Ok(true);
-        if let Err(code) = runtime.record(pair.end, stream) {
-            count(&shim.counts.refused);
-            armed.device.noticed(shim, code);
-            return armed.device.pool.destroy(&pair, runtime);
-        }
-        armed.device.push(
-            self.shim,
+        armed.known.device.push(
+            shim,
             Pending {
                 description: self.description,
                 args: self.args,
                 id: self.id,
-                context: armed.context,
-                stream_id: armed.stream_id,
-                pair,
+                context: armed.known.context,
+                stream_id: armed.known.stream_id,
+                pair: armed.pair,
                 tid: own_tid(),
                 asked_ns: armed.asked_ns,
                 began_ns: self.began_ns,
                 returned_ns,
-                host_limited,
                 stands_for: self.stands_for,
                 kernels: self.kernels,
             },
@@ -181,8 +192,11 @@ impl Open {
         if let Ok(armed) = self.armed
             && !Shim::is_forked()
         {
+            let runtime = self.shim.runtime();
             // The stream still reaches the start: the event cannot be used again before, so it goes.
-            armed.device.pool.destroy(&armed.pair, self.shim.runtime());
+            thread::unnoticed(runtime, || {
+                armed.known.device.pool.destroy(&armed.pair, runtime)
+            });
         }
     }
 }
@@ -211,13 +225,23 @@ fn describe(span: &mut SpanGuard, description: &Description, id: u64) {
     }
 }
 
-/// Puts the start of a pair into the stream, if that is safe now.
-fn arm(shim: &'static Shim, description: &Description) -> Result<Armed, Refusal> {
+/// Puts the start of a pair into the stream, if that is safe now. The thread notices nothing of it.
+fn armed(shim: &'static Shim, description: &Description) -> Result<Armed, Refusal> {
     let runtime = shim.timing_runtime()?;
-    let stream = description.stream;
+    if shim.updates.has(description.stream) {
+        return Err(Refusal::GraphUpdate);
+    }
+    let error = runtime.last_error();
+    thread::unnoticed_after(runtime, error, || arm(shim, description, error))
+}
+
+fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Armed, Refusal> {
+    let (runtime, stream) = (shim.runtime(), description.stream);
     shim.look_for_capture(stream, description)?;
-    let user = runtime.device().map_err(|_| Refusal::NoDevice)?;
-    let device = shim.device(user).ok_or(Refusal::NoDevice)?;
+    let age = known::age();
+    let is_known = known::get(stream, age);
+    let known = is_known.map_or_else(|| ask(shim, stream), Ok)?;
+    let device = known.device;
     if device.is_closed() {
         return Err(Refusal::NoDevice);
     }
@@ -225,23 +249,51 @@ fn arm(shim: &'static Shim, description: &Description) -> Result<Armed, Refusal>
         device.noticed(shim, code);
         Refusal::Refused
     };
-    let context = runtime.context().map_err(refused)?;
-    let stream_id = runtime.stream_id(stream).map_err(refused)?;
     let pair = device.pool.take(runtime).map_err(|why| match why {
         NoPair::AllInUse => Refusal::NoPair,
         NoPair::Refused(code) => refused(code),
     })?;
     let asked_ns = now_ns();
-    if let Err(code) = runtime.record(pair.start, stream) {
+    if let Err(code) = thread::record(runtime, pair.start, stream) {
         device.pool.destroy(&pair, runtime);
         return Err(refused(code));
     }
+    if is_known.is_none() {
+        // Only now: the runtime has taken the event, so the stream is one of the thread's context.
+        known::set(stream, age, known);
+    }
     Ok(Armed {
-        device,
-        context,
-        stream_id,
+        known,
         pair,
         asked_ns,
+        error,
+    })
+}
+
+/// Asks where a stream is.
+fn ask(shim: &'static Shim, stream: Stream) -> Result<Known, Refusal> {
+    let runtime = shim.runtime();
+    let user = runtime.device().map_err(|_| Refusal::NoDevice)?;
+    let device = shim.device(user).ok_or(Refusal::NoDevice)?;
+    let refused = |code| {
+        device.noticed(shim, code);
+        Refusal::Refused
+    };
+    Ok(Known {
+        context: runtime.context().map_err(refused)?,
+        stream_id: runtime.stream_id(stream).map_err(refused)?,
+        device,
+    })
+}
+
+/// Puts the end of a pair into the stream, if that is safe now; else what is to be counted. A capture that has begun behind the hooks' back ignores the end, and the pair is found to be stale.
+fn end_pair(shim: &'static Shim, armed: &Armed, stream: Stream) -> Result<(), &'static AtomicU64> {
+    if shim.gate.is_closed() {
+        return Err(&shim.counts.captured);
+    }
+    thread::record(shim.runtime(), armed.pair.end, stream).map_err(|code| {
+        armed.known.device.noticed(shim, code);
+        &shim.counts.refused
     })
 }
 
@@ -250,6 +302,7 @@ impl Refusal {
         match self {
             Refusal::Captured => "captured",
             Refusal::CaptureUnknown => "capture_unknown",
+            Refusal::GraphUpdate => "graph_update",
             Refusal::Paused => "paused",
             Refusal::NoPair => "no_pair",
             Refusal::NoDevice => "no_device",
@@ -261,6 +314,7 @@ impl Refusal {
         match self {
             Refusal::Captured => &counts.captured,
             Refusal::CaptureUnknown => &counts.capture_unknown,
+            Refusal::GraphUpdate => &counts.graph_update,
             Refusal::Paused => &counts.paused,
             Refusal::NoPair => &counts.no_pair,
             Refusal::NoDevice => &counts.no_device,

@@ -11,8 +11,8 @@
 //! device asks from time to time whether the second event was reached. Then it reads both times, places them on the host's axis, and writes a slice
 //! on the stream's row. The slice has `host_wall_us`, `device_wall_us` and a flow from the launch's span. No stream is ever waited for.
 //!
-//! **What a slice means.** The time between two events in a stream. Where `host_limited` is true, the first event had been reached before the launch
-//! call returned. The slice then holds time in which the device waited for the host, and is an upper bound. The argument `uncertainty_us` bounds how
+//! **What a slice means.** The time between two events in a stream. Where `host_limited` is true, the slice begins before the launch call
+//! returned. The slice then holds time in which the device waited for the host, and is an upper bound. The argument `uncertainty_us` bounds how
 //! far off the start can be.
 //!
 //! **Guarantees.** A time that cannot be that of its launch is rejected and counted, never moved into place. Nothing is put into a stream that is being captured,

@@ -21,7 +21,6 @@ pub(crate) struct Pending {
     pub(crate) asked_ns: u64,
     pub(crate) began_ns: u64,
     pub(crate) returned_ns: u64,
-    pub(crate) host_limited: bool,
     pub(crate) stands_for: u32,
     pub(crate) kernels: Option<Arc<Kernels>>,
 }

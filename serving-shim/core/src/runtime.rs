@@ -1,5 +1,7 @@
 //! The seam to a device: what timing a launch needs of its runtime. `ascend` has the vendor's; another one would stand beside it.
 
+pub(crate) mod thread;
+
 /// An error code of the runtime.
 pub type Code = i32;
 
@@ -18,6 +20,15 @@ pub struct Event(pub usize);
 /// A captured graph, or one that is being captured; 0 where it has no name yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Graph(pub usize);
+
+/// A task as the runtime numbers it: its stream, and its id there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Task {
+    /// The stream's id.
+    pub stream: u32,
+    /// The task's.
+    pub id: u32,
+}
 
 /// Where a device's clock stood, in ns since its power-on: in these ns or the `grain_ns` after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,8 +150,18 @@ pub trait DeviceRuntime: Send + Sync {
     /// The code by which it says that it lacks a function.
     fn not_supported(&self) -> Code;
 
-    /// Asks to be told, through [`crate::hooks`], of what takes streams, devices or the runtime itself away.
-    fn watch(&self);
+    /// The code of the calling thread's last call that failed, until that is forgotten; 0 for none.
+    fn last_error(&self) -> Code;
+
+    /// Forgets it.
+    fn forget_last_error(&self);
+
+    /// The calling thread's last task, if the runtime tells.
+    fn last_task(&self) -> Option<Task>;
+
+    /// Asks to be told, through [`crate::hooks`], of what takes streams, devices or the runtime itself away; whether it will tell of every
+    /// stream that is made or goes.
+    fn watch(&self) -> bool;
 
     /// Whether after this code no call for the device can succeed.
     fn is_lost(&self, code: Code) -> bool;

@@ -6,9 +6,10 @@ use crate::config::{Choice, Config};
 use crate::counts::Counts;
 use crate::description::{Description, Kind};
 use crate::device::Device;
-use crate::gate::Gate;
+use crate::gate::{Gate, Updates};
 use crate::graphs::Graphs;
-use crate::runtime::{DeviceRuntime, Graph, Stream};
+use crate::launch::known;
+use crate::runtime::{DeviceRuntime, Graph, Stream, thread};
 use sa_recorder::{Args, Level, Recorder, host, now_ns};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -27,6 +28,7 @@ const MAX_DEVICES: usize = 64;
 pub(crate) enum Refusal {
     Captured,
     CaptureUnknown,
+    GraphUpdate,
     Paused,
     NoPair,
     NoDevice,
@@ -40,6 +42,7 @@ pub(crate) struct Shim {
     present: bool,
     devices: Box<[OnceLock<Device>]>,
     pub(crate) gate: Gate,
+    pub(crate) updates: Updates,
     pub(crate) graphs: Graphs,
     pub(crate) counts: Counts,
     /// Whether captures are told by hooks, so that one that cannot be asked for is not missed.
@@ -101,7 +104,9 @@ impl Shim {
         host::run_after_fork(after_fork);
         let made = Shim::of(&Config::from_lookup(host::variable));
         let shim = SHIM.get_or_init(|| made);
-        shim.runtime.watch();
+        if thread::unnoticed(shim.runtime, || shim.runtime.watch()) {
+            known::rely_on_runtime();
+        }
         host::run_at_exit(at_exit);
         shim
     }
@@ -159,6 +164,7 @@ impl Shim {
             present,
             devices: (0..MAX_DEVICES).map(|_| OnceLock::new()).collect(),
             gate: Gate::default(),
+            updates: Updates::default(),
             graphs: Graphs::default(),
             counts: Counts::default(),
             hooked: AtomicBool::new(false),
@@ -174,15 +180,18 @@ impl Shim {
         self.runtime
     }
 
+    /// The runtime, if this process has one.
+    pub(crate) fn own_runtime(&self) -> Option<&'static dyn DeviceRuntime> {
+        (self.present && !Shim::is_forked()).then_some(self.runtime)
+    }
+
     /// The runtime, if launches are to be timed now.
     pub(crate) fn timing_runtime(&self) -> Result<&'static dyn DeviceRuntime, Refusal> {
-        if !self.present || Shim::is_forked() {
-            return Err(Refusal::NoDevice);
-        }
+        let runtime = self.own_runtime().ok_or(Refusal::NoDevice)?;
         if PROFILERS.load(Ordering::Relaxed) > 0 {
             return Err(Refusal::Paused);
         }
-        Ok(self.runtime)
+        Ok(runtime)
     }
 
     /// The device that the program counts as `user`; made at the first call.
@@ -220,20 +229,12 @@ impl Shim {
         (number == 0 || drawn).then_some(self.sample)
     }
 
-    /// Looks whether a launch that is not recorded goes into a graph: its kernel is launched this once.
-    pub(crate) fn note_if_captured(&self, stream: Stream, name: impl FnOnce() -> String) {
-        if self.hooked.load(Ordering::Relaxed) || self.timing_runtime().is_err() {
-            return;
-        }
-        if let Ok(Some(graph)) = self.runtime.capture(stream) {
-            self.close_gate(stream, graph);
-            self.graphs.add(graph, &name());
-        }
-    }
-
     fn close_gate(&self, stream: Stream, graph: Graph) {
         if self.gate.close(stream, self.runtime.context().ok(), graph) {
             self.graphs.forget(graph); // what another graph of that name had
+            if thread::is_interposed() && self.sample > 1 {
+                self.graphs.spoil(graph); // launches before this one were left out unasked
+            }
             let device = self.runtime.device().ok();
             if let Some(device) = device.and_then(|user| self.existing_device(user)) {
                 device.wake();
@@ -269,17 +270,6 @@ impl Shim {
             }
             Err(_) if self.hooked.load(Ordering::Relaxed) => Ok(()),
             Err(_) => Err(Refusal::CaptureUnknown),
-        }
-    }
-
-    /// Whether the stream of a launch that was made meanwhile is being captured now, or any other.
-    pub(crate) fn is_captured(&self, stream: Stream) -> bool {
-        match self.runtime.capture(stream) {
-            Ok(Some(graph)) => {
-                self.close_gate(stream, graph);
-                true
-            }
-            _ => self.gate.is_closed(),
         }
     }
 

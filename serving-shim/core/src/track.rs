@@ -70,7 +70,7 @@ fn slice_args(pending: &Pending, placed: &Placed) -> Args {
         &micros(placed.start_ns.saturating_sub(pending.began_ns)),
     );
     args.push("device_method", &"event_pair");
-    args.push("host_limited", &pending.host_limited);
+    args.push("host_limited", &(placed.start_ns < pending.returned_ns));
     args.push("uncertainty_us", &micros(placed.uncertainty_ns));
     if pending.stands_for > 1 {
         args.push("stands_for", &pending.stands_for);

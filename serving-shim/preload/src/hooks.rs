@@ -7,15 +7,16 @@ use std::ffi::CStr;
 
 use ascend_sys::types::*;
 use ascend_sys::{
-    for_each_collective, for_each_copy, for_each_graph, for_each_launch, for_each_lifecycle,
-    for_each_model, for_each_mstx, for_each_naming, for_each_profiler, for_each_rt_launch,
-    for_each_rt_model, for_each_rt_naming, for_each_synchronize,
+    for_each_collective, for_each_copy, for_each_graph, for_each_host_func, for_each_launch,
+    for_each_lifecycle, for_each_model, for_each_mstx, for_each_naming, for_each_profiler,
+    for_each_rt_launch, for_each_rt_model, for_each_rt_naming, for_each_rt_thread,
+    for_each_synchronize, for_each_thread,
 };
 
 use crate::names::Name;
 use crate::observe::{Kind, Seen, Wait, seen};
 use crate::wrapper::{Hook, arg, hooks, listed};
-use crate::{annotation, call, names, observe, traffic};
+use crate::{annotation, call, names, observe, task, traffic};
 
 /// What the vendor's profiler is called in the trace.
 const PROFILER: &str = "aclprof";
@@ -26,6 +27,20 @@ fn capture_goes_on(result: aclError) -> bool {
     matches!(
         result,
         codes::ACL_ERROR_RT_STREAM_NOT_CAPTURED | codes::ACL_ERROR_RT_STREAM_CAPTURE_WRONG_THREAD
+    )
+}
+
+/// An update ends although `aclmdlRICaptureTaskUpdateEnd` fails, as where it has not launched all kernels, unless the call was refused before it looked: for its stream (107000, 107003,
+/// 107017, 107027) or its thread (107002).
+fn update_goes_on(result: aclError) -> bool {
+    use ascend_sys::codes::*;
+    matches!(
+        result,
+        ACL_ERROR_RT_PARAM_INVALID
+            | ACL_ERROR_RT_CONTEXT_NULL
+            | ACL_ERROR_RT_STREAM_CONTEXT
+            | ACL_ERROR_RT_INVALID_HANDLE
+            | ACL_ERROR_RT_STREAM_CAPTURED
     )
 }
 
@@ -40,6 +55,12 @@ macro_rules! observed {
     };
     (rt_launch rtFusionLaunch $call:ident $fusion:tt [stream $stream:ident] $args:tt) => {
         call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
+    };
+    (rt_launch rtKernelLaunchEx $call:ident $args:tt $size:tt $flags:tt [stream $stream:ident]) => {
+        call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
+    };
+    (rt_launch rtKernelLaunchFwk $call:ident [op $op:ident] $args:tt $size:tt $flags:tt [stream $stream:ident]) => {
+        call::launch($call, || seen(Kind::Kernel, $stream), || names::of_text($op))
     };
     (rt_launch rtFftsPlusTaskLaunch $call:ident $task:tt [stream $stream:ident]) => {
         call::launch($call, || seen(Kind::Kernel, $stream), || Name::Unknown)
@@ -59,7 +80,7 @@ macro_rules! observed {
     };
     (@name [stub $stub:ident] $($rest:tt)*) => { names::of_stub($stub) };
     (@name [func $func:ident] $($rest:tt)*) => { names::of_rt_handle($func) };
-    (@name [handle $handle:ident] $($rest:tt)*) => { Name::Unknown };
+    (@name [handle $handle:ident] $($rest:tt)*) => { names::of_rt_handle($handle) };
     (@name [kind $kind:ident] [op $op:ident] $($rest:tt)*) => { names::of_text($op) };
     (@name [so_name $so:ident] [kernel_name $kernel:ident] $($rest:tt)*) => { names::of_text($kernel.cast()) };
     (@name [names $names:ident] $($rest:tt)*) => { names::of_aicpu($names) };
@@ -77,6 +98,22 @@ macro_rules! observed {
             || (),
             |result| if !capture_goes_on(result) {
                 observe::capture_end($stream, names::written($model, result));
+            },
+        ))
+    };
+    (graph aclmdlRICaptureTaskUpdateBegin $call:ident [stream $stream:ident] $group:tt) => {
+        call::tell_around($call, || (
+            || observe::update_begin($stream),
+            |result| if result != 0 {
+                observe::update_end($stream);
+            },
+        ))
+    };
+    (graph aclmdlRICaptureTaskUpdateEnd $call:ident [stream $stream:ident]) => {
+        call::tell_around($call, || (
+            || (),
+            |result| if !update_goes_on(result) {
+                observe::update_end($stream);
             },
         ))
     };
@@ -112,19 +149,27 @@ macro_rules! observed {
     (copy aclrtMemset $call:ident $memory:tt $room:tt $value:tt [count $bytes:ident]) => {
         call::wait($call, || Wait { bytes: Some($bytes as u64), ..Wait::new("memcpy") })
     };
-    (copy aclrtMemsetAsync $call:ident $memory:tt $room:tt $value:tt [count $bytes:ident] [stream $stream:ident]) => {
+    // The stream waits. A slice there would count as the device's work.
+    (copy aclrtValueWait $call:ident $memory:tt $value:tt $flag:tt [stream $stream:ident]) => {
+        call::wait($call, || Wait { stream: Some($stream), ..Wait::new("sync") })
+    };
+    (copy $name:ident $call:ident $($arg:tt)*) => {
         call::launch(
             $call,
-            || Seen { bytes: $bytes as u64, ..seen(Kind::Memcpy, $stream) },
+            || Seen {
+                bytes: observed!(@copied $name $($arg)*),
+                ..seen(Kind::Memcpy, arg!(stream $($arg)*))
+            },
             || Name::Unknown,
         )
     };
-    (copy aclrtMemcpyAsync $call:ident $dst:tt $room:tt $src:tt [count $bytes:ident] $kind:tt [stream $stream:ident]) => {
-        call::launch(
-            $call,
-            || Seen { bytes: $bytes as u64, ..seen(Kind::Memcpy, $stream) },
-            || Name::Unknown,
-        )
+    (@copied aclrtMemcpyBatchAsync $dst:tt $room:tt $src:tt [sizes $sizes:ident] [size_count $count:ident] $($rest:tt)*) => {
+        traffic::sum($sizes, $count)
+    };
+    (@copied aclrtValueWrite $($arg:tt)*) => { size_of::<u64>() as u64 };
+    (@copied $name:ident $($arg:tt)*) => { arg!(count $($arg)*) as u64 };
+    (host_func aclrtLaunchHostFunc $call:ident [stream $stream:ident] $($rest:tt)*) => {
+        call::wait($call, || Wait { stream: Some($stream), ..Wait::new("sync") })
     };
 
     (collective $name:ident $call:ident $($arg:tt)*) => {
@@ -160,6 +205,10 @@ macro_rules! observed {
         call::tell_after($call, || names::learn_stub($stub, $name))
     };
 
+    (naming rtRegisterAllKernel $call:ident [binary $binary:ident] [handle $handle:ident]) => {
+        call::tell_after($call, || names::learn_binary($binary, $handle))
+    };
+
     (lifecycle aclFinalize $call:ident) => {
         call::tell_before($call, observe::before_finalize)
     };
@@ -168,6 +217,9 @@ macro_rules! observed {
     };
     (lifecycle $name:ident $call:ident [device $device:ident]) => {
         call::tell_before($call, || observe::before_reset($device))
+    };
+    (lifecycle $name:ident $call:ident [context $context:ident]) => {
+        call::tell_before($call, observe::context_destroyed)
     };
     (lifecycle $name:ident $call:ident [stream $stream:ident]) => {
         call::tell_before($call, || observe::stream_destroyed($stream))
@@ -178,6 +230,19 @@ macro_rules! observed {
     };
     (synchronize $name:ident $call:ident $($arg:tt)*) => {
         call::wait($call, || Wait::new("sync"))
+    };
+
+    (thread aclrtPeekAtLastError $call:ident [level $level:ident]) => {
+        call::answered($call, |result| observe::last_error(result, $level, false))
+    };
+    (thread aclrtGetLastError $call:ident [level $level:ident]) => {
+        call::answered($call, |result| observe::last_error(result, $level, true))
+    };
+    (thread aclrtGetThreadLastTaskId $call:ident [id $id:ident]) => {
+        call::tell_after($call, || task::correct_id($id))
+    };
+    (rt_thread rtGetTaskIdAndStreamID $call:ident [task_id $task:ident] [stream_id $stream:ident]) => {
+        call::tell_after($call, || task::correct($task, $stream))
     };
 
     (profiler aclprofStart $call:ident $config:tt) => {
@@ -224,11 +289,14 @@ for_each_rt_model! { hooks, RT rt_model }
 for_each_graph! { hooks, ACL graph }
 for_each_model! { hooks, OPERATOR model }
 for_each_copy! { hooks, ACL copy }
+for_each_host_func! { hooks, ACL host_func }
 for_each_collective! { hooks, HCCL collective }
 for_each_naming! { hooks, ACL naming }
 for_each_rt_naming! { hooks, RT naming }
 for_each_lifecycle! { hooks, ACL lifecycle }
 for_each_synchronize! { hooks, ACL synchronize }
+for_each_thread! { hooks, ACL thread }
+for_each_rt_thread! { hooks, RT rt_thread }
 for_each_profiler! { hooks, PROFILER profiler }
 for_each_mstx! { hooks, MSTX mstx }
 
@@ -242,11 +310,14 @@ mod lists {
     for_each_graph! { listed, GRAPH }
     for_each_model! { listed, MODEL }
     for_each_copy! { listed, COPY }
+    for_each_host_func! { listed, HOST_FUNC }
     for_each_collective! { listed, COLLECTIVE }
     for_each_naming! { listed, NAMING }
     for_each_rt_naming! { listed, RT_NAMING }
     for_each_lifecycle! { listed, LIFECYCLE }
     for_each_synchronize! { listed, SYNCHRONIZE }
+    for_each_thread! { listed, THREAD }
+    for_each_rt_thread! { listed, RT_THREAD }
     for_each_profiler! { listed, PROFILER }
     for_each_mstx! { listed, MSTX }
 }
@@ -260,11 +331,14 @@ pub(crate) fn hook_of(name: &CStr) -> Option<&'static Hook> {
         lists::GRAPH,
         lists::MODEL,
         lists::COPY,
+        lists::HOST_FUNC,
         lists::COLLECTIVE,
         lists::NAMING,
         lists::RT_NAMING,
         lists::LIFECYCLE,
         lists::SYNCHRONIZE,
+        lists::THREAD,
+        lists::RT_THREAD,
         lists::PROFILER,
         lists::MSTX,
     ];
@@ -286,6 +360,18 @@ mod tests {
             (507_903, false),
         ] {
             assert_eq!(capture_goes_on(result), goes_on, "{result}");
+        }
+    }
+
+    #[test]
+    fn a_failed_end_ends_the_update_unless_it_was_refused_before() {
+        for (result, goes_on) in [
+            (0, false),
+            (107_002, true),
+            (107_033, false),
+            (107_034, false),
+        ] {
+            assert_eq!(update_goes_on(result), goes_on, "{result}");
         }
     }
 }

@@ -35,6 +35,7 @@ mod kernel_name;
 mod names;
 mod observe;
 mod real;
+mod task;
 mod thread;
 mod traffic;
 mod wrapper;

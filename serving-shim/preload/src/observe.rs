@@ -2,12 +2,14 @@
 
 use std::ffi::c_void;
 
+use ascend_sys::types::{ACL_RT_THREAD_LEVEL, aclrtLastErrLevel};
 use sa_recorder::{Level, Recorder, SpanGuard};
 use serving_shim::runtime::Graph;
 
 pub(crate) use serving_shim::hooks::{
-    Seen, active, before_finalize, before_reset, capture_begin, capture_end, graph_destroyed,
-    profiler_started, profiler_stopped, stream_destroyed,
+    Seen, active, before_finalize, before_reset, capture_begin, capture_end, context_destroyed,
+    graph_destroyed, own_call, profiler_started, profiler_stopped, stream_destroyed, update_begin,
+    update_end,
 };
 pub(crate) use serving_shim::{Kind, Launch};
 
@@ -58,6 +60,14 @@ fn kernel(name: &KernelName) -> serving_shim::Name {
     serving_shim::Name {
         shown: name.shown().to_owned(),
         raw: (name.shown() != name.raw).then(|| name.raw.clone()),
+    }
+}
+
+/// The last error that the host is to see where the real function has given `real`; with `taken` that has forgotten it.
+pub(crate) fn last_error(real: i32, level: aclrtLastErrLevel, taken: bool) -> i32 {
+    match level {
+        ACL_RT_THREAD_LEVEL => serving_shim::hooks::last_error(real, taken),
+        _ => real, // it was refused
     }
 }
 

@@ -54,6 +54,9 @@ macro_rules! if_exported {
     // Starting and stopping tell all that matters here.
     (aclprofInit $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
     (aclprofFinalize $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    // A capture is under way, in which nothing is timed.
+    (aclmdlRICaptureTaskGrpBegin $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    (aclmdlRICaptureTaskGrpEnd $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
     ($name:ident { $($then:tt)* } $otherwise:tt) => { $($then)* };
 }
 

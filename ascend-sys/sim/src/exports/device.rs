@@ -22,6 +22,12 @@ exports! { acl::lifecycle, code;
     fn aclrtResetDeviceForce(device: i32) {
         Device::by_user(device)?.reset(true)
     }
+
+    fn aclrtDestroyContext(context: aclrtContext) {
+        context.not_null()?;
+        Context::by_handle(context.0)?.destroy();
+        Ok(())
+    }
 }
 
 exports! { acl::device, code;
@@ -66,12 +72,6 @@ exports! { acl::context, code;
         let new = Context::new(Device::by_user(device)?);
         context.put(new.handle.pointer())?;
         context::set(Some(new));
-        Ok(())
-    }
-
-    fn aclrtDestroyContext(context: aclrtContext) {
-        context.not_null()?;
-        Context::by_handle(context.0)?.destroy();
         Ok(())
     }
 

@@ -6,9 +6,10 @@ use crate::capture::exchange_mode;
 use crate::context;
 use crate::device::lock;
 use crate::faults::Site;
-use crate::graph::{Model, Task};
+use crate::graph::{Group, Model, Task};
 use crate::handle::Handle;
 use crate::runtime::runtime;
+use crate::stream::Stream;
 use ascend_sys::acl;
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
@@ -41,6 +42,29 @@ exports! { acl::graph, code;
 
     fn aclmdlRIDestroy(model: aclmdlRI) {
         Model::by_handle(model.0)?.destroy()
+    }
+
+    fn aclmdlRICaptureTaskGrpBegin(stream: aclrtStream) {
+        stream.not_null()?;
+        let stream = context::here()?.stream(stream.0)?;
+        let capture = stream.capture().ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
+        capture.begin_group(&stream)
+    }
+
+    fn aclmdlRICaptureTaskGrpEnd(stream: aclrtStream, group: *mut aclrtTaskGrp) {
+        stream.not_null()?;
+        group.put(std::ptr::null_mut())?;
+        let stream = context::here()?.stream(stream.0)?;
+        let capture = stream.capture().ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
+        group.put(capture.end_group(&stream)?.handle.pointer())
+    }
+
+    fn aclmdlRICaptureTaskUpdateBegin(stream: aclrtStream, group: aclrtTaskGrp) {
+        updatable(stream.0)?.begin_update(Group::by_handle(group.0)?)
+    }
+
+    fn aclmdlRICaptureTaskUpdateEnd(stream: aclrtStream) {
+        updatable(stream.0)?.end_update()
     }
 }
 
@@ -116,6 +140,21 @@ exports! { acl::graph_info, code;
         Model::by_handle(model.0)?.on_destroy(callback, user_data.address());
         Ok(())
     }
+}
+
+/// A stream that is neither captured nor a graph's.
+fn updatable(stream: aclrtStream) -> Outcome<Arc<Stream>> {
+    if stream.is_null() {
+        return Err(ACL_ERROR_RT_PARAM_INVALID);
+    }
+    let stream = context::here()?.stream(stream)?;
+    if stream.capture().is_some() {
+        return Err(ACL_ERROR_RT_STREAM_CAPTURED);
+    }
+    if stream.of_model {
+        return Err(ACL_ERROR_RT_STREAM_MODEL);
+    }
+    Ok(stream)
 }
 
 fn begin(stream: aclrtStream, model: Option<Arc<Model>>, mode: aclmdlRICaptureMode) -> Outcome {

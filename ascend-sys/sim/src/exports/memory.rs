@@ -60,6 +60,39 @@ exports! { acl::copy, code;
         let effect = set(memory.address(), memory_bytes, value, count)?;
         later("aclrtMemsetAsync", effect, stream.0)
     }
+
+    fn aclrtMemcpyAsyncWithCondition(dst: *mut c_void, dst_bytes: usize, src: *const c_void, count: usize, _kind: aclrtMemcpyKind, stream: aclrtStream) {
+        let effect = copy(dst.address(), dst_bytes, src.address(), count)?;
+        later("aclrtMemcpyAsyncWithCondition", effect, stream.0)
+    }
+
+    fn aclrtMemcpyBatchAsync(dst: *mut *mut c_void, dst_bytes: *mut usize, src: *mut *mut c_void, sizes: *mut usize, size_count: usize, _attributes: *mut aclrtMemcpyBatchAttr, _attribute_indexes: *mut usize, _attribute_count: usize, _failed: *mut usize, stream: aclrtStream) {
+        let copies = (0..size_count).map(|index| {
+            let (to, from) = (dst.at(index)?, src.at(index)?);
+            copy(to.addr(), dst_bytes.at(index)?, from.addr(), sizes.at(index)?)
+        });
+        let copies = copies.collect::<Outcome<Vec<Effect>>>()?;
+        copies.into_iter().try_for_each(|effect| later("aclrtMemcpyBatchAsync", effect, stream.0))
+    }
+
+    fn aclrtCmoAsync(src: *mut c_void, count: usize, _kind: aclrtCmoType, stream: aclrtStream) {
+        let effect = copy(src.address(), count, src.address(), count)?;
+        later("aclrtCmoAsync", effect, stream.0)
+    }
+
+    fn aclrtValueWrite(memory: *mut c_void, value: u64, _flag: u32, stream: aclrtStream) {
+        memory.not_null()?;
+        later("aclrtValueWrite", Effect::Write { dst: memory.address(), value }, stream.0)
+    }
+
+    // As on chips that have neither.
+    fn aclrtReduceAsync(_dst: *mut c_void, _src: *const c_void, _count: u64, _kind: aclrtReduceKind, _data_type: aclDataType, _stream: aclrtStream, _reserve: *mut c_void) {
+        Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
+    }
+
+    fn aclrtValueWait(_memory: *mut c_void, _value: u64, _flag: u32, _stream: aclrtStream) {
+        Err(ACL_ERROR_RT_FEATURE_NOT_SUPPORT)
+    }
 }
 
 fn allocate(bytes: usize, place: Place) -> Outcome<*mut c_void> {

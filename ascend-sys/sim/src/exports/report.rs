@@ -17,17 +17,6 @@ exports! { acl::report, code;
         stream.submit(Work::Callback(callback))
     }
 
-    fn aclrtLaunchHostFunc(stream: aclrtStream, callback: aclrtHostFunc, args: *mut c_void) {
-        let function = callback.ok_or(ACL_ERROR_RT_PARAM_INVALID)?;
-        let stream = context::here()?.stream(stream.0)?;
-        stream.submit(Work::Callback(Callback {
-            function,
-            data: args.address(),
-            queue: None,
-            blocks: true,
-        }))
-    }
-
     fn aclrtSubscribeReport(thread: u64, stream: aclrtStream) {
         let stream = context::here()?.stream(stream.0)?;
         reports().subscribe(thread, &stream)
@@ -46,5 +35,18 @@ exports! { acl::report, code;
         user_data.not_null()?;
         let stream = context::here()?.stream(stream.0)?;
         stream.submit(Work::Mark { name: "aclrtProfTrace".into() })
+    }
+}
+
+exports! { acl::host_func, code;
+    fn aclrtLaunchHostFunc(stream: aclrtStream, callback: aclrtHostFunc, args: *mut c_void) {
+        let function = callback.ok_or(ACL_ERROR_RT_PARAM_INVALID)?;
+        let stream = context::here()?.stream(stream.0)?;
+        stream.submit(Work::Callback(Callback {
+            function,
+            data: args.address(),
+            queue: None,
+            blocks: true,
+        }))
     }
 }

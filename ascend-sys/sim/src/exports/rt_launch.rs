@@ -135,6 +135,14 @@ exports! { rt::launch, code;
         tiled(handle, tiling_key, num_blocks, inside_mut(args), stream.0)
     }
 
+    fn rtKernelLaunchEx(_args: *mut c_void, _args_size: u32, _flags: u32, stream: rtStream_t) {
+        named("framework", 1, stream.0)
+    }
+
+    fn rtKernelLaunchFwk(op: *const c_char, _args: *mut c_void, _args_size: u32, _flags: u32, stream: rtStream_t) {
+        named(&op.text()?, 1, stream.0)
+    }
+
     fn rtVectorCoreKernelLaunch(func: *const c_void, num_blocks: u32, args: *mut rtArgsEx_t, _sm_desc: *mut rtSmDesc_t, stream: rtStream_t, _flags: u32, _cfg: *const rtTaskCfgInfo_t) {
         stub(func, num_blocks, inside_mut(args), stream.0)
     }

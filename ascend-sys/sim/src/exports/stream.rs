@@ -6,7 +6,7 @@ use crate::context;
 use crate::event::Event;
 use crate::faults::Site;
 use crate::runtime::runtime;
-use crate::stream::{Stream, last_task};
+use crate::stream::Stream;
 use ascend_sys::acl;
 use ascend_sys::codes::*;
 use ascend_sys::types::*;
@@ -67,13 +67,6 @@ exports! { acl::stream, code;
 
     fn aclrtStreamWaitEventWithTimeout(stream: aclrtStream, event: aclrtEvent, _timeout: i32) {
         wait(stream.0, event.0)
-    }
-
-    fn aclrtGetThreadLastTaskId(id: *mut u32) {
-        context::here()?;
-        #[expect(clippy::cast_possible_truncation, reason = "the vendor's wraps too")]
-        let last = last_task() as u32;
-        id.put(last)
     }
 }
 

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 typedef int aclError;
-typedef void *aclrtContext, *aclrtStream, *aclrtEvent, *aclrtBinHandle, *aclrtFuncHandle, *aclrtArgsHandle, *aclmdlRI, *aclmdlRITask, *HcclComm;
+typedef void *aclrtContext, *aclrtStream, *aclrtEvent, *aclrtBinHandle, *aclrtFuncHandle, *aclrtArgsHandle, *aclmdlRI, *aclmdlRITask, *aclrtTaskGrp, *HcclComm;
 typedef struct { int id; uint32_t value[4]; } aclrtLaunchKernelAttr;
 typedef struct { aclrtLaunchKernelAttr *attrs; size_t numAttrs; } aclrtLaunchKernelCfg;
 typedef struct { uint32_t addrOffset, dataOffset; } aclrtPlaceHolderInfo;
@@ -54,6 +54,8 @@ aclError aclrtGetStreamAvailableNum(uint32_t *count);
 aclError aclrtRegStreamStateCallback(const char *name, void (*callback)(aclrtStream, int, void *), void *data);
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event);
 aclError aclrtGetThreadLastTaskId(uint32_t *id);
+aclError aclrtPeekAtLastError(int level);
+aclError aclrtGetLastError(int level);
 
 aclError aclrtCreateEvent(aclrtEvent *event);
 aclError aclrtCreateEventWithFlag(aclrtEvent *event, uint32_t flag);
@@ -95,6 +97,10 @@ aclError aclmdlRICaptureThreadExchangeMode(int *mode);
 aclError aclmdlRIExecute(aclmdlRI model, int32_t ms);
 aclError aclmdlRIExecuteAsync(aclmdlRI model, aclrtStream stream);
 aclError aclmdlRIDestroy(aclmdlRI model);
+aclError aclmdlRICaptureTaskGrpBegin(aclrtStream stream);
+aclError aclmdlRICaptureTaskGrpEnd(aclrtStream stream, aclrtTaskGrp *group);
+aclError aclmdlRICaptureTaskUpdateBegin(aclrtStream stream, aclrtTaskGrp group);
+aclError aclmdlRICaptureTaskUpdateEnd(aclrtStream stream);
 aclError aclmdlRIGetStreams(aclmdlRI model, aclrtStream *streams, uint32_t *count);
 aclError aclmdlRIGetTasksByStream(aclrtStream stream, aclmdlRITask *tasks, uint32_t *count);
 aclError aclmdlRITaskGetType(aclmdlRITask task, int *type);
@@ -110,12 +116,22 @@ aclError aclrtMemcpy(void *dst, size_t room, const void *src, size_t count, int 
 aclError aclrtMemcpyAsync(void *dst, size_t room, const void *src, size_t count, int kind, aclrtStream stream);
 aclError aclrtMemset(void *memory, size_t room, int32_t value, size_t count);
 aclError aclrtMemsetAsync(void *memory, size_t room, int32_t value, size_t count, aclrtStream stream);
+aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t room, const void *src, size_t count, int kind, aclrtStream stream);
+aclError aclrtMemcpyBatchAsync(void **dst, size_t *room, void **src, size_t *sizes, size_t count, void *attributes, size_t *indexes, size_t attribute_count, size_t *failed, aclrtStream stream);
+aclError aclrtCmoAsync(void *src, size_t size, int kind, aclrtStream stream);
+aclError aclrtReduceAsync(void *dst, const void *src, uint64_t count, int kind, int type, aclrtStream stream, void *reserve);
+aclError aclrtValueWrite(void *memory, uint64_t value, uint32_t flag, aclrtStream stream);
+aclError aclrtValueWait(void *memory, uint64_t value, uint32_t flag, aclrtStream stream);
 
 int32_t rtFunctionRegister(void *binary, const void *stub, const char *name, const void *info, uint32_t mode);
+int32_t rtRegisterAllKernel(const void *binary, void **handle);
 int32_t rtKernelLaunch(const void *stub, uint32_t blocks, void *args, uint32_t size, void *sm_desc, aclrtStream stream);
 int32_t rtKernelLaunchWithHandleV2(void *binary, uint64_t key, uint32_t blocks, void *args, void *sm_desc, aclrtStream stream, const void *cfg);
+int32_t rtKernelLaunchEx(void *args, uint32_t size, uint32_t flags, aclrtStream stream);
+int32_t rtKernelLaunchFwk(const char *op, void *args, uint32_t size, uint32_t flags, aclrtStream stream);
 int32_t rtLaunchKernelByFuncHandleV3(aclrtFuncHandle func, uint32_t blocks, const void *args, aclrtStream stream, const void *cfg);
 int32_t rtsLaunchKernelWithHostArgs(aclrtFuncHandle func, uint32_t blocks, aclrtStream stream, void *cfg, void *args, uint32_t size, void *holders, uint32_t count);
+int32_t rtGetTaskIdAndStreamID(uint32_t *task, uint32_t *stream);
 int32_t rtEventGetTimeStamp(uint64_t *us, aclrtEvent event);
 
 int halGetDeviceInfo(uint32_t device, int32_t module, int32_t info, int64_t *value);

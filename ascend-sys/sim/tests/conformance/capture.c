@@ -292,3 +292,51 @@ void capture_unseen(void) {
   OK(end(own, &model));
   OK(aclmdlRIExecute(model, 1000));
 }
+
+/* ASCEND_SIM_KERNELS=long=30000 */
+void task_group(void) {
+  OK(aclrtSetDevice(0));
+  aclrtStream own = stream(), other = stream();
+  aclrtTaskGrp group, broken;
+  aclmdlRI model;
+  IS(aclmdlRICaptureTaskGrpBegin(own), 107029);
+  OK(aclmdlRICaptureBegin(own, 0));
+  IS(aclmdlRICaptureTaskGrpEnd(own, &group), 107033);
+  OK(launch(kernel("k"), own));
+  OK(aclmdlRICaptureTaskGrpBegin(own));
+  IS(aclmdlRICaptureTaskGrpBegin(own), 107033);
+  OK(launch(kernel("k"), own));
+  OK(launch(kernel("k"), own));
+  OK(aclrtRecordEvent(timed(), own)); /* ignored, in a group too */
+  OK(aclmdlRICaptureTaskGrpEnd(own, &group));
+  IS(aclmdlRICaptureTaskUpdateBegin(own, group), 107027);
+  OK(launch(kernel("k"), own));
+  OK(aclmdlRICaptureEnd(own, &model));
+
+  IS(aclmdlRICaptureTaskUpdateEnd(other), 107033);
+  OK(aclmdlRICaptureTaskUpdateBegin(other, group));
+  IS(aclmdlRICaptureTaskUpdateBegin(other, group), 107033);
+  IS(aclmdlRICaptureTaskUpdateBegin(own, group), 107033); /* one stream alone updates a group */
+  IS(aclrtRecordEvent(timed(), other), 507009);
+  IS(aclrtPeekAtLastError(0), 507009);
+  OK(launch(kernel("long"), other));
+  IS(aclmdlRICaptureTaskUpdateEnd(other), 107034); /* not all of them */
+  OK(aclmdlRICaptureTaskUpdateBegin(other, group));
+  OK(launch(kernel("long"), other));
+  OK(launch(kernel("long"), other));
+  IS(launch(kernel("long"), other), 107033); /* there are no more */
+  OK(aclmdlRICaptureTaskUpdateEnd(other));
+  uint64_t began = now_ns();
+  OK(aclrtSynchronizeStream(other)); /* nothing has run */
+  TRUE(now_ns() - began < 30000000);
+  OK(aclmdlRIExecuteAsync(model, own));
+  OK(aclrtSynchronizeStream(own));
+  TRUE(now_ns() - began >= 60000000);
+
+  OK(aclmdlRICaptureBegin(own, 0));
+  OK(aclmdlRICaptureTaskGrpBegin(own));
+  OK(aclrtMemsetAsync(&began, 8, 0, 8, own)); /* no kernel */
+  IS(aclmdlRICaptureTaskGrpEnd(own, &broken), 107034);
+  IS(aclmdlRICaptureEnd(own, &model), 107034);
+  OK(launch(kernel("k"), own));
+}

@@ -11,7 +11,7 @@ static const struct {
     {"stream_waits", stream_waits}, {"stream_dropped", stream_dropped}, {"device_clock", device_clock}, {"elapsed", elapsed}, {"elapsed_wraps", elapsed_wraps},
     {"event_pool", event_pool}, {"kernels", kernels}, {"launches", launches}, {"memory", memory}, {"callbacks", callbacks},
     {"collectives", collectives}, {"capture", capture}, {"capture_broken", capture_broken}, {"capture_modes", capture_modes},
-    {"capture_streams", capture_streams}, {"capture_dropped", capture_dropped}, {"replay", replay}, {"capture_unseen", capture_unseen}, {"faults_of_calls",
+    {"capture_streams", capture_streams}, {"capture_dropped", capture_dropped}, {"replay", replay}, {"capture_unseen", capture_unseen}, {"task_group", task_group}, {"last_error", last_error}, {"last_task", last_task}, {"faults_of_calls",
     faults_of_calls}, {"fault_of_a_kernel", fault_of_a_kernel}, {"fault_of_a_device", fault_of_a_device}, {"slow_completion",
     slow_completion}, {"through_rt_never", through_rt_never}, {"through_rt_when_old", through_rt_when_old}, {"work", work},
     {"forked", forked}, {"endless", endless}, {"speed", speed},

@@ -54,10 +54,11 @@ fn compile(sources: &[PathBuf], built: &Path, linked: bool) {
     assert!(output.status.success(), "{said}");
 }
 
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "main.c",
     "context.c",
     "stream.c",
+    "thread.c",
     "event.c",
     "kernel.c",
     "capture.c",

@@ -16,12 +16,19 @@ static void show_T(type_T value) { printf(" %d", value); }
 static void show_L(type_L value) { printf(" %#llxL", (unsigned long long)value); }
 static void show_S(type_S value) { printf(" \"%s\"", value ? value : "(null)"); }
 static void show_C(type_C value) { printf(" %u", value); }
+static void show_E(type_E value) { printf(" {%#x,%s,%llu}", value->magic, (const char *)value->data, (unsigned long long)value->length); }
+static void show_M(type_M value) { printf(" %zu", value); }
+static void show_Z(type_Z value) { printf(" {%zu,%zu}", value[0], value[1]); }
 static void show_H(type_H value) { printf(" (was %p)", *value); }
+static void show_W(type_W value) { printf(" (was %u)", *value); }
 static void show_N(type_N value) { printf(" {%s,%s,%s}", value->so, value->kernel, value->op); }
 static void show_B(type_B value) { printf(" {%d,%p,%llu,%d,%u}", value->type, value->buffer, (unsigned long long)value->count, value->element, value->rank); }
 
 static void write_H(type_H value) {
   if (fake_answer.result == 0) *value = (void *)0xabc000;
+}
+static void write_W(type_W value) {
+  if (fake_answer.result == 0) *value = 31;
 }
 #define write_P(value) (void)value;
 #define write_R(value) (void)value;
@@ -33,6 +40,9 @@ static void write_H(type_H value) {
 #define write_N(value) (void)value;
 #define write_B(value) (void)value;
 #define write_C(value) (void)value;
+#define write_E(value) (void)value;
+#define write_M(value) (void)value;
+#define write_Z(value) (void)value;
 
 #define SHOW(A, n) show_##A(a##n);
 #define WRITE(A, n) write_##A(a##n);

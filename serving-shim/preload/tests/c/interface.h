@@ -1,5 +1,5 @@
 // Every function that is interposed: its library, result, name and types. One letter for each type:
-// P a pointer nobody looks at, R a handle of the rt level, U uint32_t, I int32_t, L uint64_t or size_t, S a C string, H where a handle is written, N names of an AI CPU launch, B items of a batch and C how many, T an element type.
+// P a pointer nobody looks at, R a handle of the rt level, U uint32_t, I int32_t, L uint64_t or size_t, S a C string, H where a handle is written, W where a number is, N names of an AI CPU launch, B items of a batch and C how many, Z sizes of copies and M how many, E a binary, T an element type.
 #ifndef INTERFACE_H
 #define INTERFACE_H
 #include <stddef.h>
@@ -15,10 +15,15 @@ typedef int32_t type_I;
 typedef uint64_t type_L;
 typedef const char *type_S;
 typedef void **type_H;
+typedef uint32_t *type_W;
 typedef const aicpu_names *type_N;
 typedef const batch_item *type_B;
 typedef int32_t type_T;
 typedef uint32_t type_C;
+typedef struct { uint32_t magic, version; const void *data; uint64_t length; } binary;
+typedef const binary *type_E;
+typedef const size_t *type_Z;
+typedef size_t type_M;
 typedef void type_V;
 
 #define ACL(F) \
@@ -34,6 +39,11 @@ typedef void type_V;
   F(I, aclmdlRIExecute, 2, P, I) \
   F(I, aclmdlRIExecuteAsync, 2, P, P) \
   F(I, aclmdlRIDestroy, 1, P) \
+  F(I, aclmdlRICaptureTaskUpdateBegin, 2, P, P) \
+  F(I, aclmdlRICaptureTaskUpdateEnd, 1, P) \
+  F(I, aclrtPeekAtLastError, 1, I) \
+  F(I, aclrtGetLastError, 1, I) \
+  F(I, aclrtGetThreadLastTaskId, 1, W) \
   F(I, aclmdlExecute, 3, U, P, P) \
   F(I, aclmdlExecuteV2, 5, U, P, P, P, P) \
   F(I, aclmdlExecuteAsync, 4, U, P, P, P) \
@@ -45,10 +55,18 @@ typedef void type_V;
   F(I, aclrtMemcpyAsync, 6, P, L, P, L, I, P) \
   F(I, aclrtMemset, 4, P, L, I, L) \
   F(I, aclrtMemsetAsync, 5, P, L, I, L, P) \
+  F(I, aclrtMemcpyAsyncWithCondition, 6, P, L, P, L, I, P) \
+  F(I, aclrtMemcpyBatchAsync, 10, P, P, P, Z, M, P, P, L, P, P) \
+  F(I, aclrtCmoAsync, 4, P, L, I, P) \
+  F(I, aclrtReduceAsync, 7, P, P, L, I, I, P, P) \
+  F(I, aclrtValueWrite, 4, P, L, U, P) \
+  F(I, aclrtValueWait, 4, P, L, U, P) \
+  F(I, aclrtLaunchHostFunc, 3, P, P, P) \
   F(I, aclrtSynchronizeStream, 1, P) \
   F(I, aclrtSynchronizeStreamWithTimeout, 2, P, I) \
   F(I, aclrtSynchronizeDevice, 0) \
   F(I, aclrtSynchronizeEvent, 1, P) \
+  F(I, aclrtDestroyContext, 1, P) \
   F(I, aclrtDestroyStream, 1, P) \
   F(I, aclrtDestroyStreamForce, 1, P) \
   F(I, aclrtResetDevice, 1, I) \
@@ -56,12 +74,16 @@ typedef void type_V;
   F(I, aclFinalize, 0)
 
 #define RT(F) \
+  F(I, rtGetTaskIdAndStreamID, 2, W, W) \
   F(I, rtFunctionRegister, 5, P, P, S, P, U) \
+  F(I, rtRegisterAllKernel, 2, E, H) \
   F(I, rtKernelLaunch, 6, P, U, P, U, P, P) \
   F(I, rtKernelLaunchWithFlag, 6, P, U, P, P, P, U) \
   F(I, rtKernelLaunchWithFlagV2, 7, P, U, P, P, P, U, P) \
   F(I, rtKernelLaunchWithHandle, 7, P, L, U, P, P, P, P) \
   F(I, rtKernelLaunchWithHandleV2, 7, P, L, U, P, P, P, P) \
+  F(I, rtKernelLaunchEx, 4, P, U, U, P) \
+  F(I, rtKernelLaunchFwk, 5, S, P, U, U, P) \
   F(I, rtVectorCoreKernelLaunch, 7, P, U, P, P, P, U, P) \
   F(I, rtVectorCoreKernelLaunchWithHandle, 7, P, L, U, P, P, P, P) \
   F(I, rtLaunchKernelByFuncHandle, 4, R, U, P, P) \

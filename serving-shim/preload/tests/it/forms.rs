@@ -28,11 +28,12 @@ const ROUND: &[(&str, &str, usize)] = &[
     ("kernel", "AicpuOp", 1),
     ("kernel", "Asked", 4),
     ("kernel", "even text", 4), // the operators, and rtAicpuKernelLaunchExWithArgs
-    ("kernel", "odd text", 1),  // aclopExecuteV2
+    ("kernel", "odd text", 2),  // aclopExecuteV2 and rtKernelLaunchFwk
     ("kernel", "rtFftsPlusTaskLaunch", 1),
     ("kernel", "rtFftsPlusTaskLaunchWithFlag", 1),
     ("kernel", "rtFusionLaunch", 1),
     ("kernel", "rtKernelLaunch", 1),
+    ("kernel", "rtKernelLaunchEx", 1),
     ("kernel", "rtKernelLaunchWithFlag", 1),
     ("kernel", "rtKernelLaunchWithFlagV2", 1),
     ("kernel", "rtKernelLaunchWithHandle", 1),
@@ -46,23 +47,32 @@ const ROUND: &[(&str, &str, usize)] = &[
     ("kernel", "rtsLaunchKernelWithConfig", 1),
     ("kernel", "rtsLaunchKernelWithDevArgs", 1),
     ("kernel", "rtsLaunchKernelWithHostArgs", 1),
+    ("memcpy", "aclrtCmoAsync", 1),
     ("memcpy", "aclrtMemcpy", 1),
     ("memcpy", "aclrtMemcpyAsync", 1),
+    ("memcpy", "aclrtMemcpyAsyncWithCondition", 1),
+    ("memcpy", "aclrtMemcpyBatchAsync", 1),
     ("memcpy", "aclrtMemset", 1),
     ("memcpy", "aclrtMemsetAsync", 1),
+    ("memcpy", "aclrtReduceAsync", 1),
+    ("memcpy", "aclrtValueWrite", 1),
     ("model", "aclmdlExecute", 1),
     ("model", "aclmdlExecuteAsync", 1),
     ("model", "aclmdlExecuteAsyncV2", 1),
     ("model", "aclmdlExecuteV2", 1),
     ("model", "rtModelExecute", 1),
+    ("sync", "aclrtLaunchHostFunc", 1),
     ("sync", "aclrtSynchronizeDevice", 1),
     ("sync", "aclrtSynchronizeEvent", 1),
     ("sync", "aclrtSynchronizeStream", 1),
     ("sync", "aclrtSynchronizeStreamWithTimeout", 1),
+    ("sync", "aclrtValueWait", 1),
 ];
 /// Waits and the like among them.
-const WAITS: [&str; 10] = [
+const WAITS: [&str; 12] = [
     "aclrtSetDevice",
+    "aclrtLaunchHostFunc",
+    "aclrtValueWait",
     "aclmdlRIExecute",
     "aclrtMemcpy",
     "aclrtMemset",
@@ -111,7 +121,7 @@ fn compared(ground: &Ground, arguments: impl Fn(&mut Command), program: &str) ->
     let real = plain.stdout.matches("  real ").count();
     assert_eq!(
         real,
-        79 * ROUNDS,
+        96 * ROUNDS,
         "every real function is called once in each round"
     );
     assert_eq!(run(ground.preloaded(&program)), plain, "preloaded");
@@ -289,7 +299,14 @@ fn what_is_recorded_says_grid_and_bytes() {
     let bytes = 0x8000_0000_0000_0003_u64;
     assert_eq!(first("aclrtMemcpyAsync")["bytes"], bytes);
     assert_eq!(first("aclrtMemcpy")["bytes"], bytes - 1);
+    assert_eq!(first("aclrtMemcpyAsyncWithCondition")["bytes"], bytes);
+    assert_eq!(first("aclrtMemcpyBatchAsync")["bytes"], 7 + 35);
+    assert_eq!(first("aclrtCmoAsync")["bytes"], bytes);
+    assert_eq!(first("aclrtReduceAsync")["bytes"], bytes + 2);
+    assert_eq!(first("aclrtValueWrite")["bytes"], 8);
     assert_eq!(first("aclrtSynchronizeStream")["handle"], "0x5a0000000001");
+    assert_eq!(first("aclrtLaunchHostFunc")["handle"], "0x5a0000000003");
+    assert_eq!(first("aclrtValueWait")["handle"], "0x5a0000000001");
 }
 
 #[test]
@@ -304,7 +321,7 @@ fn of_eager_launches_one_in_so_many_is_recorded_and_the_others_are_counted() {
         category.map(|(_, count)| count).sum()
     };
     assert_eq!(of("comm"), 15 * ROUNDS, "collectives always");
-    let eager = 4 + 20 + 3 + 2; // of ACL and the rt level, operators, copying and setting
+    let eager = 4 + 22 + 3 + 7; // of ACL and the rt level, operators, copying, setting and the like
     let sampled = of("kernel") + of("memcpy") - 2 * ROUNDS; // aclrtMemcpy and aclrtMemset are waits
     // The first one, and then by chance.
     assert!((1..=eager * ROUNDS / 8).contains(&sampled), "{counts:?}");

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it stands")]
 
 mod annotations;
+mod counted;
 mod exports;
 mod forms;
 mod ground;
@@ -13,4 +14,5 @@ mod processes;
 mod programs;
 mod simulated;
 mod trace;
+mod traces;
 mod unwinding;

@@ -148,6 +148,35 @@ fn issue_19_a_runtime_whose_constructor_waits_for_a_thread_that_launches_is_not_
     assert_eq!(ground.trace().count("aclrtLaunchKernel"), 6);
 }
 
+/// What a thread knows of a stream must not be taken for what is true of the next one with its handle.
+#[test]
+fn a_launch_is_on_its_own_device_although_handles_come_again() {
+    let ground = ground();
+    let headers = concat!(
+        "-I",
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../ascend-sys/sim/tests/conformance"
+    );
+    ground.program("again", &["again.c"], &[headers, "-l:libascendcl.so"]);
+    let ended = recorded(&ground, "again", &[], &[("ASCEND_SIM_REUSE", "1")]);
+    let said = (ended.code, ended.stdout.as_str(), ended.stderr.as_str());
+    assert_eq!(said, (42, "107003\n", ""));
+    let trace = ground.trace();
+    let mut timed = 0;
+    for slice in trace.recorded() {
+        let name = slice["name"].as_str().unwrap_or_default();
+        if let Some((_, device)) = name.rsplit_once('-')
+            && !slice["args"]["device_wall_us"].is_null()
+        {
+            let row = format!("SIMULATED NPU {device}");
+            let is = trace.process_of(slice);
+            assert!(is.starts_with(&row), "{name} is on {is}");
+            timed += 1;
+        }
+    }
+    assert_eq!(timed, 9 * 20);
+}
+
 /// CANN 8.0 does not tell a stream's id.
 #[test]
 fn without_ids_of_streams_launches_are_timed_all_the_same() {

@@ -100,6 +100,15 @@ impl Trace {
             .collect()
     }
 
+    /// The name of the process of an event.
+    pub(crate) fn process_of(&self, of: &Value) -> &str {
+        let mut named = self.events.iter().filter(|event| event["pid"] == of["pid"]);
+        let found = named.find(|event| event["name"] == "process_name");
+        found
+            .and_then(|event| event["args"]["name"].as_str())
+            .unwrap_or_default()
+    }
+
     /// The ids of the processes that recorded something.
     pub(crate) fn processes(&self) -> BTreeSet<String> {
         self.recorded()

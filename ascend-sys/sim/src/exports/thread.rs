@@ -1,0 +1,61 @@
+//! What the calling thread did last.
+
+use super::{called, code, exports};
+use crate::stream::last_task;
+use ascend_sys::acl;
+use ascend_sys::codes::*;
+use ascend_sys::rt;
+use ascend_sys::types::*;
+use std::cell::Cell;
+
+thread_local! {
+    static LAST_CODE: Cell<aclError> = const { Cell::new(ACL_SUCCESS) };
+}
+
+/// The least code of the rt level. Errors of ACL's own leave nothing behind.
+const FIRST_OF_RT: aclError = ACL_ERROR_RT_PARAM_INVALID;
+
+/// Remembers that a call failed. The last one counts, whether anybody has asked for the one before or not.
+pub(super) fn failed(code: aclError) {
+    if code >= FIRST_OF_RT && code != ACL_ERROR_API_NOT_SUPPORT {
+        let _ = LAST_CODE.try_with(|last| last.set(code)); // the thread may be ending
+    }
+}
+
+exports! { acl::thread, code;
+    fn aclrtGetThreadLastTaskId(id: *mut u32) {
+        id.put(last_task().1)
+    }
+}
+
+exports! { rt::thread, code;
+    fn rtGetTaskIdAndStreamID(task_id: *mut u32, stream_id: *mut u32) {
+        let (stream, task) = last_task();
+        task_id.put(task)?;
+        stream_id.put(stream.cast_unsigned())
+    }
+}
+
+/// Asks for the last error, whose code is no outcome of the call itself.
+// SAFETY: the simulator stands in for the library that exports this name.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn aclrtPeekAtLastError(level: aclrtLastErrLevel) -> aclError {
+    called();
+    match level {
+        ACL_RT_THREAD_LEVEL => LAST_CODE.get(),
+        _ => ACL_ERROR_INVALID_PARAM,
+    }
+}
+
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn aclrtGetLastError(level: aclrtLastErrLevel) -> aclError {
+    called();
+    match level {
+        ACL_RT_THREAD_LEVEL => LAST_CODE.replace(ACL_SUCCESS),
+        _ => ACL_ERROR_INVALID_PARAM,
+    }
+}
+
+const _: acl::thread::aclrtPeekAtLastError = aclrtPeekAtLastError;
+const _: acl::thread::aclrtGetLastError = aclrtGetLastError;

@@ -1,0 +1,102 @@
+//! What a thread knows of the streams that it launched into last: it stays true until a stream is made or goes, wherever. A thread may change its context or device meanwhile: a stream keeps
+//! its own, and an event is refused where the thread's is another.
+
+use crate::device::Device;
+use crate::runtime::{Context, Stream};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Streams that a thread knows.
+const PLACES: usize = 8;
+
+/// A stream that was launched into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known {
+    pub(crate) context: Context,
+    pub(crate) stream_id: i32,
+    pub(crate) device: &'static Device,
+}
+
+/// It, when that was known.
+#[derive(Clone, Copy)]
+struct Place {
+    stream: Stream,
+    age: u64,
+    known: Known,
+}
+
+thread_local! {
+    static PLACES_OF_THREAD: [Cell<Option<Place>>; PLACES] =
+        const { [const { Cell::new(None) }; PLACES] };
+}
+
+/// How often a stream was made or went. A handle, and an id, may come again with a new one.
+static AGE: AtomicU64 = AtomicU64::new(0);
+/// Whether all that is told.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
+/// The runtime tells of streams that are made or go.
+pub(crate) fn rely_on_runtime() {
+    TOLD.store(true, Ordering::Relaxed);
+}
+
+/// A stream was made or goes.
+pub(crate) fn change() {
+    AGE.fetch_add(1, Ordering::AcqRel);
+}
+
+/// When it is now; to be asked before anything is asked of a stream.
+pub(crate) fn age() -> u64 {
+    AGE.load(Ordering::Acquire)
+}
+
+/// What the calling thread knows of a stream. The default stream is another one in each context, so that nothing is known of it.
+pub(crate) fn get(stream: Stream, age: u64) -> Option<Known> {
+    let place = PLACES_OF_THREAD.with(|places| place_of(places, stream).get())?;
+    (place.stream == stream && place.age == age).then_some(place.known)
+}
+
+/// Remembers what was true of a stream at that age.
+pub(crate) fn set(stream: Stream, age: u64, known: Known) {
+    if stream.0 != 0 && TOLD.load(Ordering::Relaxed) {
+        let place = Place { stream, age, known };
+        PLACES_OF_THREAD.with(|places| place_of(places, stream).set(Some(place)));
+    }
+}
+
+fn place_of(places: &[Cell<Option<Place>>; PLACES], stream: Stream) -> &Cell<Option<Place>> {
+    let hash = (stream.0 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 61;
+    &places[usize::try_from(hash).unwrap_or(0) % PLACES]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::absent::Absent;
+
+    #[test]
+    fn what_is_known_of_a_stream_ends_when_any_is_made_or_goes() {
+        let known = Known {
+            context: Context(1),
+            stream_id: 4,
+            device: Box::leak(Box::new(Device::new(&Absent, 0))),
+        };
+        let id = |stream| get(stream, age()).map(|known| known.stream_id);
+        set(Stream(0x70), age(), known);
+        assert_eq!(id(Stream(0x70)), None, "nobody would tell");
+        rely_on_runtime();
+        set(Stream(0x70), age(), known);
+        set(Stream(0), age(), known);
+        assert_eq!(
+            (id(Stream(0x70)), id(Stream(0)), id(Stream(0x71))),
+            (Some(4), None, None)
+        );
+        let of_another_thread = std::thread::spawn(|| get(Stream(0x70), age()).is_some());
+        assert!(!of_another_thread.join().unwrap());
+        let before = age();
+        change();
+        assert_eq!(id(Stream(0x70)), None);
+        set(Stream(0x70), before, known);
+        assert_eq!(id(Stream(0x70)), None, "it was asked before the change");
+    }
+}

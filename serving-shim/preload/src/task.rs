@@ -1,0 +1,34 @@
+//! The calling thread's last task as the host is to see it: its own, where the real function has given that of an event of ours.
+
+use serving_shim::hooks::{last_task, last_task_id};
+use serving_shim::runtime::Task;
+
+/// Corrects what `rtGetTaskIdAndStreamID` has written.
+pub(crate) fn correct(id: *mut u32, stream: *mut u32) {
+    // SAFETY: the host's own argument, which the real function has just written to.
+    let real_id = unsafe { id.read() };
+    // SAFETY: as above.
+    let real_stream = unsafe { stream.read() };
+    let real = Task {
+        stream: real_stream,
+        id: real_id,
+    };
+    let shown = last_task(real);
+    if shown != real {
+        // SAFETY: as above.
+        unsafe { id.write(shown.id) };
+        // SAFETY: as above.
+        unsafe { stream.write(shown.stream) };
+    }
+}
+
+/// Corrects what `aclrtGetThreadLastTaskId` has written.
+pub(crate) fn correct_id(id: *mut u32) {
+    // SAFETY: the host's own argument, which the real function has just written to.
+    let real = unsafe { id.read() };
+    let shown = last_task_id(real);
+    if shown != real {
+        // SAFETY: as above.
+        unsafe { id.write(shown) };
+    }
+}

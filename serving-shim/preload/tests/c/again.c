@@ -1,0 +1,90 @@
+// Streams go, and others come with their handles and their ids, on another device: each launch must be found where it was made. ASCEND_SIM_REUSE=1
+#include "acl_abi.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define OK(call)                                                  \
+  do {                                                            \
+    int code = (int)(call);                                       \
+    if (code) printf("%s: %d\n", #call, code), exit(1);           \
+  } while (0)
+
+static aclrtBinHandle binary;
+static aclrtStream stream;
+
+static void launches(const char *name) {
+  aclrtFuncHandle func;
+  OK(aclrtBinaryGetFunction(binary, name, &func));
+  for (int n = 0; n < 20; n++) OK(aclrtLaunchKernel(func, 1, "", 0, stream));
+  OK(aclrtSynchronizeStream(stream));
+  usleep(50000); // their slices are written, which a stream that goes would not wait for
+}
+
+static void made(int device) {
+  OK(aclrtSetDevice(device));
+  OK(aclrtCreateStream(&stream));
+}
+
+static void *elsewhere(void *old) {
+  OK(aclrtSetDevice(0));
+  OK(aclrtDestroyStream(stream));
+  made(1);
+  if (stream != old) exit(2);
+  return NULL;
+}
+
+int main(void) {
+  aclrtContext context, other;
+  OK(aclInit(NULL));
+  OK(aclrtSetDevice(1));
+  OK(aclrtSetDevice(0));
+  OK(aclrtBinaryLoadFromData("x", 1, NULL, &binary));
+
+  made(0);
+  void *old = stream;
+  launches("first-0");
+  OK(aclrtDestroyStream(stream));
+  made(1);
+  if (stream != old) return 2;
+  launches("destroyed-1");
+  OK(aclrtDestroyStream(stream));
+
+  made(0);
+  launches("second-0");
+  pthread_t thread;
+  pthread_create(&thread, NULL, elsewhere, stream);
+  pthread_join(thread, NULL);
+  OK(aclrtSetDevice(1));
+  launches("by_another_thread-1");
+  OK(aclrtDestroyStream(stream));
+
+  OK(aclrtCreateContext(&context, 0));
+  OK(aclrtCreateStream(&stream));
+  old = stream;
+  launches("of_a_context-0");
+  OK(aclrtDestroyContext(context));
+  OK(aclrtCreateContext(&other, 1));
+  OK(aclrtCreateStream(&stream));
+  if (stream != old || other != context) return 2;
+  launches("of_another_context-1");
+  OK(aclrtDestroyContext(other));
+
+  made(0);
+  old = stream;
+  launches("before_a_reset-0");
+  OK(aclrtResetDeviceForce(0));
+  made(1);
+  if (stream != old) return 2;
+  launches("after_a_reset-1");
+
+  /* The same stream from a context of its device, and from none. */
+  OK(aclrtSetDevice(0));
+  aclrtFuncHandle func;
+  OK(aclrtBinaryGetFunction(binary, "refused", &func));
+  printf("%d\n", aclrtLaunchKernel(func, 1, "", 0, stream));
+  OK(aclrtSetDevice(1));
+  launches("back-1");
+  return 42;
+}

@@ -1,0 +1,43 @@
+// Launches on the simulated runtime, and prints how many calls of the runtime each made on the launching thread, itself included.
+//   counted LAUNCHES
+#include "acl_abi.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+uint64_t ascend_sim_calls(void);
+
+static aclrtFuncHandle func;
+
+static void launches(const char *what, aclrtStream stream, int times, int ask) {
+  uint32_t task, own;
+  uint64_t calls = 0, most = 0;
+  for (int n = 0; n < times; n++) {
+    uint64_t before = ascend_sim_calls();
+    if (aclrtLaunchKernel(func, 1, "", 0, stream)) exit(1);
+    uint64_t made = ascend_sim_calls() - before;
+    if (ask) rtGetTaskIdAndStreamID(&task, &own);
+    // The first ones find out where the stream is, and make events.
+    if (n < 3) continue;
+    calls += made;
+    most = made > most ? made : most;
+    if (n % 50 == 49) aclrtSynchronizeStream(stream);
+  }
+  printf("%s %.1f at most %d\n", what, (double)calls / (times - 3), (int)most);
+}
+
+int main(int count, char **arguments) {
+  aclrtBinHandle binary;
+  aclrtStream first, second;
+  int times = atoi(arguments[1]);
+  if (aclInit(NULL) || aclrtSetDevice(0) || aclrtCreateStream(&first) || aclrtBinaryLoadFromData("x", 1, NULL, &binary)) return 1;
+  if (aclrtBinaryGetFunction(binary, "matmul", &func)) return 1;
+  launches("unasked", first, times, 0);
+  launches("quiet", first, 200, 0);
+  if (aclrtCreateStream(&second)) return 1;
+  launches("another stream was made", first, 200, 0);
+  launches("another stream", second, 200, 0);
+  launches("asked", first, 200, 1);
+  launches("default stream", NULL, 200, 1);
+  if (aclrtSynchronizeDevice()) return 1;
+  return 42;
+}

@@ -1,0 +1,163 @@
+//! No trace of us in the host: programs drawn by seeds are told the same with and without the preload, error for error and task for task.
+
+use crate::ground::{Ended, Ground, beside, end};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Programs of each kind.
+const SEEDS: u64 = 8;
+
+fn ground() -> Ground {
+    let ground = Ground::new();
+    std::os::unix::fs::symlink(beside("libascendcl.so"), ground.path("libascendcl.so")).unwrap();
+    let headers = concat!(
+        "-I",
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../ascend-sys/sim/tests/conformance"
+    );
+    ground.program("host", &["host.c"], &[headers, "-l:libascendcl.so"]);
+    ground
+}
+
+/// What a task was, by its device's stream and its id: a kind and a name.
+type Tasks = BTreeMap<(u64, u64), Vec<String>>;
+
+fn tasks(truth: &str) -> Tasks {
+    let mut tasks = Tasks::new();
+    for line in truth.lines() {
+        let task: Value = serde_json::from_str(line).unwrap();
+        let key = (
+            task["stream"].as_u64().unwrap(),
+            task["seq"].as_u64().unwrap(),
+        );
+        let text = |key: &str| task[key].as_str().unwrap_or_default().to_owned();
+        let name = text("kind") + "-" + &text("name");
+        tasks.entry(key).or_default().push(name);
+    }
+    tasks
+}
+
+/// What a program was told, without the ids themselves, which our events in the streams change. Each must be that of the task that the thread submitted last.
+fn told(ended: &Ended, tasks: Option<&Tasks>) -> String {
+    assert_eq!((ended.code, ended.stderr.as_str()), (42, ""), "{ended:?}");
+    let mut told = String::new();
+    for line in ended.stdout.lines() {
+        let Some((before, rest)) = line.split_once('[') else {
+            told.push_str(line);
+            told.push('\n');
+            continue;
+        };
+        let (ids, after) = rest.split_once(']').unwrap();
+        let [task, stream, id] = ids.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        told.push_str(&format!("{before}{task}{after}\n"));
+        if let Some(tasks) = tasks.filter(|_| task != "none" && task != "graph") {
+            let key = (stream.parse().unwrap(), id.parse().unwrap());
+            let found = tasks
+                .get(&key)
+                .is_some_and(|names| names.iter().any(|name| name == task));
+            assert!(found, "{line}: it was {:?}", tasks.get(&key));
+        }
+    }
+    told
+}
+
+/// Runs one program with and without us, under these variables.
+fn compare(ground: &Ground, seed: u64, threads: usize, rest: &[&str], variables: &[(&str, &str)]) {
+    let run = |recorded: bool| {
+        let program = ground.path("host");
+        let truth = ground.path("truth.jsonl");
+        let _ = std::fs::remove_file(&truth);
+        let mut command = match recorded {
+            true => ground.recorded(program),
+            false => ground.command(program),
+        };
+        if recorded {
+            command
+                .env("SA_PROFILE_DEVICE", "sim")
+                .env("SA_PROFILE_SIM_LIBRARY", ground.path("libascendcl.so"));
+        }
+        let ended = end(command
+            .args([&seed.to_string(), &threads.to_string()])
+            .args(rest)
+            .env("ASCEND_SIM_KERNEL_US", "1")
+            .env("ASCEND_SIM_TRUTH", &truth)
+            .envs(variables.iter().copied()));
+        let of_a_stream = !variables.contains(&("ASCEND_SIM_SOC", "950"));
+        let truth = std::fs::read_to_string(&truth).unwrap();
+        told(&ended, of_a_stream.then(|| tasks(&truth)).as_ref())
+    };
+    let (plain, recorded) = (run(false), run(true));
+    let mut lines = plain.lines().zip(recorded.lines()).enumerate();
+    if let Some((at, (plain, recorded))) = lines.find(|(_, (plain, recorded))| plain != recorded) {
+        panic!(
+            "seed {seed}, {variables:?}, line {at}:\n  without us: {plain}\n  with us:    {recorded}"
+        );
+    }
+    assert_eq!(plain.len(), recorded.len());
+}
+
+fn compare_all(threads: usize, rest: &[&str], variables: &[(&str, &str)]) {
+    let ground = ground();
+    for seed in 0..SEEDS {
+        compare(&ground, seed, threads, rest, variables);
+        let _ = std::fs::remove_dir_all(ground.run());
+    }
+}
+
+#[test]
+fn a_host_is_told_the_same_with_and_without_us() {
+    compare_all(4, &["400"], &[]);
+    // It was timed, and what updates a graph was told from what runs.
+    let ground = ground();
+    compare(&ground, 1, 4, &["400"], &[]);
+    let trace = ground.trace();
+    let with = |key: &str, value: &dyn Fn(&Value) -> bool| {
+        let found = trace.recorded().filter(|event| value(&event["args"][key]));
+        found.count()
+    };
+    assert!(with("device_wall_us", &Value::is_number) > 30);
+    assert!(with("not_timed", &|why| why == "graph_update") > 0);
+}
+
+#[test]
+fn the_same_where_ids_count_in_the_process() {
+    compare_all(4, &["400"], &[("ASCEND_SIM_SOC", "950")]);
+}
+
+#[test]
+fn the_same_where_launches_cross_libraries() {
+    compare_all(3, &["300"], &[("ASCEND_SIM_OLD", "1")]);
+}
+
+#[test]
+fn the_same_where_our_events_are_refused() {
+    // The program's own twelve come first.
+    compare_all(
+        4,
+        &["300"],
+        &[("ASCEND_SIM_FAULTS", "event_create:13+=207007")],
+    );
+    compare_all(
+        4,
+        &["300"],
+        &[(
+            "ASCEND_SIM_FAULTS",
+            "event_create:14=207007,event_create:15=207007",
+        )],
+    );
+}
+
+#[test]
+fn the_same_where_our_records_are_refused() {
+    let rest = ["300", "without-records"];
+    for every in ["event_record:/2=207007", "event_record:/3=507002"] {
+        compare_all(4, &rest, &[("ASCEND_SIM_FAULTS", every)]);
+    }
+}
+
+#[test]
+fn the_same_where_launches_are_refused() {
+    compare_all(1, &["400"], &[("ASCEND_SIM_FAULTS", "launch:/3=507002")]);
+}
