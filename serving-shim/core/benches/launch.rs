@@ -1,14 +1,15 @@
 //! What timing adds to a launch: in a process that records, with the simulated runtime, whose kernels take no time here.
 //!
 //! `cargo bench -p serving-shim [-- --quick]` prints `RESULT <case> <ns> <ratio>`: ns that a launch takes more than the same launch untimed, on the launching
-//! thread, and that as a multiple of two clock reads. All cases run in turn in the same rounds; the median round counts. `CALLS <case> <number>` is how many calls of the runtime a launch
+//! thread, and that as a multiple of two clock reads. All cases run in turn in the same rounds; the median round counts. `CPU <case> <ns>` is the same in time of the launching
+//! thread's processor, which other programs of a busy machine do not change much. `CALLS <case> <number>` is how many calls of the runtime a launch
 //! makes more.
 #![expect(unsafe_code, reason = "calls the simulated runtime's functions")]
 #![expect(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use ascend_sys::types::{aclrtFuncHandle, aclrtStream};
 use ascend_sys::{Acl, Library};
-use measure::clock::{floor_ns, wall_ns};
+use measure::clock::{floor_ns, thread_cpu_ns, wall_ns};
 use sa_recorder::Recorder;
 use serving_shim::hooks::{self, Seen};
 use serving_shim::{Kind, Launch, flush};
@@ -129,30 +130,37 @@ fn measured(rounds: usize) {
         npu.launch();
     };
     let cases: [&dyn Fn(); 3] = [&bare, &timed, &sampled];
-    let mut samples = [const { Vec::new() }; 3];
+    let mut samples = [const { (Vec::new(), Vec::new()) }; 3];
     let mut calls = [0; 3];
     let mut floors = Vec::new();
     for _ in 0..rounds {
         floors.push(floor_ns(20_000));
         for ((case, samples), calls) in cases.iter().zip(&mut samples).zip(&mut calls) {
             let before = npu.calls();
-            let start = wall_ns();
+            let (start, start_cpu) = (wall_ns(), thread_cpu_ns());
             (0..LAUNCHES).for_each(|_| case());
-            samples.push((wall_ns() - start) as f64 / LAUNCHES as f64);
+            let each = |ns: u64| ns as f64 / LAUNCHES as f64;
+            samples.0.push(each(wall_ns() - start));
+            samples.1.push(each(thread_cpu_ns() - start_cpu));
             *calls = npu.calls() - before; // of the last round, when all events are made
             npu.settle();
         }
     }
     let floor = median(&mut floors);
-    let [bare, timed, sampled] = samples.map(|mut samples| median(&mut samples));
-    println!("two clock reads {floor:.1} ns, a bare launch {bare:.0} ns");
+    let [bare, timed, sampled] =
+        samples.map(|(mut wall, mut cpu)| (median(&mut wall), median(&mut cpu)));
+    println!(
+        "two clock reads {floor:.1} ns, a bare launch {:.0} ns",
+        bare.0
+    );
     let cases = [
         ("launch_timed_sim", timed, calls[1]),
         ("launch_sampled_sim", sampled, calls[2]),
     ];
-    for (name, ns, calls) in cases {
-        let added = ns - bare;
+    for (name, (wall, cpu), calls) in cases {
+        let added = wall - bare.0;
         println!("RESULT {name} {added:.0} {:.2}", added / floor);
+        println!("CPU {name} {:.0}", cpu - bare.1);
         println!("CALLS {name} {:.2}", calls as f64 / LAUNCHES as f64 - 1.0);
     }
 }

@@ -123,7 +123,8 @@ impl Device {
                 0 => (nap * 2).min(LONG_SLEEP),
                 _ => SHORT_SLEEP,
             };
-            if is_idle && !shim.gate.is_closed() {
+            // Not where something has just ended: more may come at once, and each would have to wake it.
+            if is_idle && done == 0 && !shim.gate.is_closed() {
                 self.sleep();
             } else {
                 host::park_timeout(nap);

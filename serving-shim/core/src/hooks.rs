@@ -2,8 +2,8 @@
 
 use crate::counts::count;
 use crate::description::{Description, Kind, Name};
-use crate::launch::{Launch, known};
-use crate::runtime::{Code, Graph, Stream, Task, thread};
+use crate::launch::Launch;
+use crate::runtime::{Code, Graph, Stream, Task, known, thread};
 use crate::shim::{self, Shim};
 use sa_recorder::{Level, Recorder};
 use std::ffi::c_void;

@@ -2,19 +2,17 @@
 
 use crate::counts::count;
 use crate::description::{Description, Kind};
+use crate::device::Device;
 use crate::graphs::Kernels;
 use crate::pending::Pending;
 use crate::pool::{NoPair, Pair};
-use crate::runtime::{Code, Stream, thread};
+use crate::runtime::known::{self, Known};
+use crate::runtime::{Code, DeviceRuntime, Stream, thread};
 use crate::shim::{Refusal, Shim};
 use sa_recorder::{Args, Level, Recorder, SpanGuard, Value, now_ns};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-
-use known::Known;
-
-pub(crate) mod known;
 
 /// A launch under way on the calling thread. Without [`Launch::end`] it counts as failed.
 #[derive(Debug)]
@@ -39,6 +37,7 @@ struct Open {
 /// A pair whose start is in the stream.
 #[derive(Debug)]
 struct Armed {
+    device: &'static Device,
     known: Known,
     pair: Pair,
     asked_ns: u64,
@@ -161,14 +160,14 @@ impl Open {
             let ended = end_pair(shim, &armed, stream);
             if let Err(counter) = ended {
                 count(counter);
-                armed.known.device.pool.destroy(&armed.pair, runtime);
+                armed.device.pool.destroy(&armed.pair, runtime);
             }
             ended.is_ok()
         });
         if !ended {
             return;
         }
-        armed.known.device.push(
+        armed.device.push(
             shim,
             Pending {
                 description: self.description,
@@ -194,9 +193,7 @@ impl Open {
         {
             let runtime = self.shim.runtime();
             // The stream still reaches the start: the event cannot be used again before, so it goes.
-            thread::unnoticed(runtime, || {
-                armed.known.device.pool.destroy(&armed.pair, runtime)
-            });
+            thread::unnoticed(runtime, || armed.device.pool.destroy(&armed.pair, runtime));
         }
     }
 }
@@ -240,15 +237,16 @@ fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Ar
     shim.look_for_capture(stream, description)?;
     let age = known::age();
     let is_known = known::get(stream, age);
-    let known = is_known.map_or_else(|| ask(shim, stream), Ok)?;
-    let device = known.device;
-    if device.is_closed() {
-        return Err(Refusal::NoDevice);
-    }
+    let user = is_known.map_or_else(|| runtime.device(), |known| Ok(known.device));
+    let user = user.map_err(|_| Refusal::NoDevice)?;
+    let device = shim.device(user).filter(|device| !device.is_closed());
+    let device = device.ok_or(Refusal::NoDevice)?;
     let refused = |code| {
         device.noticed(shim, code);
         Refusal::Refused
     };
+    let known = is_known.map_or_else(|| ask(runtime, user, stream), Ok);
+    let known = known.map_err(refused)?;
     let pair = device.pool.take(runtime).map_err(|why| match why {
         NoPair::AllInUse => Refusal::NoPair,
         NoPair::Refused(code) => refused(code),
@@ -263,6 +261,7 @@ fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Ar
         known::set(stream, age, known);
     }
     Ok(Armed {
+        device,
         known,
         pair,
         asked_ns,
@@ -271,18 +270,11 @@ fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Ar
 }
 
 /// Asks where a stream is.
-fn ask(shim: &'static Shim, stream: Stream) -> Result<Known, Refusal> {
-    let runtime = shim.runtime();
-    let user = runtime.device().map_err(|_| Refusal::NoDevice)?;
-    let device = shim.device(user).ok_or(Refusal::NoDevice)?;
-    let refused = |code| {
-        device.noticed(shim, code);
-        Refusal::Refused
-    };
+fn ask(runtime: &dyn DeviceRuntime, device: i32, stream: Stream) -> Result<Known, Code> {
     Ok(Known {
-        context: runtime.context().map_err(refused)?,
-        stream_id: runtime.stream_id(stream).map_err(refused)?,
         device,
+        context: runtime.context()?,
+        stream_id: runtime.stream_id(stream)?,
     })
 }
 
@@ -292,7 +284,7 @@ fn end_pair(shim: &'static Shim, armed: &Armed, stream: Stream) -> Result<(), &'
         return Err(&shim.counts.captured);
     }
     thread::record(shim.runtime(), armed.pair.end, stream).map_err(|code| {
-        armed.known.device.noticed(shim, code);
+        armed.device.noticed(shim, code);
         &shim.counts.refused
     })
 }

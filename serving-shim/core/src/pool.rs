@@ -67,9 +67,11 @@ impl Pool {
         }
     }
 
-    /// Takes a pair back that no stream will reach any more.
-    pub(crate) fn give_back(&self, pair: Pair) {
-        self.with(|state| state.free.push(pair));
+    /// Takes pairs back that no stream will reach any more.
+    pub(crate) fn give_back(&self, pairs: Vec<Pair>) {
+        if !pairs.is_empty() {
+            self.with(|state| state.free.extend(pairs));
+        }
     }
 
     /// Destroys a pair that a stream may still reach: it would take the time of a launch to come.

@@ -6,6 +6,7 @@ use crate::device::Device;
 use crate::group::DeviceGroup;
 use crate::pending::Pending;
 use crate::place::{Rejection, Times, place};
+use crate::pool::Pair;
 use crate::row::Row;
 use crate::runtime::{Code, Context, DeviceRuntime, Event};
 use crate::shim::{Shim, tell};
@@ -106,9 +107,9 @@ impl Resolver {
         // After the times: what lies between two readings that agree was not moved by a clock that was set.
         let is_long = visit && !self.sounding.is_free();
         let clock = self.sound(shim, number > 0 && !is_long);
-        for ended in ended {
-            self.resolve(shim, device, ended, clock);
-        }
+        let free = ended.into_iter();
+        let free = free.filter_map(|ended| self.resolve(shim, device, ended, clock));
+        device.pool.give_back(free.collect());
         if number > 0 {
             self.tell_outstanding();
         }
@@ -218,13 +219,14 @@ impl Resolver {
         })
     }
 
+    /// Writes the slice of a launch, or counts why there is none; its pair, if it can be used again.
     fn resolve(
         &mut self,
         shim: &'static Shim,
         device: &Device,
         ended: Ended,
         clock: Result<(), ClockWasSet>,
-    ) {
+    ) -> Option<Pair> {
         let Ended {
             row,
             mut pending,
@@ -233,7 +235,8 @@ impl Resolver {
         let counts = &shim.counts;
         let Ok(times) = times else {
             count(&counts.rejected_error);
-            return device.pool.destroy(&pending.pair, self.runtime);
+            device.pool.destroy(&pending.pair, self.runtime);
+            return None;
         };
         let row = &mut self.rows[row];
         if !pending.pair.took(&times) {
@@ -252,7 +255,7 @@ impl Resolver {
                 Err(Rejection::NoClock) => count(&counts.rejected_no_clock),
             }
         }
-        device.pool.give_back(pending.pair);
+        Some(pending.pair)
     }
 
     /// Forgets what is under way without a call: the device is lost, or the process ends.

@@ -1,8 +1,7 @@
 //! What a thread knows of the streams that it launched into last: it stays true until a stream is made or goes, wherever. A thread may change its context or device meanwhile: a stream keeps
 //! its own, and an event is refused where the thread's is another.
 
-use crate::device::Device;
-use crate::runtime::{Context, Stream};
+use super::{Context, Stream};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -14,7 +13,8 @@ const PLACES: usize = 8;
 pub(crate) struct Known {
     pub(crate) context: Context,
     pub(crate) stream_id: i32,
-    pub(crate) device: &'static Device,
+    /// As the program counts its devices.
+    pub(crate) device: i32,
 }
 
 /// It, when that was known.
@@ -72,14 +72,13 @@ fn place_of(places: &[Cell<Option<Place>>; PLACES], stream: Stream) -> &Cell<Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::absent::Absent;
 
     #[test]
     fn what_is_known_of_a_stream_ends_when_any_is_made_or_goes() {
         let known = Known {
             context: Context(1),
             stream_id: 4,
-            device: Box::leak(Box::new(Device::new(&Absent, 0))),
+            device: 0,
         };
         let id = |stream| get(stream, age()).map(|known| known.stream_id);
         set(Stream(0x70), age(), known);
