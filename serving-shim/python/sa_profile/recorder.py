@@ -133,7 +133,7 @@ def _instant(name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str,
 
 
 # Of C: they ask Python only where the recorder of the process has changed, and where it cannot be known or the arguments are unusual.
-profile_span, profile_instant = shortcut.functions(NOTHING, _span, _instant)
+profile_span, profile_instant = shortcut.functions(sys.modules[__name__], NOTHING, _span, _instant)
 
 
 def _find_profiler() -> ProfileRecorder:
