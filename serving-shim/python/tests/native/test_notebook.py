@@ -325,6 +325,23 @@ def overlap_in_threads():
     assert ours() == before and compat.get_profiler() is profiler and not sa_profile.levels()
 
 
+def test_a_script_whose_name_is_no_text_is_recorded(record):
+    assert record(record_nameless, SA_PROFILE_DIR=None).stderr == ""
+
+
+def record_nameless():
+    import sys
+
+    import sa_profile
+    from sa_profile import compat
+
+    sys.argv[0] = "\udce9serve.py"  # as Python has a byte that is no UTF-8
+    with sa_profile.recording("trace.json") as recorded:
+        compat.profile_instant("here")
+    assert recorded.report.members["events_by_phase"]["i"] == 1
+    assert [process["name"].strip("\ufffd") for process in recorded.report.processes] == ["serve"]
+
+
 def test_is_enabled_where_something_is_recorded_elsewhere(record):
     assert record(ask_while_recording_elsewhere, SA_PROFILE_DIR=None, SA_PROFILE_OUTPUT="file/x.json").stderr == ""
 
