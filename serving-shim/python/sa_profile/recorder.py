@@ -196,6 +196,10 @@ class Installed(NamedTuple):
     pid: int | None
 
 
+# Of a process that has made none.
+NONE = Installed(None, None)
+
+
 def installed() -> Installed:
     """The recorder that is there, be it of the process that forked this one."""
     return Installed(_profiler, _profiler_pid)
