@@ -26,13 +26,13 @@ class _Surroundings:
 
     def __init__(self) -> None:
         self._variables = {name: os.environ.get(name) for name in _VARIABLES}
-        self._recorders = [(module, module.installed()) for module in _sa_profile.recorders]
+        self._recorders = {module: module.installed() for module in _sa_profile.recorders}
 
     def put_back(self, stand_ins: list[ProfileRecorder]) -> None:
-        """Has them as they were; a recorder that the program has put there meanwhile stays."""
+        """Has them as they were; a recorder that the program has put there meanwhile stays. A copy of the package that was imported later had none."""
         _set(self._variables)
-        for (module, earlier), stand_in in zip(self._recorders, stand_ins):
-            module.put_back(stand_in, earlier)
+        for module, stand_in in zip(_sa_profile.recorders, stand_ins):
+            module.put_back(stand_in, self._recorders.get(module, recorder.NONE))
 
 
 class _Begun:
@@ -43,16 +43,28 @@ class _Begun:
     def __init__(self, config: ProfileConfig):
         self.config = config
         with session.lock:
-            before = _Surroundings()
+            before, earlier = _Surroundings(), session.current()
             self._base: _Surroundings = self.under_way[0]._base if self.under_way else before
-            _set(dict.fromkeys(_VARIABLES) | _asking(config))
-            self.number = session.begin(config, _process_name(), anew=True)
-            if not self.number:
+            self._stand_ins: list[ProfileRecorder] = []
+            try:
+                self._begin()
+            except BaseException:
+                before.put_back(self._stand_ins)
+                if session.current() != earlier:
+                    session.end()
+                raise
+            if self.number:
+                self.under_way.append(self)
+            else:
                 before.put_back([])
-                return
-            self._stand_ins = [module.stand_in(config, self.number) for module in _sa_profile.recorders]
+
+    def _begin(self) -> None:
+        _set(dict.fromkeys(_VARIABLES) | _asking(self.config))
+        self.number = session.begin(self.config, _process_name(), anew=True)
+        if self.number:
+            for module in _sa_profile.recorders:
+                self._stand_ins.append(module.stand_in(self.config, self.number))
             self._own = _Surroundings()
-            self.under_way.append(self)
 
     def end(self) -> MergeReport | None:
         """Ends it, unless something else has, and merges what it recorded. Nothing if there is no trace, which is said."""

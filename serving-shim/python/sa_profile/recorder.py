@@ -133,7 +133,7 @@ def _instant(name: str, *, cat: str = "e2e", level: str = "e2e", args: dict[str,
 
 
 # Of C: they ask Python only where the recorder of the process has changed, and where it cannot be known or the arguments are unusual.
-profile_span, profile_instant = shortcut.functions(NOTHING, _span, _instant)
+profile_span, profile_instant = shortcut.functions(sys.modules[__name__], NOTHING, _span, _instant)
 
 
 def _find_profiler() -> ProfileRecorder:
@@ -194,6 +194,10 @@ class Installed(NamedTuple):
 
     profiler: ProfileRecorder | None
     pid: int | None
+
+
+# Of a process that has made none.
+NONE = Installed(None, None)
 
 
 def installed() -> Installed:

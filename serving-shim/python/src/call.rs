@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyModule, PyTuple};
-use pyo3::{Borrowed, PyClass, ffi};
+use pyo3::{Borrowed, ffi};
 
 /// What the interpreter calls.
 pub(crate) type Entry = ffi::PyCFunctionFastWithKeywords;
@@ -27,12 +27,9 @@ pub(crate) struct Call<'a, 'py> {
 }
 
 impl<'a, 'py> Call<'a, 'py> {
-    /// The object whose function it is, as [`method`] makes them.
-    pub(crate) fn owner<T: PyClass>(&self) -> PyResult<Borrowed<'a, 'py, T>> {
-        // SAFETY: null, or an object that the function keeps alive.
-        let owner = unsafe { Borrowed::from_ptr_or_opt(self.py, self.owner) };
-        let owner = owner.ok_or_else(|| PyTypeError::new_err("expected a method"))?;
-        Ok(owner.cast_exact::<T>()?)
+    /// Whether it calls a function of this module, as [`method`] makes them.
+    pub(crate) fn is_of(&self, module: &Py<PyModule>) -> bool {
+        self.owner == module.as_ptr()
     }
 
     /// The positional argument, if there is one alone.
@@ -182,17 +179,18 @@ pub(crate) fn function<'py>(
     unsafe { Bound::from_owned_ptr_or_err(module.py(), function) }
 }
 
-/// A function of an object that is called by [`Entry`].
-pub(crate) fn method<'py, T: PyClass>(
-    owner: &Bound<'py, T>,
+/// A function of a module of Python that is called by [`Entry`], and knows the module.
+pub(crate) fn method<'py>(
+    owner: &Bound<'py, PyModule>,
     name: &'static CStr,
     entry: Entry,
     doc: &'static CStr,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let module_name = owner.name()?;
     let function = definition(name, entry, doc);
-    // SAFETY: as above; the function takes a reference to its object.
+    // SAFETY: as above; the function takes references to the module and its name, by which pickle finds it.
     let function =
-        unsafe { ffi::PyCFunction_NewEx(function, owner.as_ptr(), std::ptr::null_mut()) };
+        unsafe { ffi::PyCFunction_NewEx(function, owner.as_ptr(), module_name.as_ptr()) };
     // SAFETY: a new reference, or null with an error set.
     unsafe { Bound::from_owned_ptr_or_err(owner.py(), function) }
 }

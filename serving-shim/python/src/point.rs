@@ -8,8 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use sa_recorder::{Args, FlowId, FlowPhase, Level, flow_at, flow_now, now_ns};
 
+use crate::call::id::{self, Id};
 use crate::call::{self, Call};
-use crate::call::{args, id, whole};
+use crate::call::{args, whole};
 use crate::event::Event;
 use crate::{lane, names, start, tasks, value};
 
@@ -141,8 +142,9 @@ fn start_task_flow(task: &Bound<'_, PyAny>, name: &str, id: &str, ts_ns: u64) ->
 
 /// A text stands for the same flow in every process, and so does a UUID.
 fn flow_id(id: &Bound<'_, PyAny>, global: bool) -> PyResult<FlowId> {
-    let Some(number) = id::number(id) else {
-        return Ok(FlowId::of(&id::text("id", id)?.to_string_lossy()));
+    let number = match id::of("id", id)? {
+        Id::Text(text) => return Ok(FlowId::of(&text.to_string_lossy())),
+        Id::Number(number) => number,
     };
     let number = number.extract::<u64>().map_err(|_| {
         PyValueError::new_err(format!(

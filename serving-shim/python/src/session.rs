@@ -11,7 +11,7 @@ use sa_recorder::{Config, Level, Levels, Recorder, host};
 
 use crate::call::{self, Call};
 use crate::interpreter::sampling;
-use crate::{plain, start};
+use crate::{names, plain, start};
 
 /// Goes up when a recording begins, and when one ends. A fork does not change it: the child goes on with its parent's.
 static SESSION: AtomicU64 = AtomicU64::new(1);
@@ -58,12 +58,13 @@ fn look_for_variables() -> bool {
 fn start_with(
     py: Python<'_>,
     variables: HashMap<String, OsString>,
-    name: &str,
-) -> (u64, Option<String>) {
+    name: &Bound<'_, PyAny>,
+) -> PyResult<(u64, Option<String>)> {
+    let name = names::text("name", name)?;
     ASKED.store(IS_ASKED, Ordering::Relaxed);
     close(py); // of the recording that this one follows
     let started =
-        py.detach(|| Recorder::start_named(name, |name| variables.get(name).cloned()).map(drop));
+        py.detach(|| Recorder::start_named(&name, |name| variables.get(name).cloned()).map(drop));
     let error = started.err().map(|error| error.to_string());
     if error.is_none() {
         IS_BEGUN.store(true, Ordering::Relaxed);
@@ -72,7 +73,7 @@ fn start_with(
     let number = SESSION.fetch_add(1, Ordering::Relaxed) + 1;
     start::prepare_again();
     sampling::sample_again();
-    (number, error)
+    Ok((number, error))
 }
 
 /// Ends recording in this process, for good; what was recorded is in the fragment then.

@@ -7,10 +7,11 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyModule, PyString, PyTuple};
 use pyo3::{Borrowed, ffi};
 use sa_recorder::Level;
 
+use crate::attached::Attached;
 use crate::call::{self, Call};
 use crate::{names, profile, session, span};
 
@@ -27,6 +28,10 @@ pub(crate) struct Shortcut {
     /// A bit for each level that it records.
     levels: AtomicU32,
 }
+
+/// Those of the modules of the process, of which each copy of the package has one. Functions belong to a module, so that pickle finds them by their names; to
+/// find it among the module's names would cost a call that records nothing as much again.
+static OF_MODULES: Attached<Vec<(Py<PyModule>, Py<Shortcut>)>> = Attached::new(Vec::new());
 
 /// Python's part.
 struct InPython {
@@ -73,10 +78,11 @@ impl Shortcut {
         Ok(())
     }
 
-    /// The functions for call sites.
-    #[pyo3(signature = (nothing, span, instant, /))]
+    /// The functions for call sites, of the module that has this shortcut.
+    #[pyo3(signature = (module, nothing, span, instant, /))]
     fn functions<'py>(
         slf: &Bound<'py, Self>,
+        module: &Bound<'py, PyModule>,
         nothing: Py<PyAny>,
         span: Py<PyAny>,
         instant: Py<PyAny>,
@@ -86,10 +92,11 @@ impl Shortcut {
             span,
             instant,
         };
-        let _ = slf.get().python.set(slf.py(), python); // once in a module
+        let _ = slf.get().python.set(module.py(), python); // once in a module
+        drop(Shortcut::belong(slf, module));
         Ok((
-            call::method(slf, c"profile_span", span_entry, SPAN)?,
-            call::method(slf, c"profile_instant", instant_entry, INSTANT)?,
+            call::method(module, c"profile_span", span_entry, SPAN)?,
+            call::method(module, c"profile_instant", instant_entry, INSTANT)?,
         ))
     }
 }
@@ -147,6 +154,31 @@ enum Answer<'a, 'py> {
 }
 
 impl Shortcut {
+    /// That of the module whose function is called.
+    fn of<'py>(call: &Call<'_, 'py>) -> PyResult<Bound<'py, Shortcut>> {
+        let found = OF_MODULES.with(call.py, |all| {
+            let its = all.iter().find(|(module, _)| call.is_of(module));
+            its.map(|(_, shortcut)| shortcut.bind(call.py).clone())
+        });
+        let found = found.flatten();
+        found.ok_or_else(|| PyTypeError::new_err("expected a module with a shortcut"))
+    }
+
+    /// Makes it that of a module; the one before, if any.
+    fn belong(slf: &Bound<'_, Self>, module: &Bound<'_, PyModule>) -> Option<Py<Shortcut>> {
+        let (new, its) = (slf.clone().unbind(), module.clone().unbind());
+        let before = OF_MODULES.with(slf.py(), |all| {
+            match all.iter_mut().find(|(module, _)| module.is(&its)) {
+                Some((_, shortcut)) => Some(std::mem::replace(shortcut, new)),
+                None => {
+                    all.push((its, new));
+                    None
+                }
+            }
+        });
+        before.flatten()
+    }
+
     fn python(&self, call: &Call<'_, '_>) -> PyResult<&InPython> {
         let python = self.python.get(call.py);
         python.ok_or_else(|| PyTypeError::new_err("expected functions of Python"))
@@ -171,7 +203,8 @@ impl Shortcut {
 }
 
 fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let shortcut = call.owner::<Shortcut>()?.get();
+    let shortcut = Shortcut::of(call)?;
+    let shortcut = shortcut.get();
     let python = shortcut.python(call)?;
     let made = match shortcut.answer(call) {
         None => None,
@@ -192,7 +225,8 @@ fn record_span(level: Level, found: &Arguments<'_, '_>) -> Option<Py<PyAny>> {
 }
 
 fn instant(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let shortcut = call.owner::<Shortcut>()?.get();
+    let shortcut = Shortcut::of(call)?;
+    let shortcut = shortcut.get();
     let is_done = match shortcut.answer(call) {
         None => false,
         Some(Answer::Nothing) => true,

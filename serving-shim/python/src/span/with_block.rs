@@ -2,8 +2,8 @@
 //!
 //! A block asks the type for `__enter__` and `__exit__`, and binds both before it calls the first. Binding a method makes an object; these two need none. So what a block
 //! that began unrecorded calls at its end knows of it, and leaves alone what others have opened meanwhile. Who calls `__enter__` without having asked for both will ask
-//! for its end later: for that one the span has to remember the beginning. Since Python 3.14 a block asks for `__exit__` first, so there one who asks for that without a
-//! call, and then calls `__enter__`, is taken for a block.
+//! for its end later: for that one the span has to remember the beginning. Python asks for `__exit__` first since 3.14, and Cython always has. So who asks for that
+//! without a call, and then calls `__enter__`, is taken for a block.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_uint, c_void};
@@ -30,8 +30,6 @@ struct Parts {
     nothing_enter: Py<PyAny>,
     /// What `__exit__` is then.
     nothing_exit: Py<PyAny>,
-    /// Whether a block asks for `__exit__` first.
-    is_exit_first: bool,
 }
 
 /// A method, as the type had it.
@@ -73,17 +71,23 @@ fn replace_asked(py: Python<'_>, asked: Option<Asked>) -> bool {
     true
 }
 
-/// Whether the first half of this span was asked for just now, so that this is a block.
-fn is_block(span: *mut ffi::PyObject, first: Half) -> bool {
+/// Whether the other half of this span, and that alone, was asked for just now, so that this is a block.
+fn is_block(span: *mut ffi::PyObject, second: Half) -> bool {
     let mark = |place: &Cell<Option<Asked>>| {
         let mut asked = place.take();
-        let its = asked.as_mut();
-        let its = its.filter(|asked| asked.span.as_ptr() == span && asked.half == first);
+        let its = asked.as_mut().filter(|asked| asked.awaits(span, second));
         let is_its = its.map(|asked| asked.is_block = true).is_some();
         place.set(asked);
         is_its
     };
     ASKED.try_with(mark).unwrap_or(false)
+}
+
+impl Asked {
+    /// Whether this half of this span is the one that was not asked for yet.
+    fn awaits(&self, span: *mut ffi::PyObject, second: Half) -> bool {
+        self.span.as_ptr() == span && self.half != second && !self.is_block
+    }
 }
 
 impl Method {
@@ -126,6 +130,11 @@ fn unrecorded<'py>(py: Python<'py>, span: *mut ffi::PyObject) -> Option<Borrowed
     })
 }
 
+/// Whether a half does nothing: so does the other one of a block, or nothing is recorded of the span.
+fn is_nothing(py: Python<'_>, span: *mut ffi::PyObject, half: Half) -> bool {
+    is_block(span, half) || ask(py, span, half)
+}
+
 /// Remembers what was asked for if nothing is recorded of the span; whether that is so.
 fn ask(py: Python<'_>, span: *mut ffi::PyObject, half: Half) -> bool {
     let asked = unrecorded(py, span).map(|span| Asked {
@@ -143,13 +152,9 @@ unsafe extern "C" fn find_enter(
     span: *mut ffi::PyObject,
     kind: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guarded(|py, parts| {
-        let is_nothing =
-            parts.is_exit_first && is_block(span, Half::Exit) || ask(py, span, Half::Enter);
-        match is_nothing {
-            true => parts.nothing_enter.clone_ref(py).into_ptr(),
-            false => parts.enter.find(py, span, kind),
-        }
+    guarded(|py, parts| match is_nothing(py, span, Half::Enter) {
+        true => parts.nothing_enter.clone_ref(py).into_ptr(),
+        false => parts.enter.find(py, span, kind),
     })
 }
 
@@ -159,15 +164,9 @@ unsafe extern "C" fn find_exit(
     span: *mut ffi::PyObject,
     kind: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    guarded(|py, parts| {
-        let is_nothing = match parts.is_exit_first {
-            true => ask(py, span, Half::Exit),
-            false => is_block(span, Half::Enter) || unrecorded(py, span).is_some(),
-        };
-        match is_nothing {
-            true => parts.nothing_exit.clone_ref(py).into_ptr(),
-            false => parts.exit.find(py, span, kind),
-        }
+    guarded(|py, parts| match is_nothing(py, span, Half::Exit) {
+        true => parts.nothing_exit.clone_ref(py).into_ptr(),
+        false => parts.exit.find(py, span, kind),
     })
 }
 
@@ -246,7 +245,6 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         exit: Method::of(kind.getattr("__exit__")?)?,
         nothing_enter: call::function(module, c"__enter__", enter_entry, doc)?.unbind(),
         nothing_exit: nothing::exit(module)?.unbind(),
-        is_exit_first: py.version_info() >= (3, 14),
     };
     let _ = PARTS.set(py, parts); // once in a process
     kind.setattr(

@@ -1,7 +1,11 @@
 """The functions of C for call sites: what they know of the recorder of the process, and when they ask again."""
 
+import copy
+import functools
 import inspect
+import multiprocessing
 import os
+import pickle
 
 import pytest
 
@@ -117,6 +121,27 @@ def test_what_they_take(config, is_on):
         merge_profile()
         found = [(e["name"], e["cat"], e["args"]) for e in events(config.trace_file) if e["ph"] in "Xi" and e["args"]]
         assert found == [("7", "8", {"a": 1})] * 4 + [("text", "None", {"b": 2})] * 4 + [("dict", "e2e", {"c": 3})] * 4
+
+
+@pytest.mark.parametrize("function", [profile_span, profile_instant])
+def test_they_are_found_by_their_names(function):
+    name = function.__name__
+    assert (function.__module__, function.__qualname__) == ("sa_profile.recorder", name)
+    assert repr(function) == f"<built-in function {name}>"
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(function, protocol)) is function
+    assert copy.copy(function) is function and copy.deepcopy([function]) == [function]
+
+
+def test_a_spawned_process_takes_them(config, monkeypatch):
+    monkeypatch.setenv("SA_PROFILE_OUTPUT", str(config.output))
+    configure_profiler(config)
+    target = functools.partial(profile_instant, "spawned", args={"a": 1})
+    process = multiprocessing.get_context("spawn").Process(target=target)
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+    assert recorded(config) == ["spawned"]
 
 
 def test_the_child_of_a_fork_asks_again(config):

@@ -75,6 +75,36 @@ def test_ids_may_be_what_has_an_index(program):
     assert start["id"] == end["id"]
 
 
+def test_a_text_with_an_index_is_a_text(program):
+    trace = program.record(
+        """
+        import sa_profile
+
+        class Text(str):
+            def __index__(self):
+                return 7
+
+        with sa_profile.span("from"):
+            sa_profile.flow("flow", Text("seven"), "start")
+        with sa_profile.span("to"):
+            sa_profile.flow("flow", "seven", "end")
+        """
+    )
+    start, end = [event for event in trace.events if event["ph"] in "sf"]
+    assert start["id"] == end["id"]
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError, ZeroDivisionError])
+def test_what_an_index_raises_passes(raised):
+    class Number:
+        def __index__(self):
+            raise raised
+
+    for call in (lambda id: sa_profile.flow("f", id, "start"), sa_profile.request, lambda id: sa_profile.async_span("s", lane=id)):
+        with pytest.raises(raised):
+            call(Number())
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [

@@ -325,6 +325,93 @@ def overlap_in_threads():
     assert ours() == before and compat.get_profiler() is profiler and not sa_profile.levels()
 
 
+def test_a_recording_that_cannot_begin_leaves_all_as_it_was(record):
+    recorded = record(fail_to_begin, SA_PROFILE_START="paused")
+    assert recorded.stderr == ""
+
+
+def fail_to_begin():
+    import os
+
+    import sa_profile
+    from sa_profile import compat, recorder, session
+
+    def ours():
+        return {name: value for name, value in os.environ.items() if name.startswith("SA_PROFILE_")}
+
+    def refuse(*_, **__):
+        raise KeyboardInterrupt
+
+    def begin():
+        with sa_profile.recording("block.json"):
+            raise AssertionError("it has begun")
+
+    profiler = compat.get_profiler()
+    before = ours()
+    for module, name in ((session, "begin"), (session, "_export"), (recorder, "stand_in")):
+        kept = getattr(module, name)
+        for attempt in (begin, lambda: sa_profile.start("started")):
+            setattr(module, name, refuse)
+            try:
+                attempt()
+            except KeyboardInterrupt:
+                setattr(module, name, kept)
+                assert ours() == before and compat.get_profiler() is profiler, name
+                assert not sa_profile.levels(), name
+            else:
+                raise AssertionError(name)
+    with sa_profile.recording("after.json") as recorded:
+        compat.profile_instant("after")
+    assert recorded.report.members["events_by_phase"]["i"] == 1
+    assert ours() == before and compat.get_profiler() is profiler
+
+
+def test_a_script_whose_name_is_no_text_is_recorded(record):
+    assert record(record_nameless, SA_PROFILE_DIR=None).stderr == ""
+
+
+def record_nameless():
+    import sys
+
+    import sa_profile
+    from sa_profile import compat
+
+    sys.argv[0] = "\udce9serve.py"  # as Python has a byte that is no UTF-8
+    with sa_profile.recording("trace.json") as recorded:
+        compat.profile_instant("here")
+    assert recorded.report.members["events_by_phase"]["i"] == 1
+    assert [process["name"].strip("\ufffd") for process in recorded.report.processes] == ["serve"]
+
+
+def test_a_copy_of_the_package_that_comes_between_blocks_is_put_back(record):
+    assert record(import_a_copy_between, SA_PROFILE_DIR=None).stderr == ""
+
+
+def import_a_copy_between():
+    import importlib
+    import os
+    import sys
+    from pathlib import Path
+
+    import sa_profile
+
+    Path("copied").mkdir()
+    Path("copied/__init__.py").touch()
+    Path("copied/profile").symlink_to(Path(sa_profile.__file__).parent)
+    sys.path.insert(0, os.getcwd())
+    older, newer = sa_profile.recording("older.json"), sa_profile.recording("newer.json")
+    older.__enter__()
+    copy = importlib.import_module("copied.profile.recorder")
+    newer.__enter__()
+    assert copy.installed().profiler.active
+    newer.__exit__()
+    assert copy.installed() == (None, None)
+    newer.__enter__()
+    older.__exit__()
+    newer.__exit__()
+    assert copy.installed() == (None, None) and not copy.get_profiler().enabled
+
+
 def test_is_enabled_where_something_is_recorded_elsewhere(record):
     assert record(ask_while_recording_elsewhere, SA_PROFILE_DIR=None, SA_PROFILE_OUTPUT="file/x.json").stderr == ""
 

@@ -129,7 +129,6 @@ def test_an_end_by_hand_ends_nothing_that_began_unrecorded(record):
 
 def end_by_hand():
     import asyncio
-    import sys
 
     import sa_profile
 
@@ -153,15 +152,49 @@ def end_by_hand():
             span.arg(by="the recorded one")
         return sa_profile.stop()
 
-    looks = [(), (lambda span: hasattr(span, "__enter__"),), (lambda span: hasattr(span, "__exit__") and hasattr(span, "__enter__"),)]
-    if sys.version_info < (3, 14):  # since when a block begins like this
-        looks.append((lambda span: hasattr(span, "__enter__") and hasattr(span, "__exit__"),))
-    for number, held in enumerate(looks):
+    enter, exit = [lambda span, name=name: hasattr(span, name) for name in ("__enter__", "__exit__")]
+    for number, held in enumerate([(), (enter,), (exit, enter), (enter, exit), (exit, exit, enter)]):
         report = asyncio.run(main(f"run-{number}", *held))
         assert report.is_clean and report.members["events_by_phase"]["X"] == 1
         with open(f"run-{number}/trace.json") as file:
             (span,) = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
         assert span["args"] == {"by": "the recorded one"}
+
+
+def test_a_block_may_ask_for_either_half_first(record):
+    assert record(ask_in_either_order, SA_PROFILE_DIR=None).stderr == ""
+
+
+def ask_in_either_order():
+    import asyncio
+
+    import sa_profile
+
+    def halves(span, order):
+        found = {name: getattr(span, name) for name in order}
+        return found["__enter__"], found["__exit__"]
+
+    async def end(exit):
+        exit(None, None, None)
+
+    sa_profile.instant("the recorder looks")
+    for number, order in enumerate((("__enter__", "__exit__"), ("__exit__", "__enter__"))):
+        span = sa_profile.span("span")
+        found = set()
+        for _ in range(3):
+            enter, exit = halves(span, order)
+            found.add(enter)
+            assert enter() is span and exit(None, None, None) is None
+        assert len(found) == 1, "what does nothing is one function: the span remembers no beginning"
+        enter, exit = halves(span, order)
+        enter()
+        sa_profile.start(f"run-{number}")
+        with span:  # what began unrecorded leaves it alone
+            exit(None, None, None)
+        span.__enter__()
+        asyncio.run(end(span.__exit__))
+        report = sa_profile.stop()
+        assert report.members["events_by_phase"]["X"] == 2 and report.unfinished_spans == 0 and report.is_clean
 
 
 def test_a_look_at_a_span_keeps_nothing_alive(record):
