@@ -15,7 +15,7 @@ _is_told = False
 
 
 def when_imported(name, hook):
-    """Calls `hook(module)` now if the module is imported, else directly after it is. What the hook raises is only reported.
+    """Calls `hook(module)` now if the module is imported, else directly after it is, before any thread goes on that imports it. What the hook raises is only reported.
 
     A module that is loaded otherwise, as by `module_from_spec` and `exec_module`, is none that is imported. One that `LazyLoader` loads is told of before its body runs.
     """

@@ -130,6 +130,24 @@ def test_any_module_may_be_imported_first(script, library, first):
     assert len(script(text).sampled(SA_PROFILE_TRACK="*:free").named("free")) == 1
 
 
+THREADS = """
+import threading
+def go():
+    from lib.slow import slow
+    slow()
+threads = [threading.Thread(target=go) for _ in range(6)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_each_thread_that_imports_a_module_gets_its_spans(script, library, tmp_path):
+    (tmp_path / "lib" / "slow.py").write_text("import time\ntime.sleep(0.1)\ndef slow():\n    pass\n")
+    assert len(script(THREADS).sampled(SA_PROFILE_TRACK="lib.slow:slow").named("slow")) == 6
+
+
 SCRIPT = """
 def early():
     return 1
