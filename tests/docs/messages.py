@@ -59,7 +59,7 @@ def in_python(source):
         if node.func.id == "print" and not any(keyword.arg == "file" for keyword in node.keywords):
             continue
         for argument in node.args:
-            if isinstance(argument, ast.BinOp) and isinstance(argument.left, ast.Constant):
+            if isinstance(argument, ast.BinOp) and isinstance(argument.left, ast.Constant) and isinstance(argument.left.value, str):
                 yield re.sub(r"%[a-z]", "…", argument.left.value)
             elif isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 yield argument.value

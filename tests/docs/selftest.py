@@ -76,7 +76,7 @@ class Messages(unittest.TestCase):
     def test_rust_and_python(self):
         rust = 'fn f() { warn(&format!("{name}: expected one of {words}, \\\n    found nothing")); x.expect("this is no message"); }\n// "nor is this one"\n#[cfg(test)]\n"nor is that one here"'
         self.assertEqual([line for text in messages.in_rust(rust) for line in messages.lines(text)], ["…: expected one of …, found nothing"])
-        python = 'warn_once(f"{name} has no such function: its spans are missing")\nprint("this is data for stdout")'
+        python = 'warn_once(f"{name} has no such function: its spans are missing")\nprint("this is data for stdout")\nprint(40 + 2, file=sys.stderr)'
         self.assertEqual(list(messages.in_python(python)), ["… has no such function: its spans are missing"])
 
     def test_the_folders_above_the_repository_do_not_matter(self):

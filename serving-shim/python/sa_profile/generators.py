@@ -1,12 +1,12 @@
 """Tracked generators: what they yield, take and raise passes through unchanged."""
 
-import functools
+from .likeness import like
 
 
 def wrap_generator(function, tracked):
     """Makes a generator function whose generators have a span each."""
 
-    @functools.wraps(function)
+    @like(function)
     def generator(*args, **kwargs):
         inner = function(*args, **kwargs)
         items = _Items(tracked, args, kwargs)
@@ -37,7 +37,7 @@ def wrap_generator(function, tracked):
 def wrap_async_generator(function, tracked):
     """Makes an async generator function whose generators have a span each."""
 
-    @functools.wraps(function)
+    @like(function)
     async def generator(*args, **kwargs):
         inner = function(*args, **kwargs)
         items = _Items(tracked, args, kwargs)

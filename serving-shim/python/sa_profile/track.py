@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from . import _sa_profile
 from .generators import wrap_async_generator, wrap_generator
-from .truncation import truncate
+from .tracked import Tracked
 from .wrappers import wrap_plain
 
 _MAX_CHARS = 256
@@ -54,15 +54,16 @@ def track(
     _check(function, "track")
     _check_options(metadata, max_chars)
     name = name or getattr(function, "__qualname__", type(function).__name__)
-    return _wrap(function, Tracked(function, name, cat, level, inputs, outputs, metadata, max_chars))
+    signature = inspect.signature(function) if inputs else None
+    return _wrap(function, Tracked(name, cat, level, signature, outputs, metadata, max_chars))
 
 
 def within(span, function):
     """Makes a function that runs within the span: what ``span(function)`` returns."""
     _check(function, "decorate")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        return _wrap(function, Tracked(function, span.name, span.cat, span.level, False, False, None, _MAX_CHARS))
-    return wrap_plain(function, span)
+        return _wrap(function, Tracked(span.name, span.cat, span.level))
+    return wrap_plain(function, span, inspect.iscoroutinefunction(function))
 
 
 def _check(function, what):
@@ -77,56 +78,13 @@ def _check_options(metadata, max_chars):
         raise TypeError(f"max_chars: expected an int, found {type(max_chars).__name__}")
 
 
-class Tracked:
-    """What the spans of a tracked function carry."""
-
-    def __init__(self, function, name, cat, level, inputs, outputs, metadata, max_chars):
-        self.name = name
-        self.cat = cat
-        self.level = level
-        self.signature = inspect.signature(function) if inputs else None
-        self.outputs = outputs
-        self.metadata = dict(metadata or {})
-        self.max_chars = max_chars
-        self.plain = _sa_profile.span(name, cat=cat, level=level)  # refuses a bad level where it is written
-
-    def is_plain(self):
-        """Whether all calls have the same span."""
-        return self.signature is None and not self.outputs and not self.metadata
-
-    def args(self, args, kwargs):
-        """The args of the span of one call."""
-        if self.signature is None:
-            return dict(self.metadata)
-        try:
-            inputs = self.signature.bind(*args, **kwargs).arguments
-        except TypeError:  # the call itself will say so
-            inputs = {"args": args, "kwargs": kwargs}
-        return {**self.metadata, "inputs": truncate(inputs, self.max_chars)}
-
-    def output(self, value):
-        """A result or item as an arg."""
-        return truncate(value, self.max_chars)
-
-    def span(self, args):
-        """The span of one call; the dict is read when it ends."""
-        return _sa_profile.dict_span(self.name, self.cat, self.level, args, False)
-
-    def async_span(self, args, kwargs):
-        """The span of one generator, begun, on a lane of its own."""
-        span = _sa_profile.async_span(self.name, cat=self.cat, level=self.level, lane=self.name)
-        if span.is_recording():
-            span.arg(**self.args(args, kwargs))
-        return span
-
-
 def _wrap(function, tracked):
     if inspect.isasyncgenfunction(function):
         return wrap_async_generator(function, tracked)
     if inspect.isgeneratorfunction(function):
         return wrap_generator(function, tracked)
     if tracked.is_plain():
-        return wrap_plain(function, tracked.plain)
+        return wrap_plain(function, tracked.plain, inspect.iscoroutinefunction(function))
     if inspect.iscoroutinefunction(function):
         return _wrap_coroutine(function, tracked)
     return _wrap_call(function, tracked)

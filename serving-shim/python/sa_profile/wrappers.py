@@ -1,11 +1,14 @@
 """Functions that run another one within a span. Each takes the parameters that the other one takes: what is passed on goes through no tuple and no dict, and a call that is not recorded
-costs a question and a call."""
-
-import functools
-import inspect
-import types
+costs a question and a call. It needs no module of Python, as `likeness` says."""
 
 from . import _sa_profile
+from .likeness import like
+
+_FUNCTION: type = type(lambda: None)
+# Flags of code objects, as `inspect` names them.
+_VARARGS, _VARKEYWORDS = 0x4, 0x8
+_MOST_MAKERS = 512
+_makers: dict = {}
 
 _IS_OFF = {
     "e2e": _sa_profile.is_off_e2e,
@@ -26,25 +29,25 @@ def wrap({function}, {span}, {is_off}):
 """
 
 
-def wrap_plain(function, span):
-    """Makes a function that runs within the span."""
-    words = _COROUTINE if inspect.iscoroutinefunction(function) else _PLAIN
+def wrap_plain(function, span, is_coroutine):
+    """Makes a function, or a coroutine function, that runs within the span."""
+    words = _COROUTINE if is_coroutine else _PLAIN
     call = _maker(words, *_passed_on(function))(function, span, _IS_OFF[span.level])
-    if isinstance(function, types.FunctionType):
+    if isinstance(function, _FUNCTION):
         call.__defaults__, call.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
-    return functools.wraps(function)(call)
+    return like(function)(call)
 
 
 def _passed_on(function):
     """The parameters of a function, and the arguments that pass them on, as source code. Defaults are not in it: the wrapper gets the function's own objects."""
-    if not isinstance(function, types.FunctionType):
+    if not isinstance(function, _FUNCTION):
         return "*args, **kwargs", "*args, **kwargs"
     code = function.__code__
     names = list(code.co_varnames)
     positional, keyword = names[: code.co_argcount], names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     rest = names[code.co_argcount + code.co_kwonlyargcount :]
-    more = [f"*{rest.pop(0)}"] if code.co_flags & inspect.CO_VARARGS else []
-    others = [f"**{rest.pop(0)}"] if code.co_flags & inspect.CO_VARKEYWORDS else []
+    more = [f"*{rest.pop(0)}"] if code.co_flags & _VARARGS else []
+    others = [f"**{rest.pop(0)}"] if code.co_flags & _VARKEYWORDS else []
     parameters = [*positional, *(more or ["*"] * bool(keyword)), *keyword, *others]
     if code.co_posonlyargcount:
         parameters.insert(code.co_posonlyargcount, "/")
@@ -52,9 +55,16 @@ def _passed_on(function):
     return ", ".join(parameters), ", ".join(arguments)
 
 
-@functools.lru_cache(maxsize=512)
-def _maker(words, parameters, arguments):
+def _maker(*key):
     """What makes the wrapper of a function with these parameters."""
+    if key not in _makers:
+        if len(_makers) == _MOST_MAKERS:
+            _makers.clear()
+        _makers[key] = _make(*key)
+    return _makers[key]
+
+
+def _make(words, parameters, arguments):
     own = {name: _free(name, parameters) for name in ("function", "span", "is_off")}
     source = _TEMPLATE.format(asynchronous=words[0], awaited=words[1], parameters=parameters, arguments=arguments, **own)
     made = {}

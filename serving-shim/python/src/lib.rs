@@ -43,6 +43,8 @@ fn _sa_profile(module: &Bound<'_, PyModule>) -> PyResult<()> {
     if copies::adopt(module)? {
         return Ok(());
     }
+    // Functions take it as their module's, and pickle finds them by it. `startup` loads the extension under another name.
+    module.setattr("__name__", "sa_profile._sa_profile")?;
     span::add(module)?;
     point::add(module)?;
     async_span::add(module)?;

@@ -13,23 +13,9 @@ reported once and not asked again for that call.
 import functools
 import inspect
 
-from .warnings import engine, warn_once
+from .warnings import engine, failed, quietly, warn_once
 
 MARK = "_sa_profile_chained"
-
-
-def quietly(function, *args, **kwargs):
-    """Calls a function of ours; what it raises is reported, not raised. SystemExit and KeyboardInterrupt are the host's."""
-    try:
-        return function(*args, **kwargs)
-    except Exception as error:
-        return failed(function, error)
-
-
-def failed(function, error):
-    """Reports that a function of ours has raised."""
-    name = getattr(function, "__qualname__", repr(function))
-    warn_once(f"{name} failed, its events are missing: {type(error).__name__}: {error}")
 
 
 def inside(function, span):

@@ -2,8 +2,8 @@
 
 from .. import now_ns, span
 from .._sa_profile import is_enabled, is_to_begin, thread_duration
-from .chain import chain_if_there, inside, quietly
-from .warnings import warn_once
+from .chain import chain_if_there, inside
+from .warnings import quietly, warn_once
 
 
 class Compilations:

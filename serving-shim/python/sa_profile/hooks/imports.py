@@ -7,7 +7,7 @@ platforms replace classes between two such imports.
 import sys
 
 from .._sa_profile import tell_imports
-from .chain import quietly
+from .warnings import quietly
 
 _hooks = {}
 _hooks_of_any = []
@@ -15,7 +15,10 @@ _is_told = False
 
 
 def when_imported(name, hook):
-    """Calls `hook(module)` now if the module is imported, else directly after it is. What the hook raises is only reported."""
+    """Calls `hook(module)` now if the module is imported, else directly after it is, before any thread goes on that imports it. What the hook raises is only reported.
+
+    A module that is loaded otherwise, as by `module_from_spec` and `exec_module`, is none that is imported. One that `LazyLoader` loads is told of before its body runs.
+    """
     module = sys.modules.get(name)
     if module is not None:
         quietly(hook, module)
@@ -24,18 +27,21 @@ def when_imported(name, hook):
     _listen()
 
 
-def when_any_is_imported(is_wanted, hook):
-    """Calls `hook(module)` for each module whose name is wanted, as `when_imported` does for one. It may see a module twice."""
+def when_any_is_imported(hook):
+    """Calls `hook(name, module)` for each module, as `when_imported` does for one. It may see a module twice."""
     for name, module in list(sys.modules.items()):
-        if module is not None and is_wanted(name) and not _is_under_way(module):
-            quietly(hook, module)
-    _hooks_of_any.append((is_wanted, hook))
+        if not _is_under_way(module):
+            quietly(hook, name, module)
+    _hooks_of_any.append(hook)
     _listen()
 
 
 def _is_under_way(module):
     """Whether the module's body still runs, as the interpreter itself asks."""
-    return getattr(getattr(module, "__spec__", None), "_initializing", False)
+    try:
+        return getattr(getattr(module, "__spec__", None), "_initializing", False)
+    except Exception:  # an object that a program put there, which may do anything
+        return False
 
 
 def _listen():
@@ -46,6 +52,7 @@ def _listen():
 
 
 def _imported(name, module):
-    of_any = [hook for is_wanted, hook in _hooks_of_any if is_wanted(name)]
-    for hook in (*_hooks.pop(name, ()), *of_any):
+    for hook in _hooks.pop(name, ()):
         quietly(hook, module)
+    for hook in _hooks_of_any:
+        quietly(hook, name, module)

@@ -11,7 +11,7 @@ import os
 
 from .. import duration, flow, instant, now_ns
 from .._sa_profile import is_enabled, start_task_flow
-from ..hooks.chain import quietly
+from ..hooks.warnings import quietly
 from ..hooks.flows import REQUEST
 from ..hooks.spans import OpenSpan
 from .awake import AWAKE

@@ -7,7 +7,7 @@ import asyncio
 
 from .. import now_ns
 from .._sa_profile import is_enabled, thread_duration
-from ..hooks.chain import quietly
+from ..hooks.warnings import quietly
 
 BEAT_NS = 20_000_000
 SHORTEST_NS = 20_000_000

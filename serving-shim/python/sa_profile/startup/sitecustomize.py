@@ -62,16 +62,15 @@ def extension():
 
 
 def track(native, text):
-    """Has the functions of a comma list wrapped. What wraps them imports modules of Python, so it comes with the first module that may have one."""
+    """Has the functions of a comma list wrapped when their modules are imported, by a module of the package without the package itself. That imports nothing of Python either."""
     names = [name for name in map(functions_of, text.split(",")) if name]
-
-    def imported(name, _module):
-        if any(may_mean(pattern, name) for pattern, _ in names):
-            wrap(native, names)
-
-    native.tell_imports(imported)
-    if any(pattern in sys.modules for pattern, _ in names):
-        wrap(native, names)
+    package = sys.modules[PACKAGE] = type(sys)(PACKAGE)
+    package.__path__ = [os.path.dirname(FOLDER)]
+    package._sa_profile = native
+    try:
+        __import__(PACKAGE + ".hooks.tracking", fromlist=["watch"]).watch(names)
+    except Exception as error:
+        warn_once("nothing is tracked: %s: %s" % (type(error).__name__, error))
 
 
 def functions_of(name):
@@ -81,25 +80,6 @@ def functions_of(name):
         return module, function
     if name.strip():
         warn_once("SA_PROFILE_TRACK: expected MODULE:FUNCTION, found %r: it is left out" % name.strip())
-
-
-def may_mean(pattern, name):
-    """Whether a pattern may mean a module: which ones it does is said later."""
-    first, star, last = pattern.partition("*")
-    return name == pattern if not star else name.startswith(first) and name.endswith(last.rpartition("*")[2])
-
-
-def wrap(native, names):
-    """Wraps them, now or when their modules are imported, by a module of the package without the package itself. No failure reaches the program."""
-    package = type(sys)(PACKAGE)
-    package.__path__ = [os.path.dirname(FOLDER)]
-    package._sa_profile = native
-    if sys.modules.setdefault(PACKAGE, package) is not package:
-        return
-    try:
-        __import__(PACKAGE + ".hooks.tracking", fromlist=["watch"]).watch(names)
-    except Exception as error:
-        warn_once("nothing is tracked: %s: %s" % (type(error).__name__, error))
 
 
 def interval_ms():

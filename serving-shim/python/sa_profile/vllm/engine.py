@@ -2,10 +2,10 @@
 
 from .. import async_span, flow, set_process_name, span
 from .._sa_profile import attach, is_enabled
-from ..hooks.chain import argument, chain, chain_if_there, inside, is_chained, quietly
+from ..hooks.chain import argument, chain, chain_if_there, inside, is_chained
 from ..hooks.flows import REQUEST
 from ..hooks.spans import OpenSpan
-from ..hooks.warnings import warn_once
+from ..hooks.warnings import quietly, warn_once
 from .executor import Batches, ExecutorObserver
 from .names import engine_name, is_engine
 from .requests import EngineRequests

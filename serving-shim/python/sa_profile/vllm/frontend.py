@@ -2,10 +2,10 @@
 
 from .. import async_span, duration, flow, instant, now_ns, request, span
 from .._sa_profile import attach, is_enabled
-from ..hooks.chain import argument, chain, chain_if_there, inside, quietly
+from ..hooks.chain import argument, chain, chain_if_there, inside
 from ..hooks.flows import REQUEST
 from ..hooks.spans import OpenSpan
-from ..hooks.warnings import warn_once
+from ..hooks.warnings import quietly, warn_once
 from ..http import asgi
 from ..http.awake import AWAKE
 from ..http.ticks import TICKS

@@ -1,8 +1,7 @@
 """The entry point of the plugin: decides whether to record, and waits for vLLM's modules."""
 
 from ..env import asks_to_record
-from ..hooks.chain import quietly
-from ..hooks.warnings import name_engine
+from ..hooks.warnings import name_engine, quietly
 
 _registered = False
 

@@ -3,8 +3,7 @@
 import contextlib
 
 from .. import span
-from ..hooks.chain import quietly
-from ..hooks.warnings import warn_once
+from ..hooks.warnings import quietly, warn_once
 
 FUNCTION = "_PROFILER_FUNC"
 PER_REQUEST = frozenset({"schedule: allocate_slots"})  # once for each request of a step

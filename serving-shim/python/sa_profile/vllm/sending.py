@@ -10,7 +10,7 @@ that finds the turn of another one still to come adds none, and takes that one f
 import asyncio
 
 from .. import duration, now_ns
-from ..hooks.chain import quietly
+from ..hooks.warnings import quietly
 
 
 class SendingTurn:

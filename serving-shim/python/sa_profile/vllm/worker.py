@@ -5,10 +5,10 @@ import sys
 
 from .. import flow, set_process_name, span
 from .._sa_profile import attach, is_enabled
-from ..hooks.chain import argument, chain, chain_if_there, inside, quietly
+from ..hooks.chain import argument, chain, chain_if_there, inside
 from ..hooks.flows import REQUEST
 from ..hooks.spans import OpenSpan
-from ..hooks.warnings import warn_once
+from ..hooks.warnings import quietly, warn_once
 from . import batch
 from .names import worker_name
 

@@ -1,13 +1,11 @@
-//! Imports as spans, where they take long enough to be felt, and calls for those who wait for a module. The interpreter calls one function for each module that
-//! is not there yet; ours stands in its place. Finders, loaders and specs stay what they are.
-
-use std::sync::atomic::{AtomicBool, Ordering};
+//! Imports as spans, where they take long enough to be felt, and calls for those who wait for a module. The interpreter's machinery calls two functions for each
+//! module that is not there yet; ours stand in their places. Finders, loaders and specs stay what they are.
 
 use pyo3::exceptions::PyRuntimeError;
-use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::{PyClass, PyTypeInfo};
 use sa_recorder::{Args, Level, duration, now_ns};
 
 use crate::session::is_to_begin;
@@ -20,9 +18,6 @@ const SHORTEST_NS: u64 = 1_000_000;
 #[pyclass(frozen)]
 struct FindAndLoad {
     original: Py<PyAny>,
-    has_spans: AtomicBool,
-    /// Called with the name of each module that was loaded, and the module.
-    listeners: Py<PyList>,
 }
 
 #[pymethods]
@@ -34,32 +29,46 @@ impl FindAndLoad {
         args: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let is_new = !is_there(args);
         let began_ns = now_ns();
         let result = self.original.bind(py).call(args, keywords);
         let took_ns = now_ns() - began_ns;
-        if took_ns >= SHORTEST_NS && self.has_spans.load(Ordering::Relaxed) {
+        if took_ns >= SHORTEST_NS {
             tell(args, began_ns, took_ns);
         }
-        let module = result?;
-        if is_new {
-            for listener in self.listeners.bind(py) {
-                listener.call1((args.get_item(0)?, &module))?;
-            }
-        }
-        Ok(module)
+        result
     }
 }
 
-/// Whether the module is there already, perhaps in part: whoever loads it tells of it.
-fn is_there(args: &Bound<'_, PyTuple>) -> bool {
-    // SAFETY: the thread is attached.
-    let modules = unsafe { ffi::PyImport_GetModuleDict() };
-    // SAFETY: a reference that the interpreter keeps; never null.
-    let modules = unsafe { Bound::from_borrowed_ptr(args.py(), modules) };
-    let name = args.get_item(0);
-    name.and_then(|name| modules.contains(name))
-        .unwrap_or(false)
+/// The function that loads a module whose spec is found, once and under the module's lock. Those who wait for modules are called under that lock too.
+#[pyclass(frozen)]
+struct LoadUnlocked {
+    original: Py<PyAny>,
+    /// Called with the name of each module that was loaded, and the module.
+    listeners: Py<PyList>,
+}
+
+#[pymethods]
+impl LoadUnlocked {
+    #[pyo3(signature = (spec, /))]
+    fn __call__<'py>(&self, spec: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let module = self.original.bind(spec.py()).call1((spec,))?;
+        // Other threads ask a module's spec whether they are to wait. No code of Python runs between the end of the load and here.
+        let is_initializing = intern!(spec.py(), "_initializing");
+        spec.setattr(is_initializing, true)?;
+        let told = self.tell_all(spec, &module);
+        spec.setattr(is_initializing, false)?;
+        told.map(|()| module)
+    }
+}
+
+impl LoadUnlocked {
+    fn tell_all(&self, spec: &Bound<'_, PyAny>, module: &Bound<'_, PyAny>) -> PyResult<()> {
+        let name = spec.getattr(intern!(spec.py(), "name"))?;
+        for listener in self.listeners.bind(spec.py()) {
+            listener.call1((&name, module))?;
+        }
+        Ok(())
+    }
 }
 
 fn tell(args: &Bound<'_, PyTuple>, began_ns: u64, took_ns: u64) {
@@ -85,39 +94,42 @@ fn tell(args: &Bound<'_, PyTuple>, began_ns: u64, took_ns: u64) {
 /// Records imports that take a ms or more from now on; a second call does nothing.
 #[pyfunction]
 fn watch_imports(py: Python<'_>) -> PyResult<()> {
-    let ours = in_place(py)?;
-    ours.get().has_spans.store(true, Ordering::Relaxed);
-    Ok(())
+    let name = intern!(py, "_find_and_load");
+    in_place(name, |original| FindAndLoad { original }).map(|_| ())
 }
 
-/// Calls `listener(name, module)` after each import that has loaded a module, before its importer goes on.
+/// Calls `listener(name, module)` when a module has been loaded, before any importer of it goes on.
 #[pyfunction]
 #[pyo3(signature = (listener, /))]
 fn tell_imports(listener: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = listener.py();
-    in_place(py)?.get().listeners.bind(py).append(listener)
+    let ours = in_place(intern!(py, "_load_unlocked"), |original| LoadUnlocked {
+        original,
+        listeners: PyList::empty(py).unbind(),
+    })?;
+    ours.get().listeners.bind(py).append(listener)
 }
 
-/// Our function in the place of the interpreter's, which it takes unless it has it.
-fn in_place(py: Python<'_>) -> PyResult<Bound<'_, FindAndLoad>> {
-    let name = intern!(py, "_find_and_load");
+/// Our function in the place of one of importlib's, which it takes unless it has it.
+fn in_place<'py, T>(
+    name: &Bound<'py, PyString>,
+    make: impl FnOnce(Py<PyAny>) -> T,
+) -> PyResult<Bound<'py, T>>
+where
+    T: PyClass + PyTypeInfo + Into<PyClassInitializer<T>>,
+{
+    let py = name.py();
     let machinery = py.import(intern!(py, "_frozen_importlib"))?;
-    let original = machinery.getattr(name)?;
-    let original = match original.cast_into::<FindAndLoad>() {
+    let original = match machinery.getattr(name)?.cast_into::<T>() {
         Ok(ours) => return Ok(ours),
         Err(error) => error.into_inner(),
     };
     if !original.is_callable() {
-        return Err(PyRuntimeError::new_err(
-            "expected a function _find_and_load of importlib",
-        ));
+        return Err(PyRuntimeError::new_err(format!(
+            "expected a function {name} of importlib"
+        )));
     }
-    let ours = FindAndLoad {
-        original: original.unbind(),
-        has_spans: AtomicBool::new(false),
-        listeners: PyList::empty(py).unbind(),
-    };
-    let ours = Bound::new(py, ours)?;
+    let ours = Bound::new(py, make(original.unbind()))?;
     machinery.setattr(name, &ours)?;
     Ok(ours)
 }

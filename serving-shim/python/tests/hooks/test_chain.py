@@ -2,7 +2,7 @@
 
 import pytest
 
-from sa_profile.hooks import chain
+from sa_profile.hooks import chain, warnings
 
 
 class Thing:
@@ -31,7 +31,8 @@ class Slotted:
 @pytest.fixture
 def told(monkeypatch):
     said = []
-    monkeypatch.setattr(chain, "warn_once", said.append)
+    for module in (chain, warnings):
+        monkeypatch.setattr(module, "warn_once", said.append)
     return said
 
 

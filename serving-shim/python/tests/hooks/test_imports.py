@@ -36,3 +36,37 @@ def imports_failing():
 def test_a_hook_that_fails_fails_no_import(record):
     trace = record(imports_failing)
     assert trace.stdout == "wsgiref.util\n" and "ZeroDivisionError" in trace.stderr
+
+
+def imports_in_threads():
+    import threading
+    import time
+
+    from sa_profile.hooks.imports import when_imported
+
+    def hook(module):
+        time.sleep(0.2)
+        module.hooks += 1
+
+    seen = []
+
+    def go():
+        import slow_module
+
+        seen.append(slow_module.hooks)
+
+    when_imported("slow_module", hook)
+    threads = [threading.Thread(target=go) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    import slow_module
+
+    print(seen, slow_module.__spec__._initializing)
+
+
+def test_no_thread_gets_a_module_before_its_hook_has_run(record, tmp_path, monkeypatch):
+    (tmp_path / "slow_module.py").write_text("import time\ntime.sleep(0.1)\nhooks = 0\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert record(imports_in_threads).stdout == "[1, 1, 1, 1, 1, 1] False\n"

@@ -110,12 +110,89 @@ def test_a_file_of_the_program_may_have_the_name_of_a_module(script, library, tm
     assert len(script(OWN_MODULES).sampled(SA_PROFILE_TRACK=names).named("free")) == 1
 
 
-@pytest.mark.parametrize("name", ["inspect", "functools", "re"])
-def test_what_cannot_be_tracked_for_a_file_of_the_program_is_one_line(script, library, tmp_path, name):
-    (tmp_path / f"{name}.py").write_text("")
-    done = script("from lib.work import free\nprint(free(1))\n").run(SA_PROFILE_TRACK="lib.work:free")
-    assert (done.stdout, done.returncode) == ("2\n", 0)
-    assert done.stderr.startswith("sa_profile: ") and done.stderr.count("\n") == 1
+STOPS = "import sys\nprint('the file of the program')\nsys.exit(5)\n"
+
+
+@pytest.mark.parametrize("name", ["inspect", "functools", "re", "types", "collections"])
+def test_no_file_of_the_program_runs_that_it_does_not_import(script, library, tmp_path, name):
+    (tmp_path / f"{name}.py").write_text(STOPS)
+    (tmp_path / "lib" / "work.py").write_text("def free(x):\n    return x + 1\n")
+    plain = script("from lib.work import free\nprint(free(1))\n")
+    done = plain.run(SA_PROFILE_TRACK="lib.work:free,*:other")
+    assert (done.stdout, done.stderr, done.returncode) == ("2\n", "", 0)
+    (process,) = plain.all_processes()
+    assert len(process.named("free")) == 1
+
+
+@pytest.mark.parametrize("first", ["re", "enum", "typing", "asyncio", "inspect", "json"])
+def test_any_module_may_be_imported_first(script, library, first):
+    text = f"import {first}\nfrom lib.work import free\nfree(1)\n"
+    assert len(script(text).sampled(SA_PROFILE_TRACK="*:free").named("free")) == 1
+
+
+THREADS = """
+import threading
+def go():
+    from lib.slow import slow
+    slow()
+threads = [threading.Thread(target=go) for _ in range(6)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_each_thread_that_imports_a_module_gets_its_spans(script, library, tmp_path):
+    (tmp_path / "lib" / "slow.py").write_text("import time\ntime.sleep(0.1)\ndef slow():\n    pass\n")
+    assert len(script(THREADS).sampled(SA_PROFILE_TRACK="lib.slow:slow").named("slow")) == 6
+
+
+SCRIPT = """
+def early():
+    return 1
+import colorsys, lib.work
+def late():
+    return 1
+early(), late(), lib.work.free(1)
+"""
+
+
+def test_no_function_of_the_script_is_tracked(script, library):
+    process = script(SCRIPT).sampled(SA_PROFILE_TRACK="*:early,*:late,*:free")
+    assert [len(process.named(name)) for name in ("early", "late", "free")] == [0, 0, 1]
+
+
+ODD = """
+import importlib.util, sys
+class Odd:
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+    __class__ = property(__getattr__)
+sys.modules["lib.odd"] = Odd()
+import lib.odd, lib.replaced
+spec = importlib.util.find_spec("lib.late")
+spec.loader = importlib.util.LazyLoader(spec.loader)
+class Finder:
+    def find_spec(name, path, target=None):
+        return spec if name == "lib.late" else None
+sys.meta_path.insert(0, Finder)
+import lib.late
+print("not loaded yet")
+lib.late.free(2)
+from lib.work import free
+free(1)
+"""
+
+
+def test_what_is_no_module_and_what_loads_itself_later_is_left_alone(script, library, tmp_path):
+    (tmp_path / "lib" / "replaced.py").write_text("import sys\nsys.modules[__name__] = sys.modules['lib.odd']\n")
+    (tmp_path / "lib" / "late.py").write_text("print('loaded')\ndef free(x):\n    return x\n")
+    plain = script(ODD)
+    done = plain.run(SA_PROFILE_TRACK="*:free")
+    assert (done.stdout, done.stderr, done.returncode) == ("not loaded yet\nloaded\n", "", 0)
+    (process,) = plain.all_processes()
+    assert len(process.named("free")) == 1
 
 
 CIRCLE = """

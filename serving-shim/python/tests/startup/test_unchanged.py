@@ -117,6 +117,21 @@ def test_a_program_that_uses_the_package_has_both(script):
     assert process.ms("MainThread", "<module> __main__") > 50
 
 
+PICKLED = """
+import pickle
+import sa_profile
+functions = [value for value in map(vars(sa_profile).get, sa_profile.__all__) if callable(value)]
+assert sa_profile.span in functions and all(pickle.loads(pickle.dumps(value)) is value for value in functions)
+"""
+
+
+def test_a_program_may_pickle_what_the_package_has(script):
+    plain = script(PICKLED)
+    for sampled in (False, True):
+        done = plain.run(sampled=sampled)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.fixture
 def other_version(tmp_path):
     """The package in another version, as in an environment of the program's own."""
