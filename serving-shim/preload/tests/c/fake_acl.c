@@ -16,7 +16,6 @@ static void show_T(type_T value) { printf(" %d", value); }
 static void show_L(type_L value) { printf(" %#llxL", (unsigned long long)value); }
 static void show_S(type_S value) { printf(" \"%s\"", value ? value : "(null)"); }
 static void show_C(type_C value) { printf(" %u", value); }
-static void show_E(type_E value) { printf(" {%#x,%s,%llu}", value->magic, (const char *)value->data, (unsigned long long)value->length); }
 static void show_M(type_M value) { printf(" %zu", value); }
 static void show_Z(type_Z value) { printf(" {%zu,%zu}", value[0], value[1]); }
 static void show_H(type_H value) { printf(" (was %p)", *value); }
@@ -40,7 +39,6 @@ static void write_W(type_W value) {
 #define write_N(value) (void)value;
 #define write_B(value) (void)value;
 #define write_C(value) (void)value;
-#define write_E(value) (void)value;
 #define write_M(value) (void)value;
 #define write_Z(value) (void)value;
 
