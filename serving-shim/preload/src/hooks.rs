@@ -163,9 +163,6 @@ macro_rules! observed {
             || Name::Unknown,
         )
     };
-    (@copied aclrtMemcpyBatchAsync $dst:tt $room:tt $src:tt [sizes $sizes:ident] [size_count $count:ident] $($rest:tt)*) => {
-        traffic::sum($sizes, $count)
-    };
     (@copied aclrtValueWrite $($arg:tt)*) => { size_of::<u64>() as u64 };
     (@copied $name:ident $($arg:tt)*) => { arg!(count $($arg)*) as u64 };
     (host_func aclrtLaunchHostFunc $call:ident [stream $stream:ident] $($rest:tt)*) => {

@@ -60,13 +60,17 @@ fn of(entry: Option<Entry>) -> Name<'static> {
     }
 }
 
-/// The name that the host gives with the call.
+/// The name that the host gives with the call, if it is one.
 pub(crate) fn of_text<'a>(text: *const c_char) -> Name<'a> {
     if text.is_null() {
         return Name::Unknown;
     }
     // SAFETY: the host hands the text to the real function as a C string; it outlives the call.
-    Name::Text(unsafe { CStr::from_ptr(text) })
+    let text = unsafe { CStr::from_ptr(text) };
+    match text.is_empty() {
+        true => Name::Unknown,
+        false => Name::Text(text),
+    }
 }
 
 /// The names that come with a launch on the AI CPU.
@@ -84,7 +88,7 @@ pub(crate) fn of_aicpu<'a>(names: *const c_void) -> Name<'a> {
         return Name::Unknown;
     };
     match of_text(names.op) {
-        Name::Text(op) if !op.is_empty() => Name::Text(op),
+        Name::Text(op) => Name::Text(op),
         _ => of_text(names.kernel),
     }
 }

@@ -41,18 +41,6 @@ pub(crate) fn bytes_of_items(items: *const HcclSendRecvItem, count: u32) -> u64 
     })
 }
 
-/// The bytes of `count` copies together.
-pub(crate) fn sum(sizes: *const usize, count: usize) -> u64 {
-    if sizes.is_null() || count > MAX_ITEMS as usize {
-        return 0;
-    }
-    // SAFETY: the host hands `count` sizes to the real function, which reads them too.
-    let sizes = unsafe { std::slice::from_raw_parts(sizes, count) };
-    sizes
-        .iter()
-        .fold(0, |sum, size| sum.saturating_add(*size as u64))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -85,12 +73,5 @@ mod tests {
         assert_eq!(bytes_of_items(items.as_ptr(), 2), 14);
         assert_eq!(bytes_of_items(std::ptr::null(), 2), 0);
         assert_eq!(bytes_of_items(items.as_ptr(), MAX_ITEMS + 1), 0);
-    }
-    #[test]
-    fn copies_of_a_batch_are_summed() {
-        assert_eq!(sum([7, 35].as_ptr(), 2), 42);
-        assert_eq!(sum([usize::MAX, 1].as_ptr(), 2), u64::MAX);
-        assert_eq!(sum(std::ptr::null(), 2), 0);
-        assert_eq!(sum([7].as_ptr(), MAX_ITEMS as usize + 1), 0);
     }
 }

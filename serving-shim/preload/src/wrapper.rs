@@ -46,6 +46,7 @@ pub(crate) struct Hook {
 macro_rules! if_exported {
     // Not in every supported CANN: an exported name would make programs believe that it is there.
     (aclrtLaunchKernelWithArgsArray $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
+    (aclrtMemcpyBatchAsync $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
     (aclmdlRICaptureToModelRIBegin $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
     (aclrtSynchronizeDeviceWithTimeout $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
     (aclrtSynchronizeEventWithTimeout $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };

@@ -16,8 +16,6 @@ static void show_T(type_T value) { printf(" %d", value); }
 static void show_L(type_L value) { printf(" %#llxL", (unsigned long long)value); }
 static void show_S(type_S value) { printf(" \"%s\"", value ? value : "(null)"); }
 static void show_C(type_C value) { printf(" %u", value); }
-static void show_M(type_M value) { printf(" %zu", value); }
-static void show_Z(type_Z value) { printf(" {%zu,%zu}", value[0], value[1]); }
 static void show_H(type_H value) { printf(" (was %p)", *value); }
 static void show_W(type_W value) { printf(" (was %u)", *value); }
 static void show_N(type_N value) { printf(" {%s,%s,%s}", value->so, value->kernel, value->op); }
@@ -39,8 +37,6 @@ static void write_W(type_W value) {
 #define write_N(value) (void)value;
 #define write_B(value) (void)value;
 #define write_C(value) (void)value;
-#define write_M(value) (void)value;
-#define write_Z(value) (void)value;
 
 #define SHOW(A, n) show_##A(a##n);
 #define WRITE(A, n) write_##A(a##n);
