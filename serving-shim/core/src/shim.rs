@@ -6,7 +6,7 @@ use crate::config::{Choice, Config};
 use crate::counts::Counts;
 use crate::description::{Description, Kind};
 use crate::device::Device;
-use crate::gate::{Gate, Updates};
+use crate::gate::{Gate, News, Updates};
 use crate::graphs::Graphs;
 use crate::runtime::{DeviceRuntime, Graph, Stream, known, thread};
 use sa_recorder::{Args, Level, Recorder, host, now_ns};
@@ -229,15 +229,18 @@ impl Shim {
     }
 
     fn close_gate(&self, stream: Stream, graph: Graph) {
-        if self.gate.close(stream, self.runtime.context().ok(), graph) {
+        let news = self.gate.close(stream, self.runtime.context().ok(), graph);
+        if matches!(news, News::Graph | News::Capture) {
             self.graphs.forget(graph); // what another graph of that name had
-            if thread::is_interposed() && self.sample > 1 {
-                self.graphs.spoil(graph); // launches before this one were left out unasked
-            }
-            let device = self.runtime.device().ok();
-            if let Some(device) = device.and_then(|user| self.existing_device(user)) {
-                device.wake();
-            }
+        }
+        if news == News::Capture && thread::is_interposed() && self.sample > 1 {
+            self.graphs.spoil(graph); // launches before this one were left out unasked
+        }
+        if news != News::Nothing
+            && let Ok(user) = self.runtime.device()
+            && let Some(device) = self.existing_device(user)
+        {
+            device.wake();
         }
     }
 

@@ -91,6 +91,19 @@ fn a_worker_linked_with_the_runtime_is_timed() {
 }
 
 #[test]
+fn a_captured_graph_has_its_kernels_also_where_launches_are_sampled() {
+    let ground = ground();
+    let variables = [("SA_PROFILE_DEVICE_SAMPLE", "64")];
+    assert_right(&recorded(&ground, "worker", &["seen"], &variables));
+    let trace = ground.trace();
+    let replays = trace
+        .recorded()
+        .filter(|event| event["name"] == "aclmdlRIExecuteAsync")
+        .filter(|event| event["args"]["kernels"][0] == "sim_add_one ×5");
+    assert_eq!(replays.count(), 3);
+}
+
+#[test]
 fn a_worker_loaded_locally_is_timed() {
     let ground = ground();
     let library = ground.text("libworker.so");
