@@ -51,15 +51,21 @@ pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
     };
     match sampled {
         Some(stands_for) => Some(Launch::open(shim, describe(name()), stands_for)),
-        None if shim.updates.has(Stream(seen.stream as usize)) => {
-            count(&shim.counts.graph_update);
-            None
-        }
         None => {
-            count(&shim.counts.not_sampled);
+            leave_out(shim, Stream(seen.stream as usize));
             None
         }
     }
+}
+
+/// Counts a launch that is not recorded.
+pub(crate) fn leave_out(shim: &Shim, stream: Stream) {
+    // In the child of a fork the lock may be one that its parent held.
+    let updates = !Shim::is_forked() && shim.updates.has(stream);
+    count(match updates {
+        true => &shim.counts.graph_update,
+        false => &shim.counts.not_sampled,
+    });
 }
 
 /// A stream is about to be captured.

@@ -326,14 +326,20 @@ fn mixed(number: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::launch::Launch;
+    use std::sync::Mutex;
     use std::sync::mpsc::channel;
 
-    #[test]
-    fn issue_19_a_replay_in_a_forked_child_takes_no_lock_that_its_parent_held() {
+    /// Whether a call in the child of a fork returns, although its parent held a lock at the fork.
+    fn assert_returns_in_a_child(
+        hold: impl FnOnce(&Shim, &mut dyn FnMut()) + Send + 'static,
+        call: impl FnOnce(&'static Shim) + Send + 'static,
+    ) {
+        static TURN: Mutex<()> = Mutex::new(());
+        let _turn = TURN.lock();
         let shim: &'static Shim = Box::leak(Box::new(Shim::with(&Absent, false, 1)));
         let (holds, is_held) = channel();
         std::thread::spawn(move || {
-            shim.graphs.hold(|| {
+            hold(shim, &mut || {
                 holds.send(()).unwrap();
                 loop {
                     std::thread::park();
@@ -344,6 +350,17 @@ mod tests {
         after_fork();
         let (returns, returned) = channel();
         std::thread::spawn(move || {
+            call(shim);
+            returns.send(()).unwrap();
+        });
+        let returned = returned.recv_timeout(Duration::from_secs(30));
+        FORKED.store(false, Ordering::Relaxed);
+        assert!(returned.is_ok(), "it waits for ever");
+    }
+
+    #[test]
+    fn issue_19_a_replay_in_a_forked_child_takes_no_lock_that_its_parent_held() {
+        let replay = |shim| {
             let description = Description {
                 kind: Kind::Graph(Graph(1)),
                 name: "replay".into(),
@@ -352,10 +369,16 @@ mod tests {
                 bytes: 0,
             };
             Launch::open(shim, description, 1).end(0);
-            returns.send(()).unwrap();
-        });
-        let returned = returned.recv_timeout(Duration::from_secs(30));
-        FORKED.store(false, Ordering::Relaxed);
-        assert!(returned.is_ok(), "it waits for ever");
+        };
+        assert_returns_in_a_child(|shim, act| shim.graphs.hold(act), replay);
+    }
+
+    #[test]
+    fn a_launch_that_sampling_leaves_out_takes_no_lock_in_a_forked_child() {
+        let hold = |shim: &Shim, act: &mut dyn FnMut()| {
+            shim.updates.begin(Stream(1));
+            shim.updates.hold(act);
+        };
+        assert_returns_in_a_child(hold, |shim| crate::hooks::leave_out(shim, Stream(1)));
     }
 }

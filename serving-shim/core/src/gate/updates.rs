@@ -41,6 +41,12 @@ impl Updates {
         self.any.load(Ordering::Acquire) && self.change(|streams| streams.contains(&stream))
     }
 
+    /// Does something while nobody else can look.
+    #[cfg(test)]
+    pub(crate) fn hold(&self, act: impl FnOnce()) {
+        self.change(|_| act());
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut Vec<Stream>) -> T) -> T {
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut streams);
