@@ -60,6 +60,7 @@ pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
 
 /// Counts a launch that is not recorded.
 pub(crate) fn leave_out(shim: &Shim, stream: Stream) {
+    thread::submits_unrecorded();
     // In the child of a fork the lock may be one that its parent held.
     let updates = !Shim::is_forked() && shim.updates.has(stream);
     count(match updates {
@@ -191,6 +192,12 @@ pub fn own_call(call: impl FnOnce() -> Code) -> Code {
         }
         code
     })
+}
+
+/// Whether [`last_error`] and the others below may answer anything but what the runtime says: one load.
+#[inline]
+pub fn answers_differ() -> bool {
+    thread::is_interposed()
 }
 
 /// What the program is to be told where the runtime says that its thread's last error is `real`. With `taken` the runtime has forgotten it.
