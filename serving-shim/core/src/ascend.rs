@@ -299,7 +299,10 @@ impl DeviceRuntime for AscendRuntime {
     }
 
     fn forget_last_error(&self) {
-        if let Ok(take) = self.acl.thread.aclrtGetLastError {
+        // Where the error before could not be looked at it may be the program's.
+        if self.acl.thread.aclrtPeekAtLastError.is_ok()
+            && let Ok(take) = self.acl.thread.aclrtGetLastError
+        {
             // SAFETY: takes an integer.
             unsafe { take(ACL_RT_THREAD_LEVEL) };
         }
@@ -309,12 +312,12 @@ impl DeviceRuntime for AscendRuntime {
         let (mut id, mut stream) = (0, 0);
         if let Ok(ask) = self.task {
             // SAFETY: both are writable for the call.
-            return (unsafe { ask(&raw mut id, &raw mut stream) } == 0)
-                .then_some(Task { stream, id });
+            done(unsafe { ask(&raw mut id, &raw mut stream) }).ok()?;
+        } else {
+            let ask = self.acl.thread.aclrtGetThreadLastTaskId.ok()?;
+            // SAFETY: `id` is writable for the call.
+            done(unsafe { ask(&raw mut id) }).ok()?;
         }
-        let ask = self.acl.thread.aclrtGetThreadLastTaskId.ok()?;
-        // SAFETY: `id` is writable for the call.
-        done(unsafe { ask(&raw mut id) }).ok()?;
         Some(Task { stream, id })
     }
 

@@ -87,7 +87,8 @@ impl Device {
         let start = || host::spawn_quiet("sa-device", move || self.run(shim)).ok();
         if self.thread.get_or_init(start).is_none() {
             count(&shim.counts.refused); // nobody would ever look at it
-            return self.pool.destroy(&pending.pair, shim.runtime());
+            let runtime = shim.runtime();
+            return thread::unnoticed(runtime, || self.pool.destroy(&pending.pair, runtime));
         }
         lock(&self.incoming).push(pending);
         self.wake();

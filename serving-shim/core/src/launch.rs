@@ -151,10 +151,10 @@ impl Open {
             return; // the pair is the parent's
         }
         let stream = self.description.stream;
-        // A call that succeeds leaves no error, unless it made others inside that did not.
+        // A single call that succeeds leaves no error. Who has no interposer may have made several.
         let error = match self.description.kind {
-            Kind::Kernel | Kind::Memcpy | Kind::Graph(_) => armed.error,
-            Kind::Operator | Kind::Model | Kind::Collective => runtime.last_error(),
+            Kind::Kernel | Kind::Memcpy | Kind::Graph(_) if thread::is_interposed() => armed.error,
+            _ => runtime.last_error(),
         };
         let ended = thread::unnoticed_after(runtime, error, || {
             let ended = end_pair(shim, &armed, stream);
