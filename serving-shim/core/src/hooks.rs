@@ -28,8 +28,8 @@ pub struct Seen {
     pub bytes: u64,
 }
 
-/// A launch is about to be made. `None` if it is not recorded: recording is off, or it is one of the eager launches that sampling leaves out. `name` is
-/// asked for only where it is needed.
+/// A launch is about to be made. `None` if its outcome does not matter: recording is off, or it is one of the eager launches that sampling leaves out.
+/// `name` is asked for only where it is needed.
 pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
     if !active() {
         return None;
@@ -53,14 +53,13 @@ pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
         Some(stands_for) => Some(Launch::open(shim, describe(name()), stands_for)),
         None => {
             leave_out(shim, Stream(seen.stream as usize));
-            None
+            thread::may_repeat_record().then(Launch::off)
         }
     }
 }
 
 /// Counts a launch that is not recorded.
 pub(crate) fn leave_out(shim: &Shim, stream: Stream) {
-    thread::submits_unrecorded();
     // In the child of a fork the lock may be one that its parent held.
     let updates = !Shim::is_forked() && shim.updates.has(stream);
     count(match updates {

@@ -117,8 +117,10 @@ impl Launch {
 
     /// Tells what the launch returned: 0 if it is in the stream now, else the runtime's code. That launch is shown on the host alone.
     pub fn end(mut self, code: i32) {
-        if let Some(open) = self.0.take() {
-            open.end(code);
+        match self.0.take() {
+            Some(open) => open.end(code),
+            None if code == 0 => thread::submitted(),
+            None => {}
         }
     }
 }
