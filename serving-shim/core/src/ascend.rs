@@ -361,7 +361,7 @@ unsafe extern "C" fn device_changes(device: i32, state: aclrtDeviceState, _: *mu
 
 unsafe extern "C" fn stream_changes(stream: aclrtStream, state: aclrtStreamState, _: *mut c_void) {
     match state {
-        ACL_RT_STREAM_STATE_CREATE_POST => told(hooks::stream_created),
+        ACL_RT_STREAM_STATE_CREATE_POST => told(|| hooks::stream_created(stream)),
         ACL_RT_STREAM_STATE_DESTROY_PRE => told(|| hooks::stream_destroyed(stream)),
         _ => {}
     }

@@ -132,6 +132,11 @@ impl Gate {
         self.change(|captures| captures.retain(|capture| capture.context != context));
     }
 
+    /// Forgets all captures.
+    pub(crate) fn forget_all(&self) {
+        self.change(Vec::clear);
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut Vec<Capture>) -> T) -> T {
         let mut captures = self.captures.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut captures);

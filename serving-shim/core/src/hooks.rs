@@ -3,7 +3,7 @@
 use crate::counts::count;
 use crate::description::{Description, Kind, Name};
 use crate::launch::Launch;
-use crate::runtime::{Code, Graph, Stream, Task, known, thread};
+use crate::runtime::{Code, Context, Graph, Stream, Task, known, thread};
 use crate::shim::{self, Shim};
 use sa_recorder::{Level, Recorder};
 use std::ffi::c_void;
@@ -78,7 +78,7 @@ pub fn capture_begin(stream: *mut c_void) {
     {
         shim.hooked.store(true, Ordering::Relaxed);
         thread::interpose();
-        let context = thread::unnoticed(shim.runtime(), || shim.runtime().context().ok());
+        let context = own_context(shim);
         shim.gate.close_before(Stream(stream as usize), context);
         shim.devices().for_each(crate::device::Device::quiesce);
     }
@@ -103,7 +103,8 @@ pub fn update_begin(stream: *mut c_void) {
         .filter(|_| !Shim::is_forked())
         .or_else(Shim::existing)
     {
-        shim.updates.begin(Stream(stream as usize));
+        let context = own_context(shim);
+        shim.updates.begin(Stream(stream as usize), context);
     }
 }
 
@@ -122,13 +123,23 @@ pub fn graph_destroyed(graph: *mut c_void) {
 }
 
 /// A stream was made, whose handle may be that of one before.
-pub fn stream_created() {
+pub fn stream_created(stream: *mut c_void) {
     known::change();
+    if let Some(shim) = Shim::existing() {
+        shim.updates.forget(Stream(stream as usize));
+    }
 }
 
 /// A context is about to be destroyed, with its streams.
-pub fn context_destroyed() {
+pub fn context_destroyed(context: *mut c_void) {
     known::change();
+    if let Some(shim) = Shim::existing() {
+        let context = Context(context as usize);
+        shim.devices()
+            .for_each(|device| device.drop_context(shim, context));
+        shim.gate.forget(Some(context));
+        shim.updates.forget_context(Some(context));
+    }
 }
 
 /// A stream is about to be destroyed.
@@ -149,8 +160,9 @@ pub fn before_reset(device: i32) {
     if let Some(shim) = Shim::existing()
         && let Some(device) = shim.devices().find(|one| one.is(device))
     {
-        let context = thread::unnoticed(shim.runtime(), || shim.runtime().context().ok());
+        let context = own_context(shim);
         shim.gate.forget(context);
+        shim.updates.forget_context(context);
         device.close(shim);
     }
 }
@@ -160,7 +172,14 @@ pub fn before_finalize() {
     known::change();
     if let Some(shim) = Shim::existing() {
         shim.devices().for_each(|device| device.close(shim));
+        shim.gate.forget_all();
+        shim.updates.forget_all();
     }
+}
+
+/// The calling thread's context, if it has one.
+fn own_context(shim: &Shim) -> Option<Context> {
+    thread::unnoticed(shim.runtime(), || shim.runtime().context().ok())
 }
 
 /// Another profiler was started.

@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn a_launch_that_sampling_leaves_out_takes_no_lock_in_a_forked_child() {
         let hold = |shim: &Shim, act: &mut dyn FnMut()| {
-            shim.updates.begin(Stream(1));
+            shim.updates.begin(Stream(1), None);
             shim.updates.hold(act);
         };
         assert_returns_in_a_child(hold, |shim| crate::hooks::leave_out(shim, Stream(1)));

@@ -201,7 +201,7 @@ macro_rules! observed {
         call::tell_before($call, || observe::before_reset($device))
     };
     (lifecycle $name:ident $call:ident [context $context:ident]) => {
-        call::tell_before($call, observe::context_destroyed)
+        call::tell_before($call, || observe::context_destroyed($context))
     };
     (lifecycle $name:ident $call:ident [stream $stream:ident]) => {
         call::tell_before($call, || observe::stream_destroyed($stream))
