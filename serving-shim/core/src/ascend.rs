@@ -327,16 +327,17 @@ impl DeviceRuntime for AscendRuntime {
             // SAFETY: the name is a C string, the callback a static function that takes no arguments of ours.
             let _ = done(unsafe { register(name, Some(device_changes), null_mut()) });
         }
-        let mut tells = false;
+        let mut reports_streams = false;
         if let Ok(register) = self.acl.stream.aclrtRegStreamStateCallback {
             // SAFETY: as above.
-            tells = done(unsafe { register(name, Some(stream_changes), null_mut()) }).is_ok();
+            reports_streams =
+                done(unsafe { register(name, Some(stream_changes), null_mut()) }).is_ok();
         }
         if let Ok(register) = self.acl.init.aclFinalizeCallbackRegister {
             // SAFETY: the callback is a static function that takes no data of ours.
             let _ = done(unsafe { register(ACL_REG_TYPE_OTHER, Some(finalizes), null_mut()) });
         }
-        tells
+        reports_streams
     }
 
     fn is_lost(&self, code: Code) -> bool {
@@ -349,26 +350,26 @@ impl DeviceRuntime for AscendRuntime {
 }
 
 /// Runs what a callback of the runtime does; nothing of ours may unwind into it.
-fn told(act: impl FnOnce() + std::panic::UnwindSafe) {
+fn guarded(act: impl FnOnce() + std::panic::UnwindSafe) {
     let _ = std::panic::catch_unwind(act); // a panic has been reported by its hook
 }
 
 unsafe extern "C" fn device_changes(device: i32, state: aclrtDeviceState, _: *mut c_void) {
     if state == ACL_RT_DEVICE_STATE_RESET_PRE {
-        told(|| hooks::before_reset(device));
+        guarded(|| hooks::before_reset(device));
     }
 }
 
 unsafe extern "C" fn stream_changes(stream: aclrtStream, state: aclrtStreamState, _: *mut c_void) {
     match state {
-        ACL_RT_STREAM_STATE_CREATE_POST => told(|| hooks::stream_created(stream)),
-        ACL_RT_STREAM_STATE_DESTROY_PRE => told(|| hooks::stream_destroyed(stream)),
+        ACL_RT_STREAM_STATE_CREATE_POST => guarded(|| hooks::stream_created(stream)),
+        ACL_RT_STREAM_STATE_DESTROY_PRE => guarded(|| hooks::stream_destroyed(stream)),
         _ => {}
     }
 }
 
 unsafe extern "C" fn finalizes(_: *mut c_void) -> Code {
-    told(hooks::before_finalize);
+    guarded(hooks::before_finalize);
     0
 }
 

@@ -3,7 +3,7 @@
 use crate::counts::count;
 use crate::description::{Description, Kind, Name};
 use crate::launch::Launch;
-use crate::runtime::{Code, Context, Graph, Stream, Task, known, thread};
+use crate::runtime::{Code, Context, Graph, Stream, Task, stream_cache, thread};
 use crate::shim::{self, Shim};
 use sa_recorder::{Level, Recorder};
 use std::ffi::c_void;
@@ -124,7 +124,7 @@ pub fn graph_destroyed(graph: *mut c_void) {
 
 /// A stream was made, whose handle may be that of one before.
 pub fn stream_created(stream: *mut c_void) {
-    known::change();
+    stream_cache::change();
     if let Some(shim) = Shim::existing() {
         shim.updates.forget(Stream(stream as usize));
     }
@@ -132,7 +132,7 @@ pub fn stream_created(stream: *mut c_void) {
 
 /// A context is about to be destroyed, with its streams.
 pub fn context_destroyed(context: *mut c_void) {
-    known::change();
+    stream_cache::change();
     if let Some(shim) = Shim::existing() {
         let context = Context(context as usize);
         shim.devices()
@@ -144,7 +144,7 @@ pub fn context_destroyed(context: *mut c_void) {
 
 /// A stream is about to be destroyed.
 pub fn stream_destroyed(stream: *mut c_void) {
-    known::change();
+    stream_cache::change();
     if let Some(shim) = Shim::existing() {
         let stream = Stream(stream as usize);
         shim.gate.open(stream);
@@ -156,7 +156,7 @@ pub fn stream_destroyed(stream: *mut c_void) {
 
 /// A device is about to be reset.
 pub fn before_reset(device: i32) {
-    known::change();
+    stream_cache::change();
     if let Some(shim) = Shim::existing()
         && let Some(device) = shim.devices().find(|one| one.is(device))
     {
@@ -169,7 +169,7 @@ pub fn before_reset(device: i32) {
 
 /// The runtime is about to be taken down.
 pub fn before_finalize() {
-    known::change();
+    stream_cache::change();
     if let Some(shim) = Shim::existing() {
         shim.devices().for_each(|device| device.close(shim));
         shim.gate.forget_all();

@@ -8,7 +8,7 @@ use crate::description::{Description, Kind};
 use crate::device::Device;
 use crate::gate::{Gate, News, Updates};
 use crate::graphs::Graphs;
-use crate::runtime::{DeviceRuntime, Graph, Stream, known, thread};
+use crate::runtime::{DeviceRuntime, Graph, Stream, stream_cache, thread};
 use sa_recorder::{Args, Level, Recorder, host, now_ns};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -104,7 +104,7 @@ impl Shim {
         let made = Shim::of(&Config::from_lookup(host::variable));
         let shim = SHIM.get_or_init(|| made);
         if thread::unnoticed(shim.runtime, || shim.runtime.watch()) {
-            known::rely_on_runtime();
+            stream_cache::rely_on_runtime();
         }
         host::run_at_exit(at_exit);
         shim

@@ -1,7 +1,7 @@
 //! What a program could notice of our calls on its own thread: they overwrite the thread's last error when they are refused, and its last task when they record an event. In: our calls.
 //! Out: what the runtime would say without them, for an interposer to give to the program.
 
-use super::{Code, DeviceRuntime, Event, Stream, Task, known};
+use super::{Code, DeviceRuntime, Event, Stream, Task, stream_cache};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -113,7 +113,7 @@ pub(crate) fn record(
         return runtime.record(event, stream);
     }
     let programs = runtime.last_task().map(shown);
-    let age = known::age();
+    let age = stream_cache::age();
     let outcome = runtime.record(event, stream);
     let tasks = runtime.last_task().zip(programs);
     RECORDED.set(tasks.map(|(ours, programs)| Recorded {
@@ -144,7 +144,7 @@ pub(crate) fn submitted() {
 /// Whether a task that the program submits now may have the ids of our last record: a stream was made or went since, so a later one may be another with its id.
 pub(crate) fn may_repeat_record() -> bool {
     let recorded = RECORDED.get();
-    recorded.is_some_and(|recorded| recorded.age != known::age())
+    recorded.is_some_and(|recorded| recorded.age != stream_cache::age())
 }
 
 /// The last task that the program is to see where the runtime says `real`.
@@ -174,7 +174,7 @@ mod tests {
         RECORDED.set(Some(Recorded {
             ours: OURS,
             programs: PROGRAMS,
-            age: known::age(),
+            age: stream_cache::age(),
         }));
     }
 
@@ -182,7 +182,7 @@ mod tests {
     fn a_task_of_a_later_stream_with_the_ids_of_our_record_is_the_programs() {
         recorded();
         assert!(!may_repeat_record());
-        known::change();
+        stream_cache::change();
         assert!(may_repeat_record());
         Launch::off().end(107_017);
         assert_eq!(shown(OURS), PROGRAMS, "nothing was submitted since");
