@@ -26,7 +26,8 @@ use std::thread;
 use std::time::Duration;
 
 thread_local! {
-    static LAST_TASK: Cell<(i32, u32)> = const { Cell::new((0, 0)) };
+    /// As the public runtime has it in a thread that has submitted nothing.
+    static LAST_TASK: Cell<(i32, u32)> = const { Cell::new((0xFFFF, 0xFFFF_FFFF)) };
 }
 
 /// The stream and the id of the last task that the calling thread submitted.

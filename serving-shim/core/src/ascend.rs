@@ -299,7 +299,10 @@ impl DeviceRuntime for AscendRuntime {
     }
 
     fn forget_last_error(&self) {
-        if let Ok(take) = self.acl.thread.aclrtGetLastError {
+        // Where the error before could not be looked at it may be the program's.
+        if self.acl.thread.aclrtPeekAtLastError.is_ok()
+            && let Ok(take) = self.acl.thread.aclrtGetLastError
+        {
             // SAFETY: takes an integer.
             unsafe { take(ACL_RT_THREAD_LEVEL) };
         }
@@ -309,12 +312,12 @@ impl DeviceRuntime for AscendRuntime {
         let (mut id, mut stream) = (0, 0);
         if let Ok(ask) = self.task {
             // SAFETY: both are writable for the call.
-            return (unsafe { ask(&raw mut id, &raw mut stream) } == 0)
-                .then_some(Task { stream, id });
+            done(unsafe { ask(&raw mut id, &raw mut stream) }).ok()?;
+        } else {
+            let ask = self.acl.thread.aclrtGetThreadLastTaskId.ok()?;
+            // SAFETY: `id` is writable for the call.
+            done(unsafe { ask(&raw mut id) }).ok()?;
         }
-        let ask = self.acl.thread.aclrtGetThreadLastTaskId.ok()?;
-        // SAFETY: `id` is writable for the call.
-        done(unsafe { ask(&raw mut id) }).ok()?;
         Some(Task { stream, id })
     }
 
@@ -324,16 +327,17 @@ impl DeviceRuntime for AscendRuntime {
             // SAFETY: the name is a C string, the callback a static function that takes no arguments of ours.
             let _ = done(unsafe { register(name, Some(device_changes), null_mut()) });
         }
-        let mut tells = false;
+        let mut reports_streams = false;
         if let Ok(register) = self.acl.stream.aclrtRegStreamStateCallback {
             // SAFETY: as above.
-            tells = done(unsafe { register(name, Some(stream_changes), null_mut()) }).is_ok();
+            reports_streams =
+                done(unsafe { register(name, Some(stream_changes), null_mut()) }).is_ok();
         }
         if let Ok(register) = self.acl.init.aclFinalizeCallbackRegister {
             // SAFETY: the callback is a static function that takes no data of ours.
             let _ = done(unsafe { register(ACL_REG_TYPE_OTHER, Some(finalizes), null_mut()) });
         }
-        tells
+        reports_streams
     }
 
     fn is_lost(&self, code: Code) -> bool {
@@ -346,26 +350,26 @@ impl DeviceRuntime for AscendRuntime {
 }
 
 /// Runs what a callback of the runtime does; nothing of ours may unwind into it.
-fn told(act: impl FnOnce() + std::panic::UnwindSafe) {
+fn guarded(act: impl FnOnce() + std::panic::UnwindSafe) {
     let _ = std::panic::catch_unwind(act); // a panic has been reported by its hook
 }
 
 unsafe extern "C" fn device_changes(device: i32, state: aclrtDeviceState, _: *mut c_void) {
     if state == ACL_RT_DEVICE_STATE_RESET_PRE {
-        told(|| hooks::before_reset(device));
+        guarded(|| hooks::before_reset(device));
     }
 }
 
 unsafe extern "C" fn stream_changes(stream: aclrtStream, state: aclrtStreamState, _: *mut c_void) {
     match state {
-        ACL_RT_STREAM_STATE_CREATE_POST => told(hooks::stream_created),
-        ACL_RT_STREAM_STATE_DESTROY_PRE => told(|| hooks::stream_destroyed(stream)),
+        ACL_RT_STREAM_STATE_CREATE_POST => guarded(|| hooks::stream_created(stream)),
+        ACL_RT_STREAM_STATE_DESTROY_PRE => guarded(|| hooks::stream_destroyed(stream)),
         _ => {}
     }
 }
 
 unsafe extern "C" fn finalizes(_: *mut c_void) -> Code {
-    told(hooks::before_finalize);
+    guarded(hooks::before_finalize);
     0
 }
 

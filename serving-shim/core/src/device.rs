@@ -4,7 +4,7 @@ use crate::counts::count;
 use crate::pending::Pending;
 use crate::pool::Pool;
 use crate::resolver::Resolver;
-use crate::runtime::{Code, DeviceRuntime, Stream, thread};
+use crate::runtime::{Code, Context, DeviceRuntime, Stream, thread};
 use crate::shim::{Shim, tell};
 use sa_recorder::host::{self, Thread};
 use sa_recorder::{Args, now_ns};
@@ -87,7 +87,8 @@ impl Device {
         let start = || host::spawn_quiet("sa-device", move || self.run(shim)).ok();
         if self.thread.get_or_init(start).is_none() {
             count(&shim.counts.refused); // nobody would ever look at it
-            return self.pool.destroy(&pending.pair, shim.runtime());
+            let runtime = shim.runtime();
+            return thread::unnoticed(runtime, || self.pool.destroy(&pending.pair, runtime));
         }
         lock(&self.incoming).push(pending);
         self.wake();
@@ -207,11 +208,19 @@ impl Device {
 
     /// A stream is about to be destroyed. Where somebody hangs, what is under way in it is found to be lost later.
     pub(crate) fn drop_stream(&self, shim: &'static Shim, stream: Stream) {
-        let is_its = |pending: &Pending| pending.description.stream == stream;
+        self.drop_where(shim, |pending| pending.description.stream == stream);
+    }
+
+    /// A context is about to be destroyed, with its streams.
+    pub(crate) fn drop_context(&self, shim: &'static Shim, context: Context) {
+        self.drop_where(shim, |pending| pending.context == context);
+    }
+
+    fn drop_where(&self, shim: &'static Shim, goes: impl Fn(&Pending) -> bool) {
         self.visit(shim, |resolver| {
-            if resolver.has(is_its) || lock(&self.incoming).iter().any(is_its) {
+            if resolver.has(&goes) || lock(&self.incoming).iter().any(&goes) {
                 self.pass(shim, resolver, true);
-                resolver.drop_where(shim, self, is_its);
+                resolver.drop_where(shim, self, &goes);
             }
         });
     }

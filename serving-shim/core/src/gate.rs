@@ -1,7 +1,7 @@
 //! The gate. It is closed while anything is being captured into a graph: nothing may be put into a stream then, and nothing asked of an event.
 //!
-//! It learns of captures from hooks, and by asking each stream at its launches. It learns of their ends from hooks, and by asking again. Both are
-//! needed, since either may come about behind the hooks' back.
+//! It learns of captures from hooks, and by asking each stream at its timed launches. It learns of their ends from hooks, and by asking again. Both
+//! are needed, since either may come about behind the hooks' back.
 
 use crate::runtime::{Context, DeviceRuntime, Graph, Stream};
 use sa_recorder::now_ns;
@@ -20,6 +20,19 @@ struct Capture {
     graph: Graph,
     /// When it was told of, if it has not been seen yet: a hook tells before the capture really begins.
     told_ns: Option<u64>,
+}
+
+/// What is new about a capture that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// Nothing.
+    Nothing,
+    /// Another stream is captured into a graph that is known.
+    Stream,
+    /// The name of the graph. The gate was closed for it before.
+    Graph,
+    /// The capture: what was launched in it before was not looked at.
+    Capture,
 }
 
 /// So long a capture that a hook has told of is taken for one that is about to begin.
@@ -48,8 +61,8 @@ impl Gate {
         });
     }
 
-    /// A stream is being captured; whether that is news.
-    pub(crate) fn close(&self, stream: Stream, context: Option<Context>, graph: Graph) -> bool {
+    /// A stream is being captured.
+    pub(crate) fn close(&self, stream: Stream, context: Option<Context>, graph: Graph) -> News {
         self.add(Capture {
             stream,
             context,
@@ -58,18 +71,14 @@ impl Gate {
         })
     }
 
-    fn add(&self, new: Capture) -> bool {
-        let is_it = |capture: &&mut Capture| capture.stream == new.stream;
-        self.change(|captures| match captures.iter_mut().find(is_it) {
-            Some(capture) => {
-                let is_news = capture.told_ns.is_some() && new.told_ns.is_none();
-                *capture = new;
-                is_news
+    fn add(&self, new: Capture) -> News {
+        self.change(|captures| {
+            let news = news_of(captures, new);
+            match captures.iter_mut().find(|one| one.stream == new.stream) {
+                Some(capture) => *capture = new,
+                None => captures.push(new),
             }
-            None => {
-                captures.push(new);
-                true
-            }
+            news
         })
     }
 
@@ -123,11 +132,30 @@ impl Gate {
         self.change(|captures| captures.retain(|capture| capture.context != context));
     }
 
+    /// Forgets all captures.
+    pub(crate) fn forget_all(&self) {
+        self.change(Vec::clear);
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut Vec<Capture>) -> T) -> T {
         let mut captures = self.captures.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut captures);
         self.closed.store(!captures.is_empty(), Ordering::Release);
         result
+    }
+}
+
+fn news_of(captures: &[Capture], new: Capture) -> News {
+    let has = |graph| captures.iter().any(|capture| capture.graph == graph);
+    let is_known = |capture: &Capture| capture.stream == new.stream && capture.graph == new.graph;
+    if captures.iter().any(is_known) {
+        News::Nothing
+    } else if has(new.graph) {
+        News::Stream
+    } else if has(Graph(0)) || captures.iter().any(|one| one.stream == new.stream) {
+        News::Graph // a hook has reported it, or it follows one whose end nobody saw
+    } else {
+        News::Capture
     }
 }
 
@@ -147,5 +175,23 @@ mod tests {
         assert_eq!(gate.open(Stream(3)), None);
         gate.open(Stream(2));
         assert!(!gate.is_closed());
+    }
+
+    #[test]
+    fn only_a_capture_that_nobody_reported_lacks_what_was_launched_before() {
+        let gate = Gate::default();
+        let close = |stream, graph| gate.close(Stream(stream), None, Graph(graph));
+        gate.close_before(Stream(1), None);
+        assert_eq!(close(1, 7), News::Graph);
+        assert_eq!(close(1, 7), News::Nothing);
+        assert_eq!(close(2, 7), News::Stream);
+        assert_eq!(close(3, 8), News::Capture);
+        assert_eq!(close(3, 9), News::Graph);
+        (1..=3).for_each(|stream| assert!(gate.open(Stream(stream)).is_some()));
+        gate.close_before(Stream(1), None);
+        assert_eq!(close(2, 7), News::Graph, "it joins the one that begins");
+        assert_eq!(close(1, 7), News::Stream);
+        (1..=2).for_each(|stream| assert!(gate.open(Stream(stream)).is_some()));
+        assert_eq!(close(1, 7), News::Capture);
     }
 }

@@ -3,7 +3,7 @@
 use crate::counts::count;
 use crate::description::{Description, Kind, Name};
 use crate::launch::Launch;
-use crate::runtime::{Code, Graph, Stream, Task, known, thread};
+use crate::runtime::{Code, Context, Graph, Stream, Task, stream_cache, thread};
 use crate::shim::{self, Shim};
 use sa_recorder::{Level, Recorder};
 use std::ffi::c_void;
@@ -28,8 +28,8 @@ pub struct Seen {
     pub bytes: u64,
 }
 
-/// A launch is about to be made. `None` if it is not recorded: recording is off, or it is one of the eager launches that sampling leaves out. `name` is
-/// asked for only where it is needed.
+/// A launch is about to be made. `None` if its outcome does not matter: recording is off, or it is one of the eager launches that sampling leaves out.
+/// `name` is asked for only where it is needed.
 pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
     if !active() {
         return None;
@@ -51,15 +51,21 @@ pub fn launch(seen: &Seen, name: impl FnOnce() -> Name) -> Option<Launch> {
     };
     match sampled {
         Some(stands_for) => Some(Launch::open(shim, describe(name()), stands_for)),
-        None if shim.updates.has(Stream(seen.stream as usize)) => {
-            count(&shim.counts.graph_update);
-            None
-        }
         None => {
-            count(&shim.counts.not_sampled);
-            None
+            leave_out(shim, Stream(seen.stream as usize));
+            thread::may_repeat_record().then(Launch::off)
         }
     }
+}
+
+/// Counts a launch that is not recorded.
+pub(crate) fn leave_out(shim: &Shim, stream: Stream) {
+    // In the child of a fork the lock may be one that its parent held.
+    let updates = !Shim::is_forked() && shim.updates.has(stream);
+    count(match updates {
+        true => &shim.counts.graph_update,
+        false => &shim.counts.not_sampled,
+    });
 }
 
 /// A stream is about to be captured.
@@ -72,7 +78,7 @@ pub fn capture_begin(stream: *mut c_void) {
     {
         shim.hooked.store(true, Ordering::Relaxed);
         thread::interpose();
-        let context = thread::unnoticed(shim.runtime(), || shim.runtime().context().ok());
+        let context = own_context(shim);
         shim.gate.close_before(Stream(stream as usize), context);
         shim.devices().for_each(crate::device::Device::quiesce);
     }
@@ -97,7 +103,8 @@ pub fn update_begin(stream: *mut c_void) {
         .filter(|_| !Shim::is_forked())
         .or_else(Shim::existing)
     {
-        shim.updates.begin(Stream(stream as usize));
+        let context = own_context(shim);
+        shim.updates.begin(Stream(stream as usize), context);
     }
 }
 
@@ -116,18 +123,28 @@ pub fn graph_destroyed(graph: *mut c_void) {
 }
 
 /// A stream was made, whose handle may be that of one before.
-pub fn stream_created() {
-    known::change();
+pub fn stream_created(stream: *mut c_void) {
+    stream_cache::change();
+    if let Some(shim) = Shim::existing() {
+        shim.updates.forget(Stream(stream as usize));
+    }
 }
 
 /// A context is about to be destroyed, with its streams.
-pub fn context_destroyed() {
-    known::change();
+pub fn context_destroyed(context: *mut c_void) {
+    stream_cache::change();
+    if let Some(shim) = Shim::existing() {
+        let context = Context(context as usize);
+        shim.devices()
+            .for_each(|device| device.drop_context(shim, context));
+        shim.gate.forget(Some(context));
+        shim.updates.forget_context(Some(context));
+    }
 }
 
 /// A stream is about to be destroyed.
 pub fn stream_destroyed(stream: *mut c_void) {
-    known::change();
+    stream_cache::change();
     if let Some(shim) = Shim::existing() {
         let stream = Stream(stream as usize);
         shim.gate.open(stream);
@@ -139,22 +156,30 @@ pub fn stream_destroyed(stream: *mut c_void) {
 
 /// A device is about to be reset.
 pub fn before_reset(device: i32) {
-    known::change();
+    stream_cache::change();
     if let Some(shim) = Shim::existing()
         && let Some(device) = shim.devices().find(|one| one.is(device))
     {
-        let context = thread::unnoticed(shim.runtime(), || shim.runtime().context().ok());
+        let context = own_context(shim);
         shim.gate.forget(context);
+        shim.updates.forget_context(context);
         device.close(shim);
     }
 }
 
 /// The runtime is about to be taken down.
 pub fn before_finalize() {
-    known::change();
+    stream_cache::change();
     if let Some(shim) = Shim::existing() {
         shim.devices().for_each(|device| device.close(shim));
+        shim.gate.forget_all();
+        shim.updates.forget_all();
     }
+}
+
+/// The calling thread's context, if it has one.
+fn own_context(shim: &Shim) -> Option<Context> {
+    thread::unnoticed(shim.runtime(), || shim.runtime().context().ok())
 }
 
 /// Another profiler was started.
@@ -185,6 +210,12 @@ pub fn own_call(call: impl FnOnce() -> Code) -> Code {
         }
         code
     })
+}
+
+/// Whether [`last_error`] and the others below may answer anything but what the runtime says: one load.
+#[inline]
+pub fn answers_differ() -> bool {
+    thread::is_interposed()
 }
 
 /// What the program is to be told where the runtime says that its thread's last error is `real`. With `taken` the runtime has forgotten it.

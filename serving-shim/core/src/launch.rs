@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::graphs::Kernels;
 use crate::pending::Pending;
 use crate::pool::{NoPair, Pair};
-use crate::runtime::known::{self, Known};
+use crate::runtime::stream_cache::{self, StreamFacts};
 use crate::runtime::{Code, DeviceRuntime, Stream, thread};
 use crate::shim::{Refusal, Shim};
 use sa_recorder::{Args, Level, Recorder, SpanGuard, Value, now_ns};
@@ -38,7 +38,7 @@ struct Open {
 #[derive(Debug)]
 struct Armed {
     device: &'static Device,
-    known: Known,
+    facts: StreamFacts,
     pair: Pair,
     asked_ns: u64,
     /// The thread's last error before it.
@@ -74,9 +74,9 @@ impl Launch {
         let mut span = Recorder::get().span(Level::Kernel, category, &description.name.shown);
         let id = shim.next_id();
         describe(&mut span, &description, id);
-        let armed = match armed(shim, &description) {
+        let armed = match try_arm(shim, &description) {
             Ok(armed) => {
-                span.arg("stream", armed.known.stream_id);
+                span.arg("stream", armed.facts.stream_id);
                 Ok(armed)
             }
             Err(refusal) => {
@@ -117,8 +117,10 @@ impl Launch {
 
     /// Tells what the launch returned: 0 if it is in the stream now, else the runtime's code. That launch is shown on the host alone.
     pub fn end(mut self, code: i32) {
-        if let Some(open) = self.0.take() {
-            open.end(code);
+        match self.0.take() {
+            Some(open) => open.end(code),
+            None if code == 0 => thread::submitted(),
+            None => {}
         }
     }
 }
@@ -151,10 +153,10 @@ impl Open {
             return; // the pair is the parent's
         }
         let stream = self.description.stream;
-        // A call that succeeds leaves no error, unless it made others inside that did not.
+        // A single call that succeeds leaves no error. Who has no interposer may have made several.
         let error = match self.description.kind {
-            Kind::Kernel | Kind::Memcpy | Kind::Graph(_) => armed.error,
-            Kind::Operator | Kind::Model | Kind::Collective => runtime.last_error(),
+            Kind::Kernel | Kind::Memcpy | Kind::Graph(_) if thread::is_interposed() => armed.error,
+            _ => runtime.last_error(),
         };
         let ended = thread::unnoticed_after(runtime, error, || {
             let ended = end_pair(shim, &armed, stream);
@@ -173,8 +175,8 @@ impl Open {
                 description: self.description,
                 args: self.args,
                 id: self.id,
-                context: armed.known.context,
-                stream_id: armed.known.stream_id,
+                context: armed.facts.context,
+                stream_id: armed.facts.stream_id,
                 pair: armed.pair,
                 tid: own_tid(),
                 asked_ns: armed.asked_ns,
@@ -223,7 +225,7 @@ fn describe(span: &mut SpanGuard, description: &Description, id: u64) {
 }
 
 /// Puts the start of a pair into the stream, if that is safe now. The thread notices nothing of it.
-fn armed(shim: &'static Shim, description: &Description) -> Result<Armed, Refusal> {
+fn try_arm(shim: &'static Shim, description: &Description) -> Result<Armed, Refusal> {
     let runtime = shim.timing_runtime()?;
     if shim.updates.has(description.stream) {
         return Err(Refusal::GraphUpdate);
@@ -235,9 +237,9 @@ fn armed(shim: &'static Shim, description: &Description) -> Result<Armed, Refusa
 fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Armed, Refusal> {
     let (runtime, stream) = (shim.runtime(), description.stream);
     shim.look_for_capture(stream, description)?;
-    let age = known::age();
-    let is_known = known::get(stream, age);
-    let user = is_known.map_or_else(|| runtime.device(), |known| Ok(known.device));
+    let age = stream_cache::age();
+    let cached = stream_cache::get(stream, age);
+    let user = cached.map_or_else(|| runtime.device(), |facts| Ok(facts.device));
     let user = user.map_err(|_| Refusal::NoDevice)?;
     let device = shim.device(user).filter(|device| !device.is_closed());
     let device = device.ok_or(Refusal::NoDevice)?;
@@ -245,8 +247,8 @@ fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Ar
         device.noticed(shim, code);
         Refusal::Refused
     };
-    let known = is_known.map_or_else(|| ask(runtime, user, stream), Ok);
-    let known = known.map_err(refused)?;
+    let facts = cached.map_or_else(|| ask(runtime, user, stream), Ok);
+    let facts = facts.map_err(refused)?;
     let pair = device.pool.take(runtime).map_err(|why| match why {
         NoPair::AllInUse => Refusal::NoPair,
         NoPair::Refused(code) => refused(code),
@@ -256,13 +258,13 @@ fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Ar
         device.pool.destroy(&pair, runtime);
         return Err(refused(code));
     }
-    if is_known.is_none() {
+    if cached.is_none() {
         // Only now: the runtime has taken the event, so the stream is one of the thread's context.
-        known::set(stream, age, known);
+        stream_cache::set(stream, age, facts);
     }
     Ok(Armed {
         device,
-        known,
+        facts,
         pair,
         asked_ns,
         error,
@@ -270,8 +272,8 @@ fn arm(shim: &'static Shim, description: &Description, error: Code) -> Result<Ar
 }
 
 /// Asks where a stream is.
-fn ask(runtime: &dyn DeviceRuntime, device: i32, stream: Stream) -> Result<Known, Code> {
-    Ok(Known {
+fn ask(runtime: &dyn DeviceRuntime, device: i32, stream: Stream) -> Result<StreamFacts, Code> {
+    Ok(StreamFacts {
         device,
         context: runtime.context()?,
         stream_id: runtime.stream_id(stream)?,

@@ -21,7 +21,7 @@
 //!
 //! **Which runtime** `SA_PROFILE_DEVICE` says: `auto` (the vendor's, if it is there), `ascend`, `sim`, `off`. Without one launches are recorded on the host alone.
 //!
-//! **Cost.** One load while the level `kernel` is off, and four calls of the runtime for a timed launch. `cargo bench -p serving-shim` prints the rest.
+//! **Cost.** One load while the level `kernel` is off, and four calls of the runtime for a timed launch of the preload library (five in Rust). `cargo bench -p serving-shim` prints the rest.
 
 #![cfg_attr(
     not(test),

@@ -1,6 +1,6 @@
 //! The seam to a device: what timing a launch needs of its runtime. `ascend` has the vendor's; another one would stand beside it.
 
-pub(crate) mod known;
+pub(crate) mod stream_cache;
 pub(crate) mod thread;
 
 /// An error code of the runtime.

@@ -6,9 +6,9 @@ use crate::config::{Choice, Config};
 use crate::counts::Counts;
 use crate::description::{Description, Kind};
 use crate::device::Device;
-use crate::gate::{Gate, Updates};
+use crate::gate::{Gate, News, Updates};
 use crate::graphs::Graphs;
-use crate::runtime::{DeviceRuntime, Graph, Stream, known, thread};
+use crate::runtime::{DeviceRuntime, Graph, Stream, stream_cache, thread};
 use sa_recorder::{Args, Level, Recorder, host, now_ns};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -104,7 +104,7 @@ impl Shim {
         let made = Shim::of(&Config::from_lookup(host::variable));
         let shim = SHIM.get_or_init(|| made);
         if thread::unnoticed(shim.runtime, || shim.runtime.watch()) {
-            known::rely_on_runtime();
+            stream_cache::rely_on_runtime();
         }
         host::run_at_exit(at_exit);
         shim
@@ -229,15 +229,18 @@ impl Shim {
     }
 
     fn close_gate(&self, stream: Stream, graph: Graph) {
-        if self.gate.close(stream, self.runtime.context().ok(), graph) {
+        let news = self.gate.close(stream, self.runtime.context().ok(), graph);
+        if matches!(news, News::Graph | News::Capture) {
             self.graphs.forget(graph); // what another graph of that name had
-            if thread::is_interposed() && self.sample > 1 {
-                self.graphs.spoil(graph); // launches before this one were left out unasked
-            }
-            let device = self.runtime.device().ok();
-            if let Some(device) = device.and_then(|user| self.existing_device(user)) {
-                device.wake();
-            }
+        }
+        if news == News::Capture && thread::is_interposed() && self.sample > 1 {
+            self.graphs.spoil(graph); // launches before this one were left out unasked
+        }
+        if news != News::Nothing
+            && let Ok(user) = self.runtime.device()
+            && let Some(device) = self.existing_device(user)
+        {
+            device.wake();
         }
     }
 
@@ -323,14 +326,20 @@ fn mixed(number: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::launch::Launch;
+    use std::sync::Mutex;
     use std::sync::mpsc::channel;
 
-    #[test]
-    fn issue_19_a_replay_in_a_forked_child_takes_no_lock_that_its_parent_held() {
+    /// Whether a call in the child of a fork returns, although its parent held a lock at the fork.
+    fn assert_returns_in_a_child(
+        hold: impl FnOnce(&Shim, &mut dyn FnMut()) + Send + 'static,
+        call: impl FnOnce(&'static Shim) + Send + 'static,
+    ) {
+        static TURN: Mutex<()> = Mutex::new(());
+        let _turn = TURN.lock();
         let shim: &'static Shim = Box::leak(Box::new(Shim::with(&Absent, false, 1)));
         let (holds, is_held) = channel();
         std::thread::spawn(move || {
-            shim.graphs.hold(|| {
+            hold(shim, &mut || {
                 holds.send(()).unwrap();
                 loop {
                     std::thread::park();
@@ -341,6 +350,17 @@ mod tests {
         after_fork();
         let (returns, returned) = channel();
         std::thread::spawn(move || {
+            call(shim);
+            returns.send(()).unwrap();
+        });
+        let returned = returned.recv_timeout(Duration::from_secs(30));
+        FORKED.store(false, Ordering::Relaxed);
+        assert!(returned.is_ok(), "it waits for ever");
+    }
+
+    #[test]
+    fn issue_19_a_replay_in_a_forked_child_takes_no_lock_that_its_parent_held() {
+        let replay = |shim| {
             let description = Description {
                 kind: Kind::Graph(Graph(1)),
                 name: "replay".into(),
@@ -349,10 +369,16 @@ mod tests {
                 bytes: 0,
             };
             Launch::open(shim, description, 1).end(0);
-            returns.send(()).unwrap();
-        });
-        let returned = returned.recv_timeout(Duration::from_secs(30));
-        FORKED.store(false, Ordering::Relaxed);
-        assert!(returned.is_ok(), "it waits for ever");
+        };
+        assert_returns_in_a_child(|shim, act| shim.graphs.hold(act), replay);
+    }
+
+    #[test]
+    fn a_launch_that_sampling_leaves_out_takes_no_lock_in_a_forked_child() {
+        let hold = |shim: &Shim, act: &mut dyn FnMut()| {
+            shim.updates.begin(Stream(1), None);
+            shim.updates.hold(act);
+        };
+        assert_returns_in_a_child(hold, |shim| crate::hooks::leave_out(shim, Stream(1)));
     }
 }

@@ -163,8 +163,19 @@ pub(crate) fn answered(call: Call<impl FnOnce() -> i32>, answer: impl FnOnce(i32
         return call.missing;
     };
     let result = real();
-    if !is_told() {
+    if !observe::answers_differ() || !is_told() {
         return result;
     }
     unnoticed(|| answer(result)).unwrap_or(result)
+}
+
+/// A call that has written an answer, if it succeeded, which is to be as it would be without us.
+#[inline(always)]
+pub(crate) fn corrected(call: Call<impl FnOnce() -> i32>, correct: impl FnOnce()) -> i32 {
+    answered(call, |result| {
+        if result == 0 {
+            correct();
+        }
+        result
+    })
 }

@@ -212,7 +212,7 @@ macro_rules! observed {
         call::tell_before($call, || observe::before_reset($device))
     };
     (lifecycle $name:ident $call:ident [context $context:ident]) => {
-        call::tell_before($call, observe::context_destroyed)
+        call::tell_before($call, || observe::context_destroyed($context))
     };
     (lifecycle $name:ident $call:ident [stream $stream:ident]) => {
         call::tell_before($call, || observe::stream_destroyed($stream))
@@ -232,10 +232,10 @@ macro_rules! observed {
         call::answered($call, |result| observe::last_error(result, $level, true))
     };
     (thread aclrtGetThreadLastTaskId $call:ident [id $id:ident]) => {
-        call::tell_after($call, || task::correct_id($id))
+        call::corrected($call, || task::correct_id($id))
     };
     (rt_thread rtGetTaskIdAndStreamID $call:ident [task_id $task:ident] [stream_id $stream:ident]) => {
-        call::tell_after($call, || task::correct($task, $stream))
+        call::corrected($call, || task::correct($task, $stream))
     };
 
     (profiler aclprofStart $call:ident $config:tt) => {

@@ -124,7 +124,7 @@ fn silence_panics() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::{Call, tell_after, tell_before};
+    use crate::call::{Call, answered, corrected, tell_after, tell_before};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     /// The tests that look at `BROKEN`, one at a time.
@@ -159,6 +159,20 @@ mod tests {
         tell_after(call(), || told += 1);
         BROKEN.store(false, Ordering::Relaxed);
         assert_eq!(told, 2);
+    }
+
+    #[test]
+    fn before_a_launch_is_recorded_the_runtimes_answers_are_the_hosts() {
+        let _turn = one_at_a_time();
+        let call = || Call {
+            name: "any",
+            real: Some(|| 0),
+            missing: 1,
+        };
+        let mut asked = 0;
+        assert_eq!(answered(call(), |_| 9), 0);
+        corrected(call(), || asked += 1);
+        assert_eq!(asked, 0);
     }
 
     #[test]

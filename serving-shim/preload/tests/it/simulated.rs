@@ -91,6 +91,19 @@ fn a_worker_linked_with_the_runtime_is_timed() {
 }
 
 #[test]
+fn a_captured_graph_has_its_kernels_also_where_launches_are_sampled() {
+    let ground = ground();
+    let variables = [("SA_PROFILE_DEVICE_SAMPLE", "64")];
+    assert_right(&recorded(&ground, "worker", &["seen"], &variables));
+    let trace = ground.trace();
+    let replays = trace
+        .recorded()
+        .filter(|event| event["name"] == "aclmdlRIExecuteAsync")
+        .filter(|event| event["args"]["kernels"][0] == "sim_add_one ×5");
+    assert_eq!(replays.count(), 3);
+}
+
+#[test]
 fn a_worker_loaded_locally_is_timed() {
     let ground = ground();
     let library = ground.text("libworker.so");
@@ -175,6 +188,33 @@ fn a_launch_is_on_its_own_device_although_handles_come_again() {
         }
     }
     assert_eq!(timed, 9 * 20);
+}
+
+/// A runtime that does not say that streams go.
+#[test]
+fn what_is_under_way_in_a_context_goes_with_it() {
+    let ground = ground();
+    ground.program(
+        "context",
+        &["context.c"],
+        &[
+            concat!(
+                "-I",
+                env!("CARGO_MANIFEST_DIR"),
+                "/../../ascend-sys/sim/tests/conformance"
+            ),
+            "-l:libascendcl.so",
+        ],
+    );
+    let (whole, older) = (beside("libascendcl.so"), ground.path("libascendcl.so"));
+    std::fs::remove_file(&older).unwrap();
+    ascendcl::hide::hide(&whole, &older, &["aclrtRegStreamStateCallback"]).unwrap();
+    let variables = [("ASCEND_SIM_KERNEL_US", "10000000")];
+    let ended = recorded(&ground, "context", &[], &variables);
+    assert_eq!((ended.code, ended.stderr.as_str()), (42, ""), "{ended:?}");
+    let trace = ground.trace();
+    let of = |line| trace.last_of_counter("launches", line);
+    assert_eq!((of("unresolved"), of("rejected_error")), (Some(5), None));
 }
 
 /// CANN 8.0 does not tell a stream's id.

@@ -68,6 +68,15 @@ impl Trace {
         named.count()
     }
 
+    /// The last value of one line of a counter, if it has one.
+    pub(crate) fn last_of_counter(&self, name: &str, line: &str) -> Option<u64> {
+        let counters = self.events.iter().filter(|event| event["ph"] == "C");
+        let named = counters.filter(|event| event["name"] == name);
+        named
+            .filter_map(|event| event["args"][line].as_u64())
+            .next_back()
+    }
+
     /// How many spans of a name never ended.
     pub(crate) fn unfinished(&self, name: &str) -> usize {
         let begun = self.events.iter();

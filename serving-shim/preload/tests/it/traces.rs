@@ -4,7 +4,7 @@ use crate::ground::{Ended, Ground, beside, end};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Programs of each kind.
+/// Programs of each kind: seeds 0 to 7, the same in each run.
 const SEEDS: u64 = 8;
 
 fn ground() -> Ground {
@@ -119,6 +119,18 @@ fn a_host_is_told_the_same_with_and_without_us() {
     };
     assert!(with("device_wall_us", &Value::is_number) > 30);
     assert!(with("not_timed", &|why| why == "graph_update") > 0);
+}
+
+/// Launches that sampling leaves out may get the ids of our last record in a stream that is gone.
+#[test]
+fn the_same_where_launches_are_sampled() {
+    for sample in ["2", "64"] {
+        let variables = [
+            ("SA_PROFILE_DEVICE_SAMPLE", sample),
+            ("ASCEND_SIM_REUSE", "1"),
+        ];
+        compare_all(4, &["400", "without-records"], &variables);
+    }
 }
 
 #[test]

@@ -1,28 +1,28 @@
-//! What a thread knows of the streams that it launched into last: it stays true until a stream is made or goes, wherever. A thread may change its context or device meanwhile: a stream keeps
+//! A cache of the facts about the streams that a thread launched into last: they stay true until a stream is made or goes, wherever. A thread may change its context or device meanwhile: a stream keeps
 //! its own, and an event is refused where the thread's is another.
 
 use super::{Context, Stream};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Streams that a thread knows.
+/// Streams in the cache of a thread.
 const PLACES: usize = 8;
 
-/// A stream that was launched into.
+/// Where a stream is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct StreamFacts {
     pub(crate) context: Context,
     pub(crate) stream_id: i32,
     /// As the program counts its devices.
     pub(crate) device: i32,
 }
 
-/// It, when that was known.
+/// A stream in the cache, with its facts at that age.
 #[derive(Clone, Copy)]
 struct Place {
     stream: Stream,
     age: u64,
-    known: Known,
+    facts: StreamFacts,
 }
 
 thread_local! {
@@ -32,12 +32,12 @@ thread_local! {
 
 /// How often a stream was made or went. A handle, and an id, may come again with a new one.
 static AGE: AtomicU64 = AtomicU64::new(0);
-/// Whether all that is told.
-static TOLD: AtomicBool = AtomicBool::new(false);
+/// Whether the runtime reports each of these changes.
+static IS_WATCHED: AtomicBool = AtomicBool::new(false);
 
-/// The runtime tells of streams that are made or go.
+/// The runtime reports each stream that is made or goes.
 pub(crate) fn rely_on_runtime() {
-    TOLD.store(true, Ordering::Relaxed);
+    IS_WATCHED.store(true, Ordering::Relaxed);
 }
 
 /// A stream was made or goes.
@@ -50,16 +50,16 @@ pub(crate) fn age() -> u64 {
     AGE.load(Ordering::Acquire)
 }
 
-/// What the calling thread knows of a stream. The default stream is another one in each context, so that nothing is known of it.
-pub(crate) fn get(stream: Stream, age: u64) -> Option<Known> {
+/// The facts about a stream, if the calling thread has them. The default stream is another one in each context, so it is never cached.
+pub(crate) fn get(stream: Stream, age: u64) -> Option<StreamFacts> {
     let place = PLACES_OF_THREAD.with(|places| place_of(places, stream).get())?;
-    (place.stream == stream && place.age == age).then_some(place.known)
+    (place.stream == stream && place.age == age).then_some(place.facts)
 }
 
-/// Remembers what was true of a stream at that age.
-pub(crate) fn set(stream: Stream, age: u64, known: Known) {
-    if stream.0 != 0 && TOLD.load(Ordering::Relaxed) {
-        let place = Place { stream, age, known };
+/// Remembers the facts about a stream at that age.
+pub(crate) fn set(stream: Stream, age: u64, facts: StreamFacts) {
+    if stream.0 != 0 && IS_WATCHED.load(Ordering::Relaxed) {
+        let place = Place { stream, age, facts };
         PLACES_OF_THREAD.with(|places| place_of(places, stream).set(Some(place)));
     }
 }
@@ -74,18 +74,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_of_a_stream_ends_when_any_is_made_or_goes() {
-        let known = Known {
+    fn the_facts_about_a_stream_end_when_any_is_made_or_goes() {
+        let facts = StreamFacts {
             context: Context(1),
             stream_id: 4,
             device: 0,
         };
-        let id = |stream| get(stream, age()).map(|known| known.stream_id);
-        set(Stream(0x70), age(), known);
+        let id = |stream| get(stream, age()).map(|facts| facts.stream_id);
+        set(Stream(0x70), age(), facts);
         assert_eq!(id(Stream(0x70)), None, "nobody would tell");
         rely_on_runtime();
-        set(Stream(0x70), age(), known);
-        set(Stream(0), age(), known);
+        set(Stream(0x70), age(), facts);
+        set(Stream(0), age(), facts);
         assert_eq!(
             (id(Stream(0x70)), id(Stream(0)), id(Stream(0x71))),
             (Some(4), None, None)
@@ -95,7 +95,7 @@ mod tests {
         let before = age();
         change();
         assert_eq!(id(Stream(0x70)), None);
-        set(Stream(0x70), before, known);
+        set(Stream(0x70), before, facts);
         assert_eq!(id(Stream(0x70)), None, "it was asked before the change");
     }
 }
