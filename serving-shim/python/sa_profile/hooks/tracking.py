@@ -16,6 +16,8 @@ FUNCTION: type = type(lambda: None)
 MODULE: type = type(sys)
 # Flags of code objects, as `inspect` names them.
 GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x20, 0x80, 0x200
+# What imports modules: a span within an import may need one, and would wait for itself.
+MACHINERY = ("_frozen_importlib", "_frozen_importlib_external", "importlib")
 
 
 def watch(names):
@@ -34,7 +36,7 @@ class Tracking:
 
     def wrap_in(self, name, module):
         """Wraps the functions of a module, and the methods of its classes, that match. One that is named without a `*` shall be there."""
-        if not _matches(self.modules, name) or not _has_members(module):
+        if name.partition(".")[0] in MACHINERY or not _matches(self.modules, name) or not _has_members(module):
             return
         count = _wrap_members(self.functions, "", module, module.__name__)
         for name, value in list(vars(module).items()):

@@ -148,6 +148,11 @@ def test_each_thread_that_imports_a_module_gets_its_spans(script, library, tmp_p
     assert len(script(THREADS).sampled(SA_PROFILE_TRACK="lib.slow:slow").named("slow")) == 6
 
 
+def test_all_functions_may_be_tracked(script, library):
+    done = script("import asyncio, json, logging, lib.work\nprint(lib.work.free(1))\n").run(SA_PROFILE_TRACK="*:*")
+    assert (done.stdout, done.stderr, done.returncode) == ("2\n", "", 0)
+
+
 SCRIPT = """
 def early():
     return 1
