@@ -53,6 +53,8 @@ pub(crate) struct Capture {
 #[derive(Default)]
 struct State {
     invalid: bool,
+    /// Its streams are themselves again; others may still look at it.
+    ended: bool,
     tasks: Vec<Captured>,
     streams: Vec<Part>,
     records: Vec<Mark>,
@@ -161,6 +163,10 @@ impl Capture {
             true => ACL_MODEL_RI_CAPTURE_STATUS_INVALIDATED,
             false => ACL_MODEL_RI_CAPTURE_STATUS_ACTIVE,
         }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        lock(&self.state).ended
     }
 
     pub(crate) fn invalidate(&self) {
@@ -310,7 +316,11 @@ impl Capture {
 
     /// Its streams are themselves again.
     fn take_state(&self) -> State {
-        let state = std::mem::take(&mut *lock(&self.state));
+        let ended = State {
+            ended: true,
+            ..State::default()
+        };
+        let state = std::mem::replace(&mut *lock(&self.state), ended);
         state
             .streams
             .iter()

@@ -104,8 +104,7 @@ impl Event {
 
     /// The stream's later work begins once what it is recorded for now is done. An event that was never recorded holds nobody up.
     pub(crate) fn wait_in(self: &Arc<Self>, stream: &Arc<Stream>) -> Outcome {
-        let captured = lock(&self.state).captured.upgrade();
-        match (captured, stream.capture()) {
+        match (self.capture(), stream.capture()) {
             (Some(capture), _) => return capture.wait(stream, self),
             (None, Some(capture)) => {
                 capture.invalidate();
@@ -142,9 +141,15 @@ impl Event {
         Ok(())
     }
 
+    /// The capture that it was recorded in last, as long as that is under way.
+    fn capture(&self) -> Option<Arc<Capture>> {
+        let capture = lock(&self.state).captured.upgrade()?;
+        (!capture.has_ended()).then_some(capture)
+    }
+
     /// Asking about a captured event breaks the capture.
     pub(crate) fn not_captured(&self) -> Outcome {
-        let Some(capture) = lock(&self.state).captured.upgrade() else {
+        let Some(capture) = self.capture() else {
             return Ok(());
         };
         capture.invalidate();

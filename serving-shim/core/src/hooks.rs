@@ -130,13 +130,20 @@ pub fn stream_created(stream: *mut c_void) {
     }
 }
 
-/// A context is about to be destroyed, with its streams.
-pub fn context_destroyed(context: *mut c_void) {
+/// A context is about to be destroyed, with its streams: nothing more is asked of what is pending there.
+pub fn before_context_destroyed(context: *mut c_void) {
     stream_cache::change();
     if let Some(shim) = Shim::existing() {
         let context = Context(context as usize);
         shim.devices()
             .for_each(|device| device.drop_context(shim, context));
+    }
+}
+
+/// A context was destroyed.
+pub fn context_destroyed(context: *mut c_void) {
+    if let Some(shim) = Shim::existing() {
+        let context = Context(context as usize);
         shim.gate.forget(Some(context));
         shim.updates.forget_context(Some(context));
     }
@@ -155,14 +162,17 @@ pub fn stream_destroyed(stream: *mut c_void) {
 }
 
 /// A device is about to be reset.
-pub fn before_reset(device: i32) {
+pub fn before_reset(user: i32) {
     stream_cache::change();
     if let Some(shim) = Shim::existing()
-        && let Some(device) = shim.devices().find(|one| one.is(device))
+        && let Some(device) = shim.devices().find(|one| one.is(user))
     {
-        let context = own_context(shim);
-        shim.gate.forget(context);
-        shim.updates.forget_context(context);
+        // A thread may reset another device than that of its context.
+        if device_of_thread(shim) == Some(user) {
+            let context = own_context(shim);
+            shim.gate.forget(context);
+            shim.updates.forget_context(context);
+        }
         device.close(shim);
     }
 }
@@ -180,6 +190,10 @@ pub fn before_finalize() {
 /// The calling thread's context, if it has one.
 fn own_context(shim: &Shim) -> Option<Context> {
     thread::unnoticed(shim.runtime(), || shim.runtime().context().ok())
+}
+
+fn device_of_thread(shim: &Shim) -> Option<i32> {
+    thread::unnoticed(shim.runtime(), || shim.runtime().device().ok())
 }
 
 /// Another profiler was started.

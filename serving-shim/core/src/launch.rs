@@ -283,6 +283,7 @@ fn ask(runtime: &dyn DeviceRuntime, device: i32, stream: Stream) -> Result<Strea
 /// Puts the end of a pair into the stream, if that is safe now; else what is to be counted. A capture that has begun behind the hooks' back ignores the end, and the pair is found to be stale.
 fn end_pair(shim: &'static Shim, armed: &Armed, stream: Stream) -> Result<(), &'static AtomicU64> {
     if shim.gate.is_closed() {
+        thread::look_for_submitted(shim.runtime());
         return Err(&shim.counts.captured);
     }
     thread::record(shim.runtime(), armed.pair.end, stream).map_err(|code| {

@@ -212,7 +212,12 @@ macro_rules! observed {
         call::tell_before($call, || observe::before_reset($device))
     };
     (lifecycle $name:ident $call:ident [context $context:ident]) => {
-        call::tell_before($call, || observe::context_destroyed($context))
+        call::tell_around($call, || (
+            || observe::before_context_destroyed($context),
+            |result| if result == 0 {
+                observe::context_destroyed($context);
+            },
+        ))
     };
     (lifecycle $name:ident $call:ident [stream $stream:ident]) => {
         call::tell_before($call, || observe::stream_destroyed($stream))

@@ -7,9 +7,9 @@ use sa_recorder::{Level, Recorder, SpanGuard};
 use serving_shim::runtime::Graph;
 
 pub(crate) use serving_shim::hooks::{
-    Seen, active, answers_differ, before_finalize, before_reset, capture_begin, capture_end,
-    context_destroyed, graph_destroyed, own_call, profiler_started, profiler_stopped,
-    stream_destroyed, update_begin, update_end,
+    Seen, active, answers_differ, before_context_destroyed, before_finalize, before_reset,
+    capture_begin, capture_end, context_destroyed, graph_destroyed, own_call, profiler_started,
+    profiler_stopped, stream_destroyed, update_begin, update_end,
 };
 pub(crate) use serving_shim::{Kind, Launch};
 

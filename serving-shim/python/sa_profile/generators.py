@@ -2,6 +2,9 @@
 
 from .likeness import like
 
+# The flag of `types.coroutine`: its generators can be awaited.
+_ITERABLE_COROUTINE = 0x100
+
 
 def wrap_generator(function, tracked):
     """Makes a generator function whose generators have a span each."""
@@ -31,6 +34,8 @@ def wrap_generator(function, tracked):
             items.fail(error)
             raise
 
+    code = getattr(function, "__code__", generator.__code__)
+    generator.__code__ = generator.__code__.replace(co_flags=generator.__code__.co_flags | code.co_flags & _ITERABLE_COROUTINE)
     return generator
 
 

@@ -43,8 +43,10 @@ fn _sa_profile(module: &Bound<'_, PyModule>) -> PyResult<()> {
     if copies::adopt(module)? {
         return Ok(());
     }
-    // Functions take it as their module's, and pickle finds them by it. `startup` loads the extension under another name.
-    module.setattr("__name__", "sa_profile._sa_profile")?;
+    // Functions take it as their module's, and pickle finds them by it. A copy of the package has a name of its own.
+    if module.name()? == "sa_profile_startup._sa_profile" {
+        module.setattr("__name__", "sa_profile._sa_profile")?;
+    }
     span::add(module)?;
     point::add(module)?;
     async_span::add(module)?;

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 
 /// asyncio was imported by the program: before that nothing runs in a task.
 static IMPORTED: AtomicBool = AtomicBool::new(false);
 /// The modules the program has imported.
 static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
-static ASYNCIO: PyOnceLock<Option<Asyncio>> = PyOnceLock::new();
+static ASYNCIO: PyOnceLock<Asyncio> = PyOnceLock::new();
 
 /// What asyncio tells of the running task.
 struct Asyncio {
@@ -31,9 +31,7 @@ pub(crate) fn current(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     if !IMPORTED.load(Ordering::Relaxed) && !look_for_asyncio(py) {
         return None;
     }
-    let asyncio = ASYNCIO
-        .get_or_init(py, || Asyncio::find(py).ok())
-        .as_ref()?;
+    let asyncio = asyncio(py)?;
     let running = asyncio.running_loop.bind(py).call0();
     let running = quiet(running).filter(|running| !running.is_none())?;
     let task = match &asyncio.current {
@@ -43,39 +41,59 @@ pub(crate) fn current(py: Python<'_>) -> Option<Bound<'_, PyAny>> {
     (!task.is_none()).then_some(task)
 }
 
+/// What is remembered of asyncio, once the program has imported all of it. Nothing is imported here, and nothing waits: this may be a span within the import.
+fn asyncio(py: Python<'_>) -> Option<&Asyncio> {
+    if let Some(known) = ASYNCIO.get(py) {
+        return Some(known);
+    }
+    let found = Asyncio::find(py)?;
+    let _ = ASYNCIO.set(py, found); // another thread may have been first
+    ASYNCIO.get(py)
+}
+
 /// An error here is nobody's.
 fn quiet<T>(result: PyResult<T>) -> Option<T> {
     result.ok()
 }
 
 fn look_for_asyncio(py: Python<'_>) -> bool {
-    let modules = MODULES.get_or_try_init(py, || -> PyResult<Py<PyDict>> {
-        let modules = py.import("sys")?.getattr("modules")?;
-        Ok(modules.cast_into::<PyDict>()?.unbind())
-    });
-    let found = modules.is_ok_and(|modules| {
-        let modules = modules.bind(py);
-        modules
-            .contains(intern!(py, "asyncio.tasks"))
-            .unwrap_or(false)
-    });
+    let name = intern!(py, "asyncio.tasks");
+    let found = modules(py).is_some_and(|modules| modules.contains(name).unwrap_or(false));
     IMPORTED.store(found, Ordering::Relaxed);
     found
 }
 
+fn modules(py: Python<'_>) -> Option<&Bound<'_, PyDict>> {
+    let modules = MODULES.get_or_try_init(py, || -> PyResult<Py<PyDict>> {
+        let modules = py.import("sys")?.getattr("modules")?;
+        Ok(modules.cast_into::<PyDict>()?.unbind())
+    });
+    Some(modules.ok()?.bind(py))
+}
+
+/// A module that the program has imported, if its body has ended.
+fn whole<'py>(name: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
+    let py = name.py();
+    let module = modules(py)?.get_item(name).ok()??;
+    let spec = module.getattr(intern!(py, "__spec__")).ok()?;
+    let is_under_way = spec.getattr(intern!(py, "_initializing"));
+    let is_under_way = is_under_way.is_ok_and(|yes| yes.is_truthy().unwrap_or(false));
+    (!is_under_way).then_some(module)
+}
+
 impl Asyncio {
-    fn find(py: Python<'_>) -> PyResult<Asyncio> {
-        let events = py.import("asyncio.events")?;
-        let tasks = py.import("asyncio.tasks")?;
+    fn find(py: Python<'_>) -> Option<Asyncio> {
+        let events = whole(intern!(py, "asyncio.events"))?;
+        let tasks = whole(intern!(py, "asyncio.tasks"))?;
         let dict = tasks.getattr("_current_tasks").ok();
         let dict = dict.and_then(|dict| dict.cast_into::<PyDict>().ok());
         let version = py.version_info();
         let current = match dict {
             Some(dict) if version < (3, 12) => Current::Dict(dict.unbind()),
-            _ => Current::Function(tasks.getattr("current_task")?.unbind()),
+            _ => Current::Function(tasks.getattr("current_task").ok()?.unbind()),
         };
-        Ok(Asyncio {
-            running_loop: events.getattr("_get_running_loop")?.unbind(),
+        Some(Asyncio {
+            running_loop: events.getattr("_get_running_loop").ok()?.unbind(),
             current,
         })
     }

@@ -141,6 +141,15 @@ pub(crate) fn submitted() {
     RECORDED.set(None);
 }
 
+/// The program may have submitted a task since our last record, and none of ours follows.
+pub(crate) fn look_for_submitted(runtime: &dyn DeviceRuntime) {
+    if let Some(recorded) = RECORDED.get()
+        && runtime.last_task() != Some(recorded.ours)
+    {
+        submitted();
+    }
+}
+
 /// Whether a task that the program submits now may have the ids of our last record: a stream was made or went since, so a later one may be another with its id.
 pub(crate) fn may_repeat_record() -> bool {
     let recorded = RECORDED.get();

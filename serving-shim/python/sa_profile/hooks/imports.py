@@ -19,12 +19,11 @@ def when_imported(name, hook):
 
     A module that is loaded otherwise, as by `module_from_spec` and `exec_module`, is none that is imported. One that `LazyLoader` loads is told of before its body runs.
     """
-    module = sys.modules.get(name)
-    if module is not None:
-        quietly(hook, module)
-        return
     _hooks.setdefault(name, []).append(hook)
     _listen()
+    module = sys.modules.get(name)
+    if module is not None:
+        _call_those_for(name, module)
 
 
 def when_any_is_imported(hook):
@@ -51,8 +50,12 @@ def _listen():
         tell_imports(_imported)
 
 
-def _imported(name, module):
+def _call_those_for(name, module):
     for hook in _hooks.pop(name, ()):
         quietly(hook, module)
+
+
+def _imported(name, module):
+    _call_those_for(name, module)
     for hook in _hooks_of_any:
         quietly(hook, name, module)

@@ -18,6 +18,8 @@ MODULE: type = type(sys)
 GENERATOR, COROUTINE, ASYNC_GENERATOR = 0x20, 0x80, 0x200
 # What imports modules: a span within an import may need one, and would wait for itself.
 MACHINERY = ("_frozen_importlib", "_frozen_importlib_external", "importlib")
+# This package, under both its names.
+OURS = ("sa_profile", "sa_profile_startup")
 
 
 def watch(names):
@@ -33,10 +35,12 @@ class Tracking:
         self.modules = modules
         self.functions = functions
         self.is_one = "*" not in modules + functions
+        # Python's own modules are meant only by their names: what they do depends on who calls them.
+        self.left_out = (*MACHINERY, *OURS) if "*" not in modules else (*MACHINERY, *OURS, *sys.stdlib_module_names)
 
     def wrap_in(self, name, module):
         """Wraps the functions of a module, and the methods of its classes, that match. One that is named without a `*` shall be there."""
-        if name.partition(".")[0] in MACHINERY or not _matches(self.modules, name) or not _has_members(module):
+        if name.partition(".")[0] in self.left_out or not _matches(self.modules, name) or not _has_members(module):
             return
         count = _wrap_members(self.functions, "", module, module.__name__)
         for name, value in list(vars(module).items()):

@@ -1,7 +1,8 @@
 //! Imports as spans, where they take long enough to be felt, and calls for those who wait for a module. The interpreter's machinery calls two functions for each
 //! module that is not there yet; ours stand in their places. Finders, loaders and specs stay what they are.
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -54,10 +55,14 @@ impl LoadUnlocked {
         let module = self.original.bind(spec.py()).call1((spec,))?;
         // Other threads ask a module's spec whether they are to wait. No code of Python runs between the end of the load and here.
         let is_initializing = intern!(spec.py(), "_initializing");
-        spec.setattr(is_initializing, true)?;
+        let _ = spec.setattr(is_initializing, true); // a spec that takes nothing: threads do not wait, as without us
         let told = self.tell_all(spec, &module);
-        spec.setattr(is_initializing, false)?;
-        told.map(|()| module)
+        let _ = spec.setattr(is_initializing, false); // as above
+        // The module is loaded, and its importer has more to do with it.
+        if let Err(error) = told {
+            raise_later(error, &module);
+        }
+        Ok(module)
     }
 }
 
@@ -68,6 +73,17 @@ impl LoadUnlocked {
             listener.call1((&name, module))?;
         }
         Ok(())
+    }
+}
+
+/// An interrupt by the user comes again when the import is done; anything else goes to `sys.unraisablehook`.
+fn raise_later(error: PyErr, module: &Bound<'_, PyAny>) {
+    let py = module.py();
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+        // SAFETY: the thread is attached. It notes a signal, as that of the terminal does.
+        unsafe { ffi::PyErr_SetInterrupt() };
+    } else {
+        error.write_unraisable(py, Some(module));
     }
 }
 

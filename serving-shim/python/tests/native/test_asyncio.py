@@ -38,6 +38,35 @@ def test_tasks_have_lanes_of_their_own(program):
     assert trace.row_name(trace.span("after")) == "MainThread"
 
 
+def test_a_span_while_asyncio_is_imported_hides_no_task(program):
+    trace = program.record(
+        """
+        import sys
+        import types
+        import sa_profile
+
+        half = types.ModuleType("asyncio.tasks")
+        half.__spec__ = types.SimpleNamespace(_initializing=True)
+        sys.modules["asyncio.tasks"] = half
+        with sa_profile.span("within the import"):
+            pass
+        del sys.modules["asyncio.tasks"]
+
+        import asyncio
+
+        async def request():
+            with sa_profile.span("in a task"):
+                await asyncio.sleep(0)
+
+        async def main():
+            await asyncio.create_task(request(), name="req")
+
+        asyncio.run(main())
+        """
+    )
+    assert trace.row_name(trace.span("in a task")) == "req"
+
+
 def test_lanes_are_as_many_as_run_at_a_time(program):
     trace = program.record(
         """

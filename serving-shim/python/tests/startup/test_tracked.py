@@ -153,6 +153,28 @@ def test_all_functions_may_be_tracked(script, library):
     assert (done.stdout, done.stderr, done.returncode) == ("2\n", "", 0)
 
 
+AWAITED = """
+import types
+
+@types.coroutine
+def pause():
+    return (yield from later())
+
+def later():
+    yield
+    return 4
+
+async def main():
+    return await pause()
+"""
+
+
+def test_a_generator_that_can_be_awaited_still_can(script, library, tmp_path):
+    (tmp_path / "lib" / "low.py").write_text(AWAITED)
+    process = script("import asyncio, lib.low\nassert asyncio.run(lib.low.main()) == 4\n").sampled(SA_PROFILE_TRACK="lib.low:*")
+    assert len(process.named("pause")) == len(process.named("main")) == 1
+
+
 SCRIPT = """
 def early():
     return 1
