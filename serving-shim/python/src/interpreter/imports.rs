@@ -1,8 +1,7 @@
 //! Imports as spans, where they take long enough to be felt, and calls for those who wait for a module. The interpreter's machinery calls two functions for each
 //! module that is not there yet; ours stand in their places. Finders, loaders and specs stay what they are.
 
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
-use pyo3::ffi;
+use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString, PyTuple};
@@ -58,9 +57,16 @@ impl LoadUnlocked {
         let _ = spec.setattr(is_initializing, true); // a spec that takes nothing: threads do not wait, as without us
         let told = self.tell_all(spec, &module);
         let _ = spec.setattr(is_initializing, false); // as above
-        // The module is loaded, and its importer has more to do with it.
-        if let Err(error) = told {
-            raise_later(error, &module);
+        match told {
+            Err(error) if error.is_instance_of::<PyException>(spec.py()) => {
+                error.write_unraisable(spec.py(), Some(&module));
+            }
+            Err(interrupt) => {
+                // The module is loaded. What its importer would do next it does not do then.
+                let _ = bind_to_parent(&module);
+                return Err(interrupt);
+            }
+            Ok(()) => {}
         }
         Ok(module)
     }
@@ -76,14 +82,15 @@ impl LoadUnlocked {
     }
 }
 
-/// An interrupt by the user comes again when the import is done; anything else goes to `sys.unraisablehook`.
-fn raise_later(error: PyErr, module: &Bound<'_, PyAny>) {
+/// Makes a module an attribute of its package.
+fn bind_to_parent(module: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = module.py();
-    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-        // SAFETY: the thread is attached. It notes a signal, as that of the terminal does.
-        unsafe { ffi::PyErr_SetInterrupt() };
-    } else {
-        error.write_unraisable(py, Some(module));
+    let name = module
+        .getattr(intern!(py, "__name__"))?
+        .extract::<String>()?;
+    match name.rsplit_once('.') {
+        Some((package, own)) => py.import(package)?.setattr(own, module),
+        None => Ok(()),
     }
 }
 
