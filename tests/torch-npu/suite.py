@@ -101,6 +101,10 @@ def _free_port() -> int:
 
 def main() -> int:
     suite, wanted = Suite(*sys.argv[1:6]), sys.argv[6:]
+    unknown = set(wanted) - {scenario.name for scenario in SCENARIOS}
+    if unknown:
+        print(f"torch-npu: no scenario {', '.join(sorted(unknown))} in scenarios.py", file=sys.stderr)
+        return 1
     failed, runtime = 0, elf.read(suite.libraries / "libacl_rt.so").defined
     for scenario in SCENARIOS:
         if wanted and scenario.name not in wanted:
