@@ -1,6 +1,6 @@
 //! How many calls of the runtime a launch costs on the thread that makes it.
 
-use crate::ground::{Ground, beside, end};
+use crate::ground::{Ground, SIMULATED, end};
 use std::collections::BTreeMap;
 
 /// The calls of a launch without its own one.
@@ -12,14 +12,8 @@ struct Added {
 
 /// What the program says of each kind of launch.
 fn added(times: u32, sample: &str) -> BTreeMap<String, Added> {
-    let ground = Ground::new();
-    std::os::unix::fs::symlink(beside("libascendcl.so"), ground.path("libascendcl.so")).unwrap();
-    let headers = concat!(
-        "-I",
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../ascend-sys/sim/tests/conformance"
-    );
-    ground.program("counted", &["counted.c"], &[headers, "-l:libascendcl.so"]);
+    let ground = Ground::with_simulator();
+    ground.program("counted", &["counted.c"], &SIMULATED);
     let mut command = ground.recorded(ground.path("counted"));
     let ended = end(command
         .arg(times.to_string())

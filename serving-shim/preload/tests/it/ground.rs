@@ -39,6 +39,16 @@ fn source(name: &str) -> PathBuf {
         .join(name)
 }
 
+/// Links a program or a library with the simulated runtime.
+pub(crate) const SIMULATED: [&str; 2] = [
+    concat!(
+        "-I",
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../ascend-sys/sim/tests/conformance"
+    ),
+    "-l:libascendcl.so",
+];
+
 /// The directory.
 pub(crate) struct Ground {
     root: TempDir,
@@ -60,6 +70,14 @@ impl Ground {
         Ground {
             root: root.unwrap(),
         }
+    }
+
+    /// Makes it, with the simulated runtime in it.
+    pub(crate) fn with_simulator() -> Ground {
+        let ground = Ground::new();
+        let library = ground.path("libascendcl.so");
+        std::os::unix::fs::symlink(beside("libascendcl.so"), library).unwrap();
+        ground
     }
 
     /// Makes it, with a fake of each vendor library in it.

@@ -1,23 +1,16 @@
 //! An unmodified worker on the simulated runtime: with the preload alone its kernels, copies and graph replays are slices of the device, and its results are the same.
 
-use crate::ground::{Ended, Ground, beside, end};
+use crate::ground::{Ended, Ground, SIMULATED, beside, end};
 use crate::trace::Trace;
 
 /// 10, 20, 30 and -1, each with one added by 100 kernels and by 3 replays of 5.
 const RESULTS: &str = "125\n135\n145\n114\n";
 
 fn ground() -> Ground {
-    let ground = Ground::new();
-    let simulator = beside("libascendcl.so");
-    std::os::unix::fs::symlink(&simulator, ground.path("libascendcl.so")).unwrap();
-    let headers = concat!(
-        "-I",
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../ascend-sys/sim/tests/conformance"
-    );
-    let linked = ["-DLINKED", headers, "-l:libascendcl.so"];
+    let ground = Ground::with_simulator();
+    let linked = ["-DLINKED", SIMULATED[0], SIMULATED[1]];
     ground.program("worker", &["worker_main.c", "worker.c"], &linked);
-    ground.library("libworker.so", "worker.c", &[headers, "-l:libascendcl.so"]);
+    ground.library("libworker.so", "worker.c", &SIMULATED);
     ground.program("loader", &["worker_main.c"], &[] as &[&str]);
     ground
 }

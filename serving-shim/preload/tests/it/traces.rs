@@ -1,6 +1,6 @@
 //! No trace of us in the host: programs drawn by seeds are told the same with and without the preload, error for error and task for task.
 
-use crate::ground::{Ended, Ground, beside, end};
+use crate::ground::{Ended, Ground, SIMULATED, end};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -8,14 +8,8 @@ use std::collections::BTreeMap;
 const SEEDS: u64 = 8;
 
 fn ground() -> Ground {
-    let ground = Ground::new();
-    std::os::unix::fs::symlink(beside("libascendcl.so"), ground.path("libascendcl.so")).unwrap();
-    let headers = concat!(
-        "-I",
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../ascend-sys/sim/tests/conformance"
-    );
-    ground.program("host", &["host.c"], &[headers, "-l:libascendcl.so"]);
+    let ground = Ground::with_simulator();
+    ground.program("host", &["host.c"], &SIMULATED);
     ground
 }
 
