@@ -55,11 +55,14 @@ static int launch(Executor *executor, Handle stream, Handle *func) {
 }
 
 /* The words on the stack begin behind the frame's address and the return address. */
-#define OPERATOR(name) \
-    int name##GetWorkspaceSize(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f) { \
+#define FIRST(name, size) \
+    int name##size(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f) { \
         uintptr_t registers[] = {a, b, c, d, e, f}; \
         return prepare(#name, registers, (const uintptr_t *)__builtin_frame_address(0) + 2); \
-    } \
+    }
+#define OPERATOR(name) \
+    FIRST(name, GetWorkspaceSize) \
+    FIRST(name, GetMaxWorkspaceSize) \
     int name(void *workspace, uint64_t bytes, Executor *executor, Handle stream) { static Handle func; return launch(executor, stream, &func); }
 #include "operators.h"
 
