@@ -1,4 +1,5 @@
 /* The operators: each launches one kernel of its name, as an aclnn function does, and computes nothing. Adding a scalar in place to integers does: it adds one.
+ * The integers that an engine makes tokens of are set to 0 first: they are what ArgMax writes, and what it is copied to as another type.
  *
  * An operator has two functions. The first takes the operator's arguments and gives an executor, the second launches. The names are those that the wheels hold
  * (operators.h, which stubs.py writes). What arguments each takes is not known here, and need not be: the last two are where the size of the workspace and the
@@ -10,10 +11,11 @@
 
 typedef void *Handle;
 typedef struct { void *data; uint64_t count; int type; uint64_t rank; int64_t dims[]; } Tensor;
-typedef struct { const char *kernel; struct { void *data; uint64_t count; } integers; } Executor;
+typedef struct { const char *kernel; struct { void *data; uint64_t count; } integers; void *zeroed; size_t zeroed_bytes; } Executor;
 
-enum { OK = 0, ACL_ERROR_INVALID_PARAM = 100000, INT32 = 3, IN_REGISTERS = 6, ON_STACK = 58 };
+enum { OK = 0, ACL_ERROR_INVALID_PARAM = 100000, INT32 = 3, INT64 = 9, IN_REGISTERS = 6, ON_STACK = 58 };
 
+int aclrtMemsetAsync(void *memory, size_t room, int32_t value, size_t count, Handle stream);
 int aclrtBinaryLoadFromData(const void *data, size_t bytes, const void *options, Handle *binary);
 int aclrtBinaryGetFunction(Handle binary, const char *name, Handle *func);
 int aclrtLaunchKernelWithHostArgs(Handle func, uint32_t blocks, Handle stream, void *cfg, void *args, size_t bytes, void *holders, size_t count);
@@ -36,10 +38,15 @@ static int prepare(const char *name, const uintptr_t *registers, const uintptr_t
         if (words[at] == words[at + 1] || !is_unset(words[at], (uintptr_t)stack) || !is_unset(words[at + 1], (uintptr_t)stack))
             continue;
         Executor *made = malloc(sizeof *made);
-        *made = (Executor){name + strlen("aclnn"), {NULL, 0}};
+        *made = (Executor){name + strlen("aclnn")};
         const Tensor *self = (const Tensor *)words[0];
         if (!strcmp(name, "aclnnInplaceAdds") && self->type == INT32)
             *made = (Executor){"sim_add_one", {self->data, self->count}};
+        const Tensor *written = !strcmp(name, "aclnnArgMax") ? (const Tensor *)words[3] : !strcmp(name, "aclnnInplaceCopy") ? self : NULL;
+        if (written && (written->type == INT32 || written->type == INT64)) {
+            made->zeroed = written->data;
+            made->zeroed_bytes = written->count * (written->type == INT32 ? 4 : 8);
+        }
         *(Executor **)words[at + 1] = made;
         return OK;
     }
@@ -49,7 +56,9 @@ static int prepare(const char *name, const uintptr_t *registers, const uintptr_t
 static int launch(Executor *executor, Handle stream, Handle *func) {
     if (!*func)
         aclrtBinaryGetFunction(binary(), executor->kernel, func);
-    int code = aclrtLaunchKernelWithHostArgs(*func, 8, stream, NULL, &executor->integers, sizeof executor->integers, NULL, 0);
+    int code = executor->zeroed_bytes ? aclrtMemsetAsync(executor->zeroed, executor->zeroed_bytes, 0, executor->zeroed_bytes, stream) : OK;
+    if (code == OK)
+        code = aclrtLaunchKernelWithHostArgs(*func, 8, stream, NULL, &executor->integers, sizeof executor->integers, NULL, 0);
     free(executor);
     return code;
 }
