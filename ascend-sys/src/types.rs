@@ -136,6 +136,8 @@ aliases! {
     aclDataType = c_int;
     /// How memory is allocated: `ACL_MEM_MALLOC_*`.
     aclrtMemMallocPolicy = c_int;
+    /// Which memory of a device is meant.
+    aclrtMemAttr = c_int;
     /// Whom a capture keeps from what: `ACL_MODEL_RI_CAPTURE_MODE_*`.
     aclmdlRICaptureMode = c_int;
     /// Whether a stream is captured: `ACL_MODEL_RI_CAPTURE_STATUS_*`.

@@ -27,11 +27,11 @@ class Scenario:
 COLLECTIVES = {"HcclAllReduce", "HcclAllGather", "HcclReduceScatter", "HcclBroadcast", "HcclAlltoAll"}
 
 SCENARIOS = (
-    Scenario("eager", frozenset({"Matmul", "Add", "Relu", "sim_add_one", "Mul", "aclrtMemcpyAsync"})),
-    Scenario("graph", frozenset({"aclmdlRIExecuteAsync", "Mul"})),
-    Scenario("updated", frozenset({"aclmdlRIExecuteAsync", "Mul"}), needs="aclmdlRICaptureTaskUpdateBegin"),
-    Scenario("collectives", frozenset(COLLECTIVES | {"Mul", "Relu"}), ranks=2),
+    Scenario("eager", frozenset({"Matmul", "Add", "Relu", "sim_add_one", "InplaceMuls", "aclrtMemcpyAsync"})),
+    Scenario("graph", frozenset({"aclmdlRIExecuteAsync", "InplaceMuls"})),
+    Scenario("updated", frozenset({"aclmdlRIExecuteAsync", "InplaceMuls"}), needs="aclmdlRICaptureTaskUpdateBegin"),
+    Scenario("collectives", frozenset(COLLECTIVES | {"InplaceMuls", "Relu"}), ranks=2),
     # What the device says of tasks after the failed one cannot be had. Those of the ten before have been asked for by then.
     Scenario("exception", frozenset({"Matmul"}), faults="kernel:15=507015", marks=frozenset({"device_lost"}), counted=frozenset({"rejected_error"}), refused=frozenset({"failed"}), least=10),
-    Scenario("killed", frozenset({"Mul", "Relu"}), status=-signal.SIGKILL),
+    Scenario("killed", frozenset({"InplaceMuls", "Relu"}), status=-signal.SIGKILL),
 )

@@ -1,8 +1,8 @@
 """Stand-ins for the libraries that torch and torch_npu are linked with and that this machine does not have.
 
-usage: stubs.py SITE_PACKAGES SIMULATOR OUT
+usage: stubs.py SITE_PACKAGES SIMULATOR OUT [FOLDER...]
 
-Reads which libraries the wheels need (DT_NEEDED) and which names they leave undefined. For each library that is neither in the wheels nor on the machine it writes
+FOLDER has libraries of another wheel. Reads which libraries the wheels need (DT_NEEDED) and which names they leave undefined. For each library that is neither in the wheels nor on the machine it writes
 C of one function a name, which returns 0, and compiles it into OUT, a folder of its own. The simulated runtime takes the names of those that it stands in for.
 """
 
@@ -27,12 +27,19 @@ WRITTEN = Path(__file__).parent / "libraries"
 #: The functions that such C defines.
 FUNCTION = re.compile(r"^\w+ \*?(\w+)\(.*\{", re.MULTILINE)
 
+#: The first of the two functions of an operator, in a library that looks it up.
+OPERATOR = re.compile(rb"\0(aclnn\w+)GetWorkspaceSize\0")
+
 Symbols = dict[str, str | None]  # a name and its version
 
 
-def wheel_libraries(site: Path) -> list[elf.Library]:
-    folders = ("torch/lib", "torch", "torch_npu/lib", "torch_npu")
-    return [elf.read(path) for folder in folders for path in sorted((site / folder).glob("*.so*"))]
+def wheel_libraries(folders: list[Path]) -> list[Path]:
+    return [path for folder in folders for path in sorted(folder.glob("*.so*"))]
+
+
+def operators(libraries: list[Path]) -> list[str]:
+    """The operators that the wheels look up by name."""
+    return sorted({name.decode() for path in libraries for name in OPERATOR.findall(path.read_bytes())})
 
 
 def of_the_machine(name: str) -> elf.Library | None:
@@ -81,7 +88,7 @@ def version_script(symbols: Symbols) -> str:
 
 
 def compile_library(out: Path, name: str, codes: list[Path], *options: str) -> None:
-    command = ["gcc", "-shared", "-fPIC", "-O1", "-w", "-fno-builtin", f"-Wl,-soname,{name}", "-o", str(out / name)]
+    command = ["gcc", "-shared", "-fPIC", "-O1", "-w", "-fno-builtin", f"-I{out / 'generated'}", f"-Wl,-soname,{name}", "-o", str(out / name)]
     subprocess.run([*command, *map(str, codes), *options], check=True)
 
 
@@ -98,16 +105,19 @@ def write_library(out: Path, name: str, symbols: Symbols) -> None:
 
 
 def main() -> None:
-    site, simulator, out = (Path(argument).resolve() for argument in sys.argv[1:])
+    site, simulator, out, *others = (Path(argument).resolve() for argument in sys.argv[1:])
     shutil.rmtree(out, ignore_errors=True)
     (out / "generated").mkdir(parents=True)
     (out / RUNTIME).write_bytes(elf.renamed(simulator, RUNTIME))
     for name in SIMULATED:
         (out / name).symlink_to(RUNTIME)
-    absent = missing(wheel_libraries(site), elf.read(simulator))
+    libraries = wheel_libraries([*(site / folder for folder in ("torch/lib", "torch", "torch_npu/lib", "torch_npu")), *others])
+    looked_up = operators(libraries)
+    (out / "generated" / "operators.h").write_text("".join(f"OPERATOR({name})\n" for name in looked_up))
+    absent = missing([elf.read(path) for path in libraries], elf.read(simulator))
     for name, symbols in absent.items():
         write_library(out, name, symbols)
-    print(f"stubs: {len(absent)} libraries with {sum(map(len, absent.values()))} generated functions")
+    print(f"stubs: {len(absent)} libraries with {sum(map(len, absent.values()))} generated functions, {len(looked_up)} operators")
 
 
 if __name__ == "__main__":

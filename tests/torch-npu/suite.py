@@ -36,12 +36,12 @@ class Suite:
         folder = self.scratch / scenario.name
         folder.mkdir(parents=True)
         bare = self._run(scenario, folder, {})
-        recorded = self._run(scenario, folder, self._recording(folder))
+        recorded = self._run(scenario, folder, self.recording(folder))
         problems = [f"{without} without the preload, {within} with it" for without, within in zip(bare, recorded) if without != within]
         problems += [f"exit {status} instead of {scenario.status}" for _, status in recorded if status != scenario.status]
         return problems + self._problems_of_trace(scenario, folder)
 
-    def _recording(self, folder: Path) -> dict[str, str]:
+    def recording(self, folder: Path) -> dict[str, str]:
         return {
             "LD_PRELOAD": str(self.preload),
             "SA_PROFILE_DIR": str(folder / "run"),
@@ -55,7 +55,7 @@ class Suite:
     def _run(self, scenario: Scenario, folder: Path, variables: dict[str, str]) -> list[tuple[str, int]]:
         """What each rank prints, and its exit status."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(scenario.ranks), "OMP_NUM_THREADS": "1"}
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(scenario.ranks), "OMP_NUM_THREADS": "1"}
         common = {**inherited, **meeting, "LD_LIBRARY_PATH": str(self.libraries), "ASCEND_SIM_FAULTS": scenario.faults, **variables}
         ranks = []
         for rank in range(scenario.ranks):
@@ -98,7 +98,7 @@ def _absent(scenario: Scenario, trace: merged.Trace) -> list[str]:
     return [f"not in the trace: {', '.join(sorted(absent))}"] if absent else []
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]

@@ -24,7 +24,7 @@ class Task:
     #: The task alone.
     own_begin_ns: int
     own_end_ns: int
-    #: The kernels of a replay, in their order.
+    #: The kernels and collectives of a replay, in their order.
     kernels: tuple[str, ...] = ()
 
     @property
@@ -49,7 +49,7 @@ def _of_stream(pid: int, entries: list[dict]) -> list[Task]:
     entries.sort(key=lambda entry: (entry["start_ns"], entry["seq"]))
     kernels = defaultdict(list)
     for entry in entries:
-        if "graph" in entry and entry["kind"] == "kernel":
+        if "graph" in entry and entry["kind"] in ("kernel", "hccl"):
             kernels[entry["seq"]].append(entry["name"])
     own = [entry for entry in entries if "graph" not in entry or entry["kind"] == "replay"]
     timed = [(before, entry, after) for before, entry, after in zip([{}, *own], own, [*own[1:], {}]) if entry["kind"] in TIMED]

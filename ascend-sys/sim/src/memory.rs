@@ -76,6 +76,12 @@ impl Memory {
         Ok(())
     }
 
+    /// How many bytes of the device can still be allocated, and how many it has.
+    pub(crate) fn left(&self) -> (usize, usize) {
+        let used = lock(&self.blocks).device_bytes;
+        (self.most_bytes - used, self.most_bytes)
+    }
+
     /// Where an address lies, if it was allocated here.
     pub(crate) fn place(&self, address: usize) -> Option<Place> {
         let blocks = lock(&self.blocks);
@@ -106,6 +112,7 @@ mod tests {
     fn device_memory_has_an_end() {
         let memory = Memory::new(1000);
         let address = memory.allocate(900, Place::Device).unwrap();
+        assert_eq!(memory.left(), (100, 1000));
         assert_eq!(
             memory.allocate(101, Place::Device),
             Err(ACL_ERROR_RT_MEMORY_ALLOCATION)

@@ -32,6 +32,8 @@ macro_rules! for_each_memory {
             fn aclrtFree(memory: *mut c_void) -> aclError;
             fn aclrtMallocHost(memory: *mut *mut c_void, bytes: usize) -> aclError;
             fn aclrtFreeHost(memory: *mut c_void) -> aclError;
+            /// What the device has left, and what it has in all.
+            fn aclrtGetMemInfo(kind: aclrtMemAttr, free: *mut usize, total: *mut usize) -> aclError;
         }
     };
 }

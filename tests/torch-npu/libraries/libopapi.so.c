@@ -1,14 +1,21 @@
 /* The operators: each launches one kernel of its name, as an aclnn function does, and computes nothing. Adding a scalar in place to integers does: it adds one.
+ * The integers that an engine makes tokens of are set to 0 first: they are what ArgMax writes, and what it is copied to as another type.
  *
- * An operator has two functions. The first takes the operator's arguments and gives an executor, the second launches. */
+ * An operator has two functions. The first takes the operator's arguments and gives an executor, the second launches. The names are those that the wheels hold
+ * (operators.h, which stubs.py writes). What arguments each takes is not known here, and need not be: the last two are where the size of the workspace and the
+ * executor go, two variables of the caller that are still zero. So the first such pair is looked for among the words that were passed. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef void *Handle;
-typedef struct { void *data; uint64_t count; } Tensor;
-typedef struct { const char *kernel; Tensor tensor; } Executor;
+typedef struct { void *data; uint64_t count; int type; uint64_t rank; int64_t dims[]; } Tensor;
+typedef struct { const char *kernel; struct { void *data; uint64_t count; } integers; void *zeroed; size_t zeroed_bytes; } Executor;
 
+enum { OK = 0, ACL_ERROR_INVALID_PARAM = 100000, INT32 = 3, INT64 = 9, IN_REGISTERS = 6, ON_STACK = 58 };
+
+int aclrtMemsetAsync(void *memory, size_t room, int32_t value, size_t count, Handle stream);
 int aclrtBinaryLoadFromData(const void *data, size_t bytes, const void *options, Handle *binary);
 int aclrtBinaryGetFunction(Handle binary, const char *name, Handle *func);
 int aclrtLaunchKernelWithHostArgs(Handle func, uint32_t blocks, Handle stream, void *cfg, void *args, size_t bytes, void *holders, size_t count);
@@ -20,52 +27,92 @@ static Handle binary(void) {
     return loaded;
 }
 
-static int prepare(const char *kernel, const Tensor *tensor, uint64_t *workspace, void **executor) {
-    Executor *made = malloc(sizeof *made);
-    *made = (Executor){kernel, tensor ? *tensor : (Tensor){0}};
-    *workspace = 0;
-    *executor = made;
-    return 0;
+/* Whether a word is the address of a variable of the caller, or of one of its callers near by, that is zero. */
+static int is_unset(uintptr_t word, uintptr_t frame) { return word > frame && word - frame < 1 << 16 && word % 8 == 0 && *(const uint64_t *)word == 0; }
+
+static int prepare(const char *name, const uintptr_t *registers, const uintptr_t *stack) {
+    uintptr_t words[IN_REGISTERS + ON_STACK];
+    memcpy(words, registers, IN_REGISTERS * sizeof *words);
+    memcpy(words + IN_REGISTERS, stack, ON_STACK * sizeof *words);
+    for (int at = 0; at + 1 < IN_REGISTERS + ON_STACK; at++) {
+        if (words[at] == words[at + 1] || !is_unset(words[at], (uintptr_t)stack) || !is_unset(words[at + 1], (uintptr_t)stack))
+            continue;
+        Executor *made = malloc(sizeof *made);
+        *made = (Executor){name + strlen("aclnn")};
+        const Tensor *self = (const Tensor *)words[0];
+        if (!strcmp(name, "aclnnInplaceAdds") && self->type == INT32)
+            *made = (Executor){"sim_add_one", {self->data, self->count}};
+        const Tensor *written = !strcmp(name, "aclnnArgMax") ? (const Tensor *)words[3] : !strcmp(name, "aclnnInplaceCopy") ? self : NULL;
+        if (written && (written->type == INT32 || written->type == INT64)) {
+            made->zeroed = written->data;
+            made->zeroed_bytes = written->count * (written->type == INT32 ? 4 : 8);
+        }
+        *(Executor **)words[at + 1] = made;
+        return OK;
+    }
+    return ACL_ERROR_INVALID_PARAM;
 }
 
 static int launch(Executor *executor, Handle stream, Handle *func) {
     if (!*func)
         aclrtBinaryGetFunction(binary(), executor->kernel, func);
-    int code = aclrtLaunchKernelWithHostArgs(*func, 8, stream, NULL, &executor->tensor, sizeof executor->tensor, NULL, 0);
+    int code = executor->zeroed_bytes ? aclrtMemsetAsync(executor->zeroed, executor->zeroed_bytes, 0, executor->zeroed_bytes, stream) : OK;
+    if (code == OK)
+        code = aclrtLaunchKernelWithHostArgs(*func, 8, stream, NULL, &executor->integers, sizeof executor->integers, NULL, 0);
     free(executor);
     return code;
 }
 
-#define OPERATOR(name, kernel, tensor, ...) \
-    int aclnn##name##GetWorkspaceSize(__VA_ARGS__, uint64_t *workspace, void **executor) { return prepare(kernel, tensor, workspace, executor); } \
-    int aclnn##name(void *workspace, uint64_t bytes, Executor *executor, Handle stream) { static Handle func; return launch(executor, stream, &func); }
-#define PLAIN(name, ...) OPERATOR(name, #name, NULL, __VA_ARGS__)
+/* The words on the stack begin behind the frame's address and the return address. */
+#define FIRST(name, size) \
+    int name##size(uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f) { \
+        uintptr_t registers[] = {a, b, c, d, e, f}; \
+        return prepare(#name, registers, (const uintptr_t *)__builtin_frame_address(0) + 2); \
+    }
+#define OPERATOR(name) \
+    FIRST(name, GetWorkspaceSize) \
+    FIRST(name, GetMaxWorkspaceSize) \
+    int name(void *workspace, uint64_t bytes, Executor *executor, Handle stream) { static Handle func; return launch(executor, stream, &func); }
+#include "operators.h"
 
-typedef const void *Arg;
-PLAIN(Add, Arg self, Arg other, Arg alpha, Arg out)
-PLAIN(Adds, Arg self, Arg other, Arg alpha, Arg out)
-PLAIN(InplaceAdd, Arg self, Arg other, Arg alpha)
-OPERATOR(InplaceAdds, "sim_add_one", self, const Tensor *self, Arg other, Arg alpha)
-PLAIN(InplaceCopy, Arg self, Arg from)
-PLAIN(InplaceFillScalar, Arg self, Arg value)
-PLAIN(InplaceOne, Arg self)
-PLAIN(InplaceZero, Arg self)
-PLAIN(Matmul, Arg self, Arg other, Arg out, int8_t math)
-PLAIN(Mm, Arg self, Arg other, Arg out, int8_t math)
-PLAIN(Mul, Arg self, Arg other, Arg out)
-PLAIN(Muls, Arg self, Arg other, Arg out)
-PLAIN(Relu, Arg self, Arg out)
-PLAIN(Silu, Arg self, Arg out)
-PLAIN(Softmax, Arg self, int64_t dimension, Arg out)
-
-Tensor *aclCreateTensor(const int64_t *dims, uint64_t dim_count, int type, const int64_t *strides, int64_t offset, int format, const int64_t *storage, uint64_t storage_count, void *data) {
-    Tensor *tensor = malloc(sizeof *tensor);
-    *tensor = (Tensor){data, 1};
-    for (uint64_t at = 0; at < dim_count; at++)
-        tensor->count *= (uint64_t)dims[at];
+Tensor *aclCreateTensor(const int64_t *dims, uint64_t rank, int type, const int64_t *strides, int64_t offset, int format, const int64_t *storage, uint64_t storage_rank, void *data) {
+    Tensor *tensor = malloc(sizeof *tensor + rank * sizeof *dims);
+    *tensor = (Tensor){data, 1, type, rank};
+    for (uint64_t at = 0; at < rank; at++)
+        tensor->count *= (uint64_t)(tensor->dims[at] = dims[at]);
     return tensor;
 }
 
-void *aclCreateScalar(void *value, int type) { return malloc(1); }
-int aclDestroyTensor(void *tensor) { free(tensor); return 0; }
-int aclDestroyScalar(void *scalar) { free(scalar); return 0; }
+int aclGetViewShape(const Tensor *tensor, int64_t **dims, uint64_t *rank) {
+    *rank = tensor->rank;
+    *dims = malloc((tensor->rank + 1) * sizeof **dims);
+    memcpy(*dims, tensor->dims, tensor->rank * sizeof **dims);
+    return OK;
+}
+
+/* An argument of another kind: no operator looks into it. */
+#define OPAQUE(kind, ...) \
+    void *aclCreate##kind(__VA_ARGS__) { return malloc(1); } \
+    int aclDestroy##kind(void *made) { free(made); return OK; }
+OPAQUE(Scalar, void *value, int type)
+OPAQUE(ScalarList, void *scalars, uint64_t count)
+OPAQUE(IntArray, const int64_t *values, uint64_t count)
+OPAQUE(FloatArray, const float *values, uint64_t count)
+OPAQUE(BoolArray, const void *values, uint64_t count)
+
+int aclDestroyTensor(void *tensor) { free(tensor); return OK; }
+
+/* A list owns its tensors. */
+typedef struct { uint64_t count; Tensor *tensors[]; } List;
+List *aclCreateTensorList(Tensor *const *tensors, uint64_t count) {
+    List *list = malloc(sizeof *list + count * sizeof *tensors);
+    list->count = count;
+    memcpy(list->tensors, tensors, count * sizeof *tensors);
+    return list;
+}
+int aclDestroyTensorList(List *list) {
+    for (uint64_t at = 0; at < list->count; at++)
+        free(list->tensors[at]);
+    free(list);
+    return OK;
+}

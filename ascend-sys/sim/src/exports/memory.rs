@@ -32,6 +32,13 @@ exports! { acl::memory, code;
     fn aclrtFreeHost(memory: *mut c_void) {
         runtime().memory.free(memory.address(), Place::Host)
     }
+
+    fn aclrtGetMemInfo(_kind: aclrtMemAttr, free: *mut usize, total: *mut usize) {
+        free.not_null()?;
+        let (free_bytes, total_bytes) = runtime().memory.left();
+        total.put(total_bytes)?;
+        free.put(free_bytes)
+    }
 }
 
 exports! { acl::copy, code;

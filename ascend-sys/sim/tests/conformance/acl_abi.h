@@ -112,6 +112,7 @@ aclError aclrtMalloc(void **memory, size_t bytes, int policy);
 aclError aclrtFree(void *memory);
 aclError aclrtMallocHost(void **memory, size_t bytes);
 aclError aclrtFreeHost(void *memory);
+aclError aclrtGetMemInfo(int kind, size_t *unused, size_t *total);
 aclError aclrtMemcpy(void *dst, size_t room, const void *src, size_t count, int kind);
 aclError aclrtMemcpyAsync(void *dst, size_t room, const void *src, size_t count, int kind, aclrtStream stream);
 aclError aclrtMemset(void *memory, size_t room, int32_t value, size_t count);

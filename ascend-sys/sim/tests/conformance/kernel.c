@@ -68,7 +68,11 @@ void launches(void) {
 void memory(void) {
   OK(aclrtSetDevice(0));
   char *device, *host, text[8] = "";
+  size_t before, after, total;
+  OK(aclrtGetMemInfo(0, &before, &total));
   OK(aclrtMalloc((void **)&device, 8, 0));
+  OK(aclrtGetMemInfo(0, &after, &total));
+  TRUE(after + 8 == before && before <= total);
   OK(aclrtMallocHost((void **)&host, 8));
   IS(aclrtMalloc((void **)&device, 0, 0), 107000);
   OK(aclrtMemset(device, 8, 'x', 8));

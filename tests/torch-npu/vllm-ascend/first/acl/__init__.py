@@ -1,0 +1,1 @@
+"""CANN's Python package, as far as vLLM-Ascend imports it."""

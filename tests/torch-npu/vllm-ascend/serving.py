@@ -1,0 +1,132 @@
+"""vLLM-Ascend on the simulated NPU, without and with the plugin and the preload library. What was recorded is compared with what the simulator did, and each request is followed to the device.
+
+usage: serving.py PYTHON LIBRARIES PRELOAD TRACE_MERGE SCRATCH [SCENARIO...]
+
+PYTHON has vLLM, vLLM-Ascend and sa-profile, LIBRARIES is what stubs.py made. Exit 0: all is as it must be. 1: something is not, and stderr says what.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import compare
+import followed
+import merged
+import model
+import suite
+import truth
+
+HERE = Path(__file__).parent
+LIMIT_S = 600
+REQUESTS, TOKENS = 2, 6
+
+#: The simulated workers do not meet. The first one answers, and the other may be some steps behind when the server is ended.
+BEHIND_S = 5
+
+#: Each scenario's workers, and what the slices must show, among other names.
+SCENARIOS = {
+    "eager": (1, {"FusedInferAttentionScoreV2", "Matmul", "Rope", "_compute_slot_mapping_kernel", "ArgMax"}),
+    "graph": (1, {"aclmdlRIExecuteAsync", "aclrtValueWrite", "ArgMax"}),
+    "serve": (2, {"aclmdlRIExecuteAsync", "HcclAllReduce", "HcclAllGather", "ArgMax"}),
+}
+
+
+class Serving(suite.Suite):
+    def problems(self, scenario: str) -> list[str]:
+        folder = self.scratch / scenario
+        bare = self._answers(scenario, folder / "bare", {})
+        recorded = self._answers(scenario, folder / "recorded", self.recording(folder / "recorded"))
+        problems = [] if bare == recorded and len(bare) == REQUESTS else [f"{bare} without recording, {recorded} with it"]
+        return problems + self._problems_of_run(scenario, folder / "recorded")
+
+    def _answers(self, scenario: str, folder: Path, variables: dict[str, str]) -> list[str]:
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith((*suite.FOREIGN, "VLLM_"))}
+        environment = {
+            **inherited,
+            "PYTHONPATH": str(HERE / "first"),
+            "LD_LIBRARY_PATH": str(self.libraries),
+            "OMP_NUM_THREADS": "1",
+            "ASCEND_SIM_DEVICES": "2",
+            "PYTORCH_NPU_ALLOC_CONF": "expandable_segments:False",
+            "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+            "VLLM_CACHE_ROOT": str(folder / "cache"),
+            "VLLM_NO_USAGE_STATS": "1",
+            "HF_HUB_OFFLINE": "1",
+            **variables,
+        }
+        path = model.write(folder / "model")
+        with (folder / "said").open("w") as said:
+            options = {"env": environment, "cwd": folder, "stdin": subprocess.DEVNULL, "stdout": said, "stderr": subprocess.STDOUT}
+            if scenario == "serve":
+                return self._served(path, options)
+            subprocess.run([self.python, str(HERE / "offline.py"), str(path), scenario], check=False, timeout=LIMIT_S, **options)
+        return [line for line in (folder / "said").read_text().splitlines() if line.startswith("answer ")]
+
+    def _served(self, path: Path, options: dict) -> list[str]:
+        port = suite.free_port()
+        sizes = "--max-model-len 256 --max-num-seqs 4 --max-num-batched-tokens 256 --num-gpu-blocks-override 64".split()
+        command = [self.python, "-m", "vllm.entrypoints.cli.main", "serve", str(path), "--served-model-name", "random", "--load-format", "dummy", "--tensor-parallel-size", "2"]
+        server = subprocess.Popen([*command, *sizes, "--host", "127.0.0.1", "--port", str(port)], **options)
+        try:
+            _wait_until_ready(server, port)
+            answers = [_ask(port) for _ in range(REQUESTS)]
+            time.sleep(BEHIND_S)
+            server.send_signal(signal.SIGINT)
+            return answers if server.wait(LIMIT_S) == 0 else [f"exit {server.returncode}"]
+        finally:
+            server.kill()
+
+    def _problems_of_run(self, scenario: str, folder: Path) -> list[str]:
+        problems = [line for line in (folder / "said").read_text().splitlines() if "sa-profile" in line]
+        merge = subprocess.run([self.merge, "--quiet", str(folder / "run")], check=False, capture_output=True, text=True)
+        if merge.returncode:
+            return [*problems, f"the merge ends with {merge.returncode}: {merge.stderr}"]
+        trace = merged.Trace(folder / "run" / "trace.json")
+        result = compare.compare(trace, truth.read(folder))
+        print(f"vllm-ascend: {scenario}: {result.summary()}", flush=True)
+        workers, slices = SCENARIOS[scenario]
+        if result.slices != result.tasks or trace.lost or trace.damage:
+            problems.append(f"{result.slices} slices of {result.tasks} tasks, {trace.lost} events lost, damage {trace.damage}")
+        absent = slices - {slice.span.name for slice in trace.slices}
+        problems += [f"not on the device: {', '.join(sorted(absent))}"] if absent else []
+        return [*problems, *result.wrong, *followed.problems_of(trace, REQUESTS, workers, TOKENS)]
+
+
+def _wait_until_ready(server: subprocess.Popen, port: int) -> None:
+    limit = time.monotonic() + LIMIT_S
+    while server.poll() is None and time.monotonic() < limit:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5).close()
+            return
+        except OSError:
+            time.sleep(0.5)
+    raise RuntimeError(f"the server is not ready: exit {server.poll()}")
+
+
+def _ask(port: int) -> str:
+    asked = {"model": "random", "prompt": [5, 6, 7, 8], "max_tokens": TOKENS, "temperature": 0, "ignore_eos": True}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/completions", json.dumps(asked).encode(), {"content-type": "application/json"})
+    with urllib.request.urlopen(request, timeout=LIMIT_S) as response:
+        answer = json.load(response)
+    return json.dumps([answer["choices"][0]["text"], answer["usage"]["completion_tokens"]])
+
+
+def main() -> int:
+    serving, wanted = Serving(*sys.argv[1:6]), sys.argv[6:] or list(SCENARIOS)
+    failed = 0
+    for scenario in wanted:
+        problems = serving.problems(scenario)
+        failed += bool(problems)
+        for problem in problems[:20]:
+            print(f"vllm-ascend: {scenario}: {problem}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
