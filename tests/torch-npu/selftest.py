@@ -106,6 +106,30 @@ class Compare(unittest.TestCase):
         self.assertEqual(compare._grouped(("Add", "Relu", "Add")), ["Add", "Add", "Relu"])
 
 
+try:
+    import stubs
+except ModuleNotFoundError:  # pyelftools is in the environments of torch_npu
+    stubs = None
+
+
+@unittest.skipUnless(stubs, "no pyelftools")
+class Stubs(unittest.TestCase):
+    def test_operators_whose_names_lie_side_by_side_are_all_found(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            library = Path(scratch) / "lib.so"
+            library.write_bytes(b"\0aclnnAddGetWorkspaceSize\0aclnnMulGetWorkspaceSize\0aclnnMul\0xaclnnSubGetWorkspaceSize\0")
+            self.assertEqual(stubs.operators([library]), ["aclnnAdd", "aclnnMul"])
+
+    def test_an_operation_that_nothing_makes_is_refused(self):
+        self.assertIn("NewParam", str(self.refused({"_ZN3atb15CreateOperationINS_5infer8NewParamE": None})))
+        self.assertIn("long other(void)", stubs.source({"other": None}))
+
+    def refused(self, symbols) -> SystemExit:
+        with self.assertRaises(SystemExit) as caught:
+            stubs.source(symbols)
+        return caught.exception
+
+
 class Abi(unittest.TestCase):
     header = """
         #include <stddef.h>

@@ -27,8 +27,8 @@ WRITTEN = Path(__file__).parent / "libraries"
 #: The functions that such C defines.
 FUNCTION = re.compile(r"^\w+ \*?(\w+)\(.*\{", re.MULTILINE)
 
-#: The first of the two functions of an operator, in a library that looks it up.
-OPERATOR = re.compile(rb"\0(aclnn\w+)GetWorkspaceSize\0")
+#: The first of the two functions of an operator, in a library that looks it up. Names lie side by side: the NUL between two belongs to both.
+OPERATOR = re.compile(rb"(?<=\0)(aclnn\w+)GetWorkspaceSize(?=\0)")
 
 Symbols = dict[str, str | None]  # a name and its version
 
@@ -75,7 +75,13 @@ def _place(absent: dict[str, Symbols], library: elf.Library, symbol: str, bound:
         absent[needed[0]][symbol] = None
 
 
+#: What makes an operation of ATB: one that returned without making it would leave its caller a wild address.
+CREATES = "_ZN3atb15CreateOperation"
+
+
 def source(symbols: Symbols) -> str:
+    if unwritten := sorted(name for name in symbols if name.startswith(CREATES)):
+        raise SystemExit(f"stubs: libraries/libatb.so.c has to define {', '.join(unwritten)}")
     return "".join(f"long {name}(void) {{ return 0; }}\n" for name in sorted(symbols))
 
 

@@ -1,13 +1,20 @@
 /* The operators: each launches one kernel of its name, as an aclnn function does, and computes nothing. Adding a scalar in place to integers does: it adds one.
  * The integers that an engine makes tokens of are set to 0 first: they are what ArgMax writes, and what it is copied to as another type.
  *
- * An operator has two functions. The first takes the operator's arguments and gives an executor, the second launches. The names are those that the wheels hold
+ * An operator has two functions, some a third: the first (or GetMaxWorkspaceSize) takes the operator's arguments and gives an executor, the last launches. The names are those that the wheels hold
  * (operators.h, which stubs.py writes). What arguments each takes is not known here, and need not be: the last two are where the size of the workspace and the
  * executor go, two variables of the caller that are still zero. So the first such pair is looked for among the words that were passed. */
+#define _GNU_SOURCE
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifndef __x86_64__
+#error "where arguments are passed is known here for x86-64 alone"
+#endif
 
 typedef void *Handle;
 typedef struct { void *data; uint64_t count; int type; uint64_t rank; int64_t dims[]; } Tensor;
@@ -27,14 +34,32 @@ static Handle binary(void) {
     return loaded;
 }
 
+/* Where the thread's stack ends. */
+static uintptr_t stack_end(void) {
+    static __thread uintptr_t end;
+    pthread_attr_t attributes;
+    void *lowest;
+    size_t bytes;
+    if (!end && pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstack(&attributes, &lowest, &bytes);
+        pthread_attr_destroy(&attributes);
+        end = (uintptr_t)lowest + bytes;
+    }
+    return end;
+}
+
 /* Whether a word is the address of a variable of the caller, or of one of its callers near by, that is zero. */
-static int is_unset(uintptr_t word, uintptr_t frame) { return word > frame && word - frame < 1 << 16 && word % 8 == 0 && *(const uint64_t *)word == 0; }
+static int is_unset(uintptr_t word, uintptr_t frame) {
+    return word > frame && word - frame < 1 << 16 && word < stack_end() && word % 8 == 0 && *(const uint64_t *)word == 0;
+}
 
 static int prepare(const char *name, const uintptr_t *registers, const uintptr_t *stack) {
     uintptr_t words[IN_REGISTERS + ON_STACK];
     memcpy(words, registers, IN_REGISTERS * sizeof *words);
-    memcpy(words + IN_REGISTERS, stack, ON_STACK * sizeof *words);
-    for (int at = 0; at + 1 < IN_REGISTERS + ON_STACK; at++) {
+    size_t left = (stack_end() - (uintptr_t)stack) / sizeof *words;
+    int count = IN_REGISTERS + (int)(left < ON_STACK ? left : ON_STACK);
+    memcpy(words + IN_REGISTERS, stack, (count - IN_REGISTERS) * sizeof *words);
+    for (int at = 0; at + 1 < count; at++) {
         if (words[at] == words[at + 1] || !is_unset(words[at], (uintptr_t)stack) || !is_unset(words[at + 1], (uintptr_t)stack))
             continue;
         Executor *made = malloc(sizeof *made);
@@ -50,6 +75,7 @@ static int prepare(const char *name, const uintptr_t *registers, const uintptr_t
         *(Executor **)words[at + 1] = made;
         return OK;
     }
+    fprintf(stderr, "libopapi: %s: no place for its executor among its arguments\n", name);
     return ACL_ERROR_INVALID_PARAM;
 }
 

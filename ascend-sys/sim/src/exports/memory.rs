@@ -35,6 +35,7 @@ exports! { acl::memory, code;
 
     fn aclrtGetMemInfo(_kind: aclrtMemAttr, free: *mut usize, total: *mut usize) {
         free.not_null()?;
+        context::here()?;
         let (free_bytes, total_bytes) = runtime().memory.left();
         total.put(total_bytes)?;
         free.put(free_bytes)
