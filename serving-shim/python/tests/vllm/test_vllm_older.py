@@ -203,6 +203,27 @@ def test_the_wrapper_of_older_versions_is_the_same(record):
     assert [phase for phase, _ in trace.flows("batch")] == ["t", "t"]
 
 
+def without_scopes():
+    from test_vllm_worker import scheduled, wrapper
+
+    import vllm.v1.utils as utils
+
+    del utils._PROFILER_FUNC
+    made = wrapper()
+    made.worker.load()
+    made.initialize_from_config([])
+    print(made.execute_model(scheduled("a-1")), made.execute_model(scheduled("b-2")))
+
+
+def test_a_model_without_scopes_has_a_span(record):
+    trace = record(without_scopes)
+    assert trace.stdout == "model output model output\n" and trace.stderr.count("its own scopes are missing") == 1
+    steps, forwards = trace.named("model_runner.execute_model", "X"), trace.named("gpu_model_runner: forward", "X")
+    assert len(forwards) == 2
+    for step, forward in zip(steps, forwards, strict=True):
+        assert step["ts"] <= forward["ts"] and forward["ts"] + forward["dur"] <= step["ts"] + step["dur"]
+
+
 def compiling_grammars():
     from test_vllm_engine import compiling_grammars as run
 
