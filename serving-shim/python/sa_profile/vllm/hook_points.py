@@ -80,6 +80,8 @@ OPTIONAL = [
     ("vllm.worker.worker_base", "WorkerWrapperBase", "init_worker"),
     ("vllm.worker.worker_base", "WorkerWrapperBase", "initialize_from_config"),
     ("vllm.v1.engine.processor", "Processor", "process_inputs"),
+    ("vllm.v1.engine.async_llm", "AsyncLLM", "_record_stats"),
+    ("vllm.v1.engine.core", "EngineCoreProc", "process_input_sockets"),
     ("vllm.v1.structured_output", "StructuredOutputManager", "_async_create_grammar"),
 ]
 

@@ -1,5 +1,6 @@
 """What versions of vLLM lack that are still in use, and where the plugin finds the same facts there."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -123,6 +124,19 @@ def test_the_processor_of_older_versions_is_the_same(record):
     assert len(trace.named("InputProcessor.process_inputs")) == 1
 
 
+def counted_by_the_client():
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    AsyncLLM._record_stats = staticmethod(lambda stat_loggers, scheduler_stats, iteration_stats: stat_loggers)
+    register()
+    print(AsyncLLM._record_stats(["logger"], scheduler_stats=None, iteration_stats=None))
+
+
+def test_metrics_that_the_client_counts_itself_are_the_same(record):
+    trace = record(counted_by_the_client)
+    assert trace.stdout == "['logger']\n" and len(trace.named("StatLoggerManager.record")) == 1
+
+
 def several_answers():
     from test_vllm_frontend import serve
 
@@ -175,6 +189,32 @@ def unprepared():
 def test_an_engine_that_prepares_requests_itself_is_no_lack(record):
     trace = record(unprepared, FAKE_VLLM_WITHOUT="EngineCore.preprocess_add_request")
     assert trace.stderr == "" and trace.one("request.finished")["prompt_tokens"] == 3
+
+
+def queued_as_they_came():
+    import queue
+
+    register()
+    from test_vllm_engine import turn
+    from vllm.v1.core.sched.scheduler import Request, Scheduler
+    from vllm.v1.engine import EngineCoreRequest
+    from vllm.v1.engine.core import EngineCoreProc
+    from vllm.v1.executor.executor import Executor
+
+    core = EngineCoreProc(Scheduler(), Executor())
+    core.input_queue = queue.Queue()
+    core.process_input_sockets([("ADD", EngineCoreRequest("a-1", [1, 2, 3])), ("ABORT", ["b-2"]), ("FAILED", b"")])
+    time.sleep(0.02)
+    core.add_request(Request(core.input_queue.get()[1]))
+    turn(core)
+
+
+def test_the_wait_of_a_request_that_nobody_prepares_is_a_span(record):
+    trace = record(queued_as_they_came, FAKE_VLLM_WITHOUT="EngineCore.preprocess_add_request")
+    (wait,), (added,) = trace.named("EngineCore.input_queue"), trace.named("EngineCore.add_request")
+    assert trace.stderr == "" and wait["args"] == dict(request_id="a-1")
+    assert wait["dur"] >= 20_000 and wait["ts"] + wait["dur"] <= added["ts"]
+    assert record(queued_as_they_came).named("EngineCore.input_queue") == []
 
 
 def in_an_older_module():
