@@ -86,7 +86,8 @@ def preprocess(_engine, *args, **kwargs):
 
     def leave(_result, error):
         opened.returned()
-        opened.close(error, **(dict(wait_not_recorded=True) if error is None and not _wait(request_id) else {}))
+        waits = error is not None or _wait(request_id)
+        opened.close(error, **({} if waits else dict(wait_not_recorded=True)))
 
     return leave
 
@@ -94,6 +95,11 @@ def preprocess(_engine, *args, **kwargs):
 def receive(engine, *_args, **_kwargs):
     """Before 0.10, the thread that reads requests: it puts them into the queue as they came."""
     chain_if_there(getattr(engine, "input_queue", None), "put_nowait", put)
+
+
+def _is_received(engine):
+    """Whether its requests wait in a queue before anything else of ours sees them."""
+    return is_chained(getattr(getattr(engine, "input_queue", None), "put_nowait", None))
 
 
 def put(received, *_args, **_kwargs):
@@ -113,17 +119,17 @@ def _wait(request_id):
 
 def add_request(engine, *args, **kwargs):
     """A request reaches the engine."""
-    if _waiting:
-        wait = _waiting.pop(argument(args, kwargs, 0, "request").request_id, None)
-        if wait is not None:
-            wait.end()
+    wait = _waiting.pop(argument(args, kwargs, 0, "request").request_id, None) if _waiting else None
+    if wait is not None:
+        wait.end()
     if not is_enabled():
         return None
     known = observer(engine)
     if not known:
         return None
     new = argument(args, kwargs, 0, "request")
-    opened = OpenSpan("EngineCore.add_request", cat="engine", request_id=new.request_id)
+    lost = dict(wait_not_recorded=True) if wait is None and _is_received(engine) else {}
+    opened = OpenSpan("EngineCore.add_request", cat="engine", request_id=new.request_id, **lost)
     quietly(known.requests.arrived, new)
     flow(REQUEST, new.request_id, "step")
 

@@ -71,6 +71,7 @@ OPTIONAL = [
     ("vllm.v1.core.block_pool", "BlockHashToBlockMap", "__len__"),
     ("vllm.v1.core.single_type_kv_cache_manager", "MambaManager", "_cache_partial_tail_block"),
     ("vllm.engine.arg_utils", "EngineArgs", "create_engine_config"),
+    ("vllm.forward_context", None, "set_forward_context"),
     ("vllm.v1.metrics.stats", "SchedulerStats", "prefix_cache_stats"),
     # Where older versions have the facts of some of these.
     ("vllm.v1.core.kv_cache_manager", "KVCacheManager", "usage"),

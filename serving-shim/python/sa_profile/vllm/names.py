@@ -25,7 +25,7 @@ def _child():
 
 
 def is_first_child():
-    """Whether its parent has started no process before this one."""
+    """Whether its parent has created no process before this one. Nothing public says it: a name may be given, and has no number then."""
     return getattr(multiprocessing.current_process(), "_identity", ())[-1:] == (1,)
 
 

@@ -1,4 +1,4 @@
-"""The prefix cache of one engine as a counter: tokens it was asked for and had, and cached contents that it gave up."""
+"""The prefix cache of one engine as a counter: tokens it was asked for and had, and cached hashes that it gave up."""
 
 import weakref
 

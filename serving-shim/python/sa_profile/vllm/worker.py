@@ -44,7 +44,7 @@ class RunnerObserver:
         self.inside = False  # a step's facts stand on the worker's span already
         chain(runner, "execute_model", self.execute)
         chain_if_there(runner, "sample_tokens", span("model_runner.sample_tokens", cat="worker"), inside)
-        scopes.hook_model(getattr(runner, "model", None))
+        scopes.hook_runner(runner)
 
     def execute(self, *args, **kwargs):
         if not is_enabled():

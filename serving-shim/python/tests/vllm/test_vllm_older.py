@@ -217,6 +217,34 @@ def test_the_wait_of_a_request_that_nobody_prepares_is_a_span(record):
     assert record(queued_as_they_came).named("EngineCore.input_queue") == []
 
 
+def crowded():
+    """More wait than are followed."""
+    import queue
+
+    register()
+    from sa_profile.vllm import engine as plugin
+    from test_vllm_engine import turn
+    from vllm.v1.core.sched.scheduler import Request, Scheduler
+    from vllm.v1.engine import EngineCoreRequest
+    from vllm.v1.engine.core import EngineCoreProc
+    from vllm.v1.executor.executor import Executor
+
+    plugin.MOST_WAITING = 2
+    core = EngineCoreProc(Scheduler(), Executor())
+    core.input_queue = queue.Queue()
+    core.process_input_sockets([("ADD", EngineCoreRequest(f"r-{n}", [1, 2, 3])) for n in range(4)])
+    for _ in range(4):
+        core.add_request(Request(core.input_queue.get()[1]))
+    turn(core)
+
+
+def test_beyond_the_bound_a_wait_that_nobody_prepares_is_said_by_what_ends_it(record):
+    trace = record(crowded, FAKE_VLLM_WITHOUT="EngineCore.preprocess_add_request")
+    assert trace.args("EngineCore.input_queue") == [dict(request_id="r-0"), dict(request_id="r-1")]
+    added = trace.args("EngineCore.add_request")
+    assert [one["request_id"] for one in added if one.get("wait_not_recorded")] == ["r-2", "r-3"] and len(added) == 4
+
+
 def in_an_older_module():
     """The wrapper hands all that it does not know on to the worker."""
     from test_vllm_worker import scheduled
@@ -243,25 +271,85 @@ def test_the_wrapper_of_older_versions_is_the_same(record):
     assert [phase for phase, _ in trace.flows("batch")] == ["t", "t"]
 
 
-def without_scopes():
-    from test_vllm_worker import scheduled, wrapper
-
-    import vllm.v1.utils as utils
+def forget_scopes():
+    from vllm.v1 import utils
 
     del utils._PROFILER_FUNC
+
+
+def loaded():
+    from test_vllm_worker import wrapper
+
     made = wrapper()
     made.worker.load()
     made.initialize_from_config([])
+    return made
+
+
+def without_scopes():
+    from test_vllm_worker import scheduled
+
+    forget_scopes()
+    made = loaded()
     print(made.execute_model(scheduled("a-1")), made.execute_model(scheduled("b-2")))
+    try:
+        made.worker.model_runner.model.forward = lambda tokens: 1 / 0
+        made.execute_model(scheduled("c-3"))
+    except ZeroDivisionError:
+        print("failed")
 
 
 def test_a_model_without_scopes_has_a_span(record):
     trace = record(without_scopes)
-    assert trace.stdout == "model output model output\n" and trace.stderr.count("its own scopes are missing") == 1
+    assert trace.stdout == "model output model output\nfailed\n"
+    assert trace.stderr.count("\n") == 1 and "of its own scopes only `gpu_model_runner: forward` is shown" in trace.stderr
     steps, forwards = trace.named("model_runner.execute_model", "X"), trace.named("gpu_model_runner: forward", "X")
-    assert len(forwards) == 2
+    assert [one.get("args", {}).get("error") for one in forwards] == [None, None, "ZeroDivisionError"]
     for step, forward in zip(steps, forwards, strict=True):
         assert step["ts"] <= forward["ts"] and forward["ts"] + forward["dur"] <= step["ts"] + step["dur"]
+
+
+def compiled_model():
+    """vLLM-Ascend makes a function of the code of `forward`, which must have no free variables, and torch compiles the module."""
+    import types
+
+    from vllm.v1.worker.worker_base import Model
+
+    forget_scopes()
+    model = loaded().worker.model_runner.model
+    copied = types.FunctionType(model.forward.__code__.replace(co_name="cached"), {})
+    print(vars(model), model.forward.__func__ is Model.forward, copied(model, []))
+
+
+def test_the_model_stays_itself(record):
+    for start in (None, "paused"):
+        assert record(compiled_model, SA_PROFILE_START=start).stdout == "{} True model output\n"
+
+
+def without_a_context():
+    import vllm.v1.worker.worker_base as module
+
+    forget_scopes()
+    module.set_forward_context = "no function"
+    loaded()
+    print(module.set_forward_context)
+
+
+def test_a_runner_without_the_context_has_no_such_span(record):
+    trace = record(without_a_context)
+    assert trace.stdout == "no function\n" and trace.stderr.count("\n") == 1
+
+
+def with_scopes():
+    from test_vllm_worker import scheduled
+
+    made = loaded()
+    print(made.execute_model(scheduled("a-1")))
+
+
+def test_a_model_with_scopes_has_no_second_span(record):
+    trace = record(with_scopes)
+    assert trace.stdout == "model output\n" and trace.stderr == "" and len(trace.named("gpu_model_runner: forward", "X")) == 1
 
 
 def compiling_grammars():
