@@ -653,7 +653,6 @@ def test_a_node_without_api_servers_says_it_too(record, start, said):
     assert trace.announced == [f"sa_profile: vLLM plugin: recording to {said.format(folder=trace.folder)}\n"]
 
 
-
 def test_the_log_says_how_to_begin_what_is_paused(record):
     trace = record(three_requests, SA_PROFILE_START="paused")
     assert trace.announced == [f"sa_profile: vLLM plugin: recording to {trace.folder} is paused: sa-profile start {trace.folder} begins\n"]
