@@ -57,6 +57,8 @@ def parse():
     parser.add_argument("--minutes", type=float, default=60, help="most that one throughput case takes")
     parser.add_argument("--window", type=float, default=1, help="seconds of one measurement of throughput")
     parser.add_argument("--patient", action="store_true", help="vLLM's processes sleep while they wait, instead of spinning")
+    parser.add_argument("--block-size", type=int, default=128, help="of the cache in the case names; CPU builds before 0.13 want 16")
+    parser.add_argument("--ready", type=float, default=600, help="most seconds until a server is ready; more where the machine is loaded")
     parser.add_argument("--keep", type=Path, help="folder for what is recorded; default: a temporary one")
     parser.add_argument("vllm", nargs="*", help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -21,12 +21,14 @@ HANDLERS = ("OpenAIServingChat.create_chat_completion", "OpenAIServingCompletion
 WAITS = [
     ("event loop, for the handler's task", ("http.validate",), HANDLERS),
     ("event loop, for the task that streams", HANDLERS, ("AsyncLLM.add_request",)),
-    ("socket to the engine", ("MsgpackEncoder.encode",), ("EngineCore.preprocess_add_request",)),
+    ("socket to the engine", ("MsgpackEncoder.encode",), ("EngineCore.preprocess_add_request", "EngineCore.input_queue")),
 ]
 # And those between two spans of a step.
 STEP_WAITS = {
     ("EngineCore.step", "EngineCore.post_step"): "the engine's output queue",
     ("outputs.send", "EngineCore.post_step"): "the engine's output queue",
+    ("EngineCore.step", "EngineCore.process_input_queue"): "the engine's output queue",  # 0.9.1 has no post_step
+    ("outputs.send", "EngineCore.process_input_queue"): "the engine's output queue",
     ("EngineCore.step", "MsgpackDecoder.decode"): "socket to the server",
     ("EngineCore.post_step", "MsgpackDecoder.decode"): "socket to the server",
     ("MsgpackEncoder.encode_into", "MsgpackDecoder.decode"): "socket to the server",

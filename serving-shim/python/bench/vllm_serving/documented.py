@@ -32,6 +32,14 @@ def names(page=PAGE):
     return found
 
 
+def rows(page=PAGE):
+    """(kind, row) of each name and of each of its args, as the table of versions has them."""
+    for kind, name in names(page):
+        yield kind, f"`{name}`"
+        for arg in ARGS.get((kind, name), ()):
+            yield kind, f"`{name}`: `{arg}`"
+
+
 def _whole(listed):
     """The names in full: one that begins with a dot goes on like the one before it."""
     before = ""

@@ -11,15 +11,16 @@ from trace import Trace, check_import
 COLUMN = "names.json"  # in the folder of what is kept
 # On the CPU, older versions leave the cache out, and their grammars want logits of 32 bits.
 ALIKE = ["--enable-prefix-caching", "--dtype", "float32"]
-# So small that long requests put each other off.
-SMALL_CACHE = ["--block-size", "128", "--num-gpu-blocks-override", "10"]
+SMALL_CACHE = 1280  # tokens: so few that long requests put each other off
 DRAFTS = ["--speculative-config", '{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3}']
 DRAFTED = {"`speculation`", "`accepted_by_position`", "`scheduler.update_from_output`: `drafted`", "`scheduler.update_from_output`: `accepted`"}
 
 
 def run(machine, report):
     """A server as it comes but for its small cache, and one that speculates."""
-    counts = counted(record(machine, report, "names", SMALL_CACHE))
+    block = machine.options.block_size
+    small = ["--block-size", str(block), "--num-gpu-blocks-override", str(SMALL_CACHE // block)]
+    counts = counted(record(machine, report, "names", small))
     try:
         drafted = counted(record(machine, report, "drafts", DRAFTS))
     except SystemExit as error:  # a CPU build may have no speculation

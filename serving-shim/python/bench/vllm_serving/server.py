@@ -10,7 +10,6 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-READY_S = 600  # a loaded machine, and files that nobody has read since it booted
 PATIENT = Path(__file__).parent / "patient"
 
 
@@ -49,6 +48,7 @@ class Server:
         self.port = port or options.port
         self.folder = folder
         self._patient = options.patient
+        self._ready_s = options.ready
         self.log = machine.folder / f"server-{self.port}.log"
         vllm = Path(sys.executable).with_name("vllm")
         command = [str(vllm), "serve", options.model, "--served-model-name", "model", "--load-format", "dummy"]
@@ -60,7 +60,7 @@ class Server:
         )
 
     def __enter__(self):
-        until = time.monotonic() + READY_S
+        until = time.monotonic() + self._ready_s
         while time.monotonic() < until:
             if self._process.poll() is not None:
                 break

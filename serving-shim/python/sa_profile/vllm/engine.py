@@ -33,6 +33,8 @@ def hook(module):
     process = getattr(module, "EngineCoreProc", None)
     for name in ("_process_input_queue", "post_step"):
         chain_if_there(process, name, span(f"EngineCore.{name.lstrip('_')}", cat="engine"), inside)
+    if not hasattr(core, "preprocess_add_request"):
+        chain_if_there(process, "process_input_sockets", receive)
     if is_engine():  # vLLM loads its plugins when the construction of the engine has begun
         begin()
 
@@ -84,30 +86,50 @@ def preprocess(_engine, *args, **kwargs):
 
     def leave(_result, error):
         opened.returned()
-        facts = {}
-        if error is None:
-            if len(_waiting) < MOST_WAITING:
-                _waiting[request_id] = async_span("EngineCore.input_queue", cat="engine", lane="input queue", request_id=request_id)
-            else:
-                facts = dict(wait_not_recorded=True)
-        opened.close(error, **facts)
+        waits = error is not None or _wait(request_id)
+        opened.close(error, **({} if waits else dict(wait_not_recorded=True)))
 
     return leave
 
 
+def receive(engine, *_args, **_kwargs):
+    """Before 0.10, the thread that reads requests: it puts them into the queue as they came."""
+    chain_if_there(getattr(engine, "input_queue", None), "put_nowait", put)
+
+
+def _is_received(engine):
+    """Whether its requests wait in a queue before anything else of ours sees them."""
+    return is_chained(getattr(getattr(engine, "input_queue", None), "put_nowait", None))
+
+
+def put(received, *_args, **_kwargs):
+    """A message comes into the queue, a request or another one, behind its kind."""
+    request_id = getattr(received[1], "request_id", None)
+    if request_id is not None and is_enabled():
+        _wait(request_id)
+
+
+def _wait(request_id):
+    """A request begins to wait in the queue; False if too many do."""
+    if len(_waiting) >= MOST_WAITING:
+        return False
+    _waiting[request_id] = async_span("EngineCore.input_queue", cat="engine", lane="input queue", request_id=request_id)
+    return True
+
+
 def add_request(engine, *args, **kwargs):
     """A request reaches the engine."""
-    if _waiting:
-        wait = _waiting.pop(argument(args, kwargs, 0, "request").request_id, None)
-        if wait is not None:
-            wait.end()
+    wait = _waiting.pop(argument(args, kwargs, 0, "request").request_id, None) if _waiting else None
+    if wait is not None:
+        wait.end()
     if not is_enabled():
         return None
     known = observer(engine)
     if not known:
         return None
     new = argument(args, kwargs, 0, "request")
-    opened = OpenSpan("EngineCore.add_request", cat="engine", request_id=new.request_id)
+    lost = dict(wait_not_recorded=True) if wait is None and _is_received(engine) else {}
+    opened = OpenSpan("EngineCore.add_request", cat="engine", request_id=new.request_id, **lost)
     quietly(known.requests.arrived, new)
     flow(REQUEST, new.request_id, "step")
 

@@ -15,6 +15,8 @@ from .parameters import asked
 from .requests import reason
 from .sending import turn
 
+RECORD = span("StatLoggerManager.record", cat="serving")
+
 
 class FrontRequest:
     """One request, by its internal id, that the process waits for."""
@@ -71,6 +73,7 @@ def hook_client(module):
     chain(client, "add_request", add_request)
     chain(client, "generate", generate)
     chain(client, "encode", generate)
+    chain_if_there(client, "_record_stats", RECORD, inside)  # before 0.10
     control.hook(client)
 
 
@@ -99,7 +102,7 @@ def _hook_input(processor):
 def hook_statistics(module):
     """Hooks the class of `vllm.v1.metrics.loggers` that is told of each step before its outputs can be sent."""
     loggers = getattr(module, "StatLoggerManager", None)
-    chain_if_there(loggers, "record", span("StatLoggerManager.record", cat="serving"), inside)
+    chain_if_there(loggers, "record", RECORD, inside)
 
 
 def hook_output(module):

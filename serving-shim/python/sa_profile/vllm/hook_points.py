@@ -58,7 +58,6 @@ OPTIONAL = [
     *rendering.HANDLERS,
     *rendering.RENDERERS,
     *rendering.POOLED,
-    ("vllm.v1.engine.core", "EngineCore", "preprocess_add_request"),
     ("vllm.v1.engine.core", "EngineCoreProc", "_process_input_queue"),
     ("vllm.v1.engine.input_processor", "InputProcessor", "process_inputs"),
     ("vllm.v1.metrics.loggers", "StatLoggerManager", "record"),
@@ -70,6 +69,9 @@ OPTIONAL = [
     ("vllm.v1.core.block_pool", "BlockPool", "get_new_blocks"),
     ("vllm.v1.core.block_pool", "BlockPool", "evict_blocks"),
     ("vllm.v1.core.block_pool", "BlockHashToBlockMap", "__len__"),
+    ("vllm.v1.core.single_type_kv_cache_manager", "MambaManager", "_cache_partial_tail_block"),
+    ("vllm.engine.arg_utils", "EngineArgs", "create_engine_config"),
+    ("vllm.forward_context", None, "set_forward_context"),
     ("vllm.v1.metrics.stats", "SchedulerStats", "prefix_cache_stats"),
     # Where older versions have the facts of some of these.
     ("vllm.v1.core.kv_cache_manager", "KVCacheManager", "usage"),
@@ -79,6 +81,8 @@ OPTIONAL = [
     ("vllm.worker.worker_base", "WorkerWrapperBase", "init_worker"),
     ("vllm.worker.worker_base", "WorkerWrapperBase", "initialize_from_config"),
     ("vllm.v1.engine.processor", "Processor", "process_inputs"),
+    ("vllm.v1.engine.async_llm", "AsyncLLM", "_record_stats"),
+    ("vllm.v1.engine.core", "EngineCoreProc", "process_input_sockets"),
     ("vllm.v1.structured_output", "StructuredOutputManager", "_async_create_grammar"),
 ]
 

@@ -24,6 +24,11 @@ def _child():
     return None if process.name == "MainProcess" else process.name
 
 
+def is_first_child():
+    """Whether its parent has created no process before this one. Nothing public says it: a name may be given, and has no number then."""
+    return getattr(multiprocessing.current_process(), "_identity", ())[-1:] == (1,)
+
+
 def is_engine():
     """Whether vLLM calls this process an engine core."""
     return (title() or "").startswith("EngineCore")

@@ -20,11 +20,12 @@ def _hook():
     from ..hooks import compilation, garbage
     from ..hooks.imports import when_imported
     from ..http import endpoint, uvicorn
-    from . import engine, frontend, grammar, names, rendering, scopes, transport, worker
+    from . import announcement, engine, frontend, grammar, names, rendering, scopes, transport, worker
 
     garbage.watch()
     when_imported("torch._dynamo.callback", compilation.hook)
     when_imported("triton.compiler", compilation.hook_triton)
+    when_imported("vllm.engine.arg_utils", announcement.hook)
     when_imported("vllm.v1.engine.core", engine.hook)
     when_imported("vllm.v1.worker.worker_base", worker.hook)
     when_imported(worker.OLDER, worker.hook)

@@ -1,4 +1,4 @@
-"""The prefix cache of one engine as a counter: tokens it was asked for and had, and cached contents that it gave up."""
+"""The prefix cache of one engine as a counter: tokens it was asked for and had, and cached hashes that it gave up."""
 
 import weakref
 
@@ -22,6 +22,9 @@ class PrefixCache:
             _caches[pool] = self
             for name in ("get_new_blocks", "evict_blocks"):
                 chain_if_there(type(pool), name, giving_up)
+            for manager in _managers(scheduler):
+                if hasattr(manager, "_checkpoints"):
+                    chain_if_there(type(manager), "_cache_partial_tail_block", giving_up_checkpoint)
 
     def count(self, groups):
         """Adds what the outputs of a step say of it, and tells the counts if they are others."""
@@ -46,3 +49,14 @@ def giving_up(pool, *_args, **_kwargs):
         cache.counts["evictions"] += before - len(pool.cached_block_hash_to_block)
 
     return leave
+
+
+def giving_up_checkpoint(manager, *_args, **_kwargs):
+    """Mamba's manager caches the state that a request has reached, or, past the pool's functions, gives up one that was overwritten."""
+    evicted = giving_up(manager.block_pool)
+    return evicted and (lambda result, error: evicted(result, error) if result is None else None)
+
+
+def _managers(scheduler):
+    coordinator = getattr(getattr(scheduler, "kv_cache_manager", None), "coordinator", None)
+    return getattr(coordinator, "single_type_managers", ())

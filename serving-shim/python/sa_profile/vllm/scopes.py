@@ -1,11 +1,16 @@
 """vLLM's own scopes (`gpu_model_runner: forward`, …) as spans, around whatever profiler the user has chosen for them."""
 
 import contextlib
+import functools
+import sys
 
 from .. import span
+from ..hooks.chain import MARK, argument, chain_if_there
 from ..hooks.warnings import quietly, warn_once
 
 FUNCTION = "_PROFILER_FUNC"
+FORWARD = "gpu_model_runner: forward"
+CONTEXTS = ("set_forward_context", "set_ascend_forward_context")  # of vLLM, and of vLLM-Ascend
 PER_REQUEST = frozenset({"schedule: allocate_slots"})  # once for each request of a step
 
 
@@ -36,7 +41,7 @@ class Scope:
 def hook(module):
     """Puts ours around what `vllm.v1.utils` would use."""
     if not hasattr(module, FUNCTION) or not hasattr(module, "record_function_or_nullcontext"):
-        warn_once(f"this vLLM has no vllm.v1.utils.{FUNCTION}: its own scopes are missing")
+        warn_once(f"this vLLM has no vllm.v1.utils.{FUNCTION}: of its own scopes only `{FORWARD}` is shown")
         return
     theirs = getattr(module, FUNCTION)
     if theirs is None:
@@ -47,6 +52,30 @@ def hook(module):
         return
     scopes = Spans() if theirs is contextlib.nullcontext else Chained(theirs)
     setattr(module, FUNCTION, scopes.scope)
+
+
+def hook_runner(runner):
+    """Makes the model's scope for a runner of 0.9.1, which has none. The model itself stays as it is: it may be compiled yet, or its code copied.
+
+    So the span is around the context that the runner's module enters on the host to call the model.
+    """
+    if hasattr(sys.modules.get("vllm.v1.utils"), FUNCTION):
+        return
+    module = sys.modules.get(getattr(getattr(runner, "execute_model", None), "__module__", None))
+    for name in CONTEXTS:
+        chain_if_there(module, name, span(FORWARD, cat="vllm", level="kernel"), within)
+
+
+def within(context, ours):
+    """The context inside a span, where it is entered for requests: without their metadata, it is a warm-up or a transfer of the cache."""
+
+    @functools.wraps(context)
+    def chained(*args, **kwargs):
+        theirs = context(*args, **kwargs)
+        return theirs if argument(args, kwargs, 0, "attn_metadata") is None else Scope(ours, theirs)
+
+    setattr(chained, MARK, True)
+    return chained
 
 
 class Scopes(dict):

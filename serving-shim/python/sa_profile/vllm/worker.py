@@ -9,7 +9,7 @@ from ..hooks.chain import argument, chain, chain_if_there, inside
 from ..hooks.flows import REQUEST
 from ..hooks.spans import OpenSpan
 from ..hooks.warnings import quietly, warn_once
-from . import batch
+from . import batch, scopes
 from .names import worker_name
 
 ATTRIBUTE = "_sa_profile"
@@ -44,6 +44,7 @@ class RunnerObserver:
         self.inside = False  # a step's facts stand on the worker's span already
         chain(runner, "execute_model", self.execute)
         chain_if_there(runner, "sample_tokens", span("model_runner.sample_tokens", cat="worker"), inside)
+        scopes.hook_runner(runner)
 
     def execute(self, *args, **kwargs):
         if not is_enabled():

@@ -270,6 +270,26 @@ def test_evictions_are_counted_once_for_many_blocks(record):
     assert [one["evictions"] for one in trace.args("prefix_cache")] == [0, 4]
 
 
+def evicting_a_checkpoint():
+    """Mamba's manager caches two states, and gives a block up itself."""
+    from vllm.v1.core.sched.scheduler import Scheduler
+
+    core = engine(scheduler=Scheduler(cached=3))
+    add(core, "a-1", tokens=2)
+    turn(core)
+    (manager,) = core.scheduler.kv_cache_manager.coordinator.single_type_managers
+    manager._checkpoints["a-1"] = 50
+    for request_id in ("b-2", "a-1", "c-3"):
+        manager.cache_blocks(request_id)
+    add(core, "b-2", tokens=2)
+    turn(core)
+
+
+def test_a_block_that_its_manager_gives_up_is_counted(record):
+    trace = record(evicting_a_checkpoint)
+    assert trace.stderr == "" and [one["evictions"] for one in trace.args("prefix_cache")] == [0, 2]
+
+
 def evicting_while_paused():
     import sa_profile
     from sa_profile.vllm.prefix_cache import PrefixCache

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import multiprocessing
 import subprocess
 import sys
 import time
@@ -594,35 +595,62 @@ def test_the_log_says_that_it_records_and_where(record):
     assert trace.announced == [f"sa_profile: vLLM plugin: recording to {trace.folder}, levels e2e, kernel\n"]
 
 
+def titled(name):
+    from sa_profile.vllm import announcement
+
+    announcement.title = lambda: name
+    three_requests()
+
+
 def second_api_server():
-    from sa_profile.vllm import announcement
-
-    announcement.title = lambda: "APIServer_1"
-    three_requests()
+    titled("APIServer_1")
 
 
-def first_of_a_supervisor():
-    """vLLM's supervisor of data parallel servers, each with a port of its own, titles them so."""
-    from sa_profile.vllm import announcement
+def supervise(first_rank):
+    """vLLM's supervisor of data parallel servers, each with a port of its own, titles them by their ranks over all nodes."""
+    context = multiprocessing.get_context("spawn")
+    for rank in (first_rank, first_rank + 1):
+        server = context.Process(target=titled, args=(f"APIServer_DP{rank}",), name=f"APIServer_DPRank_{rank}")
+        server.start()
+        server.join()
 
-    announcement.title = lambda: "APIServer_DP0"
-    three_requests()
+
+def supervisor():
+    supervise(0)
 
 
-def second_of_a_supervisor():
-    from sa_profile.vllm import announcement
-
-    announcement.title = lambda: "APIServer_DP1"
-    three_requests()
+def supervisor_of_the_second_node():
+    supervise(2)
 
 
 @pytest.mark.parametrize(
-    ("function", "name", "lines"),
-    [(second_api_server, "APIServer_1", 0), (first_of_a_supervisor, "APIServer_DP0", 1), (second_of_a_supervisor, "APIServer_DP1", 0)],
+    ("function", "names", "lines"),
+    [
+        (second_api_server, {"APIServer_1"}, 0),
+        (supervisor, {"APIServer_DP0", "APIServer_DP1"}, 1),
+        (supervisor_of_the_second_node, {"APIServer_DP2", "APIServer_DP3"}, 1),
+    ],
 )
-def test_several_api_servers_say_it_once(record, function, name, lines):
+def test_several_api_servers_say_it_once(record, function, names, lines):
     trace = record(function)
-    assert len(trace.announced) == lines and name in trace.process_names()
+    assert len(trace.announced) == lines and names <= set(trace.process_names())
+
+
+def node_without_api_servers():
+    register()
+    from vllm.engine.arg_utils import EngineArgs
+
+    print(EngineArgs().create_engine_config(), EngineArgs().create_engine_config(usage_context=None, headless=True))
+
+
+@pytest.mark.parametrize(
+    ("start", "said"),
+    [(None, "{folder}, levels e2e, kernel"), ("paused", "{folder} is paused: sa-profile start {folder} begins")],
+)
+def test_a_node_without_api_servers_says_it_too(record, start, said):
+    trace = record(node_without_api_servers, SA_PROFILE_START=start)
+    assert trace.stdout == "config headless\n"
+    assert trace.announced == [f"sa_profile: vLLM plugin: recording to {said.format(folder=trace.folder)}\n"]
 
 
 def test_the_log_says_how_to_begin_what_is_paused(record):

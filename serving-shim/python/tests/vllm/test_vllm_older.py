@@ -1,5 +1,6 @@
 """What versions of vLLM lack that are still in use, and where the plugin finds the same facts there."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -123,6 +124,19 @@ def test_the_processor_of_older_versions_is_the_same(record):
     assert len(trace.named("InputProcessor.process_inputs")) == 1
 
 
+def counted_by_the_client():
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    AsyncLLM._record_stats = staticmethod(lambda stat_loggers, scheduler_stats, iteration_stats: stat_loggers)
+    register()
+    print(AsyncLLM._record_stats(["logger"], scheduler_stats=None, iteration_stats=None))
+
+
+def test_metrics_that_the_client_counts_itself_are_the_same(record):
+    trace = record(counted_by_the_client)
+    assert trace.stdout == "['logger']\n" and len(trace.named("StatLoggerManager.record")) == 1
+
+
 def several_answers():
     from test_vllm_frontend import serve
 
@@ -177,6 +191,60 @@ def test_an_engine_that_prepares_requests_itself_is_no_lack(record):
     assert trace.stderr == "" and trace.one("request.finished")["prompt_tokens"] == 3
 
 
+def queued_as_they_came():
+    import queue
+
+    register()
+    from test_vllm_engine import turn
+    from vllm.v1.core.sched.scheduler import Request, Scheduler
+    from vllm.v1.engine import EngineCoreRequest
+    from vllm.v1.engine.core import EngineCoreProc
+    from vllm.v1.executor.executor import Executor
+
+    core = EngineCoreProc(Scheduler(), Executor())
+    core.input_queue = queue.Queue()
+    core.process_input_sockets([("ADD", EngineCoreRequest("a-1", [1, 2, 3])), ("ABORT", ["b-2"]), ("FAILED", b"")])
+    time.sleep(0.02)
+    core.add_request(Request(core.input_queue.get()[1]))
+    turn(core)
+
+
+def test_the_wait_of_a_request_that_nobody_prepares_is_a_span(record):
+    trace = record(queued_as_they_came, FAKE_VLLM_WITHOUT="EngineCore.preprocess_add_request")
+    (wait,), (added,) = trace.named("EngineCore.input_queue"), trace.named("EngineCore.add_request")
+    assert trace.stderr == "" and wait["args"] == dict(request_id="a-1")
+    assert wait["dur"] >= 20_000 and wait["ts"] + wait["dur"] <= added["ts"]
+    assert record(queued_as_they_came).named("EngineCore.input_queue") == []
+
+
+def crowded():
+    """More wait than are followed."""
+    import queue
+
+    register()
+    from sa_profile.vllm import engine as plugin
+    from test_vllm_engine import turn
+    from vllm.v1.core.sched.scheduler import Request, Scheduler
+    from vllm.v1.engine import EngineCoreRequest
+    from vllm.v1.engine.core import EngineCoreProc
+    from vllm.v1.executor.executor import Executor
+
+    plugin.MOST_WAITING = 2
+    core = EngineCoreProc(Scheduler(), Executor())
+    core.input_queue = queue.Queue()
+    core.process_input_sockets([("ADD", EngineCoreRequest(f"r-{n}", [1, 2, 3])) for n in range(4)])
+    for _ in range(4):
+        core.add_request(Request(core.input_queue.get()[1]))
+    turn(core)
+
+
+def test_beyond_the_bound_a_wait_that_nobody_prepares_is_said_by_what_ends_it(record):
+    trace = record(crowded, FAKE_VLLM_WITHOUT="EngineCore.preprocess_add_request")
+    assert trace.args("EngineCore.input_queue") == [dict(request_id="r-0"), dict(request_id="r-1")]
+    added = trace.args("EngineCore.add_request")
+    assert [one["request_id"] for one in added if one.get("wait_not_recorded")] == ["r-2", "r-3"] and len(added) == 4
+
+
 def in_an_older_module():
     """The wrapper hands all that it does not know on to the worker."""
     from test_vllm_worker import scheduled
@@ -201,6 +269,87 @@ def test_the_wrapper_of_older_versions_is_the_same(record):
     assert [one["request_ids"] for one in steps] == [["a-1"], ["b-2"]]
     assert trace.args("model_runner.execute_model") == [{}, {}]
     assert [phase for phase, _ in trace.flows("batch")] == ["t", "t"]
+
+
+def forget_scopes():
+    from vllm.v1 import utils
+
+    del utils._PROFILER_FUNC
+
+
+def loaded():
+    from test_vllm_worker import wrapper
+
+    made = wrapper()
+    made.worker.load()
+    made.initialize_from_config([])
+    return made
+
+
+def without_scopes():
+    from test_vllm_worker import scheduled
+
+    forget_scopes()
+    made = loaded()
+    print(made.execute_model(scheduled("a-1")), made.execute_model(scheduled("b-2")))
+    try:
+        made.worker.model_runner.model.forward = lambda tokens: 1 / 0
+        made.execute_model(scheduled("c-3"))
+    except ZeroDivisionError:
+        print("failed")
+
+
+def test_a_model_without_scopes_has_a_span(record):
+    trace = record(without_scopes)
+    assert trace.stdout == "model output model output\nfailed\n"
+    assert trace.stderr.count("\n") == 1 and "of its own scopes only `gpu_model_runner: forward` is shown" in trace.stderr
+    steps, forwards = trace.named("model_runner.execute_model", "X"), trace.named("gpu_model_runner: forward", "X")
+    assert [one.get("args", {}).get("error") for one in forwards] == [None, None, "ZeroDivisionError"]
+    for step, forward in zip(steps, forwards, strict=True):
+        assert step["ts"] <= forward["ts"] and forward["ts"] + forward["dur"] <= step["ts"] + step["dur"]
+
+
+def compiled_model():
+    """vLLM-Ascend makes a function of the code of `forward`, which must have no free variables, and torch compiles the module."""
+    import types
+
+    from vllm.v1.worker.worker_base import Model
+
+    forget_scopes()
+    model = loaded().worker.model_runner.model
+    copied = types.FunctionType(model.forward.__code__.replace(co_name="cached"), {})
+    print(vars(model), model.forward.__func__ is Model.forward, copied(model, []))
+
+
+def test_the_model_stays_itself(record):
+    for start in (None, "paused"):
+        assert record(compiled_model, SA_PROFILE_START=start).stdout == "{} True model output\n"
+
+
+def without_a_context():
+    import vllm.v1.worker.worker_base as module
+
+    forget_scopes()
+    module.set_forward_context = "no function"
+    loaded()
+    print(module.set_forward_context)
+
+
+def test_a_runner_without_the_context_has_no_such_span(record):
+    trace = record(without_a_context)
+    assert trace.stdout == "no function\n" and trace.stderr.count("\n") == 1
+
+
+def with_scopes():
+    from test_vllm_worker import scheduled
+
+    made = loaded()
+    print(made.execute_model(scheduled("a-1")))
+
+
+def test_a_model_with_scopes_has_no_second_span(record):
+    trace = record(with_scopes)
+    assert trace.stdout == "model output\n" and trace.stderr == "" and len(trace.named("gpu_model_runner: forward", "X")) == 1
 
 
 def compiling_grammars():

@@ -51,6 +51,10 @@ class EngineCore:
 class EngineCoreProc(EngineCore):
     """One in a process of its own."""
 
+    def process_input_sockets(self, requests):
+        for one in requests:
+            self.input_queue.put_nowait(one)
+
     def _process_input_queue(self):
         return None
 

@@ -57,9 +57,33 @@ class BlockPool:
         return self.cached_block_hash_to_block.pop(block, None) is not None
 
 
+class MambaManager:
+    """Caches a state of each request, or gives up the block of one that is overwritten."""
+
+    def __init__(self, block_pool):
+        self.block_pool = block_pool
+        self._checkpoints = {}
+
+    def cache_blocks(self, request_id):
+        self._cache_partial_tail_block(request_id)
+
+    def _cache_partial_tail_block(self, request_id):
+        if request_id in self._checkpoints:
+            self.block_pool._maybe_evict_cached_block(self._checkpoints[request_id])
+            return None
+        self.block_pool.cached_block_hash_to_block[request_id] = "block"
+        return request_id
+
+
+class Coordinator:
+    def __init__(self, block_pool):
+        self.single_type_managers = (MambaManager(block_pool),)
+
+
 class KVCacheManager:
     def __init__(self):
         self.block_pool = BlockPool()
+        self.coordinator = Coordinator(self.block_pool)
         self.prefix_cache_stats = PrefixCacheStats()
 
     @property
