@@ -1,66 +1,127 @@
-"""CPU time of the plugin itself for each output token, without vLLM: the same calls on the tests' stand-ins, 64 requests a step."""
+"""CPU time of the plugin itself, without vLLM: the same calls on the tests' stand-ins, by the process that makes them in vLLM.
 
+Three processes live at once and take turns: without the plugin, with it and recording paused, and recording. Each runs requests from their first step to
+their last one. What a role costs is its thread CPU time less that of the process without the plugin in the same turn, so the stand-ins' own work is in no result.
+Printed are the medians of the turns.
+"""
+
+import asyncio
 import os
+import pickle
 import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 FAKE = Path(__file__).resolve().parents[2] / "tests" / "vllm" / "fake"
-REQUESTS, TOKENS, ROUNDS = 64, 300, 5
+STATES = ("without", "paused", "on")
+ROLES = {"engine": "the engine", "worker": "a worker", "output": "the API server's output processor"}
+REQUESTS = (8, 64, 256)
+TOKENS, TURNS = 100, 15
+
+
+class Subject:
+    """A process in one of the states."""
+
+    def __init__(self, state, folder):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(FAKE), os.environ.get("PYTHONPATH"))))
+        if state != "without":
+            environment["SA_PROFILE_DIR"] = str(folder / f"cost-{state}")
+        if state == "paused":
+            environment["SA_PROFILE_START"] = "paused"
+        words = [sys.executable, __file__]
+        self._process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def turn(self, requests):
+        """CPU ns of a step, by role."""
+        self._process.stdin.write(f"{requests}\n")
+        self._process.stdin.flush()
+        return dict(zip(ROLES, map(float, self._process.stdout.readline().split()), strict=True))
+
+    def end(self):
+        self._process.stdin.close()
+        if self._process.wait() != 0:
+            raise SystemExit(f"cost: a process failed: exit {self._process.returncode}")
 
 
 def run(machine, report):
-    """Engine, worker and output processor in one process: recording on, and paused."""
-    rounds = {name: [] for name in ("on", "paused")}
-    for at in range(ROUNDS):
-        for name, ns in rounds.items():
-            folder = machine.folder / f"cost-{name}-{at}"
-            environment = os.environ | {"SA_PROFILE_DIR": str(folder), "PYTHONPATH": str(FAKE)}
-            if name == "paused":
-                environment["SA_PROFILE_START"] = "paused"
-            done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=True)
-            ns.append(float(done.stdout))
-    for name, ns in rounds.items():
-        report.result(f"cost_{name}_cpu_ns_per_output_token", min(ns), f"median {statistics.median(ns):.0f}, without vLLM's own work")
-    report.result("cost_of_recording_cpu_ns_per_output_token", min(rounds["on"]) - min(rounds["paused"]))
+    """What each role costs in a step, and of that for each output token: paused, and recording."""
+    steps = measure(machine.folder)
+    for state in STATES[1:]:
+        for role, words in ROLES.items():
+            cost = {requests: steps[requests, state, role] for requests in REQUESTS}
+            for requests, ns in cost.items():
+                report.result(f"cost_{role}_{state}_{requests}_requests_cpu_ns_per_output_token", ns / requests, f"{ns:.0f} for each step of {words}")
+            fewest, most = min(cost), max(cost)
+            further = (cost[most] - cost[fewest]) / (most - fewest)
+            report.result(f"cost_{role}_{state}_cpu_ns_per_step", cost[fewest] - fewest * further, f"and {further:.0f} for each token of it")
 
 
-def one():
-    """Steps of 64 requests; prints thread CPU ns for each output token."""
+def measure(folder):
+    """The medians, by number of requests, state and role."""
+    subjects = {state: Subject(state, folder) for state in STATES}
+    turns = {}
+    for at in range(TURNS + 1):
+        for requests in REQUESTS:
+            found = {state: subject.turn(requests) for state, subject in subjects.items()}
+            for state in STATES[1:] if at else ():  # the first turn warms up
+                for role in ROLES:
+                    turns.setdefault((requests, state, role), []).append(found[state][role] - found["without"][role])
+    for subject in subjects.values():
+        subject.end()
+    return {key: statistics.median(values) for key, values in turns.items()}
+
+
+async def serve():
+    """Takes a number of requests on each line of stdin, runs them, and prints ns of a step for each role."""
     from sa_profile.vllm import register
 
     register()
-    import time
-
     from vllm.v1.core.sched.scheduler import Request, Scheduler
     from vllm.v1.engine import EngineCoreRequest
     from vllm.v1.engine.core import EngineCore
     from vllm.v1.engine.output_processor import OutputProcessor
-    from vllm.v1.executor.executor import Executor, answer
+    from vllm.v1.executor.executor import Executor
     from vllm.v1.worker.worker_base import WorkerWrapperBase
+
+    class KeepingExecutor(Executor):
+        def execute_model(self, scheduler_output, non_block=False):
+            self.scheduled = scheduler_output
+            return super().execute_model(scheduler_output, non_block)
 
     worker = WorkerWrapperBase()
     worker.init_worker([{}])
     worker.worker.load()
+    executor = KeepingExecutor()
+    core, front, now_ns = EngineCore(Scheduler(), executor), OutputProcessor(), time.thread_time_ns
 
-    class Both(Executor):
-        def execute_model(self, scheduler_output, non_block=False):
-            worker.execute_model(scheduler_output)
-            return super().execute_model(scheduler_output, non_block)
-
-    core, front = EngineCore(Scheduler(), Both()), OutputProcessor()
-    for at in range(REQUESTS):
-        request = EngineCoreRequest(f"cmpl-0123456789abcdef-{at}-0a1b2c3d", list(range(20)), TOKENS)
-        front.add_request(request, None)
-        core.add_request(Request(request))
-    began, tokens = time.thread_time_ns(), 0
-    while core.scheduler.has_requests():
-        for group in core.step_fn()[0].values():
-            tokens += len(group.outputs)
+    async def step():
+        """One step of each role. What one hands the other is a copy, as of a message."""
+        began = now_ns()
+        groups = core.step_fn()[0]
+        engine_ns = now_ns() - began
+        scheduled, groups = (pickle.loads(pickle.dumps(sent)) for sent in (executor.scheduled, groups))
+        began = now_ns()
+        worker.execute_model(scheduled)
+        worker_ns = now_ns() - began
+        began = now_ns()
+        for group in groups.values():
             front.process_outputs(group.outputs)
-    print((time.thread_time_ns() - began) / tokens)
+        await asyncio.sleep(0)  # the turn in which the outputs are sent
+        return engine_ns, worker_ns, now_ns() - began
+
+    for turn, line in enumerate(sys.stdin):
+        for at in range(int(line)):
+            request = EngineCoreRequest(f"cmpl-0123456789abcdef-{at}-{turn:08x}", list(range(20)), TOKENS)
+            front.add_request(request, None)
+            core.add_request(Request(request))
+        steps = []
+        while core.scheduler.has_requests():
+            steps.append(await step())
+        print(*(sum(ns) / len(steps) for ns in zip(*steps, strict=True)), flush=True)
 
 
 if __name__ == "__main__":
-    one()
+    asyncio.run(serve())
