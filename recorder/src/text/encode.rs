@@ -366,18 +366,26 @@ pub(crate) fn string_bytes(text: &str, bound: usize) -> usize {
     kept + escaped * (ESCAPED - 1) + MARKS
 }
 
-/// Whether a text is a short one that is written as it is, as most keys are: looked at in two words.
+/// Whether a text is written as it is: a short one, as most keys are, is looked at in two words. One of up to three bytes is not looked at.
 #[inline(always)]
 fn is_plain(text: &[u8]) -> bool {
-    if let ([front, ..], [.., back]) = (text.as_chunks::<8>().0, text.as_rchunks::<8>().1) {
-        let words = [front, back].map(|word| u64::from_le_bytes(*word));
-        return text.len() <= 16 && words.into_iter().all(is_plain_word);
+    let (words, ends) = (text.as_chunks::<8>().0, text.as_rchunks::<8>().1);
+    if let ([front, ..], [.., back]) = (words, ends) {
+        let both = [front, back].map(|word| u64::from_le_bytes(*word));
+        return both.into_iter().all(is_plain_word) && (text.len() <= 16 || are_plain(words));
     }
     let (Some(front), Some(back)) = (text.first_chunk(), text.last_chunk()) else {
         return false;
     };
     let halves = [front, back].map(|half| u64::from(u32::from_le_bytes(*half)));
     is_plain_word(halves[0] | halves[1] << 32)
+}
+
+/// Whether nothing in the words of a longer text is escaped, as in ids.
+#[inline(never)]
+fn are_plain(words: &[[u8; 8]]) -> bool {
+    let mut words = words.iter();
+    words.all(|word| is_plain_word(u64::from_le_bytes(*word)))
 }
 
 /// Whether nothing in a word is escaped. One that borrows from a byte below may be taken for escaped.

@@ -23,7 +23,7 @@ mod lane;
 mod launch;
 mod merge;
 mod names;
-mod plain;
+mod outputs;
 mod point;
 mod process;
 mod profile;
@@ -49,6 +49,7 @@ fn _sa_profile(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     span::add(module)?;
     point::add(module)?;
+    outputs::add(module)?;
     async_span::add(module)?;
     launch::add(module)?;
     call::misuse::add(module)?;

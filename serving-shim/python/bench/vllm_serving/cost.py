@@ -1,24 +1,22 @@
 """CPU time of the plugin itself, without vLLM: the same calls on the tests' stand-ins, by the process that makes them in vLLM.
 
-Three processes live at once and take turns: without the plugin, with it and recording paused, and recording. Each runs requests from their first step to
-their last one. What a role costs is its thread CPU time less that of the process without the plugin in the same turn, so the stand-ins' own work is in no result.
-Printed are the medians of the turns.
+Three processes live at once and take turns: without the plugin, with it and recording paused, and recording. In each the roles run requests one after another, from
+their first step to their last one. What a role costs is its thread CPU time less that of the process without the plugin in the same turn, so the stand-ins' own work
+is in no result. Printed are the medians of the turns.
 """
 
-import asyncio
+import gc
 import os
-import pickle
 import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 FAKE = Path(__file__).resolve().parents[2] / "tests" / "vllm" / "fake"
 STATES = ("without", "paused", "on")
 ROLES = {"engine": "the engine", "worker": "a worker", "output": "the API server's output processor"}
 REQUESTS = (8, 64, 256)
-TOKENS, TURNS = 100, 15
+TOKENS, TURNS = 300, 15
 
 
 class Subject:
@@ -74,54 +72,20 @@ def measure(folder):
     return {key: statistics.median(values) for key, values in turns.items()}
 
 
-async def serve():
+def serve():
     """Takes a number of requests on each line of stdin, runs them, and prints ns of a step for each role."""
     from sa_profile.vllm import register
 
     register()
-    from vllm.v1.core.sched.scheduler import Request, Scheduler
-    from vllm.v1.engine import EngineCoreRequest
-    from vllm.v1.engine.core import EngineCore
-    from vllm.v1.engine.output_processor import OutputProcessor
-    from vllm.v1.executor.executor import Executor
-    from vllm.v1.worker.worker_base import WorkerWrapperBase
+    import roles
 
-    class KeepingExecutor(Executor):
-        def execute_model(self, scheduler_output, non_block=False):
-            self.scheduled = scheduler_output
-            return super().execute_model(scheduler_output, non_block)
-
-    worker = WorkerWrapperBase()
-    worker.init_worker([{}])
-    worker.worker.load()
-    executor = KeepingExecutor()
-    core, front, now_ns = EngineCore(Scheduler(), executor), OutputProcessor(), time.thread_time_ns
-
-    async def step():
-        """One step of each role. What one hands the other is a copy, as of a message."""
-        began = now_ns()
-        groups = core.step_fn()[0]
-        engine_ns = now_ns() - began
-        scheduled, groups = (pickle.loads(pickle.dumps(sent)) for sent in (executor.scheduled, groups))
-        began = now_ns()
-        worker.execute_model(scheduled)
-        worker_ns = now_ns() - began
-        began = now_ns()
-        for group in groups.values():
-            front.process_outputs(group.outputs)
-        await asyncio.sleep(0)  # the turn in which the outputs are sent
-        return engine_ns, worker_ns, now_ns() - began
-
+    parts = roles.Engine(), roles.Worker(), roles.OutputProcessor()
+    gc.freeze()  # as vLLM does once it has started
     for turn, line in enumerate(sys.stdin):
-        for at in range(int(line)):
-            request = EngineCoreRequest(f"cmpl-0123456789abcdef-{at}-{turn:08x}", list(range(20)), TOKENS)
-            front.add_request(request, None)
-            core.add_request(Request(request))
-        steps = []
-        while core.scheduler.has_requests():
-            steps.append(await step())
-        print(*(sum(ns) / len(steps) for ns in zip(*steps, strict=True)), flush=True)
+        requests = [f"cmpl-0123456789abcdef-{at}-{turn:08x}" for at in range(int(line))]
+        messages = roles.messages(requests, TOKENS)
+        print(*[part.run(requests, messages, TOKENS) for part in parts], flush=True)
 
 
 if __name__ == "__main__":
-    asyncio.run(serve())
+    serve()

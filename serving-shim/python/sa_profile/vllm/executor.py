@@ -1,9 +1,8 @@
 """The engine's calls of its executor, and the batches that the workers still compute."""
 
 from .. import async_span, flow, span
-from .._sa_profile import is_enabled
+from .._sa_profile import is_enabled, open_span
 from ..hooks.chain import argument, chain, chain_if_there, inside
-from ..hooks.spans import OpenSpan
 from . import batch
 
 IN_FLIGHT = 64  # more than any pipeline has; beyond it the oldest was lost by an error
@@ -73,7 +72,7 @@ class ExecutorObserver:
         if not is_enabled():
             return None
         one = self._batches.of(argument(args, kwargs, 0, "scheduler_output"))
-        opened = OpenSpan("executor.execute_model", cat="executor", **(dict(batch=one.number) if one else {}))
+        opened = open_span("executor.execute_model", cat="executor", **(dict(batch=one.number) if one else {}))
         if one and one.key:
             flow("batch", one.key, "start", cat="batch")
         return lambda result, error: self._executed(opened, result, error, one)

@@ -7,7 +7,7 @@ import time
 def gathered():
     import sa_profile
     from sa_profile.hooks.chain import chain
-    from sa_profile.hooks.spans import OpenSpan
+    from sa_profile._sa_profile import open_span
 
     class Thing:
         def work(self):
@@ -21,13 +21,13 @@ def gathered():
 
     def observe(name):
         def begin(*_args):
-            opened = OpenSpan(name, first=1)
+            opened = open_span(name, first=1)
 
             def leave(_result, error):
                 opened.returned()
                 time.sleep(0.2)
                 sa_profile.instant("gathered")
-                opened.close(error, last=2)
+                opened.close(error, dict(last=2))
 
             return leave
 
@@ -66,19 +66,19 @@ def test_what_is_gathered_after_the_call_is_no_part_of_it(record):
 def closed_from_elsewhere():
     """As an async generator that somebody else closes."""
     import sa_profile
-    from sa_profile.hooks.spans import OpenSpan
+    from sa_profile._sa_profile import open_span
 
     async def main():
         opened = []
 
         async def opens():
-            opened.append(OpenSpan("moved"))
+            opened.append(open_span("moved"))
             await asyncio.sleep(10)
 
         async def closes():
             opened[0].returned()
             await asyncio.sleep(0.2)
-            opened[0].close(last=2)
+            opened[0].close(None, dict(last=2))
 
         task = asyncio.create_task(opens())
         await asyncio.sleep(0.01)

@@ -1,5 +1,7 @@
 """Since when a thread may have been awake."""
 
+import threading
+
 import pytest
 
 
@@ -12,12 +14,12 @@ class Thread:
     def awake(self):
         from sa_profile.http.awake import Awake
 
-        return Awake(lambda: self.used, self.delayed_ns, lambda: self.sleeps)
+        return Awake(self.counts)
 
-    def delayed_ns(self):
+    def counts(self):
         if self.delayed is None:
             raise OSError("too many open files")
-        return self.delayed
+        return threading.get_native_id(), self.used + self.delayed, self.sleeps
 
     def went_on(self, used, delayed=0, sleeps=0):
         self.used += used
@@ -56,8 +58,6 @@ def test_a_stretch_that_nobody_counts_is_not_known():
 
 
 def test_a_stretch_is_of_one_thread():
-    import threading
-
     from sa_profile.http.awake import ALWAYS_NS
 
     thread = Thread()
@@ -73,8 +73,6 @@ def test_a_stretch_is_of_one_thread():
 
 def test_looks_keep_no_file_open():
     import os
-    import threading
-
     from sa_profile.http.awake import Awake
 
     awake, before = Awake(), len(os.listdir("/proc/self/fd"))
