@@ -214,7 +214,11 @@ impl SlotWriter {
 
     fn grow(&mut self, piece: &mut Piece, add: impl FnOnce(&mut Vec<u8>, bool)) {
         let first = piece.len == 0;
-        let from = if first { self.text.len() } else { piece.from as usize };
+        let from = if first {
+            self.text.len()
+        } else {
+            piece.from as usize
+        };
         add(&mut self.text, first);
         *piece = self.piece_from(from);
     }

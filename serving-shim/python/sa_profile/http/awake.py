@@ -1,30 +1,26 @@
 """Since when the event loop's thread may have been awake: data that came before that would have been read at once."""
 
-from .._sa_profile import thread_counts
+from .._sa_profile import thread_counts, thread_sleeps
 
 ALWAYS_NS = 1 << 62  # nothing is known of the time before
 
 
 class Awake:
-    """What is known of the stretch in which one thread has not slept. `counts` are the kernel's of the thread that asks."""
+    """What is known of the stretch in which one thread has not slept. `counts` and `sleeps` are the kernel's of the thread that asks."""
 
-    def __init__(self, counts=thread_counts):
+    def __init__(self, counts=thread_counts, sleeps=thread_sleeps):
         self._counts = counts
+        self._sleeps = sleeps
         self._thread = None
         self._at_ns = self._slept = self._most_ns = 0
 
     def most_ns(self):
         """The longest that this thread may have been awake by now; `ALWAYS_NS` if nobody knows."""
-        self.look()
-        return self._most_ns
-
-    def look(self):
-        """Notes what the thread has used and waited for of a core. The more looks, the shorter the stretch."""
         try:
             thread, at_ns, slept = self._counts()
         except OSError:
             self._thread, self._most_ns = None, ALWAYS_NS
-            return
+            return ALWAYS_NS
         since_ns = at_ns - self._at_ns
         if thread != self._thread:
             self._most_ns = ALWAYS_NS
@@ -33,6 +29,16 @@ class Awake:
         else:
             self._most_ns = min(self._most_ns + since_ns, ALWAYS_NS)
         self._thread, self._at_ns, self._slept = thread, at_ns, slept
+        return self._most_ns
+
+    def look(self):
+        """Notes what the thread has used and waited for of a core, if it has slept since the last look: else the stretch goes on. The more looks, the shorter the stretch."""
+        try:
+            is_same = self._sleeps() == (self._thread, self._slept)
+        except OSError:
+            is_same = False
+        if not is_same:
+            self.most_ns()
 
 
 AWAKE = Awake()

@@ -72,13 +72,15 @@ class ExecutorObserver:
         if not is_enabled():
             return None
         one = self._batches.of(argument(args, kwargs, 0, "scheduler_output"))
-        opened = open_span("executor.execute_model", cat="executor", **(dict(batch=one.number) if one else {}))
-        if one and one.key:
+        if one is None:
+            return open_span("executor.execute_model", cat="executor").leave
+        opened = open_span("executor.execute_model", cat="executor", batch=one.number)
+        if one.key:
             flow("batch", one.key, "start", cat="batch")
         return lambda result, error: self._executed(opened, result, error, one)
 
     def _executed(self, opened, result, error, one):
         opened.close(error)
         # A Future: the workers go on after the call. What they answer comes with update_from_output.
-        if one and hasattr(result, "add_done_callback"):
+        if hasattr(result, "add_done_callback"):
             one.span = async_span("batch", cat="executor", lane="batches", batch=one.number, **one.composition)

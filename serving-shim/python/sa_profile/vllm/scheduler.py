@@ -47,7 +47,7 @@ def update(scheduler, *args, **kwargs):
     """What a step brought reaches its requests."""
     known = _observers.get(id(scheduler))
     output = argument(args, kwargs, 0, "scheduler_output")
-    if known is None or known.updating is output or not (known.requests or is_enabled()):
+    if known is None or known.updating is output or not (is_enabled() or known.requests):
         return None
     known.updating = output
     speculated = batch.speculation(output, argument(args, kwargs, 1, "model_runner_output"))
@@ -82,6 +82,7 @@ class SchedulerObserver:
         self.freed = None  # ids of requests whose blocks were taken in the step that is being made up
         self.updating = None  # the scheduler's output of the step whose results it takes
         self._prefix_cache = prefix_cache
+        self._request_ids = batch.RequestIds()
 
     def scheduled(self, opened, began_ns, output, error):
         """The step is made up."""
@@ -101,7 +102,7 @@ class SchedulerObserver:
             made = self.batches.made(output)
             facts["batch"] = made.number
             facts.update(made.composition)
-            facts["request_ids"] = batch.request_ids(output)
+            facts["request_ids"] = self._request_ids.of(output)
         if preempted:
             facts["preempted_ids"] = list(preempted)
         return facts

@@ -15,6 +15,8 @@ ATTRIBUTE = "_sa_profile"
 WRAPPER = "WorkerWrapperBase"
 OLDER = "vllm.worker.worker_base"
 
+_request_ids = batch.RequestIds()
+
 
 def hook(module):
     """Hooks the class of `vllm.v1.worker.worker_base`, through which every executor calls its workers. Before 0.13 it was in `OLDER`."""
@@ -76,7 +78,7 @@ def name_process(worker):
 
 def open_step(name, output):
     """A span over a step, with its facts, joined to the engine's call and to the requests that begin with it."""
-    ids = batch.request_ids(output)
+    ids = _request_ids.of(output)
     tokens = output.total_num_scheduled_tokens
     key, entering = batch.key(output), batch.entering(output)
     # The last that may fail: a span that nobody closes would stay for good.

@@ -17,6 +17,12 @@ fn thread_counts() -> Result<(u32, u64, i64)> {
     Ok((host::tid(), used_ns()? + delayed_ns()?, sleeps()?))
 }
 
+/// The calling thread's id, and how often it has waited for something else than a core.
+#[pyfunction]
+fn thread_sleeps() -> Result<(u32, i64)> {
+    Ok((host::tid(), sleeps()?))
+}
+
 fn used_ns() -> Result<u64> {
     // SAFETY: numbers, for which zeros are good.
     let mut time: libc::timespec = unsafe { zeroed() };
@@ -51,5 +57,6 @@ fn sleeps() -> Result<i64> {
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(thread_counts, module)?)
+    module.add_function(wrap_pyfunction!(thread_counts, module)?)?;
+    module.add_function(wrap_pyfunction!(thread_sleeps, module)?)
 }

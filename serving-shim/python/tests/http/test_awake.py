@@ -9,14 +9,15 @@ class Thread:
     """The counts that a kernel keeps of a thread."""
 
     def __init__(self):
-        self.used = self.delayed = self.sleeps = 0
+        self.used = self.delayed = self.sleeps = self.asked = 0
 
     def awake(self):
         from sa_profile.http.awake import Awake
 
-        return Awake(self.counts)
+        return Awake(self.counts, lambda: (threading.get_native_id(), self.sleeps))
 
     def counts(self):
+        self.asked += 1
         if self.delayed is None:
             raise OSError("too many open files")
         return threading.get_native_id(), self.used + self.delayed, self.sleeps
@@ -40,6 +41,19 @@ def test_a_stretch_goes_on_until_the_thread_sleeps():
     assert awake.most_ns() == 14, "a look is no sleep: what lies unread lies there as long as before"
     thread.went_on(used=3, sleeps=2)
     assert awake.most_ns() == 3
+
+
+def test_a_look_at_a_thread_that_has_not_slept_asks_for_no_more():
+    thread = Thread()
+    awake = thread.awake()
+    awake.look()
+    thread.went_on(used=5, sleeps=1)
+    awake.look()
+    for _ in range(3):
+        thread.went_on(used=2, delayed=1)
+        awake.look()
+    assert thread.asked == 2
+    assert awake.most_ns() == 5 + 3 * 3
 
 
 def test_a_stretch_that_nobody_counts_is_not_known():

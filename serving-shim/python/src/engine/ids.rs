@@ -1,0 +1,62 @@
+//! The ids of a step's requests as an arg: most steps have those of the one before.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+
+use crate::value::{self, MAX_ELEMENTS};
+
+/// The text of some ids, as an arg of events.
+#[pyclass(frozen, module = "sa_profile")]
+pub(crate) struct Ids {
+    ids: Vec<Py<PyAny>>,
+    text: Vec<u8>,
+}
+
+impl Ids {
+    pub(crate) fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Whether these are the keys of a dict, the same objects in the same order.
+    fn are_of(&self, counts: &Bound<'_, PyDict>) -> bool {
+        let mut ids = self.ids.iter();
+        counts.len() == self.ids.len()
+            && counts
+                .iter()
+                .all(|(id, _)| ids.next().is_some_and(|known| known.is(&id)))
+    }
+}
+
+/// The keys of a dict, as an arg of events: `before`, if those are the same ones. A list where they are not texts, or very many.
+#[pyfunction]
+#[pyo3(signature = (counts, before, /))]
+fn ids_of<'py>(
+    counts: &Bound<'py, PyDict>,
+    before: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let is_same = |ids: &Bound<'_, Ids>| ids.get().are_of(counts);
+    if before.cast_exact::<Ids>().is_ok_and(is_same) {
+        return Ok(before.clone());
+    }
+    let keys = counts.keys();
+    match encoded(&keys) {
+        Some(ids) => Ok(Bound::new(counts.py(), ids)?.into_any()),
+        None => Ok(keys.into_any()),
+    }
+}
+
+fn encoded(keys: &Bound<'_, PyList>) -> Option<Ids> {
+    let are_texts =
+        keys.len() <= MAX_ELEMENTS && keys.iter().all(|id| id.is_exact_instance_of::<PyString>());
+    let mut text = Vec::new();
+    (are_texts && value::write_plain_list(&mut text, keys)).then(|| Ids {
+        ids: keys.iter().map(Bound::unbind).collect(),
+        text,
+    })
+}
+
+/// Adds what this file offers to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Ids>()?;
+    module.add_function(wrap_pyfunction!(ids_of, module)?)
+}
