@@ -105,11 +105,12 @@ impl SpanGuard {
             return;
         };
         thread_state::with_same(open.thread, open.epoch, |writer| {
-            if !args.is_empty() {
-                writer.add_last_args(&mut open.depth, &mut open.args, |text, first| {
-                    value::raw_after(text, first, args);
-                });
+            if args.is_empty() || !SlotWriter::has_args(open.depth, open.args) {
+                return open.close(writer, end_ns, args);
             }
+            writer.add_last_args(&mut open.depth, &mut open.args, |text, first| {
+                value::raw_after(text, first, args);
+            });
             open.close(writer, end_ns, &[]);
         });
     }

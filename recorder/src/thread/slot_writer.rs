@@ -207,6 +207,11 @@ impl SlotWriter {
         }
     }
 
+    /// Whether a span has args.
+    pub(crate) fn has_args(depth: u32, piece: Piece) -> bool {
+        piece.len > 0 || depth & OWN_ARGS != 0
+    }
+
     /// Whether the args of a span can grow in the text: it is the innermost one, and nothing lies behind them.
     fn is_last(&self, depth: u32, piece: Piece) -> bool {
         depth + 1 == self.events.depth && (piece.len == 0 || piece.range().end == self.text.len())

@@ -147,7 +147,11 @@ fn exit_thread(owner: Owner, end: End<'_>) -> bool {
     let Some(guard) = take_thread(owner) else {
         return false;
     };
-    guard.end_with(end.ns.unwrap_or_else(now_ns), end.args);
+    if end.args.is_empty() && end.ns.is_none() {
+        drop(guard); // now
+    } else {
+        guard.end_with(end.ns.unwrap_or_else(now_ns), end.args);
+    }
     true
 }
 

@@ -5,14 +5,14 @@ from typing import NamedTuple
 from .._sa_profile import decodes_only, ids_of
 
 
-def composition(output):
-    """Requests and tokens of a step, by kind, as args of a span.
+def composition(output, ids):
+    """Requests and tokens of a step, by kind, as args of a span. `ids` are those of its requests.
 
     A request prefills while it has no output yet, after a preemption, and where it computes more than one token that nobody
     speculated. All else decodes.
     """
     counts, total = output.num_scheduled_tokens, output.total_num_scheduled_tokens
-    prefill = () if decodes_only(output) else _prefill(output, counts, total)
+    prefill = () if decodes_only(output, ids) else _prefill(output, counts, total)
     tokens = sum([counts[request_id] for request_id in prefill]) if prefill else 0
     return {
         "prefill_requests": len(prefill),

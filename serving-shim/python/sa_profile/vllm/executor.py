@@ -11,12 +11,13 @@ IN_FLIGHT = 64  # more than any pipeline has; beyond it the oldest was lost by a
 class Batch:
     """One step's work on its way through the workers."""
 
-    __slots__ = ("number", "output", "composition", "key", "span")
+    __slots__ = ("number", "output", "request_ids", "composition", "key", "span")
 
-    def __init__(self, number, output):
+    def __init__(self, number, output, request_ids):
         self.number = number
         self.output = output  # held: its address names the batch
-        self.composition = batch.composition(output)
+        self.request_ids = request_ids
+        self.composition = batch.composition(output, request_ids)
         self.key = batch.key(output)
         self.span = None
 
@@ -33,13 +34,14 @@ class Batches:
     def __init__(self):
         self._made = 0
         self._flying = {}
+        self._request_ids = batch.RequestIds()
 
     def made(self, output):
         """A new batch for what the scheduler has put together."""
         self._made += 1
         if len(self._flying) >= IN_FLIGHT:
             self._flying.pop(next(iter(self._flying))).end(lost=True)
-        one = self._flying[id(output)] = Batch(self._made, output)
+        one = self._flying[id(output)] = Batch(self._made, output, self._request_ids.of(output))
         return one
 
     def of(self, output):

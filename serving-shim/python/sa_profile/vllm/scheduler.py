@@ -46,7 +46,7 @@ def free(manager, request, *_args, **_kwargs):
 def update(scheduler, *args, **kwargs):
     """What a step brought reaches its requests."""
     known = _observers.get(id(scheduler))
-    output = argument(args, kwargs, 0, "scheduler_output")
+    output = args[0] if args else kwargs.get("scheduler_output")
     if known is None or known.updating is output or not (is_enabled() or known.requests):
         return None
     known.updating = output
@@ -82,7 +82,6 @@ class SchedulerObserver:
         self.freed = None  # ids of requests whose blocks were taken in the step that is being made up
         self.updating = None  # the scheduler's output of the step whose results it takes
         self._prefix_cache = prefix_cache
-        self._request_ids = batch.RequestIds()
 
     def scheduled(self, opened, began_ns, output, error):
         """The step is made up."""
@@ -102,7 +101,7 @@ class SchedulerObserver:
             made = self.batches.made(output)
             facts["batch"] = made.number
             facts.update(made.composition)
-            facts["request_ids"] = self._request_ids.of(output)
+            facts["request_ids"] = made.request_ids
         if preempted:
             facts["preempted_ids"] = list(preempted)
         return facts

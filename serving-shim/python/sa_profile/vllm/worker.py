@@ -82,7 +82,7 @@ def open_step(name, output):
     tokens = output.total_num_scheduled_tokens
     key, entering = batch.key(output), batch.entering(output)
     # The last that may fail: a span that nobody closes would stay for good.
-    opened = open_span(name, cat="worker", tokens=tokens, **batch.composition(output), request_ids=ids)
+    opened = open_span(name, cat="worker", tokens=tokens, **batch.composition(output, ids), request_ids=ids)
     if key:
         flow("batch", key, "step", cat="batch")
     for request_id in entering:

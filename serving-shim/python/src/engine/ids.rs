@@ -1,5 +1,9 @@
 //! The ids of a step's requests as an arg: most steps have those of the one before.
 
+use std::ptr::null_mut;
+use std::sync::atomic::AtomicBool;
+
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
@@ -10,6 +14,7 @@ use crate::value::{self, MAX_ELEMENTS};
 pub(crate) struct Ids {
     ids: Vec<Py<PyAny>>,
     text: Vec<u8>,
+    have_outputs: AtomicBool,
 }
 
 impl Ids {
@@ -19,11 +24,19 @@ impl Ids {
 
     /// Whether these are the keys of a dict, the same objects in the same order.
     fn are_of(&self, counts: &Bound<'_, PyDict>) -> bool {
-        let mut ids = self.ids.iter();
-        counts.len() == self.ids.len()
-            && counts
-                .iter()
-                .all(|(id, _)| ids.next().is_some_and(|known| known.is(&id)))
+        let (mut at, mut key) = (0, null_mut());
+        let mut is_next = |id: &Py<PyAny>| {
+            // SAFETY: the dict is alive, and no code of Python runs meanwhile; the pointers are to places for a borrowed reference and for a position.
+            let is_there =
+                unsafe { ffi::PyDict_Next(counts.as_ptr(), &raw mut at, &raw mut key, null_mut()) };
+            is_there != 0 && id.as_ptr() == key
+        };
+        counts.len() == self.ids.len() && self.ids.iter().all(&mut is_next)
+    }
+
+    /// Whether all of these requests are known to have an output, which they keep.
+    pub(crate) fn have_outputs(&self) -> &AtomicBool {
+        &self.have_outputs
     }
 }
 
@@ -52,6 +65,7 @@ fn encoded(keys: &Bound<'_, PyList>) -> Option<Ids> {
     (are_texts && value::write_plain_list(&mut text, keys)).then(|| Ids {
         ids: keys.iter().map(Bound::unbind).collect(),
         text,
+        have_outputs: AtomicBool::new(false),
     })
 }
 

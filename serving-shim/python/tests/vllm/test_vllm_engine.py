@@ -530,6 +530,22 @@ def test_what_is_observed_has_no_attribute_more_and_goes_when_its_engine_does(re
     assert trace.stdout == "True\n[None, None, None]\n" and len(trace.named("scheduler.schedule")) == 3
 
 
+def begun_again_under_the_same_id():
+    """Its prompt is computed in three steps, of which the last two have one token each and look as those that decode do."""
+    core, name = engine(), "a-1"
+    for _ in range(2):
+        add(core, name, tokens=3)
+        for _ in range(2):
+            core.scheduler.schedule()
+        turn(core)
+
+
+def test_a_request_prefills_until_it_has_an_output_whoever_had_its_id_before(record):
+    steps = record(begun_again_under_the_same_id).args("scheduler.schedule")
+    kinds = ["prefill" if one["prefill_requests"] else "decode" for one in steps]
+    assert kinds == ["prefill", "prefill", "prefill", "decode", "decode"] * 2, steps
+
+
 def replaced():
     """As a platform does it that patches the class after the plugins were loaded."""
     register()
