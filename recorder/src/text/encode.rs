@@ -445,6 +445,21 @@ mod tests {
     }
 
     #[test]
+    fn a_character_is_escaped_wherever_it_stands() {
+        for len in 0..40 {
+            for at in 0..=len {
+                for odd in ["", "\"", "\\", "\n", "\u{1f}", " ", "é", "\u{7f}"] {
+                    let text = format!("{}{odd}{}", "a".repeat(at), "b".repeat(len - at));
+                    let mut out = Vec::new();
+                    string(&mut out, &text, 100);
+                    let read = serde_json::from_slice::<String>(&out);
+                    assert_eq!(read.unwrap(), text);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn short_texts_are_written_as_long_ones_are() {
         let bytes = (0..=0x7f).map(char::from);
         for odd in bytes.chain(['\u{80}', 'é', '\u{7ff}', '界', '\u{1f600}']) {

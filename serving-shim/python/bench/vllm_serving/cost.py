@@ -3,6 +3,8 @@
 Three processes live at once and take turns: without the plugin, with it and recording paused, and recording. In each the roles run requests one after another, from
 their first step to their last one. What a role costs is its thread CPU time less that of the process without the plugin in the same turn, so the stand-ins' own work
 is in no result. Printed are the medians of the turns.
+
+    python serving-shim/python/bench/vllm_serving/cost.py
 """
 
 import gc
@@ -10,13 +12,18 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
+
+from report import Report
 
 FAKE = Path(__file__).resolve().parents[2] / "tests" / "vllm" / "fake"
 STATES = ("without", "paused", "on")
 ROLES = {"engine": "the engine", "worker": "a worker", "output": "the API server's output processor"}
 REQUESTS = (8, 64, 256)
 TOKENS, TURNS = 300, 15
+SERVE = "--serve"  # makes this program one of the processes
 
 
 class Subject:
@@ -29,7 +36,7 @@ class Subject:
             environment["SA_PROFILE_DIR"] = str(folder / f"cost-{state}")
         if state == "paused":
             environment["SA_PROFILE_START"] = "paused"
-        words = [sys.executable, __file__]
+        words = [sys.executable, __file__, SERVE]
         self._process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def turn(self, requests):
@@ -87,5 +94,10 @@ def serve():
         print(*[part.run(requests, messages, TOKENS) for part in parts], flush=True)
 
 
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        run(SimpleNamespace(folder=Path(folder)), Report())
+
+
 if __name__ == "__main__":
-    serve()
+    serve() if SERVE in sys.argv else main()

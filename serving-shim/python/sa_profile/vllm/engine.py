@@ -135,8 +135,8 @@ def step(engine, *_args, **_kwargs):
     opened = open_span("EngineCore.step", cat="engine")
 
     def leave(_result, error):
-        opened.returned()
         if error is not None:
+            opened.returned()
             quietly(known.batches.failed, error)
         opened.close(error)
 
