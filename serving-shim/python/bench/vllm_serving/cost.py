@@ -41,14 +41,23 @@ class Subject:
 
     def turn(self, requests):
         """CPU ns of a step, by role."""
-        self._process.stdin.write(f"{requests}\n")
-        self._process.stdin.flush()
-        return dict(zip(ROLES, map(float, self._process.stdout.readline().split()), strict=True))
+        try:
+            self._process.stdin.write(f"{requests}\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._failed() from None
+        line = self._process.stdout.readline()
+        if not line:
+            raise self._failed()
+        return dict(zip(ROLES, map(float, line.split()), strict=True))
 
     def end(self):
         self._process.stdin.close()
         if self._process.wait() != 0:
-            raise SystemExit(f"cost: a process failed: exit {self._process.returncode}")
+            raise self._failed()
+
+    def _failed(self):
+        return SystemExit(f"cost: a process failed: exit {self._process.wait()}")
 
 
 def run(machine, report):
