@@ -87,7 +87,7 @@ class Exchange:
             asyncio.get_running_loop().call_soon(quietly, self._first_chunk_left, now_ns())
         if message["type"] == "http.response.body" and not message.get("more_body"):
             self.ended_ns = self.scope[ANSWERED] = now_ns()
-            AWAKE.look()  # the next request of this connection may come at once
+            AWAKE.most_ns()  # the next request of this connection may come at once
 
     def _first_chunk_left(self, handed_over_ns):
         elapsed_ns = (handed_over_ns + now_ns()) // 2 - self.received_ns

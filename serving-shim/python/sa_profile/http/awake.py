@@ -15,7 +15,7 @@ class Awake:
         self._at_ns = self._slept = self._most_ns = 0
 
     def most_ns(self):
-        """The longest that this thread may have been awake by now; `ALWAYS_NS` if nobody knows."""
+        """The longest that this thread may have been awake by now; `ALWAYS_NS` if nobody knows. A stretch may have begun as early as the last look before it: the more, the shorter."""
         try:
             thread, at_ns, slept = self._counts()
         except OSError:
@@ -32,7 +32,7 @@ class Awake:
         return self._most_ns
 
     def look(self):
-        """Notes what the thread has used and waited for of a core, if it has slept since the last look: else the stretch goes on. The more looks, the shorter the stretch."""
+        """The same for less, where nobody asks how long: begins a new stretch if the thread has slept. One that goes on has no new look, so that the next one begins with it."""
         try:
             is_same = self._sleeps() == (self._thread, self._slept)
         except OSError:

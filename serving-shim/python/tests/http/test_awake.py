@@ -56,6 +56,27 @@ def test_a_look_at_a_thread_that_has_not_slept_asks_for_no_more():
     assert awake.most_ns() == 5 + 3 * 3
 
 
+def test_an_answer_that_goes_out_begins_a_stretch_anew(monkeypatch):
+    """Its connection may have a new request at once, whatever the thread has done for this one without a sleep."""
+    import asyncio
+
+    from sa_profile.http import asgi
+
+    thread = Thread()
+    awake = thread.awake()
+    monkeypatch.setattr(asgi, "AWAKE", awake)
+
+    async def answer():
+        exchange = asgi.Exchange(1, {})
+        awake.most_ns()  # it arrives
+        thread.went_on(used=30)
+        exchange.sent(dict(type="http.response.body", body=b""))
+
+    asyncio.run(answer())
+    thread.went_on(used=1, sleeps=1)
+    assert awake.most_ns() == 1
+
+
 def test_a_stretch_that_nobody_counts_is_not_known():
     from sa_profile.http.awake import ALWAYS_NS
 
