@@ -6,16 +6,16 @@ engine does that for each request of a step.
 
 import weakref
 
-from .chain import chain_if_there
+from .chain import chain
 
 
 class Known(dict):
     """What is known of each of these objects, by `id`, as long as it lives. What is kept must not hold the object."""
 
     def keep(self, instance, found):
-        """Keeps it, and returns it."""
-        self[id(instance)] = found
+        """Keeps it, and returns it. Raises `TypeError` for an object that has no weak references: another one may have its `id` later."""
         weakref.finalize(instance, self.pop, id(instance), None).atexit = False
+        self[id(instance)] = found
         return found
 
 
@@ -25,7 +25,13 @@ def chain_class(instance, name, observe):
     Where the object has an attribute of its own in the place of the method, that one is wrapped.
     """
     function = getattr(instance, name, None)
-    if getattr(function, "__self__", None) is instance:
-        return chain_if_there(type(instance), name, observe)
+    if function is None or _is_of_class(instance, name, function):
+        return chain(type(instance), name, observe)
     named = weakref.ref(instance)
-    return chain_if_there(instance, name, lambda *args, **kwargs: observe(named(), *args, **kwargs))
+    return chain(instance, name, lambda *args, **kwargs: observe(named(), *args, **kwargs))
+
+
+def _is_of_class(instance, name, function):
+    """Whether it is the class's method, bound to the object: somebody may have bound another one."""
+    method = getattr(function, "__func__", None)
+    return method is not None and method is getattr(type(instance), name, None)
