@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from .._sa_profile import decodes_only, ids_of
+from .._sa_profile import decodes_only
 
 
 def composition(output, ids):
@@ -41,20 +41,6 @@ def _prefilling(output, cached):
     if 0 in outputs:
         ids.update([request_id for request_id, count in zip(cached.req_ids, outputs) if count == 0])
     return ids
-
-
-class RequestIds:
-    """The internal ids of each step's requests, in its order, as an arg. Most steps have those of the one before."""
-
-    __slots__ = ("_last",)
-
-    def __init__(self):
-        self._last = None
-
-    def of(self, output):
-        """Those of this step."""
-        last = self._last = ids_of(output.num_scheduled_tokens, self._last)
-        return last
 
 
 def entering(output):

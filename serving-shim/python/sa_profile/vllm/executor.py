@@ -1,7 +1,7 @@
 """The engine's calls of its executor, and the batches that the workers still compute."""
 
 from .. import async_span, flow, span
-from .._sa_profile import is_enabled, open_span
+from .._sa_profile import ids_of, is_enabled, open_span
 from ..hooks.chain import argument, chain, chain_if_there, inside
 from . import batch
 
@@ -34,14 +34,15 @@ class Batches:
     def __init__(self):
         self._made = 0
         self._flying = {}
-        self._request_ids = batch.RequestIds()
+        self._request_ids = None  # of the last one: a step that has the same requests has the same arg, which is encoded once
 
     def made(self, output):
         """A new batch for what the scheduler has put together."""
         self._made += 1
         if len(self._flying) >= IN_FLIGHT:
             self._flying.pop(next(iter(self._flying))).end(lost=True)
-        one = self._flying[id(output)] = Batch(self._made, output, self._request_ids.of(output))
+        self._request_ids = ids_of(output.num_scheduled_tokens, self._request_ids)
+        one = self._flying[id(output)] = Batch(self._made, output, self._request_ids)
         return one
 
     def of(self, output):

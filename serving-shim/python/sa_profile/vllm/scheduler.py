@@ -4,6 +4,7 @@ from .. import counter, flow, now_ns
 from .._sa_profile import is_enabled, open_span
 from ..hooks.chain import argument
 from ..hooks.instances import Known, chain_class
+from ..hooks.warnings import quietly
 from . import batch
 from .prefix_cache import PrefixCache
 from .requests import reason
@@ -18,7 +19,10 @@ def observe(scheduler, requests, batches):
     chain_class(scheduler, "schedule", schedule)
     chain_class(scheduler, "update_from_output", update)
     chain_class(scheduler, "finish_requests", finish)
-    manager = getattr(scheduler, "kv_cache_manager", None)
+    quietly(_observe_manager, getattr(scheduler, "kv_cache_manager", None), known)
+
+
+def _observe_manager(manager, known):
     if callable(getattr(manager, "free", None)):
         _observers_of_managers.keep(manager, known)
         chain_class(manager, "free", free)
@@ -32,7 +36,7 @@ def schedule(scheduler, *_args, **_kwargs):
     opened = open_span("scheduler.schedule", cat="scheduler")
     # Flows are told when all is decided, but at this time: the viewer binds them to the span that began last before it.
     began_ns = now_ns()
-    known.freed = []
+    known.freed, known.updating = {}, False
     return lambda output, error: known.scheduled(opened, began_ns, output, error)
 
 
@@ -40,16 +44,15 @@ def free(manager, request, *_args, **_kwargs):
     """A request loses its blocks. While a step is made up that is preemption, which outputs before 0.13 do not tell."""
     known = _observers_of_managers.get(id(manager))
     if known is not None and known.freed is not None:
-        known.freed.append(request.request_id)
+        known.freed[request.request_id] = None
 
 
 def update(scheduler, *args, **kwargs):
     """What a step brought reaches its requests."""
     known = _observers.get(id(scheduler))
-    output = args[0] if args else kwargs.get("scheduler_output")
-    if known is None or known.updating is output or not (is_enabled() or known.requests):
+    if known is None or known.updating or not (is_enabled() or known.requests):
         return None
-    known.updating = output
+    output = argument(args, kwargs, 0, "scheduler_output")
     speculated = batch.speculation(output, argument(args, kwargs, 1, "model_runner_output"))
     made = known.batches.done(output)
     if made is None:
@@ -58,6 +61,7 @@ def update(scheduler, *args, **kwargs):
         opened = open_span("scheduler.update_from_output", cat="scheduler", batch=made.number)
         if made.key:
             flow("batch", made.key, "end", cat="batch")
+    known.freed, known.updating = None, True
     return lambda result, error: known.updated(scheduler, opened, result, made, speculated, error)
 
 
@@ -79,8 +83,9 @@ class SchedulerObserver:
     def __init__(self, requests, batches, prefix_cache):
         self.requests = requests
         self.batches = batches
-        self.freed = None  # ids of requests whose blocks were taken in the step that is being made up
-        self.updating = None  # the scheduler's output of the step whose results it takes
+        # What one of the two calls has left behind, which a signal has interrupted, the other one clears: a scheduler is in one of them alone.
+        self.freed = None  # as keys, the ids of requests whose blocks were taken in the step that is being made up
+        self.updating = False  # it takes a step's results
         self._prefix_cache = prefix_cache
 
     def scheduled(self, opened, began_ns, output, error):
@@ -109,16 +114,15 @@ class SchedulerObserver:
     def updated(self, scheduler, opened, result, made, speculated, error):
         """The step's requests have what it brought."""
         opened.returned()
-        self.updating = facts = None
+        self.updating = False
+        facts = speculated.args() if speculated else {}
         try:
             groups = (result or {}).values()
             outputs = tokens = 0
             for group in groups:
                 tokens += self.requests.produced(group.outputs, getattr(group, "timestamp", None))
                 outputs += len(group.outputs)
-            facts = {"outputs": outputs, "output_tokens": tokens}
-            if speculated:
-                facts.update(speculated.args())
+            facts.update(outputs=outputs, output_tokens=tokens)
             self._count(scheduler, made, speculated, groups)
         finally:
             opened.close(error, facts)

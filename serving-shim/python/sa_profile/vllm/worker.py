@@ -4,7 +4,7 @@ import functools
 import sys
 
 from .. import flow, set_process_name, span
-from .._sa_profile import attach, is_enabled, open_span
+from .._sa_profile import attach, ids_of, is_enabled, open_span
 from ..hooks.chain import argument, chain, chain_if_there, inside
 from ..hooks.flows import REQUEST
 from ..hooks.warnings import quietly, warn_once
@@ -14,8 +14,6 @@ from .names import worker_name
 ATTRIBUTE = "_sa_profile"
 WRAPPER = "WorkerWrapperBase"
 OLDER = "vllm.worker.worker_base"
-
-_request_ids = batch.RequestIds()
 
 
 def hook(module):
@@ -78,7 +76,7 @@ def name_process(worker):
 
 def open_step(name, output):
     """A span over a step, with its facts, joined to the engine's call and to the requests that begin with it."""
-    ids = _request_ids.of(output)
+    ids = ids_of(output.num_scheduled_tokens, None)  # new objects in each step: they came by a message
     tokens = output.total_num_scheduled_tokens
     key, entering = batch.key(output), batch.entering(output)
     # The last that may fail: a span that nobody closes would stay for good.
