@@ -1,6 +1,8 @@
 //! Python objects → JSON text of args. Numbers, texts, lists and dicts natively, UUIDs as texts; anything else by its type's name: it is never printed, and never
 //! copied from a device.
 
+pub(crate) mod made;
+
 use std::ptr::null_mut;
 
 use pyo3::prelude::*;
@@ -10,12 +12,12 @@ use sa_recorder::Value;
 use smallvec::SmallVec;
 
 use crate::call::id;
-use crate::engine::ids::Ids;
+use crate::value::made::Made;
 
 /// How deep lists and dicts are followed.
 const MAX_DEPTH: u32 = 8;
 /// Most elements of a list or dict that are kept.
-pub(crate) const MAX_ELEMENTS: usize = 1024;
+const MAX_ELEMENTS: usize = 1024;
 /// Where the args of an event are this long, what follows is left out: lists of lists multiply, and one may hold itself.
 const MAX_BYTES: usize = 128 << 10;
 /// Most pairs that are appended without a copy of the dict: that many stay below all bounds.
@@ -131,14 +133,17 @@ fn push_plain(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> bool {
     true
 }
 
-/// The same for a list of texts, numbers and the like that is written whole.
+/// The same for a list of texts, numbers and the like; whether it is written whole.
 pub(crate) fn write_plain_list(text: &mut Vec<u8>, list: &Bound<'_, PyList>) -> bool {
+    if list.len() > MAX_ELEMENTS {
+        return false;
+    }
     text.push(b'[');
     for (at, item) in list.iter().enumerate() {
         if at > 0 {
             text.push(b',');
         }
-        if at >= MAX_ELEMENTS || text.len() > MAX_BYTES || !write_plain(text, &item) {
+        if text.len() > MAX_BYTES || !write_plain(text, &item) {
             return false;
         }
     }
@@ -153,7 +158,7 @@ fn write(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) {
     }
 }
 
-/// The same for a text, a number, a truth, `None`, or ids whose text is made: no code of Python runs. Whether it is one. A text with lone surrogates is none.
+/// The same for a text, a number, a truth, `None`, or a value whose text is made: no code of Python runs. Whether it is one. A text with lone surrogates is none.
 fn write_plain(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> bool {
     if value.is_exact_instance_of::<PyInt>() {
         let Ok(number) = value.extract::<i64>() else {
@@ -171,8 +176,8 @@ fn write_plain(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> bool {
         text.extend_from_slice(b"null");
     } else if let Ok(truth) = value.cast_exact::<PyBool>() {
         truth.is_true().write(text);
-    } else if let Ok(ids) = value.cast_exact::<Ids>() {
-        text.extend_from_slice(ids.get().text());
+    } else if let Ok(made) = value.cast::<Made>() {
+        text.extend_from_slice(&made.get().0);
     } else {
         return false;
     }

@@ -7,21 +7,17 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::value::{self, MAX_ELEMENTS};
+use crate::value::made::Made;
+use crate::value::write_plain_list;
 
-/// The text of some ids, as an arg of events.
-#[pyclass(frozen, module = "sa_profile")]
+/// Some ids, whose text is made.
+#[pyclass(frozen, extends = Made, module = "sa_profile")]
 pub(crate) struct Ids {
     ids: Vec<Py<PyAny>>,
-    text: Vec<u8>,
     have_outputs: AtomicBool,
 }
 
 impl Ids {
-    pub(crate) fn text(&self) -> &[u8] {
-        &self.text
-    }
-
     /// Whether these are the keys of a dict, the same objects in the same order.
     fn are_of(&self, counts: &Bound<'_, PyDict>) -> bool {
         let (mut at, mut key) = (0, null_mut());
@@ -34,19 +30,23 @@ impl Ids {
         counts.len() == self.ids.len() && self.ids.iter().all(&mut is_next)
     }
 
-    /// Whether all of these requests are known to have an output, which they keep.
+    /// Whether all of these requests are known to have an output. They keep it while they are in each step: one whose outputs are taken back comes again as a new one.
     pub(crate) fn have_outputs(&self) -> &AtomicBool {
         &self.have_outputs
     }
 }
 
-/// The keys of a dict, as an arg of events: `before`, if those are the same ones. A list where they are not texts, or very many.
+/// The keys of a mapping, as an arg of events: `before`, if those are the same ones. A list where they are not texts, or very many.
 #[pyfunction]
 #[pyo3(signature = (counts, before, /))]
 fn ids_of<'py>(
-    counts: &Bound<'py, PyDict>,
+    counts: &Bound<'py, PyAny>,
     before: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let Ok(counts) = counts.cast_exact::<PyDict>() else {
+        let keys = counts.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        return Ok(PyList::new(counts.py(), keys)?.into_any());
+    };
     let is_same = |ids: &Bound<'_, Ids>| ids.get().are_of(counts);
     if before.cast_exact::<Ids>().is_ok_and(is_same) {
         return Ok(before.clone());
@@ -58,15 +58,17 @@ fn ids_of<'py>(
     }
 }
 
-fn encoded(keys: &Bound<'_, PyList>) -> Option<Ids> {
-    let are_texts =
-        keys.len() <= MAX_ELEMENTS && keys.iter().all(|id| id.is_exact_instance_of::<PyString>());
+fn encoded(keys: &Bound<'_, PyList>) -> Option<(Ids, Made)> {
+    let are_texts = keys.iter().all(|id| id.is_exact_instance_of::<PyString>());
     let mut text = Vec::new();
-    (are_texts && value::write_plain_list(&mut text, keys)).then(|| Ids {
+    if !are_texts || !write_plain_list(&mut text, keys) {
+        return None;
+    }
+    let ids = Ids {
         ids: keys.iter().map(Bound::unbind).collect(),
-        text,
         have_outputs: AtomicBool::new(false),
-    })
+    };
+    Some((ids, Made(text)))
 }
 
 /// Adds what this file offers to the module.
