@@ -6,7 +6,7 @@ use e2e::host_support::{Found, Host, Live, Merged, is_root, scratch};
 use e2e::reader;
 use sa_recorder::format::Level;
 use sa_recorder::format::control::{Control, Steps, SwitchCause};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -459,6 +459,51 @@ fn the_child_of_a_fork_is_switched_too() {
             first * 1000.0 >= on.expect("told") as f64 - 1000.0,
             "recorded before"
         );
+    }
+}
+
+/// What is told of a span as it ends stands behind what it has, wherever that lies, and before the mark of a stop.
+#[test]
+fn last_args_stay_with_their_span_whatever_else_is_open() {
+    let dir = scratch();
+    let mut host = script(dir.path(), false);
+    host.ask("endings");
+    host.ask("endings-end");
+    host.ask("endings");
+    switch(dir.path(), &stop(dir.path()), 1);
+    host.ask("endings-end");
+    let _outcome = host.end().quiet();
+    let recording = reader::read_dir(dir.path());
+    assert_eq!((recording.damage.len(), recording.unfinished.len()), (0, 0));
+    let of = |category: &str| {
+        let events = recording.events.iter();
+        let mut events: Vec<_> = events.filter(|event| event["cat"] == category).collect();
+        events.sort_by_key(|event| ns(&event["ts"]));
+        events
+    };
+    let seen: Vec<_> = of("ending")
+        .iter()
+        .map(|event| event["args"].as_object().cloned().unwrap_or_default())
+        .collect();
+    let expected = [false, true].into_iter().flat_map(|is_stopped| {
+        (0..32).map(move |kind| {
+            let has = |bit: u32| kind & 1 << bit != 0;
+            let args = [
+                ("first", has(0).then(|| json!(1))),
+                ("grown", has(1).then(|| json!(2))),
+                ("last", has(2).then(|| json!(3))),
+                ("sa_across_stop", is_stopped.then_some(Value::Bool(true))),
+            ];
+            let there = args.into_iter();
+            let there = there.filter_map(|(name, value)| Some((name.to_owned(), value?)));
+            there.collect::<serde_json::Map<_, _>>()
+        })
+    });
+    assert_eq!(seen, expected.collect::<Vec<_>>());
+    for event in of("host") {
+        let own = json!({"other": if event["name"] == "above" { 7 } else { 8 }});
+        let stopped = event["args"].get("sa_across_stop").is_some();
+        assert!(stopped || event["args"] == own, "{event}");
     }
 }
 

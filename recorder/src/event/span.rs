@@ -93,12 +93,26 @@ impl SpanGuard {
 
 impl SpanGuard {
     /// Ends the span as of an earlier time, as [`now_ns`] counts: what is told of it after that time is no part of it.
-    pub fn end_at(mut self, end_ns: u64) {
-        if let Some(open) = self.0.take() {
-            thread_state::with_same(open.thread, open.epoch, |writer| {
-                open.close(writer, end_ns, &[]);
+    pub fn end_at(self, end_ns: u64) {
+        self.end_with(end_ns, &[]);
+    }
+
+    /// The same with more args, which are JSON text already, as [`SpanGuard::raw`] takes them.
+    #[doc(hidden)]
+    #[inline]
+    pub fn end_with(mut self, end_ns: u64, args: &[u8]) {
+        let Some(mut open) = self.0.take() else {
+            return;
+        };
+        thread_state::with_same(open.thread, open.epoch, |writer| {
+            if args.is_empty() || !SlotWriter::has_args(open.depth, open.args) {
+                return open.close(writer, end_ns, args);
+            }
+            writer.add_last_args(&mut open.depth, &mut open.args, |text, first| {
+                value::raw_after(text, first, args);
             });
-        }
+            open.close(writer, end_ns, &[]);
+        });
     }
 }
 

@@ -366,18 +366,26 @@ pub(crate) fn string_bytes(text: &str, bound: usize) -> usize {
     kept + escaped * (ESCAPED - 1) + MARKS
 }
 
-/// Whether a text is a short one that is written as it is, as most keys are: looked at in two words.
+/// Whether a text is written as it is: a short one, as most keys are, is looked at in two words. One of up to three bytes is not looked at.
 #[inline(always)]
 fn is_plain(text: &[u8]) -> bool {
-    if let ([front, ..], [.., back]) = (text.as_chunks::<8>().0, text.as_rchunks::<8>().1) {
-        let words = [front, back].map(|word| u64::from_le_bytes(*word));
-        return text.len() <= 16 && words.into_iter().all(is_plain_word);
+    let (words, ends) = (text.as_chunks::<8>().0, text.as_rchunks::<8>().1);
+    if let ([front, ..], [.., back]) = (words, ends) {
+        let both = [front, back].map(|word| u64::from_le_bytes(*word));
+        return both.into_iter().all(is_plain_word) && (text.len() <= 16 || are_plain(words));
     }
     let (Some(front), Some(back)) = (text.first_chunk(), text.last_chunk()) else {
         return false;
     };
     let halves = [front, back].map(|half| u64::from(u32::from_le_bytes(*half)));
     is_plain_word(halves[0] | halves[1] << 32)
+}
+
+/// Whether nothing in the words of a longer text is escaped, as in ids.
+#[inline(never)]
+fn are_plain(words: &[[u8; 8]]) -> bool {
+    let mut words = words.iter();
+    words.all(|word| is_plain_word(u64::from_le_bytes(*word)))
 }
 
 /// Whether nothing in a word is escaped. One that borrows from a byte below may be taken for escaped.
@@ -434,6 +442,21 @@ mod tests {
         let len = line.len();
         assert!(line.fits());
         String::from_utf8(buffer[..len].to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_character_is_escaped_wherever_it_stands() {
+        for len in 0..40 {
+            for at in 0..=len {
+                for odd in ["", "\"", "\\", "\n", "\u{1f}", " ", "é", "\u{7f}"] {
+                    let text = format!("{}{odd}{}", "a".repeat(at), "b".repeat(len - at));
+                    let mut out = Vec::new();
+                    string(&mut out, &text, 100);
+                    let read = serde_json::from_slice::<String>(&out);
+                    assert_eq!(read.unwrap(), text);
+                }
+            }
+        }
     }
 
     #[test]

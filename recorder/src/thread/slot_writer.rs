@@ -181,18 +181,59 @@ impl SlotWriter {
         piece: &mut Piece,
         add: impl FnOnce(&mut Vec<u8>, bool),
     ) {
-        let (first, end) = (piece.len == 0, self.text.len());
-        if *depth + 1 == self.events.depth && (first || piece.range().end == end) {
-            let from = if first { end } else { piece.from as usize };
-            add(&mut self.text, first);
-            let old = piece.len as usize;
-            *piece = self.piece_from(from);
+        let old = piece.len as usize;
+        if self.is_last(*depth, *piece) {
+            self.grow(piece, add);
             if let Some(entry) = self.entry(*depth) {
-                let args = self.text.get(from..).unwrap_or_default();
+                let args = self.text.get(piece.range()).unwrap_or_default();
                 self.slot.text.show_more(entry, old, args);
             }
-            return;
+        } else {
+            self.add_own_args(depth, *piece, add);
         }
+    }
+
+    /// Appends to the args of a span that ends now: readers of the ring need not find them there.
+    pub(crate) fn add_last_args(
+        &mut self,
+        depth: &mut u32,
+        piece: &mut Piece,
+        add: impl FnOnce(&mut Vec<u8>, bool),
+    ) {
+        if self.is_last(*depth, *piece) {
+            self.grow(piece, add);
+        } else {
+            self.add_own_args(depth, *piece, add);
+        }
+    }
+
+    /// Whether a span has args.
+    pub(crate) fn has_args(depth: u32, piece: Piece) -> bool {
+        piece.len > 0 || depth & OWN_ARGS != 0
+    }
+
+    /// Whether the args of a span can grow in the text: it is the innermost one, and nothing lies behind them.
+    fn is_last(&self, depth: u32, piece: Piece) -> bool {
+        depth + 1 == self.events.depth && (piece.len == 0 || piece.range().end == self.text.len())
+    }
+
+    fn grow(&mut self, piece: &mut Piece, add: impl FnOnce(&mut Vec<u8>, bool)) {
+        let first = piece.len == 0;
+        let from = if first {
+            self.text.len()
+        } else {
+            piece.from as usize
+        };
+        add(&mut self.text, first);
+        *piece = self.piece_from(from);
+    }
+
+    fn add_own_args(
+        &mut self,
+        depth: &mut u32,
+        piece: Piece,
+        add: impl FnOnce(&mut Vec<u8>, bool),
+    ) {
         if *depth & OWN_ARGS == 0 {
             if self.own_args.try_reserve(1).is_err() {
                 return leave_out();

@@ -222,3 +222,32 @@ macro_rules! entries {
     )*};
 }
 pub(crate) use entries;
+
+/// Runs the body of a function that looks at none of its arguments.
+///
+/// # Safety
+///
+/// The calling thread is attached.
+pub(crate) unsafe fn enter_bare(
+    body: impl FnOnce(Python<'_>) -> *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the caller's thread is attached.
+    let py = unsafe { Python::assume_attached() };
+    catch_unwind(AssertUnwindSafe(|| body(py))).unwrap_or_else(|_| py.None().into_ptr())
+}
+
+/// The same for bodies that look at no argument.
+macro_rules! bare_entries {
+    ($($entry:ident => $body:path;)*) => {$(
+        unsafe extern "C" fn $entry(
+            _owner: *mut pyo3::ffi::PyObject,
+            _arguments: *const *mut pyo3::ffi::PyObject,
+            _count: pyo3::ffi::Py_ssize_t,
+            _names: *mut pyo3::ffi::PyObject,
+        ) -> *mut pyo3::ffi::PyObject {
+            // SAFETY: the interpreter calls it with its thread attached.
+            unsafe { $crate::call::enter_bare($body) }
+        }
+    )*};
+}
+pub(crate) use bare_entries;

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pyo3::prelude::*;
-use sa_recorder::{Levels, Recorder, SpanGuard, Track};
+use sa_recorder::{Levels, Recorder, SpanGuard, Track, now_ns};
 
 use crate::call::misuse;
 use crate::event::Event;
@@ -144,14 +144,13 @@ pub(crate) fn is_open(owner: Owner) -> bool {
 }
 
 fn exit_thread(owner: Owner, end: End<'_>) -> bool {
-    let Some(mut guard) = take_thread(owner) else {
+    let Some(guard) = take_thread(owner) else {
         return false;
     };
-    if !end.args.is_empty() {
-        guard.raw(end.args);
-    }
-    if let Some(end_ns) = end.ns {
-        guard.end_at(end_ns);
+    if end.args.is_empty() && end.ns.is_none() {
+        drop(guard); // now
+    } else {
+        guard.end_with(end.ns.unwrap_or_else(now_ns), end.args);
     }
     true
 }

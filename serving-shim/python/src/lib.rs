@@ -17,13 +17,13 @@ mod call;
 mod closing;
 mod configuration;
 mod copies;
+mod engine;
 mod event;
 mod interpreter;
 mod lane;
 mod launch;
 mod merge;
 mod names;
-mod plain;
 mod point;
 mod process;
 mod profile;
@@ -49,6 +49,7 @@ fn _sa_profile(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     span::add(module)?;
     point::add(module)?;
+    engine::add(module)?;
     async_span::add(module)?;
     launch::add(module)?;
     call::misuse::add(module)?;

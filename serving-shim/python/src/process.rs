@@ -1,5 +1,7 @@
 //! What belongs to the process: its names, its run, bringing everything into the fragment.
 
+mod awake;
+
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -165,6 +167,7 @@ fn in_child_of_multiprocessing(watch: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    awake::add(module)?;
     for function in [
         wrap_pyfunction!(set_process_name, module)?,
         wrap_pyfunction!(set_thread_name, module)?,

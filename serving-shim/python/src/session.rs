@@ -1,5 +1,7 @@
 //! Recording that Python begins and ends: which recording is under way, and what child processes must know of it.
 
+mod plain;
+
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,7 +13,7 @@ use sa_recorder::{Config, Level, Levels, Recorder, host};
 
 use crate::call::{self, Call};
 use crate::interpreter::sampling;
-use crate::{names, plain, start};
+use crate::{names, start};
 
 /// Goes up when a recording begins, and when one ends. A fork does not change it: the child goes on with its parent's.
 static SESSION: AtomicU64 = AtomicU64::new(1);

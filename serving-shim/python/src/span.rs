@@ -2,6 +2,7 @@
 
 mod nothing;
 mod off;
+mod open;
 mod with_block;
 
 use std::ffi::CStr;
@@ -222,27 +223,6 @@ pub(crate) fn of_drop_in<'py>(
     Bound::new(name.py(), span)
 }
 
-/// Ends a span as of `end_ns`, with the type of what ended it early and more args. What is gathered of a call after it has returned is no part of it.
-#[pyfunction]
-#[pyo3(signature = (span, end_ns, error, args, /))]
-fn end_at(
-    span: &Bound<'_, Span>,
-    end_ns: u64,
-    error: Option<&Bound<'_, PyAny>>,
-    args: &Bound<'_, PyDict>,
-) {
-    let mut text = Scratch::take();
-    value::push_all(&mut text.0, args);
-    if let Some(kind) = error {
-        push_error(&mut text.0, kind);
-    }
-    let end = lane::End {
-        args: &text.0,
-        ns: Some(end_ns),
-    };
-    lane::exit_at(span.py(), span.as_ptr().addr(), &span.get().missed, end);
-}
-
 fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name] = call.positional(["name"])?;
     if !session::is_unasked() {
@@ -308,7 +288,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     with_block::add(module)?;
     nothing::add(module)?;
     off::add(module)?;
-    module.add_function(wrap_pyfunction!(end_at, module)?)?;
+    open::add(module)?;
     module.add_function(wrap_pyfunction!(set_decorator, module)?)?;
     call::add(module, c"span", span_entry, SPAN)?;
     call::add(module, c"dict_span", dict_span_entry, DICT_SPAN)?;

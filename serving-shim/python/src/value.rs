@@ -1,6 +1,8 @@
 //! Python objects → JSON text of args. Numbers, texts, lists and dicts natively, UUIDs as texts; anything else by its type's name: it is never printed, and never
 //! copied from a device.
 
+pub(crate) mod made;
+
 use std::ptr::null_mut;
 
 use pyo3::prelude::*;
@@ -10,6 +12,7 @@ use sa_recorder::Value;
 use smallvec::SmallVec;
 
 use crate::call::id;
+use crate::value::made::Made;
 
 /// How deep lists and dicts are followed.
 const MAX_DEPTH: u32 = 8;
@@ -130,6 +133,24 @@ fn push_plain(text: &mut Vec<u8>, dict: &Bound<'_, PyDict>) -> bool {
     true
 }
 
+/// The same for a list of texts, numbers and the like; whether it is written whole.
+pub(crate) fn write_plain_list(text: &mut Vec<u8>, list: &Bound<'_, PyList>) -> bool {
+    if list.len() > MAX_ELEMENTS {
+        return false;
+    }
+    text.push(b'[');
+    for (at, item) in list.iter().enumerate() {
+        if at > 0 {
+            text.push(b',');
+        }
+        if text.len() > MAX_BYTES || !write_plain(text, &item) {
+            return false;
+        }
+    }
+    text.push(b']');
+    true
+}
+
 /// Appends a value as JSON; most are of these types and not of a subclass.
 fn write(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) {
     if !write_plain(text, value) {
@@ -137,7 +158,7 @@ fn write(text: &mut Vec<u8>, value: &Bound<'_, PyAny>, depth: u32) {
     }
 }
 
-/// The same for a text, a number, a truth or `None`, which runs no code of Python; whether it is one. A text with lone surrogates is none.
+/// The same for a text, a number, a truth, `None`, or a value whose text is made: no code of Python runs. Whether it is one. A text with lone surrogates is none.
 fn write_plain(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> bool {
     if value.is_exact_instance_of::<PyInt>() {
         let Ok(number) = value.extract::<i64>() else {
@@ -155,6 +176,8 @@ fn write_plain(text: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> bool {
         text.extend_from_slice(b"null");
     } else if let Ok(truth) = value.cast_exact::<PyBool>() {
         truth.is_true().write(text);
+    } else if let Ok(made) = value.cast::<Made>() {
+        text.extend_from_slice(&made.get().0);
     } else {
         return false;
     }

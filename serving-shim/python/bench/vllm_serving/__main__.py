@@ -12,7 +12,7 @@ is not installed.
     names       which of the spans, instants and counters that docs/vllm.md lists the trace has; versions.py makes a table of several
     killed      a worker killed by SIGKILL in a step: the merge, and the step as an unfinished span
     throughput  recording on against off in one live server, interleaved, and recorder CPU-ns for each output token
-    cost        CPU time of the plugin alone for each output token, on stand-ins for vLLM
+    cost        CPU time of the plugin alone in each process, for each output token and step, on stand-ins for vLLM (cost.py alone needs no vLLM)
     plain       recording on against a server without the plugin, both live, interleaved
 """
 

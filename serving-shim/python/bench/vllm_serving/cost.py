@@ -1,66 +1,112 @@
-"""CPU time of the plugin itself for each output token, without vLLM: the same calls on the tests' stand-ins, 64 requests a step."""
+"""CPU time of the plugin itself, without vLLM: the same calls on the tests' stand-ins, by the process that makes them in vLLM.
 
+Three processes live at once and take turns: without the plugin, with it and recording paused, and recording. In each the roles run requests one after another, from
+their first step to their last one. What a role costs is its thread CPU time less that of the process without the plugin in the same turn, so the stand-ins' own work
+is in no result. Printed are the medians of the turns.
+
+    python serving-shim/python/bench/vllm_serving/cost.py
+"""
+
+import gc
 import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
+
+from report import Report
 
 FAKE = Path(__file__).resolve().parents[2] / "tests" / "vllm" / "fake"
-REQUESTS, TOKENS, ROUNDS = 64, 300, 5
+STATES = ("without", "paused", "on")
+ROLES = {"engine": "the engine", "worker": "a worker", "output": "the API server's output processor"}
+REQUESTS = (8, 64, 256)
+TOKENS, TURNS = 300, 15
+SERVE = "--serve"  # makes this program one of the processes
+
+
+class Subject:
+    """A process in one of the states."""
+
+    def __init__(self, state, folder):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("SA_PROFILE_")}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(FAKE), os.environ.get("PYTHONPATH"))))
+        if state != "without":
+            environment["SA_PROFILE_DIR"] = str(folder / f"cost-{state}")
+        if state == "paused":
+            environment["SA_PROFILE_START"] = "paused"
+        words = [sys.executable, __file__, SERVE]
+        self._process = subprocess.Popen(words, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def turn(self, requests):
+        """CPU ns of a step, by role."""
+        try:
+            self._process.stdin.write(f"{requests}\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise self._failed() from None
+        line = self._process.stdout.readline()
+        if not line:
+            raise self._failed()
+        return dict(zip(ROLES, map(float, line.split()), strict=True))
+
+    def end(self):
+        self._process.stdin.close()
+        if self._process.wait() != 0:
+            raise self._failed()
+
+    def _failed(self):
+        return SystemExit(f"cost: a process failed: exit {self._process.wait()}")
 
 
 def run(machine, report):
-    """Engine, worker and output processor in one process: recording on, and paused."""
-    rounds = {name: [] for name in ("on", "paused")}
-    for at in range(ROUNDS):
-        for name, ns in rounds.items():
-            folder = machine.folder / f"cost-{name}-{at}"
-            environment = os.environ | {"SA_PROFILE_DIR": str(folder), "PYTHONPATH": str(FAKE)}
-            if name == "paused":
-                environment["SA_PROFILE_START"] = "paused"
-            done = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True, check=True)
-            ns.append(float(done.stdout))
-    for name, ns in rounds.items():
-        report.result(f"cost_{name}_cpu_ns_per_output_token", min(ns), f"median {statistics.median(ns):.0f}, without vLLM's own work")
-    report.result("cost_of_recording_cpu_ns_per_output_token", min(rounds["on"]) - min(rounds["paused"]))
+    """What each role costs in a step, and of that for each output token: paused, and recording."""
+    steps = measure(machine.folder)
+    for state in STATES[1:]:
+        for role, words in ROLES.items():
+            cost = {requests: steps[requests, state, role] for requests in REQUESTS}
+            for requests, ns in cost.items():
+                report.result(f"cost_{role}_{state}_{requests}_requests_cpu_ns_per_output_token", ns / requests, f"{ns:.0f} for each step of {words}")
+            fewest, most = min(cost), max(cost)
+            further = (cost[most] - cost[fewest]) / (most - fewest)
+            report.result(f"cost_{role}_{state}_cpu_ns_per_step", cost[fewest] - fewest * further, f"and {further:.0f} for each token of it")
 
 
-def one():
-    """Steps of 64 requests; prints thread CPU ns for each output token."""
+def measure(folder):
+    """The medians, by number of requests, state and role."""
+    subjects = {state: Subject(state, folder) for state in STATES}
+    turns = {}
+    for at in range(TURNS + 1):
+        for requests in REQUESTS:
+            found = {state: subject.turn(requests) for state, subject in subjects.items()}
+            for state in STATES[1:] if at else ():  # the first turn warms up
+                for role in ROLES:
+                    turns.setdefault((requests, state, role), []).append(found[state][role] - found["without"][role])
+    for subject in subjects.values():
+        subject.end()
+    return {key: statistics.median(values) for key, values in turns.items()}
+
+
+def serve():
+    """Takes a number of requests on each line of stdin, runs them, and prints ns of a step for each role."""
     from sa_profile.vllm import register
 
     register()
-    import time
+    import roles
 
-    from vllm.v1.core.sched.scheduler import Request, Scheduler
-    from vllm.v1.engine import EngineCoreRequest
-    from vllm.v1.engine.core import EngineCore
-    from vllm.v1.engine.output_processor import OutputProcessor
-    from vllm.v1.executor.executor import Executor, answer
-    from vllm.v1.worker.worker_base import WorkerWrapperBase
+    parts = roles.Engine(), roles.Worker(), roles.OutputProcessor()
+    gc.freeze()  # as vLLM does once it has started
+    for turn, line in enumerate(sys.stdin):
+        requests = [f"cmpl-0123456789abcdef-{at}-{turn:08x}" for at in range(int(line))]
+        messages = roles.messages(requests, TOKENS)
+        print(*[part.run(requests, messages, TOKENS) for part in parts], flush=True)
 
-    worker = WorkerWrapperBase()
-    worker.init_worker([{}])
-    worker.worker.load()
 
-    class Both(Executor):
-        def execute_model(self, scheduler_output, non_block=False):
-            worker.execute_model(scheduler_output)
-            return super().execute_model(scheduler_output, non_block)
-
-    core, front = EngineCore(Scheduler(), Both()), OutputProcessor()
-    for at in range(REQUESTS):
-        request = EngineCoreRequest(f"cmpl-0123456789abcdef-{at}-0a1b2c3d", list(range(20)), TOKENS)
-        front.add_request(request, None)
-        core.add_request(Request(request))
-    began, tokens = time.thread_time_ns(), 0
-    while core.scheduler.has_requests():
-        for group in core.step_fn()[0].values():
-            tokens += len(group.outputs)
-            front.process_outputs(group.outputs)
-    print((time.thread_time_ns() - began) / tokens)
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        run(SimpleNamespace(folder=Path(folder)), Report())
 
 
 if __name__ == "__main__":
-    one()
+    serve() if SERVE in sys.argv else main()

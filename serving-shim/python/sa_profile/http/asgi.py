@@ -10,10 +10,9 @@ import itertools
 import os
 
 from .. import duration, flow, instant, now_ns
-from .._sa_profile import is_enabled, start_task_flow
+from .._sa_profile import is_enabled, open_span, start_task_flow
 from ..hooks.warnings import quietly
 from ..hooks.flows import REQUEST
-from ..hooks.spans import OpenSpan
 from .awake import AWAKE
 from .refusal import Refusal, header
 from .stalls import Heartbeat
@@ -88,7 +87,7 @@ class Exchange:
             asyncio.get_running_loop().call_soon(quietly, self._first_chunk_left, now_ns())
         if message["type"] == "http.response.body" and not message.get("more_body"):
             self.ended_ns = self.scope[ANSWERED] = now_ns()
-            AWAKE.look()  # the next request of this connection may come at once
+            AWAKE.most_ns()  # the next request of this connection may come at once
 
     def _first_chunk_left(self, handed_over_ns):
         elapsed_ns = (handed_over_ns + now_ns()) // 2 - self.received_ns
@@ -162,7 +161,7 @@ class HttpSpans:
             _under_way.discard(exchange.number)
             if error is not None:
                 args.pop("error", None)  # the exception says more
-            opened.close(error, **args)
+            opened.close(error, args)
 
     @staticmethod
     def _begin(number, scope):
@@ -170,7 +169,7 @@ class HttpSpans:
         request_id = header(scope, b"x-request-id")
         if request_id is not None:
             asked["x_request_id"] = request_id
-        return OpenSpan("http.request", cat="http", **asked)
+        return open_span("http.request", cat="http", **asked)
 
 
 def _watch(number):

@@ -1,54 +1,26 @@
 """Since when the event loop's thread may have been awake: data that came before that would have been read at once."""
 
-import os
-import resource
-import threading
-import time
+from .._sa_profile import thread_counts, thread_sleeps
 
 ALWAYS_NS = 1 << 62  # nothing is known of the time before
 
 
-def _delayed_ns():
-    """How long this thread has waited for a core, so far. Raises `OSError` or `ValueError` where the kernel does not tell.
-
-    The file is closed each time: kept, it would be one for each thread that ever asks, and the host may close it and use its number.
-    """
-    file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
-    try:
-        _used, delayed, *_ = os.read(file, 100).split()
-    finally:
-        os.close(file)
-    return int(delayed)
-
-
-def _sleeps():
-    """How often this thread has waited for something, so far."""
-    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
-
-
 class Awake:
-    """What is known of the stretch in which one thread has not slept."""
+    """What is known of the stretch in which one thread has not slept. `counts` and `sleeps` are the kernel's of the thread that asks."""
 
-    def __init__(self, used_ns=time.thread_time_ns, delayed_ns=_delayed_ns, sleeps=_sleeps):
-        self._used_ns = used_ns
-        self._delayed_ns = delayed_ns
+    def __init__(self, counts=thread_counts, sleeps=thread_sleeps):
+        self._counts = counts
         self._sleeps = sleeps
         self._thread = None
         self._at_ns = self._slept = self._most_ns = 0
 
     def most_ns(self):
-        """The longest that this thread may have been awake by now; `ALWAYS_NS` if nobody knows."""
-        self.look()
-        return self._most_ns
-
-    def look(self):
-        """Notes what the thread has used and waited for of a core. The more looks, the shorter the stretch."""
-        thread = threading.get_native_id()
+        """The longest that this thread may have been awake by now; `ALWAYS_NS` if nobody knows. A stretch may have begun as early as the last look before it: the more, the shorter."""
         try:
-            at_ns, slept = self._used_ns() + self._delayed_ns(), self._sleeps()
-        except (OSError, ValueError):
+            thread, at_ns, slept = self._counts()
+        except OSError:
             self._thread, self._most_ns = None, ALWAYS_NS
-            return
+            return ALWAYS_NS
         since_ns = at_ns - self._at_ns
         if thread != self._thread:
             self._most_ns = ALWAYS_NS
@@ -57,6 +29,16 @@ class Awake:
         else:
             self._most_ns = min(self._most_ns + since_ns, ALWAYS_NS)
         self._thread, self._at_ns, self._slept = thread, at_ns, slept
+        return self._most_ns
+
+    def look(self):
+        """The same for less, where nobody asks how long: begins a new stretch if the thread has slept. One that goes on has no new look, so that the next one begins with it."""
+        try:
+            is_same = self._sleeps() == (self._thread, self._slept)
+        except OSError:
+            is_same = False
+        if not is_same:
+            self.most_ns()
 
 
 AWAKE = Awake()

@@ -4,9 +4,8 @@ All of it runs in the request's own task, so that these spans lie within `http.r
 (starlette's `BaseHTTPMiddleware`). There they have a row of their own, and `http.route` stands on the event loop's. The arg `exchange` says whose they are.
 """
 
-from .._sa_profile import is_enabled
+from .._sa_profile import is_enabled, open_span
 from ..hooks.chain import chain_if_there
-from ..hooks.spans import OpenSpan
 from . import asgi
 
 
@@ -24,7 +23,7 @@ def _observe(name, routed=False):
             return None
         if routed:
             asgi.routed()  # who is the first to want its body is the route that was found
-        return OpenSpan(name, cat="http", **asgi.exchange()).leave
+        return open_span(name, cat="http", **asgi.exchange()).leave
 
     return observe
 

@@ -2,26 +2,28 @@
 
 from typing import NamedTuple
 
+from .._sa_profile import decodes_only
 
-def composition(output):
-    """Requests and tokens of a step, by kind, as args of a span.
+
+def composition(output, ids):
+    """Requests and tokens of a step, by kind, as args of a span. `ids` are those of its requests.
 
     A request prefills while it has no output yet, after a preemption, and where it computes more than one token that nobody
     speculated. All else decodes.
     """
     counts, total = output.num_scheduled_tokens, output.total_num_scheduled_tokens
-    prefill = _prefill(output, counts, total)
-    tokens = sum([counts[request_id] for request_id in prefill])
-    return dict(
-        prefill_requests=len(prefill),
-        prefill_tokens=tokens,
-        decode_requests=len(counts) - len(prefill),
-        decode_tokens=total - tokens,
-    )
+    prefill = () if decodes_only(output, ids) else _prefill(output, counts, total)
+    tokens = sum([counts[request_id] for request_id in prefill]) if prefill else 0
+    return {
+        "prefill_requests": len(prefill),
+        "prefill_tokens": tokens,
+        "decode_requests": len(counts) - len(prefill),
+        "decode_tokens": total - tokens,
+    }
 
 
 def _prefill(output, counts, total):
-    """The ids of a step's requests that prefill; nothing is looked at one by one in a step of which each request decodes one token."""
+    """The ids of a step's requests that prefill; nothing is looked at one by one where each of them computes one token."""
     prefilling = _prefilling(output, output.scheduled_cached_reqs)
     if not prefilling and total == len(counts):
         return ()
@@ -39,11 +41,6 @@ def _prefilling(output, cached):
     if 0 in outputs:
         ids.update([request_id for request_id, count in zip(cached.req_ids, outputs) if count == 0])
     return ids
-
-
-def request_ids(output):
-    """The internal ids of the step's requests, in its order."""
-    return list(output.num_scheduled_tokens)
 
 
 def entering(output):
@@ -69,22 +66,17 @@ def key(output):
 
     It is sent nowhere: both have the same scheduler output, in which a request does not come twice as far with as many tokens.
     """
-    if not output.total_num_scheduled_tokens:
+    tokens = output.total_num_scheduled_tokens
+    if not tokens:
         return None
     if output.scheduled_new_reqs:
         first = output.scheduled_new_reqs[0]
-        place = (first.req_id, first.num_computed_tokens, "new")
-    else:
-        place = _place(output.scheduled_cached_reqs)
-    return "{}/{}/{}/{}".format(*place, output.total_num_scheduled_tokens)
-
-
-def _place(cached):
-    """How far the first of these requests is: its id, its computed tokens, and its output tokens where they are given."""
+        return f"{first.req_id}/{first.num_computed_tokens}/new/{tokens}"
+    cached = output.scheduled_cached_reqs
     if isinstance(cached, list):
-        return cached[0].req_id, cached[0].num_computed_tokens, 0
-    outputs = getattr(cached, "num_output_tokens", None) or [0]
-    return cached.req_ids[0], cached.num_computed_tokens[0], outputs[0]
+        return f"{cached[0].req_id}/{cached[0].num_computed_tokens}/0/{tokens}"
+    outputs = getattr(cached, "num_output_tokens", None) or (0,)
+    return f"{cached.req_ids[0]}/{cached.num_computed_tokens[0]}/{outputs[0]}/{tokens}"
 
 
 class Speculation(NamedTuple):

@@ -1,19 +1,21 @@
 """EngineCore: requests that arrive, and steps. The first call hooks what the instance has, whatever classes that are."""
 
+import weakref
+
 from .. import async_span, flow, set_process_name, span
-from .._sa_profile import attach, is_enabled
+from .._sa_profile import attach, is_enabled, open_span
 from ..hooks.chain import argument, chain, chain_if_there, inside, is_chained
 from ..hooks.flows import REQUEST
-from ..hooks.spans import OpenSpan
+from ..hooks.instances import Known
 from ..hooks.warnings import quietly, warn_once
 from .executor import Batches, ExecutorObserver
 from .names import engine_name, is_engine
 from .requests import EngineRequests
-from .scheduler import SchedulerObserver
+from .scheduler import observe
 
-ATTRIBUTE = "_sa_profile"
 MOST_WAITING = 4096  # that are followed at once; vLLM may also give one up before the engine gets it
 
+_observers = Known()  # by their engines
 # Spans in the engine's input queue, by request id. Not kept in vLLM's request: an attribute more, or a look into its `__dict__`, makes Python look all
 # of its attributes up in a slower way, in each of the scheduler's loops.
 _waiting = {}
@@ -44,22 +46,23 @@ class EngineObserver:
 
     def __init__(self, engine):
         scheduler = engine.scheduler
-        self.requests = EngineRequests(lambda request_id: getattr(scheduler, "requests", {}).get(request_id))
+        self.requests = EngineRequests(weakref.ref(scheduler))
         self.batches = Batches()
-        SchedulerObserver(scheduler, self.requests, self.batches)
+        observe(scheduler, self.requests, self.batches)
         ExecutorObserver(engine.model_executor, self.batches)
 
 
 def observer(engine):
     """The engine's observer, made at its first call; False if it could not be made."""
-    found = engine.__dict__.get(ATTRIBUTE)
+    found = _observers.get(id(engine))
     if found is None:
-        engine.__dict__[ATTRIBUTE] = False  # an engine that cannot be observed is tried once
-        found = engine.__dict__[ATTRIBUTE] = EngineObserver(engine)
+        _observers.keep(engine, False)  # an engine that cannot be observed is tried once
+        found = _observers[id(engine)] = EngineObserver(engine)
         # A class that has its own step, or one that replaced the method after we wrapped it.
         step_fn = getattr(engine, "step_fn", None)
         if step_fn is not None and not is_chained(step_fn):
-            chain(engine, "step_fn", lambda *args, **kwargs: step(engine, *args, **kwargs))
+            named = weakref.ref(engine)
+            chain(engine, "step_fn", lambda *args, **kwargs: step(named(), *args, **kwargs))
     return found
 
 
@@ -81,13 +84,13 @@ def preprocess(_engine, *args, **kwargs):
     if not is_enabled():
         return None
     request_id = argument(args, kwargs, 0, "request").request_id
-    opened = OpenSpan("EngineCore.preprocess_add_request", cat="engine", request_id=request_id)
+    opened = open_span("EngineCore.preprocess_add_request", cat="engine", request_id=request_id)
     flow(REQUEST, request_id, "step")
 
     def leave(_result, error):
         opened.returned()
         waits = error is not None or _wait(request_id)
-        opened.close(error, **({} if waits else dict(wait_not_recorded=True)))
+        opened.close(error, {} if waits else dict(wait_not_recorded=True))
 
     return leave
 
@@ -129,7 +132,7 @@ def add_request(engine, *args, **kwargs):
         return None
     new = argument(args, kwargs, 0, "request")
     lost = dict(wait_not_recorded=True) if wait is None and _is_received(engine) else {}
-    opened = OpenSpan("EngineCore.add_request", cat="engine", request_id=new.request_id, **lost)
+    opened = open_span("EngineCore.add_request", cat="engine", request_id=new.request_id, **lost)
     quietly(known.requests.arrived, new)
     flow(REQUEST, new.request_id, "step")
 
@@ -151,11 +154,11 @@ def step(engine, *_args, **_kwargs):
     known = observer(engine)
     if not known:
         return None
-    opened = OpenSpan("EngineCore.step", cat="engine")
+    opened = open_span("EngineCore.step", cat="engine")
 
     def leave(_result, error):
-        opened.returned()
         if error is not None:
+            opened.returned()
             quietly(known.batches.failed, error)
         opened.close(error)
 

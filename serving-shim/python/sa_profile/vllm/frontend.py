@@ -1,10 +1,9 @@
 """The API server's side: requests that arrive and get their internal ids, outputs that go out."""
 
 from .. import async_span, duration, flow, instant, now_ns, request, span
-from .._sa_profile import attach, is_enabled
+from .._sa_profile import Tally, attach, count_outputs, is_enabled, open_span
 from ..hooks.chain import argument, chain, chain_if_there, inside
 from ..hooks.flows import REQUEST
-from ..hooks.spans import OpenSpan
 from ..hooks.warnings import quietly, warn_once
 from ..http import asgi
 from ..http.awake import AWAKE
@@ -18,15 +17,17 @@ from .sending import turn
 RECORD = span("StatLoggerManager.record", cat="serving")
 
 
-class FrontRequest:
+class FrontRequest(Tally):
     """One request, by its internal id, that the process waits for."""
 
-    __slots__ = ("span", "external_id", "output_tokens", "cached_tokens")
+    __slots__ = ("span", "external_id", "cached_tokens")
+
+    def __new__(cls, _span, _external_id):
+        return super().__new__(cls)
 
     def __init__(self, span, external_id):
         self.span = span
         self.external_id = external_id
-        self.output_tokens = 0
         self.cached_tokens = None
 
     def end(self, request_id, why, ts_ns):
@@ -120,7 +121,7 @@ def construct(client, *_args, **_kwargs):
     quietly(announce)
     if not is_enabled():
         return None
-    return OpenSpan(f"{type(client).__name__}.__init__", cat="serving").leave
+    return open_span(f"{type(client).__name__}.__init__", cat="serving").leave
 
 
 def add_request(_client, *args, **kwargs):
@@ -128,7 +129,7 @@ def add_request(_client, *args, **kwargs):
     if not is_enabled():
         return None
     external_id = argument(args, kwargs, 0, "request_id")
-    return OpenSpan("AsyncLLM.add_request", cat="serving", external_id=external_id).leave
+    return open_span("AsyncLLM.add_request", cat="serving", external_id=external_id).leave
 
 
 def generate(_client, *args, **kwargs):
@@ -149,7 +150,7 @@ def _generated(span, external_id, error):
     span.end(**({} if why is None else {"error": why}))
     left = () if error is None else list(_internal.get(external_id, ()))
     if left:  # the engine died, say: no output and no abort came
-        opened = OpenSpan("AsyncLLM.generate failed", cat="serving", external_id=external_id)
+        opened = open_span("AsyncLLM.generate failed", cat="serving", external_id=external_id)
         for request_id in left:
             _take(request_id).end(request_id, why, now_ns())
         opened.close(error)
@@ -159,7 +160,7 @@ def process_inputs(processor, *_args, **_kwargs):
     """The engine's request is made of what the client sent. Where nobody gives it an internal id later, it arrives with it."""
     if not is_enabled():
         return None
-    opened = OpenSpan("InputProcessor.process_inputs", cat="serving")
+    opened = open_span("InputProcessor.process_inputs", cat="serving")
     assigns = hasattr(processor, "assign_request_id")
 
     def leave(made, error):
@@ -195,7 +196,7 @@ def admit(_processor, *args, **kwargs):
     external_id = getattr(new, "external_req_id", None) or getattr(parent, "request_id", None) or new.request_id
     prompt = getattr(new, "prompt_token_ids", None)
     args = dict(request_id=new.request_id, external_id=external_id, prompt_tokens=None if prompt is None else len(prompt))
-    opened = OpenSpan("OutputProcessor.add_request", cat="serving", **args)
+    opened = open_span("OutputProcessor.add_request", cat="serving", **args)
     began_ns = now_ns()
     if new.request_id not in _open:  # else another chunk of a streamed input
         del args["request_id"]
@@ -231,7 +232,7 @@ def process_outputs(_processor, *args, **kwargs):
     since = TICKS.glance()
     AWAKE.look()
     sending = quietly(turn, len(outputs))
-    opened = OpenSpan("OutputProcessor.process_outputs", cat="serving", outputs=len(outputs))
+    opened = open_span("OutputProcessor.process_outputs", cat="serving", outputs=len(outputs))
     began_ns = now_ns()
 
     def leave(result, error):
@@ -240,7 +241,7 @@ def process_outputs(_processor, *args, **kwargs):
         try:
             facts = dict(tokens=_all_out(outputs, getattr(result, "reqs_to_abort", ()), ts_ns, began_ns))
         finally:
-            opened.close(error, **facts)
+            opened.close(error, facts)
             TICKS.worked(since)
             if sending is not None:
                 sending.woken()
@@ -250,21 +251,19 @@ def process_outputs(_processor, *args, **kwargs):
 
 def _all_out(outputs, stopped, ts_ns, began_ns):
     """Takes a step's outputs; `stopped` are the ids of those that a stop text has ended. Returns how many tokens there are."""
-    known = _open.get
-    all_tokens = 0
-    # As in the engine, nothing here is done for each token that need not be.
-    for output in outputs:
-        tokens = len(output.new_token_ids)
-        all_tokens += tokens
-        one = known(output.request_id)
+
+    def look(output, tokens):
+        one = _open.get(output.request_id)
         if one is None:
-            continue
+            return
         if tokens:
             if not one.output_tokens:
                 _first(one, output, ts_ns)
-            one.output_tokens += tokens
+            one.add(tokens)
         if output.finish_reason is not None:
             _answered(output.request_id, reason(output.finish_reason), ts_ns, began_ns)
+
+    all_tokens = count_outputs(outputs, _open, look)
     for request_id in stopped:
         _answered(request_id, "stop", ts_ns, began_ns)
     return all_tokens
@@ -291,7 +290,7 @@ def abort_requests(_processor, *_args, **_kwargs):
     """Requests are given up: their client has gone, or somebody asked for it."""
     if not _open:
         return None
-    opened = OpenSpan("OutputProcessor.abort_requests", cat="serving")
+    opened = open_span("OutputProcessor.abort_requests", cat="serving")
     began_ns = now_ns()
 
     def leave(result, error):

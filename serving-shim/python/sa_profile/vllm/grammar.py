@@ -1,9 +1,8 @@
 """Structured output: its grammars are compiled on threads of the engine, and each step's bit mask is filled from them."""
 
 from .. import span
-from .._sa_profile import is_enabled
+from .._sa_profile import is_enabled, open_span
 from ..hooks.chain import argument, chain_if_there, inside
-from ..hooks.spans import OpenSpan
 
 
 def hook(module):
@@ -19,4 +18,4 @@ def create(_manager, *args, **kwargs):
     if not is_enabled():
         return None
     request_id = getattr(argument(args, kwargs, 0, "request"), "request_id", None)
-    return OpenSpan("StructuredOutputManager.create_grammar", cat="grammar", request_id=request_id).leave
+    return open_span("StructuredOutputManager.create_grammar", cat="grammar", request_id=request_id).leave

@@ -4,9 +4,8 @@ A handler runs in a task of its own, and what it awaits in further ones. `exchan
 """
 
 from .. import span
-from .._sa_profile import is_enabled
+from .._sa_profile import is_enabled, open_span
 from ..hooks.chain import chain_if_there, inside
-from ..hooks.spans import OpenSpan
 from ..http import asgi
 
 # (module, class, function): the handlers of the API's routes, in today's modules and in those of older versions.
@@ -60,6 +59,6 @@ def _observe(name):
     def observe(*_args, **_kwargs):
         if not is_enabled():
             return None
-        return OpenSpan(name, cat="render", **asgi.exchange()).leave
+        return open_span(name, cat="render", **asgi.exchange()).leave
 
     return observe

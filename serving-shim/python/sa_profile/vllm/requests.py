@@ -1,24 +1,25 @@
 """The life of each request in the engine: queued, scheduled, preempted, first token, finished; and its counts."""
 
 from .. import flow, now_ns, request
-from .._sa_profile import is_enabled
+from .._sa_profile import Tally, count_outputs, is_enabled
 from ..hooks.flows import REQUEST
 from . import stamps
 from .batch import resumed
 
 
-class EngineRequest:
+class EngineRequest(Tally):
     """One request that the engine has."""
 
-    __slots__ = ("span", "is_queued", "prompt_tokens", "cached_tokens", "output_tokens", "output_steps", "preemptions")
+    __slots__ = ("span", "is_queued", "prompt_tokens", "cached_tokens", "preemptions")
 
-    def __init__(self, span, prompt_tokens, output_tokens=0):
+    def __new__(cls, _span, _prompt_tokens, output_tokens=0):
+        return super().__new__(cls, output_tokens)
+
+    def __init__(self, span, prompt_tokens, _output_tokens=0):
         self.span = span
         self.is_queued = False
         self.prompt_tokens = prompt_tokens
         self.cached_tokens = 0
-        self.output_tokens = output_tokens
-        self.output_steps = 0
         self.preemptions = 0
 
     def counts(self):
@@ -30,12 +31,16 @@ class EngineRequest:
 class EngineRequests:
     """The requests of one engine, by internal id."""
 
-    def __init__(self, known):
-        self._known = known  # internal id → vLLM's own request, for those that came while recording was off
+    def __init__(self, scheduler):
+        self._scheduler = scheduler  # a weak reference
         self._open = {}
 
     def __len__(self):
         return len(self._open)
+
+    def _known(self, request_id):
+        """vLLM's own request."""
+        return getattr(self._scheduler(), "requests", {}).get(request_id)
 
     def arrived(self, new):
         """The engine is handed the request."""
@@ -93,25 +98,21 @@ class EngineRequests:
         """A step's outputs, before they leave the engine, with vLLM's own time of them; returns how many tokens they have."""
         ts_ns = stamps.of_monotonic(stamp) or now_ns()
         verbose = is_enabled("verbose")
-        known = self._open.get
-        all_tokens = 0
-        # What stands here is done for each output token: no calls, and no look at what only the first one has.
-        for output in outputs:
-            tokens = len(output.new_token_ids)
-            all_tokens += tokens
-            one = known(output.request_id) or self._find(output.request_id)
+
+        def look(output, tokens):
+            one = self._find(output.request_id)
             if one is None:
-                continue
+                return
             if tokens:
                 if not one.output_tokens:
                     self._first(one, output, ts_ns)
-                one.output_tokens += tokens
-                one.output_steps += 1
+                one.add(tokens)
             if verbose:
                 one.span.instant("request.output", level="verbose", ts_ns=ts_ns, tokens=tokens)
             if output.finish_reason is not None:
                 self.finished(output.request_id, reason(output.finish_reason), ts_ns)
-        return all_tokens
+
+        return count_outputs(outputs, {} if verbose else self._open, look)
 
     def _first(self, one, output, ts_ns):
         """A request's first token is there."""

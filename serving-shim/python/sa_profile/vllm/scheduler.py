@@ -1,92 +1,139 @@
 """The scheduler of one engine: its calls as spans, what they decided as args, its queues and cache as counters."""
 
 from .. import counter, flow, now_ns
-from .._sa_profile import is_enabled
-from ..hooks.chain import argument, chain, chain_if_there
-from ..hooks.spans import OpenSpan
+from .._sa_profile import is_enabled, open_span
+from ..hooks.chain import argument
+from ..hooks.instances import Known, chain_class
+from ..hooks.warnings import quietly
 from . import batch
 from .prefix_cache import PrefixCache
 from .requests import reason
 
+_observers = Known()  # by their schedulers
+_observers_of_managers = Known()  # the same, by their schedulers' managers of blocks
+
+
+def observe(scheduler, requests, batches):
+    """Begins to observe a scheduler."""
+    known = _observers.keep(scheduler, SchedulerObserver(requests, batches, PrefixCache(scheduler)))
+    chain_class(scheduler, "schedule", schedule)
+    chain_class(scheduler, "update_from_output", update)
+    chain_class(scheduler, "finish_requests", finish)
+    quietly(_observe_manager, getattr(scheduler, "kv_cache_manager", None), known)
+
+
+def _observe_manager(manager, known):
+    if callable(getattr(manager, "free", None)):
+        _observers_of_managers.keep(manager, known)
+        chain_class(manager, "free", free)
+
+
+def schedule(scheduler, *_args, **_kwargs):
+    """A step is made up. A method that calls that of its base is one call."""
+    known = _observers.get(id(scheduler))
+    if known is None or known.freed is not None or not is_enabled():
+        return None
+    opened = open_span("scheduler.schedule", cat="scheduler")
+    # Flows are told when all is decided, but at this time: the viewer binds them to the span that began last before it.
+    began_ns = now_ns()
+    known.freed, known.updating = {}, False
+    return lambda output, error: known.scheduled(opened, began_ns, output, error)
+
+
+def free(manager, request, *_args, **_kwargs):
+    """A request loses its blocks. While a step is made up that is preemption, which outputs before 0.13 do not tell."""
+    known = _observers_of_managers.get(id(manager))
+    if known is not None and known.freed is not None:
+        known.freed[request.request_id] = None
+
+
+def update(scheduler, *args, **kwargs):
+    """What a step brought reaches its requests."""
+    known = _observers.get(id(scheduler))
+    if known is None or known.updating or not (is_enabled() or known.requests):
+        return None
+    output = argument(args, kwargs, 0, "scheduler_output")
+    speculated = batch.speculation(output, argument(args, kwargs, 1, "model_runner_output"))
+    made = known.batches.done(output)
+    if made is None:
+        opened = open_span("scheduler.update_from_output", cat="scheduler")
+    else:
+        opened = open_span("scheduler.update_from_output", cat="scheduler", batch=made.number)
+        if made.key:
+            flow("batch", made.key, "end", cat="batch")
+    known.freed, known.updating = None, True
+    return lambda result, error: known.updated(scheduler, opened, result, made, speculated, error)
+
+
+def finish(scheduler, *args, **kwargs):
+    """Requests are over that the scheduler is told of: their clients have gone, say."""
+    known = _observers.get(id(scheduler))
+    ids = argument(args, kwargs, 0, "request_ids")
+    if known is None or not known.requests or (ids is not None and not isinstance(ids, (str, list, tuple, set, frozenset))):
+        return None
+    why = reason(argument(args, kwargs, 1, "finished_status"))
+    # Copied now: the scheduler may take the caller's collection apart.
+    ids = None if ids is None else [ids] if isinstance(ids, str) else list(ids)
+    return lambda _result, error: known.finished(ids, why, error)
+
 
 class SchedulerObserver:
-    """Observers of a scheduler instance."""
+    """What is known of a scheduler."""
 
-    def __init__(self, scheduler, requests, batches):
-        self._scheduler = scheduler
-        self._requests = requests
-        self._batches = batches
-        self._prefix_cache = PrefixCache(scheduler)
-        self._freed = None  # ids of requests whose blocks were taken in the step that is being made up
-        chain(scheduler, "schedule", self.schedule)
-        chain(scheduler, "update_from_output", self.update)
-        chain(scheduler, "finish_requests", self.finish)
-        chain_if_there(getattr(scheduler, "kv_cache_manager", None), "free", self.free)
+    def __init__(self, requests, batches, prefix_cache):
+        self.requests = requests
+        self.batches = batches
+        # What one of the two calls has left behind, which a signal has interrupted, the other one clears: a scheduler is in one of them alone.
+        self.freed = None  # as keys, the ids of requests whose blocks were taken in the step that is being made up
+        self.updating = False  # it takes a step's results
+        self._prefix_cache = prefix_cache
 
-    def schedule(self, *_args, **_kwargs):
-        if not is_enabled():
-            return None
-        opened = OpenSpan("scheduler.schedule", cat="scheduler")
-        # Flows are told when all is decided, but at this time: the viewer binds them to the span that began last before it.
-        began_ns = now_ns()
-        self._freed = []
-        return lambda output, error: self._scheduled(opened, began_ns, output, error)
-
-    def _scheduled(self, opened, began_ns, output, error):
+    def scheduled(self, opened, began_ns, output, error):
+        """The step is made up."""
         opened.returned()
-        freed, self._freed = self._freed, None
-        facts = {}
+        freed, self.freed = self.freed, None
+        facts = None
         try:
             if output is not None:
                 facts = self._decided(output, getattr(output, "preempted_req_ids", freed), began_ns)
         finally:
-            opened.close(error, **facts)
-
-    def free(self, request):
-        """A request loses its blocks. While a step is made up that is preemption, which outputs before 0.13 do not tell."""
-        if self._freed is not None:
-            self._freed.append(request.request_id)
+            opened.close(error, facts)
 
     def _decided(self, output, preempted, began_ns):
-        self._requests.scheduled(output, preempted or (), began_ns)
-        facts = dict(tokens=output.total_num_scheduled_tokens)
+        self.requests.scheduled(output, preempted or (), began_ns)
+        facts = {"tokens": output.total_num_scheduled_tokens}
         if output.total_num_scheduled_tokens:
-            made = self._batches.made(output)
-            facts.update(batch=made.number, **made.composition, request_ids=batch.request_ids(output))
+            made = self.batches.made(output)
+            facts["batch"] = made.number
+            facts.update(made.composition)
+            facts["request_ids"] = made.request_ids
         if preempted:
             facts["preempted_ids"] = list(preempted)
         return facts
 
-    def update(self, *args, **kwargs):
-        output = argument(args, kwargs, 0, "scheduler_output")
-        if not is_enabled() and not self._requests:
-            return None
-        model_output = argument(args, kwargs, 1, "model_runner_output")
-        speculated = batch.speculation(output, model_output)
-        made = self._batches.done(output)
-        opened = OpenSpan("scheduler.update_from_output", cat="scheduler", **(dict(batch=made.number) if made else {}))
-        if made and made.key:
-            flow("batch", made.key, "end", cat="batch")
-        return lambda result, error: self._updated(opened, result, error, made, speculated)
-
-    def _updated(self, opened, result, error, made, speculated):
+    def updated(self, scheduler, opened, result, made, speculated, error):
+        """The step's requests have what it brought."""
         opened.returned()
-        facts = {}
+        self.updating = False
+        facts = speculated.args() if speculated else {}
         try:
             groups = (result or {}).values()
-            tokens = sum([self._requests.produced(group.outputs, getattr(group, "timestamp", None)) for group in groups])
-            facts = dict(outputs=sum([len(group.outputs) for group in groups]), output_tokens=tokens)
-            self._count(made, speculated, groups)
+            outputs = tokens = 0
+            for group in groups:
+                tokens += self.requests.produced(group.outputs, getattr(group, "timestamp", None))
+                outputs += len(group.outputs)
+            facts.update(outputs=outputs, output_tokens=tokens)
+            self._count(scheduler, made, speculated, groups)
         finally:
-            opened.close(error, **facts, **(speculated.args() if speculated else {}))
+            opened.close(error, facts)
 
-    def _count(self, made, speculated, groups):
+    def _count(self, scheduler, made, speculated, groups):
         if not is_enabled():
             return
         self._prefix_cache.count(groups)
-        running, waiting = self._queues()
+        running, waiting = _queues(scheduler)
         counter("requests", running=running, waiting=waiting)
-        usage = self._cache_usage()
+        usage = _cache_usage(scheduler)
         if usage is not None:
             counter("kv_cache", used_percent=100.0 * usage)
         if made:
@@ -96,34 +143,28 @@ class SchedulerObserver:
             counter("speculation", **speculated.args())
             places = enumerate(speculated.by_position, 1)
             counter("accepted_by_position", **{str(place): accepted for place, accepted in places})
-        if len(self._requests) > 2 * (running + waiting) + 64:
-            self._requests.forget_strangers(self._scheduler.requests)
+        if len(self.requests) > 2 * (running + waiting) + 64:
+            self.requests.forget_strangers(scheduler.requests)
 
-    def _queues(self):
-        counts = getattr(self._scheduler, "get_request_counts", None)
-        if counts is not None:
-            return counts()
-        return len(self._scheduler.running), len(self._scheduler.waiting)
-
-    def _cache_usage(self):
-        usage = getattr(self._scheduler, "get_kv_cache_usage", None)
-        if usage is not None:
-            return usage()
-        return getattr(getattr(self._scheduler, "kv_cache_manager", None), "usage", None)
-
-    def finish(self, *args, **kwargs):
-        ids = argument(args, kwargs, 0, "request_ids")
-        if not self._requests or (ids is not None and not isinstance(ids, (str, list, tuple, set, frozenset))):
-            return None
-        why = reason(argument(args, kwargs, 1, "finished_status"))
-        # Copied now: the scheduler may take the caller's collection apart.
-        ids = None if ids is None else [ids] if isinstance(ids, str) else list(ids)
-        return lambda result, error: self._finished(ids, why, error)
-
-    def _finished(self, ids, why, error):
+    def finished(self, ids, why, error):
+        """They are over."""
         if error is not None:
             return
         if ids is None:
-            self._requests.all_finished(why)
+            self.requests.all_finished(why)
         for request_id in ids or ():
-            self._requests.finished(request_id, why)
+            self.requests.finished(request_id, why)
+
+
+def _queues(scheduler):
+    counts = getattr(scheduler, "get_request_counts", None)
+    if counts is not None:
+        return counts()
+    return len(scheduler.running), len(scheduler.waiting)
+
+
+def _cache_usage(scheduler):
+    usage = getattr(scheduler, "get_kv_cache_usage", None)
+    if usage is not None:
+        return usage()
+    return getattr(getattr(scheduler, "kv_cache_manager", None), "usage", None)

@@ -4,10 +4,9 @@ import functools
 import sys
 
 from .. import flow, set_process_name, span
-from .._sa_profile import attach, is_enabled
+from .._sa_profile import attach, ids_of, is_enabled, open_span
 from ..hooks.chain import argument, chain, chain_if_there, inside
 from ..hooks.flows import REQUEST
-from ..hooks.spans import OpenSpan
 from ..hooks.warnings import quietly, warn_once
 from . import batch, scopes
 from .names import worker_name
@@ -51,7 +50,7 @@ class RunnerObserver:
             return None
         output = argument(args, kwargs, 0, "scheduler_output")
         if self.inside or not hasattr(output, "num_scheduled_tokens"):
-            return OpenSpan("model_runner.execute_model", cat="worker").leave
+            return open_span("model_runner.execute_model", cat="worker").leave
         return open_step("model_runner.execute_model", output).leave
 
 
@@ -78,11 +77,11 @@ def name_process(worker):
 
 def open_step(name, output):
     """A span over a step, with its facts, joined to the engine's call and to the requests that begin with it."""
-    ids = batch.request_ids(output)
+    ids = ids_of(output.num_scheduled_tokens, None)  # new objects in each step: they came by a message
     tokens = output.total_num_scheduled_tokens
     key, entering = batch.key(output), batch.entering(output)
     # The last that may fail: a span that nobody closes would stay for good.
-    opened = OpenSpan(name, cat="worker", tokens=tokens, **batch.composition(output), request_ids=ids)
+    opened = open_span(name, cat="worker", tokens=tokens, **batch.composition(output, ids), request_ids=ids)
     if key:
         flow("batch", key, "step", cat="batch")
     for request_id in entering:
@@ -93,7 +92,7 @@ def open_step(name, output):
 def init_worker(wrapper, *_args, **_kwargs):
     """The worker's class is found and made."""
     attach()  # one that begins paused must be there to be switched on
-    opened = OpenSpan("WorkerWrapperBase.init_worker", cat="worker")
+    opened = open_span("WorkerWrapperBase.init_worker", cat="worker")
 
     def leave(_result, error):
         opened.close(error)
@@ -107,7 +106,7 @@ def initialize(wrapper, *_args, **_kwargs):
     observer(wrapper)
     if not is_enabled():
         return None
-    return OpenSpan("WorkerWrapperBase.initialize_from_config", cat="worker").leave
+    return open_span("WorkerWrapperBase.initialize_from_config", cat="worker").leave
 
 
 def execute(wrapper, *args, **kwargs):

@@ -70,7 +70,7 @@ pub(crate) fn series(call: &Call<'_, '_>) -> Scratch {
 }
 
 /// A keyword as text; none if it has lone surrogates.
-fn name<'a>(key: &'a Bound<'_, PyAny>) -> Option<&'a str> {
+pub(crate) fn name<'a>(key: &'a Bound<'_, PyAny>) -> Option<&'a str> {
     key.cast_exact::<PyString>().ok()?.to_str().ok()
 }
 

@@ -3,7 +3,7 @@
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::call::{self, Call};
+use crate::call;
 
 /// A span that is not recorded.
 ///
@@ -26,17 +26,13 @@ impl Nothing {
     }
 }
 
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the body of a function that the interpreter calls"
-)]
-fn nothing(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    Ok(call.py.None().into_ptr())
+fn nothing(py: Python<'_>) -> *mut ffi::PyObject {
+    py.None().into_ptr()
 }
 
-call::entries! {
-    enter_entry => "__enter__", nothing;
-    exit_entry => "__exit__", nothing;
+call::bare_entries! {
+    enter_entry => nothing;
+    exit_entry => nothing;
 }
 
 /// A function for `__exit__` that does nothing.

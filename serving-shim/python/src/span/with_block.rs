@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 use super::nothing;
-use crate::call::{self, Call};
+use crate::call;
 use crate::span::Span;
 
 /// The two methods, and what stands for them.
@@ -60,31 +60,8 @@ thread_local! {
     static ASKED: Cell<Option<Asked>> = const { Cell::new(None) };
 }
 
-/// Puts another one in its place; whether the thread still has a place.
-fn replace_asked(py: Python<'_>, asked: Option<Asked>) -> bool {
-    let Ok(before) = ASKED.try_with(|place| place.replace(asked)) else {
-        return false;
-    };
-    if let Some(before) = before {
-        drop(before.span.into_bound(py)); // now: the thread is attached, of which a `Py` alone knows nothing here
-    }
-    true
-}
-
-/// Whether the other half of this span, and that alone, was asked for just now, so that this is a block.
-fn is_block(span: *mut ffi::PyObject, second: Half) -> bool {
-    let mark = |place: &Cell<Option<Asked>>| {
-        let mut asked = place.take();
-        let its = asked.as_mut().filter(|asked| asked.awaits(span, second));
-        let is_its = its.map(|asked| asked.is_block = true).is_some();
-        place.set(asked);
-        is_its
-    };
-    ASKED.try_with(mark).unwrap_or(false)
-}
-
 impl Asked {
-    /// Whether this half of this span is the one that was not asked for yet.
+    /// Whether this half of this span is the one that was not asked for yet, so that who asks is a block.
     fn awaits(&self, span: *mut ffi::PyObject, second: Half) -> bool {
         self.span.as_ptr() == span && self.half != second && !self.is_block
     }
@@ -130,20 +107,33 @@ fn unrecorded<'py>(py: Python<'py>, span: *mut ffi::PyObject) -> Option<Borrowed
     })
 }
 
-/// Whether a half does nothing: so does the other one of a block, or nothing is recorded of the span.
+/// Whether a half does nothing: so does the other one of a block, or nothing is recorded of the span, which is remembered then.
 fn is_nothing(py: Python<'_>, span: *mut ffi::PyObject, half: Half) -> bool {
-    is_block(span, half) || ask(py, span, half)
-}
-
-/// Remembers what was asked for if nothing is recorded of the span; whether that is so.
-fn ask(py: Python<'_>, span: *mut ffi::PyObject, half: Half) -> bool {
-    let asked = unrecorded(py, span).map(|span| Asked {
-        span: span.to_owned().unbind(),
-        half,
-        is_block: false,
-    });
-    let is_unrecorded = asked.is_some();
-    replace_asked(py, asked) && is_unrecorded
+    let look = |place: &Cell<Option<Asked>>| {
+        let mut before = place.take();
+        if let Some(asked) = before.as_mut().filter(|asked| asked.awaits(span, half)) {
+            asked.is_block = true;
+            place.set(before);
+            return (true, None);
+        }
+        let asked = unrecorded(py, span).map(|span| Asked {
+            span: span.to_owned().unbind(),
+            half,
+            is_block: false,
+        });
+        let is_unrecorded = asked.is_some();
+        if is_unrecorded {
+            place.set(asked);
+        }
+        (is_unrecorded, before)
+    };
+    let Ok((is_nothing, before)) = ASKED.try_with(look) else {
+        return false; // the thread ends
+    };
+    if let Some(before) = before {
+        drop(before.span.into_bound(py)); // now: the thread is attached, of which a `Py` alone knows nothing here
+    }
+    is_nothing
 }
 
 /// What a block finds as `__enter__`.
@@ -184,25 +174,21 @@ fn guarded(body: impl FnOnce(Python<'_>, &Parts) -> *mut ffi::PyObject) -> *mut 
 }
 
 /// Gives the span to the block that asked for it. Outside of one it begins as any other does, so that its end finds the beginning.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "the body of a function that the interpreter calls"
-)]
-fn enter_nothing(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+fn enter_nothing(py: Python<'_>) -> *mut ffi::PyObject {
     let Ok(Some(asked)) = ASKED.try_with(Cell::take) else {
-        return Ok(call.py.None().into_ptr());
+        return py.None().into_ptr();
     };
-    let span = asked.span.into_bound(call.py);
+    let span = asked.span.into_bound(py);
     if !asked.is_block
         && let Ok(span) = span.cast_exact::<Span>()
     {
         Span::enter(span);
     }
-    Ok(span.into_ptr())
+    span.into_ptr()
 }
 
-call::entries! {
-    enter_entry => "__enter__", enter_nothing;
+call::bare_entries! {
+    enter_entry => enter_nothing;
 }
 
 /// An object that stands on a type in the place of a method, and does nothing but to be asked by `find`.

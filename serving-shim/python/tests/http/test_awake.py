@@ -1,5 +1,7 @@
 """Since when a thread may have been awake."""
 
+import threading
+
 import pytest
 
 
@@ -7,17 +9,18 @@ class Thread:
     """The counts that a kernel keeps of a thread."""
 
     def __init__(self):
-        self.used = self.delayed = self.sleeps = 0
+        self.used = self.delayed = self.sleeps = self.asked = 0
 
     def awake(self):
         from sa_profile.http.awake import Awake
 
-        return Awake(lambda: self.used, self.delayed_ns, lambda: self.sleeps)
+        return Awake(self.counts, lambda: (threading.get_native_id(), self.sleeps))
 
-    def delayed_ns(self):
+    def counts(self):
+        self.asked += 1
         if self.delayed is None:
             raise OSError("too many open files")
-        return self.delayed
+        return threading.get_native_id(), self.used + self.delayed, self.sleeps
 
     def went_on(self, used, delayed=0, sleeps=0):
         self.used += used
@@ -40,6 +43,40 @@ def test_a_stretch_goes_on_until_the_thread_sleeps():
     assert awake.most_ns() == 3
 
 
+def test_a_look_at_a_thread_that_has_not_slept_asks_for_no_more():
+    thread = Thread()
+    awake = thread.awake()
+    awake.look()
+    thread.went_on(used=5, sleeps=1)
+    awake.look()
+    for _ in range(3):
+        thread.went_on(used=2, delayed=1)
+        awake.look()
+    assert thread.asked == 2
+    assert awake.most_ns() == 5 + 3 * 3
+
+
+def test_an_answer_that_goes_out_begins_a_stretch_anew(monkeypatch):
+    """Its connection may have a new request at once, whatever the thread has done for this one without a sleep."""
+    import asyncio
+
+    from sa_profile.http import asgi
+
+    thread = Thread()
+    awake = thread.awake()
+    monkeypatch.setattr(asgi, "AWAKE", awake)
+
+    async def answer():
+        exchange = asgi.Exchange(1, {})
+        awake.most_ns()  # it arrives
+        thread.went_on(used=30)
+        exchange.sent(dict(type="http.response.body", body=b""))
+
+    asyncio.run(answer())
+    thread.went_on(used=1, sleeps=1)
+    assert awake.most_ns() == 1
+
+
 def test_a_stretch_that_nobody_counts_is_not_known():
     from sa_profile.http.awake import ALWAYS_NS
 
@@ -56,8 +93,6 @@ def test_a_stretch_that_nobody_counts_is_not_known():
 
 
 def test_a_stretch_is_of_one_thread():
-    import threading
-
     from sa_profile.http.awake import ALWAYS_NS
 
     thread = Thread()
@@ -73,8 +108,6 @@ def test_a_stretch_is_of_one_thread():
 
 def test_looks_keep_no_file_open():
     import os
-    import threading
-
     from sa_profile.http.awake import Awake
 
     awake, before = Awake(), len(os.listdir("/proc/self/fd"))

@@ -139,3 +139,23 @@ def test_what_an_index_raises_passes(raised):
 def test_errors_name_the_argument(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_the_keys_of_any_mapping_are_ids():
+    from collections import OrderedDict
+    from types import MappingProxyType
+
+    from sa_profile._sa_profile import Ids, ids_of
+
+    counts = {"a": 1, "b": 2}
+    ids = ids_of(counts, None)
+    assert isinstance(ids, Ids) and ids_of(dict(counts), ids) is ids
+    for other in (MappingProxyType(counts), OrderedDict(counts)):
+        assert ids_of(other, ids) == ["a", "b"]
+
+
+@pytest.mark.parametrize("count", [1024, 1025])
+def test_very_many_ids_are_a_list(count):
+    from sa_profile._sa_profile import Ids, ids_of
+
+    assert isinstance(ids_of({str(number): 1 for number in range(count)}, None), Ids) == (count == 1024)

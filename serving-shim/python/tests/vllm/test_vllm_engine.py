@@ -515,6 +515,57 @@ def test_classes_that_override_are_seen(record):
     assert len(trace.named("EngineCore.step")) == 3 and len(trace.named("scheduler.schedule")) == 3
 
 
+def subclassed_and_not():
+    two_requests()
+    subclassed()
+
+
+def test_a_scheduler_and_one_that_extends_it_are_each_seen_once(record):
+    trace = record(subclassed_and_not)
+    for name in ("EngineCore.step", "scheduler.schedule", "scheduler.update_from_output"):
+        assert len(trace.named(name)) == 6, name
+    assert [one["batch"] for one in trace.args("scheduler.schedule")] == [1, 2, 3] * 2
+    assert sum(one["output_tokens"] for one in trace.args("scheduler.update_from_output")) == 9
+
+
+def observed_from_outside():
+    import gc
+    import weakref
+
+    core = engine()
+    seen = [core.scheduler, core.scheduler.kv_cache_manager]
+    before = [set(vars(one)) for one in seen]
+    add(core, "a-1")
+    turn(core)
+    print([set(vars(one)) for one in seen] == before)
+    seen = [weakref.ref(one) for one in (core, *seen)]
+    del core
+    gc.collect()
+    print([one() for one in seen])
+
+
+def test_what_is_observed_has_no_attribute_more_and_goes_when_its_engine_does(record):
+    """An attribute more of a scheduler would slow its own loops down."""
+    trace = record(observed_from_outside)
+    assert trace.stdout == "True\n[None, None, None]\n" and len(trace.named("scheduler.schedule")) == 3
+
+
+def begun_again_under_the_same_id():
+    """Its prompt is computed in three steps, of which the last two have one token each and look as those that decode do."""
+    core, name = engine(), "a-1"
+    for _ in range(2):
+        add(core, name, tokens=3)
+        for _ in range(2):
+            core.scheduler.schedule()
+        turn(core)
+
+
+def test_a_request_prefills_until_it_has_an_output_whoever_had_its_id_before(record):
+    steps = record(begun_again_under_the_same_id).args("scheduler.schedule")
+    kinds = ["prefill" if one["prefill_requests"] else "decode" for one in steps]
+    assert kinds == ["prefill", "prefill", "prefill", "decode", "decode"] * 2, steps
+
+
 def replaced():
     """As a platform does it that patches the class after the plugins were loaded."""
     register()
@@ -600,9 +651,10 @@ def test_results_are_what_they_were(record):
 
 def results():
     core = engine()
+    theirs = type(core.scheduler).schedule
     add(core, "a-1", tokens=1)
     outputs, ran = core.step_fn()
-    same = core.scheduler.schedule.__wrapped__.__func__ is type(core.scheduler).schedule
+    same = core.scheduler.schedule.__wrapped__ is theirs
     print(outputs[0].outputs[0].new_token_ids == [5] and ran, same)
 
 

@@ -13,6 +13,7 @@
 mod crowd;
 mod daemon;
 mod descendants;
+mod endings;
 mod forks;
 mod lanes;
 mod odd;

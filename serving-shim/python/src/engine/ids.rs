@@ -1,0 +1,78 @@
+//! The ids of a step's requests as an arg: most steps have those of the one before.
+
+use std::ptr::null_mut;
+use std::sync::atomic::AtomicBool;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+
+use crate::value::made::Made;
+use crate::value::write_plain_list;
+
+/// Some ids, whose text is made.
+#[pyclass(frozen, extends = Made, module = "sa_profile")]
+pub(crate) struct Ids {
+    ids: Vec<Py<PyAny>>,
+    have_outputs: AtomicBool,
+}
+
+impl Ids {
+    /// Whether these are the keys of a dict, the same objects in the same order.
+    fn are_of(&self, counts: &Bound<'_, PyDict>) -> bool {
+        let (mut at, mut key) = (0, null_mut());
+        let mut is_next = |id: &Py<PyAny>| {
+            // SAFETY: the dict is alive, and no code of Python runs meanwhile; the pointers are to places for a borrowed reference and for a position.
+            let is_there =
+                unsafe { ffi::PyDict_Next(counts.as_ptr(), &raw mut at, &raw mut key, null_mut()) };
+            is_there != 0 && id.as_ptr() == key
+        };
+        counts.len() == self.ids.len() && self.ids.iter().all(&mut is_next)
+    }
+
+    /// Whether all of these requests are known to have an output. They keep it while they are in each step: one whose outputs are taken back comes again as a new one.
+    pub(crate) fn have_outputs(&self) -> &AtomicBool {
+        &self.have_outputs
+    }
+}
+
+/// The keys of a mapping, as an arg of events: `before`, if those are the same ones. A list where they are not texts, or very many.
+#[pyfunction]
+#[pyo3(signature = (counts, before, /))]
+fn ids_of<'py>(
+    counts: &Bound<'py, PyAny>,
+    before: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Ok(counts) = counts.cast_exact::<PyDict>() else {
+        let keys = counts.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        return Ok(PyList::new(counts.py(), keys)?.into_any());
+    };
+    let is_same = |ids: &Bound<'_, Ids>| ids.get().are_of(counts);
+    if before.cast_exact::<Ids>().is_ok_and(is_same) {
+        return Ok(before.clone());
+    }
+    let keys = counts.keys();
+    match encoded(&keys) {
+        Some(ids) => Ok(Bound::new(counts.py(), ids)?.into_any()),
+        None => Ok(keys.into_any()),
+    }
+}
+
+fn encoded(keys: &Bound<'_, PyList>) -> Option<(Ids, Made)> {
+    let are_texts = keys.iter().all(|id| id.is_exact_instance_of::<PyString>());
+    let mut text = Vec::new();
+    if !are_texts || !write_plain_list(&mut text, keys) {
+        return None;
+    }
+    let ids = Ids {
+        ids: keys.iter().map(Bound::unbind).collect(),
+        have_outputs: AtomicBool::new(false),
+    };
+    Some((ids, Made(text)))
+}
+
+/// Adds what this file offers to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Ids>()?;
+    module.add_function(wrap_pyfunction!(ids_of, module)?)
+}

@@ -1,0 +1,97 @@
+//! [`OpenSpan`]: a span that begins and ends in two functions, as observers of other people's calls need it.
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use sa_recorder::now_ns;
+
+use crate::call::args;
+use crate::call::{self, Call};
+use crate::event::Event;
+use crate::lane::{self, Missed};
+use crate::scratch::Scratch;
+use crate::span::push_error;
+use crate::{names, value};
+
+/// A span that is open since it was made. Only the thread, or task, that opened it may close it.
+#[pyclass(frozen, module = "sa_profile")]
+pub(crate) struct OpenSpan {
+    missed: Missed,
+    /// When what it is around ended, by the recorder's clock; 0 if nobody said so.
+    ended_ns: AtomicU64,
+}
+
+#[pymethods]
+impl OpenSpan {
+    /// What the span is around has ended: what is gathered from now on until `close` is no part of it. Returns the time.
+    fn returned(&self) -> u64 {
+        let ended_ns = now_ns();
+        self.ended_ns.store(ended_ns, Ordering::Relaxed);
+        ended_ns
+    }
+
+    /// Ends the span with these args; with the type of the exception that ended it, if one did.
+    #[pyo3(signature = (error=None, args=None, /))]
+    fn close(
+        slf: &Bound<'_, Self>,
+        error: Option<&Bound<'_, PyAny>>,
+        args: Option<&Bound<'_, PyDict>>,
+    ) {
+        let open = slf.get();
+        let ended_ns = Some(open.ended_ns.load(Ordering::Relaxed));
+        let ended_ns = ended_ns.filter(|ns| *ns > 0).unwrap_or_else(now_ns);
+        let mut text = Scratch::take();
+        if let Some(args) = args {
+            value::push_all(&mut text.0, args);
+        }
+        if let Some(error) = error {
+            push_error(&mut text.0, error.get_type().as_any());
+        }
+        let end = lane::End {
+            args: &text.0,
+            ns: Some(ended_ns),
+        };
+        lane::exit_at(slf.py(), slf.as_ptr().addr(), &open.missed, end);
+    }
+
+    /// The end of an observer that has nothing more to say.
+    #[pyo3(signature = (result, error, /))]
+    fn leave(slf: &Bound<'_, Self>, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) {
+        let _ = result;
+        OpenSpan::close(slf, error, None);
+    }
+}
+
+fn open_span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    let [name] = call.positional(["name"])?;
+    let keywords = args::keywords(call)?;
+    let category = keywords.category.as_deref();
+    let event = Event {
+        named: names::named(keywords.level, category, &name)?,
+        category,
+        name: &name,
+        args: &keywords.text.0,
+    };
+    let open = OpenSpan {
+        missed: Missed::new(0),
+        ended_ns: AtomicU64::new(0),
+    };
+    let open = Bound::new(call.py, open)?;
+    lane::enter(&event, open.as_ptr().addr(), &open.get().missed);
+    Ok(open.into_ptr())
+}
+
+call::entries! {
+    open_span_entry => "open_span", open_span;
+}
+
+/// Adds what this file offers to the module.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<OpenSpan>()?;
+    call::add(module, c"open_span", open_span_entry, OPEN_SPAN)
+}
+
+const OPEN_SPAN: &CStr = c"open_span(name, /, *, cat='e2e', level='e2e', **args)\n--\n\nOpens a span, for code that ends it in another function.";
