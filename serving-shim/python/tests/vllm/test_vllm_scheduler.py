@@ -149,7 +149,7 @@ def without_weak_references():
     from vllm.v1.core.sched.scheduler import KVCacheManager, Scheduler
 
     class Slotted:
-        __slots__ = ("block_pool", "prefix_cache_stats")
+        __slots__ = ("block_pool", "coordinator", "prefix_cache_stats")
         __init__ = KVCacheManager.__init__
         free = KVCacheManager.free
         make_prefix_cache_stats = KVCacheManager.make_prefix_cache_stats
