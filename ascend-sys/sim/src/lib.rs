@@ -16,7 +16,6 @@ mod clock;
 mod config;
 mod context;
 mod device;
-mod durations;
 mod effect;
 mod event;
 mod executor;
@@ -29,12 +28,12 @@ pub mod hide;
 mod kernel;
 mod listeners;
 mod memory;
+mod mspti;
 mod records;
 mod report;
 mod runtime;
 mod stream;
 mod truth;
-mod variables;
 mod work;
 
 /// A result, or the error code that the caller gets.

@@ -6,12 +6,14 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::device::Device;
 use crate::event::Event;
+use crate::faults::Site;
 use crate::graph::{Group, Model, Task};
 use crate::handle::Handles;
 use crate::hccl::Comm;
 use crate::kernel::{Binary, Function, Runs, Stubs};
 use crate::listeners::Listeners;
 use crate::memory::Memory;
+use crate::mspti::Mspti;
 use crate::report::Reports;
 use crate::stream::Stream;
 use crate::truth::Truth;
@@ -39,6 +41,7 @@ pub(crate) struct Runtime {
     pub(crate) memory: Memory,
     pub(crate) listeners: Listeners,
     pub(crate) reports: Reports,
+    pub(crate) mspti: Mspti,
     /// Between `aclInit` and `aclFinalize`.
     pub(crate) initialized: AtomicBool,
     pub(crate) profiling: AtomicBool,
@@ -92,6 +95,10 @@ impl Runtime {
             memory: Memory::new(config.memory_bytes),
             listeners: Listeners::default(),
             reports: Reports::default(),
+            mspti: Mspti::new(config.mspti, || {
+                let faults = &runtime().config.faults;
+                faults.value(Site::MsptiRecord).is_some()
+            }),
             initialized: AtomicBool::new(false),
             profiling: AtomicBool::new(false),
             ranges: AtomicU64::new(0),

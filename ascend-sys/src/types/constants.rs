@@ -167,6 +167,8 @@ constants! {
         MSPTI_ERROR_DEVICE_OFFLINE = 4;
         MSPTI_ERROR_QUEUE_EMPTY = 5;
         MSPTI_ERROR_WITHOUT_LD_PRELOAD = 6;
+        MSPTI_ERROR_NOT_INITIALIZED = 7;
+        MSPTI_ERROR_INVALID_KIND = 8;
         MSPTI_ERROR_INNER = 999;
     }
     "A value of `msptiActivityKind`.": msptiActivityKind {

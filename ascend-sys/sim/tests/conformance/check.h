@@ -121,6 +121,8 @@ void slow_completion(void);
 void through_rt_never(void);
 void through_rt_when_old(void);
 void work(void);
+void mspti(void);
+void mspti_refused(void);
 void forked(void);
 void endless(void);
 void speed(void);
