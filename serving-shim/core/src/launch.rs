@@ -4,7 +4,7 @@ use crate::counts::count;
 use crate::description::{Description, Kind};
 use crate::device::Device;
 use crate::graphs::Kernels;
-use crate::pending::Pending;
+use crate::pending::{Launched, Pending};
 use crate::pool::{NoPair, Pair};
 use crate::runtime::stream_cache::{self, StreamFacts};
 use crate::runtime::{Code, DeviceRuntime, Stream, thread};
@@ -172,18 +172,20 @@ impl Open {
         armed.device.push(
             shim,
             Pending {
-                description: self.description,
-                args: self.args,
-                id: self.id,
+                launched: Launched {
+                    description: self.description,
+                    args: self.args,
+                    id: self.id,
+                    stream_id: armed.facts.stream_id,
+                    tid: own_tid(),
+                    asked_ns: armed.asked_ns,
+                    began_ns: self.began_ns,
+                    returned_ns,
+                    stands_for: self.stands_for,
+                    kernels: self.kernels,
+                },
                 context: armed.facts.context,
-                stream_id: armed.facts.stream_id,
                 pair: armed.pair,
-                tid: own_tid(),
-                asked_ns: armed.asked_ns,
-                began_ns: self.began_ns,
-                returned_ns,
-                stands_for: self.stands_for,
-                kernels: self.kernels,
             },
         );
     }

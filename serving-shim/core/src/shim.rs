@@ -1,13 +1,14 @@
 //! The process's own: which runtime times launches, its devices, the gate, what is paused.
 
-use crate::absent::Absent;
 use crate::ascend::AscendRuntime;
-use crate::config::{Choice, Config};
-use crate::counts::Counts;
+use crate::config::{Choice, Config, Records};
+use crate::counts::{Counts, KernelCounts};
 use crate::description::{Description, Kind};
 use crate::device::Device;
 use crate::gate::{Gate, News, Updates};
 use crate::graphs::Graphs;
+use crate::mspti::Mspti;
+use crate::runtime::absent::Absent;
 use crate::runtime::{DeviceRuntime, Graph, Stream, stream_cache, thread};
 use sa_recorder::{Args, Level, Recorder, host, now_ns};
 use std::sync::OnceLock;
@@ -44,6 +45,10 @@ pub(crate) struct Shim {
     pub(crate) updates: Updates,
     pub(crate) graphs: Graphs,
     pub(crate) counts: Counts,
+    pub(crate) kernel_counts: KernelCounts,
+    pub(crate) mspti: Mspti,
+    /// What MSPTI is used for.
+    records: Records,
     /// Whether captures are told by hooks, so that one that cannot be asked for is not missed.
     pub(crate) hooked: AtomicBool,
     ids: AtomicU64,
@@ -53,6 +58,7 @@ pub(crate) struct Shim {
     eager: AtomicU64,
     /// Sum of the counts that were told last.
     told: AtomicU64,
+    told_kernels: AtomicU64,
 }
 
 static SHIM: OnceLock<Shim> = OnceLock::new();
@@ -106,6 +112,9 @@ impl Shim {
         if thread::unnoticed(shim.runtime, || shim.runtime.watch()) {
             stream_cache::rely_on_runtime();
         }
+        if shim.records == Records::All {
+            shim.use_mspti();
+        }
         host::run_at_exit(at_exit);
         shim
     }
@@ -152,7 +161,10 @@ impl Shim {
             None
         });
         match found {
-            Some(runtime) => Shim::with(Box::leak(Box::new(runtime)), true, config.sample),
+            Some(runtime) => Shim {
+                records: config.records,
+                ..Shim::with(Box::leak(Box::new(runtime)), true, config.sample)
+            },
             None => Shim::with(&Absent, false, config.sample),
         }
     }
@@ -166,12 +178,16 @@ impl Shim {
             updates: Updates::default(),
             graphs: Graphs::default(),
             counts: Counts::default(),
+            kernel_counts: KernelCounts::default(),
+            mspti: Mspti::default(),
+            records: Records::Never,
             hooked: AtomicBool::new(false),
             ids: AtomicU64::new(1),
             salt: host::random() << 40,
             sample,
             eager: AtomicU64::new(0),
             told: AtomicU64::new(0),
+            told_kernels: AtomicU64::new(0),
         }
     }
 
@@ -228,6 +244,43 @@ impl Shim {
         (number == 0 || drawn).then_some(self.sample)
     }
 
+    /// A graph is about to be captured: of its replays there are records only of what MSPTI sees now.
+    pub(crate) fn before_capture(&self) {
+        if self.records == Records::Replays {
+            self.use_mspti();
+        }
+    }
+
+    /// Has MSPTI record kernels, if it is there and nobody else has it.
+    fn use_mspti(&self) {
+        let Some(runtime) = self.own_runtime() else {
+            return;
+        };
+        // It may call the runtime in its turn.
+        let start = || self.mspti.start(runtime.is_simulated());
+        let started = thread::unnoticed(runtime, start);
+        match started {
+            Ok(true) => tell("mspti", &Args::new().with("used_for", self.records.word())),
+            Ok(false) => {}
+            Err(why) => {
+                tell("mspti_unavailable", &Args::new().with("why", &*why));
+                if self.records == Records::All {
+                    host::warn_once(&format!("device times come from event pairs alone: {why}"));
+                }
+            }
+        }
+    }
+
+    /// Whether records of such a launch are looked for.
+    pub(crate) fn looks_for_kernels(&self, kind: Kind) -> bool {
+        let is_wanted = match kind {
+            Kind::Graph(_) => true,
+            Kind::Kernel => self.records == Records::All,
+            _ => false,
+        };
+        is_wanted && self.mspti.is_running()
+    }
+
     fn close_gate(&self, stream: Stream, graph: Graph) {
         let news = self.gate.close(stream, self.runtime.context().ok(), graph);
         if matches!(news, News::Graph | News::Capture) {
@@ -278,25 +331,37 @@ impl Shim {
     fn note_captured(&self, graph: Graph, description: &Description) {
         if description.kind != Kind::Memcpy {
             self.graphs.add(graph, &description.name.shown);
+            if description.kind != Kind::Kernel {
+                self.graphs.mix(graph);
+            }
         }
     }
 
     /// Tells what became of the launches so far, if that has changed.
     pub(crate) fn tell_counts(&self) {
-        let (series, sum) = self.counts.series();
-        let recorder = Recorder::get();
-        if !recorder.includes(Level::Kernel) || self.told.swap(sum, Ordering::Relaxed) == sum {
-            return;
-        }
-        if let Some(thread) = recorder.thread_track(host::tid()) {
-            thread.counter(Level::Kernel, "launches", now_ns(), &series);
-        }
+        tell_series("launches", self.counts.series(), &self.told);
+        let kernels = self.kernel_counts.series();
+        tell_series("kernel records", kernels, &self.told_kernels);
+    }
+}
+
+/// Tells counts, if their sum has changed.
+fn tell_series(name: &str, (series, sum): (Args, u64), told: &AtomicU64) {
+    let recorder = Recorder::get();
+    if !recorder.includes(Level::Kernel) || told.swap(sum, Ordering::Relaxed) == sum {
+        return;
+    }
+    if let Some(thread) = recorder.thread_track(host::tid()) {
+        thread.counter(Level::Kernel, name, now_ns(), &series);
     }
 }
 
 /// Another profiler was started: while one is at work nothing of ours stands in the streams.
 pub(crate) fn pause(by: &str) {
-    if PROFILERS.fetch_add(1, Ordering::Relaxed) == 0 && Shim::existing().is_some() {
+    if PROFILERS.fetch_add(1, Ordering::Relaxed) == 0
+        && let Some(shim) = Shim::existing()
+    {
+        shim.mspti.pause();
         tell("device_timing_paused", &Args::new().with("by", by));
     }
 }
@@ -305,7 +370,10 @@ pub(crate) fn pause(by: &str) {
 pub(crate) fn resume(by: &str) {
     let one_less = |count: usize| count.checked_sub(1);
     let order = Ordering::Relaxed;
-    if PROFILERS.fetch_update(order, order, one_less) == Ok(1) && Shim::existing().is_some() {
+    if PROFILERS.fetch_update(order, order, one_less) == Ok(1)
+        && let Some(shim) = Shim::existing()
+    {
+        shim.mspti.resume();
         tell("device_timing_resumed", &Args::new().with("by", by));
     }
 }

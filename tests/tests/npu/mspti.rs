@@ -1,0 +1,302 @@
+//! Kernels by MSPTI's records against what the simulated device really did: those in replays, and those that were launched one by one.
+
+use crate::run::{Run, run_to};
+use e2e::host_support::{Outcome, scratch};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+use tempfile::TempDir;
+
+/// Kernels of a graph, replays of each of two graphs, launches behind each replay.
+const SIZE: [&str; 3] = ["5", "100", "2"];
+const IN_REPLAYS: usize = 2 * 5 * 100;
+const ALONE: usize = 2 * 100 * 2;
+
+/// The simulator under its own name and MSPTI's.
+struct Simulator(TempDir);
+
+impl Simulator {
+    fn new(names: &[&str]) -> Simulator {
+        let folder = scratch();
+        let test = std::env::current_exe().expect("the path of this test");
+        let library = test.with_file_name("libascendcl.so");
+        for name in names {
+            symlink(&library, folder.path().join(name)).expect("a link");
+        }
+        Simulator(folder)
+    }
+
+    fn whole() -> Simulator {
+        Simulator::new(&["libascendcl.so", "libmspti.so"])
+    }
+
+    fn run(&self, mode: &str, device: &str, variables: &[(&str, &str)]) -> Run {
+        self.run_to(mode, device, variables, Outcome::quiet)
+    }
+
+    fn run_to(
+        &self,
+        mode: &str,
+        device: &str,
+        variables: &[(&str, &str)],
+        end: fn(Outcome) -> Outcome,
+    ) -> Run {
+        let library = self.0.path().join("libascendcl.so");
+        let library = library.to_str().expect("a path of text");
+        let own = [
+            ("SA_PROFILE_DEVICE", device),
+            ("SA_PROFILE_SIM_LIBRARY", library),
+        ];
+        let all: Vec<(&str, &str)> = own.into_iter().chain(variables.iter().copied()).collect();
+        run_to(&[&[mode], &SIZE[..]].concat(), &all, end)
+    }
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value}"))
+}
+
+/// A kernel on the device: its row, its name, when it began and how long it took in µs, and how far off that may be.
+#[derive(Debug)]
+struct Kernel {
+    row: String,
+    name: String,
+    at_us: f64,
+    us: f64,
+    uncertainty_us: f64,
+}
+
+/// The slices by MSPTI's records, in the order of their rows.
+fn by_records(run: &Run) -> Vec<Kernel> {
+    let rows: BTreeMap<String, &str> = run
+        .merged
+        .events()
+        .iter()
+        .filter(|event| event["name"] == "thread_name")
+        .filter_map(|event| Some((row(event), event["args"]["name"].as_str()?)))
+        .collect();
+    let slices = run.slices().into_iter();
+    let slices = slices.filter(|slice| slice["args"]["device_method"] == "mspti");
+    let kernel = |slice: &Value| Kernel {
+        row: rows[&row(slice)].to_owned(),
+        name: slice["name"].as_str().unwrap_or_default().to_owned(),
+        at_us: number(&slice["ts"]),
+        us: number(&slice["dur"]),
+        uncertainty_us: number(&slice["args"]["uncertainty_us"]),
+    };
+    sorted(slices.map(kernel).collect())
+}
+
+fn row(event: &Value) -> String {
+    format!("{} {}", event["pid"], event["tid"])
+}
+
+fn sorted(mut kernels: Vec<Kernel>) -> Vec<Kernel> {
+    kernels.sort_by(|one, other| {
+        let by_row = one.row.cmp(&other.row);
+        by_row.then(one.at_us.total_cmp(&other.at_us))
+    });
+    kernels
+}
+
+/// The kernels that really ran; those of graphs in the stream of this member of the truth.
+fn in_truth(run: &Run, graph_stream: &str, is_it: impl Fn(&Value) -> bool) -> Vec<Kernel> {
+    let base = run.merged.base_ns() as f64;
+    let kernels = run.truth.iter().filter(|task| task["kind"] == "kernel");
+    let kernel = |task: &Value| {
+        let stream = match task["graph"].is_null() {
+            true => &task["stream"],
+            false => &task[graph_stream],
+        };
+        Kernel {
+            row: format!("Stream {stream}"),
+            name: task["name"].as_str().unwrap_or_default().to_owned(),
+            at_us: (number(&task["start_ns"]) - base) / 1e3,
+            us: (number(&task["end_ns"]) - number(&task["start_ns"])) / 1e3,
+            uncertainty_us: 0.0,
+        }
+    };
+    sorted(kernels.filter(|task| is_it(task)).map(kernel).collect())
+}
+
+/// Holds each slice against the kernel that it stands for; the largest error and the largest stated uncertainty.
+fn assert_same(slices: &[Kernel], truth: &[Kernel]) -> (f64, f64) {
+    assert_eq!(slices.len(), truth.len());
+    let (mut worst, mut stated) = (0f64, 0f64);
+    for (slice, truth) in slices.iter().zip(truth) {
+        assert_eq!((&slice.row, &slice.name), (&truth.row, &truth.name));
+        let error = (slice.at_us - truth.at_us).abs();
+        assert!(
+            error <= slice.uncertainty_us + 0.05,
+            "{error} µs off: {slice:?}, {truth:?}"
+        );
+        let off = (slice.us - truth.us).abs();
+        let most = 0.1 + truth.us * 2e-4 + slice.uncertainty_us;
+        assert!(
+            off <= most,
+            "{off} µs longer or shorter: {slice:?}, {truth:?}"
+        );
+        (worst, stated) = (worst.max(error), stated.max(slice.uncertainty_us));
+    }
+    (worst, stated)
+}
+
+fn is_in_a_replay(task: &Value) -> bool {
+    !task["graph"].is_null()
+}
+
+/// The slices of replays by launch: where they begin and end.
+fn replays(run: &Run) -> BTreeMap<u64, (f64, f64)> {
+    let slices = run.slices().into_iter();
+    let replays = slices.filter(|slice| slice["cat"] == "graph");
+    let at = |slice: &Value| {
+        let (start, dur) = (number(&slice["ts"]), number(&slice["dur"]));
+        (start, start + dur)
+    };
+    let id = |slice: &Value| slice["args"]["launch"].as_u64().expect("a launch");
+    replays.map(|slice| (id(slice), at(slice))).collect()
+}
+
+/// Every kernel of a replay lies in the slice of its launch.
+fn assert_inside(run: &Run) {
+    let replays = replays(run);
+    let slices = run.slices().into_iter();
+    let kernels = slices.filter(|slice| slice["args"]["correlation"].is_number());
+    for kernel in kernels {
+        let launch = kernel["args"]["launch"].as_u64().expect("a launch");
+        let (start, end) = replays[&launch];
+        let at = number(&kernel["ts"]);
+        // Times have three decimals.
+        let is_inside = at >= start - 0.0015 && at + number(&kernel["dur"]) <= end + 0.0015;
+        assert!(is_inside, "from {start} to {end}: {kernel}");
+    }
+}
+
+fn counted(run: &Run, series: &str) -> u64 {
+    run.counted_by("kernel records", series)
+}
+
+#[test]
+fn kernels_inside_replays_stand_where_they_ran() {
+    let cases: [&[(&str, &str)]; 4] = [
+        &[],
+        &[
+            ("ASCEND_SIM_DRIFT_PPM", "100"),
+            ("ASCEND_SIM_CLOCK_OFFSET_S", "7200"),
+        ],
+        &[("ASCEND_SIM_MSPTI_ANCHOR_US", "60000")],
+        &[
+            ("ASCEND_SIM_MSPTI_STREAM", "launch"),
+            ("ASCEND_SIM_SOC", "950"),
+        ],
+    ];
+    for variables in cases {
+        let run = Simulator::whole().run("replayed", "sim", variables);
+        let stream = match variables.contains(&("ASCEND_SIM_MSPTI_STREAM", "launch")) {
+            true => "stream",
+            false => "graph_stream",
+        };
+        let truth = in_truth(&run, stream, is_in_a_replay);
+        assert_eq!(truth.len(), IN_REPLAYS);
+        let (worst, stated) = assert_same(&by_records(&run), &truth);
+        println!("REPLAYED {variables:?}: at most {worst:.2} µs off, {stated:.2} µs stated");
+        assert_eq!(counted(&run, "placed"), IN_REPLAYS as u64);
+        assert_eq!(counted(&run, "missing") + counted(&run, "impossible"), 0);
+        assert_eq!(run.counted("timed"), (200 + ALONE) as u64);
+        assert_eq!(replays(&run).len(), 200);
+        assert_inside(&run);
+        assert_eq!(run.merged.named("mspti"), 1, "that it is used is told");
+    }
+}
+
+#[test]
+fn asked_for_by_name_it_also_times_single_launches() {
+    for variables in [&[][..], &[("ASCEND_SIM_DRIFT_PPM", "-100")][..]] {
+        let run = Simulator::whole().run("replayed", "sim,mspti", variables);
+        let truth = in_truth(&run, "graph_stream", |_| true);
+        let (worst, stated) = assert_same(&by_records(&run), &truth);
+        println!("LAUNCHED {variables:?}: at most {worst:.2} µs off, {stated:.2} µs stated");
+        assert_eq!(counted(&run, "placed"), (IN_REPLAYS + ALONE) as u64);
+        assert_eq!(run.phase("s"), 200 + ALONE, "a flow for each launch");
+        assert_inside(&run);
+    }
+}
+
+#[test]
+fn records_that_are_dropped_are_missed_and_counted() {
+    let variables = [("ASCEND_SIM_FAULTS", "mspti_record:/7=1")];
+    let run = Simulator::whole().run("replayed", "sim,mspti", &variables);
+    let (slices, all) = (by_records(&run).len(), IN_REPLAYS + ALONE);
+    assert_eq!(slices as u64, counted(&run, "placed"));
+    assert_eq!(counted(&run, "missing"), (all - slices) as u64);
+    assert!(slices >= all * 5 / 7, "{slices}");
+    assert_eq!(run.phase("s"), 200 + ALONE, "each launch has a slice");
+    assert_inside(&run);
+}
+
+#[test]
+fn a_profiler_that_has_subscribed_before_is_left_alone() {
+    let mode = "replayed-beside-a-subscriber";
+    let run = Simulator::whole().run_to(mode, "sim,mspti", &[], |outcome| {
+        assert!(
+            outcome
+                .one_line()
+                .contains("another profiler has subscribed")
+        );
+        outcome
+    });
+    let told = format!("told of {} kernels", IN_REPLAYS + ALONE);
+    assert!(run.outcome.stdout.contains(&told), "{:?}", run.outcome);
+    assert_eq!(by_records(&run).len(), 0);
+    assert_eq!(run.counted("timed"), (200 + ALONE) as u64);
+    assert_eq!(run.merged.named("mspti_unavailable"), 1);
+    // Not asked for by name it is in the trace alone.
+    let run = Simulator::whole().run(mode, "sim", &[]);
+    assert!(run.outcome.stdout.contains(&told), "{:?}", run.outcome);
+    assert_eq!(
+        (
+            by_records(&run).len(),
+            run.merged.named("mspti_unavailable")
+        ),
+        (0, 1)
+    );
+}
+
+#[test]
+fn without_mspti_launches_have_their_pairs() {
+    let refused = [("ASCEND_SIM_FAULTS", "mspti_subscribe:1+=6")];
+    let cases: [(Simulator, &[(&str, &str)], &str); 2] = [
+        (Simulator::new(&["libascendcl.so"]), &[], "libmspti.so"),
+        (
+            Simulator::whole(),
+            &refused,
+            "libmspti.so is not in LD_PRELOAD",
+        ),
+    ];
+    for (simulator, variables, why) in cases {
+        for device in ["sim,mspti", "sim", "sim,events"] {
+            let run = simulator.run_to("replayed", device, variables, |outcome| outcome);
+            let said = &run.outcome.stderr;
+            match device {
+                "sim,mspti" => assert!(
+                    said.contains("device times come from event pairs alone") && said.contains(why),
+                    "{said}"
+                ),
+                _ => assert_eq!(said, ""),
+            }
+            let told = usize::from(device != "sim,events");
+            assert_eq!(run.merged.named("mspti_unavailable"), told, "{device}");
+            assert_eq!(by_records(&run).len(), 0);
+            assert_eq!(run.counted("timed"), (200 + ALONE) as u64);
+        }
+    }
+}
+
+#[test]
+fn a_kill_loses_what_was_not_read_yet() {
+    let mode = "replayed-and-killed";
+    let run = Simulator::whole().run_to(mode, "sim", &[], Outcome::was_killed);
+    let slices = by_records(&run).len();
+    assert!((IN_REPLAYS..=IN_REPLAYS + 5).contains(&slices), "{slices}");
+    assert_inside(&run);
+}
