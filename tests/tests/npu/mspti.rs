@@ -3,7 +3,7 @@
 use crate::run::{Run, run_to};
 use e2e::host_support::{Outcome, scratch};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::symlink;
 use tempfile::TempDir;
 
@@ -141,6 +141,22 @@ fn assert_same(slices: &[Kernel], truth: &[Kernel]) -> (f64, f64) {
     (worst, stated)
 }
 
+/// Of the kernels that ran, the one next to each slice in its row; each is that of one slice.
+fn next_to(slices: &[Kernel], truth: Vec<Kernel>) -> Vec<Kernel> {
+    let away = |slice: &Kernel, kernel: &Kernel| (slice.at_us - kernel.at_us).abs();
+    let next = |slice: &Kernel| {
+        let row = truth.iter().enumerate();
+        let row = row.filter(|(_, kernel)| kernel.row == slice.row);
+        let next =
+            row.min_by(|(_, one), (_, other)| away(slice, one).total_cmp(&away(slice, other)));
+        next.expect("a kernel in the row").0
+    };
+    let found: BTreeSet<usize> = slices.iter().map(next).collect();
+    let kernels = truth.into_iter().enumerate();
+    let kernels = kernels.filter(|(index, _)| found.contains(index));
+    kernels.map(|(_, kernel)| kernel).collect()
+}
+
 fn is_in_a_replay(task: &Value) -> bool {
     !task["graph"].is_null()
 }
@@ -178,13 +194,12 @@ fn counted(run: &Run, series: &str) -> u64 {
 
 #[test]
 fn kernels_inside_replays_stand_where_they_ran() {
-    let cases: [&[(&str, &str)]; 4] = [
+    let cases: [&[(&str, &str)]; 3] = [
         &[],
         &[
             ("ASCEND_SIM_DRIFT_PPM", "100"),
             ("ASCEND_SIM_CLOCK_OFFSET_S", "7200"),
         ],
-        &[("ASCEND_SIM_MSPTI_ANCHOR_US", "60000")],
         &[
             ("ASCEND_SIM_MSPTI_STREAM", "launch"),
             ("ASCEND_SIM_SOC", "950"),
@@ -207,6 +222,21 @@ fn kernels_inside_replays_stand_where_they_ran() {
         assert_inside(&run);
         assert_eq!(run.merged.named("mspti"), 1, "that it is used is told");
     }
+}
+
+/// Where the clock steps inside a replay, its kernels contradict each other.
+#[test]
+fn a_step_of_the_records_clock_costs_no_more_than_the_replay_that_it_falls_into() {
+    let steps = [("ASCEND_SIM_MSPTI_ANCHOR_US", "60000")];
+    let run = Simulator::whole().run("replayed", "sim", &steps);
+    let slices = by_records(&run);
+    let truth = in_truth(&run, "graph_stream", is_in_a_replay);
+    let (worst, stated) = assert_same(&slices, &next_to(&slices, truth));
+    println!("STEPS: at most {worst:.2} µs off, {stated:.2} µs stated");
+    let missing = counted(&run, "missing");
+    assert_eq!(slices.len() as u64 + missing, IN_REPLAYS as u64);
+    assert!(missing <= 100, "{missing}");
+    assert_inside(&run);
 }
 
 #[test]
