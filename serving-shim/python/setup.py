@@ -87,7 +87,7 @@ def artefacts(messages):
 
 
 def install(source, target):
-    """Copies a file to its place and strips it there: lines of source are of no use without the source, and ten times the size."""
+    """Copies a file to its place and strips it there: lines of source and names of functions are of no use without the source, and ten times the size."""
     target = Path(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     new = target.with_name(target.name + ".new")
@@ -95,9 +95,9 @@ def install(source, target):
     strip = os.environ.get("STRIP", "strip")
     if strip and target.suffix != ".h":
         try:
-            subprocess.run([strip, "--strip-debug", new], check=True)
+            subprocess.run([strip, "--strip-all", new], check=True)
         except (OSError, subprocess.CalledProcessError) as error:
-            print(f"{target.name} keeps its debug information: {error}", file=sys.stderr)
+            print(f"{target.name} keeps its symbols: {error}", file=sys.stderr)
     new.replace(target)  # a process may have the old one mapped
 
 

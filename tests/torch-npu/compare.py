@@ -19,12 +19,14 @@ class Result:
     start_errors_ns: list[float] = field(default_factory=list)
     end_errors_ns: list[float] = field(default_factory=list)
     uncertainties_ns: list[float] = field(default_factory=list)
+    #: What of each slice is not its task, but the way between the two events and the task.
+    around_ns: list[float] = field(default_factory=list)
 
     def summary(self) -> str:
         if not self.slices:
             return f"{self.tasks} tasks, no slice"
         start, end = (f"p50 {median(errors) / 1e3:.2f} p99 {quantiles([*errors, errors[-1]], n=100)[98] / 1e3:.2f} µs" for errors in (self.start_errors_ns, self.end_errors_ns))
-        return f"{self.slices} slices of {self.tasks} tasks; start off by {start}, end by {end}, stated p50 {median(self.uncertainties_ns) / 1e3:.2f} µs"
+        return f"{self.slices} slices of {self.tasks} tasks; start off by {start}, end by {end}, stated p50 {median(self.uncertainties_ns) / 1e3:.2f} µs; beside the task p50 {median(self.around_ns) / 1e3:.2f} µs"
 
 
 def compare(trace: Trace, tasks: list[Task]) -> Result:
@@ -81,6 +83,9 @@ def _check_slice(slice: Slice, task: Task, result: Result) -> None:
     for end, error in zip(("starts", "ends"), errors):
         if error > uncertainty + ROUNDED_NS:
             result.wrong.append(f"{what} {end} {error / 1e3:.3f} µs off, with ± {uncertainty / 1e3:.3f} µs stated")
+    if slice.span.begin_ns > task.own_begin_ns + uncertainty + ROUNDED_NS or slice.span.end_ns < task.own_end_ns - uncertainty - ROUNDED_NS:
+        result.wrong.append(f"{what} does not hold its task")
+    result.around_ns.append(slice.span.end_ns - slice.span.begin_ns - (task.own_end_ns - task.own_begin_ns))
     result.start_errors_ns.append(errors[0])
     result.end_errors_ns.append(errors[1])
     result.uncertainties_ns.append(uncertainty)

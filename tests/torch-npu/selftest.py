@@ -76,6 +76,12 @@ class Compare(unittest.TestCase):
                 within = self.broken(lambda events, slices: slices[1].update({"dur": slices[1]["dur"] + 0.9}))
                 self.assertEqual(within, [])
 
+    def test_a_slice_that_does_not_hold_its_task_is_found(self):
+        entries = log(5, self.names)
+        entries[4]["end_ns"] += 3_000  # 2 µs after the event behind it
+        self.assertEqual([line for line in compared(entries, trace(self.names)).wrong if "does not hold its task" not in line], [])
+        self.assertEqual(len(compared(entries, trace(self.names)).wrong), 1)
+
     def test_a_slice_that_is_not_of_its_task_is_found(self):
         self.assertIn("is really Add", self.broken(lambda events, slices: slices[1].update(name="Mul"))[0])
         self.assertIn("is really", self.broken(lambda events, slices: events[1]["args"].update(name="Stream 6"))[0])

@@ -20,7 +20,10 @@ from scenarios import SCENARIOS, Scenario
 LIMIT_S = 300
 
 #: Counts of launches that have a slice, or that run nothing by themselves.
-NOT_RUN = {"timed", "captured", "graph_update", "failed"}
+NOT_RUN = {"timed", "captured", "graph_update"}
+
+#: What the environment of the caller may not change.
+FOREIGN = ("SA_PROFILE_", "ASCEND_", "LD_", "PYTHON", "TORCH", "NPU_", "HCCL_", "ACL_", "PYTORCH_")
 WORKLOAD = Path(__file__).with_name("workload.py")
 
 
@@ -51,7 +54,7 @@ class Suite:
 
     def _run(self, scenario: Scenario, folder: Path, variables: dict[str, str]) -> list[tuple[str, int]]:
         """What each rank prints, and its exit status."""
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SA_PROFILE_", "ASCEND_", "LD_"))}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()), "WORLD_SIZE": str(scenario.ranks), "OMP_NUM_THREADS": "1"}
         common = {**inherited, **meeting, "LD_LIBRARY_PATH": str(self.libraries), "ASCEND_SIM_FAULTS": scenario.faults, **variables}
         ranks = []
@@ -81,9 +84,11 @@ class Suite:
 def _uncounted(scenario: Scenario, trace: merged.Trace, result: compare.Result) -> list[str]:
     """Each task has a slice or is counted, and nothing is counted that is not to be."""
     problems = [f"{trace.lost} events lost, damage {trace.damage}"] if trace.lost or trace.damage else []
+    if result.slices < scenario.least:
+        problems.append(f"{result.slices} slices, at least {scenario.least} were expected")
     counts = trace.counts()
     counted = sum(counts.get(name, 0) for name in scenario.counted)
-    if result.slices + counted != result.tasks or set(counts) - scenario.counted - NOT_RUN:
+    if result.slices + counted != result.tasks or set(counts) - scenario.counted - scenario.refused - NOT_RUN:
         problems.append(f"{result.slices} slices and {counted} counted of {result.tasks} tasks; counts {counts}")
     return problems
 

@@ -11,7 +11,7 @@ TIMED = {"kernel": "", "memcpy": "", "hccl": "", "replay": "aclmdlRIExecuteAsync
 
 @dataclass(frozen=True)
 class Task:
-    """A task of a stream with the event before and the one after it. Times are of CLOCK_MONOTONIC in ns."""
+    """A task of a stream with the event before and the one after it, which is what can be measured. Times are of CLOCK_MONOTONIC in ns."""
 
     pid: int
     tid: int
@@ -21,6 +21,9 @@ class Task:
     launch_ns: int
     begin_ns: int
     end_ns: int
+    #: The task alone.
+    own_begin_ns: int
+    own_end_ns: int
     #: The kernels of a replay, in their order.
     kernels: tuple[str, ...] = ()
 
@@ -64,5 +67,7 @@ def _task(pid: int, entry: dict, before: dict, after: dict, kernels: list[str]) 
         launch_ns=entry["launch_ns"],
         begin_ns=before["end_ns"] if before.get("kind") == "event_record" else entry["start_ns"],
         end_ns=after["start_ns"] if after.get("kind") == "event_record" else entry["end_ns"],
+        own_begin_ns=entry["start_ns"],
+        own_end_ns=entry["end_ns"],
         kernels=tuple(kernels) if entry["kind"] == "replay" else (),
     )

@@ -16,7 +16,7 @@ const LOADED: u64 = 60;
 fn counts() -> (u64, u64) {
     let documents = |name: &str| std::env::var(name).ok()?.parse().ok();
     if is_full() {
-        (documents("SA_TEST_DOCUMENTS").unwrap_or(100_000), 4_000)
+        (documents("SA_TEST_DOCUMENTS").unwrap_or(25_000), 1_500)
     } else {
         (DOCUMENTS, LOADED)
     }

@@ -150,7 +150,7 @@ fn issue_19_every_member_with_every_odd_value_loads() {
 fn issue_19_each_odd_value_by_itself_loads() {
     let test = "issue_19_each_odd_value_by_itself_loads";
     let all = combinations();
-    let step = if is_full() { 7 } else { 797 };
+    let step = if is_full() { 23 } else { 797 };
     let dir = RunDir::new();
     let mut traces = Vec::new();
     for (number, combination) in all.iter().enumerate().step_by(step) {
@@ -186,7 +186,7 @@ fn issue_19_check_knows_what_does_not_load() {
     let good = object(&event('X', 0), "");
     let all = combinations();
     let mut traces = Vec::new();
-    let step = if is_full() { 7 } else { 197 };
+    let step = if is_full() { 23 } else { 197 };
     for (number, (what, text)) in all.iter().enumerate().step_by(step) {
         let path = folder.path().join(format!("{number}.json"));
         std::fs::write(&path, format!("{{\"traceEvents\":[{good},{text}]}}")).unwrap();
