@@ -2,18 +2,19 @@
 //!
 //! A thread of its own reads the log late, newest first, and puts times on the host's wall clock by an anchor that is renewed from time to time. It
 //! asks the client for a buffer when it has none. A buffer that is nearly full is given back by another thread, one that is not by whoever flushes.
-//! What finds no room is dropped.
+//! What finds no room is dropped. At the exit of the process it takes itself down, with handlers that it registers when it is first needed.
 
 use crate::Outcome;
 use crate::clock::{DeviceClock, now_ns, realtime_ns};
 use crate::config;
+use crate::runtime::refuse;
 use anchor::Anchor;
 use ascend_sys::mspti::msptiActivityKernel;
 use ascend_sys::types::*;
 use client::Client;
 use names::Names;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -46,6 +47,20 @@ pub(crate) struct Mspti {
     reader: Mutex<Reader>,
     subscriber: Mutex<Subscriber>,
     client: Client,
+    /// It has given records back.
+    flushed: AtomicBool,
+}
+
+/// The process ends, and parts of it are gone.
+static OVER: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn take_down() {
+    OVER.store(true, Ordering::Release);
+}
+
+fn take_down_at_exit() {
+    // SAFETY: the handler is a function of this library, which is never unloaded.
+    unsafe { libc::atexit(take_down) };
 }
 
 #[derive(Default)]
@@ -53,6 +68,8 @@ struct Subscriber {
     /// The number of the one there is; 0 for none.
     current: usize,
     last: usize,
+    /// It has had a kind enabled: what comes of the devices is its own until it unsubscribes.
+    has_channels: bool,
     reads: bool,
 }
 
@@ -85,6 +102,7 @@ impl Mspti {
             reader: Mutex::default(),
             subscriber: Mutex::default(),
             client: Client::new(drops),
+            flushed: AtomicBool::new(false),
         }
     }
 
@@ -100,6 +118,9 @@ impl Mspti {
             reads.map_err(|_| MSPTI_ERROR_INNER)?;
             subscriber.reads = true;
         }
+        if subscriber.last == 0 {
+            take_down_at_exit();
+        }
         subscriber.last += 1;
         subscriber.current = subscriber.last;
         Ok(subscriber.current)
@@ -110,10 +131,30 @@ impl Mspti {
         match subscriber.current {
             0 => Ok(()),
             current if current == number => {
-                subscriber.current = 0;
+                (subscriber.current, subscriber.has_channels) = (0, false);
                 Ok(())
             }
             _ => Err(MSPTI_ERROR_INVALID_PARAMETER),
+        }
+    }
+
+    /// Itself, while it can be called.
+    pub(crate) fn unless_over(&self) -> &Self {
+        if OVER.load(Ordering::Acquire) {
+            refuse("MSPTI was called after it has taken itself down");
+        }
+        self
+    }
+
+    /// Whether the devices' channels are a subscriber's: another profiler gets none of them.
+    pub(crate) fn has_channels(&self) -> bool {
+        lock(&self.subscriber).has_channels
+    }
+
+    /// Gives back all that holds records.
+    pub(crate) fn flush(&self) {
+        if self.client.flush() && !self.flushed.swap(true, Ordering::Relaxed) {
+            take_down_at_exit(); // some parts are made with the first records
         }
     }
 
@@ -128,6 +169,8 @@ impl Mspti {
             return Err(MSPTI_ERROR_WITHOUT_LD_PRELOAD);
         }
         self.enabled.fetch_or(bit, Ordering::Relaxed);
+        let mut subscriber = lock(&self.subscriber);
+        subscriber.has_channels = subscriber.current != 0;
         Ok(())
     }
 
@@ -159,7 +202,7 @@ impl Mspti {
     }
 
     fn run(&'static self) {
-        loop {
+        while !OVER.load(Ordering::Acquire) {
             thread::sleep(Duration::from_nanos(self.settings.read_ns));
             self.read();
         }

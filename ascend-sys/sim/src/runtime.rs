@@ -58,9 +58,9 @@ pub(crate) fn runtime() -> &'static Runtime {
     })
 }
 
-/// A test whose fault is misspelt must not pass.
+/// A test whose fault is misspelt, or of a caller that the vendor's libraries would break, must not pass.
 #[expect(clippy::print_stderr, reason = "nobody else is there to say it")]
-fn refuse(why: &str) -> ! {
+pub(crate) fn refuse(why: &str) -> ! {
     eprintln!("ascend-sim: {why}");
     std::process::abort()
 }

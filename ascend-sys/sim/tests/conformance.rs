@@ -85,6 +85,19 @@ fn a_wrong_setting_ends_the_program() {
     );
 }
 
+#[test]
+fn what_breaks_the_vendors_mspti_ends_the_program() {
+    for (case, why) in [
+        ("mspti_called_late", "MSPTI was called after"),
+        ("mspti_without_a_buffer", "had no buffer"),
+    ] {
+        let output = command(case, &[]).output().expect("a run");
+        assert!(!output.status.success(), "{case}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(why), "{case}: {said}");
+    }
+}
+
 /// What the loader finds of a function in a library that a program loads for itself.
 fn found(path: &Path, function: &str) -> String {
     static LOADER: LazyLock<PathBuf> = LazyLock::new(|| program("loader", &["loader.c"], false));

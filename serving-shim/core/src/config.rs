@@ -7,7 +7,12 @@ pub(crate) const DEVICE: &str = "SA_PROFILE_DEVICE";
 /// One eager launch in so many is timed where launches are intercepted.
 pub(crate) const SAMPLE: &str = "SA_PROFILE_DEVICE_SAMPLE";
 
-const DEVICE_WORDS: &str = "auto, ascend, sim, off, mspti, events";
+/// Variables by which msprof tells the processes that it looks at.
+const MSPROF: [&str; 2] = ["PROFILER_SAMPLECONFIG", "PROFILING_MODE"];
+
+const DEVICE_WORDS: &str = "auto, ascend, sim, off, mspti";
+/// What is said where MSPTI cannot be used; the reason follows.
+pub(crate) const PAIRS_ALONE: &str = "device times come from event pairs alone";
 const DEFAULT_SAMPLE: u32 = 64;
 
 /// Which device runtime times launches.
@@ -24,34 +29,12 @@ pub(crate) enum Choice {
     Off,
 }
 
-/// What MSPTI, the vendor's records of kernels, is used for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Records {
-    /// Replays of graphs, if it is there: nothing else says what runs in them.
-    #[default]
-    Replays,
-    /// All launches that are recorded.
-    All,
-    /// Nothing.
-    Never,
-}
-
-impl Records {
-    /// The word for the trace.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Records::Replays => "replays",
-            Records::All => "all launches",
-            Records::Never => "nothing",
-        }
-    }
-}
-
 /// What the environment asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Config {
     pub(crate) choice: Choice,
-    pub(crate) records: Records,
+    /// Whether MSPTI, the vendor's records of kernels, is used.
+    pub(crate) mspti: bool,
     pub(crate) sample: u32,
     /// What was not understood.
     pub(crate) warnings: Vec<String>,
@@ -64,16 +47,21 @@ impl Config {
             let value = lookup(name)?.to_string_lossy().trim().to_owned();
             (!value.is_empty()).then_some(value)
         };
-        let (mut choice, mut records) = (Choice::Auto, Records::Replays);
-        for word in text(DEVICE).unwrap_or_default().split(',') {
-            match self::word(word.trim()) {
+        let (mut choice, mut mspti) = (Choice::Auto, false);
+        for word in text(DEVICE).unwrap_or_default().split(',').map(str::trim) {
+            match self::word(word) {
                 Some(Word::Runtime(runtime)) => choice = runtime,
-                Some(Word::Records(of)) => records = of,
+                Some(Word::Mspti) => mspti = true,
                 None if word.is_empty() => {}
                 None => warnings.push(format!(
-                    "{DEVICE}: expected one of {DEVICE_WORDS}, found {word:?}; using auto"
+                    "{DEVICE}: expected one of {DEVICE_WORDS}, found {word:?}; leaving it out"
                 )),
             }
+        }
+        let is_on = |name: &&str| text(name).is_some_and(|value| value != "false");
+        if mspti && MSPROF.iter().any(is_on) {
+            mspti = false; // one of both would not get its records
+            warnings.push(format!("{PAIRS_ALONE}: msprof is at work"));
         }
         let sample = text(SAMPLE).map_or(DEFAULT_SAMPLE, |word| {
             let number = word.parse().ok().filter(|number| *number > 0);
@@ -86,7 +74,7 @@ impl Config {
         });
         Config {
             choice,
-            records,
+            mspti,
             sample,
             warnings,
         }
@@ -96,7 +84,7 @@ impl Config {
 /// What a word in `SA_PROFILE_DEVICE` asks for.
 enum Word {
     Runtime(Choice),
-    Records(Records),
+    Mspti,
 }
 
 fn word(word: &str) -> Option<Word> {
@@ -105,8 +93,7 @@ fn word(word: &str) -> Option<Word> {
         "ascend" => Word::Runtime(Choice::Ascend),
         "sim" => Word::Runtime(Choice::Sim),
         "off" => Word::Runtime(Choice::Off),
-        "mspti" => Word::Records(Records::All),
-        "events" => Word::Records(Records::Never),
+        "mspti" => Word::Mspti,
         _ => return None,
     })
 }
@@ -134,16 +121,31 @@ mod tests {
     }
 
     #[test]
-    fn a_word_for_mspti_stands_alone_or_beside_a_runtime() {
+    fn mspti_is_asked_for_alone_or_beside_a_runtime() {
         let of = |device: &str| {
             let config =
                 Config::from_lookup(|name| (name == DEVICE).then(|| device.to_owned().into()));
-            (config.choice, config.records, config.warnings.len())
+            (config.choice, config.mspti, config.warnings.len())
         };
-        assert_eq!(of(""), (Choice::Auto, Records::Replays, 0));
-        assert_eq!(of("mspti"), (Choice::Auto, Records::All, 0));
-        assert_eq!(of("sim, MSPTI"), (Choice::Sim, Records::All, 0));
-        assert_eq!(of("events,ascend"), (Choice::Ascend, Records::Never, 0));
-        assert_eq!(of("sim,cupti"), (Choice::Sim, Records::Replays, 1));
+        assert_eq!(of(""), (Choice::Auto, false, 0));
+        assert_eq!(of("mspti"), (Choice::Auto, true, 0));
+        assert_eq!(of("sim, MSPTI"), (Choice::Sim, true, 0));
+        assert_eq!(of(" ,sim, ,"), (Choice::Sim, false, 0));
+        assert_eq!(of("sim,cupti"), (Choice::Sim, false, 1));
+    }
+
+    #[test]
+    fn mspti_is_not_used_where_msprof_is_at_work() {
+        for (variable, value, expected) in [
+            ("PROFILER_SAMPLECONFIG", "{}", (false, 1)),
+            ("PROFILING_MODE", "dynamic", (false, 1)),
+            ("PROFILING_MODE", "false", (true, 0)),
+        ] {
+            let config = Config::from_lookup(|name| match name {
+                DEVICE => Some("mspti".into()),
+                name => (name == variable).then(|| value.into()),
+            });
+            assert_eq!((config.mspti, config.warnings.len()), expected);
+        }
     }
 }

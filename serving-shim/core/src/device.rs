@@ -118,7 +118,7 @@ impl Device {
         AT_WORK.set(true);
         let mut nap = SHORT_SLEEP;
         while !self.ending.load(Ordering::Acquire) {
-            shim.mspti.read();
+            shim.tend_mspti();
             let mut resolver = lock(&self.resolver);
             let done = self.pass(shim, &mut resolver, false);
             resolver.look_for_kernels(shim, false);
@@ -138,7 +138,7 @@ impl Device {
         let mut resolver = lock(&self.resolver);
         self.finish(shim, &mut resolver, false);
         resolver.give_up(shim);
-        shim.mspti.end();
+        shim.mspti.read_last();
         resolver.look_for_kernels(shim, true);
         drop(resolver);
         self.ended.store(true, Ordering::Release);

@@ -12,22 +12,28 @@ use buffers::BUFFERS_OF_PROCESS;
 use sa_recorder::{host, now_ns};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 use vendor::{Names, Vendor};
 
-/// Between two readings. What a kill loses is not older.
+/// Between two readings.
 const READ_NS: u64 = 100_000_000;
 /// Most kernels of a device that wait for its thread.
 const MAX_WAITING: usize = 1 << 18;
 
+/// How long a thread of the host waits for whoever is in a call of MSPTI.
+const PATIENCE_NS: u64 = 1_000_000_000;
+/// Between two looks.
+const NAP: Duration = Duration::from_micros(200);
+
 /// The source.
 #[derive(Debug, Default)]
 pub(crate) struct Mspti {
-    tried: AtomicBool,
-    vendor: OnceLock<Vendor>,
+    /// Held by whoever calls MSPTI.
+    client: Mutex<Client>,
+    is_running: AtomicBool,
+    /// The process ends: nothing is asked of it any more.
     ended: AtomicBool,
-    /// Held by whoever reads.
-    names: Mutex<Names>,
     read_ns: AtomicU64,
     /// What the wall clock is ahead of the monotonic one.
     ahead_ns: AtomicI64,
@@ -35,75 +41,170 @@ pub(crate) struct Mspti {
     dropped: AtomicU64,
 }
 
+/// What there is to call.
+#[derive(Debug, Default)]
+struct Client {
+    vendor: Option<Vendor>,
+    /// It has refused, and is not asked again.
+    refused: bool,
+    names: Names,
+    has_read: bool,
+    /// Ends it, where the process does.
+    at_exit: Option<extern "C" fn()>,
+}
+
+impl Client {
+    /// MSPTI while we have subscribed to it.
+    fn subscribed(&self) -> Option<&Vendor> {
+        self.vendor.as_ref().filter(|one| one.is_subscribed())
+    }
+
+    fn subscribe(&mut self, simulated: bool) -> Result<(), String> {
+        let vendor = match self.vendor.take() {
+            Some(vendor) => vendor,
+            None => Vendor::load(simulated)?,
+        };
+        self.vendor.insert(vendor).subscribe()
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Mspti {
-    /// Begins to record, at the first call; `Err` is the reason why that cannot be, at that call alone.
-    pub(crate) fn start(&self, simulated: bool) -> Result<bool, String> {
-        if self.tried.swap(true, Ordering::AcqRel) {
+    /// Has kernels recorded from now on, where that is `wanted`; whether that has begun. `Err` is the reason why that cannot be, at one call alone.
+    /// `at_exit` is to end it: it is registered behind whatever MSPTI registers for the exit, so that it runs before that.
+    pub(crate) fn start(
+        &self,
+        simulated: bool,
+        at_exit: extern "C" fn(),
+        wanted: impl Fn() -> bool,
+    ) -> Result<bool, String> {
+        if self.is_running() {
             return Ok(false);
         }
-        let vendor = Vendor::start(simulated)?;
+        let Some(mut client) = self.client_within(PATIENCE_NS) else {
+            return Ok(false);
+        };
+        // With the client in hand: who begins to be in its way stops us after this.
+        let is_wanted = !self.ended.load(Ordering::Acquire) && wanted();
+        if !is_wanted || client.refused || client.subscribed().is_some() {
+            return Ok(false);
+        }
         self.measure();
-        Ok(self.vendor.set(vendor).is_ok())
+        let subscribed = client.subscribe(simulated);
+        subscribed.inspect_err(|_| client.refused = true)?;
+        client.at_exit = Some(at_exit);
+        host::run_at_exit(at_exit);
+        self.is_running.store(true, Ordering::Release);
+        Ok(true)
     }
 
     /// Whether records come.
     pub(crate) fn is_running(&self) -> bool {
-        self.vendor.get().is_some() && !self.ended.load(Ordering::Acquire)
+        self.is_running.load(Ordering::Acquire)
     }
 
-    /// Another profiler begins its work.
-    pub(crate) fn pause(&self) {
-        if let Some(vendor) = self.vendor.get().filter(|_| self.is_running()) {
-            vendor.disable();
+    /// Gives MSPTI back: another profiler begins its work, or nothing is recorded any longer. What has run until now is read.
+    pub(crate) fn stop(&self) {
+        if let Some(mut client) = self.client_within(PATIENCE_NS)
+            && !self.ended.load(Ordering::Acquire)
+        {
+            self.give_back(&mut client);
         }
     }
 
-    /// It has ended it.
-    pub(crate) fn resume(&self) {
-        if let Some(vendor) = self.vendor.get().filter(|_| self.is_running()) {
-            let _ = vendor.enable(); // it could before
+    fn give_back(&self, client: &mut Client) {
+        self.is_running.store(false, Ordering::Release);
+        self.read_all(client);
+        if let Some(vendor) = &mut client.vendor {
+            vendor.unsubscribe();
         }
     }
 
     /// Reads what there is, if that is due.
     pub(crate) fn read(&self) {
         let is_due = now_ns().saturating_sub(self.read_ns.load(Ordering::Relaxed)) > READ_NS;
-        if !self.is_running() || !is_due {
-            return;
-        }
-        match self.names.try_lock() {
-            Ok(mut names) => self.read_now(&mut names),
-            Err(TryLockError::Poisoned(names)) => self.read_now(&mut names.into_inner()),
-            Err(TryLockError::WouldBlock) => {} // somebody does it
+        if self.is_running()
+            && is_due
+            && let Some(mut client) = self.client_within(0)
+        {
+            self.read_now(&mut client); // else somebody does it
         }
     }
 
-    /// Ends recording, after which all that has run is read. Only the first call does; the others wait for it.
-    pub(crate) fn end(&self) {
-        if let Some(vendor) = self.vendor.get() {
-            let mut names = lock(&self.names);
-            if !self.ended.swap(true, Ordering::AcqRel) {
-                vendor.disable();
-                self.read_now(&mut names);
+    /// Reads all that has run. Records of what runs later still come.
+    pub(crate) fn read_last(&self) {
+        if let Some(mut client) = self.client_within(PATIENCE_NS)
+            && !self.ended.load(Ordering::Acquire)
+        {
+            self.read_all(&mut client);
+            if let Some(vendor) = client.subscribed() {
+                let _ = vendor.enable(); // it could before
             }
         }
     }
 
-    fn read_now(&self, names: &mut Names) {
-        let Some(vendor) = self.vendor.get() else {
+    /// MSPTI takes itself down next: gives it back, and waits until nobody is in a call of it; until `end_ns` at most.
+    pub(crate) fn end(&'static self, end_ns: u64) {
+        static DONE: AtomicBool = AtomicBool::new(false);
+        let end = || {
+            let mut client = lock(&self.client);
+            if !self.ended.swap(true, Ordering::AcqRel) {
+                self.give_back(&mut client);
+            }
+            DONE.store(true, Ordering::Release);
+        };
+        // On a thread of its own: who hangs in MSPTI must not keep the process.
+        let is_ending = host::spawn_quiet("sa-mspti", end).is_ok();
+        while is_ending && !DONE.load(Ordering::Acquire) && now_ns() < end_ns {
+            host::sleep(NAP);
+        }
+        self.ended.store(true, Ordering::Release);
+        self.is_running.store(false, Ordering::Release);
+    }
+
+    /// Who calls MSPTI, if that gets free in this time.
+    fn client_within(&self, ns: u64) -> Option<MutexGuard<'_, Client>> {
+        let end_ns = now_ns().saturating_add(ns);
+        loop {
+            match self.client.try_lock() {
+                Ok(client) => return Some(client),
+                Err(TryLockError::Poisoned(client)) => return Some(client.into_inner()),
+                Err(TryLockError::WouldBlock) if now_ns() >= end_ns => return None,
+                Err(TryLockError::WouldBlock) => host::sleep(NAP),
+            }
+        }
+    }
+
+    /// Reads also what MSPTI has yet to take from the devices, which it does where a kind is disabled.
+    fn read_all(&self, client: &mut Client) {
+        if let Some(vendor) = client.subscribed() {
+            vendor.disable();
+        }
+        self.read_now(client);
+    }
+
+    fn read_now(&self, client: &mut Client) {
+        let Client { vendor, names, .. } = client;
+        let vendor = vendor.as_ref().filter(|one| one.is_subscribed());
+        let Some(vendor) = vendor.filter(|_| !self.ended.load(Ordering::Acquire)) else {
             return;
         };
         vendor.flush();
         let mut read: BTreeMap<u32, Vec<Kernel>> = BTreeMap::new();
-        vendor.read(names, |kernel| {
+        let mut dropped = vendor.read(names, |kernel| {
             read.entry(kernel.device).or_default().push(kernel);
         });
         self.measure();
-        let mut dropped = BUFFERS_OF_PROCESS.take_refused();
+        dropped += BUFFERS_OF_PROCESS.take_refused();
+        if let Some(at_exit) = client.at_exit
+            && !read.is_empty()
+            && !std::mem::replace(&mut client.has_read, true)
+        {
+            host::run_at_exit(at_exit); // parts of MSPTI are made with the first records
+        }
         let mut waiting = lock(&self.waiting);
         for (device, kernels) in read {
             let waiting = waiting.entry(device).or_default();
@@ -135,7 +236,7 @@ impl Mspti {
             .unwrap_or_default()
     }
 
-    /// Records that found no room since the last call.
+    /// Records that found no room, or could not be read, since the last call.
     pub(crate) fn take_dropped(&self) -> u64 {
         self.dropped.swap(0, Ordering::Relaxed)
     }

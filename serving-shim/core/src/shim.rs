@@ -1,7 +1,7 @@
 //! The process's own: which runtime times launches, its devices, the gate, what is paused.
 
 use crate::ascend::AscendRuntime;
-use crate::config::{Choice, Config, Records};
+use crate::config::{Choice, Config, PAIRS_ALONE};
 use crate::counts::{Counts, KernelCounts};
 use crate::description::{Description, Kind};
 use crate::device::Device;
@@ -47,8 +47,8 @@ pub(crate) struct Shim {
     pub(crate) counts: Counts,
     pub(crate) kernel_counts: KernelCounts,
     pub(crate) mspti: Mspti,
-    /// What MSPTI is used for.
-    records: Records,
+    /// Whether MSPTI is to be used.
+    wants_mspti: bool,
     /// Whether captures are told by hooks, so that one that cannot be asked for is not missed.
     pub(crate) hooked: AtomicBool,
     ids: AtomicU64,
@@ -84,11 +84,18 @@ extern "C" fn after_fork() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
+/// Registered several times: the last one must come behind what MSPTI registers, so that it runs before that. The first call counts.
 extern "C" fn at_exit() {
-    if let Some(shim) = Shim::existing() {
+    static BEGAN: AtomicBool = AtomicBool::new(false);
+    if let Some(shim) = Shim::existing()
+        && !BEGAN.swap(true, Ordering::AcqRel)
+    {
         shim.devices().for_each(Device::end);
         let end_ns = now_ns() + EXIT_WAIT_NS;
         shim.devices().for_each(|device| device.await_end(end_ns));
+        if shim.wants_mspti {
+            shim.mspti.end(now_ns() + EXIT_WAIT_NS);
+        }
         shim.tell_counts();
     }
 }
@@ -112,10 +119,8 @@ impl Shim {
         if thread::unnoticed(shim.runtime, || shim.runtime.watch()) {
             stream_cache::rely_on_runtime();
         }
-        if shim.records == Records::All {
-            shim.use_mspti();
-        }
         host::run_at_exit(at_exit);
+        shim.use_mspti();
         shim
     }
 
@@ -162,7 +167,7 @@ impl Shim {
         });
         match found {
             Some(runtime) => Shim {
-                records: config.records,
+                wants_mspti: config.mspti,
                 ..Shim::with(Box::leak(Box::new(runtime)), true, config.sample)
             },
             None => Shim::with(&Absent, false, config.sample),
@@ -180,7 +185,7 @@ impl Shim {
             counts: Counts::default(),
             kernel_counts: KernelCounts::default(),
             mspti: Mspti::default(),
-            records: Records::Never,
+            wants_mspti: false,
             hooked: AtomicBool::new(false),
             ids: AtomicU64::new(1),
             salt: host::random() << 40,
@@ -244,41 +249,50 @@ impl Shim {
         (number == 0 || drawn).then_some(self.sample)
     }
 
-    /// A graph is about to be captured: of its replays there are records only of what MSPTI sees now.
-    pub(crate) fn before_capture(&self) {
-        if self.records == Records::Replays {
-            self.use_mspti();
-        }
-    }
-
-    /// Has MSPTI record kernels, if it is there and nobody else has it.
-    fn use_mspti(&self) {
-        let Some(runtime) = self.own_runtime() else {
+    /// Has MSPTI record kernels, if that is asked for and nobody else has it.
+    pub(crate) fn use_mspti(&self) {
+        let Some(runtime) = self.own_runtime().filter(|_| self.may_use_mspti()) else {
             return;
         };
         // It may call the runtime in its turn.
-        let start = || self.mspti.start(runtime.is_simulated());
-        let started = thread::unnoticed(runtime, start);
-        match started {
-            Ok(true) => tell("mspti", &Args::new().with("used_for", self.records.word())),
+        let start = || {
+            let wanted = || self.may_use_mspti();
+            self.mspti.start(runtime.is_simulated(), at_exit, wanted)
+        };
+        match thread::unnoticed(runtime, start) {
+            Ok(true) => tell("mspti", &Args::new()),
             Ok(false) => {}
             Err(why) => {
                 tell("mspti_unavailable", &Args::new().with("why", &*why));
-                if self.records == Records::All {
-                    host::warn_once(&format!("device times come from event pairs alone: {why}"));
-                }
+                host::warn_once(&format!("{PAIRS_ALONE}: {why}"));
             }
+        }
+    }
+
+    fn may_use_mspti(&self) -> bool {
+        let is_recorded = Recorder::get().includes(Level::Kernel);
+        self.wants_mspti && is_recorded && PROFILERS.load(Ordering::Acquire) == 0
+    }
+
+    /// What is to be done for MSPTI from time to time.
+    pub(crate) fn tend_mspti(&self) {
+        if self.may_use_mspti() {
+            self.use_mspti();
+            self.mspti.read();
+        } else if self.mspti.is_running() {
+            self.give_mspti_back();
+        }
+    }
+
+    fn give_mspti_back(&self) {
+        if let Some(runtime) = self.own_runtime().filter(|_| self.wants_mspti) {
+            thread::unnoticed(runtime, || self.mspti.stop());
         }
     }
 
     /// Whether records of such a launch are looked for.
     pub(crate) fn looks_for_kernels(&self, kind: Kind) -> bool {
-        let is_wanted = match kind {
-            Kind::Graph(_) => true,
-            Kind::Kernel => self.records == Records::All,
-            _ => false,
-        };
-        is_wanted && self.mspti.is_running()
+        matches!(kind, Kind::Graph(_) | Kind::Kernel) && self.mspti.is_running()
     }
 
     fn close_gate(&self, stream: Stream, graph: Graph) {
@@ -358,10 +372,10 @@ fn tell_series(name: &str, (series, sum): (Args, u64), told: &AtomicU64) {
 
 /// Another profiler was started: while one is at work nothing of ours stands in the streams.
 pub(crate) fn pause(by: &str) {
-    if PROFILERS.fetch_add(1, Ordering::Relaxed) == 0
+    if PROFILERS.fetch_add(1, Ordering::AcqRel) == 0
         && let Some(shim) = Shim::existing()
     {
-        shim.mspti.pause();
+        shim.give_mspti_back();
         tell("device_timing_paused", &Args::new().with("by", by));
     }
 }
@@ -373,7 +387,7 @@ pub(crate) fn resume(by: &str) {
     if PROFILERS.fetch_update(order, order, one_less) == Ok(1)
         && let Some(shim) = Shim::existing()
     {
-        shim.mspti.resume();
+        shim.use_mspti();
         tell("device_timing_resumed", &Args::new().with("by", by));
     }
 }

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 const SIZE: [&str; 3] = ["5", "100", "2"];
 const IN_REPLAYS: usize = 2 * 5 * 100;
 const ALONE: usize = 2 * 100 * 2;
+const ALL: usize = IN_REPLAYS + ALONE;
 
 /// The simulator under its own name and MSPTI's.
 struct Simulator(TempDir);
@@ -64,6 +65,7 @@ struct Kernel {
     at_us: f64,
     us: f64,
     uncertainty_us: f64,
+    is_in_a_replay: bool,
 }
 
 /// The slices by MSPTI's records, in the order of their rows.
@@ -83,6 +85,7 @@ fn by_records(run: &Run) -> Vec<Kernel> {
         at_us: number(&slice["ts"]),
         us: number(&slice["dur"]),
         uncertainty_us: number(&slice["args"]["uncertainty_us"]),
+        is_in_a_replay: slice["args"]["correlation"].is_number(),
     };
     sorted(slices.map(kernel).collect())
 }
@@ -100,7 +103,7 @@ fn sorted(mut kernels: Vec<Kernel>) -> Vec<Kernel> {
 }
 
 /// The kernels that really ran; those of graphs in the stream of this member of the truth.
-fn in_truth(run: &Run, graph_stream: &str, is_it: impl Fn(&Value) -> bool) -> Vec<Kernel> {
+fn in_truth(run: &Run, graph_stream: &str) -> Vec<Kernel> {
     let base = run.merged.base_ns() as f64;
     let kernels = run.truth.iter().filter(|task| task["kind"] == "kernel");
     let kernel = |task: &Value| {
@@ -114,9 +117,10 @@ fn in_truth(run: &Run, graph_stream: &str, is_it: impl Fn(&Value) -> bool) -> Ve
             at_us: (number(&task["start_ns"]) - base) / 1e3,
             us: (number(&task["end_ns"]) - number(&task["start_ns"])) / 1e3,
             uncertainty_us: 0.0,
+            is_in_a_replay: !task["graph"].is_null(),
         }
     };
-    sorted(kernels.filter(|task| is_it(task)).map(kernel).collect())
+    sorted(kernels.map(kernel).collect())
 }
 
 /// Holds each slice against the kernel that it stands for; the largest error and the largest stated uncertainty.
@@ -157,10 +161,6 @@ fn next_to(slices: &[Kernel], truth: Vec<Kernel>) -> Vec<Kernel> {
     kernels.map(|(_, kernel)| kernel).collect()
 }
 
-fn is_in_a_replay(task: &Value) -> bool {
-    !task["graph"].is_null()
-}
-
 /// The slices of replays by launch: where they begin and end.
 fn replays(run: &Run) -> BTreeMap<u64, (f64, f64)> {
     let slices = run.slices().into_iter();
@@ -193,9 +193,10 @@ fn counted(run: &Run, series: &str) -> u64 {
 }
 
 #[test]
-fn kernels_inside_replays_stand_where_they_ran() {
-    let cases: [&[(&str, &str)]; 3] = [
+fn kernels_stand_where_they_ran_inside_replays_and_alone() {
+    let cases: [&[(&str, &str)]; 4] = [
         &[],
+        &[("ASCEND_SIM_DRIFT_PPM", "-100")],
         &[
             ("ASCEND_SIM_DRIFT_PPM", "100"),
             ("ASCEND_SIM_CLOCK_OFFSET_S", "7200"),
@@ -206,18 +207,19 @@ fn kernels_inside_replays_stand_where_they_ran() {
         ],
     ];
     for variables in cases {
-        let run = Simulator::whole().run("replayed", "sim", variables);
+        let run = Simulator::whole().run("replayed", "sim,mspti", variables);
         let stream = match variables.contains(&("ASCEND_SIM_MSPTI_STREAM", "launch")) {
             true => "stream",
             false => "graph_stream",
         };
-        let truth = in_truth(&run, stream, is_in_a_replay);
-        assert_eq!(truth.len(), IN_REPLAYS);
+        let truth = in_truth(&run, stream);
+        assert_eq!(truth.len(), ALL);
         let (worst, stated) = assert_same(&by_records(&run), &truth);
-        println!("REPLAYED {variables:?}: at most {worst:.2} µs off, {stated:.2} µs stated");
-        assert_eq!(counted(&run, "placed"), IN_REPLAYS as u64);
+        println!("KERNELS {variables:?}: at most {worst:.2} µs off, {stated:.2} µs stated");
+        assert_eq!(counted(&run, "placed"), ALL as u64);
         assert_eq!(counted(&run, "missing") + counted(&run, "impossible"), 0);
         assert_eq!(run.counted("timed"), (200 + ALONE) as u64);
+        assert_eq!(run.phase("s"), 200 + ALONE, "a flow for each launch");
         assert_eq!(replays(&run).len(), 200);
         assert_inside(&run);
         assert_eq!(run.merged.named("mspti"), 1, "that it is used is told");
@@ -228,35 +230,23 @@ fn kernels_inside_replays_stand_where_they_ran() {
 #[test]
 fn a_step_of_the_records_clock_costs_no_more_than_the_replay_that_it_falls_into() {
     let steps = [("ASCEND_SIM_MSPTI_ANCHOR_US", "60000")];
-    let run = Simulator::whole().run("replayed", "sim", &steps);
-    let slices = by_records(&run);
-    let truth = in_truth(&run, "graph_stream", is_in_a_replay);
-    let (worst, stated) = assert_same(&slices, &next_to(&slices, truth));
-    println!("STEPS: at most {worst:.2} µs off, {stated:.2} µs stated");
+    let run = Simulator::whole().run("replayed", "sim,mspti", &steps);
+    let (mut slices, mut truth) = (by_records(&run), in_truth(&run, "graph_stream"));
     let missing = counted(&run, "missing");
-    assert_eq!(slices.len() as u64 + missing, IN_REPLAYS as u64);
+    assert_eq!(slices.len() as u64 + missing, ALL as u64);
+    slices.retain(|kernel| kernel.is_in_a_replay);
+    truth.retain(|kernel| kernel.is_in_a_replay);
+    let (worst, stated) = assert_same(&slices, &next_to(&slices, truth));
+    println!("STEPS: at most {worst:.2} µs off, {stated:.2} µs stated, {missing} missing");
     assert!(missing <= 100, "{missing}");
     assert_inside(&run);
-}
-
-#[test]
-fn asked_for_by_name_it_also_times_single_launches() {
-    for variables in [&[][..], &[("ASCEND_SIM_DRIFT_PPM", "-100")][..]] {
-        let run = Simulator::whole().run("replayed", "sim,mspti", variables);
-        let truth = in_truth(&run, "graph_stream", |_| true);
-        let (worst, stated) = assert_same(&by_records(&run), &truth);
-        println!("LAUNCHED {variables:?}: at most {worst:.2} µs off, {stated:.2} µs stated");
-        assert_eq!(counted(&run, "placed"), (IN_REPLAYS + ALONE) as u64);
-        assert_eq!(run.phase("s"), 200 + ALONE, "a flow for each launch");
-        assert_inside(&run);
-    }
 }
 
 #[test]
 fn records_that_are_dropped_are_missed_and_counted() {
     let variables = [("ASCEND_SIM_FAULTS", "mspti_record:/7=1")];
     let run = Simulator::whole().run("replayed", "sim,mspti", &variables);
-    let (slices, all) = (by_records(&run).len(), IN_REPLAYS + ALONE);
+    let (slices, all) = (by_records(&run).len(), ALL);
     assert_eq!(slices as u64, counted(&run, "placed"));
     assert_eq!(counted(&run, "missing"), (all - slices) as u64);
     assert!(slices >= all * 5 / 7, "{slices}");
@@ -275,21 +265,36 @@ fn a_profiler_that_has_subscribed_before_is_left_alone() {
         );
         outcome
     });
-    let told = format!("told of {} kernels", IN_REPLAYS + ALONE);
+    let told = format!("told of {ALL} kernels");
     assert!(run.outcome.stdout.contains(&told), "{:?}", run.outcome);
     assert_eq!(by_records(&run).len(), 0);
     assert_eq!(run.counted("timed"), (200 + ALONE) as u64);
     assert_eq!(run.merged.named("mspti_unavailable"), 1);
-    // Not asked for by name it is in the trace alone.
-    let run = Simulator::whole().run(mode, "sim", &[]);
-    assert!(run.outcome.stdout.contains(&told), "{:?}", run.outcome);
-    assert_eq!(
-        (
-            by_records(&run).len(),
-            run.merged.named("mspti_unavailable")
-        ),
-        (0, 1)
-    );
+}
+
+#[test]
+fn mspti_is_given_back_while_another_profiler_is_at_work() {
+    let run = Simulator::whole().run("profiler-first", "sim,mspti", &[]);
+    let slices = run.slices();
+    let by = |method: &str| {
+        let is_by = |slice: &&&Value| slice["args"]["device_method"] == method;
+        let indices = slices.iter().filter(is_by);
+        let index = |slice: &&Value| slice["args"]["index"].as_u64().expect("an index");
+        indices.map(index).collect::<BTreeSet<u64>>()
+    };
+    assert_eq!(by("mspti"), (10..20).chain(30..40).collect());
+    assert!(by("event_pair").is_empty(), "{:?}", by("event_pair"));
+    assert_eq!((run.counted("paused"), run.merged.named("mspti")), (20, 2));
+}
+
+#[test]
+fn beside_msprof_it_is_not_used() {
+    let variables = [("PROFILER_SAMPLECONFIG", "{}")];
+    let run = Simulator::whole().run_to("replayed", "sim,mspti", &variables, |outcome| {
+        assert!(outcome.one_line().contains("msprof is at work"));
+        outcome
+    });
+    assert_eq!((by_records(&run).len(), run.merged.named("mspti")), (0, 0));
 }
 
 #[test]
@@ -304,7 +309,7 @@ fn without_mspti_launches_have_their_pairs() {
         ),
     ];
     for (simulator, variables, why) in cases {
-        for device in ["sim,mspti", "sim", "sim,events"] {
+        for device in ["sim,mspti", "sim"] {
             let run = simulator.run_to("replayed", device, variables, |outcome| outcome);
             let said = &run.outcome.stderr;
             match device {
@@ -314,7 +319,7 @@ fn without_mspti_launches_have_their_pairs() {
                 ),
                 _ => assert_eq!(said, ""),
             }
-            let told = usize::from(device != "sim,events");
+            let told = usize::from(device == "sim,mspti");
             assert_eq!(run.merged.named("mspti_unavailable"), told, "{device}");
             assert_eq!(by_records(&run).len(), 0);
             assert_eq!(run.counted("timed"), (200 + ALONE) as u64);
@@ -325,8 +330,8 @@ fn without_mspti_launches_have_their_pairs() {
 #[test]
 fn a_kill_loses_what_was_not_read_yet() {
     let mode = "replayed-and-killed";
-    let run = Simulator::whole().run_to(mode, "sim", &[], Outcome::was_killed);
+    let run = Simulator::whole().run_to(mode, "sim,mspti", &[], Outcome::was_killed);
     let slices = by_records(&run).len();
-    assert!((IN_REPLAYS..=IN_REPLAYS + 5).contains(&slices), "{slices}");
+    assert!((ALL..=ALL + 5).contains(&slices), "{slices}");
     assert_inside(&run);
 }

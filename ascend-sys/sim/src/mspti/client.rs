@@ -2,6 +2,7 @@
 
 use super::lock;
 use crate::Outcome;
+use crate::runtime::refuse;
 use ascend_sys::mspti::{self, msptiActivityKernel};
 use ascend_sys::types::*;
 use std::cell::Cell;
@@ -32,7 +33,7 @@ struct Callbacks {
     completed: msptiBuffersCallbackCompleteFunc,
 }
 
-/// A buffer, by its address: null if the client had none.
+/// A buffer, by its address.
 struct Buffer {
     address: usize,
     size: usize,
@@ -87,11 +88,16 @@ impl Client {
             // SAFETY: the client's function; all three are writable for the call.
             unsafe { requested(&raw mut buffer, &raw mut size, &raw mut records) };
         }
+        if buffer.is_null() {
+            refuse(
+                "a client of MSPTI had no buffer: the vendor's starts a thread for each record then",
+            );
+        }
         let address = buffer.expose_provenance();
         lock(&self.readable).remove(&address);
         Buffer {
             address,
-            size: if address == 0 { 0 } else { size },
+            size,
             valid: 0,
         }
     }
@@ -107,9 +113,7 @@ impl Client {
     }
 
     fn give_back(&self, buffer: &Buffer) {
-        if buffer.address != 0 {
-            lock(&self.readable).insert(buffer.address, buffer.valid);
-        }
+        lock(&self.readable).insert(buffer.address, buffer.valid);
         let callbacks = *lock(&self.callbacks);
         if let Some(completed) = callbacks.completed {
             let address = std::ptr::with_exposed_provenance_mut(buffer.address);
@@ -118,16 +122,18 @@ impl Client {
         }
     }
 
-    /// Gives back all that holds records, the last one on the calling thread.
-    pub(crate) fn flush(&self) {
+    /// Gives back all that holds records, the last one on the calling thread; whether there was one.
+    pub(crate) fn flush(&self) -> bool {
         let threads = std::mem::take(&mut *lock(&self.threads));
         for thread in threads {
             let _ = thread.join(); // a client that panics there has said so
         }
         let mut current = lock(&self.current);
-        if let Some(buffer) = current.take() {
-            self.give_back(&buffer);
+        let last = current.take();
+        if let Some(buffer) = &last {
+            self.give_back(buffer);
         }
+        last.is_some()
     }
 
     /// The next record of a buffer that was given back: its address.

@@ -123,6 +123,8 @@ void through_rt_when_old(void);
 void work(void);
 void mspti(void);
 void mspti_refused(void);
+void mspti_called_late(void);
+void mspti_without_a_buffer(void);
 void forked(void);
 void endless(void);
 void speed(void);

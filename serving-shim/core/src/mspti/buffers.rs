@@ -7,6 +7,7 @@
     reason = "writes where MSPTI says, and takes memory that others may free"
 )]
 
+use ascend_sys::mspti::msptiActivityKernel;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
@@ -14,6 +15,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 const BYTES: usize = 2 << 20;
 /// Only those are memory that were used.
 const BUFFERS: usize = 16;
+
+/// Bytes of a record of a kernel.
+pub(super) const RECORD: usize = size_of::<msptiActivityKernel>();
 
 /// Nobody has it.
 const FREE: u8 = 0;
@@ -25,6 +29,9 @@ const FULL: u8 = 2;
 /// All of them.
 pub(super) struct Buffers {
     buffers: [Buffer; BUFFERS],
+    /// Given where all others wait to be read, to as many as ask; nobody reads it. Without a buffer MSPTI would start a thread for each record.
+    scrap: AtomicPtr<u8>,
+    /// Records in it.
     refused: AtomicU64,
 }
 
@@ -50,38 +57,47 @@ impl Buffers {
     const fn new() -> Buffers {
         Buffers {
             buffers: [const { Buffer::new() }; BUFFERS],
+            scrap: AtomicPtr::new(null_mut()),
             refused: AtomicU64::new(0),
         }
     }
 
-    /// Takes the address space, once.
-    pub(super) fn prepare(&self) {
-        for buffer in &self.buffers {
-            if buffer.start.load(Ordering::Relaxed).is_null() {
+    /// Takes the address space, once; whether there is enough.
+    pub(super) fn prepare(&self) -> bool {
+        let starts = self.buffers.iter().map(|buffer| &buffer.start);
+        for start in starts.chain([&self.scrap]) {
+            if start.load(Ordering::Relaxed).is_null() {
                 // SAFETY: `malloc` may be called by anybody; the buffer is never given back.
-                let start = unsafe { libc::malloc(BYTES) };
-                buffer.start.store(start.cast(), Ordering::Release);
+                let bytes = unsafe { libc::malloc(BYTES) };
+                start.store(bytes.cast(), Ordering::Release);
             }
         }
+        !self.scrap.load(Ordering::Relaxed).is_null()
     }
 
-    /// A buffer for MSPTI to fill, and its bytes; null if all wait to be read.
-    fn give(&self) -> (*mut u8, usize) {
+    /// A buffer for MSPTI to fill.
+    fn give(&self) -> *mut u8 {
         for buffer in &self.buffers {
             let start = buffer.start.load(Ordering::Acquire);
             if !start.is_null() && buffer.changes(FREE, GIVEN) {
-                return (start, BYTES);
+                return start;
             }
         }
-        self.refused.fetch_add(1, Ordering::Relaxed);
-        (null_mut(), 0)
+        self.scrap.load(Ordering::Acquire)
     }
 
     /// Takes a buffer back, if it is one of these.
     fn take_back(&self, start: *mut u8, valid: usize) {
+        if start.is_null() {
+            return;
+        }
+        if start == self.scrap.load(Ordering::Relaxed) {
+            let records = valid / RECORD;
+            self.refused.fetch_add(records as u64, Ordering::Relaxed);
+            return;
+        }
         let is_it = |buffer: &&Buffer| buffer.start.load(Ordering::Relaxed) == start;
         if let Some(buffer) = self.buffers.iter().find(is_it)
-            && !start.is_null()
             && buffer.state.load(Ordering::Acquire) == GIVEN
         {
             buffer.valid.store(valid.min(BYTES), Ordering::Relaxed);
@@ -106,7 +122,7 @@ impl Buffers {
         self.buffers[filled.place].changes(FULL, FREE);
     }
 
-    /// How often there was none since this was asked last: MSPTI then drops a record.
+    /// Records that found no room since this was asked last.
     pub(super) fn take_refused(&self) -> u64 {
         self.refused.swap(0, Ordering::Relaxed)
     }
@@ -138,11 +154,10 @@ pub(super) unsafe extern "C" fn requested(
     if buffer.is_null() || size.is_null() || records.is_null() {
         return;
     }
-    let (start, bytes) = BUFFERS_OF_PROCESS.give();
     // SAFETY: MSPTI hands in three places to write to.
-    unsafe { buffer.write(start) };
+    unsafe { buffer.write(BUFFERS_OF_PROCESS.give()) };
     // SAFETY: as above.
-    unsafe { size.write(bytes) };
+    unsafe { size.write(BYTES) };
     // SAFETY: as above; as many as fit.
     unsafe { records.write(0) };
 }
@@ -159,29 +174,36 @@ mod tests {
     #[test]
     fn each_is_given_read_and_given_again() {
         let buffers = Buffers::new();
-        assert_eq!(buffers.give().0, null_mut(), "none is there yet");
-        buffers.prepare();
-        let given: Vec<*mut u8> = (0..BUFFERS).map(|_| buffers.give().0).collect();
+        assert!(buffers.prepare());
+        let given: Vec<*mut u8> = (0..BUFFERS).map(|_| buffers.give()).collect();
         assert!(given.iter().all(|start| !start.is_null()));
-        assert_eq!(
-            (buffers.give(), buffers.take_refused()),
-            ((null_mut(), 0), 2)
-        );
-        assert_eq!(buffers.take_refused(), 0);
         assert!(buffers.filled().is_none());
         buffers.take_back(given[3], 112);
         let filled = buffers.filled().unwrap();
         assert_eq!((filled.start, filled.valid), (given[3], 112));
         buffers.release(filled);
         assert!(buffers.filled().is_none());
-        assert_eq!(buffers.give().0, given[3]);
+        assert_eq!(buffers.give(), given[3]);
+    }
+
+    #[test]
+    fn where_all_wait_to_be_read_there_is_one_that_nobody_reads() {
+        let buffers = Buffers::new();
+        assert!(buffers.prepare());
+        let given: Vec<*mut u8> = (0..BUFFERS).map(|_| buffers.give()).collect();
+        let (scrap, again) = (buffers.give(), buffers.give());
+        assert!(!scrap.is_null() && scrap == again && !given.contains(&scrap));
+        buffers.take_back(scrap, 3 * RECORD);
+        buffers.take_back(again, RECORD);
+        assert!(buffers.filled().is_none());
+        assert_eq!((buffers.take_refused(), buffers.take_refused()), (4, 0));
     }
 
     #[test]
     fn what_is_not_ours_or_not_given_is_left_alone() {
         let buffers = Buffers::new();
-        buffers.prepare();
-        let (start, _) = buffers.give();
+        assert!(buffers.prepare());
+        let start = buffers.give();
         let mut other = 0u8;
         buffers.take_back(&raw mut other, 56);
         buffers.take_back(null_mut(), 0);

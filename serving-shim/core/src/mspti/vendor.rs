@@ -1,11 +1,11 @@
 //! The functions of MSPTI, and the records in its buffers.
 #![expect(unsafe_code, reason = "calls MSPTI, and reads its buffers")]
 
-use super::buffers::{self, BUFFERS_OF_PROCESS, Filled};
+use super::buffers::{self, BUFFERS_OF_PROCESS, Filled, RECORD};
 use super::kernel::Kernel;
 use ascend_sys::mspti::{
     msptiActivityDisable, msptiActivityEnable, msptiActivityFlushAll, msptiActivityGetNextRecord,
-    msptiActivityKernel, msptiSubscribe, msptiUnsubscribe,
+    msptiActivityKernel, msptiActivityRegisterCallbacks, msptiSubscribe, msptiUnsubscribe,
 };
 use ascend_sys::types::{
     MSPTI_ACTIVITY_KIND_KERNEL, MSPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, MSPTI_SUCCESS,
@@ -13,55 +13,78 @@ use ascend_sys::types::{
 };
 use ascend_sys::{Candidates, Library, MissingSymbol, Mspti};
 use std::collections::BTreeMap;
-use std::ffi::CStr;
+use std::ffi::{CStr, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
+use std::sync::atomic::AtomicPtr;
 
-/// MSPTI, with us as its client.
+/// MSPTI.
 #[derive(Debug)]
 pub(super) struct Vendor {
+    subscribe: msptiSubscribe,
+    unsubscribe: msptiUnsubscribe,
+    register: msptiActivityRegisterCallbacks,
     enable: msptiActivityEnable,
     disable: msptiActivityDisable,
     next: msptiActivityGetNextRecord,
     flush: msptiActivityFlushAll,
+    /// Our own subscription, while there is one.
+    subscriber: Option<AtomicPtr<c_void>>,
 }
 
 /// The texts of records: each stays where it is while the process lives.
 #[derive(Debug, Default)]
 pub(super) struct Names(BTreeMap<usize, Arc<str>>);
 
-/// A subscription that has not come to anything yet.
-struct Subscribed {
-    subscriber: *mut std::ffi::c_void,
-    unsubscribe: msptiUnsubscribe,
-}
-
 impl Vendor {
-    /// Subscribes, if nobody else has, and has kernels recorded from now on; or the reason why that cannot be.
-    pub(super) fn start(simulated: bool) -> Result<Vendor, String> {
+    /// Opens the library; or the reason why that cannot be.
+    pub(super) fn load(simulated: bool) -> Result<Vendor, String> {
         let library = match simulated {
             true => Library::open_simulator().and_then(|own| own.simulator_face("libmspti.so")),
             false => Library::open(&Candidates::mspti()),
         };
         let library = library.map_err(|error| error.to_string())?;
         let functions = Mspti::load(&library);
-        let vendor = Vendor {
+        Ok(Vendor {
+            subscribe: there(functions.msptiSubscribe)?,
+            unsubscribe: there(functions.msptiUnsubscribe)?,
+            register: there(functions.msptiActivityRegisterCallbacks)?,
             enable: there(functions.msptiActivityEnable)?,
             disable: there(functions.msptiActivityDisable)?,
             next: there(functions.msptiActivityGetNextRecord)?,
             flush: there(functions.msptiActivityFlushAll)?,
-        };
-        let register = there(functions.msptiActivityRegisterCallbacks)?;
-        let unsubscribe = there(functions.msptiUnsubscribe)?;
+            subscriber: None,
+        })
+    }
+
+    /// Subscribes, if nobody else has, and has kernels recorded from now on; or the reason why that cannot be.
+    pub(super) fn subscribe(&mut self) -> Result<(), String> {
+        if !BUFFERS_OF_PROCESS.prepare() {
+            return Err("there is no memory for its records".to_owned());
+        }
+        let mut subscriber = null_mut();
         // Before all else: callbacks take the place of those of another client, who must be there first if there is one.
-        let subscribed = subscribe(there(functions.msptiSubscribe)?, unsubscribe)?;
-        BUFFERS_OF_PROCESS.prepare();
+        // SAFETY: `subscriber` is writable for the call; no callback is asked for.
+        let code = unsafe { (self.subscribe)(&raw mut subscriber, None, null_mut()) };
+        done("msptiSubscribe", code)?;
+        self.subscriber = Some(AtomicPtr::new(subscriber));
         // SAFETY: both are functions of this library, which stays loaded.
-        let code = unsafe { register(Some(buffers::requested), Some(buffers::completed)) };
-        done("msptiActivityRegisterCallbacks", code)
-            .and_then(|()| vendor.enable())
-            .inspect_err(|_| subscribed.end())?;
-        Ok(vendor)
+        let code = unsafe { (self.register)(Some(buffers::requested), Some(buffers::completed)) };
+        let enabled = done("msptiActivityRegisterCallbacks", code).and_then(|()| self.enable());
+        enabled.inspect_err(|_| self.unsubscribe())
+    }
+
+    /// Whether we have.
+    pub(super) fn is_subscribed(&self) -> bool {
+        self.subscriber.is_some()
+    }
+
+    /// Takes our own subscription back, if there is one: only that gives the devices' channels back.
+    pub(super) fn unsubscribe(&mut self) {
+        if let Some(subscriber) = self.subscriber.take() {
+            // SAFETY: it is our own, and there still.
+            unsafe { (self.unsubscribe)(subscriber.into_inner()) };
+        }
     }
 
     /// Has kernels recorded.
@@ -83,27 +106,33 @@ impl Vendor {
         unsafe { (self.flush)(0) };
     }
 
-    /// Reads all buffers that were given back. One thread at a time.
-    pub(super) fn read(&self, names: &mut Names, mut take: impl FnMut(Kernel)) {
+    /// Reads all buffers that were given back; how many records could not be read. One thread at a time.
+    pub(super) fn read(&self, names: &mut Names, mut take: impl FnMut(Kernel)) -> u64 {
+        let mut unreadable = 0;
         while let Some(filled) = BUFFERS_OF_PROCESS.filled() {
-            self.read_one(filled, names, &mut take);
+            unreadable += self.read_one(filled, names, &mut take);
             BUFFERS_OF_PROCESS.release(filled);
         }
+        unreadable
     }
 
-    fn read_one(&self, filled: Filled, names: &mut Names, take: &mut impl FnMut(Kernel)) {
+    fn read_one(&self, filled: Filled, names: &mut Names, take: &mut impl FnMut(Kernel)) -> u64 {
+        let (mut end, mut unreadable) = (0, 0);
         // Where the last buffer was not read to its end, this one would be begun in the middle.
         self.next_record(Filled { valid: 0, ..filled });
         while let Some(offset) = self.next_record(filled) {
             let rest = filled.valid - offset;
+            end = (offset + RECORD).min(filled.valid);
             // SAFETY: MSPTI has written `valid` bytes there, and nobody writes until the buffer is released.
             let bytes =
                 unsafe { std::slice::from_raw_parts(filled.start.wrapping_add(offset), rest) };
             let record = msptiActivityKernel::read(bytes);
-            if let Some(kernel) = record.and_then(|record| names.kernel(&record)) {
-                take(kernel);
+            match record.and_then(|record| names.kernel(&record)) {
+                Some(kernel) => take(kernel),
+                None => unreadable += 1,
             }
         }
+        unreadable + (filled.valid - end).div_ceil(RECORD) as u64
     }
 
     /// Where in the buffer its next record lies.
@@ -144,27 +173,6 @@ impl Names {
         });
         Arc::clone(known)
     }
-}
-
-impl Subscribed {
-    fn end(&self) {
-        // SAFETY: it is our own, and there still.
-        unsafe { (self.unsubscribe)(self.subscriber) };
-    }
-}
-
-fn subscribe(
-    subscribe: msptiSubscribe,
-    unsubscribe: msptiUnsubscribe,
-) -> Result<Subscribed, String> {
-    let mut subscriber = null_mut();
-    // SAFETY: `subscriber` is writable for the call; no callback is asked for.
-    let code = unsafe { subscribe(&raw mut subscriber, None, null_mut()) };
-    done("msptiSubscribe", code)?;
-    Ok(Subscribed {
-        subscriber,
-        unsubscribe,
-    })
 }
 
 fn there<F>(function: Result<F, MissingSymbol>) -> Result<F, String> {

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         ["shared", count] => launches::shared(number(count)),
         ["two-devices", count] => launches::two_devices(number(count)),
         ["profiler"] => launches::beside_a_profiler(),
+        ["profiler-first", ..] => launches::behind_a_profiler(),
         ["served", rounds] => served::served(number(rounds)),
         ["replayed", rest @ ..] => replays::replayed(size(rest)),
         ["replayed-and-killed", rest @ ..] => replays::killed(size(rest)),

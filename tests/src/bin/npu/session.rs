@@ -19,6 +19,9 @@ pub(crate) struct Session {
 
 const KERNELS: [&str; 4] = ["matmul", "add", "paged_attention", "sim_add_one"];
 
+/// What the profiler is configured with; the simulator does not look into it.
+static PROFILER: u8 = 0;
+
 /// `aclInit` was called before, by another thread.
 const REPEATED: i32 = 100_002;
 
@@ -212,6 +215,24 @@ impl Session {
             timed.end(code);
         }
         assert_eq!(code, 0, "a replay");
+    }
+
+    /// Starts another profiler before an interposer's eyes.
+    pub(crate) fn start_profiler(&self) {
+        hooks::profiler_started("aclprof");
+        let start = self.acl.profiler.aclprofStart.expect("a start");
+        // SAFETY: the configuration stays.
+        ok("aclprofStart", unsafe {
+            start((&raw const PROFILER).cast())
+        });
+    }
+
+    /// Stops it.
+    pub(crate) fn stop_profiler(&self) {
+        let stop = self.acl.profiler.aclprofStop.expect("a stop");
+        // SAFETY: as at its start.
+        ok("aclprofStop", unsafe { stop((&raw const PROFILER).cast()) });
+        hooks::profiler_stopped("aclprof");
     }
 
     /// A 32-bit number on the device, 0 at first.
