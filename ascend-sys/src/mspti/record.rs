@@ -67,7 +67,7 @@ records! {
         end: u64 = 12,
         /// The device.
         device_id: u32 = 20,
-        /// The stream; in a replay one of the graph's own.
+        /// The stream; in a replay perhaps one of the graph's own.
         stream_id: u32 = 24,
         /// That of the launch. In a replay the one of the capture, so it comes again with each replay.
         correlation_id: u64 = 28,

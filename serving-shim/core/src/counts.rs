@@ -75,8 +75,10 @@ counts! { KernelCounts:
     impossible,
     /// Records of no launch that is recorded.
     of_no_launch,
-    /// Records that found no room.
+    /// Records that found no room in a buffer, in our memory or on a row.
     no_room,
+    /// Records without times, and what else could not be read.
+    unreadable,
 }
 
 /// Adds one.

@@ -13,7 +13,7 @@ use crate::pending::Launched;
 use crate::place::Placed;
 use crate::track::{Method, write_kernel, write_slice};
 use align::align;
-use records::{Key, Records};
+use records::{Key, MAX_GRAPHS, Records};
 use sa_recorder::{Track, now_ns};
 use sought::{Offset, Sought};
 use std::collections::{BTreeMap, VecDeque};
@@ -28,6 +28,9 @@ mod sought;
 const ALIGN_NS: u64 = 300_000_000;
 /// ... and now nobody waits for them any longer.
 const SETTLE_NS: u64 = 1_000_000_000;
+
+/// Between two looks at what is not clear: each tries many offsets.
+const ALIGN_AGAIN_NS: u64 = 100_000_000;
 
 /// Replays of which it is known when they ran: more than run in the time that records take.
 const MAX_REPLAYS: usize = 1024;
@@ -70,12 +73,13 @@ pub(crate) struct Kernels {
     brackets: Vec<Bracket>,
     records: Records,
     offset: Option<Offset>,
+    aligned_ns: u64,
     /// When the last replays ran, by the device's time; the newest first.
     replays: VecDeque<(i64, i64)>,
     /// Rows of streams that nothing is launched into.
     rows: BTreeMap<u32, Track>,
     /// Whose kernels are known: the address that stands for each is not to be used again.
-    graphs: Vec<Arc<graphs::Kernels>>,
+    graphs: BTreeMap<usize, Arc<graphs::Kernels>>,
 }
 
 /// Where slices go, and counts.
@@ -166,15 +170,19 @@ impl Kernels {
     pub(crate) fn pass(&mut self, source: &Mspti, device: u32, sink: &Sink<'_>, end: bool) {
         let kernels = source.take(device);
         let is_new = !kernels.is_empty();
-        add(&sink.counts.no_room, source.take_dropped());
-        add(&sink.counts.of_no_launch, self.records.take(kernels));
         let now = now_ns();
-        let is_due = |than| self.brackets.iter().any(|one| one.is_older(now, than));
-        if self.is_idle() || !(is_new || end || is_due(ALIGN_NS)) {
+        add(&sink.counts.no_room, source.take_dropped());
+        add(&sink.counts.unreadable, source.take_unreadable());
+        add(&sink.counts.of_no_launch, self.records.take(kernels, now));
+        let is_due = end || now.saturating_sub(self.aligned_ns) > ALIGN_AGAIN_NS;
+        if self.is_idle() || !(is_new || is_due) {
             return;
         }
         self.settle_whole(sink);
-        while self.settle_unclear(sink, |one| end || one.is_older(now, ALIGN_NS)) {}
+        if is_due {
+            while self.settle_unclear(sink, |one| end || one.is_older(now, ALIGN_NS)) {}
+            self.aligned_ns = now_ns();
+        }
         self.settle_rest(sink, |one| end || one.is_older(now, SETTLE_NS));
     }
 
@@ -200,7 +208,8 @@ impl Kernels {
         for bracket in std::mem::take(&mut self.brackets) {
             let found = self.records.of(&bracket.sought, offset);
             let own = bracket.sought.offset_of(found.iter().map(|(_, one)| *one));
-            let is_sure = self.records.are_sure(&bracket.sought, &found);
+            let kernels = found.iter().map(|(_, one)| *one);
+            let is_sure = self.records.are_sure(&bracket.sought, kernels);
             if bracket.sought.is_whole(found.len()) && own.is_possible() && is_sure {
                 // It has moved a little, or is known better now.
                 offset = match own.and(offset) {
@@ -237,7 +246,8 @@ impl Kernels {
             return Vec::new();
         }
         let own = sought.offset_of(found.iter().map(|(_, one)| *one));
-        let is_sure = self.records.are_sure(sought, &found) || self.is_alone(sought);
+        let kernels = found.iter().map(|(_, one)| *one);
+        let is_sure = self.records.are_sure(sought, kernels) || self.is_alone(sought);
         if !sought.is_too_much(found.len()) && own.wider(1).is_possible() && is_sure {
             return found.iter().map(|(key, _)| *key).collect();
         }
@@ -254,6 +264,8 @@ impl Kernels {
         add(&sink.counts.missing, missing as u64);
         if bracket.sought.is_whole(kernels.len()) {
             self.learn(&bracket, &kernels);
+        } else if kernels.is_empty() && self.records.doubt(&bracket.sought) {
+            bracket.sought.graph.map(|graph| self.graphs.remove(&graph));
         }
         let (sought, clock, pair) = (&bracket.sought, &bracket.clock, &bracket.placed);
         let placed = placing::place_all(sought, clock, pair, &kernels, self.offset);
@@ -280,6 +292,8 @@ impl Kernels {
         if let Some(track) = track {
             write_kernel(track, &bracket.shown.launched, kernel, placed);
             count(&sink.counts.placed);
+        } else {
+            count(&sink.counts.no_room);
         }
     }
 
@@ -294,10 +308,26 @@ impl Kernels {
     }
 
     fn learn(&mut self, bracket: &Bracket, kernels: &[Kernel]) {
+        if self.graphs.len() >= MAX_GRAPHS {
+            self.forget_graphs();
+        }
         if let Some(graph) = &bracket.shown.launched.kernels
             && self.records.learn(&bracket.sought, kernels)
         {
-            self.graphs.push(Arc::clone(graph));
+            let address = Arc::as_ptr(graph).addr();
+            self.graphs.insert(address, Arc::clone(graph));
         }
+    }
+
+    /// Forgets those that the program has destroyed.
+    fn forget_graphs(&mut self) {
+        let records = &mut self.records;
+        self.graphs.retain(|address, graph| {
+            let is_there = Arc::strong_count(graph) > 1;
+            if !is_there {
+                records.forget(*address);
+            }
+            is_there
+        });
     }
 }

@@ -64,7 +64,7 @@ pub use walls::{Walls, launch_walls};
 
 use std::time::Duration;
 
-/// Waits until the launches made so far have their slices, `patience` at most; whether they have. Waits for no stream itself: call it where these have been waited for.
+/// Waits until the launches made so far have their slices, `patience` at most; whether they have. Waits for no stream itself: call it where these have been waited for. With MSPTI it also waits for records, which come within a second.
 pub fn flush(patience: Duration) -> bool {
     shim::Shim::existing().is_none_or(|shim| {
         let flushed: Vec<bool> = shim

@@ -39,6 +39,7 @@ pub(crate) struct Mspti {
     ahead_ns: AtomicI64,
     waiting: Mutex<BTreeMap<u32, Vec<Kernel>>>,
     dropped: AtomicU64,
+    unreadable: AtomicU64,
 }
 
 /// What there is to call.
@@ -194,11 +195,12 @@ impl Mspti {
         };
         vendor.flush();
         let mut read: BTreeMap<u32, Vec<Kernel>> = BTreeMap::new();
-        let mut dropped = vendor.read(names, |kernel| {
+        let unreadable = vendor.read(names, |kernel| {
             read.entry(kernel.device).or_default().push(kernel);
         });
         self.measure();
-        dropped += BUFFERS_OF_PROCESS.take_refused();
+        self.unreadable.fetch_add(unreadable, Ordering::Relaxed);
+        let mut dropped = BUFFERS_OF_PROCESS.take_refused();
         if let Some(at_exit) = client.at_exit
             && !read.is_empty()
             && !std::mem::replace(&mut client.has_read, true)
@@ -236,8 +238,13 @@ impl Mspti {
             .unwrap_or_default()
     }
 
-    /// Records that found no room, or could not be read, since the last call.
+    /// Records that found no room since the last call.
     pub(crate) fn take_dropped(&self) -> u64 {
         self.dropped.swap(0, Ordering::Relaxed)
+    }
+
+    /// Those that could not be read.
+    pub(crate) fn take_unreadable(&self) -> u64 {
+        self.unreadable.swap(0, Ordering::Relaxed)
     }
 }

@@ -161,7 +161,7 @@ mod tests {
 
     fn aligned(launches: &[Sought], kernels: Vec<Kernel>) -> Option<i64> {
         let mut records = Records::default();
-        records.take(kernels);
+        records.take(kernels, 0);
         let launches: Vec<&Sought> = launches.iter().collect();
         let offset = align(&launches, &records)?;
         Some(offset.middle_ns() - OFFSET_NS)

@@ -2,16 +2,18 @@
 
 use super::sought::{Offset, Sought};
 use crate::mspti::Kernel;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Most records that are kept.
 const MAX_RECORDS: usize = 1 << 17;
-/// A record that long before the last one belongs to no launch that is recorded.
-const OLD_NS: i64 = 5_000_000_000;
+/// A record that came so long ago belongs to no launch that is recorded. Its own times do not tell: MSPTI's clock may be set.
+const OLD_NS: u64 = 5_000_000_000;
 /// Times of one device agree within a tick at either end, and what single precision makes of ms.
 const SLACK_NS: i64 = 200;
 /// Graphs whose kernels are remembered.
-const MAX_GRAPHS: usize = 4096;
+pub(super) const MAX_GRAPHS: usize = 4096;
+/// A graph has so many replays in a row without one of the kernels that it was taken to have: they are another's.
+const MAX_IN_VAIN: u32 = 2;
 
 /// A record's place: its start, and a number for those that start together.
 pub(super) type Key = (i64, u64);
@@ -20,34 +22,34 @@ pub(super) type Key = (i64, u64);
 #[derive(Debug, Default)]
 pub(super) struct Records {
     by_start: BTreeMap<Key, Kernel>,
+    /// When each came, the oldest first; also of those that were taken out.
+    arrived: VecDeque<(u64, Key)>,
     taken: u64,
     /// Streams that something was launched into: no graph's own.
     launched: BTreeSet<u32>,
     /// The correlations of a graph's kernels, once they are known.
     own: BTreeMap<usize, BTreeSet<u64>>,
+    /// Replays in a row of a graph whose kernels are known, and none of which ran.
+    in_vain: BTreeMap<usize, u32>,
 }
 
 impl Records {
-    /// Takes records over; how many old ones are given up.
-    pub(super) fn take(&mut self, kernels: Vec<Kernel>) -> u64 {
+    /// Takes records over that came just now; how many old ones are given up.
+    pub(super) fn take(&mut self, kernels: Vec<Kernel>, now_ns: u64) -> u64 {
         for kernel in kernels {
             self.taken += 1;
-            self.by_start.insert((kernel.start_ns, self.taken), kernel);
+            let key = (kernel.start_ns, self.taken);
+            self.arrived.push_back((now_ns, key));
+            self.by_start.insert(key, kernel);
         }
         let mut gone = 0;
-        while let Some((first, last)) = self.bounds()
-            && (self.by_start.len() > MAX_RECORDS || first < last - OLD_NS)
+        while let Some((arrived_ns, key)) = self.arrived.front().copied()
+            && (self.by_start.len() > MAX_RECORDS || now_ns.saturating_sub(arrived_ns) > OLD_NS)
         {
-            self.by_start.pop_first();
-            gone += 1;
+            self.arrived.pop_front();
+            gone += u64::from(self.by_start.remove(&key).is_some());
         }
         gone
-    }
-
-    fn bounds(&self) -> Option<(i64, i64)> {
-        let (first, _) = self.by_start.first_key_value()?;
-        let (last, _) = self.by_start.last_key_value()?;
-        Some((first.0, last.0))
     }
 
     /// Something was launched into a stream.
@@ -56,13 +58,18 @@ impl Records {
     }
 
     /// Whether these are surely of one launch. Kernels of a graph are known, or were captured one after the other: their correlations follow one another.
-    pub(super) fn are_sure(&self, sought: &Sought, kernels: &[(Key, &Kernel)]) -> bool {
+    pub(super) fn are_sure<'a>(
+        &self,
+        sought: &Sought,
+        kernels: impl Iterator<Item = &'a Kernel>,
+    ) -> bool {
         let is_known = |graph| self.own.contains_key(&graph);
         if sought.graph.is_none_or(is_known) {
             return true;
         }
-        let ids = || kernels.iter().map(|(_, kernel)| kernel.correlation);
-        let (first, last) = (ids().min().unwrap_or(0), ids().max().unwrap_or(0));
+        let ids: Vec<u64> = kernels.map(|kernel| kernel.correlation).collect();
+        let first = ids.iter().min().copied().unwrap_or(0);
+        let last = ids.iter().max().copied().unwrap_or(0);
         sought
             .expected
             .is_some_and(|expected| last - first < expected as u64)
@@ -73,13 +80,35 @@ impl Records {
         let Some(graph) = sought.graph else {
             return false;
         };
-        if self.own.len() >= MAX_GRAPHS || self.own.contains_key(&graph) {
+        self.in_vain.remove(&graph);
+        let is_known = self.own.contains_key(&graph);
+        if is_known || self.own.len() >= MAX_GRAPHS || !self.are_sure(sought, kernels.iter()) {
             return false;
         }
         let ids = kernels.iter().map(|kernel| kernel.correlation);
-        let ids: BTreeSet<u64> = ids.collect();
-        self.own.insert(graph, ids);
+        self.own.insert(graph, ids.collect());
         true
+    }
+
+    /// None of a launch's kernels were found; whether those of its graph are no longer taken for known.
+    pub(super) fn doubt(&mut self, sought: &Sought) -> bool {
+        let known = sought.graph.filter(|graph| self.own.contains_key(graph));
+        let Some(graph) = known else {
+            return false;
+        };
+        let in_vain = self.in_vain.entry(graph).or_insert(0);
+        *in_vain += 1;
+        let is_doubtful = *in_vain >= MAX_IN_VAIN;
+        if is_doubtful {
+            self.forget(graph);
+        }
+        is_doubtful
+    }
+
+    /// A graph is gone, or its kernels are not what was thought.
+    pub(super) fn forget(&mut self, graph: usize) {
+        self.own.remove(&graph);
+        self.in_vain.remove(&graph);
     }
 
     /// Whether a record may be one of a launch's.
@@ -167,12 +196,9 @@ mod tests {
         let mut records = Records::default();
         records.launched(1);
         records.launched(2);
-        records.take(vec![
-            kernel(2, 100),
-            kernel(8, 200),
-            kernel(9, 300),
-            kernel(1, 400),
-        ]);
+        let kernels = [(2, 100), (8, 200), (9, 300), (1, 400)];
+        let kernels = kernels.map(|(stream, start)| kernel(stream, start));
+        records.take(kernels.to_vec(), 0);
         assert_eq!(streams(&records, &replay(5)), [8, 9, 1]);
         assert!(records.learn(&replay(5), &[kernel(9, 300)]));
         assert!(!records.learn(&replay(5), &[kernel(8, 200)]), "it is known");
@@ -188,36 +214,56 @@ mod tests {
     #[test]
     fn kernels_that_were_not_captured_one_after_the_other_are_not_of_one_graph() {
         let mut records = Records::default();
-        records.take(vec![kernel(8, 200), kernel(8, 300), kernel(9, 900)]);
+        records.take(vec![kernel(8, 200), kernel(8, 300), kernel(9, 900)], 0);
         let found = records.of(&replay(5), NONE);
-        assert!(!records.are_sure(&replay(5), &found), "200 and 900");
-        let whole: Vec<(Key, &Kernel)> = found.iter().copied().take(1).collect();
-        assert!(records.are_sure(&replay(5), &whole));
+        let kernels = || found.iter().map(|(_, kernel)| *kernel);
+        assert!(!records.are_sure(&replay(5), kernels()), "200 and 900");
+        assert!(records.are_sure(&replay(5), kernels().take(1)));
         let alone = Sought {
             graph: None,
             ..replay(0)
         };
-        assert!(records.are_sure(&alone, &found));
+        assert!(records.are_sure(&alone, kernels()));
     }
 
     #[test]
     fn what_lies_across_an_event_is_not_within() {
         let mut records = Records::default();
         let across = SLACK_NS + 11;
-        records.take(vec![
-            kernel(1, -across),
-            kernel(1, 1000 + across),
-            kernel(1, 500),
-        ]);
+        let starts = [-across, 1000 + across, 500];
+        records.take(starts.map(|start| kernel(1, start)).to_vec(), 0);
         assert_eq!(records.of(&replay(5), NONE).len(), 1);
+    }
+
+    #[test]
+    fn what_is_not_surely_of_a_graph_is_not_learnt_and_what_is_wrong_is_forgotten() {
+        let mut records = Records::default();
+        assert!(!records.learn(&replay(5), &[kernel(8, 200), kernel(9, 900)]));
+        assert!(records.learn(&replay(5), &[kernel(8, 200), kernel(8, 201)]));
+        assert!(!records.doubt(&replay(5)), "its records may be lost");
+        assert!(!records.learn(&replay(5), &[kernel(8, 200), kernel(8, 201)]));
+        assert!(!records.doubt(&replay(5)), "it was right in between");
+        assert!(records.doubt(&replay(5)));
+        assert!(records.learn(&replay(5), &[kernel(8, 500), kernel(8, 501)]));
+        assert!(!records.doubt(&replay(6)), "of that one nothing is known");
     }
 
     #[test]
     fn old_records_are_given_up_and_counted() {
         let mut records = Records::default();
-        assert_eq!(records.take(vec![kernel(1, 0), kernel(1, 5)]), 0);
-        assert_eq!(records.take(vec![kernel(1, OLD_NS + 3)]), 1);
-        let many = (0..).take(MAX_RECORDS).map(|at| kernel(1, OLD_NS + at));
-        assert_eq!(records.take(many.collect()), 2);
+        assert_eq!(records.take(vec![kernel(1, 0), kernel(1, 5)], 0), 0);
+        assert_eq!(records.take(vec![kernel(1, 9)], OLD_NS + 1), 2);
+        let many = (0..).take(MAX_RECORDS).map(|at| kernel(1, at));
+        assert_eq!(records.take(many.collect(), OLD_NS + 2), 1);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_makes_no_record_old() {
+        const STEP_NS: i64 = -3_600_000_000_000;
+        let mut records = Records::default();
+        records.take(vec![kernel(1, 100)], 0);
+        assert_eq!(records.take(vec![kernel(1, STEP_NS)], 1), 0);
+        assert_eq!(records.take(vec![kernel(1, STEP_NS + 5)], 2), 0);
+        assert_eq!(records.by_start.len(), 3);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub(crate) struct Kernel {
     /// The device, by the number that the driver has for it.
     pub(crate) device: u32,
-    /// The stream; in a replay one of the graph's own.
+    /// The stream; in a replay perhaps one of the graph's own.
     pub(crate) stream: u32,
     /// When it began and ended, by MSPTI's idea of the wall clock, in ns.
     pub(crate) start_ns: i64,

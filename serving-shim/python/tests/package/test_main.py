@@ -110,7 +110,7 @@ def test_a_preloaded_process_knows_it(rows):
     assert found["preload library"] == f"in this process, {sa_profile.preload_path()}"
 
 
-@pytest.mark.parametrize(("choice", "runtime"), [("off", "none"), ("sim", "sim"), ("mspti, Sim", "sim")])
+@pytest.mark.parametrize(("choice", "runtime"), [("off", "none"), ("sim", "sim"), ("mspti, Sim", "sim"), ("off,sim", "sim")])
 def test_the_device_runtime_that_is_chosen(rows, choice, runtime):
     assert rows(SA_PROFILE_DEVICE=choice)["device runtime"].startswith(f"{runtime}: ")
 
