@@ -11,8 +11,6 @@ pub(crate) const SAMPLE: &str = "SA_PROFILE_DEVICE_SAMPLE";
 const MSPROF: [&str; 2] = ["PROFILER_SAMPLECONFIG", "PROFILING_MODE"];
 
 const DEVICE_WORDS: &str = "auto, ascend, sim, off, mspti";
-/// What is said where MSPTI cannot be used; the reason follows.
-pub(crate) const PAIRS_ALONE: &str = "device times come from event pairs alone";
 const DEFAULT_SAMPLE: u32 = 64;
 
 /// Which device runtime times launches.
@@ -61,7 +59,8 @@ impl Config {
         let is_on = |name: &&str| text(name).is_some_and(|value| value != "false");
         if mspti && MSPROF.iter().any(is_on) {
             mspti = false; // one of both would not get its records
-            warnings.push(format!("{PAIRS_ALONE}: msprof is at work"));
+            let why = "device times come from event pairs alone: msprof is at work";
+            warnings.push(why.to_owned());
         }
         let sample = text(SAMPLE).map_or(DEFAULT_SAMPLE, |word| {
             let number = word.parse().ok().filter(|number| *number > 0);

@@ -1,7 +1,7 @@
 //! The process's own: which runtime times launches, its devices, the gate, what is paused.
 
 use crate::ascend::AscendRuntime;
-use crate::config::{Choice, Config, PAIRS_ALONE};
+use crate::config::{Choice, Config};
 use crate::counts::{Counts, KernelCounts};
 use crate::description::{Description, Kind};
 use crate::device::Device;
@@ -264,7 +264,7 @@ impl Shim {
             Ok(false) => {}
             Err(why) => {
                 tell("mspti_unavailable", &Args::new().with("why", &*why));
-                host::warn_once(&format!("{PAIRS_ALONE}: {why}"));
+                host::warn_once(&format!("device times come from event pairs alone: {why}"));
             }
         }
     }
