@@ -32,6 +32,7 @@ struct Open {
     stands_for: u32,
     /// Those of the graph that is replayed: it may be gone when the replay has ended.
     kernels: Option<Arc<Kernels>>,
+    has_records: bool,
 }
 
 /// A pair whose start is in the stream.
@@ -89,6 +90,7 @@ impl Launch {
             Kind::Graph(graph) if !Shim::is_forked() => shim.graphs.kernels(graph),
             _ => None,
         };
+        let has_records = shim.looks_for_kernels(description.kind);
         Launch(Some(Open {
             shim,
             span,
@@ -99,6 +101,7 @@ impl Launch {
             began_ns: now_ns(),
             stands_for,
             kernels,
+            has_records,
         }))
     }
 
@@ -183,6 +186,7 @@ impl Open {
                     returned_ns,
                     stands_for: self.stands_for,
                     kernels: self.kernels,
+                    has_records: self.has_records,
                 },
                 context: armed.facts.context,
                 pair: armed.pair,

@@ -107,10 +107,11 @@ impl Mspti {
         self.is_running.load(Ordering::Acquire)
     }
 
-    /// Gives MSPTI back: another profiler begins its work, or nothing is recorded any longer. What has run until now is read.
-    pub(crate) fn stop(&self) {
+    /// Gives MSPTI back, unless it is `wanted` again: another profiler begins its work, or nothing is recorded any longer. What has run until now is read.
+    pub(crate) fn stop(&self, wanted: impl Fn() -> bool) {
         if let Some(mut client) = self.client_within(PATIENCE_NS)
             && !self.ended.load(Ordering::Acquire)
+            && !wanted()
         {
             self.give_back(&mut client);
         }

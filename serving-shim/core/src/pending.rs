@@ -29,4 +29,6 @@ pub(crate) struct Launched {
     pub(crate) returned_ns: u64,
     pub(crate) stands_for: u32,
     pub(crate) kernels: Option<Arc<Kernels>>,
+    /// MSPTI was recording: there are records of what it runs.
+    pub(crate) has_records: bool,
 }

@@ -285,8 +285,7 @@ impl Resolver {
             return;
         };
         let flow = shim.flow_id(launched.id);
-        let looks = shim.looks_for_kernels(launched.description.kind);
-        match held(times).filter(|_| looks) {
+        match held(times).filter(|_| launched.has_records) {
             Some(between) => {
                 let shown = Shown {
                     launched,

@@ -286,11 +286,11 @@ impl Shim {
 
     fn give_mspti_back(&self) {
         if let Some(runtime) = self.own_runtime().filter(|_| self.wants_mspti) {
-            thread::unnoticed(runtime, || self.mspti.stop());
+            thread::unnoticed(runtime, || self.mspti.stop(|| self.may_use_mspti()));
         }
     }
 
-    /// Whether records of such a launch are looked for.
+    /// Whether there will be records of such a launch that is made now.
     pub(crate) fn looks_for_kernels(&self, kind: Kind) -> bool {
         matches!(kind, Kind::Graph(_) | Kind::Kernel) && self.mspti.is_running()
     }
