@@ -87,8 +87,12 @@ const BYTES: usize = 2 << 20;
 
 unsafe extern "C" fn requested(buffer: *mut *mut u8, size: *mut usize, records: *mut usize) {
     let bytes = Box::leak(vec![0; BYTES].into_boxed_slice());
-    // SAFETY: the three places are writable for the call.
-    unsafe { (*buffer, *size, *records) = (bytes.as_mut_ptr(), BYTES, 0) };
+    // SAFETY: the place is writable for the call, as the others are.
+    unsafe { buffer.write(bytes.as_mut_ptr()) };
+    // SAFETY: as above.
+    unsafe { size.write(BYTES) };
+    // SAFETY: as above.
+    unsafe { records.write(0) };
 }
 
 unsafe extern "C" fn completed(buffer: *mut u8, _: usize, valid: usize) {
@@ -108,10 +112,8 @@ fn subscribe(mspti: &Mspti) {
     let mut subscriber = null_mut();
     let subscribe = mspti.msptiSubscribe.expect("a subscription");
     // SAFETY: `subscriber` is writable for the call.
-    assert_eq!(
-        unsafe { subscribe(&raw mut subscriber, None, null_mut()) },
-        0
-    );
+    let code = unsafe { subscribe(&raw mut subscriber, None, null_mut()) };
+    assert_eq!(code, 0);
     let register = mspti.msptiActivityRegisterCallbacks.expect("callbacks");
     let completed: msptiBuffersCallbackCompleteFunc = Some(completed);
     // SAFETY: both functions stay.
