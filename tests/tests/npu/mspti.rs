@@ -300,11 +300,11 @@ fn beside_msprof_it_is_not_used() {
 #[test]
 fn without_mspti_launches_have_their_pairs() {
     let refused = [("ASCEND_SIM_FAULTS", "mspti_subscribe:1+=6")];
-    let cases: [(Simulator, &[(&str, &str)], &str); 2] = [
-        (Simulator::new(&["libascendcl.so"]), &[], "libmspti.so"),
+    let cases = [
+        (Simulator::new(&["libascendcl.so"]), &[][..], "libmspti.so"),
         (
             Simulator::whole(),
-            &refused,
+            &refused[..],
             "libmspti.so is not in LD_PRELOAD",
         ),
     ];
