@@ -38,3 +38,10 @@ mod work;
 
 /// A result, or the error code that the caller gets.
 type Outcome<T = ()> = Result<T, ascend_sys::types::aclError>;
+
+/// A test whose fault is misspelt, or of a caller that the vendor's libraries would break, must not pass.
+#[expect(clippy::print_stderr, reason = "nobody else is there to say it")]
+fn refuse(why: &str) -> ! {
+    eprintln!("ascend-sim: {why}");
+    std::process::abort()
+}

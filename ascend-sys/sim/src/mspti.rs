@@ -7,7 +7,7 @@
 use crate::Outcome;
 use crate::clock::{DeviceClock, now_ns, realtime_ns};
 use crate::config;
-use crate::runtime::refuse;
+use crate::refuse;
 use anchor::Anchor;
 use ascend_sys::mspti::msptiActivityKernel;
 use ascend_sys::types::*;

@@ -14,6 +14,7 @@ use crate::kernel::{Binary, Function, Runs, Stubs};
 use crate::listeners::Listeners;
 use crate::memory::Memory;
 use crate::mspti::Mspti;
+use crate::refuse;
 use crate::report::Reports;
 use crate::stream::Stream;
 use crate::truth::Truth;
@@ -56,13 +57,6 @@ pub(crate) fn runtime() -> &'static Runtime {
         Ok(config) => Runtime::new(config),
         Err(refused) => refuse(&refused.to_string()),
     })
-}
-
-/// A test whose fault is misspelt, or of a caller that the vendor's libraries would break, must not pass.
-#[expect(clippy::print_stderr, reason = "nobody else is there to say it")]
-pub(crate) fn refuse(why: &str) -> ! {
-    eprintln!("ascend-sim: {why}");
-    std::process::abort()
 }
 
 impl Runtime {

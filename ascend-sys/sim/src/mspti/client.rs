@@ -2,7 +2,7 @@
 
 use super::lock;
 use crate::Outcome;
-use crate::runtime::refuse;
+use crate::refuse;
 use ascend_sys::mspti::{self, msptiActivityKernel};
 use ascend_sys::types::*;
 use std::cell::Cell;
