@@ -56,6 +56,11 @@ impl Candidates {
         Self::of_toolkit(&["libms_tools_ext.so"])
     }
 
+    /// Records of what the devices did.
+    pub fn mspti() -> Self {
+        Self::of_toolkit(&["libmspti.so"])
+    }
+
     /// The vendor's profiler.
     pub fn profiler() -> Self {
         Self::of_toolkit(&["libmsprofiler.so"])

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! **Data flow.** `table/` lists every function once, with its arguments; a macro for each group, such as [`for_each_launch!`], hands the list to any other
-//! macro. This crate makes the types and the tables of it ([`acl`], [`rt`], [`hccl`], [`hal`], [`mstx`]); a preload library makes its wrappers of it.
+//! macro. This crate makes the types and the tables of it ([`acl`], [`rt`], [`hccl`], [`hal`], [`mspti`], [`mstx`]); a preload library makes its wrappers of it.
 //!
 //! **Guarantees.** Nothing here calls the runtime, and nothing panics: a library or a symbol that is missing is an error with its name. A loaded library
 //! stays loaded, so function pointers stay valid. The simulated runtime is never taken for a real one: only [`Library::open_simulator`] opens it.
@@ -37,6 +37,7 @@ mod environment;
 pub mod hal;
 pub mod hccl;
 mod library;
+pub mod mspti;
 pub mod mstx;
 pub mod rt;
 pub mod types;
@@ -46,5 +47,6 @@ pub use candidates::Candidates;
 pub use hal::Hal;
 pub use hccl::Hccl;
 pub use library::{Attempt, Library, LoadError, MissingSymbol, SIMULATOR_MARKER};
+pub use mspti::Mspti;
 pub use mstx::Mstx;
 pub use rt::Rt;

@@ -103,6 +103,15 @@ impl Library {
         Self::simulator_among(&simulator_candidates())
     }
 
+    /// Opens the simulated runtime by another of the names that it is linked to, beside where it was found itself.
+    ///
+    /// # Errors
+    ///
+    /// [`LoadError`] if it is not there by that name.
+    pub fn simulator_face(&self, name: &str) -> Result<Self, LoadError> {
+        Self::simulator_among(&[(Path::new(self.name).with_file_name(name), 0)])
+    }
+
     /// What is global in this process: the functions of a preloaded library come before the runtime's own, as they do for a program that is linked to it.
     pub fn process() -> Self {
         Self {

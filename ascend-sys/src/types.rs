@@ -27,6 +27,11 @@ aliases! {
     /// An error code of HCCL; 0 is success.
     HcclResult = c_int;
 
+    /// A result of MSPTI: `MSPTI_SUCCESS`, `MSPTI_ERROR_*`.
+    msptiResult = c_int;
+    /// The kind of a record of MSPTI: `MSPTI_ACTIVITY_KIND_*`.
+    msptiActivityKind = c_int;
+
     /// A context: what a thread must have before it uses a device.
     aclrtContext = *mut c_void;
     /// A stream: a queue whose tasks run in order.
@@ -51,6 +56,9 @@ aliases! {
     mstxDomainHandle_t = *mut c_void;
     /// A range between its start and its end; 0 is none.
     mstxRangeId = u64;
+
+    /// A subscriber of MSPTI.
+    msptiSubscriberHandle = *mut c_void;
 
     /// A stream of the rt level: the same as [`aclrtStream`].
     rtStream_t = *mut c_void;
@@ -167,6 +175,12 @@ aliases! {
     aclrtStreamStateCallback = Option<unsafe extern "C" fn(stream: aclrtStream, state: aclrtStreamState, args: *mut c_void)>;
     /// Is called by `aclInit`.
     aclInitCallbackFunc = Option<unsafe extern "C" fn(config: *const c_char, length: usize, user_data: *mut c_void) -> aclError>;
+    /// Is told of calls; none for who wants records alone.
+    msptiCallbackFunc = Option<unsafe extern "C" fn(user_data: *mut c_void, domain: c_int, callback: u32, data: *const c_void)>;
+    /// Gives an empty buffer, or null; the bytes it has, and how many records it may get, 0 for all that fit.
+    msptiBuffersCallbackRequestFunc = Option<unsafe extern "C" fn(buffer: *mut *mut u8, size: *mut usize, records: *mut usize)>;
+    /// Takes a buffer back, with the bytes of it that are records.
+    msptiBuffersCallbackCompleteFunc = Option<unsafe extern "C" fn(buffer: *mut u8, size: usize, valid_size: usize)>;
     /// Is called by `aclFinalize`.
     aclFinalizeCallbackFunc = Option<unsafe extern "C" fn(user_data: *mut c_void) -> aclError>;
 }

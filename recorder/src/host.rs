@@ -1,6 +1,7 @@
 //! What other libraries of this workspace need of the process they live in, done as the recorder does it.
 
 pub use crate::sys::cancel::Uncancelled;
+pub use crate::sys::clock::anchor;
 pub use crate::sys::environment::{is_privileged, variable};
 pub use crate::sys::sleep::sleep;
 pub use crate::sys::thread::{Thread, park_timeout, spawn_quiet, tid};

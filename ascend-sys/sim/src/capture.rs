@@ -186,14 +186,19 @@ impl Capture {
             .part(stream.handle)
             .ok_or(ACL_ERROR_RT_STREAM_NOT_CAPTURED)?;
         let place = state.tasks.len();
-        let is_kernel = matches!(work, Work::Kernel { .. });
+        let is_kernel = work.is_kernel();
         match &mut state.streams[part].group {
             Some(group) if is_kernel => group.push(place),
             Some(_) => state.group_broken = true,
             None => {}
         }
         state.streams[part].tasks += 1;
-        state.tasks.push(Captured { part, work });
+        let correlation = runtime().mspti.correlate(is_kernel);
+        state.tasks.push(Captured {
+            part,
+            work,
+            correlation,
+        });
         stream.submitted_last(place as u64 + 1);
         Ok(())
     }

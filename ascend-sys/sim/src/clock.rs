@@ -7,12 +7,21 @@ const NS_PER_S: u64 = 1_000_000_000;
 
 /// CLOCK_MONOTONIC in ns.
 pub(crate) fn now_ns() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// CLOCK_REALTIME in ns.
+pub(crate) fn realtime_ns() -> u64 {
+    read(libc::CLOCK_REALTIME)
+}
+
+fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: `time` is writable for the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
     time.tv_sec.cast_unsigned() * NS_PER_S + time.tv_nsec.cast_unsigned()
 }
 

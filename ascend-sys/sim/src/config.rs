@@ -1,11 +1,16 @@
 //! `ASCEND_SIM_*` → [`Config`]. The only place that names the variables; README.md describes them.
 
 use crate::clock::Step;
-use crate::durations::Durations;
 use crate::faults::Faults;
-use crate::variables::{Refused, Variables};
+use durations::Durations;
 use std::env;
 use std::path::PathBuf;
+use variables::{Refused, Variables};
+
+pub(crate) use durations::Bounds;
+
+mod durations;
+mod variables;
 
 /// The chip that is simulated, as far as a profiler sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +27,40 @@ impl Soc {
             Self::A2 => 50,
             Self::A5 => 1000,
         }
+    }
+}
+
+/// How MSPTI gets at what the devices did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mspti {
+    /// Between two reads of the devices' logs.
+    pub(crate) read_ns: u64,
+    /// Between two times at which the clocks are put on the host's anew.
+    pub(crate) anchor_ns: u64,
+    /// By how much they are off, early and late in turns.
+    pub(crate) anchor_off_ns: u64,
+    /// Kernels of a replay are in the stream that it was launched into, not in the graph's own.
+    pub(crate) in_launch_stream: bool,
+}
+
+impl Mspti {
+    fn from<F: Fn(&str) -> Option<String>>(of: &Variables<F>) -> Result<Self, Refused> {
+        let in_launch_stream = |value: &str| match value {
+            "graph" => Some(false),
+            "launch" => Some(true),
+            _ => None,
+        };
+        Ok(Self {
+            read_ns: of.us("ASCEND_SIM_MSPTI_READ_US", 5000.0)?,
+            anchor_ns: of.us("ASCEND_SIM_MSPTI_ANCHOR_US", 7e6)?,
+            anchor_off_ns: of.us("ASCEND_SIM_MSPTI_ANCHOR_OFF_US", 15.0)?,
+            in_launch_stream: of.parsed(
+                "ASCEND_SIM_MSPTI_STREAM",
+                false,
+                in_launch_stream,
+                "graph or launch",
+            )?,
+        })
     }
 }
 
@@ -53,6 +92,7 @@ pub(crate) struct Config {
     /// A thing gets the handle of one that is gone, as addresses come again.
     pub(crate) reuse: bool,
     pub(crate) version: String,
+    pub(crate) mspti: Mspti,
     pub(crate) truth: Option<PathBuf>,
     pub(crate) truth_through: bool,
     pub(crate) faults: Faults,
@@ -133,6 +173,7 @@ impl Config {
             version: of
                 .text("ASCEND_SIM_CANN")
                 .unwrap_or_else(|| "9.1.0".to_owned()),
+            mspti: Mspti::from(&of)?,
             truth: truth.map(|path| PathBuf::from(path.replace("{pid}", &pid.to_string()))),
             truth_through: of.switch("ASCEND_SIM_TRUTH_THROUGH")?,
             faults: of.parsed(

@@ -1,8 +1,10 @@
 //! The thread of a stream: executes its tasks in order, takes their time, and writes down when they really ran.
 
 use crate::clock::{now_ns, sleep_exactly, wait_until};
+use crate::device::Device;
 use crate::faults::Site;
-use crate::graph::Replay;
+use crate::graph::{Captured, Replay};
+use crate::mspti::Ran;
 use crate::runtime::runtime;
 use crate::stream::{Stream, Task};
 use crate::truth::Entry;
@@ -36,6 +38,14 @@ fn execute(stream: &Stream, task: &Task) -> bool {
     let start_ns = now_ns();
     let end_ns = perform(stream, &task.work, start_ns, task);
     tell(stream, task, &task.work, start_ns, end_ns, None);
+    log(
+        stream,
+        task.correlation,
+        &task.work,
+        stream.id,
+        start_ns,
+        end_ns,
+    );
     complete(stream, &task.work, end_ns);
     true
 }
@@ -110,14 +120,57 @@ fn run_graph(stream: &Stream, replay: &Replay, task: &Task) -> u64 {
             &captured.work,
             start_ns,
             end_ns,
-            Some(replay.model),
+            Some((replay.model, own_stream(stream, replay, captured))),
+        );
+        let own_stream = match runtime().config.mspti.in_launch_stream {
+            true => stream.id,
+            false => own_stream(stream, replay, captured),
+        };
+        log(
+            stream,
+            captured.correlation,
+            &captured.work,
+            own_stream,
+            start_ns,
+            end_ns,
         );
         complete(stream, &captured.work, end_ns);
     }
     now_ns()
 }
 
-fn tell(stream: &Stream, task: &Task, work: &Work, start_ns: u64, end_ns: u64, graph: Option<u32>) {
+/// The graph's own stream that a task belongs to.
+fn own_stream(stream: &Stream, replay: &Replay, captured: &Captured) -> i32 {
+    let own = replay.streams.get(captured.part);
+    own.copied().unwrap_or(stream.id)
+}
+
+/// What the device logs of a kernel, for MSPTI.
+fn log(stream: &Stream, correlation: u64, work: &Work, id: i32, start_ns: u64, end_ns: u64) {
+    if let Work::Kernel { function, .. } = work
+        && correlation != 0
+        && let Ok(device) = Device::by_user(stream.device.user)
+    {
+        let clock = &device.clock;
+        runtime().mspti.ran(Ran {
+            device: stream.device.logical,
+            stream: id,
+            correlation,
+            name: function.name.clone(),
+            ticks: (clock.ticks(start_ns), clock.ticks(end_ns)),
+            clock,
+        });
+    }
+}
+
+fn tell(
+    stream: &Stream,
+    task: &Task,
+    work: &Work,
+    start_ns: u64,
+    end_ns: u64,
+    graph: Option<(u32, i32)>,
+) {
     if runtime().truth.is_none() {
         return;
     }

@@ -10,6 +10,7 @@ mod kernel;
 mod launch;
 mod memory;
 mod model;
+mod mspti;
 mod mstx;
 mod report;
 mod rt;
@@ -155,7 +156,8 @@ macro_rules! plain_arguments {
 }
 
 plain_arguments! {
-    i32, u32, u64, usize, dim3, aclrtCallback, aclrtDeviceStateCallback, aclrtStreamStateCallback, aclInitCallbackFunc, aclFinalizeCallbackFunc
+    i32, u32, u64, usize, dim3, aclrtCallback, aclrtDeviceStateCallback, aclrtStreamStateCallback, aclInitCallbackFunc, aclFinalizeCallbackFunc,
+    msptiCallbackFunc, msptiBuffersCallbackRequestFunc, msptiBuffersCallbackCompleteFunc
 }
 
 impl<T> Out<T> {

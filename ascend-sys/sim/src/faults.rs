@@ -21,6 +21,10 @@ pub(crate) enum Site {
     GraphExecute,
     Hccl,
     Hal,
+    MsptiSubscribe,
+    MsptiEnable,
+    /// A record of MSPTI is dropped.
+    MsptiRecord,
     /// The value becomes the sticky error of the context when the kernel ends.
     Kernel,
     /// The value is what every call gets from this task on.
@@ -29,7 +33,7 @@ pub(crate) enum Site {
     SlowCompletion,
 }
 
-const SITES: [(&str, Site); 18] = [
+const SITES: [(&str, Site); 21] = [
     ("launch", Site::Launch),
     ("launch_host_args", Site::LaunchHostArgs),
     ("stream_create", Site::StreamCreate),
@@ -45,6 +49,9 @@ const SITES: [(&str, Site); 18] = [
     ("graph_execute", Site::GraphExecute),
     ("hccl", Site::Hccl),
     ("hal", Site::Hal),
+    ("mspti_subscribe", Site::MsptiSubscribe),
+    ("mspti_enable", Site::MsptiEnable),
+    ("mspti_record", Site::MsptiRecord),
     ("kernel", Site::Kernel),
     ("device_lost", Site::DeviceLost),
     ("slow_completion", Site::SlowCompletion),

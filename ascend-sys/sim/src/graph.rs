@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex};
 pub(crate) struct Captured {
     pub(crate) part: usize,
     pub(crate) work: Work,
+    /// What MSPTI knows its launch by; 0 if it does not.
+    pub(crate) correlation: u64,
 }
 
 /// A task that a program has a handle of.
@@ -31,6 +33,8 @@ pub(crate) struct Replay {
     pub(crate) model: u32,
     pub(crate) name: String,
     pub(crate) tasks: Arc<[Captured]>,
+    /// The ids of the graph's own streams, by part.
+    pub(crate) streams: Vec<i32>,
 }
 
 pub(crate) struct Model {
@@ -136,6 +140,7 @@ impl Model {
                         model: self.id,
                         name: lock(&self.name).clone(),
                         tasks: content.tasks.clone().into(),
+                        streams: content.streams.iter().map(|stream| stream.id).collect(),
                     });
                     content.replay = Some(Arc::clone(&replay));
                     replay

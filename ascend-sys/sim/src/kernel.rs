@@ -1,8 +1,8 @@
 //! Kernels: binaries that hold any kernel that is asked for by name, the handles of kernels, and the stubs of the rt level.
 
 use crate::Outcome;
+use crate::config::Bounds;
 use crate::device::lock;
-use crate::durations::Bounds;
 use crate::effect::Kind;
 use crate::handle::Handle;
 use crate::runtime::runtime;

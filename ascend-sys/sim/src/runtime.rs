@@ -6,12 +6,15 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::device::Device;
 use crate::event::Event;
+use crate::faults::Site;
 use crate::graph::{Group, Model, Task};
 use crate::handle::Handles;
 use crate::hccl::Comm;
 use crate::kernel::{Binary, Function, Runs, Stubs};
 use crate::listeners::Listeners;
 use crate::memory::Memory;
+use crate::mspti::Mspti;
+use crate::refuse;
 use crate::report::Reports;
 use crate::stream::Stream;
 use crate::truth::Truth;
@@ -39,6 +42,7 @@ pub(crate) struct Runtime {
     pub(crate) memory: Memory,
     pub(crate) listeners: Listeners,
     pub(crate) reports: Reports,
+    pub(crate) mspti: Mspti,
     /// Between `aclInit` and `aclFinalize`.
     pub(crate) initialized: AtomicBool,
     pub(crate) profiling: AtomicBool,
@@ -53,13 +57,6 @@ pub(crate) fn runtime() -> &'static Runtime {
         Ok(config) => Runtime::new(config),
         Err(refused) => refuse(&refused.to_string()),
     })
-}
-
-/// A test whose fault is misspelt must not pass.
-#[expect(clippy::print_stderr, reason = "nobody else is there to say it")]
-fn refuse(why: &str) -> ! {
-    eprintln!("ascend-sim: {why}");
-    std::process::abort()
 }
 
 impl Runtime {
@@ -92,6 +89,10 @@ impl Runtime {
             memory: Memory::new(config.memory_bytes),
             listeners: Listeners::default(),
             reports: Reports::default(),
+            mspti: Mspti::new(config.mspti, || {
+                let faults = &runtime().config.faults;
+                faults.value(Site::MsptiRecord).is_some()
+            }),
             initialized: AtomicBool::new(false),
             profiling: AtomicBool::new(false),
             ranges: AtomicU64::new(0),

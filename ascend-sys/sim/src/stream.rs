@@ -43,6 +43,8 @@ pub(crate) struct Task {
     /// When the host submitted it, and which thread.
     pub(crate) launch_ns: u64,
     pub(crate) tid: i32,
+    /// What MSPTI knows its launch by; 0 if it does not.
+    pub(crate) correlation: u64,
 }
 
 pub(crate) struct Stream {
@@ -163,6 +165,7 @@ impl Stream {
             self.submitted_last(number);
             return Ok(());
         }
+        let correlation = runtime().mspti.correlate(work.is_kernel());
         let (launch_ns, tid) = (now_ns(), truth::tid());
         let depth = runtime().config.depth;
         let mut queue = lock(&self.queue);
@@ -180,6 +183,7 @@ impl Stream {
                         seq,
                         launch_ns,
                         tid,
+                        correlation,
                     },
                 )?;
                 self.submitted_last(seq);

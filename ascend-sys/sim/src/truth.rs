@@ -54,7 +54,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) end_ns: u64,
     pub(crate) start_ticks: u64,
     pub(crate) end_ticks: u64,
-    pub(crate) graph: Option<u32>,
+    /// The graph, and its own stream.
+    pub(crate) graph: Option<(u32, i32)>,
 }
 
 impl Truth {
@@ -150,7 +151,10 @@ impl Entry<'_> {
         for (key, value) in signed {
             field(key, digits.format(value), line);
         }
-        let graph = self.graph.map(|graph| ("graph", u64::from(graph)));
+        let graph = self.graph.map(|(graph, _)| ("graph", u64::from(graph)));
+        if let Some((_, stream)) = self.graph {
+            field("graph_stream", digits.format(stream), line);
+        }
         let numbers = [
             ("physical", u64::from(self.physical)),
             ("seq", self.seq),
@@ -203,7 +207,7 @@ mod tests {
             end_ns: u64::MAX,
             start_ticks: 4,
             end_ticks: 5,
-            graph: Some(7),
+            graph: Some((7, 12)),
         };
         let mut line = Vec::new();
         entry.write(&mut line);

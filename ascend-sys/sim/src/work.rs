@@ -41,6 +41,10 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    pub(crate) fn is_kernel(&self) -> bool {
+        matches!(self, Self::Kernel { .. })
+    }
+
     /// Its kind and name in the truth.
     pub(crate) fn names(&self) -> (&'static str, &str) {
         match self {

@@ -66,6 +66,8 @@ cases! {
     a_failed_kernel_leaves_its_error: "fault_of_a_kernel" ["ASCEND_SIM_FAULTS" = "kernel:2=507015"];
     a_lost_device_hangs_nobody: "fault_of_a_device" ["ASCEND_SIM_FAULTS" = "device_lost:3=507010"] ["ASCEND_SIM_KERNELS" = "k=20000"];
     a_completion_may_be_seen_late: "slow_completion" ["ASCEND_SIM_FAULTS" = "slow_completion:1=300000"];
+    records_of_kernels_come_late_and_in_the_clients_buffers: "mspti" ["ASCEND_SIM_KERNELS" = "k=100"];
+    mspti_is_refused_on_demand: "mspti_refused" ["ASCEND_SIM_FAULTS" = "mspti_subscribe:1=6,mspti_enable:1=4,mspti_record:2=1"];
     launches_stay_inside_the_library: "through_rt_never";
     launches_of_an_old_cann_cross_to_the_rt_level: "through_rt_when_old" ["ASCEND_SIM_OLD" = "1"];
 }
@@ -81,6 +83,19 @@ fn a_wrong_setting_ends_the_program() {
         said.starts_with("ascend-sim: ASCEND_SIM_FAULTS: expected"),
         "{said}"
     );
+}
+
+#[test]
+fn what_breaks_the_vendors_mspti_ends_the_program() {
+    for (case, why) in [
+        ("mspti_called_late", "MSPTI was called after"),
+        ("mspti_without_a_buffer", "had no buffer"),
+    ] {
+        let output = command(case, &[]).output().expect("a run");
+        assert!(!output.status.success(), "{case}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(why), "{case}: {said}");
+    }
 }
 
 /// What the loader finds of a function in a library that a program loads for itself.

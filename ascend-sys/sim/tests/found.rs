@@ -1,7 +1,7 @@
 //! How `ascend-sys` finds the simulated runtime, and that it lacks nothing.
 #![expect(unsafe_code, reason = "calls a function of the library")]
 
-use ascend_sys::{Acl, Candidates, Hal, Hccl, Library, Mstx, Rt, acl, hccl, rt};
+use ascend_sys::{Acl, Candidates, Hal, Hccl, Library, Mspti, Mstx, Rt, acl, hccl, rt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -104,14 +104,16 @@ fn no_function_of_the_tables_is_missing() {
         hccl::collective::Collective::NAMES,
         hccl::comm::Comm::NAMES,
         Hal::NAMES,
+        Mspti::NAMES,
         Mstx::NAMES,
     ];
     let text = format!(
-        "{:?}{:?}{:?}{:?}{:?}",
+        "{:?}{:?}{:?}{:?}{:?}{:?}",
         Acl::load(&library),
         Rt::load(&library),
         Hccl::load(&library),
         Hal::load(&library),
+        Mspti::load(&library),
         Mstx::load(&library)
     );
     assert!(!text.contains("MissingSymbol"), "{text}");

@@ -1,4 +1,4 @@
-//! The device clock (HAL), annotations (mstx) and the vendor's profiler.
+//! The device clock (HAL), annotations (mstx), and the vendor's two ways to profile.
 
 /// Hands the functions of the hardware abstraction layer to a macro; see [`crate::hal`].
 #[macro_export]
@@ -39,6 +39,29 @@ macro_rules! for_each_profiler {
             fn aclprofFinalize() -> aclError;
             fn aclprofStart(config: *const aclprofConfig) -> aclError;
             fn aclprofStop(config: *const aclprofConfig) -> aclError;
+        }
+    };
+}
+
+/// Hands the functions that deliver what the devices did to a macro; see [`crate::mspti`].
+#[macro_export]
+macro_rules! for_each_mspti {
+    ($callback:ident $(, $($extra:tt)*)?) => {
+        $callback! { [$($($extra)*)?]
+            /// One subscriber at a time: a second one gets `MSPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED`.
+            fn msptiSubscribe(subscriber: *mut msptiSubscriberHandle, callback: msptiCallbackFunc, user_data: *mut c_void) -> msptiResult;
+            fn msptiUnsubscribe(subscriber: msptiSubscriberHandle) -> msptiResult;
+            /// Takes the place of the callbacks that were there, without a word.
+            fn msptiActivityRegisterCallbacks(requested: msptiBuffersCallbackRequestFunc, completed: msptiBuffersCallbackCompleteFunc) -> msptiResult;
+            fn msptiActivityEnable(kind: msptiActivityKind) -> msptiResult;
+            /// Takes what the devices have written first.
+            fn msptiActivityDisable(kind: msptiActivityKind) -> msptiResult;
+            /// Goes on in the buffer where the calling thread was in its last one; no valid bytes begin anew.
+            fn msptiActivityGetNextRecord(buffer: *mut u8, valid_size: usize, record: *mut *mut msptiActivity) -> msptiResult;
+            /// Completes buffers on the calling thread.
+            fn msptiActivityFlushAll(flag: u32) -> msptiResult;
+            /// Every so many ms, 0 for never. Completes full buffers only.
+            fn msptiActivityFlushPeriod(period_ms: u32) -> msptiResult;
         }
     };
 }

@@ -159,6 +159,25 @@ constants! {
         HCCL_SEND = 0;
         HCCL_RECV = 1;
     }
+    "A value of `msptiResult`.": msptiResult {
+        MSPTI_SUCCESS = 0;
+        MSPTI_ERROR_INVALID_PARAMETER = 1;
+        MSPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED = 2;
+        MSPTI_ERROR_MAX_LIMIT_REACHED = 3;
+        MSPTI_ERROR_DEVICE_OFFLINE = 4;
+        MSPTI_ERROR_QUEUE_EMPTY = 5;
+        MSPTI_ERROR_WITHOUT_LD_PRELOAD = 6;
+        MSPTI_ERROR_NOT_INITIALIZED = 7;
+        MSPTI_ERROR_INVALID_KIND = 8;
+        MSPTI_ERROR_INNER = 999;
+    }
+    "A value of `msptiActivityKind`.": msptiActivityKind {
+        MSPTI_ACTIVITY_KIND_MARKER = 1;
+        MSPTI_ACTIVITY_KIND_KERNEL = 2;
+        MSPTI_ACTIVITY_KIND_API = 3;
+        MSPTI_ACTIVITY_KIND_HCCL = 4;
+        MSPTI_ACTIVITY_KIND_MEMORY = 5;
+    }
     "A module of `halGetDeviceInfo`, or what is asked of it. Frequencies are in kHz.": i32 {
         MODULE_TYPE_SYSTEM = 0;
         INFO_TYPE_VERSION = 1;

@@ -2,6 +2,14 @@
 
 use super::*;
 
+/// The front of any record of MSPTI.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct msptiActivity {
+    /// Which kind of record it is.
+    pub kind: msptiActivityKind,
+}
+
 /// The size of a launch in three dimensions; goes by value.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -54,7 +54,7 @@ fn ask_again(clock: libc::clockid_t) -> u64 {
 }
 
 /// Reads both clocks; of five readings the one that took the shortest time.
-pub(crate) fn anchor() -> Anchor {
+pub fn anchor() -> Anchor {
     (0..5)
         .map(|_| read_pair())
         .min_by_key(|anchor| anchor.uncertainty_ns)

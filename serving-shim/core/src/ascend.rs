@@ -160,6 +160,10 @@ impl DeviceRuntime for AscendRuntime {
         Ok(physical)
     }
 
+    fn logical_device(&self, device: i32) -> Result<i32, Code> {
+        Ok(self.logic_device(device))
+    }
+
     fn context(&self) -> Result<Context, Code> {
         let mut context = null_mut();
         let ask = there(self.acl.context.aclrtGetCurrentContext)?;

@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+pub(crate) mod sounding;
+
 /// More than a clock drifts by itself: 500 ns in each ms.
 const MAX_DRIFT: f64 = 500e-6;
 /// By how much the drift itself changes while a reading is kept: the temperature does that, and whoever keeps the host's clock right.

@@ -1,17 +1,17 @@
-//! What became of the launches, counted. The trace shows it as counters.
+//! What became of the launches, and of MSPTI's records, counted. The trace shows it as counters.
 
 use sa_recorder::Args;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counts {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($of:ident: $($(#[$doc:meta])* $name:ident,)*) => {
         /// Counts since the process began.
         #[derive(Debug, Default)]
-        pub(crate) struct Counts {
+        pub(crate) struct $of {
             $($(#[$doc])* pub(crate) $name: AtomicU64,)*
         }
 
-        impl Counts {
+        impl $of {
             /// The counts that are not 0, and their sum.
             pub(crate) fn series(&self) -> (Args, u64) {
                 let mut series = Args::new();
@@ -29,7 +29,7 @@ macro_rules! counts {
     };
 }
 
-counts! {
+counts! { Counts:
     /// Launches with a slice on the device.
     timed,
     /// Eager launches that sampling left out.
@@ -66,9 +66,29 @@ counts! {
     unresolved,
 }
 
+counts! { KernelCounts:
+    /// Kernels with a slice by MSPTI's record.
+    placed,
+    /// Kernels of a replay, or launches, that a record was expected of in vain.
+    missing,
+    /// Records that contradict the events around their launch.
+    impossible,
+    /// Records of no launch that is recorded.
+    of_no_launch,
+    /// Records that found no room in a buffer, in our memory or on a row.
+    no_room,
+    /// Records without times, and what else could not be read.
+    unreadable,
+}
+
 /// Adds one.
 pub(crate) fn count(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
+    add(counter, 1);
+}
+
+/// Adds several.
+pub(crate) fn add(counter: &AtomicU64, number: u64) {
+    counter.fetch_add(number, Ordering::Relaxed);
 }
 
 #[cfg(test)]

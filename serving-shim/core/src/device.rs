@@ -34,6 +34,8 @@ const SHORT_SLEEP: Duration = Duration::from_micros(200);
 const QUICK_LOOKS: u32 = 50;
 const LONG_SLEEP: Duration = Duration::from_millis(2);
 const IDLE_SLEEP: Duration = Duration::from_secs(1);
+/// The same while records of kernels are waited for.
+const KERNEL_SLEEP: Duration = Duration::from_millis(20);
 
 /// A device of this process.
 #[derive(Debug)]
@@ -116,9 +118,11 @@ impl Device {
         AT_WORK.set(true);
         let mut nap = SHORT_SLEEP;
         while !self.ending.load(Ordering::Acquire) {
+            shim.tend_mspti();
             let mut resolver = lock(&self.resolver);
             let done = self.pass(shim, &mut resolver, false);
-            let is_idle = resolver.is_idle();
+            resolver.look_for_kernels(shim, false);
+            let (is_idle, waits) = (resolver.is_idle(), resolver.waits_for_kernels());
             drop(resolver);
             nap = match done {
                 0 => (nap * 2).min(LONG_SLEEP),
@@ -126,7 +130,7 @@ impl Device {
             };
             // Not where something has just ended: more may come at once, and each would have to wake it.
             if is_idle && done == 0 && !shim.gate.is_closed() {
-                self.sleep();
+                self.sleep(if waits { KERNEL_SLEEP } else { IDLE_SLEEP });
             } else {
                 host::park_timeout(nap);
             }
@@ -134,15 +138,17 @@ impl Device {
         let mut resolver = lock(&self.resolver);
         self.finish(shim, &mut resolver, false);
         resolver.give_up(shim);
+        shim.mspti.read_last();
+        resolver.look_for_kernels(shim, true);
         drop(resolver);
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Sleeps until there is a launch.
-    fn sleep(&self) {
+    /// Sleeps until there is a launch, this long at most.
+    fn sleep(&self, most: Duration) {
         self.sleeps.store(true, Ordering::Release);
         if lock(&self.incoming).is_empty() {
-            host::park_timeout(IDLE_SLEEP);
+            host::park_timeout(most);
         }
         self.sleeps.store(false, Ordering::Release);
     }
@@ -208,7 +214,9 @@ impl Device {
 
     /// A stream is about to be destroyed. Where somebody hangs, what is under way in it is found to be lost later.
     pub(crate) fn drop_stream(&self, shim: &'static Shim, stream: Stream) {
-        self.drop_where(shim, |pending| pending.description.stream == stream);
+        self.drop_where(shim, |pending| {
+            pending.launched.description.stream == stream
+        });
     }
 
     /// A context is about to be destroyed, with its streams.
@@ -255,7 +263,7 @@ impl Device {
         loop {
             let resolver = lock_until(&self.resolver, end);
             let is_idle = lock(&self.incoming).is_empty()
-                && resolver.is_some_and(|resolver| resolver.is_idle());
+                && resolver.is_some_and(|one| one.is_idle() && !one.waits_for_kernels());
             if is_idle || self.thread.get().is_none() {
                 return true;
             }
@@ -294,7 +302,7 @@ fn lock_until<T>(mutex: &Mutex<T>, end_ns: u64) -> Option<MutexGuard<'_, T>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::absent::Absent;
+    use crate::runtime::absent::Absent;
     use std::sync::mpsc::channel;
 
     /// Whether a call returns although somebody hangs in the runtime, with the device's events in hand.

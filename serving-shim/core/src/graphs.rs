@@ -16,6 +16,8 @@ pub(crate) struct Kernels {
     others: u64,
     /// Some that it has are not here.
     lacks: bool,
+    /// It has other work than kernels that were launched one by one.
+    is_mixed: bool,
 }
 
 /// The kernels of each graph.
@@ -30,6 +32,11 @@ impl Kernels {
             None if is_full => self.others += 1,
             None => self.names.push((name.to_owned(), 1)),
         }
+    }
+
+    /// How many kernels one replay runs, where each of them was launched by itself.
+    pub(crate) fn exact_count(&self) -> Option<u64> {
+        (!self.is_mixed).then(|| self.count())
     }
 
     /// How many kernels one replay runs.
@@ -64,6 +71,15 @@ impl Graphs {
         self.with(|graphs| {
             if graphs.len() < MAX_GRAPHS || graphs.contains_key(&graph.0) {
                 Arc::make_mut(graphs.entry(graph.0).or_default()).add(name);
+            }
+        });
+    }
+
+    /// A graph has work of which it is not known how many kernels that is.
+    pub(crate) fn mix(&self, graph: Graph) {
+        self.with(|graphs| {
+            if let Some(kernels) = graphs.get_mut(&graph.0) {
+                Arc::make_mut(kernels).is_mixed = true;
             }
         });
     }

@@ -78,6 +78,7 @@ pub fn capture_begin(stream: *mut c_void) {
     {
         shim.hooked.store(true, Ordering::Relaxed);
         thread::interpose();
+        shim.use_mspti(); // of its replays there are records only of what MSPTI sees now
         let context = own_context(shim);
         shim.gate.close_before(Stream(stream as usize), context);
         shim.devices().for_each(crate::device::Device::quiesce);

@@ -4,7 +4,7 @@ use crate::counts::count;
 use crate::description::{Description, Kind};
 use crate::device::Device;
 use crate::graphs::Kernels;
-use crate::pending::Pending;
+use crate::pending::{Launched, Pending};
 use crate::pool::{NoPair, Pair};
 use crate::runtime::stream_cache::{self, StreamFacts};
 use crate::runtime::{Code, DeviceRuntime, Stream, thread};
@@ -32,6 +32,7 @@ struct Open {
     stands_for: u32,
     /// Those of the graph that is replayed: it may be gone when the replay has ended.
     kernels: Option<Arc<Kernels>>,
+    has_records: bool,
 }
 
 /// A pair whose start is in the stream.
@@ -89,6 +90,7 @@ impl Launch {
             Kind::Graph(graph) if !Shim::is_forked() => shim.graphs.kernels(graph),
             _ => None,
         };
+        let has_records = shim.looks_for_kernels(description.kind);
         Launch(Some(Open {
             shim,
             span,
@@ -99,6 +101,7 @@ impl Launch {
             began_ns: now_ns(),
             stands_for,
             kernels,
+            has_records,
         }))
     }
 
@@ -172,18 +175,21 @@ impl Open {
         armed.device.push(
             shim,
             Pending {
-                description: self.description,
-                args: self.args,
-                id: self.id,
+                launched: Launched {
+                    description: self.description,
+                    args: self.args,
+                    id: self.id,
+                    stream_id: armed.facts.stream_id,
+                    tid: own_tid(),
+                    asked_ns: armed.asked_ns,
+                    began_ns: self.began_ns,
+                    returned_ns,
+                    stands_for: self.stands_for,
+                    kernels: self.kernels,
+                    has_records: self.has_records,
+                },
                 context: armed.facts.context,
-                stream_id: armed.facts.stream_id,
                 pair: armed.pair,
-                tid: own_tid(),
-                asked_ns: armed.asked_ns,
-                began_ns: self.began_ns,
-                returned_ns,
-                stands_for: self.stands_for,
-                kernels: self.kernels,
             },
         );
     }

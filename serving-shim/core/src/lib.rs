@@ -20,6 +20,7 @@
 //! counter `launches` says what became of all of them.
 //!
 //! **Which runtime** `SA_PROFILE_DEVICE` says: `auto` (the vendor's, if it is there), `ascend`, `sim`, `off`. Without one launches are recorded on the host alone.
+//! `mspti` adds the vendor's records of kernels: each of them inside a replay, and the device's own times of a launch in place of its pair's. `events` keeps from it.
 //!
 //! **Cost.** One load while the level `kernel` is off, and four calls of the runtime for a timed launch of the preload library (five in Rust). `cargo bench -p serving-shim` prints the rest.
 
@@ -32,7 +33,6 @@
     )
 )]
 
-mod absent;
 mod ascend;
 mod clock;
 mod config;
@@ -43,7 +43,9 @@ mod gate;
 mod graphs;
 mod group;
 pub mod hooks;
+mod kernels;
 mod launch;
+mod mspti;
 mod outcome;
 mod pending;
 mod place;
@@ -52,7 +54,6 @@ mod resolver;
 mod row;
 pub mod runtime;
 mod shim;
-mod sounding;
 mod track;
 mod walls;
 
@@ -63,7 +64,7 @@ pub use walls::{Walls, launch_walls};
 
 use std::time::Duration;
 
-/// Waits until the launches made so far have their slices, `patience` at most; whether they have. Waits for no stream itself: call it where these have been waited for.
+/// Waits until the launches made so far have their slices, `patience` at most; whether they have. Waits for no stream itself: call it where these have been waited for. With MSPTI it also waits for records, which come within a second.
 pub fn flush(patience: Duration) -> bool {
     shim::Shim::existing().is_none_or(|shim| {
         let flushed: Vec<bool> = shim

@@ -10,12 +10,18 @@ use std::sync::Arc;
 /// A launch whose end is in the stream.
 #[derive(Debug)]
 pub(crate) struct Pending {
+    pub(crate) launched: Launched,
+    pub(crate) context: Context,
+    pub(crate) pair: Pair,
+}
+
+/// What is known of it without the device.
+#[derive(Debug)]
+pub(crate) struct Launched {
     pub(crate) description: Description,
     pub(crate) args: Args,
     pub(crate) id: u64,
-    pub(crate) context: Context,
     pub(crate) stream_id: i32,
-    pub(crate) pair: Pair,
     /// The thread that launched.
     pub(crate) tid: u32,
     pub(crate) asked_ns: u64,
@@ -23,4 +29,6 @@ pub(crate) struct Pending {
     pub(crate) returned_ns: u64,
     pub(crate) stands_for: u32,
     pub(crate) kernels: Option<Arc<Kernels>>,
+    /// MSPTI was recording: there are records of what it runs.
+    pub(crate) has_records: bool,
 }

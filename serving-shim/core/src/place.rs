@@ -82,6 +82,13 @@ pub(crate) fn place(
     })
 }
 
+/// The times of the device between which all that the pair holds has run.
+pub(crate) fn held(times: &Times) -> Option<(i64, i64)> {
+    let (start, grain) = start_on_device(times)?;
+    let slack = elapsed_slack_ns(times.elapsed_ns);
+    Some((start, start + grain + times.elapsed_ns + slack))
+}
+
 /// The device time of the start and what it may be later: by its own timestamp, and by the end's and the time between them.
 fn start_on_device(times: &Times) -> Option<(i64, i64)> {
     let slack = elapsed_slack_ns(times.elapsed_ns);

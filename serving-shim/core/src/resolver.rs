@@ -1,17 +1,18 @@
 //! What a device's thread does: asks which launches have ended, reads their times, places them, writes their slices.
 
+use crate::clock::sounding::{Sounder, Sounding};
 use crate::clock::{ClockWasSet, DeviceClock};
 use crate::counts::count;
 use crate::device::Device;
 use crate::group::DeviceGroup;
-use crate::pending::Pending;
-use crate::place::{Rejection, Times, place};
+use crate::kernels::{Bracket, Kernels, OfPair, Shown, Sink};
+use crate::pending::{Launched, Pending};
+use crate::place::{Placed, Rejection, Times, held, place};
 use crate::pool::Pair;
 use crate::row::Row;
 use crate::runtime::{Code, Context, DeviceRuntime, Event};
 use crate::shim::{Shim, tell};
-use crate::sounding::{Sounder, Sounding};
-use crate::track::write_slice;
+use crate::track::{Method, write_slice};
 use sa_recorder::{Args, Level, now_ns};
 use std::collections::VecDeque;
 
@@ -36,6 +37,8 @@ pub(crate) struct Resolver {
     sounded_ns: u64,
     soundings: u32,
     rows: Vec<Row>,
+    kernels: Kernels,
+    logical: u32,
     context: Option<Context>,
     told_ns: u64,
 }
@@ -56,6 +59,7 @@ impl std::fmt::Debug for dyn DeviceRuntime {
 impl Resolver {
     pub(crate) fn new(runtime: &'static dyn DeviceRuntime, user: i32) -> Resolver {
         let physical = runtime.physical_device(user).unwrap_or(user);
+        let logical = runtime.logical_device(user).unwrap_or(user);
         Resolver {
             runtime,
             user,
@@ -65,6 +69,8 @@ impl Resolver {
             sounded_ns: 0,
             soundings: 0,
             rows: Vec::new(),
+            kernels: Kernels::default(),
+            logical: logical.cast_unsigned(),
             context: None,
             told_ns: 0,
         }
@@ -73,10 +79,11 @@ impl Resolver {
     /// Takes over launches.
     pub(crate) fn take(&mut self, incoming: Vec<Pending>) {
         for pending in incoming {
-            let id = pending.stream_id;
+            let id = pending.launched.stream_id;
             let at = self.rows.iter().position(|row| row.stream_id == id);
             let at = at.unwrap_or_else(|| {
                 self.rows.push(Row::new(id));
+                self.kernels.launched(id);
                 self.rows.len() - 1
             });
             self.rows[at].pending.push_back(pending);
@@ -92,6 +99,20 @@ impl Resolver {
     /// Whether nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.rows.iter().all(|row| row.pending.is_empty())
+    }
+
+    /// Whether records of kernels are waited for.
+    pub(crate) fn waits_for_kernels(&self) -> bool {
+        !self.kernels.is_idle()
+    }
+
+    /// Looks at MSPTI's records. At the `end` no more will come.
+    pub(crate) fn look_for_kernels(&mut self, shim: &Shim, end: bool) {
+        let sink = Sink {
+            group: &self.group,
+            counts: &shim.kernel_counts,
+        };
+        self.kernels.pass(&shim.mspti, self.logical, &sink, end);
     }
 
     /// The calling thread may have another context than the one this last entered.
@@ -147,7 +168,8 @@ impl Resolver {
     fn next_ended(&mut self, row: usize) -> Option<(Pending, Result<(), Code>)> {
         const NEVER: Code = -1;
         let front = self.rows[row].pending.front()?;
-        let (context, end, returned_ns) = (front.context, front.pair.end, front.returned_ns);
+        let (context, end) = (front.context, front.pair.end);
+        let returned_ns = front.launched.returned_ns;
         let state = match self.is_complete(context, end) {
             Ok(true) => Ok(()),
             Ok(false) if now_ns().saturating_sub(returned_ns) < STUCK_NS => return None,
@@ -181,7 +203,7 @@ impl Resolver {
     fn times(&self, pending: &Pending) -> Result<Times, Code> {
         let (seen_ns, pair) = (now_ns(), &pending.pair);
         Ok(Times {
-            asked_ns: pending.asked_ns,
+            asked_ns: pending.launched.asked_ns,
             seen_ns,
             start: self.runtime.timestamp(pair.start)?,
             end: self.runtime.timestamp(pair.end)?,
@@ -228,7 +250,7 @@ impl Resolver {
         clock: Result<(), ClockWasSet>,
     ) -> Option<Pair> {
         let Ended {
-            row,
+            row: at,
             mut pending,
             times,
         } = ended;
@@ -238,7 +260,7 @@ impl Resolver {
             device.pool.destroy(&pending.pair, self.runtime);
             return None;
         };
-        let row = &mut self.rows[row];
+        let row = &self.rows[at];
         if !pending.pair.took(&times) {
             count(&counts.rejected_stale);
         } else if clock.is_err() {
@@ -246,9 +268,8 @@ impl Resolver {
         } else {
             match place(&self.clock, &times, row.end_ns()) {
                 Ok(placed) => {
-                    let flow = shim.flow_id(pending.id);
-                    write_slice(flow, &self.group, row, &pending, &placed);
                     count(&counts.timed);
+                    self.show(shim, at, pending.launched, &times, placed);
                 }
                 Err(Rejection::Impossible) => count(&counts.rejected_impossible),
                 Err(Rejection::Reversed) => count(&counts.rejected_reversed),
@@ -256,6 +277,27 @@ impl Resolver {
             }
         }
         Some(pending.pair)
+    }
+
+    /// Writes the slice of a launch, or has its kernels looked for.
+    fn show(&mut self, shim: &Shim, at: usize, launched: Launched, times: &Times, placed: Placed) {
+        let Some(track) = self.rows[at].track(&self.group, &placed) else {
+            return;
+        };
+        let flow = shim.flow_id(launched.id);
+        match held(times).filter(|_| launched.has_records) {
+            Some(between) => {
+                let shown = Shown {
+                    launched,
+                    flow,
+                    track,
+                };
+                let (pair, clock) = (OfPair { placed, between }, self.clock.clone());
+                let bracket = Bracket::new(pair, shown, clock, shim.mspti.ahead_ns());
+                self.kernels.add(bracket, &shim.kernel_counts);
+            }
+            None => write_slice(flow, track, &launched, &placed, Method::EventPair),
+        }
     }
 
     /// Forgets what is under way without a call: the device is lost, or the process ends.

@@ -1,5 +1,6 @@
 //! The seam to a device: what timing a launch needs of its runtime. `ascend` has the vendor's; another one would stand beside it.
 
+pub(crate) mod absent;
 pub(crate) mod stream_cache;
 pub(crate) mod thread;
 
@@ -58,6 +59,13 @@ pub trait DeviceRuntime: Send + Sync {
     ///
     /// The runtime's code.
     fn physical_device(&self, device: i32) -> Result<i32, Code>;
+
+    /// The number by which the driver knows that device.
+    ///
+    /// # Errors
+    ///
+    /// The runtime's code.
+    fn logical_device(&self, device: i32) -> Result<i32, Code>;
 
     /// The calling thread's context.
     ///

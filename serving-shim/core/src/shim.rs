@@ -1,13 +1,14 @@
 //! The process's own: which runtime times launches, its devices, the gate, what is paused.
 
-use crate::absent::Absent;
 use crate::ascend::AscendRuntime;
 use crate::config::{Choice, Config};
-use crate::counts::Counts;
+use crate::counts::{Counts, KernelCounts};
 use crate::description::{Description, Kind};
 use crate::device::Device;
 use crate::gate::{Gate, News, Updates};
 use crate::graphs::Graphs;
+use crate::mspti::Mspti;
+use crate::runtime::absent::Absent;
 use crate::runtime::{DeviceRuntime, Graph, Stream, stream_cache, thread};
 use sa_recorder::{Args, Level, Recorder, host, now_ns};
 use std::sync::OnceLock;
@@ -44,6 +45,10 @@ pub(crate) struct Shim {
     pub(crate) updates: Updates,
     pub(crate) graphs: Graphs,
     pub(crate) counts: Counts,
+    pub(crate) kernel_counts: KernelCounts,
+    pub(crate) mspti: Mspti,
+    /// Whether MSPTI is to be used.
+    wants_mspti: bool,
     /// Whether captures are told by hooks, so that one that cannot be asked for is not missed.
     pub(crate) hooked: AtomicBool,
     ids: AtomicU64,
@@ -53,6 +58,7 @@ pub(crate) struct Shim {
     eager: AtomicU64,
     /// Sum of the counts that were told last.
     told: AtomicU64,
+    told_kernels: AtomicU64,
 }
 
 static SHIM: OnceLock<Shim> = OnceLock::new();
@@ -78,11 +84,18 @@ extern "C" fn after_fork() {
     FORKED.store(true, Ordering::Relaxed);
 }
 
+/// Registered several times: the last one must come behind what MSPTI registers, so that it runs before that. The first call counts.
 extern "C" fn at_exit() {
-    if let Some(shim) = Shim::existing() {
+    static BEGAN: AtomicBool = AtomicBool::new(false);
+    if let Some(shim) = Shim::existing()
+        && !BEGAN.swap(true, Ordering::AcqRel)
+    {
         shim.devices().for_each(Device::end);
         let end_ns = now_ns() + EXIT_WAIT_NS;
         shim.devices().for_each(|device| device.await_end(end_ns));
+        if shim.wants_mspti {
+            shim.mspti.end(now_ns() + EXIT_WAIT_NS);
+        }
         shim.tell_counts();
     }
 }
@@ -107,6 +120,7 @@ impl Shim {
             stream_cache::rely_on_runtime();
         }
         host::run_at_exit(at_exit);
+        shim.use_mspti();
         shim
     }
 
@@ -152,7 +166,10 @@ impl Shim {
             None
         });
         match found {
-            Some(runtime) => Shim::with(Box::leak(Box::new(runtime)), true, config.sample),
+            Some(runtime) => Shim {
+                wants_mspti: config.mspti,
+                ..Shim::with(Box::leak(Box::new(runtime)), true, config.sample)
+            },
             None => Shim::with(&Absent, false, config.sample),
         }
     }
@@ -166,12 +183,16 @@ impl Shim {
             updates: Updates::default(),
             graphs: Graphs::default(),
             counts: Counts::default(),
+            kernel_counts: KernelCounts::default(),
+            mspti: Mspti::default(),
+            wants_mspti: false,
             hooked: AtomicBool::new(false),
             ids: AtomicU64::new(1),
             salt: host::random() << 40,
             sample,
             eager: AtomicU64::new(0),
             told: AtomicU64::new(0),
+            told_kernels: AtomicU64::new(0),
         }
     }
 
@@ -228,6 +249,52 @@ impl Shim {
         (number == 0 || drawn).then_some(self.sample)
     }
 
+    /// Has MSPTI record kernels, if that is asked for and nobody else has it.
+    pub(crate) fn use_mspti(&self) {
+        let Some(runtime) = self.own_runtime().filter(|_| self.may_use_mspti()) else {
+            return;
+        };
+        // It may call the runtime in its turn.
+        let start = || {
+            let wanted = || self.may_use_mspti();
+            self.mspti.start(runtime.is_simulated(), at_exit, wanted)
+        };
+        match thread::unnoticed(runtime, start) {
+            Ok(true) => tell("mspti", &Args::new()),
+            Ok(false) => {}
+            Err(why) => {
+                tell("mspti_unavailable", &Args::new().with("why", &*why));
+                host::warn_once(&format!("device times come from event pairs alone: {why}"));
+            }
+        }
+    }
+
+    fn may_use_mspti(&self) -> bool {
+        let is_recorded = Recorder::get().includes(Level::Kernel);
+        self.wants_mspti && is_recorded && PROFILERS.load(Ordering::Acquire) == 0
+    }
+
+    /// What is to be done for MSPTI from time to time.
+    pub(crate) fn tend_mspti(&self) {
+        if self.may_use_mspti() {
+            self.use_mspti();
+            self.mspti.read();
+        } else if self.mspti.is_running() {
+            self.give_mspti_back();
+        }
+    }
+
+    fn give_mspti_back(&self) {
+        if let Some(runtime) = self.own_runtime().filter(|_| self.wants_mspti) {
+            thread::unnoticed(runtime, || self.mspti.stop(|| self.may_use_mspti()));
+        }
+    }
+
+    /// Whether there will be records of such a launch that is made now.
+    pub(crate) fn looks_for_kernels(&self, kind: Kind) -> bool {
+        matches!(kind, Kind::Graph(_) | Kind::Kernel) && self.mspti.is_running()
+    }
+
     fn close_gate(&self, stream: Stream, graph: Graph) {
         let news = self.gate.close(stream, self.runtime.context().ok(), graph);
         if matches!(news, News::Graph | News::Capture) {
@@ -278,25 +345,37 @@ impl Shim {
     fn note_captured(&self, graph: Graph, description: &Description) {
         if description.kind != Kind::Memcpy {
             self.graphs.add(graph, &description.name.shown);
+            if description.kind != Kind::Kernel {
+                self.graphs.mix(graph);
+            }
         }
     }
 
     /// Tells what became of the launches so far, if that has changed.
     pub(crate) fn tell_counts(&self) {
-        let (series, sum) = self.counts.series();
-        let recorder = Recorder::get();
-        if !recorder.includes(Level::Kernel) || self.told.swap(sum, Ordering::Relaxed) == sum {
-            return;
-        }
-        if let Some(thread) = recorder.thread_track(host::tid()) {
-            thread.counter(Level::Kernel, "launches", now_ns(), &series);
-        }
+        tell_series("launches", self.counts.series(), &self.told);
+        let kernels = self.kernel_counts.series();
+        tell_series("kernel records", kernels, &self.told_kernels);
+    }
+}
+
+/// Tells counts, if their sum has changed.
+fn tell_series(name: &str, (series, sum): (Args, u64), told: &AtomicU64) {
+    let recorder = Recorder::get();
+    if !recorder.includes(Level::Kernel) || told.swap(sum, Ordering::Relaxed) == sum {
+        return;
+    }
+    if let Some(thread) = recorder.thread_track(host::tid()) {
+        thread.counter(Level::Kernel, name, now_ns(), &series);
     }
 }
 
 /// Another profiler was started: while one is at work nothing of ours stands in the streams.
 pub(crate) fn pause(by: &str) {
-    if PROFILERS.fetch_add(1, Ordering::Relaxed) == 0 && Shim::existing().is_some() {
+    if PROFILERS.fetch_add(1, Ordering::AcqRel) == 0
+        && let Some(shim) = Shim::existing()
+    {
+        shim.give_mspti_back();
         tell("device_timing_paused", &Args::new().with("by", by));
     }
 }
@@ -305,7 +384,10 @@ pub(crate) fn pause(by: &str) {
 pub(crate) fn resume(by: &str) {
     let one_less = |count: usize| count.checked_sub(1);
     let order = Ordering::Relaxed;
-    if PROFILERS.fetch_update(order, order, one_less) == Ok(1) && Shim::existing().is_some() {
+    if PROFILERS.fetch_update(order, order, one_less) == Ok(1)
+        && let Some(shim) = Shim::existing()
+    {
+        shim.use_mspti();
         tell("device_timing_resumed", &Args::new().with("by", by));
     }
 }

@@ -60,7 +60,8 @@ def _mapped(name: str) -> str | None:
 
 def _device_runtime() -> str:
     """What would time launches. Nothing is opened: CANN writes files of its own when it is."""
-    choice = environment().get("SA_PROFILE_DEVICE", "").strip().lower() or "auto"
+    words = [word.strip() for word in environment().get("SA_PROFILE_DEVICE", "").lower().split(",")]
+    choice = next((word for word in reversed(words) if word in ("auto", "ascend", "off", "sim")), "")
     if choice == "off":
         return "none: SA_PROFILE_DEVICE=off"
     if choice == "sim":

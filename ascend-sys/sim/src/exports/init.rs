@@ -121,6 +121,9 @@ exports! { acl::profiler, code;
 
     fn aclprofStart(config: *const aclprofConfig) {
         config.not_null()?;
+        if runtime().mspti.has_channels() {
+            return Err(ACL_ERROR_FAILURE);
+        }
         match runtime().profiling.swap(true, Ordering::Relaxed) {
             true => Err(ACL_ERROR_REPEAT_INITIALIZE),
             false => Ok(()),

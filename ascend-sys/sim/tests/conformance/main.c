@@ -13,7 +13,8 @@ static const struct {
     {"collectives", collectives}, {"capture", capture}, {"capture_broken", capture_broken}, {"capture_modes", capture_modes},
     {"capture_streams", capture_streams}, {"capture_dropped", capture_dropped}, {"replay", replay}, {"capture_unseen", capture_unseen}, {"task_group", task_group}, {"last_error", last_error}, {"last_task", last_task}, {"faults_of_calls",
     faults_of_calls}, {"fault_of_a_kernel", fault_of_a_kernel}, {"fault_of_a_device", fault_of_a_device}, {"slow_completion",
-    slow_completion}, {"through_rt_never", through_rt_never}, {"through_rt_when_old", through_rt_when_old}, {"work", work},
+    slow_completion}, {"through_rt_never", through_rt_never}, {"through_rt_when_old", through_rt_when_old}, {"work", work}, {"mspti", mspti}, {"mspti_refused", mspti_refused},
+    {"mspti_called_late", mspti_called_late}, {"mspti_without_a_buffer", mspti_without_a_buffer},
     {"forked", forked}, {"endless", endless}, {"speed", speed},
 };
 

@@ -54,7 +54,7 @@ fn compile(sources: &[PathBuf], built: &Path, linked: bool) {
     assert!(output.status.success(), "{said}");
 }
 
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "main.c",
     "context.c",
     "stream.c",
@@ -65,6 +65,7 @@ const SOURCES: [&str; 10] = [
     "fault.c",
     "rt.c",
     "work.c",
+    "mspti.c",
 ];
 
 /// A run of one case of the conformance program.

@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn who_has_asked_once_is_tracked_for_good() {
-        let absent = crate::absent::Absent;
+        let absent = crate::runtime::absent::Absent;
         let records = |number| {
             for _ in 0..number {
                 let _ = record(&absent, Event(1), Stream(1));

@@ -110,16 +110,18 @@ def test_a_preloaded_process_knows_it(rows):
     assert found["preload library"] == f"in this process, {sa_profile.preload_path()}"
 
 
-@pytest.mark.parametrize(("choice", "runtime"), [("off", "none"), ("sim", "sim")])
+@pytest.mark.parametrize(("choice", "runtime"), [("off", "none"), ("sim", "sim"), ("mspti, Sim", "sim"), ("off,sim", "sim")])
 def test_the_device_runtime_that_is_chosen(rows, choice, runtime):
     assert rows(SA_PROFILE_DEVICE=choice)["device runtime"].startswith(f"{runtime}: ")
 
 
-def test_the_device_runtime_that_is_found(rows, tmp_path):
+@pytest.mark.parametrize("choice", ["", "mspti"])
+def test_the_device_runtime_that_is_found(rows, tmp_path, choice):
     library = tmp_path / "toolkit" / "lib64" / "libascendcl.so"
     library.parent.mkdir(parents=True)
     library.touch()
-    assert rows(ASCEND_HOME_PATH=str(tmp_path / "toolkit"))["device runtime"] == f"ascend: {library}"
+    found = rows(ASCEND_HOME_PATH=str(tmp_path / "toolkit"), SA_PROFILE_DEVICE=choice)
+    assert found["device runtime"] == f"ascend: {library}"
 
 
 def test_the_drop_in_is_found_under_its_name(rows, tmp_path):

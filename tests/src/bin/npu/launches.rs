@@ -3,7 +3,7 @@
 use crate::end;
 use crate::session::Session;
 use sa_recorder::Args;
-use serving_shim::{Walls, hooks, launch_walls};
+use serving_shim::{Walls, launch_walls};
 use std::time::Duration;
 
 const NAMES: [&str; 3] = ["matmul", "add", "paged_attention"];
@@ -116,13 +116,30 @@ pub(crate) fn beside_a_profiler() {
     let session = Session::open(1);
     for index in 0..30 {
         match index {
-            10 => hooks::profiler_started("aclprof"),
-            20 => hooks::profiler_stopped("aclprof"),
+            10 => session.start_profiler(),
+            20 => session.stop_profiler(),
             _ => {}
         }
         session.launch("matmul", 0, index, &[]);
     }
     println!("launched 30");
+    end(session);
+}
+
+/// Launches beside a profiler that is at work from the start, then without it, with it and without it again.
+pub(crate) fn behind_a_profiler() {
+    let session = Session::open(1);
+    session.start_profiler();
+    for index in 0..40 {
+        match index {
+            10 | 30 => session.stop_profiler(),
+            20 => session.start_profiler(),
+            _ => {}
+        }
+        session.launch("matmul", 0, index, &[]);
+        session.synchronize();
+    }
+    println!("launched 40");
     end(session);
 }
 

@@ -6,6 +6,7 @@
 
 mod captures;
 mod launches;
+mod replays;
 mod served;
 mod session;
 
@@ -33,7 +34,11 @@ fn main() -> ExitCode {
         ["shared", count] => launches::shared(number(count)),
         ["two-devices", count] => launches::two_devices(number(count)),
         ["profiler"] => launches::beside_a_profiler(),
+        ["profiler-first", ..] => launches::behind_a_profiler(),
         ["served", rounds] => served::served(number(rounds)),
+        ["replayed", rest @ ..] => replays::replayed(size(rest)),
+        ["replayed-and-killed", rest @ ..] => replays::killed(size(rest)),
+        ["replayed-beside-a-subscriber", rest @ ..] => replays::subscribed(size(rest)),
         ["captured", count] => captures::captured(number(count)),
         ["capture-in-between", count] => captures::in_between(number(count)),
         _ => {
@@ -42,6 +47,16 @@ fn main() -> ExitCode {
         }
     }
     ExitCode::from(DONE)
+}
+
+/// Kernels of a graph, replays of each, launches behind each.
+fn size(arguments: &[&str]) -> replays::Size {
+    let number = |at: usize| arguments[at].parse().expect("a number");
+    replays::Size {
+        kernels: number(0),
+        replays: number(1),
+        launches: number(2),
+    }
 }
 
 /// Ends as a program should.

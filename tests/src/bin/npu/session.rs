@@ -2,7 +2,8 @@
 
 use ascend_sys::types::{aclmdlRI, aclrtFuncHandle, aclrtStream};
 use ascend_sys::{Acl, Library};
-use serving_shim::Launch;
+use serving_shim::runtime::Graph;
+use serving_shim::{Kind, Launch, hooks};
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
 use std::ptr::{null, null_mut};
@@ -17,6 +18,9 @@ pub(crate) struct Session {
 }
 
 const KERNELS: [&str; 4] = ["matmul", "add", "paged_attention", "sim_add_one"];
+
+/// What the profiler is configured with; the simulator does not look into it.
+static PROFILER: u8 = 0;
 
 /// `aclInit` was called before, by another thread.
 const REPEATED: i32 = 100_002;
@@ -183,6 +187,52 @@ impl Session {
         let execute = self.acl.graph.aclmdlRIExecuteAsync.expect("a replay");
         // SAFETY: graph and stream are the runtime's, and alive.
         unsafe { execute(graph, self.streams[stream]) }
+    }
+
+    /// Captures as [`Session::capture`] does, and an interposer sees it.
+    pub(crate) fn capture_seen(&self, stream: usize, launches: impl FnOnce()) -> aclmdlRI {
+        if self.timed {
+            hooks::capture_begin(self.streams[stream]);
+        }
+        let graph = self.capture(stream, launches);
+        if self.timed {
+            hooks::capture_end(self.streams[stream], graph);
+        }
+        graph
+    }
+
+    /// Replays a graph before an interposer's eyes.
+    pub(crate) fn replay_timed(&self, graph: aclmdlRI, stream: usize) {
+        let seen = hooks::Seen {
+            kind: Kind::Graph(Graph(graph as usize)),
+            stream: self.streams[stream],
+            grid: 0,
+            bytes: 0,
+        };
+        let timed = self.timed.then(|| hooks::launch(&seen, || "replay".into()));
+        let code = self.replay(graph, stream);
+        if let Some(Some(timed)) = timed {
+            timed.end(code);
+        }
+        assert_eq!(code, 0, "a replay");
+    }
+
+    /// Starts another profiler before an interposer's eyes.
+    pub(crate) fn start_profiler(&self) {
+        hooks::profiler_started("aclprof");
+        let start = self.acl.profiler.aclprofStart.expect("a start");
+        // SAFETY: the configuration stays.
+        ok("aclprofStart", unsafe {
+            start((&raw const PROFILER).cast())
+        });
+    }
+
+    /// Stops it.
+    pub(crate) fn stop_profiler(&self) {
+        let stop = self.acl.profiler.aclprofStop.expect("a stop");
+        // SAFETY: as at its start.
+        ok("aclprofStop", unsafe { stop((&raw const PROFILER).cast()) });
+        hooks::profiler_stopped("aclprof");
     }
 
     /// A 32-bit number on the device, 0 at first.

@@ -2,108 +2,13 @@
 
 #![expect(clippy::print_stdout, reason = "a test says what it found")]
 
-use e2e::host_support::{Host, Merged, Outcome, full, scratch};
+mod mspti;
+mod run;
+
+use e2e::host_support::{Merged, Outcome, full, scratch};
+use run::{Run, bare, host, run, run_to};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::path::Path;
-use tempfile::TempDir;
-
-const NPU: &str = env!("CARGO_BIN_EXE_npu");
-
-/// A run of the program with what it recorded, and what the device really did.
-struct Run {
-    outcome: Outcome,
-    merged: Merged,
-    truth: Vec<Value>,
-    _dir: TempDir,
-}
-
-fn simulator() -> String {
-    let test = std::env::current_exe().expect("the path of this test");
-    test.with_file_name("libascendcl.so").display().to_string()
-}
-
-fn host(arguments: &[&str], variables: &[(&str, &str)]) -> Host {
-    let host = Host::new(NPU)
-        .arguments(arguments)
-        .variable("SA_PROFILE_SIM_LIBRARY", simulator())
-        .variable("SA_PROFILE_DEVICE", "sim");
-    variables
-        .iter()
-        .fold(host, |host, (name, value)| host.variable(name, value))
-}
-
-fn lines(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    text.lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect()
-}
-
-fn run_to(arguments: &[&str], variables: &[(&str, &str)], end: fn(Outcome) -> Outcome) -> Run {
-    let dir = scratch();
-    let truth = dir.path().join("truth.jsonl");
-    let outcome = host(arguments, variables)
-        .variable("ASCEND_SIM_TRUTH", &truth)
-        .deadline(std::time::Duration::from_secs(900))
-        .recorded_in(&dir.path().join("run"))
-        .run();
-    let outcome = end(outcome);
-    Run {
-        outcome,
-        merged: Merged::newest(&dir.path().join("run")),
-        truth: lines(&truth),
-        _dir: dir,
-    }
-}
-
-fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Run {
-    run_to(arguments, variables, Outcome::quiet)
-}
-
-/// What the same program prints where nothing is timed.
-fn bare(arguments: &[&str], variables: &[(&str, &str)]) -> String {
-    host(arguments, variables)
-        .variable("NPU_BARE", "1")
-        .run()
-        .quiet()
-        .stdout
-}
-
-impl Run {
-    fn slices(&self) -> Vec<&Value> {
-        let is_slice =
-            |event: &&Value| event["ph"] == "X" && event["args"]["uncertainty_us"].is_number();
-        self.merged.events().iter().filter(is_slice).collect()
-    }
-
-    /// The highest value of a counter's series.
-    fn counted(&self, series: &str) -> u64 {
-        let counters = self.merged.events().iter();
-        let counters = counters.filter(|event| event["ph"] == "C" && event["name"] == "launches");
-        counters
-            .filter_map(|event| event["args"][series].as_u64())
-            .max()
-            .unwrap_or(0)
-    }
-
-    fn phase(&self, phase: &str) -> usize {
-        let is_flow = |event: &&Value| event["ph"] == phase && event["cat"] == "HostToDevice";
-        self.merged.events().iter().filter(is_flow).count()
-    }
-
-    /// The host's spans of launches, by index.
-    fn host_spans(&self) -> BTreeMap<u64, &Value> {
-        let spans = self.merged.events().iter();
-        let spans = spans.filter(|event| {
-            let args = &event["args"];
-            event["ph"] == "X" && args["launch"].is_number() && args["uncertainty_us"].is_null()
-        });
-        spans
-            .map(|event| (event["args"]["index"].as_u64().unwrap_or(u64::MAX), event))
-            .collect()
-    }
-}
 
 /// The true time of the event before each kernel, by stream in the order of the stream.
 fn true_starts(truth: &[Value]) -> BTreeMap<i64, Vec<(u64, u64)>> {

@@ -17,6 +17,9 @@ impl DeviceRuntime for Absent {
     fn physical_device(&self, _: i32) -> Result<i32, Code> {
         Err(NONE)
     }
+    fn logical_device(&self, _: i32) -> Result<i32, Code> {
+        Err(NONE)
+    }
     fn context(&self) -> Result<Context, Code> {
         Err(NONE)
     }

@@ -1,7 +1,7 @@
 //! How long each kernel runs: fixed, or drawn evenly between two bounds. A draw depends on the seed, the kernel's name and its count alone, so that a run
 //! can be repeated.
 
-use crate::variables::ns_of_us;
+use super::variables::ns_of_us;
 use std::collections::HashMap;
 
 /// The bounds of a kernel's duration, in ns.

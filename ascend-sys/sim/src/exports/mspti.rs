@@ -1,0 +1,60 @@
+//! What the devices did, for one client.
+
+use super::exports;
+use crate::Outcome;
+use crate::faults::Site;
+use crate::mspti::Mspti;
+use crate::runtime::runtime;
+use ascend_sys::types::*;
+use std::sync::atomic::Ordering;
+
+fn result(outcome: Outcome) -> msptiResult {
+    outcome.err().unwrap_or(MSPTI_SUCCESS)
+}
+
+fn mspti() -> &'static Mspti {
+    runtime().mspti.unless_over()
+}
+
+exports! { ascend_sys::mspti, result;
+    fn msptiSubscribe(subscriber: *mut msptiSubscriberHandle, _callback: msptiCallbackFunc, _user_data: *mut c_void) {
+        subscriber.not_null().map_err(|_| MSPTI_ERROR_INVALID_PARAMETER)?;
+        runtime().config.faults.check(Site::MsptiSubscribe)?;
+        let number = mspti().subscribe()?;
+        subscriber.put(std::ptr::without_provenance_mut(number))
+    }
+
+    fn msptiUnsubscribe(subscriber: msptiSubscriberHandle) {
+        mspti().unsubscribe(subscriber.address())
+    }
+
+    fn msptiActivityRegisterCallbacks(requested: msptiBuffersCallbackRequestFunc, completed: msptiBuffersCallbackCompleteFunc) {
+        mspti().client().register(requested, completed)
+    }
+
+    fn msptiActivityEnable(kind: msptiActivityKind) {
+        runtime().config.faults.check(Site::MsptiEnable)?;
+        if runtime().profiling.load(Ordering::Relaxed) {
+            return Err(MSPTI_ERROR_INNER); // it has the devices' channels
+        }
+        mspti().enable(kind)
+    }
+
+    fn msptiActivityDisable(kind: msptiActivityKind) {
+        mspti().disable(kind)
+    }
+
+    fn msptiActivityGetNextRecord(buffer: *mut u8, valid_size: usize, record: *mut *mut msptiActivity) {
+        let next = mspti().client().next(buffer.address(), valid_size)?;
+        record.put(std::ptr::with_exposed_provenance_mut(next))
+    }
+
+    fn msptiActivityFlushAll(_flag: u32) {
+        mspti().flush();
+        Ok(())
+    }
+
+    fn msptiActivityFlushPeriod(_period_ms: u32) {
+        Ok(()) // only full buffers would go, which go by themselves
+    }
+}

@@ -1,0 +1,240 @@
+//! MSPTI, as the vendor's library behaves: what the devices log of kernels becomes records in buffers of a client's.
+//!
+//! A thread of its own reads the log late, newest first, and puts times on the host's wall clock by an anchor that is renewed from time to time. It
+//! asks the client for a buffer when it has none. A buffer that is nearly full is given back by another thread, one that is not by whoever flushes.
+//! What finds no room is dropped. At the exit of the process it takes itself down, with handlers that it registers when it is first needed.
+
+use crate::Outcome;
+use crate::clock::{DeviceClock, now_ns, realtime_ns};
+use crate::config;
+use crate::refuse;
+use anchor::Anchor;
+use ascend_sys::mspti::msptiActivityKernel;
+use ascend_sys::types::*;
+use client::Client;
+use names::Names;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+mod anchor;
+mod client;
+mod names;
+
+/// The kinds for which the library must have been preloaded.
+const PRELOADED: [msptiActivityKind; 2] = [MSPTI_ACTIVITY_KIND_HCCL, MSPTI_ACTIVITY_KIND_MEMORY];
+
+/// A kernel that has run, as a device logs it.
+pub(crate) struct Ran {
+    pub(crate) device: u32,
+    pub(crate) stream: i32,
+    pub(crate) correlation: u64,
+    pub(crate) name: String,
+    pub(crate) ticks: (u64, u64),
+    pub(crate) clock: &'static DeviceClock,
+}
+
+/// All of it.
+pub(crate) struct Mspti {
+    settings: config::Mspti,
+    /// A bit for each kind that is enabled.
+    enabled: AtomicU32,
+    correlations: AtomicU64,
+    log: Mutex<Vec<Ran>>,
+    /// Held by whoever reads the log.
+    reader: Mutex<Reader>,
+    subscriber: Mutex<Subscriber>,
+    client: Client,
+    /// It has given records back.
+    flushed: AtomicBool,
+}
+
+/// The process ends, and parts of it are gone.
+static OVER: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn take_down() {
+    OVER.store(true, Ordering::Release);
+}
+
+fn take_down_at_exit() {
+    // SAFETY: the handler is a function of this library, which is never unloaded.
+    unsafe { libc::atexit(take_down) };
+}
+
+#[derive(Default)]
+struct Subscriber {
+    /// The number of the one there is; 0 for none.
+    current: usize,
+    last: usize,
+    /// It has had a kind enabled: what comes of the devices is its own until it unsubscribes.
+    has_channels: bool,
+    reads: bool,
+}
+
+#[derive(Default)]
+struct Reader {
+    anchors: HashMap<u32, Anchor>,
+    names: Names,
+}
+
+/// Locks, whoever panicked before.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn bit(kind: msptiActivityKind) -> Outcome<u32> {
+    match kind {
+        MSPTI_ACTIVITY_KIND_MARKER..=MSPTI_ACTIVITY_KIND_MEMORY => Ok(1 << kind),
+        _ => Err(MSPTI_ERROR_INVALID_PARAMETER),
+    }
+}
+
+impl Mspti {
+    /// `drops` says whether the next record is dropped.
+    pub(crate) fn new(settings: config::Mspti, drops: fn() -> bool) -> Self {
+        Self {
+            settings,
+            enabled: AtomicU32::new(0),
+            correlations: AtomicU64::new(0),
+            log: Mutex::default(),
+            reader: Mutex::default(),
+            subscriber: Mutex::default(),
+            client: Client::new(drops),
+            flushed: AtomicBool::new(false),
+        }
+    }
+
+    /// The only subscriber's number.
+    pub(crate) fn subscribe(&'static self) -> Outcome<usize> {
+        let mut subscriber = lock(&self.subscriber);
+        if subscriber.current != 0 {
+            return Err(MSPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+        }
+        if !subscriber.reads {
+            let reads = thread::Builder::new().name("sim-mspti".to_owned());
+            let reads = reads.spawn(|| self.run());
+            reads.map_err(|_| MSPTI_ERROR_INNER)?;
+            subscriber.reads = true;
+        }
+        if subscriber.last == 0 {
+            take_down_at_exit();
+        }
+        subscriber.last += 1;
+        subscriber.current = subscriber.last;
+        Ok(subscriber.current)
+    }
+
+    pub(crate) fn unsubscribe(&self, number: usize) -> Outcome {
+        let mut subscriber = lock(&self.subscriber);
+        match subscriber.current {
+            0 => Ok(()),
+            current if current == number => {
+                (subscriber.current, subscriber.has_channels) = (0, false);
+                Ok(())
+            }
+            _ => Err(MSPTI_ERROR_INVALID_PARAMETER),
+        }
+    }
+
+    /// Itself, while it can be called.
+    pub(crate) fn unless_over(&self) -> &Self {
+        if OVER.load(Ordering::Acquire) {
+            refuse("MSPTI was called after it has taken itself down");
+        }
+        self
+    }
+
+    /// Whether the devices' channels are a subscriber's: another profiler gets none of them.
+    pub(crate) fn has_channels(&self) -> bool {
+        lock(&self.subscriber).has_channels
+    }
+
+    /// Gives back all that holds records.
+    pub(crate) fn flush(&self) {
+        if self.client.flush() && !self.flushed.swap(true, Ordering::Relaxed) {
+            take_down_at_exit(); // some parts are made with the first records
+        }
+    }
+
+    pub(crate) fn client(&'static self) -> &'static Client {
+        &self.client
+    }
+
+    pub(crate) fn enable(&self, kind: msptiActivityKind) -> Outcome {
+        let bit = bit(kind)?;
+        let preloaded = || std::env::var("LD_PRELOAD").is_ok_and(|all| all.contains("libmspti.so"));
+        if PRELOADED.contains(&kind) && !preloaded() {
+            return Err(MSPTI_ERROR_WITHOUT_LD_PRELOAD);
+        }
+        self.enabled.fetch_or(bit, Ordering::Relaxed);
+        let mut subscriber = lock(&self.subscriber);
+        subscriber.has_channels = subscriber.current != 0;
+        Ok(())
+    }
+
+    /// What the devices have logged until now still becomes records.
+    pub(crate) fn disable(&'static self, kind: msptiActivityKind) -> Outcome {
+        let bit = bit(kind)?;
+        self.read();
+        self.enabled.fetch_and(!bit, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn records_kernels(&self) -> bool {
+        self.enabled.load(Ordering::Relaxed) & (1 << MSPTI_ACTIVITY_KIND_KERNEL) != 0
+    }
+
+    /// A number for a launch, or for a task that is captured; 0 where it will have no record.
+    pub(crate) fn correlate(&self, is_kernel: bool) -> u64 {
+        match is_kernel && self.records_kernels() {
+            true => self.correlations.fetch_add(1, Ordering::Relaxed) + 1,
+            false => 0,
+        }
+    }
+
+    /// A device has run a kernel.
+    pub(crate) fn ran(&self, ran: Ran) {
+        if self.records_kernels() {
+            lock(&self.log).push(ran);
+        }
+    }
+
+    fn run(&'static self) {
+        while !OVER.load(Ordering::Acquire) {
+            thread::sleep(Duration::from_nanos(self.settings.read_ns));
+            self.read();
+        }
+    }
+
+    /// Makes records of what is in the log.
+    fn read(&'static self) {
+        let mut reader = lock(&self.reader);
+        let ran = std::mem::take(&mut *lock(&self.log));
+        for ran in ran.iter().rev() {
+            let record = reader.record(ran, &self.settings);
+            self.client.take(&record);
+        }
+    }
+}
+
+impl Reader {
+    fn record(&mut self, ran: &Ran, settings: &config::Mspti) -> msptiActivityKernel {
+        let clock = ran.clock;
+        let anchor = self.anchors.entry(ran.device).or_default();
+        anchor.renew(settings, (now_ns(), realtime_ns()), clock);
+        let (start, end) = ran.ticks;
+        msptiActivityKernel {
+            kind: MSPTI_ACTIVITY_KIND_KERNEL,
+            start: anchor.realtime_ns(start, clock),
+            end: anchor.realtime_ns(end, clock),
+            device_id: ran.device,
+            stream_id: ran.stream.cast_unsigned(),
+            correlation_id: ran.correlation,
+            type_name: c"KERNEL_AICORE".as_ptr(),
+            name: self.names.of(&ran.name),
+            padding: [0; 4],
+        }
+    }
+}

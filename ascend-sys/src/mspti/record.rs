@@ -1,0 +1,215 @@
+//! What lies in a buffer of MSPTI: records behind one another, of 4-byte fields and 8-byte fields without a gap between them.
+
+use crate::types::*;
+use std::mem::{offset_of, size_of};
+
+/// Declares records: their fields at the offsets that the vendor's header gives them, and their sizes, which are multiples of 8.
+macro_rules! records {
+    ($($(#[$doc:meta])* $name:ident = $kind:path, $size:literal bytes { $($(#[$note:meta])* $field:ident: $type:ty = $offset:literal,)* [$padding:literal] })*) => {
+        $(
+            $(#[$doc])*
+            #[repr(C, packed)]
+            #[derive(Clone, Copy, Debug)]
+            pub struct $name {
+                /// Which kind of record it is.
+                pub kind: msptiActivityKind,
+                $($(#[$note])* pub $field: $type,)*
+                /// Nothing.
+                pub padding: [u8; $padding],
+            }
+
+            const _: () = assert!(size_of::<$name>() == $size);
+            $(const _: () = assert!(offset_of!($name, $field) == $offset);)*
+
+            impl $name {
+                /// The kind of such records.
+                pub const KIND: msptiActivityKind = $kind;
+
+                /// The record at the start of `bytes`, if it is one and all of it is there.
+                pub fn read(bytes: &[u8]) -> Option<Self> {
+                    if kind(bytes) != Some(Self::KIND) || bytes.len() < size_of::<Self>() {
+                        return None;
+                    }
+                    // SAFETY: as many bytes are there, and each pattern of them is a value.
+                    Some(unsafe { bytes.as_ptr().cast::<Self>().read_unaligned() })
+                }
+            }
+        )*
+    };
+}
+
+records! {
+    /// A mark in a stream or on the host.
+    msptiActivityMarker = MSPTI_ACTIVITY_KIND_MARKER, 56 bytes {
+        /// What it marks.
+        flag: c_int = 4,
+        /// The host 0, a device 1.
+        source_kind: c_int = 8,
+        /// When, in ns since 1970; 0 if that is not known.
+        timestamp: u64 = 12,
+        /// The mark's number.
+        id: u64 = 20,
+        /// The process, or the device.
+        object: u32 = 28,
+        /// The thread, or the stream.
+        part: u32 = 32,
+        /// Its text; null at an end.
+        name: *const c_char = 36,
+        /// Its domain; null for the default one.
+        domain: *const c_char = 44,
+        [4]
+    }
+    /// A kernel that has run.
+    msptiActivityKernel = MSPTI_ACTIVITY_KIND_KERNEL, 56 bytes {
+        /// When it began, in ns since 1970; 0 if that is not known.
+        start: u64 = 4,
+        /// When it ended.
+        end: u64 = 12,
+        /// The device.
+        device_id: u32 = 20,
+        /// The stream; in a replay perhaps one of the graph's own.
+        stream_id: u32 = 24,
+        /// That of the launch. In a replay the one of the capture, so it comes again with each replay.
+        correlation_id: u64 = 28,
+        /// Its type. It stays valid, as all texts of records do.
+        type_name: *const c_char = 36,
+        /// Its name.
+        name: *const c_char = 44,
+        [4]
+    }
+    /// A call of the host.
+    msptiActivityApi = MSPTI_ACTIVITY_KIND_API, 48 bytes {
+        /// When it began, in ns since 1970.
+        start: u64 = 4,
+        /// When it ended.
+        end: u64 = 12,
+        /// The process.
+        process_id: u32 = 20,
+        /// The thread.
+        thread_id: u32 = 24,
+        /// That of the kernel it launched.
+        correlation_id: u64 = 28,
+        /// Its name.
+        name: *const c_char = 36,
+        [4]
+    }
+    /// A step of a collective.
+    msptiActivityHccl = MSPTI_ACTIVITY_KIND_HCCL, 56 bytes {
+        /// When it began, in ns since 1970.
+        start: u64 = 4,
+        /// When it ended.
+        end: u64 = 12,
+        /// The device.
+        device_id: u32 = 20,
+        /// The stream.
+        stream_id: u32 = 24,
+        /// GB/s.
+        bandwidth: f64 = 28,
+        /// Its name.
+        name: *const c_char = 36,
+        /// The communicator's.
+        comm_name: *const c_char = 44,
+        [4]
+    }
+    /// Memory taken or given back.
+    msptiActivityMemory = MSPTI_ACTIVITY_KIND_MEMORY, 64 bytes {
+        /// Taken 0, given back 1.
+        operation: c_int = 4,
+        /// Whose memory.
+        memory_kind: c_int = 8,
+        /// That of the call.
+        correlation_id: u64 = 12,
+        /// When it began, in ns since 1970.
+        start: u64 = 20,
+        /// When it ended.
+        end: u64 = 28,
+        /// Where.
+        address: u64 = 36,
+        /// How much.
+        bytes: u64 = 44,
+        /// The process.
+        process_id: u32 = 52,
+        /// The device.
+        device_id: u32 = 56,
+        /// The stream, or all ones.
+        stream_id: u32 = 60,
+        [0]
+    }
+}
+
+/// The kind of the record at the start of `bytes`, if that much is there.
+pub fn kind(bytes: &[u8]) -> Option<msptiActivityKind> {
+    let kind = bytes.first_chunk()?;
+    Some(msptiActivityKind::from_ne_bytes(*kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CStr;
+    use std::mem::MaybeUninit;
+
+    const KERNEL: msptiActivityKernel = msptiActivityKernel {
+        kind: MSPTI_ACTIVITY_KIND_KERNEL,
+        start: 0x0102_0304_0506_0708,
+        end: u64::MAX,
+        device_id: 3,
+        stream_id: 9,
+        correlation_id: 77,
+        type_name: std::ptr::null(),
+        name: c"MatMulV2".as_ptr(),
+        padding: [0xff; 4],
+    };
+
+    /// Puts a record so many bytes behind an aligned place, and calls with its bytes.
+    fn with_record<R>(gap: usize, act: impl FnOnce(&[u8]) -> R) -> R {
+        let mut place = [MaybeUninit::<u64>::zeroed(); 8];
+        let at = place
+            .as_mut_ptr()
+            .cast::<u8>()
+            .wrapping_add(gap)
+            .cast::<msptiActivityKernel>();
+        // SAFETY: 64 bytes are there, and at most 63 are reached.
+        unsafe { at.write_unaligned(KERNEL) };
+        // SAFETY: as above; all its bytes have values.
+        act(unsafe { std::slice::from_raw_parts(at.cast(), size_of::<msptiActivityKernel>()) })
+    }
+
+    #[test]
+    fn a_record_is_read_at_any_alignment() {
+        for gap in 0..8 {
+            let read = with_record(gap, msptiActivityKernel::read).unwrap();
+            assert_eq!(
+                ({ read.start }, { read.end }),
+                (0x0102_0304_0506_0708, u64::MAX)
+            );
+            assert_eq!(({ read.device_id }, { read.stream_id }), (3, 9));
+            assert_eq!({ read.correlation_id }, 77);
+            assert!({ read.type_name }.is_null());
+            // SAFETY: the name is a string of C that lives for ever.
+            let name = unsafe { CStr::from_ptr(read.name) };
+            assert_eq!(name, c"MatMulV2");
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_cut_short_is_none() {
+        with_record(0, |bytes| {
+            for length in 0..bytes.len() {
+                assert!(msptiActivityKernel::read(&bytes[..length]).is_none());
+            }
+        });
+        assert_eq!((kind(&[2, 0, 0]), kind(&[])), (None, None));
+    }
+
+    #[test]
+    fn another_kind_is_not_read_for_it() {
+        with_record(0, |bytes| {
+            assert_eq!(kind(bytes), Some(MSPTI_ACTIVITY_KIND_KERNEL));
+            assert!(msptiActivityApi::read(bytes).is_none());
+            assert!(msptiActivityMarker::read(bytes).is_none());
+            assert!(msptiActivityHccl::read(bytes).is_none());
+            assert!(msptiActivityMemory::read(bytes).is_none());
+        });
+    }
+}
