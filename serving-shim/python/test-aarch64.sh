@@ -37,8 +37,12 @@ start_times=(
   dropin/test_processes.py::test_forks_while_threads_record_do_not_hang
   dropin/test_processes.py::test_start_and_stop_with_workers
   dropin/test_processes.py::test_values_hold_for_forked_children
+  dropin/test_shortcut.py::test_the_child_of_a_fork_asks_again
   dropin/test_processes.py::test_workers_record_into_the_run_of_their_parent
   native/test_asyncio.py::test_ends_of_what_began_while_off_end_nothing_else
+  native/test_notebook.py::test_children_of_a_block_belong_to_it
+  native/test_off.py::test_what_a_paused_process_makes_has_its_args_when_it_is_on
+  native/test_open_span.py::test_a_span_that_ends_while_recording_is_off_is_whole_and_marked
   native/test_processes.py::test_a_fork_within_tasks
   native/test_processes.py::test_a_pool_and_an_executor
   native/test_processes.py::test_children_by_subprocess_join_the_run
@@ -62,7 +66,12 @@ namespace=(
   native/test_processes.py::test_issue_19_an_interpreter_with_raised_privileges_obeys_no_variable
   package/test_visible_text.py::test_the_configuration_turns_no_line_around
 )
-not_in_qemu=("${start_times[@]}" "${tcp_info[@]}" "${namespace[@]}")
+# A thread of ours begins only where the kernel knows restartable sequences.
+sampled=(
+  package/test_commands.py::test_run_samples_a_script_that_knows_nothing_of_it
+  startup
+)
+not_in_qemu=("${start_times[@]}" "${tcp_info[@]}" "${namespace[@]}" "${sampled[@]}")
 
 python=$("$aarch64/debian-python") || { echo 'python for arm64: unavailable' >&2; exit 3; }
 export QEMU_LD_PREFIX=$python
@@ -74,4 +83,5 @@ echo "-- $(basename "$wheel") in $("$aarch64/namespace" "$venv/bin/python" -c 'i
 "$aarch64/namespace" "$venv/bin/pytest" -p no:cacheprovider "${not_in_qemu[@]/#/--deselect=tests/}" "$@"
 printf 'SKIPPED in qemu, which makes up start times of processes: %s\n' "${start_times[@]}"
 printf 'SKIPPED in qemu, which does not know TCP_INFO: %s\n' "${tcp_info[@]}"
+printf 'SKIPPED in qemu, which has no restartable sequences, so that nothing is sampled: %s\n' "${sampled[@]}"
 printf 'SKIPPED in qemu, which runs in a user namespace and needs variables of its own: %s\n' "${namespace[@]}"

@@ -442,6 +442,7 @@ def test_template_and_tokeniser_are_spans_of_their_exchange(record):
     assert sorted(one["exchange"] for one in trace.args("http.request")) == [1, 2]
 
 
+@needs_uvicorn
 def test_a_steps_outputs_are_sent_in_one_span(record):
     trace = record(served)
     steps, turns = trace.named("OutputProcessor.process_outputs"), trace.named("outputs.send")
