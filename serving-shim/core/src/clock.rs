@@ -202,6 +202,24 @@ fn floor(value: f64) -> i64 {
 }
 
 #[cfg(test)]
+impl DeviceClock {
+    /// That of a device that began 1 ms after the host, read within 1 µs.
+    pub(crate) fn steady() -> DeviceClock {
+        let mut clock = DeviceClock::new();
+        for step in 1..20 {
+            let host = step * 100_000_000;
+            let reading = Reading {
+                device_ns: host - 1_000_000,
+                low_ns: host - 500,
+                high_ns: host + 500,
+            };
+            clock.add(reading).expect("no contradiction");
+        }
+        clock
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

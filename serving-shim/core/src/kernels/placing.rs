@@ -71,22 +71,6 @@ fn fit(placed: &mut [Placed], pair: &Placed) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Reading;
-
-    /// A device whose clock began 1 ms after the host's, read within 1 µs.
-    fn clock() -> DeviceClock {
-        let mut clock = DeviceClock::new();
-        for step in 1..20 {
-            let host = step * 100_000_000;
-            let reading = Reading {
-                device_ns: host - 1_000_000,
-                low_ns: host - 500,
-                high_ns: host + 500,
-            };
-            clock.add(reading).expect("no contradiction");
-        }
-        clock
-    }
 
     const SOUGHT: Sought = Sought {
         start_ns: 1_000_000_000,
@@ -119,7 +103,7 @@ mod tests {
     #[test]
     fn kernels_are_as_sure_as_the_room_beside_them() {
         let kernels = kernels(&[(2_000, 20_000), (21_000, 47_000)]);
-        let placed = place_all(&SOUGHT, &clock(), &PAIR, &kernels, None).unwrap();
+        let placed = place_all(&SOUGHT, &DeviceClock::steady(), &PAIR, &kernels, None).unwrap();
         for (placed, truth) in placed.iter().zip([1_001_002_000u64, 1_001_021_000]) {
             let off = placed.start_ns.abs_diff(truth);
             assert!(off <= placed.uncertainty_ns, "{placed:?}");
@@ -138,7 +122,14 @@ mod tests {
             low_ns: 7_000_000,
             high_ns: 7_000_100,
         };
-        let placed = place_all(&SOUGHT, &clock(), &PAIR, &kernels, Some(known)).unwrap()[0];
+        let placed = place_all(
+            &SOUGHT,
+            &DeviceClock::steady(),
+            &PAIR,
+            &kernels,
+            Some(known),
+        )
+        .unwrap()[0];
         assert!(
             placed.start_ns.abs_diff(1_001_040_000) < 1_500,
             "{placed:?}"
@@ -153,7 +144,14 @@ mod tests {
             [(-30, 20_000), (30_000, 50_030)],
             [(0, 10), (49_000, 50_000)],
         ] {
-            let placed = place_all(&SOUGHT, &clock(), &PAIR, &kernels(&times), None).unwrap();
+            let placed = place_all(
+                &SOUGHT,
+                &DeviceClock::steady(),
+                &PAIR,
+                &kernels(&times),
+                None,
+            )
+            .unwrap();
             let end = PAIR.start_ns + PAIR.dur_ns;
             let is_inside =
                 |one: &Placed| one.start_ns >= PAIR.start_ns && one.start_ns + one.dur_ns <= end;
