@@ -256,6 +256,12 @@ fn new_shared_span(call: &Call<'_, '_>, name: &Bound<'_, PyAny>) -> PyResult<*mu
 }
 
 fn begin(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    enter_named(call, BEGUN, &BEGUN_MISSED)?;
+    Ok(call.py.None().into_ptr())
+}
+
+/// Opens what a call names, for this owner.
+fn enter_named(call: &Call<'_, '_>, owner: usize, missed: &Missed) -> PyResult<()> {
     let [name] = call.positional(["name"])?;
     let keywords = args::keywords(call)?;
     let category = keywords.category.as_deref();
@@ -265,8 +271,8 @@ fn begin(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
         name: &name,
         args: &keywords.text.0,
     };
-    lane::enter(&event, BEGUN, &BEGUN_MISSED);
-    Ok(call.py.None().into_ptr())
+    lane::enter(&event, owner, missed);
+    Ok(())
 }
 
 fn end(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {

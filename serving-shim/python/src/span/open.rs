@@ -8,13 +8,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use sa_recorder::now_ns;
 
-use crate::call::args;
 use crate::call::{self, Call};
-use crate::event::Event;
 use crate::lane::{self, Missed};
 use crate::scratch::Scratch;
-use crate::span::push_error;
-use crate::{names, value};
+use crate::span::{enter_named, push_error};
+use crate::value;
 
 /// A span that is open since it was made. Only the thread, or task, that opened it may close it.
 #[pyclass(frozen, module = "sa_profile")]
@@ -66,21 +64,12 @@ impl OpenSpan {
 }
 
 fn open_span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let [name] = call.positional(["name"])?;
-    let keywords = args::keywords(call)?;
-    let category = keywords.category.as_deref();
-    let event = Event {
-        named: names::named(keywords.level, category, &name)?,
-        category,
-        name: &name,
-        args: &keywords.text.0,
-    };
     let open = OpenSpan {
         missed: Missed::new(0),
         ended_ns: AtomicU64::new(0),
     };
     let open = Bound::new(call.py, open)?;
-    lane::enter(&event, open.as_ptr().addr(), &open.get().missed);
+    enter_named(call, open.as_ptr().addr(), &open.get().missed)?;
     Ok(open.into_ptr())
 }
 
