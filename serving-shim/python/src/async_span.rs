@@ -204,7 +204,8 @@ fn push_request(
     }
 }
 
-fn open(
+/// Begins a span on this lane, or on one of its own.
+pub(crate) fn open(
     name: &Bound<'_, PyAny>,
     (category, level): (&str, Level),
     lane: Option<&str>,

@@ -1,8 +1,9 @@
 //! What hooks into an engine ask of its objects in each step, without code of Python for each request or token.
 
-pub(crate) mod ids;
+mod ids;
 mod outputs;
-mod step;
+mod scheduled;
+pub(crate) mod step;
 
 use pyo3::prelude::*;
 

@@ -4,8 +4,9 @@ use std::ffi::CStr;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 use sa_recorder::{Args, FlowId, FlowPhase, Level, flow_at, flow_now, now_ns};
 
 use crate::call::id::{self, Id};
@@ -45,21 +46,26 @@ fn counter(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let [name] = call.positional(["name"])?;
     let level = args::level(call)?;
     if sa_recorder::__wants(level) {
-        let series = args::series(call);
-        if !series.0.is_empty() {
-            start::prepare_thread(call.py);
-            let category = PyString::intern(call.py, "counter");
-            let category = Some(category.as_any());
-            let event = Event {
-                named: names::named(level, category, &name)?,
-                category,
-                name: &name,
-                args: &series.0,
-            };
-            event.counter();
-        }
+        tell_counter(level, &name, &args::series(call).0)?;
     }
     Ok(call.py.None().into_ptr())
+}
+
+/// Writes a counter with these series, if there are any.
+pub(crate) fn tell_counter(level: Level, name: &Bound<'_, PyAny>, series: &[u8]) -> PyResult<()> {
+    if series.is_empty() {
+        return Ok(());
+    }
+    start::prepare_thread(name.py());
+    let category = Some(intern!(name.py(), "counter").as_any());
+    let event = Event {
+        named: names::named(level, category, name)?,
+        category,
+        name,
+        args: series,
+    };
+    event.counter();
+    Ok(())
 }
 
 /// An event of a flow: an arrow from the span that encloses its start to those around its steps and its end.
@@ -102,20 +108,33 @@ fn flow(
     let (id, phase) = (flow_id(id, global_)?, flow_phase(phase)?);
     let ts_ns = whole::optional("ts_ns", ts_ns)?;
     if sa_recorder::__wants(level) {
-        start::prepare_thread(py);
-        match (lane::task_row(py, NOW), ts_ns) {
-            (Some(row), ts_ns) => {
-                let ts_ns = ts_ns.unwrap_or_else(now_ns);
-                row.flow(level, phase, &cat, &name, id, ts_ns);
-            }
-            (None, Some(ts_ns)) => flow_at(level, phase, &cat, &name, id, ts_ns),
-            (None, None) => flow_now(level, phase, &cat, &name, id),
-        }
+        tell_flow(py, level, phase, (&cat, &name), id, ts_ns);
     }
     Ok(())
 }
 
-fn flow_phase(phase: &Bound<'_, PyAny>) -> PyResult<FlowPhase> {
+/// Writes an event of a flow on the row of the running code.
+pub(crate) fn tell_flow(
+    py: Python<'_>,
+    level: Level,
+    phase: FlowPhase,
+    (category, name): (&str, &str),
+    id: FlowId,
+    ts_ns: Option<u64>,
+) {
+    start::prepare_thread(py);
+    match (lane::task_row(py, NOW), ts_ns) {
+        (Some(row), ts_ns) => {
+            let ts_ns = ts_ns.unwrap_or_else(now_ns);
+            row.flow(level, phase, category, name, id, ts_ns);
+        }
+        (None, Some(ts_ns)) => flow_at(level, phase, category, name, id, ts_ns),
+        (None, None) => flow_now(level, phase, category, name, id),
+    }
+}
+
+/// The phase of this name.
+pub(crate) fn flow_phase(phase: &Bound<'_, PyAny>) -> PyResult<FlowPhase> {
     match &*names::text("phase", phase)? {
         "start" => Ok(FlowPhase::Start),
         "step" => Ok(FlowPhase::Step),

@@ -2,7 +2,7 @@
 
 mod nothing;
 mod off;
-mod open;
+pub(crate) mod open;
 mod with_block;
 
 use std::ffi::CStr;

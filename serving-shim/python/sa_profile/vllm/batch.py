@@ -2,30 +2,16 @@
 
 from typing import NamedTuple
 
-from .._sa_profile import decodes_only
 
-
-def composition(output, ids):
-    """Requests and tokens of a step, by kind, as args of a span. `ids` are those of its requests.
+def prefill(output):
+    """The ids of a step's requests that prefill.
 
     A request prefills while it has no output yet, after a preemption, and where it computes more than one token that nobody
-    speculated. All else decodes.
+    speculated. All else decodes. Nothing is looked at one by one where each of them computes one token.
     """
-    counts, total = output.num_scheduled_tokens, output.total_num_scheduled_tokens
-    prefill = () if decodes_only(output, ids) else _prefill(output, counts, total)
-    tokens = sum([counts[request_id] for request_id in prefill]) if prefill else 0
-    return {
-        "prefill_requests": len(prefill),
-        "prefill_tokens": tokens,
-        "decode_requests": len(counts) - len(prefill),
-        "decode_tokens": total - tokens,
-    }
-
-
-def _prefill(output, counts, total):
-    """The ids of a step's requests that prefill; nothing is looked at one by one where each of them computes one token."""
+    counts = output.num_scheduled_tokens
     prefilling = _prefilling(output, output.scheduled_cached_reqs)
-    if not prefilling and total == len(counts):
+    if not prefilling and output.total_num_scheduled_tokens == len(counts):
         return ()
     drafts = getattr(output, "scheduled_spec_decode_tokens", None)
     if not drafts:
@@ -61,24 +47,6 @@ def resumed(output):
     return [request_id for request_id, again in zip(cached.req_ids, cached.resumed_from_preemption) if again]
 
 
-def key(output):
-    """A name for the step that engine and workers find on their own, or `None` for an empty one.
-
-    It is sent nowhere: both have the same scheduler output, in which a request does not come twice as far with as many tokens.
-    """
-    tokens = output.total_num_scheduled_tokens
-    if not tokens:
-        return None
-    if output.scheduled_new_reqs:
-        first = output.scheduled_new_reqs[0]
-        return f"{first.req_id}/{first.num_computed_tokens}/new/{tokens}"
-    cached = output.scheduled_cached_reqs
-    if isinstance(cached, list):
-        return f"{cached[0].req_id}/{cached[0].num_computed_tokens}/0/{tokens}"
-    outputs = getattr(cached, "num_output_tokens", None) or (0,)
-    return f"{cached.req_ids[0]}/{cached.num_computed_tokens[0]}/{outputs[0]}/{tokens}"
-
-
 class Speculation(NamedTuple):
     """Drafted and accepted tokens of a step. `by_position` has, for each place in a draft, how often its token was accepted."""
 
@@ -91,12 +59,11 @@ class Speculation(NamedTuple):
         return dict(drafted=self.drafted, accepted=self.accepted)
 
 
-def speculation(output, model_output):
-    """What a step speculated, or `None` where nothing was."""
-    drafts = getattr(output, "scheduled_spec_decode_tokens", None)
+def speculation(drafts, model_output):
+    """What a step speculated with these drafts, or `None` where nothing was."""
     sampled = getattr(model_output, "sampled_token_ids", None)
     places = getattr(model_output, "req_id_to_index", None)
-    if not drafts or not sampled or not places:
+    if not sampled or not places:
         return None
     counts = []
     for request_id, tokens in drafts.items():

@@ -1,31 +1,11 @@
 """The engine's calls of its executor, and the batches that the workers still compute."""
 
-from .. import async_span, flow, span
-from .._sa_profile import ids_of, is_enabled, open_span
+from .. import span
+from .._sa_profile import Step, is_enabled, open_span
 from ..hooks.chain import argument, chain, chain_if_there, inside
 from . import batch
 
 IN_FLIGHT = 64  # more than any pipeline has; beyond it the oldest was lost by an error
-
-
-class Batch:
-    """One step's work on its way through the workers."""
-
-    __slots__ = ("number", "output", "request_ids", "composition", "key", "span")
-
-    def __init__(self, number, output, request_ids):
-        self.number = number
-        self.output = output  # held: its address names the batch
-        self.request_ids = request_ids
-        self.composition = batch.composition(output, request_ids)
-        self.key = batch.key(output)
-        self.span = None
-
-    def end(self, **args):
-        """The batch is back, or lost."""
-        if self.span is not None:
-            self.span.end(**args)
-            self.span = None
 
 
 class Batches:
@@ -41,8 +21,8 @@ class Batches:
         self._made += 1
         if len(self._flying) >= IN_FLIGHT:
             self._flying.pop(next(iter(self._flying))).end(lost=True)
-        self._request_ids = ids_of(output.num_scheduled_tokens, self._request_ids)
-        one = self._flying[id(output)] = Batch(self._made, output, self._request_ids)
+        one = self._flying[id(output)] = Step(output, self._request_ids, batch.prefill, self._made)
+        self._request_ids = one.request_ids
         return one
 
     def of(self, output):
@@ -78,12 +58,12 @@ class ExecutorObserver:
         if one is None:
             return open_span("executor.execute_model", cat="executor").leave
         opened = open_span("executor.execute_model", cat="executor", batch=one.number)
-        if one.key:
-            flow("batch", one.key, "start", cat="batch")
-        return lambda result, error: self._executed(opened, result, error, one)
+        one.flow("start")
 
-    def _executed(self, opened, result, error, one):
-        opened.close(error)
-        # A Future: the workers go on after the call. What they answer comes with update_from_output.
-        if hasattr(result, "add_done_callback"):
-            one.span = async_span("batch", cat="executor", lane="batches", batch=one.number, **one.composition)
+        def leave(result, error):
+            opened.close(error)
+            # A Future: the workers go on after the call. What they answer comes with update_from_output.
+            if hasattr(result, "add_done_callback"):
+                one.begin()
+
+        return leave

@@ -15,7 +15,7 @@ class PrefixCache:
 
     def __init__(self, scheduler):
         self.counts = dict(queries=0, hits=0)
-        self._told = None
+        self._has_changed = False  # since it was told
         pool = getattr(getattr(scheduler, "kv_cache_manager", None), "block_pool", None)
         if hasattr(getattr(pool, "cached_block_hash_to_block", None), "__len__"):
             self.counts["evictions"] = 0
@@ -30,12 +30,18 @@ class PrefixCache:
         """Adds what the outputs of a step say of it, and tells the counts if they are others."""
         for group in groups:
             stats = getattr(getattr(group, "scheduler_stats", None), "prefix_cache_stats", None)
-            if stats is not None:
-                self.counts["queries"] += stats.queries
-                self.counts["hits"] += stats.hits
-        if self.counts != self._told and any(self.counts.values()):
+            if stats is not None and (stats.queries or stats.hits):
+                self.add("queries", stats.queries)
+                self.add("hits", stats.hits)
+        if self._has_changed:
+            self._has_changed = False
             counter("prefix_cache", **self.counts)
-            self._told = dict(self.counts)
+
+    def add(self, name, count):
+        """Adds to one of them."""
+        if count:
+            self.counts[name] += count
+            self._has_changed = True
 
 
 def giving_up(pool, *_args, **_kwargs):
@@ -46,7 +52,7 @@ def giving_up(pool, *_args, **_kwargs):
     before = len(pool.cached_block_hash_to_block)
 
     def leave(_result, _error):
-        cache.counts["evictions"] += before - len(pool.cached_block_hash_to_block)
+        cache.add("evictions", before - len(pool.cached_block_hash_to_block))
 
     return leave
 

@@ -1,7 +1,7 @@
 """The scheduler of one engine: its calls as spans, what they decided as args, its queues and cache as counters."""
 
-from .. import counter, flow, now_ns
-from .._sa_profile import is_enabled, open_span
+from .. import counter, now_ns
+from .._sa_profile import count_step, is_enabled, open_span
 from ..hooks.chain import argument
 from ..hooks.instances import Known, chain_class
 from ..hooks.warnings import quietly
@@ -53,14 +53,14 @@ def update(scheduler, *args, **kwargs):
     if known is None or known.updating or not (is_enabled() or known.requests):
         return None
     output = argument(args, kwargs, 0, "scheduler_output")
-    speculated = batch.speculation(output, argument(args, kwargs, 1, "model_runner_output"))
+    drafts = getattr(output, "scheduled_spec_decode_tokens", None)
+    speculated = batch.speculation(drafts, argument(args, kwargs, 1, "model_runner_output")) if drafts else None
     made = known.batches.done(output)
     if made is None:
         opened = open_span("scheduler.update_from_output", cat="scheduler")
     else:
         opened = open_span("scheduler.update_from_output", cat="scheduler", batch=made.number)
-        if made.key:
-            flow("batch", made.key, "end", cat="batch")
+        made.flow("end")
     known.freed, known.updating = None, True
     return lambda result, error: known.updated(scheduler, opened, result, made, speculated, error)
 
@@ -92,24 +92,27 @@ class SchedulerObserver:
         """The step is made up."""
         opened.returned()
         freed, self.freed = self.freed, None
-        facts = None
+        made = facts = None
         try:
             if output is not None:
-                facts = self._decided(output, getattr(output, "preempted_req_ids", freed), began_ns)
+                preempted = getattr(output, "preempted_req_ids", freed)
+                if preempted:
+                    facts = {"preempted_ids": list(preempted)}
+                made = self._decided(output, preempted, began_ns)
+                if made is None:
+                    facts = {"tokens": 0, **(facts or {})}
         finally:
-            opened.close(error, facts)
+            opened.close(error, facts, made)
 
     def _decided(self, output, preempted, began_ns):
-        self.requests.scheduled(output, preempted or (), began_ns)
-        facts = {"tokens": output.total_num_scheduled_tokens}
-        if output.total_num_scheduled_tokens:
-            made = self.batches.made(output)
-            facts["batch"] = made.number
-            facts.update(made.composition)
-            facts["request_ids"] = made.request_ids
-        if preempted:
-            facts["preempted_ids"] = list(preempted)
-        return facts
+        made = None
+        try:
+            if output.total_num_scheduled_tokens:
+                made = self.batches.made(output)
+        finally:
+            if preempted or made is None or not made.decodes_only:
+                self.requests.scheduled(output, preempted or (), began_ns)
+        return made
 
     def updated(self, scheduler, opened, result, made, speculated, error):
         """The step's requests have what it brought."""
@@ -132,13 +135,8 @@ class SchedulerObserver:
             return
         self._prefix_cache.count(groups)
         running, waiting = _queues(scheduler)
-        counter("requests", running=running, waiting=waiting)
         usage = _cache_usage(scheduler)
-        if usage is not None:
-            counter("kv_cache", used_percent=100.0 * usage)
-        if made:
-            composition = made.composition
-            counter("tokens", prefill=composition["prefill_tokens"], decode=composition["decode_tokens"])
+        count_step(running, waiting, None if usage is None else 100.0 * usage, made)
         if speculated:
             counter("speculation", **speculated.args())
             places = enumerate(speculated.by_position, 1)

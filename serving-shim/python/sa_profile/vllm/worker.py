@@ -4,7 +4,7 @@ import functools
 import sys
 
 from .. import flow, set_process_name, span
-from .._sa_profile import attach, ids_of, is_enabled, open_span
+from .._sa_profile import Step, attach, is_enabled, open_span
 from ..hooks.chain import argument, chain, chain_if_there, inside
 from ..hooks.flows import REQUEST
 from ..hooks.warnings import quietly, warn_once
@@ -77,13 +77,11 @@ def name_process(worker):
 
 def open_step(name, output):
     """A span over a step, with its facts, joined to the engine's call and to the requests that begin with it."""
-    ids = ids_of(output.num_scheduled_tokens, None)  # new objects in each step: they came by a message
-    tokens = output.total_num_scheduled_tokens
-    key, entering = batch.key(output), batch.entering(output)
+    step = Step(output, None, batch.prefill)  # no ids of the step before: those came by another message
+    entering = () if step.decodes_only else batch.entering(output)
     # The last that may fail: a span that nobody closes would stay for good.
-    opened = open_span(name, cat="worker", tokens=tokens, **batch.composition(output, ids), request_ids=ids)
-    if key:
-        flow("batch", key, "step", cat="batch")
+    opened = step.open_span(name, "worker")
+    step.flow("step")
     for request_id in entering:
         flow(REQUEST, request_id, "step")
     return opened

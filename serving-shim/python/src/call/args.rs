@@ -62,11 +62,18 @@ pub(crate) fn args(call: &Call<'_, '_>) -> Scratch {
 pub(crate) fn series(call: &Call<'_, '_>) -> Scratch {
     let mut text = Scratch::take();
     for (key, value) in call.keywords() {
-        if name(&key) != Some("level") && !value::push_number(&mut text.0, &key, &value) {
-            misuse::no_number(&key, &value);
+        if name(&key) != Some("level") {
+            push_series(&mut text.0, &key, &value);
         }
     }
     text
+}
+
+/// Appends a series of a counter, if its value is a number.
+pub(crate) fn push_series(text: &mut Vec<u8>, key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) {
+    if !value::push_number(text, key, value) {
+        misuse::no_number(key, value);
+    }
 }
 
 /// A keyword as text; none if it has lone surrogates.

@@ -37,9 +37,7 @@ impl Ids {
 }
 
 /// The keys of a mapping, as an arg of events: `before`, if those are the same ones. A list where they are not texts, or very many.
-#[pyfunction]
-#[pyo3(signature = (counts, before, /))]
-fn ids_of<'py>(
+pub(crate) fn ids_of<'py>(
     counts: &Bound<'py, PyAny>,
     before: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -73,6 +71,5 @@ fn encoded(keys: &Bound<'_, PyList>) -> Option<(Ids, Made)> {
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Ids>()?;
-    module.add_function(wrap_pyfunction!(ids_of, module)?)
+    module.add_class::<Ids>()
 }

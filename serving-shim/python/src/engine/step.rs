@@ -1,58 +1,233 @@
-//! What kind of step vLLM's scheduler has made up.
+//! [`Step`]: what a step of vLLM computes, as its `SchedulerOutput` says, which the engine and each worker have.
 
-use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyDict, PyString};
+use sa_recorder::{AsyncSpan, FlowId, Level, Value};
 
-use crate::engine::ids::Ids;
+use crate::async_span;
+use crate::call::args;
+use crate::engine::ids::ids_of;
+use crate::engine::scheduled::Scheduled;
+use crate::event::Event;
+use crate::point::{flow_phase, tell_counter, tell_flow, text_of};
+use crate::scratch::Scratch;
+use crate::span::open::OpenSpan;
+use crate::{lane, names, value};
 
-/// Whether each request of a step decodes one token: nobody begins, or begins again, and all of them have an output. An output of the scheduler that does not say so in today's
-/// way is none of these. `ids` are those of its requests.
+/// One step, or batch, with its facts.
+#[pyclass(frozen, module = "sa_profile")]
+pub(crate) struct Step {
+    /// Held: its address names the step.
+    _output: Py<PyAny>,
+    /// In the engine, where steps are counted.
+    number: Option<u64>,
+    /// The ids of its requests, as an arg.
+    #[pyo3(get)]
+    request_ids: Py<PyAny>,
+    decodes_only: bool,
+    counts: Counts,
+    flow: Option<FlowId>,
+    /// The span of a step that the workers compute while the engine does something else.
+    under_way: Mutex<Option<AsyncSpan>>,
+}
+
+/// Requests and tokens of a step, by kind.
+struct Counts {
+    prefill_requests: u64,
+    prefill_tokens: u64,
+    decode_requests: u64,
+    decode_tokens: u64,
+}
+
+impl Counts {
+    fn push(&self, text: &mut Vec<u8>) {
+        push_number(text, "prefill_requests", self.prefill_requests);
+        push_number(text, "prefill_tokens", self.prefill_tokens);
+        push_number(text, "decode_requests", self.decode_requests);
+        push_number(text, "decode_tokens", self.decode_tokens);
+    }
+}
+
+fn push_number(text: &mut Vec<u8>, key: &str, number: u64) {
+    if !text.is_empty() {
+        text.push(b',');
+    }
+    key.write(text);
+    text.push(b':');
+    number.write(text);
+}
+
+#[pymethods]
+impl Step {
+    /// The step of a scheduler output. `before` are the ids of the step before it. `prefill` finds the ids of the requests that prefill; it is asked where there may be any.
+    #[new]
+    #[pyo3(signature = (output, before, prefill, number=None, /))]
+    fn new(
+        output: &Bound<'_, PyAny>,
+        before: &Bound<'_, PyAny>,
+        prefill: &Bound<'_, PyAny>,
+        number: Option<u64>,
+    ) -> PyResult<Step> {
+        let scheduled = Scheduled::of(output)?;
+        let request_ids = ids_of(&scheduled.counts, before)?;
+        let decodes_only = scheduled.decodes_only(&request_ids)?;
+        let (prefill_requests, prefill_tokens) = match decodes_only {
+            true => (0, 0),
+            false => scheduled.sum(&prefill.call1((output,))?)?,
+        };
+        Ok(Step {
+            number,
+            request_ids: request_ids.unbind(),
+            decodes_only,
+            counts: Counts {
+                prefill_requests,
+                prefill_tokens,
+                decode_requests: scheduled.requests.saturating_sub(prefill_requests),
+                decode_tokens: scheduled.tokens.saturating_sub(prefill_tokens),
+            },
+            flow: scheduled.flow()?,
+            under_way: Mutex::new(None),
+            _output: output.clone().unbind(),
+        })
+    }
+
+    /// Its number in the engine.
+    #[getter]
+    fn number(&self) -> Option<u64> {
+        self.number
+    }
+
+    /// Whether each of its requests decodes one token: nobody begins, or begins again, and all of them have an output. An output of the scheduler that does not say so in today's
+    /// way is none of these.
+    #[getter]
+    fn decodes_only(&self) -> bool {
+        self.decodes_only
+    }
+
+    /// Opens a span with its facts.
+    #[pyo3(signature = (name, category, /))]
+    fn open_span<'py>(
+        slf: &Bound<'py, Self>,
+        name: &Bound<'py, PyAny>,
+        category: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, OpenSpan>> {
+        let mut text = Scratch::take();
+        Step::push_facts(slf, &mut text.0);
+        let event = Event {
+            named: names::named(Level::E2e, Some(category), name)?,
+            category: Some(category),
+            name,
+            args: &text.0,
+        };
+        OpenSpan::open(slf.py(), |owner, missed| {
+            lane::enter(&event, owner, missed);
+            Ok(())
+        })
+    }
+
+    /// An event of the arrow from the engine's call to the workers, and back to the engine. No id of it is sent: in the scheduler's output, which both have, a request does not come twice
+    /// as far with as many tokens.
+    #[pyo3(signature = (phase, /))]
+    fn flow(&self, phase: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = phase.py();
+        if let Some(id) = self.flow
+            && sa_recorder::__wants(Level::E2e)
+        {
+            let (phase, names) = (flow_phase(phase)?, ("batch", "batch"));
+            tell_flow(py, Level::E2e, phase, names, id, None);
+        }
+        Ok(())
+    }
+
+    /// The workers compute it from now on, and the engine does not wait for them.
+    fn begin(&self, py: Python<'_>) -> PyResult<()> {
+        let mut text = Scratch::take();
+        if let Some(number) = self.number {
+            push_number(&mut text.0, "batch", number);
+        }
+        self.counts.push(&mut text.0);
+        let (name, of) = (intern!(py, "batch"), ("executor", Level::E2e));
+        let span = async_span::open(name, of, Some("batches"), &text.0)?;
+        let before = self.under_way().replace(span);
+        drop(before);
+        Ok(())
+    }
+
+    /// It is back, or lost; with more args, any keywords.
+    #[pyo3(signature = (**args))]
+    fn end(&self, args: Option<&Bound<'_, PyDict>>) {
+        let args = text_of(args); // before the lock: it may run code
+        let ended = self.under_way().take();
+        if let Some(mut span) = ended {
+            span.args(&args);
+        }
+    }
+}
+
+impl Step {
+    /// Appends its facts as args.
+    pub(crate) fn push_facts(slf: &Bound<'_, Self>, text: &mut Vec<u8>) {
+        let step = slf.get();
+        let tokens = step.counts.prefill_tokens + step.counts.decode_tokens;
+        push_number(text, "tokens", tokens);
+        if let Some(number) = step.number {
+            push_number(text, "batch", number);
+        }
+        step.counts.push(text);
+        value::push_named(text, "request_ids", step.request_ids.bind(slf.py()));
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, Option<AsyncSpan>> {
+        let guard = self.under_way.lock();
+        guard.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells the queues and the cache of a scheduler that has taken what a step brought, and what was in that step.
 #[pyfunction]
-#[pyo3(signature = (output, ids, /))]
-fn decodes_only(output: &Bound<'_, PyAny>, ids: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let known = ids.cast_exact::<Ids>().ok();
-    let known = known.map(|ids| ids.get().have_outputs());
-    let is_known = known.is_some_and(|known| known.load(Ordering::Relaxed));
-    let goes_on = goes_on(output)?;
-    let decodes = goes_on && (is_known || have_outputs(output)?);
-    if let Some(known) = known {
-        known.store(decodes, Ordering::Relaxed);
+#[pyo3(signature = (running, waiting, used_percent, step, /))]
+fn count_step(
+    running: &Bound<'_, PyAny>,
+    waiting: &Bound<'_, PyAny>,
+    used_percent: Option<&Bound<'_, PyAny>>,
+    step: Option<&Bound<'_, Step>>,
+) -> PyResult<()> {
+    let py = running.py();
+    if !sa_recorder::__wants(Level::E2e) {
+        return Ok(());
     }
-    Ok(decodes)
-}
-
-/// Whether nobody begins, or begins again, and each request computes one token.
-fn goes_on(output: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let py = output.py();
-    let requests = output.getattr(intern!(py, "num_scheduled_tokens"))?.len()?;
-    let tokens = output.getattr(intern!(py, "total_num_scheduled_tokens"))?;
-    let new = output.getattr(intern!(py, "scheduled_new_reqs"))?;
-    if tokens.extract::<usize>()? != requests || new.len()? > 0 {
-        return Ok(false);
+    let queues = [
+        (intern!(py, "running"), running),
+        (intern!(py, "waiting"), waiting),
+    ];
+    tell_counter(Level::E2e, intern!(py, "requests"), &series(&queues).0)?;
+    if let Some(used) = used_percent {
+        let cache = series(&[(intern!(py, "used_percent"), used)]);
+        tell_counter(Level::E2e, intern!(py, "kv_cache"), &cache.0)?;
     }
-    let cached = output.getattr(intern!(py, "scheduled_cached_reqs"))?;
-    let resumed = cached.getattr_opt(intern!(py, "resumed_req_ids"))?;
-    Ok(resumed.is_some_and(|resumed| resumed.len().is_ok_and(|count| count == 0)))
+    if let Some(step) = step {
+        let counts = &step.get().counts;
+        let mut text = Scratch::take();
+        push_number(&mut text.0, "prefill", counts.prefill_tokens);
+        push_number(&mut text.0, "decode", counts.decode_tokens);
+        tell_counter(Level::E2e, intern!(py, "tokens"), &text.0)?;
+    }
+    Ok(())
 }
 
-/// Whether all requests of a step that goes on have an output.
-fn have_outputs(output: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let py = output.py();
-    let cached = output.getattr(intern!(py, "scheduled_cached_reqs"))?;
-    let outputs = cached.getattr_opt(intern!(py, "num_output_tokens"))?;
-    Ok(outputs.is_some_and(|outputs| outputs.cast().is_ok_and(are_positive)))
-}
-
-/// Whether all of these are ints over 0.
-fn are_positive(numbers: &Bound<'_, PyList>) -> bool {
-    let mut numbers = numbers.iter();
-    numbers.all(|number| number.extract::<i64>().is_ok_and(|number| number > 0))
+fn series(found: &[(&Bound<'_, PyString>, &Bound<'_, PyAny>)]) -> Scratch {
+    let mut text = Scratch::take();
+    for (key, value) in found {
+        args::push_series(&mut text.0, key, value);
+    }
+    text
 }
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(decodes_only, module)?)
+    module.add_class::<Step>()?;
+    module.add_function(wrap_pyfunction!(count_step, module)?)
 }

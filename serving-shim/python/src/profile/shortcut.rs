@@ -33,6 +33,13 @@ pub(crate) struct Shortcut {
 /// find it among the module's names would cost a call that records nothing as much again.
 static OF_MODULES: Attached<Vec<(Py<PyModule>, Py<Shortcut>)>> = Attached::new(Vec::new());
 
+/// How many tuples of keywords' names are remembered.
+const REMEMBERED: usize = 64;
+
+/// The names of keywords that were used last and are those of the drop-in, by the identity of their tuples: a call site has one.
+static USUAL_NAMES: Attached<[Option<Py<PyTuple>>; REMEMBERED]> =
+    Attached::new([const { None }; REMEMBERED]);
+
 /// Python's part.
 struct InPython {
     /// A span that is not recorded.
@@ -184,13 +191,23 @@ impl Shortcut {
         python.ok_or_else(|| PyTypeError::new_err("expected functions of Python"))
     }
 
+    /// Whether what was learned holds.
+    fn is_learned(&self) -> bool {
+        self.learned.load(Ordering::Relaxed) == self.changes()
+    }
+
+    /// Whether the recording that it records into is under way.
+    fn is_under_way(&self) -> bool {
+        self.session.load(Ordering::Relaxed) == session::number()
+    }
+
     /// What a call does; `None` leaves it to Python.
     fn answer<'a, 'py>(&self, call: &Call<'a, 'py>) -> Option<Answer<'a, 'py>> {
-        if self.learned.load(Ordering::Relaxed) != self.changes() {
+        if !self.is_learned() {
             return None;
         }
         let arguments = Arguments::of(call)?;
-        if self.session.load(Ordering::Relaxed) != session::number() {
+        if !self.is_under_way() {
             return Some(Answer::Nothing);
         }
         let level = arguments.level()?;
@@ -202,7 +219,54 @@ impl Shortcut {
     }
 }
 
+/// Whether the call has no keywords but those of the drop-in.
+fn has_usual_names(call: &Call<'_, '_>) -> bool {
+    let Some(names) = call.names() else {
+        return true;
+    };
+    let place = (names.as_ptr().addr() >> 4) % REMEMBERED;
+    let is_kept = USUAL_NAMES.with(call.py, |kept| {
+        let kept = kept[place].as_ref();
+        kept.is_some_and(|kept| kept.as_ptr() == names.as_ptr())
+    });
+    is_kept == Some(true) || are_usual(call, names, place)
+}
+
+#[cold]
+fn are_usual(call: &Call<'_, '_>, names: Borrowed<'_, '_, PyTuple>, place: usize) -> bool {
+    let are_usual = Arguments::of(call).is_some();
+    if are_usual {
+        let names = names.to_owned().unbind();
+        let replaced = USUAL_NAMES.with(call.py, |kept| kept[place].replace(names));
+        drop(replaced); // after the look: dropping an object may run code
+    }
+    are_usual
+}
+
+/// A span that is not recorded, where nothing is and the call is as most are. No value of the call is looked at.
+fn nothing(call: &Call<'_, '_>) -> Option<Py<PyAny>> {
+    call.only_positional()?;
+    let find = |all: &mut Vec<(Py<PyModule>, Py<Shortcut>)>| {
+        let (_, shortcut) = all.iter().find(|(module, _)| call.is_of(module))?;
+        let shortcut = shortcut.get();
+        let python = shortcut.python.get(call.py)?;
+        let is_off = shortcut.is_learned() && !shortcut.is_under_way();
+        is_off.then(|| python.nothing.clone_ref(call.py))
+    };
+    let nothing = OF_MODULES.with(call.py, find).flatten()?;
+    has_usual_names(call).then_some(nothing)
+}
+
 fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    match nothing(call) {
+        Some(nothing) => Ok(nothing.into_ptr()),
+        None => any_span(call),
+    }
+}
+
+// Not inlined: what it needs of the stack would cost a call that records nothing.
+#[inline(never)]
+fn any_span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let shortcut = Shortcut::of(call)?;
     let shortcut = shortcut.get();
     let python = shortcut.python(call)?;
@@ -225,6 +289,14 @@ fn record_span(level: Level, found: &Arguments<'_, '_>) -> Option<Py<PyAny>> {
 }
 
 fn instant(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
+    match nothing(call) {
+        Some(_) => Ok(call.py.None().into_ptr()),
+        None => any_instant(call),
+    }
+}
+
+#[inline(never)]
+fn any_instant(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
     let shortcut = Shortcut::of(call)?;
     let shortcut = shortcut.get();
     let is_done = match shortcut.answer(call) {

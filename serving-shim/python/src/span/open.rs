@@ -9,7 +9,8 @@ use pyo3::types::PyDict;
 use sa_recorder::now_ns;
 
 use crate::call::{self, Call};
-use crate::lane::{self, Missed};
+use crate::engine::step::Step;
+use crate::lane::{self, Missed, Owner};
 use crate::scratch::Scratch;
 use crate::span::{enter_named, push_error};
 use crate::value;
@@ -31,17 +32,21 @@ impl OpenSpan {
         ended_ns
     }
 
-    /// Ends the span with these args; with the type of the exception that ended it, if one did.
-    #[pyo3(signature = (error=None, args=None, /))]
+    /// Ends the span with the facts of a step and with these args; with the type of the exception that ended it, if one did.
+    #[pyo3(signature = (error=None, args=None, step=None, /))]
     fn close(
         slf: &Bound<'_, Self>,
         error: Option<&Bound<'_, PyAny>>,
         args: Option<&Bound<'_, PyDict>>,
+        step: Option<&Bound<'_, Step>>,
     ) {
         let open = slf.get();
         let ended_ns = Some(open.ended_ns.load(Ordering::Relaxed));
         let ended_ns = ended_ns.filter(|ns| *ns > 0).unwrap_or_else(now_ns);
         let mut text = Scratch::take();
+        if let Some(step) = step {
+            Step::push_facts(step, &mut text.0);
+        }
         if let Some(args) = args {
             value::push_all(&mut text.0, args);
         }
@@ -59,18 +64,29 @@ impl OpenSpan {
     #[pyo3(signature = (result, error, /))]
     fn leave(slf: &Bound<'_, Self>, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) {
         let _ = result;
-        OpenSpan::close(slf, error, None);
+        OpenSpan::close(slf, error, None, None);
+    }
+}
+
+impl OpenSpan {
+    /// One that `enter` opens for this owner.
+    pub(crate) fn open<'py>(
+        py: Python<'py>,
+        enter: impl FnOnce(Owner, &Missed) -> PyResult<()>,
+    ) -> PyResult<Bound<'py, OpenSpan>> {
+        let open = OpenSpan {
+            missed: Missed::new(0),
+            ended_ns: AtomicU64::new(0),
+        };
+        let open = Bound::new(py, open)?;
+        enter(open.as_ptr().addr(), &open.get().missed)?;
+        Ok(open)
     }
 }
 
 fn open_span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    let open = OpenSpan {
-        missed: Missed::new(0),
-        ended_ns: AtomicU64::new(0),
-    };
-    let open = Bound::new(call.py, open)?;
-    enter_named(call, open.as_ptr().addr(), &open.get().missed)?;
-    Ok(open.into_ptr())
+    let enter = |owner, missed: &Missed| enter_named(call, owner, missed);
+    OpenSpan::open(call.py, enter).map(Bound::into_ptr)
 }
 
 call::entries! {

@@ -141,14 +141,29 @@ def test_errors_name_the_argument(call, error, words):
         call()
 
 
+def ids_of(counts, before=None):
+    """The ids of a step in which these requests have an output, and decode."""
+    from types import SimpleNamespace
+
+    from sa_profile._sa_profile import Step
+
+    cached = SimpleNamespace(
+        req_ids=list(counts), num_computed_tokens=[3] * len(counts), num_output_tokens=[1] * len(counts), resumed_req_ids=()
+    )
+    output = SimpleNamespace(
+        num_scheduled_tokens=counts, total_num_scheduled_tokens=len(counts), scheduled_new_reqs=[], scheduled_cached_reqs=cached
+    )
+    return Step(output, before, list).request_ids
+
+
 def test_the_keys_of_any_mapping_are_ids():
     from collections import OrderedDict
     from types import MappingProxyType
 
-    from sa_profile._sa_profile import Ids, ids_of
+    from sa_profile._sa_profile import Ids
 
     counts = {"a": 1, "b": 2}
-    ids = ids_of(counts, None)
+    ids = ids_of(counts)
     assert isinstance(ids, Ids) and ids_of(dict(counts), ids) is ids
     for other in (MappingProxyType(counts), OrderedDict(counts)):
         assert ids_of(other, ids) == ["a", "b"]
@@ -156,6 +171,6 @@ def test_the_keys_of_any_mapping_are_ids():
 
 @pytest.mark.parametrize("count", [1024, 1025])
 def test_very_many_ids_are_a_list(count):
-    from sa_profile._sa_profile import Ids, ids_of
+    from sa_profile._sa_profile import Ids
 
-    assert isinstance(ids_of({str(number): 1 for number in range(count)}, None), Ids) == (count == 1024)
+    assert isinstance(ids_of({str(number): 1 for number in range(count)}), Ids) == (count == 1024)

@@ -1,0 +1,132 @@
+//! [`Scheduled`]: what vLLM's `SchedulerOutput` has of each step.
+
+use std::sync::atomic::Ordering;
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use sa_recorder::FlowId;
+
+use crate::engine::ids::Ids;
+
+/// The members that are looked at in each step.
+pub(crate) struct Scheduled<'py> {
+    /// Tokens by request.
+    pub(crate) counts: Bound<'py, PyAny>,
+    pub(crate) requests: u64,
+    pub(crate) tokens: u64,
+    new: Bound<'py, PyAny>,
+    has_new: bool,
+    cached: Bound<'py, PyAny>,
+}
+
+impl<'py> Scheduled<'py> {
+    pub(crate) fn of(output: &Bound<'py, PyAny>) -> PyResult<Scheduled<'py>> {
+        let py = output.py();
+        let counts = output.getattr(intern!(py, "num_scheduled_tokens"))?;
+        let tokens = output.getattr(intern!(py, "total_num_scheduled_tokens"))?;
+        let new = output.getattr(intern!(py, "scheduled_new_reqs"))?;
+        Ok(Scheduled {
+            requests: counts.len()? as u64,
+            tokens: tokens.extract()?,
+            has_new: new.len()? > 0,
+            cached: output.getattr(intern!(py, "scheduled_cached_reqs"))?,
+            counts,
+            new,
+        })
+    }
+
+    /// Whether each request decodes one token. `ids` are theirs.
+    pub(crate) fn decodes_only(&self, ids: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let known = ids.cast_exact::<Ids>().ok();
+        let known = known.map(|ids| ids.get().have_outputs());
+        let is_known = known.is_some_and(|known| known.load(Ordering::Relaxed));
+        let decode = self.go_on()? && (is_known || self.have_outputs()?);
+        if let Some(known) = known {
+            known.store(decode, Ordering::Relaxed);
+        }
+        Ok(decode)
+    }
+
+    /// Whether nobody begins, or begins again, and each request computes one token.
+    fn go_on(&self) -> PyResult<bool> {
+        if self.tokens != self.requests || self.has_new {
+            return Ok(false);
+        }
+        let name = intern!(self.cached.py(), "resumed_req_ids");
+        let resumed = self.cached.getattr_opt(name)?;
+        Ok(resumed.is_some_and(|resumed| resumed.len().is_ok_and(|count| count == 0)))
+    }
+
+    /// How many outputs each of the requests that go on has; none before 0.10.
+    fn outputs(&self) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.cached
+            .getattr_opt(intern!(self.cached.py(), "num_output_tokens"))
+    }
+
+    /// Whether all requests of a step that goes on have an output.
+    fn have_outputs(&self) -> PyResult<bool> {
+        let outputs = self.outputs()?;
+        Ok(outputs.is_some_and(|outputs| outputs.cast().is_ok_and(are_positive)))
+    }
+
+    /// How many these requests are, and how many tokens they have in the step.
+    pub(crate) fn sum(&self, requests: &Bound<'py, PyAny>) -> PyResult<(u64, u64)> {
+        let (mut count, mut tokens) = (0, 0);
+        for request_id in requests.try_iter()? {
+            count += 1;
+            tokens += self.counts.get_item(request_id?)?.extract::<u64>()?;
+        }
+        Ok((count, tokens))
+    }
+
+    /// A name for the step that engine and workers find on their own; none for an empty one.
+    pub(crate) fn flow(&self) -> PyResult<Option<FlowId>> {
+        if self.tokens == 0 {
+            return Ok(None);
+        }
+        let mut name = String::with_capacity(96);
+        self.push_first(&mut name)?;
+        name.push_str(&self.tokens.to_string());
+        Ok(Some(FlowId::of(&name)))
+    }
+
+    /// Appends what its first request is, and how far it has come.
+    fn push_first(&self, name: &mut String) -> PyResult<()> {
+        let py = self.cached.py();
+        let (id, computed) = (intern!(py, "req_id"), intern!(py, "num_computed_tokens"));
+        let in_list = self.cached.cast::<PyList>(); // before 0.10
+        if self.has_new || in_list.is_ok() {
+            let first = match in_list {
+                Ok(cached) if !self.has_new => cached.get_item(0)?,
+                _ => self.new.get_item(0)?,
+            };
+            push(name, &first.getattr(id)?)?;
+            push(name, &first.getattr(computed)?)?;
+            name.push_str(if self.has_new { "new/" } else { "0/" });
+            return Ok(());
+        }
+        let ids = self.cached.getattr(intern!(py, "req_ids"))?;
+        push(name, &ids.get_item(0)?)?;
+        push(name, &self.cached.getattr(computed)?.get_item(0)?)?;
+        match self.outputs()? {
+            Some(outputs) if outputs.len()? > 0 => push(name, &outputs.get_item(0)?),
+            _ => {
+                name.push_str("0/");
+                Ok(())
+            }
+        }
+    }
+}
+
+fn push(name: &mut String, part: &Bound<'_, PyAny>) -> PyResult<()> {
+    name.push_str(&part.str()?.to_string_lossy());
+    name.push('/');
+    Ok(())
+}
+
+/// Whether all of these are ints over 0.
+fn are_positive(numbers: &Bound<'_, PyList>) -> bool {
+    let mut numbers = numbers.iter();
+    numbers.all(|number| number.extract::<i64>().is_ok_and(|number| number > 0))
+}
