@@ -151,7 +151,9 @@ def step(engine, *_args, **_kwargs):
     """One turn of the engine's loop, with a batch queue or without."""
     if not is_enabled():
         return None
-    known = observer(engine)
+    known = _observers.get(id(engine))
+    if known is None:
+        known = observer(engine)
     if not known:
         return None
     opened = open_span("EngineCore.step", cat="engine")

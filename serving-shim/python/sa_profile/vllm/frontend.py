@@ -1,7 +1,7 @@
 """The API server's side: requests that arrive and get their internal ids, outputs that go out."""
 
 from .. import async_span, duration, flow, instant, now_ns, request, span
-from .._sa_profile import Tally, attach, count_outputs, is_enabled, open_span
+from .._sa_profile import Outputs, Tally, attach, is_enabled, open_span
 from ..hooks.chain import argument, chain, chain_if_there, inside
 from ..hooks.flows import REQUEST
 from ..hooks.warnings import quietly, warn_once
@@ -37,6 +37,7 @@ class FrontRequest(Tally):
 
 
 _open: dict[str, FrontRequest] = {}  # by internal id; only the event loop's thread touches it
+_outputs = Outputs(_open)
 _internal: dict[str, set[str]] = {}  # internal ids that are open, by external id
 
 
@@ -47,6 +48,7 @@ def _add(request_id, one):
 
 def _take(request_id):
     """The request, which is open no more; `None` if it was not."""
+    _outputs.forget()
     one = _open.pop(request_id, None)
     ids = _internal.get(one.external_id) if one is not None else None
     if ids is not None:
@@ -263,7 +265,7 @@ def _all_out(outputs, stopped, ts_ns, began_ns):
         if output.finish_reason is not None:
             _answered(output.request_id, reason(output.finish_reason), ts_ns, began_ns)
 
-    all_tokens = count_outputs(outputs, _open, look)
+    all_tokens = _outputs.count(outputs, look)
     for request_id in stopped:
         _answered(request_id, "stop", ts_ns, began_ns)
     return all_tokens

@@ -1,7 +1,7 @@
 """The life of each request in the engine: queued, scheduled, preempted, first token, finished; and its counts."""
 
 from .. import flow, now_ns, request
-from .._sa_profile import Tally, count_outputs, is_enabled
+from .._sa_profile import Outputs, Tally, is_enabled
 from ..hooks.flows import REQUEST
 from . import stamps
 from .batch import resumed
@@ -34,6 +34,7 @@ class EngineRequests:
     def __init__(self, scheduler):
         self._scheduler = scheduler  # a weak reference
         self._open = {}
+        self._outputs = Outputs(self._open)
 
     def __len__(self):
         return len(self._open)
@@ -96,10 +97,12 @@ class EngineRequests:
 
     def produced(self, outputs, stamp):
         """A step's outputs, before they leave the engine, with vLLM's own time of them; returns how many tokens they have."""
-        ts_ns = stamps.of_monotonic(stamp) or now_ns()
+        ts_ns = None  # most steps have nothing to tell
         verbose = is_enabled("verbose")
 
         def look(output, tokens):
+            nonlocal ts_ns
+            ts_ns = ts_ns or stamps.of_monotonic(stamp) or now_ns()
             one = self._find(output.request_id)
             if one is None:
                 return
@@ -112,7 +115,7 @@ class EngineRequests:
             if output.finish_reason is not None:
                 self.finished(output.request_id, reason(output.finish_reason), ts_ns)
 
-        return count_outputs(outputs, {} if verbose else self._open, look)
+        return self._outputs.count(outputs, look, verbose)
 
     def _first(self, one, output, ts_ns):
         """A request's first token is there."""
@@ -123,7 +126,7 @@ class EngineRequests:
 
     def finished(self, request_id, why, ts_ns=None):
         """The request is over. Doubled calls mean nothing."""
-        one = self._open.pop(request_id, None)
+        one = self._take(request_id)
         if one is None:
             return
         counts = one.counts()
@@ -139,7 +142,11 @@ class EngineRequests:
     def forget_strangers(self, alive):
         """Drops those that ended while recording was off."""
         for request_id in [one for one in self._open if one not in alive]:
-            self._open.pop(request_id).span.end(reason="unknown")
+            self._take(request_id).span.end(reason="unknown")
+
+    def _take(self, request_id):
+        self._outputs.forget()
+        return self._open.pop(request_id, None)
 
 
 def _prompt_tokens(new):

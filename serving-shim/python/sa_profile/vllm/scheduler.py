@@ -134,8 +134,10 @@ class SchedulerObserver:
         if not is_enabled():
             return
         self._prefix_cache.count(groups)
-        running, waiting = _queues(scheduler)
-        usage = _cache_usage(scheduler)
+        counts = getattr(scheduler, "get_request_counts", None)
+        running, waiting = (len(scheduler.running), len(scheduler.waiting)) if counts is None else counts()
+        usage = getattr(scheduler, "get_kv_cache_usage", None)
+        usage = getattr(getattr(scheduler, "kv_cache_manager", None), "usage", None) if usage is None else usage()
         count_step(running, waiting, None if usage is None else 100.0 * usage, made)
         if speculated:
             counter("speculation", **speculated.args())
@@ -152,17 +154,3 @@ class SchedulerObserver:
             self.requests.all_finished(why)
         for request_id in ids or ():
             self.requests.finished(request_id, why)
-
-
-def _queues(scheduler):
-    counts = getattr(scheduler, "get_request_counts", None)
-    if counts is not None:
-        return counts()
-    return len(scheduler.running), len(scheduler.waiting)
-
-
-def _cache_usage(scheduler):
-    usage = getattr(scheduler, "get_kv_cache_usage", None)
-    if usage is not None:
-        return usage()
-    return getattr(getattr(scheduler, "kv_cache_manager", None), "usage", None)

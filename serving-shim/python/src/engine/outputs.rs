@@ -2,9 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
+
+use crate::attached::Attached;
 
 /// What a request has got so far. What else is known of it stands in the classes of Python that extend this one.
 #[pyclass(frozen, subclass, module = "sa_profile")]
@@ -46,52 +49,127 @@ impl Tally {
     }
 }
 
-/// Counts the outputs of a step for their requests, which are known by their ids; returns how many tokens there are in all. An output that is the first of its request, or the last,
-/// or of one that is not known, is not counted for it: `look` is called with it and its number of tokens.
-#[pyfunction]
-#[pyo3(signature = (outputs, known, look, /))]
-fn count_outputs(
-    outputs: &Bound<'_, PyAny>,
-    known: &Bound<'_, PyDict>,
-    look: &Bound<'_, PyAny>,
-) -> PyResult<usize> {
-    let py = outputs.py();
-    let mut all_tokens = 0;
-    for output in outputs.try_iter()? {
-        let output = output?;
-        let tokens = output.getattr(intern!(py, "new_token_ids"))?.len()?;
-        all_tokens += tokens;
-        if !is_counted(&output, known, tokens)? {
-            look.call1((output, tokens))?;
+impl Tally {
+    /// Counts what a step has brought, unless that has the request's first token; whether it was counted.
+    fn count_usual(&self, tokens: usize) -> bool {
+        let is_usual = tokens == 0 || self.output_tokens() > 0;
+        if is_usual {
+            self.add(tokens);
         }
+        is_usual
     }
-    Ok(all_tokens)
 }
 
-/// Counts an output of which nothing else is to be told; whether it is one.
-fn is_counted(
-    output: &Bound<'_, PyAny>,
-    known: &Bound<'_, PyDict>,
-    tokens: usize,
-) -> PyResult<bool> {
-    let py = output.py();
-    if !output.getattr(intern!(py, "finish_reason"))?.is_none() {
-        return Ok(false);
+/// Counts the outputs of steps for their requests, which are known by their ids.
+#[pyclass(frozen, module = "sa_profile")]
+struct Outputs {
+    known: Py<PyDict>,
+    /// Of each place among the outputs of a step the request that was there last: mostly it is there again, and need not be looked for.
+    places: Attached<Vec<Place>>,
+}
+
+struct Place {
+    request_id: Py<PyAny>,
+    request: Py<Tally>,
+}
+
+impl Place {
+    /// Whether this is its id: the same object, or, as what came by a message, the same text.
+    fn is_of(&self, request_id: &Bound<'_, PyAny>) -> bool {
+        let ours = self.request_id.bind(request_id.py());
+        ours.is(request_id) || are_same_text(ours, request_id)
     }
-    let request_id = output.getattr(intern!(py, "request_id"))?;
-    let Some(request) = known.get_item(request_id)? else {
-        return Ok(false);
-    };
-    let tally = request.cast::<Tally>()?.get();
-    let is_usual = tokens == 0 || tally.output_tokens() > 0;
-    if is_usual {
-        tally.add(tokens);
+}
+
+/// Whether both are texts, and the same one. Nobody else's code runs.
+fn are_same_text(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
+    let are_texts =
+        one.is_exact_instance_of::<PyString>() && other.is_exact_instance_of::<PyString>();
+    // SAFETY: both are alive, and texts, of which the comparison cannot fail.
+    are_texts && unsafe { ffi::PyUnicode_Compare(one.as_ptr(), other.as_ptr()) } == 0
+}
+
+#[pymethods]
+impl Outputs {
+    #[new]
+    #[pyo3(signature = (known, /))]
+    fn new(known: Py<PyDict>) -> Outputs {
+        Outputs {
+            known,
+            places: Attached::new(Vec::new()),
+        }
     }
-    Ok(is_usual)
+
+    /// Counts the outputs of a step; returns how many tokens there are in all. An output that is the first of its request, or the last, or of one that is not known, is not counted for
+    /// it: `look` is called with it and its number of tokens. With `looks_at_all` it is called with each.
+    #[pyo3(signature = (outputs, look, looks_at_all=false, /))]
+    fn count(
+        &self,
+        outputs: &Bound<'_, PyAny>,
+        look: &Bound<'_, PyAny>,
+        looks_at_all: bool,
+    ) -> PyResult<usize> {
+        let py = outputs.py();
+        let mut places = self.places.with(py, std::mem::take).unwrap_or_default();
+        let mut all_tokens = 0;
+        for (at, output) in outputs.try_iter()?.enumerate() {
+            let output = output?;
+            let tokens = output.getattr(intern!(py, "new_token_ids"))?.len()?;
+            all_tokens += tokens;
+            if looks_at_all || !self.is_counted(&output, tokens, (at, &mut places))? {
+                look.call1((output, tokens))?;
+                places.clear(); // it may have taken a request away
+            }
+        }
+        let before = self.places.with(py, |kept| std::mem::replace(kept, places));
+        drop(before);
+        Ok(all_tokens)
+    }
+
+    /// A request is known no more.
+    fn forget(&self, py: Python<'_>) {
+        let places = self.places.with(py, std::mem::take);
+        drop(places); // after the look: dropping an object may run code
+    }
+}
+
+impl Outputs {
+    /// Counts an output of which nothing else is to be told; whether it is one.
+    fn is_counted(
+        &self,
+        output: &Bound<'_, PyAny>,
+        tokens: usize,
+        (at, places): (usize, &mut Vec<Place>),
+    ) -> PyResult<bool> {
+        let py = output.py();
+        if !output.getattr(intern!(py, "finish_reason"))?.is_none() {
+            return Ok(false);
+        }
+        let request_id = output.getattr(intern!(py, "request_id"))?;
+        let place = places.get(at);
+        if let Some(place) = place.filter(|place| place.is_of(&request_id)) {
+            return Ok(place.request.get().count_usual(tokens));
+        }
+        let Some(request) = self.known.bind(py).get_item(&request_id)? else {
+            return Ok(false);
+        };
+        let request = request.cast_into::<Tally>()?;
+        let is_usual = request.get().count_usual(tokens);
+        let place = Place {
+            request_id: request_id.unbind(),
+            request: request.unbind(),
+        };
+        if let Some(other) = places.get_mut(at) {
+            *other = place;
+        } else if places.len() == at {
+            places.push(place);
+        }
+        Ok(is_usual)
+    }
 }
 
 /// Adds what this file offers to the module.
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Tally>()?;
-    module.add_function(wrap_pyfunction!(count_outputs, module)?)
+    module.add_class::<Outputs>()
 }

@@ -1,10 +1,11 @@
 //! [`Scheduled`]: what vLLM's `SchedulerOutput` has of each step.
 
+use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyInt, PyList};
 use sa_recorder::FlowId;
 
 use crate::engine::ids::Ids;
@@ -87,7 +88,7 @@ impl<'py> Scheduled<'py> {
         }
         let mut name = String::with_capacity(96);
         self.push_first(&mut name)?;
-        name.push_str(&self.tokens.to_string());
+        push_number(&mut name, self.tokens);
         Ok(Some(FlowId::of(&name)))
     }
 
@@ -119,10 +120,20 @@ impl<'py> Scheduled<'py> {
     }
 }
 
+/// Appends what `str` makes of it; most are texts and small numbers.
 fn push(name: &mut String, part: &Bound<'_, PyAny>) -> PyResult<()> {
-    name.push_str(&part.str()?.to_string_lossy());
+    let number = part.cast_exact::<PyInt>().ok();
+    if let Some(number) = number.and_then(|number| number.extract().ok()) {
+        push_number(name, number);
+    } else {
+        name.push_str(&part.str()?.to_string_lossy());
+    }
     name.push('/');
     Ok(())
+}
+
+fn push_number(name: &mut String, number: u64) {
+    let _ = write!(name, "{number}"); // a text has room
 }
 
 /// Whether all of these are ints over 0.
