@@ -57,13 +57,5 @@ class ExecutorObserver:
         one = self._batches.of(argument(args, kwargs, 0, "scheduler_output"))
         if one is None:
             return open_span("executor.execute_model", cat="executor").leave
-        opened = open_span("executor.execute_model", cat="executor", batch=one.number)
-        one.flow("start")
-
-        def leave(result, error):
-            opened.close(error)
-            # A Future: the workers go on after the call. What they answer comes with update_from_output.
-            if hasattr(result, "add_done_callback"):
-                one.begin()
-
-        return leave
+        # With a Future the workers go on after the call. What they answer comes with update_from_output.
+        return one.open_call("executor.execute_model", "executor")

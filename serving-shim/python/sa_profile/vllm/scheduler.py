@@ -33,11 +33,11 @@ def schedule(scheduler, *_args, **_kwargs):
     known = _observers.get(id(scheduler))
     if known is None or known.freed is not None or not is_enabled():
         return None
-    opened = open_span("scheduler.schedule", cat="scheduler")
+    known.opened = open_span("scheduler.schedule", cat="scheduler")
     # Flows are told when all is decided, but at this time: the viewer binds them to the span that began last before it.
-    began_ns = now_ns()
+    known.began_ns = now_ns()
     known.freed, known.updating = {}, False
-    return lambda output, error: known.scheduled(opened, began_ns, output, error)
+    return known.scheduled
 
 
 def free(manager, request, *_args, **_kwargs):
@@ -84,35 +84,32 @@ class SchedulerObserver:
         self.requests = requests
         self.batches = batches
         # What one of the two calls has left behind, which a signal has interrupted, the other one clears: a scheduler is in one of them alone.
+        self.opened = None  # the call's span
+        self.began_ns = 0  # when the call that makes up a step began
         self.freed = None  # as keys, the ids of requests whose blocks were taken in the step that is being made up
         self.updating = False  # it takes a step's results
         self._prefix_cache = prefix_cache
 
-    def scheduled(self, opened, began_ns, output, error):
+    def scheduled(self, output, error):
         """The step is made up."""
+        opened = self.opened
         opened.returned()
-        freed, self.freed = self.freed, None
+        freed, self.freed, self.opened = self.freed, None, None
         made = facts = None
         try:
             if output is not None:
                 preempted = getattr(output, "preempted_req_ids", freed)
                 if preempted:
                     facts = {"preempted_ids": list(preempted)}
-                made = self._decided(output, preempted, began_ns)
+                try:
+                    made = self.batches.made(output) if output.total_num_scheduled_tokens else None
+                finally:
+                    if preempted or made is None or not made.decodes_only:
+                        self.requests.scheduled(output, preempted or (), self.began_ns)
                 if made is None:
                     facts = {"tokens": 0, **(facts or {})}
         finally:
             opened.close(error, facts, made)
-
-    def _decided(self, output, preempted, began_ns):
-        made = None
-        try:
-            if output.total_num_scheduled_tokens:
-                made = self.batches.made(output)
-        finally:
-            if preempted or made is None or not made.decodes_only:
-                self.requests.scheduled(output, preempted or (), began_ns)
-        return made
 
     def updated(self, scheduler, opened, result, made, speculated, error):
         """The step's requests have what it brought."""

@@ -5,9 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use sa_recorder::{AsyncSpan, FlowId, Level, Value};
+use sa_recorder::{AsyncSpan, FlowId, FlowPhase, Level, Value};
 
 use crate::async_span;
+use crate::attached::Attached;
 use crate::call::args;
 use crate::engine::ids::ids_of;
 use crate::engine::scheduled::Scheduled;
@@ -30,6 +31,8 @@ pub(crate) struct Step {
     decodes_only: bool,
     counts: Counts,
     flow: Option<FlowId>,
+    /// The span of the call that gives it to the workers.
+    call: Attached<Option<Py<OpenSpan>>>,
     /// The span of a step that the workers compute while the engine does something else.
     under_way: Mutex<Option<AsyncSpan>>,
 }
@@ -49,6 +52,24 @@ impl Counts {
         push_number(text, "decode_requests", self.decode_requests);
         push_number(text, "decode_tokens", self.decode_tokens);
     }
+}
+
+/// Opens a span on the row of the running code.
+fn open<'py>(
+    name: &Bound<'py, PyAny>,
+    category: &Bound<'py, PyAny>,
+    args: &[u8],
+) -> PyResult<Bound<'py, OpenSpan>> {
+    let event = Event {
+        named: names::named(Level::E2e, Some(category), name)?,
+        category: Some(category),
+        name,
+        args,
+    };
+    OpenSpan::open(name.py(), |owner, missed| {
+        lane::enter(&event, owner, missed);
+        Ok(())
+    })
 }
 
 fn push_number(text: &mut Vec<u8>, key: &str, number: u64) {
@@ -89,6 +110,7 @@ impl Step {
                 decode_tokens: scheduled.tokens.saturating_sub(prefill_tokens),
             },
             flow: scheduled.flow()?,
+            call: Attached::new(None),
             under_way: Mutex::new(None),
             _output: output.clone().unbind(),
         })
@@ -116,43 +138,46 @@ impl Step {
     ) -> PyResult<Bound<'py, OpenSpan>> {
         let mut text = Scratch::take();
         Step::push_facts(slf, &mut text.0);
-        let event = Event {
-            named: names::named(Level::E2e, Some(category), name)?,
-            category: Some(category),
-            name,
-            args: &text.0,
-        };
-        OpenSpan::open(slf.py(), |owner, missed| {
-            lane::enter(&event, owner, missed);
-            Ok(())
-        })
+        open(name, category, &text.0)
     }
 
     /// An event of the arrow from the engine's call to the workers, and back to the engine. No id of it is sent: in the scheduler's output, which both have, a request does not come twice
     /// as far with as many tokens.
     #[pyo3(signature = (phase, /))]
     fn flow(&self, phase: &Bound<'_, PyAny>) -> PyResult<()> {
-        let py = phase.py();
-        if let Some(id) = self.flow
-            && sa_recorder::__wants(Level::E2e)
-        {
-            let (phase, names) = (flow_phase(phase)?, ("batch", "batch"));
-            tell_flow(py, Level::E2e, phase, names, id, None);
-        }
+        self.tell_flow(phase.py(), flow_phase(phase)?);
         Ok(())
     }
 
-    /// The workers compute it from now on, and the engine does not wait for them.
-    fn begin(&self, py: Python<'_>) -> PyResult<()> {
+    /// Opens the span of the call that gives it to the workers, where the arrow starts; returns what to do at the call's end.
+    #[pyo3(signature = (name, category, /))]
+    fn open_call<'py>(
+        slf: &Bound<'py, Self>,
+        name: &Bound<'py, PyAny>,
+        category: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let step = slf.get();
         let mut text = Scratch::take();
-        if let Some(number) = self.number {
-            push_number(&mut text.0, "batch", number);
+        step.push_batch(&mut text.0);
+        let opened = open(name, category, &text.0)?;
+        step.tell_flow(slf.py(), FlowPhase::Start);
+        let before = step
+            .call
+            .with(slf.py(), |call| call.replace(opened.unbind()));
+        drop(before); // after the look: dropping an object may run code
+        slf.getattr(intern!(slf.py(), "leave"))
+    }
+
+    /// The end of that call. Where it has returned a Future, the workers compute the step while the engine goes on.
+    #[pyo3(signature = (result, error, /))]
+    fn leave(&self, result: &Bound<'_, PyAny>, error: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let py = result.py();
+        if let Some(opened) = self.call.with(py, Option::take).flatten() {
+            OpenSpan::close(opened.bind(py), error, None, None);
         }
-        self.counts.push(&mut text.0);
-        let (name, of) = (intern!(py, "batch"), ("executor", Level::E2e));
-        let span = async_span::open(name, of, Some("batches"), &text.0)?;
-        let before = self.under_way().replace(span);
-        drop(before);
+        if result.hasattr(intern!(py, "add_done_callback"))? {
+            self.begin(py)?;
+        }
         Ok(())
     }
 
@@ -168,14 +193,38 @@ impl Step {
 }
 
 impl Step {
+    /// The workers compute it from now on, and the engine does not wait for them.
+    fn begin(&self, py: Python<'_>) -> PyResult<()> {
+        let mut text = Scratch::take();
+        self.push_batch(&mut text.0);
+        self.counts.push(&mut text.0);
+        let (name, of) = (intern!(py, "batch"), ("executor", Level::E2e));
+        let span = async_span::open(name, of, Some("batches"), &text.0)?;
+        let before = self.under_way().replace(span);
+        drop(before);
+        Ok(())
+    }
+
+    fn push_batch(&self, text: &mut Vec<u8>) {
+        if let Some(number) = self.number {
+            push_number(text, "batch", number);
+        }
+    }
+
+    fn tell_flow(&self, py: Python<'_>, phase: FlowPhase) {
+        if let Some(id) = self.flow
+            && sa_recorder::__wants(Level::E2e)
+        {
+            tell_flow(py, Level::E2e, phase, ("batch", "batch"), id, None);
+        }
+    }
+
     /// Appends its facts as args.
     pub(crate) fn push_facts(slf: &Bound<'_, Self>, text: &mut Vec<u8>) {
         let step = slf.get();
         let tokens = step.counts.prefill_tokens + step.counts.decode_tokens;
         push_number(text, "tokens", tokens);
-        if let Some(number) = step.number {
-            push_number(text, "batch", number);
-        }
+        step.push_batch(text);
         step.counts.push(text);
         value::push_named(text, "request_ids", step.request_ids.bind(slf.py()));
     }

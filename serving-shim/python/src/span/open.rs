@@ -34,7 +34,7 @@ impl OpenSpan {
 
     /// Ends the span with the facts of a step and with these args; with the type of the exception that ended it, if one did.
     #[pyo3(signature = (error=None, args=None, step=None, /))]
-    fn close(
+    pub(crate) fn close(
         slf: &Bound<'_, Self>,
         error: Option<&Bound<'_, PyAny>>,
         args: Option<&Bound<'_, PyDict>>,
