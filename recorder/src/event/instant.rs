@@ -295,3 +295,17 @@ pub fn duration(
         args,
     );
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{FlowId, FlowPhase, flow_middle};
+
+    #[test]
+    fn a_flow_has_its_id_in_base_16() {
+        for id in [0, 1, 0xf, 0x10, 0x0123_4567_89ab_cdef, u64::MAX] {
+            let (letter, middle) = flow_middle(FlowPhase::End, FlowId::Global(id));
+            let expected = format!(r#","id2":{{"global":"{id:#x}"}},"bp":"e""#);
+            assert_eq!((letter, middle.as_bytes()), (b'f', expected.as_bytes()));
+        }
+    }
+}

@@ -243,22 +243,22 @@ fn are_usual(call: &Call<'_, '_>, names: Borrowed<'_, '_, PyTuple>, place: usize
     are_usual
 }
 
-/// A span that is not recorded, where nothing is and the call is as most are. No value of the call is looked at.
-fn nothing(call: &Call<'_, '_>) -> Option<Py<PyAny>> {
+/// What `answer` says, where nothing is recorded and the call is as most are. No value of the call is looked at.
+fn nothing<R>(call: &Call<'_, '_>, answer: impl FnOnce(&InPython) -> R) -> Option<R> {
     call.only_positional()?;
     let find = |all: &mut Vec<(Py<PyModule>, Py<Shortcut>)>| {
         let (_, shortcut) = all.iter().find(|(module, _)| call.is_of(module))?;
         let shortcut = shortcut.get();
         let python = shortcut.python.get(call.py)?;
         let is_off = shortcut.is_learned() && !shortcut.is_under_way();
-        is_off.then(|| python.nothing.clone_ref(call.py))
+        is_off.then(|| answer(python))
     };
-    let nothing = OF_MODULES.with(call.py, find).flatten()?;
-    has_usual_names(call).then_some(nothing)
+    let answer = OF_MODULES.with(call.py, find).flatten()?;
+    has_usual_names(call).then_some(answer)
 }
 
 fn span(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    match nothing(call) {
+    match nothing(call, |python| python.nothing.clone_ref(call.py)) {
         Some(nothing) => Ok(nothing.into_ptr()),
         None => any_span(call),
     }
@@ -289,8 +289,8 @@ fn record_span(level: Level, found: &Arguments<'_, '_>) -> Option<Py<PyAny>> {
 }
 
 fn instant(call: &Call<'_, '_>) -> PyResult<*mut ffi::PyObject> {
-    match nothing(call) {
-        Some(_) => Ok(call.py.None().into_ptr()),
+    match nothing(call, |_| ()) {
+        Some(()) => Ok(call.py.None().into_ptr()),
         None => any_instant(call),
     }
 }
