@@ -155,4 +155,6 @@ def _is_static(owner, found):
 
 def argument(args, kwargs, position, name, default=None):
     """An argument of a call that may have come by position or by name."""
-    return args[position] if len(args) > position else kwargs.get(name, default)
+    if name in kwargs:
+        return kwargs[name]
+    return args[position] if len(args) > position else default

@@ -37,7 +37,7 @@ class FrontRequest(Tally):
 
 
 _open: dict[str, FrontRequest] = {}  # by internal id; only the event loop's thread touches it
-_outputs = Outputs(_open)
+_outputs = Outputs()
 _internal: dict[str, set[str]] = {}  # internal ids that are open, by external id
 
 
@@ -265,7 +265,7 @@ def _all_out(outputs, stopped, ts_ns, began_ns):
         if output.finish_reason is not None:
             _answered(output.request_id, reason(output.finish_reason), ts_ns, began_ns)
 
-    all_tokens = _outputs.count(outputs, look)
+    all_tokens = _outputs.count(outputs, _open, look)
     for request_id in stopped:
         _answered(request_id, "stop", ts_ns, began_ns)
     return all_tokens

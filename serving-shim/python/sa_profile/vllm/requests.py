@@ -34,7 +34,7 @@ class EngineRequests:
     def __init__(self, scheduler):
         self._scheduler = scheduler  # a weak reference
         self._open = {}
-        self._outputs = Outputs(self._open)
+        self._outputs = Outputs()
 
     def __len__(self):
         return len(self._open)
@@ -115,7 +115,7 @@ class EngineRequests:
             if output.finish_reason is not None:
                 self.finished(output.request_id, reason(output.finish_reason), ts_ns)
 
-        return self._outputs.count(outputs, look, verbose)
+        return self._outputs.count(outputs, self._open, look, verbose)
 
     def _first(self, one, output, ts_ns):
         """A request's first token is there."""

@@ -63,7 +63,6 @@ impl Tally {
 /// Counts the outputs of steps for their requests, which are known by their ids.
 #[pyclass(frozen, module = "sa_profile")]
 struct Outputs {
-    known: Py<PyDict>,
     /// Of each place among the outputs of a step the request that was there last: mostly it is there again, and need not be looked for.
     places: Attached<Vec<Place>>,
 }
@@ -92,20 +91,19 @@ fn are_same_text(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
 #[pymethods]
 impl Outputs {
     #[new]
-    #[pyo3(signature = (known, /))]
-    fn new(known: Py<PyDict>) -> Outputs {
+    fn new() -> Outputs {
         Outputs {
-            known,
             places: Attached::new(Vec::new()),
         }
     }
 
     /// Counts the outputs of a step; returns how many tokens there are in all. An output that is the first of its request, or the last, or of one that is not known, is not counted for
     /// it: `look` is called with it and its number of tokens. With `looks_at_all` it is called with each.
-    #[pyo3(signature = (outputs, look, looks_at_all=false, /))]
+    #[pyo3(signature = (outputs, known, look, looks_at_all=false, /))]
     fn count(
         &self,
         outputs: &Bound<'_, PyAny>,
+        known: &Bound<'_, PyDict>,
         look: &Bound<'_, PyAny>,
         looks_at_all: bool,
     ) -> PyResult<usize> {
@@ -116,7 +114,7 @@ impl Outputs {
             let output = output?;
             let tokens = output.getattr(intern!(py, "new_token_ids"))?.len()?;
             all_tokens += tokens;
-            if looks_at_all || !self.is_counted(&output, tokens, (at, &mut places))? {
+            if looks_at_all || !is_counted(&output, tokens, known, (at, &mut places))? {
                 look.call1((output, tokens))?;
                 places.clear(); // it may have taken a request away
             }
@@ -133,39 +131,37 @@ impl Outputs {
     }
 }
 
-impl Outputs {
-    /// Counts an output of which nothing else is to be told; whether it is one.
-    fn is_counted(
-        &self,
-        output: &Bound<'_, PyAny>,
-        tokens: usize,
-        (at, places): (usize, &mut Vec<Place>),
-    ) -> PyResult<bool> {
-        let py = output.py();
-        if !output.getattr(intern!(py, "finish_reason"))?.is_none() {
-            return Ok(false);
-        }
-        let request_id = output.getattr(intern!(py, "request_id"))?;
-        let place = places.get(at);
-        if let Some(place) = place.filter(|place| place.is_of(&request_id)) {
-            return Ok(place.request.get().count_usual(tokens));
-        }
-        let Some(request) = self.known.bind(py).get_item(&request_id)? else {
-            return Ok(false);
-        };
-        let request = request.cast_into::<Tally>()?;
-        let is_usual = request.get().count_usual(tokens);
-        let place = Place {
-            request_id: request_id.unbind(),
-            request: request.unbind(),
-        };
-        if let Some(other) = places.get_mut(at) {
-            *other = place;
-        } else if places.len() == at {
-            places.push(place);
-        }
-        Ok(is_usual)
+/// Counts an output of which nothing else is to be told; whether it is one.
+fn is_counted(
+    output: &Bound<'_, PyAny>,
+    tokens: usize,
+    known: &Bound<'_, PyDict>,
+    (at, places): (usize, &mut Vec<Place>),
+) -> PyResult<bool> {
+    let py = output.py();
+    if !output.getattr(intern!(py, "finish_reason"))?.is_none() {
+        return Ok(false);
     }
+    let request_id = output.getattr(intern!(py, "request_id"))?;
+    let place = places.get(at);
+    if let Some(place) = place.filter(|place| place.is_of(&request_id)) {
+        return Ok(place.request.get().count_usual(tokens));
+    }
+    let Some(request) = known.get_item(&request_id)? else {
+        return Ok(false);
+    };
+    let request = request.cast_into::<Tally>()?;
+    let is_usual = request.get().count_usual(tokens);
+    let place = Place {
+        request_id: request_id.unbind(),
+        request: request.unbind(),
+    };
+    if let Some(other) = places.get_mut(at) {
+        *other = place;
+    } else if places.len() == at {
+        places.push(place);
+    }
+    Ok(is_usual)
 }
 
 /// Adds what this file offers to the module.

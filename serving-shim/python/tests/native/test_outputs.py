@@ -16,11 +16,11 @@ class Counted:
         from sa_profile._sa_profile import Outputs, Tally
 
         self.known = {one: Tally(1) for one in ids}
-        self.outputs = Outputs(self.known)
+        self.outputs = Outputs()
         self.looked = []
 
     def count(self, *outputs, looks_at_all=False):
-        return self.outputs.count(outputs, lambda one, tokens: self.looked.append((one.request_id, tokens)), looks_at_all)
+        return self.outputs.count(outputs, self.known, lambda one, tokens: self.looked.append((one.request_id, tokens)), looks_at_all)
 
     def tokens(self):
         return {one: tally.output_tokens for one, tally in self.known.items()}
