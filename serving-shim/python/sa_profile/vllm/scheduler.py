@@ -92,9 +92,11 @@ class SchedulerObserver:
 
     def scheduled(self, output, error):
         """The step is made up."""
-        opened = self.opened
+        opened, freed = self.opened, self.freed
+        self.opened = self.freed = None
+        if opened is None:
+            return  # a step's results came in between, and the base's method ended the call
         opened.returned()
-        freed, self.freed, self.opened = self.freed, None, None
         made = facts = None
         try:
             if output is not None:

@@ -64,7 +64,14 @@ impl Tally {
 #[pyclass(frozen, module = "sa_profile")]
 struct Outputs {
     /// Of each place among the outputs of a step the request that was there last: mostly it is there again, and need not be looked for.
-    places: Attached<Vec<Place>>,
+    last: Attached<LastStep>,
+}
+
+#[derive(Default)]
+struct LastStep {
+    places: Vec<Place>,
+    /// How often a request was forgotten. The places of a count during which that happened are not kept.
+    forgotten: u64,
 }
 
 struct Place {
@@ -93,7 +100,7 @@ impl Outputs {
     #[new]
     fn new() -> Outputs {
         Outputs {
-            places: Attached::new(Vec::new()),
+            last: Attached::new(LastStep::default()),
         }
     }
 
@@ -108,7 +115,8 @@ impl Outputs {
         looks_at_all: bool,
     ) -> PyResult<usize> {
         let py = outputs.py();
-        let mut places = self.places.with(py, std::mem::take).unwrap_or_default();
+        let take = |last: &mut LastStep| (std::mem::take(&mut last.places), last.forgotten);
+        let (mut places, forgotten) = self.last.with(py, take).unwrap_or_default();
         let mut all_tokens = 0;
         for (at, output) in outputs.try_iter()?.enumerate() {
             let output = output?;
@@ -119,15 +127,23 @@ impl Outputs {
                 places.clear(); // it may have taken a request away
             }
         }
-        let before = self.places.with(py, |kept| std::mem::replace(kept, places));
-        drop(before);
+        let keep = |last: &mut LastStep| {
+            if last.forgotten == forgotten {
+                std::mem::swap(&mut last.places, &mut places);
+            }
+        };
+        self.last.with(py, keep);
+        drop(places); // after the look: dropping an object may run code
         Ok(all_tokens)
     }
 
     /// A request is known no more.
     fn forget(&self, py: Python<'_>) {
-        let places = self.places.with(py, std::mem::take);
-        drop(places); // after the look: dropping an object may run code
+        let forget = |last: &mut LastStep| {
+            last.forgotten += 1;
+            std::mem::take(&mut last.places)
+        };
+        drop(self.last.with(py, forget));
     }
 }
 

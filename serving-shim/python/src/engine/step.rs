@@ -39,6 +39,8 @@ pub(crate) struct Step {
 
 /// Requests and tokens of a step, by kind.
 struct Counts {
+    /// As vLLM has them.
+    tokens: u64,
     prefill_requests: u64,
     prefill_tokens: u64,
     decode_requests: u64,
@@ -104,6 +106,7 @@ impl Step {
             request_ids: request_ids.unbind(),
             decodes_only,
             counts: Counts {
+                tokens: scheduled.tokens,
                 prefill_requests,
                 prefill_tokens,
                 decode_requests: scheduled.requests.saturating_sub(prefill_requests),
@@ -222,8 +225,7 @@ impl Step {
     /// Appends its facts as args.
     pub(crate) fn push_facts(slf: &Bound<'_, Self>, text: &mut Vec<u8>) {
         let step = slf.get();
-        let tokens = step.counts.prefill_tokens + step.counts.decode_tokens;
-        push_number(text, "tokens", tokens);
+        push_number(text, "tokens", step.counts.tokens);
         step.push_batch(text);
         step.counts.push(text);
         value::push_named(text, "request_ids", step.request_ids.bind(slf.py()));

@@ -57,3 +57,18 @@ def test_the_last_output_of_a_request_and_one_that_nobody_knows_are_looked_at():
     assert counted.looked == [("id a", 1), ("id x", 3)] and counted.tokens() == {"id a": 2, "id b": 3}
     counted.count(output("id b"), looks_at_all=True)
     assert counted.looked[2:] == [("id b", 1)] and counted.tokens()["id b"] == 3
+
+
+def test_a_request_that_is_taken_away_while_outputs_are_counted_is_no_more_counted():
+    counted = Counted("id a", "id b")
+    counted.count(output("id a"), output("id b"))
+
+    def outputs():
+        yield output("id a")
+        counted.known.pop("id a")
+        counted.outputs.forget()
+        yield output("id b")
+
+    counted.outputs.count(outputs(), counted.known, None)
+    counted.count(output("id a"))
+    assert counted.looked == [("id a", 1)] and counted.tokens() == {"id b": 3}
