@@ -265,7 +265,7 @@ pub struct Spilled<T> {
 
 impl<T: Flat> Spilled<T> {
     /// What was added at this number, and all behind it that lies with it in the file or in memory: at least what was added together.
-    pub fn from(&self, number: usize) -> &[T] {
+    pub fn rest(&self, number: usize) -> &[T] {
         let end = match number < self.filed {
             true => self.filed,
             false => self.filed + self.memory.len(),
@@ -378,8 +378,8 @@ mod tests {
                     let numbers = (0..count).filter(|number| number % 7 % 2 == of);
                     assert!(spilled.list(list).eq(numbers.map(part)), "{count}");
                 }
-                assert!(spilled.from(together.start).starts_with(&some));
-                assert!(spilled.from(together.end).is_empty());
+                assert!(spilled.rest(together.start).starts_with(&some));
+                assert!(spilled.rest(together.end).is_empty());
                 assert_eq!(*Together::new(&spilled, together), some);
             }
         }

@@ -148,7 +148,7 @@ impl ArgReader {
     ) -> Option<()> {
         scanner.at += 1;
         scanner.space();
-        let mut number = 0;
+        let mut number = 0_usize;
         while scanner.peek() != b']' {
             let hash = hash.rotate_left(32) ^ xxh3_64(&number.to_le_bytes());
             self.value(scanner, Path::Element(&of, number), hash, keys)?;

@@ -69,7 +69,7 @@ pub(crate) struct Item {
 
 impl Item {
     /// The place among the events of one time.
-    fn rank(&self) -> i64 {
+    pub(crate) fn rank(&self) -> i64 {
         match self.act {
             Act::EndArgs => i64::MIN,
             Act::End => i64::MIN + 1,
