@@ -1,0 +1,46 @@
+//! The rows of the trace's threads, numbered one after the other.
+
+use trace_merge::events::TraceThread;
+
+/// A row: a thread itself, or one beside it for spans that overlap others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadRow {
+    /// The thread by its number in the trace.
+    pub(crate) thread: usize,
+    /// The id that the trace shows.
+    pub(crate) tid: u32,
+    /// Whether it is one beside the thread.
+    pub(crate) is_beside: bool,
+}
+
+/// All rows.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    /// The first row of each thread.
+    first: Vec<u32>,
+    pub(crate) rows: Vec<ThreadRow>,
+}
+
+impl Rows {
+    pub(crate) fn of(threads: &[TraceThread]) -> Rows {
+        let mut rows = Rows::default();
+        for (number, thread) in threads.iter().enumerate() {
+            let first = u32::try_from(rows.rows.len()).unwrap_or(u32::MAX);
+            rows.first.push(first);
+            let of = |(tid, is_beside)| ThreadRow {
+                thread: number,
+                tid,
+                is_beside,
+            };
+            rows.rows.push(of((thread.tid, false)));
+            let beside = thread.rows.iter().map(|tid| of((*tid, true)));
+            rows.rows.extend(beside);
+        }
+        rows
+    }
+
+    /// The number of a row of a thread.
+    pub(crate) fn number(&self, thread: usize, row: usize) -> u32 {
+        self.first[thread] + u32::try_from(row).unwrap_or(0)
+    }
+}
