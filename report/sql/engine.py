@@ -6,13 +6,18 @@ TABLES has a folder for each table, and in it one for each host. A NUL stands be
 Exit 0: done. 1: the engine refused a statement. 2: no engine, no tables.
 """
 
+import sys
+
+sys.path = [folder for folder in sys.path if folder]  # no module of the working directory is meant
+
 import argparse
+import atexit
 import csv
 import glob
 import importlib.util
 import json
 import os
-import sys
+import shutil
 import tempfile
 import unicodedata
 
@@ -23,9 +28,9 @@ TABLES = {
     "counter": "id ts track_id value:real",
     "flow": "id slice_out slice_in",
     "track": "id name:text kind:text utid upid",
-    "thread": "utid tid upid name:text is_main_thread:small",
-    "process": "upid pid name:text host:text boot_id:text labels:text is_device:small",
-    "clock": "host_id host:text base_unix_ns offset_ns uncertainty_ns",
+    "thread": "utid tid upid name:text is_main_thread",
+    "process": "upid pid name:text host:text boot_id:text labels:text is_device",
+    "clock": "host_id host:text boot_id:text base_unix_ns offset_ns uncertainty_ns",
     "loss": "cause:text events upid ts dur",
     "damage": "file:text offset kind:text count",
     "metadata": "name:text str_value:text int_value",
@@ -40,6 +45,9 @@ VIEWS = {
     "thread_counter_track": "SELECT id, name, utid FROM track WHERE kind = 'counter' AND utid IS NOT NULL",
 }
 
+# What tells the host of a row that has a time, and how many ids a host has.
+OF_HOST = {"slice": ("id", 1 << 39), "counter": ("id", 1 << 39), "loss": ("upid", 1 << 16)}
+
 PACKAGES = {"duckdb": "duckdb", "datafusion": "datafusion", "spark": "pyspark"}
 
 
@@ -51,16 +59,20 @@ class Refused(Exception):
     """The engine did not carry a statement out; its text is the engine's."""
 
 
-def view_of(table, source, engine):
-    """What a table shows of its files."""
+def view_of(table, source, engine, shifts):
+    """What a table shows of its files. Hosts that wrote alone have times of their own, and `shifts` brings them together."""
     if table == "args":
         text = engine.types["text"]
-        shown = f"*, COALESCE(string_value, CAST(int_value AS {text}), CAST(real_value AS {text})) AS display_value"
-    elif table == "track":  # in Perfetto the args of a track name the process of some
-        shown = "*, CAST(NULL AS BIGINT) AS source_arg_set_id"
-    else:
-        shown = "*"
-    return f"SELECT {shown} FROM {source}"
+        return f"SELECT *, COALESCE(string_value, CAST(int_value AS {text}), CAST(real_value AS {text})) AS display_value FROM {source}"
+    if table == "track":  # in Perfetto the args of a track name the process of some
+        return f"SELECT *, CAST(NULL AS BIGINT) AS source_arg_set_id FROM {source}"
+    if table in OF_HOST and len(set(shifts.values())) > 1:
+        key, ids = OF_HOST[table]
+        names = [column.partition(":")[0] for column in TABLES[table].split()]
+        shown = ", ".join("s.ts + h.ns AS ts" if name == "ts" else f"s.{name}" for name in names)
+        hosts = " UNION ALL ".join(f"SELECT CAST({host * ids} AS BIGINT) AS first_id, CAST({ns} AS BIGINT) AS ns" for host, ns in shifts.items())
+        return f"SELECT {shown} FROM {source} s LEFT JOIN ({hosts}) h ON h.first_id = s.{key} - s.{key} % {ids}"
+    return f"SELECT * FROM {source}"
 
 
 def no_rows(table, engine):
@@ -81,9 +93,9 @@ class DuckDb:
 
         os.chdir(folder)  # so that no character of its path is one of a pattern
         # Nothing is fetched, and nothing is written beside the tables.
-        self.connection = duckdb.connect(
-            config={"autoinstall_known_extensions": "false", "temp_directory": tempfile.mkdtemp(prefix="sa-profile-")}
-        )
+        scratch = tempfile.mkdtemp(prefix="sa-profile-duckdb-")
+        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+        self.connection = duckdb.connect(config={"autoinstall_known_extensions": "false", "temp_directory": scratch})
         self.failure = duckdb.Error
 
     def source(self, table):
@@ -185,12 +197,29 @@ def engine_name(wanted):
 
 def create_views(engine, folder):
     """Makes the tables of a folder known to an engine."""
-    for table in TABLES:
-        has_files = glob.glob(os.path.join(glob.escape(folder), table, "*", "*.parquet"))
-        source = engine.source(table) if has_files else no_rows(table, engine)
-        engine.run(f"{engine.view} {table} AS {view_of(table, source, engine)}")
+    shifts = {}
+    for table in sorted(TABLES, key=lambda table: table != "clock"):
+        is_remote = "://" in folder
+        has_files = is_remote or glob.glob(os.path.join(glob.escape(folder), table, "*", "*.parquet"))
+        try:
+            source = engine.source(table) if has_files else no_rows(table, engine)
+        except engine.failure:
+            if not is_remote:
+                raise
+            source = no_rows(table, engine)
+        engine.run(f"{engine.view} {table} AS {view_of(table, source, engine, shifts)}")
+        if table == "clock":
+            shifts = shifts_of(engine)
     for name, text in VIEWS.items():
         engine.run(f"{engine.view} {name} AS {text}")
+
+
+def shifts_of(engine):
+    """What to add to the times of each host: all count from the begin of the earliest trace."""
+    _, rows = engine.rows("SELECT host_id, base_unix_ns, offset_ns FROM clock")
+    clocks = [tuple(row) for row in rows]
+    bases = [base for _, base, _ in clocks if base is not None]
+    return {host: (base - min(bases) if base is not None else 0) + (offset or 0) for host, base, offset in clocks}
 
 
 def plain(value):
@@ -251,10 +280,13 @@ PRINTERS = {"table": print_table, "csv": print_csv, "json": print_json}
 
 def answer(arguments, statements, out):
     """Runs statements and prints their rows."""
-    folder = os.path.abspath(arguments.tables)
-    if not glob.glob(os.path.join(glob.escape(folder), "*", "*", "*.parquet")):
+    is_remote = "://" in arguments.tables
+    folder = arguments.tables if is_remote else os.path.abspath(arguments.tables)
+    if not is_remote and not glob.glob(os.path.join(glob.escape(folder), "*", "*", "*.parquet")):
         raise Unusable(f"{folder}: expected tables (<table>/<host>/*.parquet), found none")
     name = engine_name(arguments.engine)
+    if is_remote and name != "spark":
+        raise Unusable(f"{folder}: expected a folder of this machine for {name}, found an URL")
     engine = ENGINES[name](folder, arguments.master)
     create_views(engine, folder)
     for statement in statements:
@@ -279,6 +311,8 @@ def main():
         out.flush()
     except BrokenPipeError:
         os._exit(0)  # whoever read has enough
+    except KeyboardInterrupt:
+        sys.exit(130)
     except (Unusable, Refused) as error:
         print(f"sa-profile: sql: {error}", file=sys.stderr)
         sys.exit(1 if isinstance(error, Refused) else 2)
