@@ -8,5 +8,5 @@ mod perfetto;
 mod recorded;
 mod tables;
 #[path = "../../../merge/tests/it/writer/mod.rs"]
-#[expect(dead_code, reason = "the merge's tests use all of it")]
+#[expect(dead_code, unused_imports, reason = "the merge's tests use all of it")]
 mod writer;

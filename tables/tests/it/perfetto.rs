@@ -248,7 +248,7 @@ fn many_events_are_as_in_perfetto() {
         let (pid, tid, ts) = (1 + next(3), 1 + next(4), next(20_000));
         let name = format!("name {}", next(9));
         let dur = next(40) * next(12);
-        lines.push(match next(12) {
+        let line = match next(12) {
             0..=4 => {
                 json!({"ph": "X", "pid": pid, "tid": tid, "ts": ts, "dur": dur, "name": name, "args": {"nth": nth, "of": [dur, name]}})
             }
@@ -274,7 +274,8 @@ fn many_events_are_as_in_perfetto() {
             _ => {
                 json!({"ph": "f", "bp": "e", "pid": pid, "tid": tid, "ts": ts, "id": next(200), "cat": "c", "name": "arrow"})
             }
-        });
+        };
+        lines.push(line);
     }
     agrees_on("many_events_are_as_in_perfetto", &lines);
 }
