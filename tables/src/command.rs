@@ -4,7 +4,7 @@ use crate::options::TablesOptions;
 use crate::write_tables::write_tables;
 use clap::Args;
 use std::path::PathBuf;
-use trace_merge::{Error, Options, Progress, Runs, SelectionArgs};
+use trace_merge::{Error, FilterArgs, Options, Progress, Runs};
 
 /// Writes the tables of a run as Parquet.
 #[derive(Args, Clone, Debug)]
@@ -34,7 +34,7 @@ pub struct TablesArgs {
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     threads: usize,
     #[command(flatten)]
-    selection: SelectionArgs,
+    filter: FilterArgs,
 }
 
 impl TablesArgs {
@@ -84,7 +84,7 @@ impl TablesArgs {
 
     fn options(&self) -> Options {
         let mut options = Options::new(self.paths.clone());
-        self.selection.put_into(&mut options);
+        self.filter.put_into(&mut options);
         options.threads = self.threads;
         options.runs = match &self.run {
             Some(run) => Runs::Named(run.clone()),
@@ -93,5 +93,31 @@ impl TablesArgs {
             None => Runs::Newest,
         };
         options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        tables: TablesArgs,
+    }
+
+    #[test]
+    fn arguments_are_read_or_refused() {
+        let read = |words: &[&str]| Line::try_parse_from([&["tables"], words].concat());
+        let line = read(&["out", "--to", "t", "--process", "Worker*", "--host-id", "3"]);
+        let tables = line.unwrap().tables;
+        assert_eq!((&tables.to, tables.host_id), (&PathBuf::from("t"), Some(3)));
+        assert_eq!(tables.options().filter.processes, ["Worker*"]);
+        assert!(read(&["out"]).is_err());
+        assert!(read(&["out", "--to", "t", "--host-id", "16777216"]).is_err());
+        let asked = read(&["--to", "t"]).unwrap().tables;
+        let found = asked.or_default(|| Ok::<_, Error>(PathBuf::from("here")));
+        assert_eq!(found.unwrap().paths, [PathBuf::from("here")]);
     }
 }
