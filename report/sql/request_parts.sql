@@ -69,9 +69,12 @@ WITH moment AS (
   SELECT request_id, nth, arrival_ts, COUNT(to_ts) OVER (PARTITION BY request_id ORDER BY nth DESC) AS ends_left,
     MAX(CASE WHEN to_ts > finished_ts THEN finished_ts WHEN to_ts < arrival_ts THEN arrival_ts ELSE to_ts END) OVER (PARTITION BY request_id ORDER BY nth) AS to_ts
   FROM part
-), timed AS (
-  SELECT request_id, nth, ends_left, COALESCE(to_ts, arrival_ts) - COALESCE(LAG(to_ts) OVER (PARTITION BY request_id ORDER BY nth), arrival_ts) AS ns
+), begun AS (
+  SELECT request_id, nth, ends_left, arrival_ts, to_ts, LAG(to_ts) OVER (PARTITION BY request_id ORDER BY nth) AS from_ts
   FROM ended
+), timed AS (
+  SELECT request_id, nth, ends_left, CASE WHEN from_ts IS NOT NULL THEN to_ts - from_ts WHEN to_ts IS NOT NULL THEN to_ts - arrival_ts ELSE 0 END AS ns
+  FROM begun
 ), named AS (
   SELECT MIN(nth) AS nth, SUM(ns) AS ns,
     MAX(CASE WHEN nth = 1 THEN 'HTTP + ' ELSE '' END) || MAX(CASE WHEN nth = 2 THEN 'preprocess + ' ELSE '' END)
