@@ -84,9 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     };
     // The tables that were made shall go, so a signal ends the engine first.
     let signals = Signals::collect(&ENDING).map_err(of_python)?;
-    let mut engine = signals
-        .let_through(|| command.spawn())
-        .map_err(of_python)?;
+    let mut engine = signals.let_through(|| command.spawn()).map_err(of_python)?;
     if let Some(mut stdin) = engine.stdin.take() {
         let _ = stdin.write_all(statement.as_bytes()); // it says itself why it did not read
     }
@@ -101,13 +99,19 @@ impl Tables {
         if run.join("metadata").is_dir() || run.to_string_lossy().contains("://") {
             return Ok(Tables::There(run.to_owned()));
         }
-        let made = tempfile::Builder::new().prefix("sa-profile-tables-").tempdir();
+        let made = tempfile::Builder::new()
+            .prefix("sa-profile-tables-")
+            .tempdir();
         let made = made.map_err(|source| Error::of_file(&std::env::temp_dir(), source))?;
         let options = TablesOptions {
             to: made.path().to_owned(),
             ..TablesOptions::default()
         };
-        write_tables(&Options::new([run.to_owned()]), &options, &Progress::default())?;
+        write_tables(
+            &Options::new([run.to_owned()]),
+            &options,
+            &Progress::default(),
+        )?;
         Ok(Tables::Made(made))
     }
 
@@ -174,14 +178,20 @@ mod tests {
 
     #[test]
     fn statements_are_names_files_or_words() {
-        assert_eq!(statement_text("names").unwrap(), statement("names").unwrap());
+        assert_eq!(
+            statement_text("names").unwrap(),
+            statement("names").unwrap()
+        );
         assert_eq!(statement_text("SELECT 1").unwrap(), "SELECT 1");
         let file = tempfile::Builder::new().suffix(".sql").tempfile().unwrap();
         std::fs::write(file.path(), "SELECT 2").unwrap();
         let path = file.path().to_str().unwrap();
         assert_eq!(statement_text(path).unwrap(), "SELECT 2");
         let why = statement_text("nmaes").unwrap_err().to_string();
-        assert!(why.contains("names") && why.ends_with("found \"nmaes\""), "{why}");
+        assert!(
+            why.contains("names") && why.ends_with("found \"nmaes\""),
+            "{why}"
+        );
         assert!(statement_text("no/such.sql").is_err());
     }
 }

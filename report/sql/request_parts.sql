@@ -58,7 +58,7 @@ WITH moment AS (
 ), part AS (
   SELECT request_id, arrival_ts, finished_ts, 1 AS nth, read_ts AS to_ts FROM request WHERE read_ts IS NOT NULL
   UNION ALL SELECT request_id, arrival_ts, finished_ts, 2, preprocessed_ts FROM request WHERE read_ts IS NOT NULL
-  UNION ALL SELECT request_id, arrival_ts, finished_ts, CASE WHEN read_ts IS NULL THEN 3 ELSE 4 END, queued_ts FROM request
+  UNION ALL SELECT request_id, arrival_ts, finished_ts, CASE WHEN read_ts IS NULL THEN 4 ELSE 3 END, queued_ts FROM request
   UNION ALL SELECT request_id, arrival_ts, finished_ts, 5, scheduled_ts FROM request
   UNION ALL SELECT request_id, arrival_ts, finished_ts, 6, first_token_ts FROM request
   UNION ALL SELECT request_id, arrival_ts, finished_ts, 7, last_token_ts FROM request
@@ -78,7 +78,7 @@ WITH moment AS (
 ), named AS (
   SELECT MIN(nth) AS nth, SUM(ns) AS ns,
     MAX(CASE WHEN nth = 1 THEN 'HTTP + ' ELSE '' END) || MAX(CASE WHEN nth = 2 THEN 'preprocess + ' ELSE '' END)
-      || MAX(CASE WHEN nth = 3 THEN 'frontend + ' ELSE '' END) || MAX(CASE WHEN nth = 4 THEN 'IPC + ' ELSE '' END)
+      || MAX(CASE WHEN nth = 3 THEN 'IPC + ' ELSE '' END) || MAX(CASE WHEN nth = 4 THEN 'frontend + ' ELSE '' END)
       || MAX(CASE WHEN nth = 5 THEN 'queue + ' ELSE '' END) || MAX(CASE WHEN nth = 6 THEN 'prefill + ' ELSE '' END)
       || MAX(CASE WHEN nth = 7 THEN 'decode + ' ELSE '' END) || MAX(CASE WHEN nth = 8 THEN 'return + ' ELSE '' END)
       || MAX(CASE WHEN nth = 9 THEN 'answer + ' ELSE '' END) AS names

@@ -64,7 +64,11 @@ mod tests {
     fn every_window_has_partitions() {
         for (name, text) in STATEMENTS {
             let windows = text.matches("OVER").count();
-            assert_eq!(windows, text.matches("OVER (PARTITION BY ").count(), "{name}");
+            assert_eq!(
+                windows,
+                text.matches("OVER (PARTITION BY ").count(),
+                "{name}"
+            );
         }
     }
 }
