@@ -90,7 +90,10 @@ fn measure(path: &Path) -> Result<(), String> {
     }
     for (part, bytes) in parts {
         let percent = bytes as f64 / json * 100.0;
-        println!("RESULT tables_{part} {:.2} {percent:.2}", bytes as f64 / 1e6);
+        println!(
+            "RESULT tables_{part} {:.2} {percent:.2}",
+            bytes as f64 / 1e6
+        );
     }
     Ok(())
 }
