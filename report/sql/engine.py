@@ -192,7 +192,8 @@ def engine_name(wanted):
         return wanted
     expected = PACKAGES[wanted] if wanted else "duckdb, datafusion or pyspark"
     package = PACKAGES[wanted or "duckdb"]
-    raise Unusable(f"expected {expected} in {sys.executable}, found none: {sys.executable} -m pip install {package}")
+    python = sys.executable or "python3"
+    raise Unusable(f"expected {expected} in {python}, found none: {python} -m pip install {package}")
 
 
 def create_views(engine, folder):

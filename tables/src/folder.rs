@@ -101,15 +101,20 @@ impl NewTables {
     pub(crate) fn bytes(&self) -> u64 {
         let of = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten();
         let tables = TABLES.iter().map(|table| self.new.path().join(table));
-        let partitions = tables.flat_map(|table| of(&table)).map(|entry| entry.path());
+        let partitions = tables
+            .flat_map(|table| of(&table))
+            .map(|entry| entry.path());
         let files = partitions.flat_map(|partition| of(&partition));
-        files.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+        files
+            .filter_map(|file| Some(file.metadata().ok()?.len()))
+            .sum()
     }
 
     /// Gives the tables their place.
     pub(crate) fn publish(mut self) -> Result<(), Error> {
         let to = self.to.clone();
-        self.rename().map_err(|source| Error::Write { path: to, source })
+        self.rename()
+            .map_err(|source| Error::Write { path: to, source })
     }
 
     fn rename(&mut self) -> io::Result<()> {
@@ -180,13 +185,22 @@ mod tests {
         fs::write(file, "one").unwrap();
         assert!(!to.join("slice").exists());
         new.publish().unwrap();
-        assert_eq!(fs::read(to.join("slice/host=h/all.parquet")).unwrap(), b"one");
+        assert_eq!(
+            fs::read(to.join("slice/host=h/all.parquet")).unwrap(),
+            b"one"
+        );
         assert_eq!(fs::read_dir(&to).unwrap().count(), TABLES.len());
         let refused = NewTables::begin(&to, host(), false).err().unwrap();
         assert!(refused.to_string().contains("--force"), "{refused}");
         let other = vec![Partition::of("other")];
-        NewTables::begin(&to, other, false).unwrap().publish().unwrap();
-        NewTables::begin(&to, host(), true).unwrap().publish().unwrap();
+        NewTables::begin(&to, other, false)
+            .unwrap()
+            .publish()
+            .unwrap();
+        NewTables::begin(&to, host(), true)
+            .unwrap()
+            .publish()
+            .unwrap();
         assert!(!to.join("slice/host=h/all.parquet").exists());
         fs::write(to.join("notes"), "mine").unwrap();
         let refused = NewTables::begin(&to, host(), true).err().unwrap();

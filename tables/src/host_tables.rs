@@ -99,7 +99,9 @@ pub(crate) fn hosts(events: &TraceEvents<'_>, options: &TablesOptions) -> Vec<Ho
         let mut boots = boots.filter_map(|number| events.processes()[*number].boot_id);
         let boot_id = boots.next();
         // Several hosts at once have ids from the given one on.
-        let given = options.host_id.map(|first| HostId(first.wrapping_add(nth as u32) % crate::ids::HOSTS));
+        let given = options
+            .host_id
+            .map(|first| HostId(first.wrapping_add(nth as u32) % crate::ids::HOSTS));
         let hashed = || HostId::of(name.unwrap_or_default(), boot_id.unwrap_or_default());
         Host {
             name: name.map(str::to_owned),
@@ -128,12 +130,23 @@ impl HostContext<'_> {
     pub(crate) fn write(&self, host: &Host, is_first: bool) -> Result<()> {
         let path = |table: &str| self.new.file(table, &host.partition, "all");
         let of_processes = |of: &dyn Fn(usize) -> Vec<[Cell; 5]>| {
-            host.processes.iter().flat_map(|number| of(*number)).collect::<Vec<_>>()
+            host.processes
+                .iter()
+                .flat_map(|number| of(*number))
+                .collect::<Vec<_>>()
         };
         let processes = host.processes.iter().map(|number| self.process(*number));
         write(&path("process"), &PROCESS, &processes.collect::<Vec<_>>())?;
-        write(&path("thread"), &THREAD, &of_processes(&|number| self.threads(number)))?;
-        write(&path("track"), &TRACK, &of_processes(&|number| self.tracks(number)))?;
+        write(
+            &path("thread"),
+            &THREAD,
+            &of_processes(&|number| self.threads(number)),
+        )?;
+        write(
+            &path("track"),
+            &TRACK,
+            &of_processes(&|number| self.tracks(number)),
+        )?;
         write(&path("clock"), &CLOCK, &[self.clock(host)])?;
         let report = self.events.report();
         let losses: Vec<[Cell; 5]> = report
@@ -170,9 +183,10 @@ impl HostContext<'_> {
         let thread = self.rows.rows[row].thread;
         let process = self.events.threads()[thread].process;
         let rows = self.rows.rows.iter();
-        let first = rows.take(row).rev().take_while(|other| {
-            self.events.threads()[other.thread].process == process
-        });
+        let first = rows
+            .take(row)
+            .rev()
+            .take_while(|other| self.events.threads()[other.thread].process == process);
         in_process(self.upids[process], first.count())
     }
 
@@ -189,8 +203,8 @@ impl HostContext<'_> {
                     Cell::Long(in_process(self.upids[process], nth)),
                     Cell::Long(row.tid.into()),
                     Cell::Long(self.upids[process]),
-                    thread.name.as_deref().into(),
-                    Cell::Long((thread.is_main && !row.is_beside).into()),
+                    row.name(thread).as_deref().into(),
+                    Cell::Long((thread.is_main && row.beside == 0).into()),
                 ]
             })
             .collect()
@@ -275,7 +289,10 @@ impl HostContext<'_> {
             count("damage", report.damage_total),
         ];
         if report.overlapping_spans_left > 0 {
-            rows.push(count("overlapping_spans_left", report.overlapping_spans_left));
+            rows.push(count(
+                "overlapping_spans_left",
+                report.overlapping_spans_left,
+            ));
         }
         rows
     }
@@ -289,7 +306,10 @@ fn is_device(process: &TraceProcess<'_>) -> bool {
         is_number && matches!(words.next(), Some("NPU" | "GPU"))
     };
     let words = [process.labels, process.report.name.as_deref()];
-    let mut labels = words.into_iter().flatten().flat_map(|words| words.split(','));
+    let mut labels = words
+        .into_iter()
+        .flatten()
+        .flat_map(|words| words.split(','));
     process.report.tracks || labels.any(is_one)
 }
 

@@ -162,7 +162,10 @@ impl<'a> ProcessTables<'a> {
 
     fn end(&mut self, track: i64, item: &Item) {
         let start_ns = (item.dur_ns != NO_END).then(|| item.ts_ns - item.dur_ns);
-        self.stacks.entry(track).or_default().end(item.ts_ns, start_ns);
+        self.stacks
+            .entry(track)
+            .or_default()
+            .end(item.ts_ns, start_ns);
     }
 
     fn slice(&mut self, item: &Item, entry: &Entry<'_>) -> Result<()> {

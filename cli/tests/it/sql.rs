@@ -13,6 +13,8 @@ const ENGINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/sql/python"
 const NOT_HERE: i32 = 3;
 /// A name that would turn a line around, clear a terminal, and end a text.
 const HOSTILE: &str = "it's \u{202e}\u{1b}[2J, \"so\"";
+/// As what reads traces spells it out.
+const SPELLED: &str = "it's <U+202E><U+001B>[2J, \"so\"";
 
 /// A trace with three spans, of which one has a hostile name.
 fn trace(folder: &Path) -> PathBuf {
@@ -70,7 +72,8 @@ fn what_cannot_be_run_is_said() {
     let folder = TempDir::new().unwrap();
     let trace = trace(folder.path());
     let run = |words: [&str; 2]| {
-        let output = command(&["sql"]).args(words).output().unwrap();
+        let mut command = command(&["sql"]);
+        let output = command.env("PATH", "/none").args(words).output().unwrap();
         said(output, folder.path())
     };
     let unknown = run([trace.to_str().unwrap(), "nmaes"]);
@@ -130,14 +133,17 @@ fn hostile_names_and_paths_are_taken_as_they_are() {
         let rows = run(of, &[by_name, "--format", "json"]);
         assert_eq!((rows.code, rows.stderr.as_str()), (Some(0), ""));
         let rows: Value = serde_json::from_str(&rows.stdout).unwrap();
-        let expected = json!([{"name": "step", "n": 2, "nothing": null}, {"name": HOSTILE, "n": 1, "nothing": null}]);
+        let expected = json!([{"name": "step", "n": 2, "nothing": null}, {"name": SPELLED, "n": 1, "nothing": null}]);
         assert_eq!(rows, expected);
     }
     let table = run(&tables, &[by_name]).stdout;
     let expected = "name                             n  nothing\nstep                             2\nit's <U+202E><U+001B>[2J, \"so\"  1\n";
     assert_eq!(table, expected);
+    // Not even what a statement itself makes.
+    let made = run(&tables, &["SELECT CHR(27) || '[2J' || CHR(8238) AS made"]);
+    assert_eq!(made.stdout, "made\n<U+001B>[2J<U+202E>\n");
     let csv = run(&tables, &[by_name, "--format", "csv"]).stdout;
-    let quoted = HOSTILE.replace('"', "\"\"");
+    let quoted = SPELLED.replace('"', "\"\"");
     assert_eq!(csv, format!("name,n,nothing\nstep,2,\n\"{quoted}\",1,\n"));
     let refused = run(&tables, &["SELECT nmae FROM slice"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));

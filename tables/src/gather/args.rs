@@ -81,13 +81,7 @@ pub(crate) struct ArgReader {
 
 impl ArgReader {
     /// Writes the args behind an entry. Of values with one key the last counts.
-    pub(crate) fn write(
-        &mut self,
-        args: &[u8],
-        keys: &Texts,
-        entry: EntryArgs,
-        out: &mut Vec<u8>,
-    ) {
+    pub(crate) fn write(&mut self, args: &[u8], keys: &Texts, entry: EntryArgs, out: &mut Vec<u8>) {
         self.found.clear();
         self.unescaped.clear();
         self.not_kept.clear();
@@ -320,12 +314,7 @@ mod tests {
             ),
             (
                 r#"{"d":1,"e":5,"d":2,"o":{"x":1},"o":{"x":2,"y":3}}"#,
-                &[
-                    "= args.d 2",
-                    "= args.e 5",
-                    "= args.o.x 2",
-                    "= args.o.y 3",
-                ],
+                &["= args.d 2", "= args.e 5", "= args.o.x 2", "= args.o.y 3"],
             ),
             (
                 r#"{"i":9223372036854775807,"j":-9223372036854775808,"u":18446744073709551615,"h":1e999,"n":NaN,"e":1e3}"#,

@@ -187,15 +187,11 @@ impl ChunkRows {
         let item = self.item(context, event, Act::Instant);
         for (key, value) in Members::of(args) {
             let (key, text) = (key.of(args), value.of(args));
-            let text = text
-                .strip_prefix(b"\"")
-                .and_then(|text| text.strip_suffix(b"\""))
-                .unwrap_or(text);
-            let value = std::str::from_utf8(text).ok().map(str::parse::<f64>);
-            let Some(Ok(value)) = value.filter(|value| value.as_ref().is_ok_and(|v| v.is_finite()))
-            else {
+            let value = std::str::from_utf8(unquoted(text)).map(str::parse::<f64>);
+            let Ok(Ok(value)) = value else { continue };
+            if !value.is_finite() {
                 continue;
-            };
+            }
             let hash = hash_of(1, &[name.as_bytes(), id, key]);
             let counters = &mut self.counters;
             let counter = *counters.entry(hash).or_insert_with(|| {
@@ -265,5 +261,11 @@ fn counter_id(line: &[u8]) -> &[u8] {
     }
     let is_it = |(found, _): &(Span, Span)| found.of(line) == b"id";
     let id = Members::of(line).filter(is_it).last();
-    id.map_or(&[], |(_, id)| id.of(line).trim_ascii())
+    id.map_or(&[], |(_, id)| unquoted(id.of(line)))
+}
+
+fn unquoted(value: &[u8]) -> &[u8] {
+    let text = value.strip_prefix(b"\"");
+    let text = text.and_then(|text| text.strip_suffix(b"\""));
+    text.unwrap_or(value)
 }

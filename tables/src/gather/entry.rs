@@ -236,7 +236,11 @@ mod tests {
             ArgValue::Text(b"text"),
         ];
         for (number, value) in (0..).zip(values) {
-            let number = if number == 3 { NOT_KEPT } else { number * 1_000 };
+            let number = if number == 3 {
+                NOT_KEPT
+            } else {
+                number * 1_000
+            };
             write_arg(&mut log, number, || key.clone(), value);
         }
         let behind = log.len();

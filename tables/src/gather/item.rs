@@ -107,7 +107,11 @@ impl Record for Item {
 
     fn store(&self, out: &mut Vec<u8>) {
         let mut bytes = [0; Item::BYTES];
-        let longs = [self.ts_ns.cast_unsigned(), self.dur_ns.cast_unsigned(), self.at];
+        let longs = [
+            self.ts_ns.cast_unsigned(),
+            self.dur_ns.cast_unsigned(),
+            self.at,
+        ];
         for (to, long) in bytes.chunks_exact_mut(8).zip(longs) {
             to.copy_from_slice(&long.to_le_bytes());
         }

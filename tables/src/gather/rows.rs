@@ -9,8 +9,22 @@ pub(crate) struct ThreadRow {
     pub(crate) thread: usize,
     /// The id that the trace shows.
     pub(crate) tid: u32,
-    /// Whether it is one beside the thread.
-    pub(crate) is_beside: bool,
+    /// Which of those beside the thread it is; 0 for the thread itself.
+    pub(crate) beside: usize,
+}
+
+impl ThreadRow {
+    /// The name that the trace gives it.
+    pub(crate) fn name(&self, thread: &TraceThread) -> Option<String> {
+        match self.beside {
+            0 => thread.name.clone(),
+            number => {
+                let first = thread.name.clone();
+                let first = first.unwrap_or_else(|| thread.tid.to_string());
+                Some(format!("{first} (overlapping {number})"))
+            }
+        }
+    }
 }
 
 /// All rows.
@@ -27,14 +41,13 @@ impl Rows {
         for (number, thread) in threads.iter().enumerate() {
             let first = u32::try_from(rows.rows.len()).unwrap_or(u32::MAX);
             rows.first.push(first);
-            let of = |(tid, is_beside)| ThreadRow {
-                thread: number,
-                tid,
-                is_beside,
-            };
-            rows.rows.push(of((thread.tid, false)));
-            let beside = thread.rows.iter().map(|tid| of((*tid, true)));
-            rows.rows.extend(beside);
+            let tids = [thread.tid].into_iter().chain(thread.rows.iter().copied());
+            rows.rows
+                .extend(tids.zip(0..).map(|(tid, beside)| ThreadRow {
+                    thread: number,
+                    tid,
+                    beside,
+                }));
         }
         rows
     }

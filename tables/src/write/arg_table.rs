@@ -62,7 +62,12 @@ impl<'a> ArgTable<'a> {
     }
 
     /// Takes the args of a slice; of those with the same key in both entries the later one's.
-    pub(crate) fn push(&mut self, id: i64, entry: &Entry<'_>, later: Option<&Entry<'_>>) -> Result<()> {
+    pub(crate) fn push(
+        &mut self,
+        id: i64,
+        entry: &Entry<'_>,
+        later: Option<&Entry<'_>>,
+    ) -> Result<()> {
         if self.rows.len() >= ROWS || self.texts.len() >= TEXT_BYTES {
             self.write()?;
         }
@@ -101,7 +106,8 @@ impl<'a> ArgTable<'a> {
         let mut rows = self.rows.split_off(first);
         let later = rows.split_off(middle - first);
         let text = |row: &Row| &self.pair(row.key).1;
-        let keys: std::collections::BTreeSet<&[u8]> = later.iter().map(|row| text(row).data()).collect();
+        let keys: std::collections::BTreeSet<&[u8]> =
+            later.iter().map(|row| text(row).data()).collect();
         rows.retain(|row| !keys.contains(text(row).data()));
         drop(keys);
         self.rows.extend(rows.into_iter().chain(later));

@@ -1,6 +1,8 @@
 //! A table as a file: row groups of columns, each with the encoding that suits it.
 
-use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Repetition, Type, ZstdLevel};
+use parquet::basic::{
+    Compression, ConvertedType, Encoding, LogicalType, Repetition, Type, ZstdLevel,
+};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::{ParquetError, Result};
@@ -95,7 +97,8 @@ pub(crate) struct TableFile {
 
 impl TableFile {
     pub(crate) fn create(path: &Path, columns: &'static [Column]) -> Result<TableFile> {
-        let writer = SerializedFileWriter::new(File::create(path)?, schema(columns)?, properties(columns)?)?;
+        let writer =
+            SerializedFileWriter::new(File::create(path)?, schema(columns)?, properties(columns)?)?;
         Ok(TableFile { writer, columns })
     }
 
@@ -205,9 +208,7 @@ fn coded(builder: WriterPropertiesBuilder, column: &Column) -> WriterPropertiesB
             .set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED),
     };
     match column.kind {
-        Type::BYTE_ARRAY => {
-            builder.set_column_statistics_enabled(path(), EnabledStatistics::None)
-        }
+        Type::BYTE_ARRAY => builder.set_column_statistics_enabled(path(), EnabledStatistics::None),
         _ => builder,
     }
 }

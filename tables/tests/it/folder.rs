@@ -7,7 +7,8 @@ use trace_merge::{Error, Options, Progress};
 use trace_tables::{TablesOptions, write_tables};
 
 fn write(to: &Path, names: &[&str], force: bool) -> Result<(), Error> {
-    let line = |name: &&str| json!({"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "name": name});
+    let line =
+        |name: &&str| json!({"ph": "X", "pid": 1, "tid": 1, "ts": 1, "dur": 1, "name": name});
     let file = trace(&names.iter().map(line).collect::<Vec<_>>());
     let options = Options::new([file.path().to_owned()]);
     let tables = TablesOptions {
@@ -49,7 +50,9 @@ fn a_run_that_cannot_be_read_leaves_nothing() {
 fn a_folder_of_something_else_stays_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("mine"), "text").unwrap();
-    let refused = write(folder.path(), &["one"], true).unwrap_err().to_string();
+    let refused = write(folder.path(), &["one"], true)
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("mine"), "{refused}");
     assert_eq!(folder.path().read_dir().unwrap().count(), 1);
 }

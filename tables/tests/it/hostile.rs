@@ -47,7 +47,11 @@ fn odd_values_are_kept() {
         args,
         [
             (json!("args."), json!(3), json!(null)),
-            (json!("args.big"), json!(null), json!(18_446_744_073_709_551_616.0)),
+            (
+                json!("args.big"),
+                json!(null),
+                json!(18_446_744_073_709_551_616.0)
+            ),
             (json!("args.d"), json!(2), json!(null)),
             (json!("args.max"), json!(i64::MAX), json!(null)),
             (json!("args.min"), json!(i64::MIN), json!(null)),

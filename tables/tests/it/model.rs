@@ -30,7 +30,10 @@ fn spans(seed: u64) -> Vec<Span> {
         }
     }
     for at in (1..found.len()).rev() {
-        found.swap(at, usize::try_from(next(i64::try_from(at).unwrap() + 1)).unwrap());
+        found.swap(
+            at,
+            usize::try_from(next(i64::try_from(at).unwrap() + 1)).unwrap(),
+        );
     }
     found
 }
@@ -56,7 +59,8 @@ fn depth_and_parent_are_those_of_a_naive_model() {
             let around = |other: &usize| {
                 let (of, begin, end) = spans[*other];
                 // Of equal spans the one that stands first is around the other.
-                let is_around = begin <= from && to <= end && (end - begin > to - from || *other < nth);
+                let is_around =
+                    begin <= from && to <= end && (end - begin > to - from || *other < nth);
                 of == tid && *other != nth && is_around
             };
             let all: Vec<usize> = (0..spans.len()).filter(around).collect();
@@ -67,7 +71,10 @@ fn depth_and_parent_are_those_of_a_naive_model() {
             let parent = row["parent_id"].as_i64().map(|id| number[&id]);
             assert_eq!(parent, innermost, "{seed} {nth}");
         }
-        let times: Vec<i64> = slices.iter().map(|row| row["ts"].as_i64().unwrap()).collect();
+        let times: Vec<i64> = slices
+            .iter()
+            .map(|row| row["ts"].as_i64().unwrap())
+            .collect();
         assert!(times.is_sorted());
     }
 }

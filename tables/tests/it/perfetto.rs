@@ -196,41 +196,44 @@ fn agrees_on(test: &str, lines: &[Value]) {
 
 #[test]
 fn every_kind_of_event_is_as_in_perfetto() {
-    agrees_on("every_kind_of_event_is_as_in_perfetto", &[
-        json!({"ph": "M", "pid": 1, "tid": 1, "name": "process_name", "args": {"name": "P \"one\""}}),
-        json!({"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "T two"}}),
-        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 100, "tdur": 50, "name": "a", "cat": "c", "args": {
+    agrees_on(
+        "every_kind_of_event_is_as_in_perfetto",
+        &[
+            json!({"ph": "M", "pid": 1, "tid": 1, "name": "process_name", "args": {"name": "P \"one\""}}),
+            json!({"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "T two"}}),
+            json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 100, "tdur": 50, "name": "a", "cat": "c", "args": {
             "i": 1, "neg": -5, "b53": 9_007_199_254_740_993_i64, "f": 1.5, "f4": 4.0, "t": true, "fa": false, "n": null, "s": "x", "e": "",
             "l": [1, "b", [2, 3], {"q": 1}], "o": {"p": {"r": "z"}}, "a.b": 3, "emptyl": [], "emptyo": {}, "esc": "a\"b\\c\u{e9}\n"}}),
-        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 20, "name": "b", "cat": "c", "args": {"weird key \"q\"": 1}}),
-        json!({"ph": "i", "pid": 1, "tid": 1, "ts": 15, "s": "t", "name": "inst", "args": {"k": "v"}}),
-        json!({"ph": "i", "pid": 1, "tid": 1, "ts": 15, "s": "t", "name": "on it"}),
-        json!({"ph": "i", "pid": 1, "tid": 1, "ts": 16, "s": "p", "name": "instp", "args": {"k": "v"}}),
-        json!({"ph": "i", "pid": 1, "tid": 1, "ts": 17, "s": "g", "name": "instg", "args": {"k": "v"}}),
-        json!({"ph": "B", "pid": 1, "tid": 2, "ts": 20, "name": "B1", "cat": "c", "args": {"k": 1}}),
-        json!({"ph": "E", "pid": 1, "tid": 2, "ts": 40, "name": "B1", "cat": "c", "args": {"k": 2, "z": 3}}),
-        json!({"ph": "B", "pid": 1, "tid": 2, "ts": 41, "name": "no args", "cat": "c"}),
-        json!({"ph": "E", "pid": 1, "tid": 2, "ts": 42, "name": "no args", "cat": "c", "args": {"only": "at the end"}}),
-        json!({"ph": "B", "pid": 1, "tid": 2, "ts": 50, "name": "B2", "cat": "c"}),
-        json!({"ph": "i", "pid": 1, "tid": 2, "ts": 55, "s": "t", "name": "inst2"}),
-        json!({"ph": "b", "pid": 1, "tid": 2, "ts": 20, "id": "7", "name": "A1", "cat": "c", "args": {"k": 1}}),
-        json!({"ph": "n", "pid": 1, "tid": 2, "ts": 25, "id": "7", "name": "An", "cat": "c", "args": {"k": 1}}),
-        json!({"ph": "b", "pid": 1, "tid": 2, "ts": 26, "id": "7", "name": "A2", "cat": "c"}),
-        json!({"ph": "e", "pid": 1, "tid": 2, "ts": 29, "id": "7", "name": "A2", "cat": "c", "args": {"k": 1}}),
-        json!({"ph": "e", "pid": 1, "tid": 2, "ts": 30, "id": "7", "name": "A1", "cat": "c", "args": {"k": 9}}),
-        json!({"ph": "b", "pid": 1, "tid": 2, "ts": 60, "id": "8", "name": "A1", "cat": "c"}),
-        json!({"ph": "C", "pid": 1, "tid": 2, "ts": 60, "name": "cnt", "args": {"x": 1, "y": 2.5, "q": "5"}}),
-        json!({"ph": "C", "pid": 1, "tid": 2, "ts": 61, "name": "cnt", "id": "3", "args": {"x": 1}}),
-        json!({"ph": "C", "pid": 1, "tid": 2, "ts": 62, "name": "cnt3", "args": {"": 1}}),
-        json!({"ph": "s", "pid": 1, "tid": 1, "ts": 12, "id": 1, "name": "fl", "cat": "f"}),
-        json!({"ph": "t", "pid": 1, "tid": 2, "ts": 30, "id": 1, "name": "fl", "cat": "f"}),
-        json!({"ph": "f", "pid": 1, "tid": 1, "ts": 50, "id": 1, "name": "fl", "cat": "f"}),
-        json!({"ph": "f", "bp": "e", "pid": 1, "tid": 1, "ts": 100, "id": 1, "name": "fl", "cat": "f"}),
-        json!({"ph": "X", "pid": 1, "tid": 1, "ts": 60, "dur": 10, "name": "c", "cat": "c", "bind_id": "0x9", "flow_out": true}),
-        json!({"ph": "X", "pid": 1, "tid": 2, "ts": 70, "dur": 1, "name": "d", "cat": "c", "bind_id": "0x9", "flow_in": true}),
-        json!({"ph": "X", "pid": 1, "tid": 2, "ts": 72, "dur": 0, "name": "", "args": "text"}),
-        json!({"ph": "X", "pid": 2, "tid": 5, "ts": 73, "dur": 1, "args": {}}),
-    ]);
+            json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 20, "name": "b", "cat": "c", "args": {"weird key \"q\"": 1}}),
+            json!({"ph": "i", "pid": 1, "tid": 1, "ts": 15, "s": "t", "name": "inst", "args": {"k": "v"}}),
+            json!({"ph": "i", "pid": 1, "tid": 1, "ts": 15, "s": "t", "name": "on it"}),
+            json!({"ph": "i", "pid": 1, "tid": 1, "ts": 16, "s": "p", "name": "instp", "args": {"k": "v"}}),
+            json!({"ph": "i", "pid": 1, "tid": 1, "ts": 17, "s": "g", "name": "instg", "args": {"k": "v"}}),
+            json!({"ph": "B", "pid": 1, "tid": 2, "ts": 20, "name": "B1", "cat": "c", "args": {"k": 1}}),
+            json!({"ph": "E", "pid": 1, "tid": 2, "ts": 40, "name": "B1", "cat": "c", "args": {"k": 2, "z": 3}}),
+            json!({"ph": "B", "pid": 1, "tid": 2, "ts": 41, "name": "no args", "cat": "c"}),
+            json!({"ph": "E", "pid": 1, "tid": 2, "ts": 42, "name": "no args", "cat": "c", "args": {"only": "at the end"}}),
+            json!({"ph": "B", "pid": 1, "tid": 2, "ts": 50, "name": "B2", "cat": "c"}),
+            json!({"ph": "i", "pid": 1, "tid": 2, "ts": 55, "s": "t", "name": "inst2"}),
+            json!({"ph": "b", "pid": 1, "tid": 2, "ts": 20, "id": "7", "name": "A1", "cat": "c", "args": {"k": 1}}),
+            json!({"ph": "n", "pid": 1, "tid": 2, "ts": 25, "id": "7", "name": "An", "cat": "c", "args": {"k": 1}}),
+            json!({"ph": "b", "pid": 1, "tid": 2, "ts": 26, "id": "7", "name": "A2", "cat": "c"}),
+            json!({"ph": "e", "pid": 1, "tid": 2, "ts": 29, "id": "7", "name": "A2", "cat": "c", "args": {"k": 1}}),
+            json!({"ph": "e", "pid": 1, "tid": 2, "ts": 30, "id": "7", "name": "A1", "cat": "c", "args": {"k": 9}}),
+            json!({"ph": "b", "pid": 1, "tid": 2, "ts": 60, "id": "8", "name": "A1", "cat": "c"}),
+            json!({"ph": "C", "pid": 1, "tid": 2, "ts": 60, "name": "cnt", "args": {"x": 1, "y": 2.5, "q": "5"}}),
+            json!({"ph": "C", "pid": 1, "tid": 2, "ts": 61, "name": "cnt", "id": "3", "args": {"x": 1}}),
+            json!({"ph": "C", "pid": 1, "tid": 2, "ts": 62, "name": "cnt3", "args": {"": 1}}),
+            json!({"ph": "s", "pid": 1, "tid": 1, "ts": 12, "id": 1, "name": "fl", "cat": "f"}),
+            json!({"ph": "t", "pid": 1, "tid": 2, "ts": 30, "id": 1, "name": "fl", "cat": "f"}),
+            json!({"ph": "f", "pid": 1, "tid": 1, "ts": 50, "id": 1, "name": "fl", "cat": "f"}),
+            json!({"ph": "f", "bp": "e", "pid": 1, "tid": 1, "ts": 100, "id": 1, "name": "fl", "cat": "f"}),
+            json!({"ph": "X", "pid": 1, "tid": 1, "ts": 60, "dur": 10, "name": "c", "cat": "c", "bind_id": "0x9", "flow_out": true}),
+            json!({"ph": "X", "pid": 1, "tid": 2, "ts": 70, "dur": 1, "name": "d", "cat": "c", "bind_id": "0x9", "flow_in": true}),
+            json!({"ph": "X", "pid": 1, "tid": 2, "ts": 72, "dur": 0, "name": "", "args": "text"}),
+            json!({"ph": "X", "pid": 2, "tid": 5, "ts": 73, "dur": 1, "args": {}}),
+        ],
+    );
 }
 
 /// A request on lanes, begins that are not closed, spans of one begin in any order, spans that overlap, arrows between all of them.
@@ -248,6 +251,8 @@ fn many_events_are_as_in_perfetto() {
         let (pid, tid, ts) = (1 + next(3), 1 + next(4), next(20_000));
         let name = format!("name {}", next(9));
         let dur = next(40) * next(12);
+        // Which of two arrows of one time comes first is the order of the file, which a merge changes.
+        let arrow_ts = 7 * nth;
         let line = match next(12) {
             0..=4 => {
                 json!({"ph": "X", "pid": pid, "tid": tid, "ts": ts, "dur": dur, "name": name, "args": {"nth": nth, "of": [dur, name]}})
@@ -266,13 +271,13 @@ fn many_events_are_as_in_perfetto() {
                 json!({"ph": "e", "pid": pid, "tid": tid, "ts": ts + dur, "id": nth, "cat": "c", "name": name, "args": {"end": nth}})
             }
             9 => {
-                json!({"ph": "s", "pid": pid, "tid": tid, "ts": ts, "id": next(200), "cat": "c", "name": "arrow"})
+                json!({"ph": "s", "pid": pid, "tid": tid, "ts": arrow_ts, "id": next(200), "cat": "c", "name": "arrow"})
             }
             10 => {
-                json!({"ph": "t", "pid": pid, "tid": tid, "ts": ts, "id": next(200), "cat": "c", "name": "arrow"})
+                json!({"ph": "t", "pid": pid, "tid": tid, "ts": arrow_ts, "id": next(200), "cat": "c", "name": "arrow"})
             }
             _ => {
-                json!({"ph": "f", "bp": "e", "pid": pid, "tid": tid, "ts": ts, "id": next(200), "cat": "c", "name": "arrow"})
+                json!({"ph": "f", "bp": "e", "pid": pid, "tid": tid, "ts": arrow_ts, "id": next(200), "cat": "c", "name": "arrow"})
             }
         };
         lines.push(line);

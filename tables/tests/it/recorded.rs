@@ -21,11 +21,16 @@ fn run(folder: &Path) {
         let mut fragment = process.fragment();
         for line in [
             process.anchor(1_000_000),
-            on.span(2_000_000, 900_000, "step", r#""step":1,"request_ids":["a","b"]"#),
+            on.span(
+                2_000_000,
+                900_000,
+                "step",
+                r#""step":1,"request_ids":["a","b"]"#,
+            ),
             on.span(2_100_000, 100_000, "inner", r#""queue_us":1.25"#),
             on.instant(2_150_000, "request.token", r#""request_id":"a""#),
             on.counter(2_200_000, "kv", r#""used":3"#),
-            on.loss(2_500_000, "ring_full", 7, "flush"),
+            on.loss(2_500_000, "ring_full", 7, ""),
             on.begin(3_000_000, "died in"),
             "{\"torn".to_owned(),
             process.anchor(9_000_000),
@@ -69,7 +74,10 @@ fn a_run_of_two_hosts_has_a_partition_for_each() {
         .iter()
         .map(|row| row["id"].as_i64().unwrap() >> 39)
         .collect();
-    let host_ids: BTreeSet<i64> = clocks.iter().map(|row| row["host_id"].as_i64().unwrap()).collect();
+    let host_ids: BTreeSet<i64> = clocks
+        .iter()
+        .map(|row| row["host_id"].as_i64().unwrap())
+        .collect();
     assert_eq!(ids, host_ids);
 }
 
@@ -86,12 +94,19 @@ fn losses_and_damage_are_tables() {
         .map(|row| row["upid"].as_i64().unwrap())
         .collect();
     for loss in &losses {
-        assert_eq!((&loss["cause"], &loss["events"]), (&json!("ring_full"), &json!(7)));
+        assert_eq!(
+            (&loss["cause"], &loss["events"]),
+            (&json!("ring_full"), &json!(7))
+        );
         assert!(upids.contains(&loss["upid"].as_i64().unwrap()));
     }
     let damage = tables.rows("damage");
     assert_eq!(damage.len(), 2, "{damage:?}");
-    assert!(damage.iter().all(|row| row["kind"] == "bad_json" && row["count"] == 1));
+    assert!(
+        damage
+            .iter()
+            .all(|row| row["kind"] == "bad_json" && row["count"] == 1)
+    );
     let metadata = tables.rows("metadata");
     let of = |name: &str| {
         let row = metadata.iter().find(|row| row["name"] == name).unwrap();
@@ -107,7 +122,10 @@ fn losses_and_damage_are_tables() {
 fn a_recorded_run_is_as_in_perfetto() {
     let folder = tempfile::tempdir().unwrap();
     run(folder.path());
-    agrees("a_recorded_run_is_as_in_perfetto", &[folder.path().to_owned()]);
+    agrees(
+        "a_recorded_run_is_as_in_perfetto",
+        &[folder.path().to_owned()],
+    );
 }
 
 /// A span that a process died in has no duration.
@@ -116,7 +134,10 @@ fn an_unfinished_span_has_no_end() {
     let folder = tempfile::tempdir().unwrap();
     run(folder.path());
     let slices = Tables::of(&[folder.path().to_owned()]).rows("slice");
-    let died: Vec<_> = slices.iter().filter(|row| row["name"] == "died in").collect();
+    let died: Vec<_> = slices
+        .iter()
+        .filter(|row| row["name"] == "died in")
+        .collect();
     assert_eq!(died.len(), 2);
     assert!(died.iter().all(|row| row["dur"] == -1));
 }
