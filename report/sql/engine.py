@@ -39,7 +39,7 @@ TABLES = {
 # The names of Perfetto's trace processor that are no tables of ours.
 VIEWS = {
     "thread_track": "SELECT id, name, utid FROM track WHERE kind = 'thread'",
-    "process_track": "SELECT id, name, upid FROM track WHERE kind = 'async'",
+    "process_track": "SELECT id, name, upid FROM track WHERE kind IN ('async', 'process')",
     "counter_track": "SELECT id, name FROM track WHERE kind = 'counter'",
     "process_counter_track": "SELECT id, name, upid FROM track WHERE kind = 'counter' AND upid IS NOT NULL",
     "thread_counter_track": "SELECT id, name, utid FROM track WHERE kind = 'counter' AND utid IS NOT NULL",
@@ -153,7 +153,9 @@ class Spark:
         builder = SparkSession.builder.master(master).appName("sa-profile sql")
         options = {"spark.ui.enabled": "false", "spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
         if master.startswith("local") or "//127.0.0.1" in master:
+            # One machine needs no address of its own, and no hundreds of parts.
             options |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+            options["spark.sql.shuffle.partitions"] = str(2 * (os.cpu_count() or 1))
         for name, value in options.items():
             builder = builder.config(name, value)
         try:

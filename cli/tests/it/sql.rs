@@ -137,7 +137,7 @@ fn hostile_names_and_paths_are_taken_as_they_are() {
         assert_eq!(rows, expected);
     }
     let table = run(&tables, &[by_name]).stdout;
-    let expected = "name                             n  nothing\nstep                             2\nit's <U+202E><U+001B>[2J, \"so\"  1\n";
+    let expected = "name                            n  nothing\nstep                            2\nit's <U+202E><U+001B>[2J, \"so\"  1\n";
     assert_eq!(table, expected);
     // Not even what a statement itself makes.
     let made = run(&tables, &["SELECT CHR(27) || '[2J' || CHR(8238) AS made"]);
