@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     /// A statement, a FILE.sql, or the name of a statement of docs/sql.md, such as `names`
     #[arg(value_name = "STATEMENT")]
     statement: String,
-    /// The engine [default: the first of these that is installed]
+    /// The engine; else the first found
     #[arg(long, value_enum, value_name = "ENGINE")]
     engine: Option<Engine>,
     /// The master of a Spark cluster [default: this machine]
