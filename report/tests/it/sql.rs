@@ -195,12 +195,12 @@ fn near(found: &Value, expected: f64) -> bool {
     (found - expected).abs() <= 1e-9 * expected.abs().max(1.0)
 }
 
-#[expect(clippy::float_cmp, reason = "to the last digit")]
+/// The same number to the last digit.
 fn is(found: &Value, expected: f64) -> bool {
     found.as_f64() == Some(expected)
 }
 
-fn row<'a>(rows: &'a [Value], is_it: impl Fn(&Value) -> bool) -> &'a Value {
+fn row(rows: &[Value], is_it: impl Fn(&Value) -> bool) -> &Value {
     let found = rows.iter().find(|row| is_it(row));
     found.unwrap_or_else(|| panic!("not in {rows:?}"))
 }
