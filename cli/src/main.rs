@@ -15,9 +15,11 @@ mod report;
 mod run;
 mod signals;
 mod snapshot;
+mod sql;
 mod start;
 mod status;
 mod stop;
+mod tables;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -32,6 +34,8 @@ Examples:
   sa-profile run -- COMMAND                      record a command and all it starts, and merge
   sa-profile report out                          where did the time go?
   sa-profile diff --fail-if 'p95(ttft) > +5%' before after   what became slower?
+  sa-profile tables --to tables out              the same as Parquet, for SQL
+  sa-profile sql out names                       the same figures in SQL, and any statement of yours
   sa-profile doctor                              would recording work here?
   SA_PROFILE_DIR=out SA_PROFILE_START=paused serve   begin with recording off
   sa-profile start --for 30s out                 record 30 seconds in every process
@@ -58,6 +62,8 @@ enum Command {
     Open(open::Arguments),
     Report(report::Arguments),
     Diff(diff::Arguments),
+    Tables(tables::Arguments),
+    Sql(sql::Arguments),
     Doctor(doctor::Arguments),
     Start(start::Arguments),
     Stop(stop::Arguments),
@@ -81,6 +87,8 @@ fn main() -> ExitCode {
         Command::Open(arguments) => Ok(open::run(arguments)),
         Command::Report(arguments) => report::run(arguments),
         Command::Diff(arguments) => diff::run(arguments),
+        Command::Tables(arguments) => tables::run(arguments),
+        Command::Sql(arguments) => sql::run(arguments),
         Command::Doctor(arguments) => Ok(doctor::run(arguments)),
         Command::Start(arguments) => start::run(arguments),
         Command::Stop(arguments) => stop::run(arguments),

@@ -57,7 +57,7 @@ pub use fragment::input::LeftOut;
 pub use fragment::{blocks, ring};
 pub use link::LinkReport;
 pub use select::filter::{Filter, FilterReport};
-pub use select::selection_args::SelectionArgs;
+pub use select::selection_args::{FilterArgs, SelectionArgs};
 pub use select::window::WindowReport;
 pub use write::output::Unfinished;
 pub use write::split::report::PartReport;

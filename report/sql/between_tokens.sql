@@ -1,41 +1,61 @@
 /* The times between two tokens of a request, over all requests (`requests.itl` of the report).
    If several processes noted tokens, the frontend's count, else those of the process with the most. */
-WITH moment AS MATERIALIZED (
-  SELECT a.display_value AS request_id, s.ts, s.dur, s.name,
-    COALESCE(t.upid, pt.upid, extract_arg(tr.source_arg_set_id, 'upid')) AS upid
+WITH moment AS (
+  SELECT a.display_value AS request_id, s.ts, s.dur, s.name, COALESCE(t.upid, pt.upid, ta.int_value) AS upid
   FROM slice s
   JOIN args a ON a.arg_set_id = s.arg_set_id AND a.flat_key IN ('args.request_id', 'args.request_ids')
   LEFT JOIN thread_track tt ON tt.id = s.track_id
   LEFT JOIN thread t ON t.utid = tt.utid
   LEFT JOIN process_track pt ON pt.id = s.track_id
   LEFT JOIN track tr ON tr.id = s.track_id
-  WHERE (s.dur <> 0 AND (s.name GLOB 'http.*' OR s.name = 'request'))
+  LEFT JOIN args ta ON ta.arg_set_id = tr.source_arg_set_id AND ta.flat_key = 'upid'
+  WHERE (s.dur <> 0 AND (SUBSTR(s.name, 1, 5) = 'http.' OR s.name = 'request'))
     OR (s.dur = 0 AND s.name IN ('request.token', 'token'))
 ), arrival AS (
-  SELECT request_id, upid, ROW_NUMBER() OVER (PARTITION BY request_id ORDER BY name = 'request', ts) AS nth
+  SELECT request_id, upid,
+    ROW_NUMBER() OVER (PARTITION BY request_id ORDER BY CASE WHEN name = 'request' THEN 1 ELSE 0 END, ts) AS nth
   FROM moment
   WHERE dur <> 0
 ), noted AS (
-  SELECT m.request_id, m.upid,
-    ROW_NUMBER() OVER (PARTITION BY m.request_id ORDER BY m.upid = a.upid DESC, COUNT(*) DESC) AS nth
+  SELECT m.request_id, m.upid, MAX(CASE WHEN m.upid = a.upid THEN 1 ELSE 0 END) AS is_frontend, COUNT(*) AS n
   FROM moment m
   LEFT JOIN arrival a ON a.request_id = m.request_id AND a.nth = 1
   WHERE m.dur = 0
   GROUP BY m.request_id, m.upid
+), counted AS (
+  SELECT request_id, upid, ROW_NUMBER() OVER (PARTITION BY request_id ORDER BY is_frontend DESC, n DESC, upid DESC) AS nth
+  FROM noted
 ), gap AS (
   SELECT m.ts - LAG(m.ts) OVER (PARTITION BY m.request_id ORDER BY m.ts) AS ns
   FROM moment m
-  JOIN noted n ON n.request_id = m.request_id AND n.upid = m.upid AND n.nth = 1
+  JOIN counted c ON c.request_id = m.request_id AND c.upid = m.upid AND c.nth = 1
   WHERE m.dur = 0
-), ranked AS (
-  SELECT ns, ROW_NUMBER() OVER (ORDER BY ns) - 1 AS place, COUNT(*) OVER () - 1 AS last_place
+), bucket AS (
+  -- Ranks in two phases: those of whole milliseconds, and then within each.
+  SELECT ns - ns % 1000000 AS from_ns, COUNT(*) AS n
   FROM gap
   WHERE ns IS NOT NULL
+  GROUP BY ns - ns % 1000000
+), rank_before AS (
+  SELECT b.from_ns, COALESCE(SUM(CASE WHEN o.from_ns < b.from_ns THEN o.n END), 0) AS n, SUM(o.n) - 1 AS last_place
+  FROM bucket b
+  CROSS JOIN bucket o
+  GROUP BY b.from_ns
+), ranked AS (
+  SELECT g.ns, b.last_place, b.n + ROW_NUMBER() OVER (PARTITION BY b.from_ns ORDER BY g.ns) - 1 AS place
+  FROM gap g
+  JOIN rank_before b ON b.from_ns = g.ns - g.ns % 1000000
+), figure AS (
+  SELECT COUNT(*) AS n, CAST(SUM(ns) AS DOUBLE) / COUNT(*) AS mean_ns, MIN(ns) AS min_ns, MAX(ns) AS max_ns,
+    MAX(CASE WHEN 100 * place <= 50 * last_place THEN ns END) AS below_50, MIN(CASE WHEN 100 * place >= 50 * last_place THEN ns END) AS above_50,
+    MAX(CASE WHEN 100 * place <= 90 * last_place THEN ns END) AS below_90, MIN(CASE WHEN 100 * place >= 90 * last_place THEN ns END) AS above_90,
+    MAX(CASE WHEN 100 * place <= 99 * last_place THEN ns END) AS below_99, MIN(CASE WHEN 100 * place >= 99 * last_place THEN ns END) AS above_99
+  FROM ranked
 )
-SELECT COUNT(*) AS n, AVG(ns) AS mean_ns, MIN(ns) AS min_ns,
+SELECT n, mean_ns, min_ns,
   -- Linear between the two ranks next to the percentile's place.
-  SUM(ns * MAX(0, 1 - ABS(place - 0.50 * last_place))) AS p50_ns,
-  SUM(ns * MAX(0, 1 - ABS(place - 0.90 * last_place))) AS p90_ns,
-  SUM(ns * MAX(0, 1 - ABS(place - 0.99 * last_place))) AS p99_ns,
-  MAX(ns) AS max_ns
-FROM ranked;
+  below_50 + (above_50 - below_50) * (50 * (n - 1) % 100 / 1e2) AS p50_ns,
+  below_90 + (above_90 - below_90) * (90 * (n - 1) % 100 / 1e2) AS p90_ns,
+  below_99 + (above_99 - below_99) * (99 * (n - 1) % 100 / 1e2) AS p99_ns,
+  max_ns
+FROM figure;

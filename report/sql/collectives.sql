@@ -1,28 +1,32 @@
 /* Each collective, the nth of its name on every device: which device began it last, and how long after the last but one.
    If all devices have one engine, `device_last` and `device_late_ns` are that device's `last` and `late_ns` in the report's `rank`. */
-WITH span AS (
-  SELECT s.id, t.upid, s.name, s.ts, s.dur, s.track_id,
+WITH device AS (
+  SELECT upid, name, REPLACE(name, 'GPU ', 'NPU ') AS kind
+  FROM process
+), span AS (
+  SELECT s.id, t.upid, d.name AS device, s.name, s.ts, s.dur, s.track_id,
     ROW_NUMBER() OVER (PARTITION BY t.upid, s.name ORDER BY s.ts, s.dur DESC) AS nth,
     COUNT(*) OVER (PARTITION BY t.upid, s.name) AS n
   FROM slice s
   JOIN thread_track tt ON tt.id = s.track_id
   JOIN thread t ON t.utid = tt.utid
-  JOIN process p ON p.upid = t.upid
-  WHERE s.dur > 0 AND (p.name GLOB '*[NG]PU [0-9]*' OR p.name GLOB '* · *')
-    AND (s.name LIKE '%hcom%' OR s.name LIKE '%hccl%' OR s.name LIKE '%nccl%'
+  JOIN device d ON d.upid = t.upid
+  WHERE s.dur > 0
+    AND (INSTR(d.name, ' · ') > 0 OR (INSTR(d.kind, 'NPU ') > 0 AND SUBSTR(d.kind, INSTR(d.kind, 'NPU ') + 4, 1) BETWEEN '0' AND '9'))
+    AND (LOWER(s.name) LIKE '%hcom%' OR LOWER(s.name) LIKE '%hccl%' OR LOWER(s.name) LIKE '%nccl%'
       OR LOWER(REPLACE(REPLACE(REPLACE(s.name, '_', ''), '-', ''), ' ', ''))
         IN ('allreduce', 'allgather', 'alltoall', 'reducescatter', 'broadcast'))
 ), ranked AS (
-  SELECT *, ts - LAG(ts) OVER (PARTITION BY name, nth ORDER BY ts, upid) AS late_ns,
+  SELECT id, upid, device, name, ts, dur, track_id, nth,
+    ts - LAG(ts) OVER (PARTITION BY name, nth ORDER BY ts, upid) AS late_ns,
     ROW_NUMBER() OVER (PARTITION BY name, nth ORDER BY ts DESC, upid DESC) AS from_last,
     COUNT(*) OVER (PARTITION BY name, nth) AS devices,
-    MIN(n) OVER (PARTITION BY name, nth) = MAX(n) OVER (PARTITION BY name, nth) AS is_paired
+    MIN(n) OVER (PARTITION BY name, nth) AS least_n, MAX(n) OVER (PARTITION BY name, nth) AS most_n
   FROM span
 )
-SELECT r.name, r.nth, r.devices, p.name AS last_device, r.late_ns, r.ts, r.dur, r.track_id, r.id AS slice_id,
-  SUM(r.late_ns > 0) OVER (PARTITION BY r.upid) AS device_last,
-  SUM(r.late_ns) OVER (PARTITION BY r.upid) AS device_late_ns
-FROM ranked r
-JOIN process p ON p.upid = r.upid
-WHERE r.from_last = 1 AND r.devices > 1 AND r.is_paired
-ORDER BY r.late_ns DESC, r.ts;
+SELECT name, nth, devices, device AS last_device, late_ns, ts, dur, track_id, id AS slice_id,
+  SUM(CASE WHEN late_ns > 0 THEN 1 ELSE 0 END) OVER (PARTITION BY upid) AS device_last,
+  SUM(late_ns) OVER (PARTITION BY upid) AS device_late_ns
+FROM ranked
+WHERE from_last = 1 AND devices > 1 AND least_n = most_n
+ORDER BY late_ns DESC, ts, name;

@@ -1,24 +1,30 @@
 /* The ten longest steps of workers (`slow_steps` of the report). A step that lies in another one of its process is the same step.
    `executor.execute_model` is a call of the engine and no step. */
-WITH step AS (
-  SELECT s.id, t.upid, s.name, s.ts, s.dur, s.track_id,
-    MAX(s.ts + s.dur) OVER (PARTITION BY t.upid ORDER BY s.ts, s.dur DESC, s.id
+WITH device AS (
+  SELECT upid, pid, name, REPLACE(name, 'GPU ', 'NPU ') AS kind
+  FROM process
+), call AS (
+  -- The dot before each name stands for what is before its last part.
+  SELECT id, ts, dur, track_id, name, '.' || REPLACE(REPLACE(name, ': ', '.'), ':', '.') AS dotted
+  FROM slice
+  WHERE dur > 0 AND (name LIKE '%execute%' OR name LIKE '%run%batch')
+), step AS (
+  SELECT c.id, t.upid, d.pid, d.name AS process_name, c.name, c.ts, c.dur, c.track_id,
+    MAX(c.ts + c.dur) OVER (PARTITION BY t.upid ORDER BY c.ts, c.dur DESC, c.id
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS covered_to_ts
-  FROM slice s
-  JOIN thread_track tt ON tt.id = s.track_id
+  FROM call c
+  JOIN thread_track tt ON tt.id = c.track_id
   JOIN thread t ON t.utid = tt.utid
-  JOIN process p ON p.upid = t.upid
-  WHERE s.dur > 0
-    AND (s.name IN ('execute_model', 'execute_step', 'run_batch')
-      OR s.name GLOB '*[.:]execute_model' OR s.name GLOB '*[.:]execute_step' OR s.name GLOB '*[.:]run_batch'
-      OR s.name GLOB '*: execute_model' OR s.name GLOB '*: execute_step' OR s.name GLOB '*: run_batch')
-    AND s.name NOT IN ('executor.execute_model', 'executor:execute_model', 'executor: execute_model')
-    AND COALESCE(t.name, '') NOT GLOB 'async [0-9]*'
-    AND COALESCE(p.name, '') NOT GLOB '*[NG]PU [0-9]*' AND COALESCE(p.name, '') NOT GLOB '* · *'
+  JOIN device d ON d.upid = t.upid
+  WHERE (SUBSTR(c.dotted, LENGTH(c.dotted) - 13) = '.execute_model' OR SUBSTR(c.dotted, LENGTH(c.dotted) - 12) = '.execute_step'
+      OR SUBSTR(c.dotted, LENGTH(c.dotted) - 9) = '.run_batch')
+    AND c.dotted <> '.executor.execute_model'
+    AND NOT (SUBSTR(COALESCE(t.name, ''), 1, 6) = 'async ' AND SUBSTR(COALESCE(t.name, ''), 7, 1) BETWEEN '0' AND '9')
+    AND NOT (INSTR(COALESCE(d.name, ''), ' · ') > 0
+      OR (INSTR(COALESCE(d.kind, ''), 'NPU ') > 0 AND SUBSTR(d.kind, INSTR(d.kind, 'NPU ') + 4, 1) BETWEEN '0' AND '9'))
 )
-SELECT p.pid, p.name AS process, s.name, s.ts, s.dur, s.track_id, s.id AS slice_id
-FROM step s
-JOIN process p ON p.upid = s.upid
-WHERE s.covered_to_ts IS NULL OR s.covered_to_ts < s.ts + s.dur
-ORDER BY s.dur DESC, s.ts, p.upid
+SELECT pid, process_name AS process, name, ts, dur, track_id, id AS slice_id
+FROM step
+WHERE covered_to_ts IS NULL OR covered_to_ts < ts + dur
+ORDER BY dur DESC, ts, upid
 LIMIT 10;

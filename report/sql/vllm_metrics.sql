@@ -1,24 +1,31 @@
 /* The sums and counts that vLLM's `/metrics` has, in seconds, from the moments that its plugin records at vLLM's own stamps.
    Requests without an end count for `time_to_first_token` alone, as there. */
-WITH moment AS (
-  SELECT extract_arg(s.arg_set_id, 'args.request_id') AS request_id, extract_arg(s.arg_set_id, 'args.output_steps') AS steps, s.name, s.ts,
-    MAX(s.name = 'request.queued') OVER (PARTITION BY extract_arg(s.arg_set_id, 'args.request_id'), t.upid) AS is_engine
+WITH noted AS (
+  SELECT arg_set_id, MAX(CASE WHEN flat_key = 'args.request_id' THEN display_value END) AS request_id,
+    MAX(CASE WHEN flat_key = 'args.output_steps' THEN int_value END) AS steps
+  FROM args
+  WHERE flat_key IN ('args.request_id', 'args.output_steps')
+  GROUP BY arg_set_id
+), moment AS (
+  SELECT n.request_id, n.steps, s.name, s.ts,
+    MAX(CASE WHEN s.name = 'request.queued' THEN 1 ELSE 0 END) OVER (PARTITION BY n.request_id, t.upid) AS is_engine
   FROM slice s
+  JOIN noted n ON n.arg_set_id = s.arg_set_id
   JOIN thread_track tt ON tt.id = s.track_id
   JOIN thread t ON t.utid = tt.utid
   WHERE s.name IN ('request.preprocess', 'request.queued', 'request.scheduled', 'request.first_token', 'request.finished', 'request.answered')
 ), request AS (
   SELECT request_id, MAX(steps) AS steps,
-    MIN(ts) FILTER (WHERE name = 'request.preprocess') AS arrival,
-    MIN(ts) FILTER (WHERE name = 'request.queued') AS queued,
-    MIN(ts) FILTER (WHERE name = 'request.scheduled') AS scheduled,
-    MIN(ts) FILTER (WHERE name = 'request.first_token' AND is_engine) AS engine_first_token,
-    MIN(ts) FILTER (WHERE name = 'request.first_token' AND NOT is_engine) AS first_token,
-    MAX(ts) FILTER (WHERE name = 'request.finished' AND steps IS NOT NULL) AS last_token,
-    MAX(ts) FILTER (WHERE name = 'request.answered') AS answered
+    MIN(CASE WHEN name = 'request.preprocess' THEN ts END) AS arrival,
+    MIN(CASE WHEN name = 'request.queued' THEN ts END) AS queued,
+    MIN(CASE WHEN name = 'request.scheduled' THEN ts END) AS scheduled,
+    MIN(CASE WHEN name = 'request.first_token' AND is_engine = 1 THEN ts END) AS engine_first_token,
+    MIN(CASE WHEN name = 'request.first_token' AND is_engine = 0 THEN ts END) AS first_token,
+    MAX(CASE WHEN name = 'request.finished' AND steps IS NOT NULL THEN ts END) AS last_token,
+    MAX(CASE WHEN name = 'request.answered' THEN ts END) AS answered
   FROM moment
   GROUP BY request_id
-), value AS (
+), figure AS (
   SELECT 'time_to_first_token' AS metric, first_token - arrival AS ns, 1 AS n FROM request
   UNION ALL SELECT 'e2e_request_latency', answered - arrival, 1 FROM request
   UNION ALL SELECT 'request_queue_time', scheduled - queued, 1 FROM request WHERE answered IS NOT NULL
@@ -28,7 +35,7 @@ WITH moment AS (
   UNION ALL SELECT 'inter_token_latency', last_token - engine_first_token, steps - 1 FROM request WHERE steps > 0
 )
 SELECT metric, SUM(ns) / 1e9 AS sum_s, SUM(n) AS n
-FROM value
+FROM figure
 WHERE ns IS NOT NULL
 GROUP BY metric
 ORDER BY metric;

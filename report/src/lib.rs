@@ -24,6 +24,7 @@ mod quantiles;
 mod read;
 pub mod screen;
 mod stack_tree;
+mod statements;
 mod statistics;
 mod table;
 
@@ -34,6 +35,7 @@ pub use options::{NamesBy, ReportOptions, Slo, parse_slo};
 pub use page::page;
 pub use quantiles::Quantiles;
 pub use read::{merge_and_read, read};
+pub use statements::{SQL_ENGINE, STATEMENTS, statement};
 pub use statistics::{mann_whitney, ratio_interval};
 pub use table::activity::Activity;
 pub use table::batching::Batching;

@@ -4,6 +4,7 @@ mod request_columns;
 mod stacks;
 
 use crate::screen::cause_words;
+use crate::statements::statement;
 use crate::table::device_idle::{DeviceIdle, IdleCause};
 use crate::table::device_time::DeviceTime;
 use crate::table::finding::Finding;
@@ -48,18 +49,18 @@ const UPLOT: [&str; 2] = [
     include_str!("../page/uplot/LICENSE"),
     include_str!("../page/uplot/uPlot.iife.min.js"),
 ];
-/// What each figure is in SQL, for Perfetto's trace processor.
-const SQL: [(&str, &str); 10] = [
-    ("recorded", include_str!("../sql/recorded.sql")),
-    ("requests", include_str!("../sql/requests.sql")),
-    ("request_parts", include_str!("../sql/request_parts.sql")),
-    ("between_tokens", include_str!("../sql/between_tokens.sql")),
-    ("load", include_str!("../sql/load.sql")),
-    ("devices", include_str!("../sql/devices.sql")),
-    ("gaps", include_str!("../sql/gaps.sql")),
-    ("steps", include_str!("../sql/steps.sql")),
-    ("collectives", include_str!("../sql/collectives.sql")),
-    ("names", include_str!("../sql/names.sql")),
+/// The figures whose SQL it shows, for Perfetto's trace processor.
+const SQL: [&str; 10] = [
+    "recorded",
+    "requests",
+    "request_parts",
+    "between_tokens",
+    "load",
+    "devices",
+    "gaps",
+    "steps",
+    "collectives",
+    "names",
 ];
 /// Names that a page has.
 const NAMES: usize = 500;
@@ -126,7 +127,10 @@ pub fn page(report: &RunReport, title: &str, opens: Option<&str>) -> Result<Stri
             .into_iter()
             .map(|cause| (cause, cause_words(cause)))
             .collect(),
-        sql: SQL.into_iter().collect(),
+        sql: SQL
+            .into_iter()
+            .filter_map(|name| Some((name, statement(name)?)))
+            .collect(),
     };
     let data = serde_json::to_string(&data);
     // No text of the trace ends the script that it stands in.

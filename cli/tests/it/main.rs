@@ -5,6 +5,7 @@ mod hidden;
 mod host;
 mod report;
 mod snapshot;
+mod sql;
 mod status;
 mod switch;
 mod usage;

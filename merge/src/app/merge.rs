@@ -61,6 +61,7 @@ pub(crate) enum Outcome {
 pub(crate) struct ReadyTrace<'a> {
     pub(crate) job: Job<'a>,
     pub(crate) report: &'a Report,
+    pub(crate) base_unix_ns: Option<i64>,
     pub(crate) pool: &'a ThreadPool,
     /// Where temporary files may be.
     pub(crate) folders: &'a [PathBuf],

@@ -32,6 +32,7 @@ pub struct TraceEvents<'a> {
     folders: &'a [PathBuf],
     pool: &'a ThreadPool,
     report: &'a Report,
+    base_unix_ns: Option<i64>,
     processes: Vec<TraceProcess<'a>>,
 }
 
@@ -47,12 +48,18 @@ impl<'a> TraceEvents<'a> {
             pool: trace.pool,
             job,
             report,
+            base_unix_ns: trace.base_unix_ns,
         }
     }
 
     /// What was found: damage, losses, clocks, windows. What a merge does after it has decided everything is not in it, such as where the trace is.
     pub fn report(&self) -> &'a Report {
         self.report
+    }
+
+    /// When the trace begins, in ns since 1970 by the reference host's wall clock; `None` where no recorder noted that.
+    pub fn base_unix_ns(&self) -> Option<i64> {
+        self.base_unix_ns
     }
 
     /// The processes in the order of the trace.

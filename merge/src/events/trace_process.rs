@@ -16,6 +16,8 @@ pub struct TraceProcess<'a> {
     pub profiler: Option<&'a str>,
     /// What that trace says of it beside its name, such as `NPU 3` or `GPU 0, pid 4711`.
     pub labels: Option<&'a str>,
+    /// The boot of its host, where its header names it: a host that was started anew has other clocks.
+    pub boot_id: Option<&'a str>,
     /// What its times may be off against those of the reference host, in ns; `None` where nothing tells. Times of one host have no error between them.
     pub clock_uncertainty_ns: Option<u64>,
 }
@@ -38,6 +40,10 @@ pub(super) fn trace_processes<'a>(
     };
     let of = |((process, report), number): ((&'a Process, &'a ProcessReport), usize)| {
         let recorder = process.key.recorder();
+        let boot_id = match recorder {
+            ProcessKey::Recorded(_, boot_id, ..) => Some(boot_id.as_str()),
+            _ => None,
+        };
         TraceProcess {
             report,
             recorder: numbers.get(recorder).copied().unwrap_or(number),
@@ -46,6 +52,7 @@ pub(super) fn trace_processes<'a>(
                 .origin
                 .as_ref()
                 .and_then(|origin| origin.labels.as_deref()),
+            boot_id: boot_id.filter(|boot_id| !boot_id.is_empty()),
             clock_uncertainty_ns: uncertainty_ns(recorder),
         }
     };

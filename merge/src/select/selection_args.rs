@@ -11,7 +11,7 @@ pub struct SelectionArgs {
     #[command(flatten)]
     window: Window,
     #[command(flatten)]
-    filter: Filters,
+    filter: FilterArgs,
 }
 
 #[derive(Args, Clone, Debug, Default)]
@@ -35,10 +35,11 @@ struct Window {
     reach: Option<Duration>,
 }
 
+/// The arguments of a command line that choose events by what they are, whenever they were.
 #[derive(Args, Clone, Debug, Default)]
 #[group(id = "filter", multiple = true)]
 #[command(next_help_heading = "Filters (an event must match one value of each option given)")]
-struct Filters {
+pub struct FilterArgs {
     /// Only this process, by its recorded id or the one in the trace
     #[arg(long, value_name = "N")]
     pid: Vec<i64>,
@@ -63,12 +64,19 @@ impl SelectionArgs {
         (options.last, options.around) = (window.last, window.around);
         (options.from, options.to) = (window.from, window.to);
         options.reach = window.reach;
+        filter.put_into(options);
+    }
+}
+
+impl FilterArgs {
+    /// Puts them into the options of a merge.
+    pub fn put_into(&self, options: &mut Options) {
         options.filter = Filter {
-            pids: filter.pid.clone(),
-            processes: filter.process.clone(),
-            names: filter.name.clone(),
-            categories: filter.cat.clone(),
-            requests: filter.request.clone(),
+            pids: self.pid.clone(),
+            processes: self.process.clone(),
+            names: self.name.clone(),
+            categories: self.cat.clone(),
+            requests: self.request.clone(),
         };
     }
 }

@@ -33,6 +33,11 @@ pub unsafe trait Flat: Copy {
     fn store(&self, bytes: &mut Vec<u8>);
     /// Reads what was stored.
     fn load(bytes: &[u8]) -> Self;
+
+    /// Appends the bytes of several.
+    fn store_all(records: &[Self], bytes: &mut Vec<u8>) {
+        records.iter().for_each(|record| record.store(bytes));
+    }
 }
 
 // SAFETY: `start`, `end` and `trusted` in this order without gaps, as asserted below, and then padding; `true` is one byte that is 1.
@@ -87,6 +92,10 @@ unsafe impl Flat for u8 {
 
     fn load(bytes: &[u8]) -> u8 {
         bytes[0]
+    }
+
+    fn store_all(records: &[u8], bytes: &mut Vec<u8>) {
+        bytes.extend_from_slice(records);
     }
 }
 
@@ -178,9 +187,7 @@ impl<T: Flat> Taken<T> {
     /// Brings what is in memory to the file.
     fn write(&mut self, folders: &[PathBuf]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(self.memory.len() * size_of::<T>());
-        self.memory
-            .iter()
-            .for_each(|record| record.store(&mut bytes));
+        T::store_all(&self.memory, &mut bytes);
         let at = self.filed as u64 * size_of::<T>() as u64;
         if let Some((file, _)) = &self.file {
             file.write_all_at(&bytes, at)?;
@@ -257,6 +264,15 @@ pub struct Spilled<T> {
 }
 
 impl<T: Flat> Spilled<T> {
+    /// What was added at this number, and all behind it that lies with it in the file or in memory: at least what was added together.
+    pub fn rest(&self, number: usize) -> &[T] {
+        let end = match number < self.filed {
+            true => self.filed,
+            false => self.filed + self.memory.len(),
+        };
+        self.get(number.min(end)..end)
+    }
+
     /// Some of them that were added together or one after the other by nobody else.
     fn get(&self, numbers: Range<usize>) -> &[T] {
         if numbers.start >= self.filed {
@@ -362,6 +378,8 @@ mod tests {
                     let numbers = (0..count).filter(|number| number % 7 % 2 == of);
                     assert!(spilled.list(list).eq(numbers.map(part)), "{count}");
                 }
+                assert!(spilled.rest(together.start).starts_with(&some));
+                assert!(spilled.rest(together.end).is_empty());
                 assert_eq!(*Together::new(&spilled, together), some);
             }
         }

@@ -1,45 +1,192 @@
-//! The statements of `report/sql`, in Perfetto's trace processor: they give what the report says.
+//! The statements of `report/sql`, in Perfetto's trace processor and in engines on the tables of the same trace: all give the same rows, and say what the report says.
 
-use crate::golden::report;
-use crate::idle::four_ranks;
+use crate::golden::{fixture, report};
+use crate::idle::{Server, four_ranks};
+use crate::oracle::Numbers;
 use crate::page::served;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
-use trace_report::RunReport;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+use trace_merge::{Options, Output, Progress};
+use trace_report::{
+    IdleCause, LoadKind, Quantiles, ReportOptions, RunReport, STATEMENTS, SeriesKind, read,
+};
+use trace_tables::{TablesOptions, write_tables};
 
 const TPQ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/perfetto/tpq");
-const SQL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sql");
-/// What it exits with where it cannot be set up.
+const ENGINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/sql");
+const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sql/engine.py");
+/// What scripts exit with where something cannot be set up.
 const NOT_HERE: i32 = 3;
+/// Statements over tables that Perfetto lacks.
+const TABLES_ALONE: [&str; 1] = ["losses"];
+/// Columns whose numbers each engine counts by itself.
+const IDS: [&str; 2] = ["track_id", "slice_id"];
 
-/// The rows of each statement; nothing (said loudly) where there is no trace processor.
-#[expect(clippy::print_stderr, reason = "it says where it does not run")]
-fn rows(test: &str, trace: &Path) -> Option<BTreeMap<String, Vec<Value>>> {
-    let mut names: Vec<String> = std::fs::read_dir(SQL)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter_map(|name| Some(name.strip_suffix(".sql")?.to_owned()))
-        .collect();
-    names.sort();
-    let mut command = Command::new(TPQ);
-    command.arg("--objects").arg(trace);
-    for name in &names {
-        command.arg(std::fs::read_to_string(format!("{SQL}/{name}.sql")).unwrap());
+/// The rows of each statement.
+type Rows = BTreeMap<&'static str, Vec<Value>>;
+
+/// A trace in a file, and its tables.
+struct Run {
+    folder: TempDir,
+}
+
+impl Run {
+    fn of_lines(lines: &[Value]) -> Run {
+        let folder = TempDir::new().unwrap();
+        let trace = folder.path().join("trace.json");
+        std::fs::write(&trace, json!({ "traceEvents": lines }).to_string()).unwrap();
+        Run { folder }
     }
-    let output = command.output().unwrap();
+
+    /// The merge's trace of a fixture: Perfetto drops overlapping spans, which there have rows of their own.
+    fn of_fixture(name: &str) -> Run {
+        let folder = TempDir::new().unwrap();
+        let mut options = Options::new([fixture(name)]);
+        options.output = Output::File(folder.path().join("trace.json"));
+        trace_merge::merge(&options).unwrap();
+        Run { folder }
+    }
+
+    fn trace(&self) -> PathBuf {
+        self.folder.path().join("trace.json")
+    }
+
+    fn tables(&self) -> PathBuf {
+        let to = self.folder.path().join("tables");
+        if !to.exists() {
+            let tables = TablesOptions {
+                to: to.clone(),
+                ..TablesOptions::default()
+            };
+            write_tables(&Options::new([self.trace()]), &tables, &Progress::default()).unwrap();
+        }
+        to
+    }
+
+    fn report(&self) -> RunReport {
+        let options = ReportOptions {
+            concurrency: true,
+            ..ReportOptions::default()
+        };
+        read(
+            &Options::new([self.trace()]),
+            &options,
+            &Progress::default(),
+        )
+        .unwrap()
+    }
+
+    /// In Perfetto's trace processor; nothing (said loudly) where there is none.
+    fn in_perfetto(&self, test: &str) -> Option<Rows> {
+        let statements = STATEMENTS.iter();
+        let statements: Vec<_> = statements
+            .filter(|(name, _)| !TABLES_ALONE.contains(name))
+            .collect();
+        let mut command = Command::new(TPQ);
+        command.arg("--objects").arg(self.trace());
+        command.args(statements.iter().map(|(_, text)| text));
+        let lines = printed(test, &mut command, "")?;
+        let names = statements.into_iter().map(|(name, _)| *name);
+        Some(names.zip(arrays(&lines)).collect())
+    }
+
+    /// In an engine, on the tables; nothing (said loudly) where it cannot be had.
+    fn in_engine(&self, test: &str, engine: &str) -> Option<Rows> {
+        let python = printed(
+            test,
+            Command::new(format!("{ENGINES}/python")).arg(engine),
+            "",
+        )?;
+        let mut command = match engine {
+            "spark" => Command::new(format!("{ENGINES}/spark-cluster")),
+            _ => Command::new("env"),
+        };
+        let words = "exec \"$0\" \"$@\" ${SPARK_MASTER:+--master \"$SPARK_MASTER\"}";
+        command.args(["sh", "-c", words, python.trim(), PROGRAM]);
+        command
+            .args(["--engine", engine, "--format", "json"])
+            .arg(self.tables());
+        let statements: Vec<&str> = STATEMENTS.iter().map(|(_, text)| *text).collect();
+        let lines = printed(test, &mut command, &statements.join("\0"))?;
+        let names = STATEMENTS.iter().map(|(name, _)| *name);
+        Some(names.zip(arrays(&lines)).collect())
+    }
+
+    /// Wherever it can run, with the same rows everywhere.
+    fn rows(&self, test: &str) -> Vec<Rows> {
+        let found = [self.in_perfetto(test), self.in_engine(test, "duckdb")];
+        if let [Some(perfetto), Some(duckdb)] = &found {
+            agree(perfetto, duckdb);
+        }
+        found.into_iter().flatten().collect()
+    }
+}
+
+/// What a command prints; nothing (said loudly) where it cannot be set up.
+#[expect(clippy::print_stderr, reason = "it says where it does not run")]
+fn printed(test: &str, command: &mut Command, input: &str) -> Option<String> {
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = pipes.stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    let _ = writer.join(); // a command that needs none may have ended before
     let words = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(NOT_HERE) {
         eprint!("SKIPPED {test}: {words}");
         return None;
     }
-    assert!(output.status.success(), "{words}");
-    let lines = String::from_utf8(output.stdout).unwrap();
-    let rows = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap());
-    Some(names.into_iter().zip(rows).collect())
+    assert!(output.status.success(), "{command:?}: {words}");
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+/// Arrays of rows, one after the other.
+fn arrays(text: &str) -> Vec<Vec<Value>> {
+    let arrays = serde_json::Deserializer::from_str(text).into_iter();
+    let arrays = arrays.map(Result::unwrap);
+    let array = |rows: Vec<BTreeMap<String, &RawValue>>| rows.into_iter().map(exact).collect();
+    arrays.map(array).collect()
+}
+
+/// A row whose doubles have all digits of its text: serde_json's own may be off by one in the last.
+fn exact(row: BTreeMap<String, &RawValue>) -> Value {
+    let members = row.into_iter().map(|(name, raw)| {
+        let value: Value = serde_json::from_str(raw.get()).unwrap();
+        match value.is_f64() {
+            true => (name, json!(raw.get().parse::<f64>().unwrap())),
+            false => (name, value),
+        }
+    });
+    Value::Object(members.collect())
+}
+
+/// A row without numbers that each engine counts by itself. Numbers are doubles, to the last digit.
+fn comparable(row: &Value) -> String {
+    let row = row.as_object().unwrap().iter();
+    let kept = row.filter(|(name, _)| !IDS.contains(&name.as_str()));
+    let plain = kept.map(|(name, value)| match value.as_f64() {
+        Some(number) => format!("{name}: {number:?}"),
+        None => format!("{name}: {value}"),
+    });
+    plain.collect::<Vec<_>>().join(", ")
+}
+
+/// The same rows, whatever their order where it is that of ids.
+fn agree(one: &Rows, other: &Rows) {
+    for (name, rows) in one {
+        let sorted = |rows: &[Value]| {
+            let mut rows: Vec<String> = rows.iter().map(comparable).collect();
+            rows.sort();
+            rows
+        };
+        assert_eq!(sorted(rows), sorted(&other[name]), "{name}");
+    }
 }
 
 /// Numbers that differ by no more than the rounding of a double.
@@ -48,133 +195,473 @@ fn near(found: &Value, expected: f64) -> bool {
     (found - expected).abs() <= 1e-9 * expected.abs().max(1.0)
 }
 
-fn requests_agree(rows: &[Value], report: &RunReport) {
-    let found: BTreeMap<&str, &Value> = rows
+/// The same number to the last digit.
+fn is(found: &Value, expected: f64) -> bool {
+    found.as_f64() == Some(expected)
+}
+
+fn row(rows: &[Value], is_it: impl Fn(&Value) -> bool) -> &Value {
+    let found = rows.iter().find(|row| is_it(row));
+    found.unwrap_or_else(|| panic!("not in {rows:?}"))
+}
+
+/// Mean, extremes and percentiles, to the last digit.
+fn quantiles_agree(row: &Value, of: &Quantiles) {
+    let figures = [
+        ("min_ns", of.min_ns as f64),
+        ("p50_ns", of.p50_ns),
+        ("p90_ns", of.p90_ns),
+        ("p99_ns", of.p99_ns),
+        ("max_ns", of.max_ns as f64),
+    ];
+    for (name, expected) in figures {
+        assert!(is(&row[name], expected), "{name} {expected:?}: {row}");
+    }
+    let mean = row.get("mean_ns");
+    assert!(
+        mean.is_none_or(|mean| is(mean, of.mean_ns)),
+        "{of:?}: {row}"
+    );
+}
+
+fn requests_agree(rows: &Rows, report: &RunReport) {
+    let of_id = |row: &Value| row["request_id"].as_str().unwrap().to_owned();
+    let found: BTreeMap<String, &Value> = rows["requests"]
         .iter()
-        .map(|row| (row["request_id"].as_str().unwrap(), row))
+        .map(|row| (of_id(row), row))
         .collect();
     assert_eq!(found.len(), report.request.len());
     for request in &report.request {
-        let row = found[request.request_id.as_str()];
-        let figures = [
-            ("queued_ns", request.queued_ns),
-            ("scheduled_ns", request.scheduled_ns),
-            ("ttft_ns", request.ttft_ns()),
-            ("e2e_ns", request.e2e_ns()),
-        ];
-        for (key, ns) in figures {
-            assert_eq!(row[key], json!(ns), "{} {key}", request.request_id);
-        }
+        let row = found[&request.request_id];
+        let mut expected = serde_json::to_value(request).unwrap();
+        let expected = expected.as_object_mut().unwrap();
+        expected.remove("preempted_ns"); // no statement has it
+        expected.insert("queue_ns".to_owned(), json!(request.queue_ns()));
+        expected.insert("prefill_ns".to_owned(), json!(request.prefill_ns()));
+        expected.insert("decode_ns".to_owned(), json!(request.decode_ns()));
+        expected.insert("engine_ttft_ns".to_owned(), json!(request.engine_ttft_ns()));
+        expected.insert("ttft_ns".to_owned(), json!(request.ttft_ns()));
+        expected.insert("tpot_ns".to_owned(), json!(request.tpot_ns()));
+        expected.insert("e2e_ns".to_owned(), json!(request.e2e_ns()));
+        assert_eq!(row.as_object().unwrap(), &*expected);
+    }
+    let summary = &report.requests;
+    let metrics = [
+        ("queue", summary.queue),
+        ("prefill", summary.prefill),
+        ("decode", summary.decode),
+        ("engine_ttft", summary.engine_ttft),
+        ("ttft", summary.ttft),
+        ("tpot", summary.tpot),
+        ("e2e", summary.e2e),
+    ];
+    let known = metrics.iter().filter(|(_, of)| of.n > 0);
+    assert_eq!(rows["request_summary"].len(), known.clone().count());
+    for (name, of) in known {
+        let row = row(&rows["request_summary"], |row| row["metric"] == *name);
+        assert_eq!(row["n"], json!(of.n), "{row}");
+        assert!(is(&row["p95_ns"], of.p95_ns), "{row}");
+        quantiles_agree(row, of);
+    }
+    let itl = &rows["between_tokens"][0];
+    assert_eq!(itl["n"], json!(summary.itl.n));
+    if summary.itl.n > 0 {
+        quantiles_agree(itl, &summary.itl);
+    }
+    let parts = rows["request_parts"].iter();
+    let expected = report.request_parts.parts.iter();
+    let names = expected.clone().map(|part| part.name.as_str());
+    let found_names = parts.clone().map(|row| row["name"].as_str().unwrap());
+    assert!(found_names.eq(names), "{:?}", rows["request_parts"]);
+    for (row, part) in parts.zip(expected) {
+        assert!(is(&row["mean_ns"], part.mean_ns), "{row} {part:?}");
     }
 }
 
-/// Names with time of their own: calls and sums of threads and devices, exactly.
-fn names_agree(rows: &[Value], report: &RunReport) {
+/// Names with time of their own: calls and sums of threads and devices, exactly, and percentiles; how many there were at once.
+fn names_agree(rows: &Rows, report: &RunReport) {
+    let mut known = 0;
     for name in report.names.iter().filter(|name| name.ttot_ns > 0) {
+        known += 1;
         let kind = json!(name.row_kind);
-        let is_it = |row: &&Value| {
+        let is_it = |row: &Value| {
             row["name"] == json!(name.name)
                 && row["row_kind"] == kind
                 && row["category"].as_str().unwrap_or("") == name.category
         };
-        let row = rows
-            .iter()
-            .find(is_it)
-            .unwrap_or_else(|| panic!("{name:?}: {rows:?}"));
+        let found = row(&rows["names"], is_it);
+        let counts = ["ncall", "ncall_outermost", "ttot_ns", "tsub_ns"].map(|key| &found[key]);
+        let expected = [
+            json!(name.ncall),
+            json!(name.ncall_outermost),
+            json!(name.ttot_ns),
+            json!(name.tsub_ns),
+        ];
+        assert_eq!(counts, expected.each_ref(), "{name:?}");
+        assert!(is(&found["tavg_ns"], name.tavg_ns), "{name:?} {found}");
+        quantiles_agree(found, &name.duration);
+        let found = row(&rows["bottlenecks"], is_it);
         assert_eq!(
-            [&row["ncall"], &row["ttot_ns"], &row["tsub_ns"]],
-            [
-                &json!(name.ncall),
-                &json!(name.ttot_ns),
-                &json!(name.tsub_ns)
-            ],
+            found["max_concurrency"],
+            json!(name.max_concurrency),
             "{name:?}"
         );
+        assert!(is(&found["mean_ns"], name.duration.mean_ns), "{found}");
     }
+    assert_eq!(rows["names"].len(), known);
+    assert_eq!(rows["bottlenecks"].len(), known);
 }
 
-fn devices_agree(rows: &[Value], report: &RunReport) {
-    assert_eq!(rows.len(), report.device.len());
-    for (row, device) in rows.iter().zip(&report.device) {
-        let found = ["slices", "busy_ns", "wall_ns", "longest_gap_ns"].map(|key| &row[key]);
-        let expected = [
-            json!(device.slices),
-            json!(device.busy_ns),
-            json!(device.wall_ns),
-            json!(device.longest_gap_ns),
+fn devices_agree(rows: &Rows, report: &RunReport) {
+    let devices = report.device.iter().filter(|device| !device.is_runner);
+    assert_eq!(rows["devices"].len(), devices.clone().count());
+    for device in devices {
+        let name = report.recorded.process_name(device.process);
+        let found = row(&rows["devices"], |row| row["name"] == name.as_str());
+        let figures = [
+            ("slices", device.slices.cast_signed()),
+            ("from_ns", device.from_ns),
+            ("wall_ns", device.wall_ns),
+            ("busy_ns", device.busy_ns),
+            ("communication_ns", device.communication_ns),
+            ("exposed_communication_ns", device.exposed_communication_ns),
+            ("longest_gap_ns", device.longest_gap_ns),
         ];
-        assert_eq!(found, expected.each_ref(), "{row}");
+        for (key, expected) in figures {
+            assert_eq!(found[key], json!(expected), "{key} of {found}");
+        }
+        if device.launch_delay.n > 0 {
+            let found = row(&rows["launch_delay"], |row| row["name"] == name.as_str());
+            let counts = [&found["n"], &found["short_slices"]];
+            let expected = [json!(device.launch_delay.n), json!(device.short_slices)];
+            assert_eq!(counts, expected.each_ref());
+            quantiles_agree(found, &device.launch_delay);
+        }
     }
+    let longest = report.long_gaps.iter().filter(|gap| {
+        let mut devices = report.device.iter();
+        devices.any(|device| device.process == gap.process && !device.is_runner)
+    });
+    let longest: Vec<i64> = longest.map(|gap| gap.dur_ns).collect();
+    let found = rows["gaps"].iter().map(|row| row["dur"].as_i64().unwrap());
+    assert_eq!(found.take(longest.len()).collect::<Vec<_>>(), longest);
 }
 
-#[test]
-fn statements_say_what_the_report_says() {
-    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-    let lines = served().finished();
-    std::fs::write(file.path(), json!({ "traceEvents": lines }).to_string()).unwrap();
-    let Some(rows) = rows("statements_say_what_the_report_says", file.path()) else {
-        return;
-    };
-    let report = report(file.path().to_owned());
-    requests_agree(&rows["requests"], &report);
-    names_agree(&rows["names"], &report);
-    devices_agree(&rows["devices"], &report);
-    let itl = &rows["between_tokens"][0];
-    assert_eq!(itl["n"], json!(report.requests.itl.n));
-    assert!(near(&itl["mean_ns"], report.requests.itl.mean_ns), "{itl}");
-    let parts = rows["request_parts"]
-        .iter()
-        .map(|row| row["name"].as_str().unwrap());
-    let expected = report.request_parts.parts.iter();
-    assert!(
-        parts.eq(expected.clone().map(|part| part.name.as_str())),
-        "{:?}",
-        rows["request_parts"]
-    );
-    for (row, part) in rows["request_parts"].iter().zip(expected) {
-        assert!(near(&row["mean_ns"], part.mean_ns), "{row} {part:?}");
-    }
+/// The longest steps, and the names in them.
+fn steps_agree(rows: &Rows, report: &RunReport) {
     let steps = rows["steps"].iter().map(|row| row["dur"].as_i64().unwrap());
     let expected = report.slow_steps.iter().map(|step| step.dur_ns);
     assert!(steps.eq(expected), "{:?}", rows["steps"]);
-    let longest = report.long_gaps[0].dur_ns;
-    assert!(rows["gaps"].iter().any(|row| row["dur"] == json!(longest)));
+    let found: Vec<(i64, i64)> = rows["step_parts"]
+        .iter()
+        .map(|row| {
+            (
+                row["ts"].as_i64().unwrap(),
+                row["tsub_ns"].as_i64().unwrap(),
+            )
+        })
+        .collect();
+    let mut expected: Vec<(i64, i64)> = Vec::new();
+    for step in &report.slow_steps {
+        expected.extend(step.inside.iter().map(|part| (step.start_ns, part.tsub_ns)));
+    }
+    assert_eq!(found, expected);
+}
+
+/// Levels weighted by time: each figure but the mean to the last digit.
+fn load_agrees(rows: &Rows, report: &RunReport) {
+    for level in &report.load {
+        let found = match level.process {
+            None => &rows["under_way"][0],
+            Some(process) => {
+                let name = report.recorded.process_name(process);
+                let kind = match level.of {
+                    LoadKind::Running => "running",
+                    LoadKind::Waiting => "waiting",
+                    _ => "kv_used_percent",
+                };
+                row(&rows["load"], |row| {
+                    row["level"] == kind && row["name"] == name.as_str()
+                })
+            }
+        };
+        assert_eq!(found["wall_ns"], json!(level.wall_ns), "{found} {level:?}");
+        assert!(near(&found["mean"], level.mean), "{found} {level:?}");
+        let figures = [
+            ("p50", level.p50),
+            ("p90", level.p90),
+            ("p99", level.p99),
+            ("max", level.max),
+        ];
+        for (name, expected) in figures {
+            assert!(is(&found[name], expected), "{name} of {found} {level:?}");
+        }
+    }
+}
+
+/// Everything that a report says in SQL.
+fn all_agree(rows: &Rows, report: &RunReport) {
+    requests_agree(rows, report);
+    names_agree(rows, report);
+    devices_agree(rows, report);
+    steps_agree(rows, report);
+    load_agrees(rows, report);
     let wall = rows["recorded"]
         .iter()
         .all(|row| row["wall_ns"] == json!(report.recorded.wall_ns));
     assert!(wall, "{:?}", rows["recorded"]);
-    for level in report.load.iter().filter(|level| level.process.is_some()) {
-        let is_it = |row: &&Value| near(&row["mean"], level.mean) && near(&row["max"], level.max);
-        assert!(
-            rows["load"].iter().any(|row| is_it(&row)),
-            "{level:?}: {:?}",
-            rows["load"]
-        );
+    assert_eq!(
+        rows.get("losses").map_or(0, Vec::len),
+        report.recorded.losses.len()
+    );
+}
+
+#[test]
+fn statements_say_what_the_report_says() {
+    let run = Run::of_lines(&served().finished());
+    let report = run.report();
+    for rows in run.rows("statements_say_what_the_report_says") {
+        all_agree(&rows, &report);
+    }
+}
+
+/// Launch delays, slices shorter than their launch, and more than one cause of idle time.
+#[test]
+fn statements_on_devices_say_what_the_report_says() {
+    let mut server = Server::new();
+    for nth in 0..11 {
+        server.idle(IdleCause::LaunchDelay, 100 + 37 * nth * nth);
+        server.idle(IdleCause::KvTransfer, 20 + nth);
+    }
+    let mut lines = server.finished();
+    for (nth, host_us) in [(0_u64, 5.0), (1, 11.5), (2, 90.125)] {
+        lines.push(json!({"ph": "X", "pid": 101, "tid": 2, "ts": 20 * nth, "dur": 10, "name": "hcom_allGather_", "args": {"host_wall_us": host_us, "queue_us": 3.0625 + host_us}}));
+    }
+    let run = Run::of_lines(&lines);
+    let report = run.report();
+    assert!(report.device[0].short_slices == 2 && report.device[0].launch_delay.n == 14);
+    assert!(report.device[0].communication_ns > 0);
+    for rows in run.rows("statements_on_devices_say_what_the_report_says") {
+        all_agree(&rows, &report);
+    }
+}
+
+/// Reference inputs whose figures others computed.
+#[test]
+fn statements_on_golden_data_say_what_the_report_says() {
+    for name in [
+        "serving.json",
+        "hta-rank-0.json",
+        "hta-rank-1.json",
+        "nat-nested.json",
+    ] {
+        let run = Run::of_fixture(name);
+        let report = run.report();
+        for rows in run.rows("statements_on_golden_data_say_what_the_report_says") {
+            all_agree(&rows, &report);
+        }
+    }
+}
+
+/// Samples of any size, with ties and with long tails: percentiles by rank are those of the report to the last digit.
+#[test]
+fn percentiles_have_the_same_last_digit() {
+    let (mut numbers, mut lines, mut now_us) = (Numbers::new(7), Vec::new(), 0);
+    for name in 0..120_u64 {
+        let spread = 10_u64.pow(1 + u32::try_from(name % 6).unwrap());
+        for _ in 0..1 + numbers.below(1 + name) {
+            let dur = 1 + numbers.below(spread);
+            let id = format!("r{}", name % 40);
+            lines.push(json!({"ph": "X", "pid": 1, "tid": 1, "ts": now_us, "dur": dur, "name": format!("n{name}")}));
+            lines.push(json!({"ph": "i", "pid": 1, "tid": 1, "ts": now_us, "s": "t", "name": "request.token", "args": {"request_id": id}}));
+            now_us += dur + numbers.below(3);
+        }
+    }
+    for request in 0..40 {
+        lines.push(json!({"ph": "X", "pid": 1, "tid": 10 + request, "ts": 0, "dur": now_us + request, "name": "http.request", "args": {"request_id": format!("r{request}")}}));
+    }
+    let run = Run::of_lines(&lines);
+    let report = run.report();
+    assert!(report.requests.itl.n > 1_000);
+    for rows in run.rows("percentiles_have_the_same_last_digit") {
+        names_agree(&rows, &report);
+        requests_agree(&rows, &report);
+        load_agrees(&rows, &report);
     }
 }
 
 /// How often each rank came last, and by how much.
 #[test]
 fn collectives_are_those_of_the_report() {
-    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
-    let trace = json!({ "traceEvents": four_ranks() });
-    std::fs::write(file.path(), trace.to_string()).unwrap();
-    let Some(rows) = rows("collectives_are_those_of_the_report", file.path()) else {
+    let run = Run::of_lines(&four_ranks());
+    let report = report(run.trace());
+    for rows in run.rows("collectives_are_those_of_the_report") {
+        let found: BTreeMap<String, (u64, i64)> = rows["collectives"]
+            .iter()
+            .map(|row| {
+                let name = row["last_device"].as_str().unwrap().to_owned();
+                let of = (&row["device_last"], &row["device_late_ns"]);
+                (name, (of.0.as_u64().unwrap(), of.1.as_i64().unwrap()))
+            })
+            .collect();
+        let last = report.rank.iter().filter(|rank| rank.last > 0);
+        let expected = last.map(|rank| {
+            let name = report.recorded.process_name(rank.process);
+            (name, (rank.last, rank.late_ns))
+        });
+        assert_eq!(found, expected.collect());
+        devices_agree(&rows, &report);
+    }
+}
+
+/// A run of 500 s: the report's 500 parts are the windows of a second.
+fn long_run() -> Vec<Value> {
+    let mut lines = served().finished();
+    for line in &mut lines {
+        for key in ["ts", "dur"] {
+            if let Some(us) = line[key].as_u64() {
+                line[key] = json!(1_000 * us);
+            }
+        }
+    }
+    let at = |us: u64| json!({"ph": "i", "pid": 10, "tid": 1, "ts": us, "s": "t", "name": "edge"});
+    lines.extend([at(0), at(500_000_000)]);
+    lines.push(json!({"ph": "C", "pid": 10, "tid": 1, "ts": 2_000_500, "name": "kv_cache", "args": {"used_percent": 33.34}}));
+    lines.push(json!({"ph": "C", "pid": 10, "tid": 1, "ts": 2_700_000, "name": "kv_cache", "args": {"used_percent": 50.06}}));
+    lines.push(json!({"ph": "C", "pid": 10, "tid": 1, "ts": 7_900_000, "name": "kv_cache", "args": {"used_percent": 0}}));
+    lines
+}
+
+#[test]
+fn windows_are_the_parts_of_the_timeline() {
+    let run = Run::of_lines(&long_run());
+    let report = run.report();
+    let timeline = &report.timeline;
+    assert_eq!((timeline.from_ns, timeline.part_ns), (0, 1_000_000_000));
+    for rows in run.rows("windows_are_the_parts_of_the_timeline") {
+        let mut series: BTreeSet<&str> = BTreeSet::new();
+        for of in &timeline.series {
+            let name = of
+                .process
+                .map(|process| report.recorded.process_name(process));
+            let kind = match of.of {
+                SeriesKind::UnderWay => "under_way",
+                SeriesKind::Running => "running",
+                SeriesKind::Waiting => "waiting",
+                SeriesKind::KvUsedPercent => "kv_used_percent",
+                SeriesKind::OutputTokensPerS => "output_tokens_per_s",
+                SeriesKind::BusyPercent => "busy_percent",
+                SeriesKind::LongestStepNs => continue, // steps.sql has the longest
+            };
+            series.insert(kind);
+            let is_it = |row: &&Value| row["series"] == kind && row["name"] == json!(name);
+            let found: BTreeMap<i64, &Value> = rows["windows"]
+                .iter()
+                .filter(is_it)
+                .map(|row| (row["ts"].as_i64().unwrap() / 1_000_000_000, &row["amount"]))
+                .collect();
+            for (nth, value) in of.values.iter().enumerate() {
+                let found = found.get(&i64::try_from(nth).unwrap());
+                match value {
+                    Some(value) if *value != 0.0 || found.is_some() => {
+                        assert!(
+                            near(found.unwrap(), *value),
+                            "{kind} {nth}: {found:?} {value}"
+                        );
+                    }
+                    Some(_) => {}
+                    None => assert_eq!(found, None, "{kind} {nth}"),
+                }
+            }
+        }
+        assert_eq!(series.len(), 6, "{series:?}");
+    }
+}
+
+/// The same, counted second by second without SQL: how many spans that lie in no other one are at work at once.
+#[test]
+fn concurrency_is_that_of_a_naive_count() {
+    let lines = long_run();
+    let run = Run::of_lines(&lines);
+    let found = run.rows("concurrency_is_that_of_a_naive_count");
+    let mut of_threads: BTreeMap<(u64, u64), Vec<(i64, i64)>> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line["ph"] == "X") {
+        let ns = |key: &str| 1_000 * line[key].as_i64().unwrap();
+        let thread = (line["pid"].as_u64().unwrap(), line["tid"].as_u64().unwrap());
+        let span = (ns("ts"), ns("ts") + ns("dur"));
+        of_threads.entry(thread).or_default().push(span);
+    }
+    let (mut levels, mut of_process) = (BTreeMap::new(), BTreeMap::new());
+    for ((pid, _), mut spans) in of_threads {
+        spans.sort_by_key(|(from, to)| (*from, std::cmp::Reverse(*to)));
+        let mut end = i64::MIN;
+        for (from, to) in spans {
+            // One that lies in another has depth.
+            if from >= end && from < to {
+                end = to;
+                for (at, change) in [(from, 1), (to, -1)] {
+                    *levels.entry(at).or_insert(0) += change;
+                    *of_process
+                        .entry(pid)
+                        .or_insert_with(BTreeMap::new)
+                        .entry(at)
+                        .or_insert(0) += change;
+                }
+            }
+        }
+    }
+    let expected = time_at(&levels);
+    assert!(expected.len() > 3);
+    let of_process: BTreeMap<u64, BTreeMap<i64, i64>> = of_process
+        .iter()
+        .map(|(pid, changes)| (*pid, time_at(changes)))
+        .collect();
+    for rows in found {
+        let number = |row: &Value, key: &str| row[key].as_i64().unwrap();
+        let all = rows["concurrency_global"].iter();
+        let all = all.map(|row| (number(row, "spans"), number(row, "ns")));
+        assert_eq!(all.collect::<BTreeMap<_, _>>(), expected);
+        let mut each: BTreeMap<u64, BTreeMap<i64, i64>> = BTreeMap::new();
+        for row in &rows["concurrency"] {
+            let pid = row["pid"].as_u64().unwrap();
+            let of = each.entry(pid).or_default();
+            of.insert(number(row, "spans"), number(row, "ns"));
+        }
+        assert_eq!(each, of_process);
+    }
+}
+
+/// For how long a level was how high.
+fn time_at(changes: &BTreeMap<i64, i64>) -> BTreeMap<i64, i64> {
+    let (mut level, mut since, mut times) = (0, None, BTreeMap::new());
+    for (at, change) in changes {
+        if let Some(since) = since {
+            *times.entry(level).or_insert(0) += at - since;
+        }
+        (level, since) = (level + change, Some(*at));
+    }
+    times
+}
+
+/// With `SA_PROFILE_FULL=1` also in DataFusion, and in a standalone Spark cluster on the loopback.
+#[test]
+fn every_engine_has_the_same_rows() {
+    let is_full = std::env::var_os("SA_PROFILE_FULL").is_some_and(|value| value == "1");
+    if !is_full {
+        return;
+    }
+    let mut lines = served().finished();
+    lines.extend(four_ranks().into_iter().map(|mut line| {
+        line["pid"] = json!(line["pid"].as_u64().unwrap() + 1_000);
+        line
+    }));
+    let (run, test) = (Run::of_lines(&lines), "every_engine_has_the_same_rows");
+    let Some(duckdb) = run.in_engine(test, "duckdb") else {
         return;
     };
-    let report = report(file.path().to_owned());
-    let found: BTreeMap<String, (u64, i64)> = rows["collectives"]
-        .iter()
-        .map(|row| {
-            let name = row["last_device"].as_str().unwrap().to_owned();
-            let of = (&row["device_last"], &row["device_late_ns"]);
-            (name, (of.0.as_u64().unwrap(), of.1.as_i64().unwrap()))
-        })
-        .collect();
-    let last = report.rank.iter().filter(|rank| rank.last > 0);
-    let expected = last.map(|rank| {
-        let name = report.recorded.process_name(rank.process);
-        (name, (rank.last, rank.late_ns))
-    });
-    assert_eq!(found, expected.collect());
+    for engine in ["datafusion", "spark"] {
+        if let Some(found) = run.in_engine(&format!("{test} ({engine})"), engine) {
+            agree(&duckdb, &found);
+        }
+    }
 }

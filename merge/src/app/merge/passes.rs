@@ -68,6 +68,8 @@ pub(super) struct Decided {
     overflow: Overflow,
     /// The requests to link, if any shall be.
     links: Option<Links>,
+    /// When the trace begins, in ns since 1970, if an anchor of the reference host tells.
+    base_unix_ns: Option<i64>,
 }
 
 /// What brings all times to one axis.
@@ -261,7 +263,9 @@ impl<'a> Merge<'a> {
         if !self.options.allow_empty {
             refuse_nonsense(self.recordings, report)?;
         }
+        let wall = aligned.clocks.wall();
         Ok(Decided {
+            base_unix_ns: wall.map(|wall| wall.at(plan.base_ns)),
             plan,
             overflow,
             links,
@@ -329,6 +333,7 @@ impl<'a> Merge<'a> {
         ReadyTrace {
             job: self.job(found, decided),
             report,
+            base_unix_ns: decided.base_unix_ns,
             pool: self.pool,
             folders: self.folders,
         }

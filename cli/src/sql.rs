@@ -1,0 +1,197 @@
+//! `sa-profile sql`: runs a statement over the tables of a run, in an engine that the user's Python has.
+
+use crate::error::Error;
+use crate::signals::Signals;
+use clap::ValueEnum;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+use trace_merge::{Options, Progress};
+use trace_report::{SQL_ENGINE, STATEMENTS, statement};
+use trace_tables::{TablesOptions, write_tables};
+
+/// Looks this often whether the engine has ended.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Signals that end the engine, and then this.
+const ENDING: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+
+/// Runs a SQL statement over the tables of a run, with DuckDB, DataFusion or Spark.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Run directory, fragment, Chrome trace, or a folder that `sa-profile tables` wrote
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// A statement, a FILE.sql, or the name of a statement of docs/sql.md, such as `names`
+    #[arg(value_name = "STATEMENT")]
+    statement: String,
+    /// The engine; else the first found
+    #[arg(long, value_enum, value_name = "ENGINE")]
+    engine: Option<Engine>,
+    /// The master of a Spark cluster [default: this machine]
+    #[arg(long, value_name = "URL", requires = "engine")]
+    master: Option<String>,
+    /// How to print the rows
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
+enum Engine {
+    DuckDb,
+    DataFusion,
+    Spark,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Csv,
+    Json,
+}
+
+/// The tables of a run; those that were made for this go when it is dropped.
+enum Tables {
+    There(PathBuf),
+    Made(TempDir),
+}
+
+/// Carries the command out; ends as the engine does.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let statement = statement_text(&arguments.statement)?;
+    let tables = Tables::of(&arguments.run)?;
+    let python = python();
+    let mut command = Command::new(&python);
+    command.args(["-c", SQL_ENGINE]);
+    command.args(["--format", &word(arguments.format)]);
+    if let Some(engine) = arguments.engine {
+        command.args(["--engine", &word(engine)]);
+    }
+    if let Some(master) = &arguments.master {
+        command.args(["--master", master]);
+    }
+    command.arg("--").arg(tables.path()).stdin(Stdio::piped());
+    let of_python = |source: io::Error| {
+        let why = format!(
+            "{}: expected Python 3.10 or newer, found none: {source}",
+            python.display()
+        );
+        Error::Unusable(why)
+    };
+    // The tables that were made shall go, so a signal ends the engine first.
+    let signals = Signals::collect(&ENDING).map_err(of_python)?;
+    let mut engine = signals.let_through(|| command.spawn()).map_err(of_python)?;
+    if let Some(mut stdin) = engine.stdin.take() {
+        let _ = stdin.write_all(statement.as_bytes()); // it says itself why it did not read
+    }
+    let code = waited_for(&mut engine, &signals).map_err(of_python)?;
+    Ok(ExitCode::from(code))
+}
+
+impl Tables {
+    /// Those of a folder of tables; of a run they are made.
+    fn of(run: &Path) -> Result<Tables, Error> {
+        // An URL is one of a place that Spark reads.
+        if run.join("metadata").is_dir() || run.to_string_lossy().contains("://") {
+            return Ok(Tables::There(run.to_owned()));
+        }
+        let made = tempfile::Builder::new()
+            .prefix("sa-profile-tables-")
+            .tempdir();
+        let made = made.map_err(|source| Error::of_file(&std::env::temp_dir(), source))?;
+        let options = TablesOptions {
+            to: made.path().to_owned(),
+            ..TablesOptions::default()
+        };
+        write_tables(
+            &Options::new([run.to_owned()]),
+            &options,
+            &Progress::default(),
+        )?;
+        Ok(Tables::Made(made))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Tables::There(path) => path,
+            Tables::Made(folder) => folder.path(),
+        }
+    }
+}
+
+/// A value as the engine's arguments have it.
+fn word(value: impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// What is to be run: a statement by its name, that of a file, or the words themselves.
+fn statement_text(words: &str) -> Result<String, Error> {
+    if let Some(known) = statement(words) {
+        return Ok(known.to_owned());
+    }
+    let path = Path::new(words);
+    if path.extension().is_some_and(|extension| extension == "sql") {
+        return std::fs::read_to_string(path).map_err(|source| Error::of_file(path, source));
+    }
+    if words.trim().contains(char::is_whitespace) {
+        return Ok(words.to_owned());
+    }
+    let names: Vec<&str> = STATEMENTS.iter().map(|(name, _)| *name).collect();
+    Err(Error::Unusable(format!(
+        "expected a statement, a FILE.sql or one of {}, found {words:?}",
+        names.join(", ")
+    )))
+}
+
+/// The Python that this program was installed with, else that of the path.
+fn python() -> PathBuf {
+    let program = std::env::current_exe().ok();
+    let beside = program.and_then(|program| Some(program.parent()?.join("python3")));
+    beside
+        .filter(|python| python.exists())
+        .unwrap_or_else(|| PathBuf::from("python3"))
+}
+
+/// How the engine ended. It gets the signals that come to this process alone; those of a terminal it has itself.
+fn waited_for(engine: &mut Child, signals: &Signals) -> io::Result<u8> {
+    loop {
+        if let Some(status) = engine.try_wait()? {
+            let code = status.code().and_then(|code| u8::try_from(code).ok());
+            return Ok(code.unwrap_or(1));
+        }
+        let arrived = signals.next(Some(PATIENCE));
+        if let Some(arrived) = arrived.filter(|arrived| arrived.sender.is_some()) {
+            let pid = Pid::from_raw(engine.id().cast_signed());
+            let _ = kill(pid, arrived.signal); // it may have ended
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_names_files_or_words() {
+        assert_eq!(
+            statement_text("names").unwrap(),
+            statement("names").unwrap()
+        );
+        assert_eq!(statement_text("SELECT 1").unwrap(), "SELECT 1");
+        let file = tempfile::Builder::new().suffix(".sql").tempfile().unwrap();
+        std::fs::write(file.path(), "SELECT 2").unwrap();
+        let path = file.path().to_str().unwrap();
+        assert_eq!(statement_text(path).unwrap(), "SELECT 2");
+        let why = statement_text("nmaes").unwrap_err().to_string();
+        assert!(
+            why.contains("names") && why.ends_with("found \"nmaes\""),
+            "{why}"
+        );
+        assert!(statement_text("no/such.sql").is_err());
+    }
+}

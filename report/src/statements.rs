@@ -1,0 +1,74 @@
+//! The figures of a report as SQL, for the tables of a run and for Perfetto's trace processor.
+
+macro_rules! statements {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../sql/", $name, ".sql")))),*]
+    };
+}
+
+/// Each statement of `report/sql`, and its name.
+pub const STATEMENTS: [(&str, &str); 20] = statements![
+    "between_tokens",
+    "bottlenecks",
+    "collectives",
+    "concurrency",
+    "concurrency_global",
+    "devices",
+    "gaps",
+    "launch_delay",
+    "load",
+    "losses",
+    "names",
+    "recorded",
+    "request_parts",
+    "request_summary",
+    "requests",
+    "step_parts",
+    "steps",
+    "under_way",
+    "vllm_metrics",
+    "windows",
+];
+
+/// The Python program that runs statements over the tables of a run with an engine which its user has.
+pub const SQL_ENGINE: &str = include_str!("../sql/engine.py");
+
+/// The statement of this name.
+pub fn statement(name: &str) -> Option<&'static str> {
+    let mut statements = STATEMENTS.iter();
+    let found = statements.find(|(known, _)| *known == name);
+    found.map(|(_, text)| *text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_a_statement() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/sql");
+        let files = std::fs::read_dir(folder).unwrap();
+        let names = files.filter_map(|file| {
+            let name = file.unwrap().file_name().into_string().unwrap();
+            Some(name.strip_suffix(".sql")?.to_owned())
+        });
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        let known: Vec<&str> = STATEMENTS.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, known);
+        assert!(statement("names").is_some() && statement("name").is_none());
+    }
+
+    /// A window without partitions has all rows of a cluster in one place.
+    #[test]
+    fn every_window_has_partitions() {
+        for (name, text) in STATEMENTS {
+            let windows = text.matches("OVER").count();
+            assert_eq!(
+                windows,
+                text.matches("OVER (PARTITION BY ").count(),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What tables cost: `cargo bench --profile dist -p trace-tables --bench tables [-- MB | PATH]`.
+//!
+//! Generates once a trace of so many MB (1,500 by default, kept under `target/tmp`), the one of the report's benchmark, and writes its tables three times,
+//! each in a process of its own. Prints
+//! `RESULT tables_<MB> <MB of JSON per CPU s> <peak anonymous MiB> <Parquet as % of the JSON>`, and for each table and column
+//! `RESULT tables_<table>[_<column>] <MB> <% of the JSON>`.
+#![expect(clippy::print_stdout, reason = "the figures are this program's output")]
+
+#[path = "../../../report/benches/report/generate.rs"]
+mod generate;
+#[path = "../../../merge/benches/merge/process.rs"]
+#[expect(dead_code, reason = "the merge's benchmark uses all of it")]
+mod process;
+
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use trace_merge::{Options, Progress};
+use trace_tables::{TablesOptions, write_tables};
+
+const ROUNDS: u32 = 3;
+const MEGABYTES: u64 = 1_500;
+/// Has this program write the tables of one trace, so that only this is measured.
+const TABLES: &str = "--tables";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| word != "--bench")
+        .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let generated = |megabytes: u64| {
+        let trace = generate::trace(megabytes);
+        trace.map_err(|error| format!("generating: {error}"))
+    };
+    let done = match words.as_slice() {
+        [TABLES, path, to] => tables(path, to),
+        [] => generated(MEGABYTES).and_then(|path| measure(&path)),
+        [word] => match word.parse() {
+            Ok(megabytes) => generated(megabytes).and_then(|path| measure(&path)),
+            Err(_) => measure(Path::new(word)),
+        },
+        _ => Err(format!(
+            "expected a number of MB or a trace, found {words:?}"
+        )),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("tables: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(path: &Path) -> Result<(), String> {
+    let json = path.metadata().map_err(|error| error.to_string())?.len() as f64;
+    let to = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let (mut cpu_s, mut peak) = (f64::MAX, 0);
+    for _ in 0..ROUNDS {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = Command::new(program);
+        command.arg(TABLES).arg(path).arg(to.path());
+        let used = process::watched(command)?;
+        cpu_s = cpu_s.min(used.cpu_s);
+        peak = peak.max(used.peak_anonymous_bytes);
+    }
+    let files = files(to.path());
+    let whole: u64 = files.iter().map(|(_, _, bytes)| bytes).sum();
+    println!(
+        "RESULT tables_{:.0} {:.0} {:.0} {:.2}",
+        json / 1e6,
+        json / 1e6 / cpu_s,
+        peak as f64 / f64::from(1 << 20),
+        whole as f64 / json * 100.0
+    );
+    let mut parts: BTreeMap<String, u64> = BTreeMap::new();
+    for (table, path, bytes) in files {
+        *parts.entry(table.clone()).or_default() += bytes;
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
+        for group in reader.metadata().row_groups() {
+            for column in group.columns() {
+                let name = format!("{table}_{}", column.column_path().string().replace('"', ""));
+                *parts.entry(name).or_default() += column.compressed_size().unsigned_abs();
+            }
+        }
+    }
+    for (part, bytes) in parts {
+        let percent = bytes as f64 / json * 100.0;
+        println!(
+            "RESULT tables_{part} {:.2} {percent:.2}",
+            bytes as f64 / 1e6
+        );
+    }
+    Ok(())
+}
+
+/// The files of all tables: the table, the path, the bytes.
+fn files(folder: &Path) -> Vec<(String, PathBuf, u64)> {
+    let entries = |path: &Path| {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let mut found = Vec::new();
+    for table in entries(folder) {
+        let name = table.file_name().unwrap_or_default().to_string_lossy();
+        for file in entries(&table).iter().flat_map(|host| entries(host)) {
+            let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+            found.push((name.clone().into_owned(), file, bytes));
+        }
+    }
+    found
+}
+
+/// The tables of one trace, which must have what was generated.
+fn tables(path: &str, to: &str) -> Result<(), String> {
+    let options = Options::new([PathBuf::from(path)]);
+    let tables = TablesOptions {
+        to: PathBuf::from(to),
+        force: true,
+        ..TablesOptions::default()
+    };
+    let written = write_tables(&options, &tables, &Progress::default());
+    let (written, report) = written.map_err(|error| error.to_string())?;
+    match written.slices > 0 && report.damage_total == 0 {
+        true => Ok(()),
+        false => Err(format!("{written:?}")),
+    }
+}

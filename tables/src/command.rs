@@ -1,0 +1,123 @@
+//! The arguments of the command line.
+
+use crate::options::TablesOptions;
+use crate::write_tables::write_tables;
+use clap::Args;
+use std::path::PathBuf;
+use trace_merge::{Error, FilterArgs, Options, Progress, Runs};
+
+/// Writes the tables of a run as Parquet.
+#[derive(Args, Clone, Debug)]
+pub struct TablesArgs {
+    /// Run directory, fragment, pattern or Chrome trace [default: what SA_PROFILE_DIR names]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The folder of the tables; it is made if it is not there
+    #[arg(long, value_name = "DIR")]
+    to: PathBuf,
+    /// Replace the tables of the same hosts that are there
+    #[arg(long)]
+    force: bool,
+    /// The number that the ids of this host begin with, below 16777216 [default: a hash of its name and boot]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..i64::from(crate::ids::HOSTS)))]
+    host_id: Option<u32>,
+    /// The run with this id
+    #[arg(long, value_name = "ID", conflicts_with_all = ["previous", "all_runs"])]
+    run: Option<String>,
+    /// The run before the newest
+    #[arg(long, conflicts_with = "all_runs")]
+    previous: bool,
+    /// All runs together
+    #[arg(long)]
+    all_runs: bool,
+    /// Worker threads [default: one per core, at most 16]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+impl TablesArgs {
+    /// Takes the run directory that `default` finds where no path is given.
+    ///
+    /// # Errors
+    /// Those of `default`.
+    pub fn or_default<E>(
+        mut self,
+        default: impl FnOnce() -> Result<PathBuf, E>,
+    ) -> Result<TablesArgs, E> {
+        if self.paths.is_empty() {
+            self.paths.push(default()?);
+        }
+        Ok(self)
+    }
+
+    /// Writes the tables; says what was written.
+    ///
+    /// # Errors
+    /// As [`write_tables`].
+    pub fn write(&self, progress: &Progress) -> Result<String, Error> {
+        let tables = TablesOptions {
+            to: self.to.clone(),
+            force: self.force,
+            host_id: self.host_id,
+        };
+        let (written, report) = write_tables(&self.options(), &tables, progress)?;
+        let mut words = format!(
+            "{}: {} slices, {} counter values, {} flows, {} kB",
+            self.to.display(),
+            written.slices,
+            written.samples,
+            written.flows,
+            written.bytes.div_ceil(1_000),
+        );
+        for (count, what) in [
+            (report.lost_events, "lost events"),
+            (report.damage_total, "damaged places"),
+        ] {
+            if count > 0 {
+                words.push_str(&format!("; {count} {what}"));
+            }
+        }
+        Ok(words)
+    }
+
+    fn options(&self) -> Options {
+        let mut options = Options::new(self.paths.clone());
+        self.filter.put_into(&mut options);
+        options.threads = self.threads;
+        options.runs = match &self.run {
+            Some(run) => Runs::Named(run.clone()),
+            None if self.previous => Runs::Previous,
+            None if self.all_runs => Runs::All,
+            None => Runs::Newest,
+        };
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        tables: TablesArgs,
+    }
+
+    #[test]
+    fn arguments_are_read_or_refused() {
+        let read = |words: &[&str]| Line::try_parse_from([&["tables"], words].concat());
+        let line = read(&["out", "--to", "t", "--process", "Worker*", "--host-id", "3"]);
+        let tables = line.unwrap().tables;
+        assert_eq!((&tables.to, tables.host_id), (&PathBuf::from("t"), Some(3)));
+        assert_eq!(tables.options().filter.processes, ["Worker*"]);
+        assert!(read(&["out"]).is_err());
+        assert!(read(&["out", "--to", "t", "--host-id", "16777216"]).is_err());
+        let asked = read(&["--to", "t"]).unwrap().tables;
+        let found = asked.or_default(|| Ok::<_, Error>(PathBuf::from("here")));
+        assert_eq!(found.unwrap().paths, [PathBuf::from("here")]);
+    }
+}

@@ -1,0 +1,152 @@
+//! Arrows: which slices they lead from and to.
+
+use std::io;
+use trace_store::sorter::{Record, Sorted, long_at};
+
+/// What an event does with an arrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Step {
+    Start,
+    Step,
+    End,
+}
+
+/// An event of an arrow at a slice. In the order of these, those of one arrow are together, in the order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FlowPoint {
+    /// What tells the arrow from others.
+    pub(crate) arrow: u64,
+    pub(crate) ts_ns: i64,
+    pub(crate) rank: i64,
+    pub(crate) at: u64,
+    pub(crate) step: Step,
+    pub(crate) slice: i64,
+}
+
+impl Record for FlowPoint {
+    const BYTES: usize = 41;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        for long in [
+            self.arrow,
+            self.ts_ns.cast_unsigned(),
+            self.rank.cast_unsigned(),
+            self.at,
+            self.slice.cast_unsigned(),
+        ] {
+            out.extend_from_slice(&long.to_le_bytes());
+        }
+        out.push(self.step as u8);
+    }
+
+    fn load(bytes: &[u8]) -> FlowPoint {
+        FlowPoint {
+            arrow: long_at(bytes, 0),
+            ts_ns: long_at(bytes, 8).cast_signed(),
+            rank: long_at(bytes, 16).cast_signed(),
+            at: long_at(bytes, 24),
+            slice: long_at(bytes, 32).cast_signed(),
+            step: match bytes[40] {
+                0 => Step::Start,
+                1 => Step::Step,
+                _ => Step::End,
+            },
+        }
+    }
+}
+
+/// An edge from a slice to another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FlowEdge {
+    pub(crate) slice_out: i64,
+    pub(crate) slice_in: i64,
+}
+
+impl Record for FlowEdge {
+    const BYTES: usize = 16;
+
+    fn store(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.slice_out.to_le_bytes());
+        out.extend_from_slice(&self.slice_in.to_le_bytes());
+    }
+
+    fn load(bytes: &[u8]) -> FlowEdge {
+        FlowEdge {
+            slice_out: long_at(bytes, 0).cast_signed(),
+            slice_in: long_at(bytes, 8).cast_signed(),
+        }
+    }
+}
+
+/// Calls `found` with each edge. A step leads on from itself, an end does not; what has not started leads nowhere.
+pub(crate) fn edges(
+    points: &Sorted<FlowPoint>,
+    mut found: impl FnMut(FlowEdge) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut last: Option<(u64, i64)> = None;
+    points.each(|point| {
+        let from = last.filter(|(arrow, _)| *arrow == point.arrow);
+        match (point.step, from) {
+            // Perfetto takes the first start of an arrow, and no second one.
+            (Step::Start, None) => last = Some((point.arrow, point.slice)),
+            (Step::Start, Some(_)) | (_, None) => {}
+            (step, Some((_, slice_out))) => {
+                if step == Step::Step {
+                    last = Some((point.arrow, point.slice));
+                }
+                found(FlowEdge {
+                    slice_out,
+                    slice_in: point.slice,
+                })?;
+            }
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(arrow: u64, ts_ns: i64, step: Step, slice: i64) -> FlowPoint {
+        FlowPoint {
+            arrow,
+            ts_ns,
+            rank: -1,
+            at: 9,
+            step,
+            slice,
+        }
+    }
+
+    #[test]
+    fn a_step_leads_on_and_an_end_does_not() {
+        let mut points = vec![
+            point(1, 0, Step::Start, 10),
+            point(1, 1, Step::Start, 11),
+            point(1, 2, Step::Step, 12),
+            point(1, 3, Step::End, 13),
+            point(1, 4, Step::End, 14),
+            point(2, 0, Step::End, 20),
+            point(2, 1, Step::Start, 21),
+        ];
+        points.sort_unstable();
+        let mut found = Vec::new();
+        let stored: Vec<FlowPoint> = points
+            .iter()
+            .map(|point| {
+                let mut bytes = Vec::new();
+                point.store(&mut bytes);
+                assert_eq!(bytes.len(), FlowPoint::BYTES);
+                FlowPoint::load(&bytes)
+            })
+            .collect();
+        assert_eq!(stored, points);
+        edges(&Sorted::Memory(stored), |edge| {
+            found.push((edge.slice_out, edge.slice_in));
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(found, [(10, 12), (12, 13), (12, 14)]);
+    }
+}

@@ -1,0 +1,346 @@
+//! The args of an event, taken apart as Perfetto does: a row for each value that is no object and no list.
+
+use super::entry::{ArgValue, EntryArgs, write_arg};
+use super::texts::{NOT_KEPT, TextPair, Texts};
+use parquet::data_type::ByteArray;
+use std::collections::HashMap;
+use trace_merge::json::Scanner;
+use trace_store::hashed_map::HashedMap;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// What all keys begin with.
+const ROOT: &str = "args";
+/// Args of one event among which those of one key are searched one by one.
+const FEW: usize = 16;
+
+/// The way to a value.
+#[derive(Clone, Copy)]
+enum Path<'a> {
+    Root,
+    /// A member, its key as JSON writes it.
+    Member(&'a Path<'a>, &'a [u8]),
+    Element(&'a Path<'a>, usize),
+}
+
+impl Path<'_> {
+    /// Both forms: without the places in lists, and with them.
+    fn pair(&self) -> TextPair {
+        let (mut flat, mut key) = (String::new(), String::new());
+        self.put(&mut flat, &mut key);
+        TextPair(
+            Some(ByteArray::from(flat.into_bytes())),
+            ByteArray::from(key.into_bytes()),
+        )
+    }
+
+    fn put(&self, flat: &mut String, key: &mut String) {
+        match self {
+            Path::Root => [flat, key].into_iter().for_each(|to| to.push_str(ROOT)),
+            Path::Member(of, name) => {
+                of.put(flat, key);
+                let name = unescaped(name);
+                let name = String::from_utf8_lossy(&name);
+                for to in [flat, key] {
+                    to.push('.');
+                    to.push_str(&name);
+                }
+            }
+            Path::Element(of, number) => {
+                of.put(flat, key);
+                key.push_str(&format!("[{number}]"));
+            }
+        }
+    }
+}
+
+/// An arg that was found.
+struct Found {
+    key: u32,
+    hash: u64,
+    value: Value,
+}
+
+enum Value {
+    Int(i64),
+    Real(f64),
+    /// A range of the args, or of what was unescaped.
+    Plain(usize, usize),
+    Unescaped(usize, usize),
+}
+
+/// Takes args apart.
+#[derive(Default)]
+pub(crate) struct ArgReader {
+    /// Numbers of keys by the hash of the way to the value.
+    keys: HashedMap<u32>,
+    found: Vec<Found>,
+    /// Keys that have no number.
+    not_kept: HashMap<u64, TextPair>,
+    unescaped: Vec<u8>,
+}
+
+impl ArgReader {
+    /// Writes the args behind an entry. Of values with one key the last counts.
+    pub(crate) fn write(&mut self, args: &[u8], keys: &Texts, entry: EntryArgs, out: &mut Vec<u8>) {
+        self.found.clear();
+        self.unescaped.clear();
+        self.not_kept.clear();
+        let mut scanner = Scanner::lenient(args, 0);
+        scanner.space();
+        if scanner.peek() == b'{' {
+            // What is not well formed has no further args.
+            let _ = self.object(&mut scanner, Path::Root, 0, keys);
+        }
+        self.leave_last();
+        entry.begin(out, self.found.len());
+        for arg in &self.found {
+            let value = match arg.value {
+                Value::Int(value) => ArgValue::Int(value),
+                Value::Real(value) => ArgValue::Real(value),
+                Value::Plain(start, end) => ArgValue::Text(&args[start..end]),
+                Value::Unescaped(start, end) => ArgValue::Text(&self.unescaped[start..end]),
+            };
+            let pair = || self.not_kept[&arg.hash].clone();
+            write_arg(out, arg.key, pair, value);
+        }
+    }
+
+    fn object(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        of: Path<'_>,
+        hash: u64,
+        keys: &Texts,
+    ) -> Option<()> {
+        scanner.at += 1;
+        scanner.space();
+        while scanner.peek() != b'}' {
+            let start = scanner.at + 1;
+            scanner.string()?;
+            let key = &scanner.bytes[start..scanner.at - 1];
+            scanner.space();
+            scanner.expect(b':')?;
+            scanner.space();
+            let hash = xxh3_64_with_seed(key, hash);
+            self.value(scanner, Path::Member(&of, key), hash, keys)?;
+            scanner.space();
+            if scanner.peek() == b',' {
+                scanner.at += 1;
+                scanner.space();
+            }
+        }
+        scanner.at += 1;
+        Some(())
+    }
+
+    fn list(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        of: Path<'_>,
+        hash: u64,
+        keys: &Texts,
+    ) -> Option<()> {
+        scanner.at += 1;
+        scanner.space();
+        let mut number = 0_usize;
+        while scanner.peek() != b']' {
+            let hash = hash.rotate_left(32) ^ xxh3_64(&number.to_le_bytes());
+            self.value(scanner, Path::Element(&of, number), hash, keys)?;
+            number += 1;
+            scanner.space();
+            if scanner.peek() == b',' {
+                scanner.at += 1;
+                scanner.space();
+            }
+        }
+        scanner.at += 1;
+        Some(())
+    }
+
+    fn value(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        path: Path<'_>,
+        hash: u64,
+        keys: &Texts,
+    ) -> Option<()> {
+        let start = scanner.at;
+        let value = match scanner.peek() {
+            b'{' => return self.object(scanner, path, hash, keys),
+            b'[' => return self.list(scanner, path, hash, keys),
+            b'"' => {
+                scanner.string()?;
+                self.text(scanner.bytes, start + 1, scanner.at - 1)
+            }
+            first => {
+                scanner.value(0)?;
+                match first {
+                    b'n' => return Some(()),
+                    b't' => Value::Int(1),
+                    b'f' => Value::Int(0),
+                    _ => number(scanner.bytes, start, scanner.at),
+                }
+            }
+        };
+        let key = *self
+            .keys
+            .entry(hash)
+            .or_insert_with(|| keys.number(hash, || path.pair()));
+        if key == NOT_KEPT {
+            self.not_kept.entry(hash).or_insert_with(|| path.pair());
+        }
+        self.found.push(Found { key, hash, value });
+        Some(())
+    }
+
+    fn text(&mut self, args: &[u8], start: usize, end: usize) -> Value {
+        let text = &args[start..end];
+        if memchr::memchr(b'\\', text).is_none() {
+            return Value::Plain(start, end);
+        }
+        let start = self.unescaped.len();
+        self.unescaped.extend_from_slice(&unescaped(text));
+        Value::Unescaped(start, self.unescaped.len())
+    }
+
+    /// Leaves the last value of each key, at the place of the first.
+    fn leave_last(&mut self) {
+        let found = &mut self.found;
+        if found.len() <= FEW {
+            let mut at = 1;
+            while at < found.len() {
+                let hash = found[at].hash;
+                match found[..at].iter().position(|arg| arg.hash == hash) {
+                    Some(before) => {
+                        found[before] = found.remove(at);
+                    }
+                    None => at += 1,
+                }
+            }
+            return;
+        }
+        let mut places = HashedMap::default();
+        let mut kept = 0;
+        for at in 0..found.len() {
+            let place = *places.entry(found[at].hash).or_insert(kept);
+            found.swap(place, at);
+            kept += usize::from(place == kept);
+        }
+        found.truncate(kept);
+    }
+}
+
+/// A number; the text of one that a double cannot hold.
+fn number(args: &[u8], start: usize, end: usize) -> Value {
+    let text = std::str::from_utf8(&args[start..end]).unwrap_or_default();
+    if let Ok(value) = text.parse() {
+        return Value::Int(value);
+    }
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() => Value::Real(value),
+        _ => Value::Plain(start, end),
+    }
+}
+
+/// What a JSON string says, given without its quotes.
+pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
+    if memchr::memchr(b'\\', text).is_none() {
+        return text.to_vec();
+    }
+    let quoted = [b"\"", text, b"\""].concat();
+    serde_json::from_slice::<String>(&quoted).map_or_else(|_| text.to_vec(), String::into_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::{ArgKey, Entry, write_entry};
+    use super::*;
+
+    fn args(json: &str) -> Vec<String> {
+        let (texts, mut out) = (Texts::default(), Vec::new());
+        let mut reader = ArgReader::default();
+        for _ in 0..2 {
+            out.clear();
+            let entry = write_entry(&mut out, None, None, None);
+            reader.write(json.as_bytes(), &texts, entry, &mut out);
+        }
+        let pairs = texts.into_pairs();
+        let mut found = Vec::new();
+        Entry::read(&out).each_arg(|key, value| {
+            let ArgKey::Kept(number) = key else {
+                panic!("{key:?}")
+            };
+            let TextPair(flat, key) = &pairs[number as usize];
+            let [flat, key] =
+                [flat.as_ref().unwrap(), key].map(|text| text.as_utf8().unwrap().to_owned());
+            let flat = if flat == key { "=".to_owned() } else { flat };
+            let value = match value {
+                ArgValue::Int(value) => format!("{value}"),
+                ArgValue::Real(value) => format!("{value:?}"),
+                ArgValue::Text(text) => format!("{:?}", std::str::from_utf8(text).unwrap()),
+            };
+            found.push(format!("{flat} {key} {value}"));
+        });
+        found
+    }
+
+    #[test]
+    fn args_are_taken_apart_as_perfetto_does() {
+        let cases: [(&str, &[&str]); 9] = [
+            ("", &[]),
+            ("{}", &[]),
+            ("\"text\"", &[]),
+            (
+                r#"{"a":1,"b":-2.5,"c":4.0,"d":true,"e":false,"f":null,"g":""}"#,
+                &[
+                    "= args.a 1",
+                    "= args.b -2.5",
+                    "= args.c 4.0",
+                    "= args.d 1",
+                    "= args.e 0",
+                    "= args.g \"\"",
+                ],
+            ),
+            (
+                r#"{ "l" : [ 1, "b", [2,3], {"q":1} ], "o":{"p":{"r":"z"}}, "n":[], "m":{}}"#,
+                &[
+                    "args.l args.l[0] 1",
+                    "args.l args.l[1] \"b\"",
+                    "args.l args.l[2][0] 2",
+                    "args.l args.l[2][1] 3",
+                    "args.l.q args.l[3].q 1",
+                    "= args.o.p.r \"z\"",
+                ],
+            ),
+            (
+                r#"{"d":1,"e":5,"d":2,"o":{"x":1},"o":{"x":2,"y":3}}"#,
+                &["= args.d 2", "= args.e 5", "= args.o.x 2", "= args.o.y 3"],
+            ),
+            (
+                r#"{"i":9223372036854775807,"j":-9223372036854775808,"u":18446744073709551615,"h":1e999,"n":NaN,"e":1e3}"#,
+                &[
+                    "= args.i 9223372036854775807",
+                    "= args.j -9223372036854775808",
+                    "= args.u 1.8446744073709552e19",
+                    "= args.h \"1e999\"",
+                    "= args.n \"NaN\"",
+                    "= args.e 1000.0",
+                ],
+            ),
+            (
+                r#"{"k\"q":"a\"b\u00e9\n","é":"é","torn":"#,
+                &["= args.k\"q \"a\\\"bé\\n\"", "= args.é \"é\""],
+            ),
+            (r#"{"a" 1}"#, &[]),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(args(json), expected, "{json}");
+        }
+        let many: Vec<String> = (0..40).map(|n| format!("\"k{}\":{n}", n % 30)).collect();
+        let found = args(&format!("{{{}}}", many.join(",")));
+        let expected: Vec<String> = (0..30)
+            .map(|n| format!("= args.k{n} {}", if n < 10 { n + 30 } else { n }))
+            .collect();
+        assert_eq!(found, expected);
+    }
+}

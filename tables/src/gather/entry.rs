@@ -1,0 +1,260 @@
+//! What a record of fixed size has no room for: an event's CPU time, id, name and args, in a log of bytes.
+//!
+//! An entry is a byte of flags, then what they announce. Numbers have seven bits a byte, the lowest first.
+
+use super::texts::{NOT_KEPT, TextPair};
+use parquet::data_type::ByteArray;
+
+const HAS_CPU: u8 = 1;
+const HAS_ID: u8 = 2;
+const HAS_NAME: u8 = 4;
+const HAS_ARGS: u8 = 8;
+
+/// The value of an arg.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ArgValue<'a> {
+    Int(i64),
+    Real(f64),
+    Text(&'a [u8]),
+}
+
+/// The key of an arg.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ArgKey {
+    Kept(u32),
+    Here(TextPair),
+}
+
+/// What an entry says.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Entry<'a> {
+    /// The CPU time of a span, in ns.
+    pub(crate) cpu_ns: Option<i64>,
+    /// What puts an async event on its track, or tells an arrow from others.
+    pub(crate) id: u64,
+    /// Category and name, where they are not kept elsewhere.
+    pub(crate) name: Option<TextPair>,
+    args: &'a [u8],
+}
+
+/// Writes an entry behind others; its args follow by [`write_arg`], if it has any.
+pub(crate) fn write_entry(
+    out: &mut Vec<u8>,
+    cpu_ns: Option<i64>,
+    id: Option<u64>,
+    name: Option<&TextPair>,
+) -> EntryArgs {
+    let flags_at = out.len();
+    let flag = |is_there: bool, flag: u8| if is_there { flag } else { 0 };
+    out.push(
+        flag(cpu_ns.is_some(), HAS_CPU)
+            | flag(id.is_some(), HAS_ID)
+            | flag(name.is_some(), HAS_NAME),
+    );
+    if let Some(cpu_ns) = cpu_ns {
+        write_number(out, zigzag(cpu_ns));
+    }
+    if let Some(id) = id {
+        out.extend_from_slice(&id.to_le_bytes());
+    }
+    if let Some(name) = name {
+        write_pair(out, name);
+    }
+    EntryArgs { flags_at }
+}
+
+/// Adds args to the entry that was written last.
+pub(crate) struct EntryArgs {
+    flags_at: usize,
+}
+
+impl EntryArgs {
+    /// Writes how many there are; nothing if there are none.
+    pub(crate) fn begin(self, out: &mut Vec<u8>, count: usize) {
+        if count > 0 {
+            out[self.flags_at] |= HAS_ARGS;
+            write_number(out, count as u64);
+        }
+    }
+}
+
+/// Writes an arg of the last entry. A pair goes with a key that is not kept.
+pub(crate) fn write_arg(
+    out: &mut Vec<u8>,
+    key: u32,
+    pair: impl FnOnce() -> TextPair,
+    value: ArgValue<'_>,
+) {
+    let kind = match value {
+        ArgValue::Int(_) => 0,
+        ArgValue::Real(_) => 1,
+        ArgValue::Text(_) => 2,
+    };
+    // Kinds are 0 to 2, so a key that is kept has a number from 4 on.
+    match key {
+        NOT_KEPT => {
+            write_number(out, kind);
+            write_pair(out, &pair());
+        }
+        key => write_number(out, (u64::from(key) + 1) << 2 | kind),
+    }
+    match value {
+        ArgValue::Int(value) => write_number(out, zigzag(value)),
+        ArgValue::Real(value) => out.extend_from_slice(&value.to_le_bytes()),
+        ArgValue::Text(text) => write_text(out, text),
+    }
+}
+
+impl<'a> Entry<'a> {
+    /// Reads the entry at the front of `bytes`.
+    pub(crate) fn read(mut bytes: &'a [u8]) -> Entry<'a> {
+        let flags = bytes.first().copied().unwrap_or(0);
+        bytes = bytes.get(1..).unwrap_or_default();
+        let from = &mut bytes;
+        Entry {
+            cpu_ns: (flags & HAS_CPU != 0).then(|| unzigzag(read_number(from))),
+            id: if flags & HAS_ID != 0 {
+                read_long(from)
+            } else {
+                0
+            },
+            name: (flags & HAS_NAME != 0).then(|| read_pair(from)),
+            args: if flags & HAS_ARGS != 0 { bytes } else { &[] },
+        }
+    }
+
+    pub(crate) fn has_args(&self) -> bool {
+        !self.args.is_empty()
+    }
+
+    /// Calls `found` with each arg.
+    pub(crate) fn each_arg(&self, mut found: impl FnMut(ArgKey, ArgValue<'a>)) {
+        let mut bytes = self.args;
+        let from = &mut bytes;
+        if from.is_empty() {
+            return;
+        }
+        for _ in 0..read_number(from) {
+            let head = read_number(from);
+            let key = match u32::try_from(head >> 2) {
+                Ok(0) | Err(_) => ArgKey::Here(read_pair(from)),
+                Ok(number) => ArgKey::Kept(number - 1),
+            };
+            let value = match head & 3 {
+                0 => ArgValue::Int(unzigzag(read_number(from))),
+                1 => ArgValue::Real(f64::from_bits(read_long(from))),
+                _ => ArgValue::Text(read_text(from)),
+            };
+            found(key, value);
+        }
+    }
+}
+
+fn zigzag(value: i64) -> u64 {
+    (value << 1 ^ value >> 63).cast_unsigned()
+}
+
+fn unzigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+}
+
+#[inline]
+fn write_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+#[inline]
+fn read_number(from: &mut &[u8]) -> u64 {
+    let (mut number, mut shift) = (0, 0);
+    while let [byte, rest @ ..] = *from {
+        *from = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if *byte < 0x80 || shift > 63 {
+            break;
+        }
+    }
+    number
+}
+
+fn read_long(from: &mut &[u8]) -> u64 {
+    let Some((long, rest)) = from.split_first_chunk() else {
+        return 0;
+    };
+    *from = rest;
+    u64::from_le_bytes(*long)
+}
+
+fn write_text(out: &mut Vec<u8>, text: &[u8]) {
+    write_number(out, text.len() as u64);
+    out.extend_from_slice(text);
+}
+
+fn read_text<'a>(from: &mut &'a [u8]) -> &'a [u8] {
+    let len = usize::try_from(read_number(from)).unwrap_or(usize::MAX);
+    let (text, rest) = from.split_at(len.min(from.len()));
+    *from = rest;
+    text
+}
+
+fn write_pair(out: &mut Vec<u8>, TextPair(first, second): &TextPair) {
+    out.push(u8::from(first.is_some()));
+    write_text(out, first.as_ref().map_or(&[], ByteArray::data));
+    write_text(out, second.data());
+}
+
+fn read_pair(from: &mut &[u8]) -> TextPair {
+    let is_there = from.first() == Some(&1);
+    *from = from.get(1..).unwrap_or_default();
+    let first = ByteArray::from(read_text(from));
+    TextPair(is_there.then_some(first), ByteArray::from(read_text(from)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(first: Option<&str>, second: &str) -> TextPair {
+        TextPair(first.map(ByteArray::from), ByteArray::from(second))
+    }
+
+    #[test]
+    fn an_entry_is_read_as_it_was_written() {
+        let mut log = b"before".to_vec();
+        let name = pair(None, "a name");
+        let key = pair(Some("args.l"), "args.l[0]");
+        write_entry(&mut log, Some(-3), Some(u64::MAX), Some(&name)).begin(&mut log, 5);
+        let values = [
+            ArgValue::Int(i64::MIN),
+            ArgValue::Int(i64::MAX),
+            ArgValue::Real(-0.0),
+            ArgValue::Text(b""),
+            ArgValue::Text(b"text"),
+        ];
+        for (number, value) in (0..).zip(values) {
+            let number = if number == 3 {
+                NOT_KEPT
+            } else {
+                number * 1_000
+            };
+            write_arg(&mut log, number, || key.clone(), value);
+        }
+        let behind = log.len();
+        write_entry(&mut log, None, None, None).begin(&mut log, 0);
+        let entry = Entry::read(&log[6..]);
+        assert_eq!((entry.cpu_ns, entry.id), (Some(-3), u64::MAX));
+        assert_eq!(entry.name, Some(name));
+        let mut found = Vec::new();
+        entry.each_arg(|key, value| found.push((key, value)));
+        let keys = [0, 1_000, 2_000, 0, 4_000].map(ArgKey::Kept);
+        let mut expected: Vec<_> = keys.into_iter().zip(values).collect();
+        expected[3].0 = ArgKey::Here(key);
+        assert_eq!(found, expected);
+        assert_eq!(Entry::read(&log[behind..]), Entry::default());
+        assert!(!Entry::read(&log[behind..]).has_args());
+    }
+}

@@ -1,0 +1,341 @@
+//! The tables that each host has once: processes, threads, tracks, clocks, what is missing, and what all tables are of.
+
+use crate::folder::{NewTables, Partition};
+use crate::gather::rows::Rows;
+use crate::ids::{HostId, in_process};
+use crate::options::TablesOptions;
+use crate::process_tables::{TrackKind, TrackRow};
+use crate::write::small_table::{Cell, write};
+use crate::write::table_file::{Coding, Column};
+use parquet::errors::Result;
+use std::collections::BTreeMap;
+use trace_merge::events::{TraceEvents, TraceProcess};
+use trace_merge::{LossReport, Report};
+
+/// The version of the tables: another one for each change that a statement can see.
+pub(crate) const SCHEMA: i64 = 1;
+/// The partition of what names no host.
+const UNKNOWN: &str = "unknown";
+
+const fn long(name: &'static str) -> Column {
+    Column::long(name, Coding::Delta)
+}
+
+const PROCESS: [Column; 7] = [
+    long("upid"),
+    long("pid"),
+    Column::text("name").or_null(),
+    Column::text("host").or_null(),
+    Column::text("boot_id").or_null(),
+    Column::text("labels").or_null(),
+    long("is_device"),
+];
+const THREAD: [Column; 5] = [
+    long("utid"),
+    long("tid"),
+    long("upid"),
+    Column::text("name").or_null(),
+    long("is_main_thread"),
+];
+const TRACK: [Column; 5] = [
+    long("id"),
+    Column::text("name").or_null(),
+    Column::text("kind"),
+    long("utid").or_null(),
+    long("upid").or_null(),
+];
+const CLOCK: [Column; 6] = [
+    long("host_id"),
+    Column::text("host").or_null(),
+    Column::text("boot_id").or_null(),
+    long("base_unix_ns").or_null(),
+    long("offset_ns"),
+    long("uncertainty_ns").or_null(),
+];
+const LOSS: [Column; 5] = [
+    Column::text("cause"),
+    long("events"),
+    long("upid").or_null(),
+    long("ts").or_null(),
+    long("dur").or_null(),
+];
+const DAMAGE: [Column; 4] = [
+    Column::text("file").or_null(),
+    long("offset").or_null(),
+    Column::text("kind"),
+    long("count"),
+];
+const METADATA: [Column; 3] = [
+    Column::text("name"),
+    Column::text("str_value").or_null(),
+    long("int_value").or_null(),
+];
+
+/// A host of the trace.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) name: Option<String>,
+    pub(crate) boot_id: Option<String>,
+    pub(crate) id: HostId,
+    pub(crate) partition: Partition,
+    /// Its processes by their numbers.
+    pub(crate) processes: Vec<usize>,
+}
+
+/// The hosts; one without a name where nothing tells any. Boots of one name share a partition.
+pub(crate) fn hosts(events: &TraceEvents<'_>, options: &TablesOptions) -> Vec<Host> {
+    let mut by_name: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
+    for (number, process) in events.processes().iter().enumerate() {
+        let host = process.report.host.as_deref();
+        let host = host.filter(|host| !host.is_empty());
+        by_name.entry(host).or_default().push(number);
+    }
+    if by_name.is_empty() {
+        by_name.insert(None, Vec::new());
+    }
+    let count = by_name.len();
+    let of = |(nth, (name, processes)): (usize, (Option<&str>, Vec<usize>))| {
+        let boots = processes.iter();
+        let mut boots = boots.filter_map(|number| events.processes()[*number].boot_id);
+        let boot_id = boots.next();
+        // Several hosts at once have ids from the given one on.
+        let given = options
+            .host_id
+            .map(|first| HostId(first.wrapping_add(nth as u32) % crate::ids::HOSTS));
+        let hashed = || HostId::of(name.unwrap_or_default(), boot_id.unwrap_or_default());
+        Host {
+            name: name.map(str::to_owned),
+            boot_id: boot_id.map(str::to_owned),
+            id: given.unwrap_or_else(hashed),
+            partition: Partition::of(name.unwrap_or(UNKNOWN)),
+            processes,
+        }
+    };
+    debug_assert!(count > 0);
+    by_name.into_iter().enumerate().map(of).collect()
+}
+
+/// What the tables of hosts are made of.
+pub(crate) struct HostContext<'a> {
+    pub(crate) events: &'a TraceEvents<'a>,
+    pub(crate) rows: &'a Rows,
+    /// Of each process by its number.
+    pub(crate) upids: &'a [i64],
+    pub(crate) tracks: &'a [Vec<TrackRow>],
+    pub(crate) new: &'a NewTables,
+}
+
+impl HostContext<'_> {
+    /// Writes the tables of a host. What belongs to no process is with the first host.
+    pub(crate) fn write(&self, host: &Host, is_first: bool) -> Result<()> {
+        let path = |table: &str| self.new.file(table, &host.partition, "all");
+        let of_processes = |of: &dyn Fn(usize) -> Vec<[Cell; 5]>| {
+            host.processes
+                .iter()
+                .flat_map(|number| of(*number))
+                .collect::<Vec<_>>()
+        };
+        let processes = host.processes.iter().map(|number| self.process(*number));
+        write(&path("process"), &PROCESS, &processes.collect::<Vec<_>>())?;
+        write(
+            &path("thread"),
+            &THREAD,
+            &of_processes(&|number| self.threads(number)),
+        )?;
+        write(
+            &path("track"),
+            &TRACK,
+            &of_processes(&|number| self.tracks(number)),
+        )?;
+        write(&path("clock"), &CLOCK, &[self.clock(host)])?;
+        let report = self.events.report();
+        let losses: Vec<[Cell; 5]> = report
+            .losses
+            .iter()
+            .filter_map(|loss| {
+                let process = self.process_of(loss);
+                let is_ours = process.map_or(is_first, |number| host.processes.contains(&number));
+                is_ours.then(|| self.loss(loss, process))
+            })
+            .collect();
+        write(&path("loss"), &LOSS, &losses)?;
+        let damage = if is_first { damage(report) } else { Vec::new() };
+        write(&path("damage"), &DAMAGE, &damage)?;
+        write(&path("metadata"), &METADATA, &self.metadata(report))
+    }
+
+    fn process(&self, number: usize) -> [Cell; 7] {
+        let process = &self.events.processes()[number];
+        let report = process.report;
+        [
+            Cell::Long(self.upids[number]),
+            Cell::Long(report.output_pid.into()),
+            report.name.as_deref().into(),
+            report.host.as_deref().into(),
+            process.boot_id.into(),
+            process.labels.into(),
+            Cell::Long(is_device(process).into()),
+        ]
+    }
+
+    /// The `utid` of a row of a thread.
+    fn utid(&self, row: usize) -> i64 {
+        let thread = self.rows.rows[row].thread;
+        let process = self.events.threads()[thread].process;
+        let rows = self.rows.rows.iter();
+        let first = rows
+            .take(row)
+            .rev()
+            .take_while(|other| self.events.threads()[other.thread].process == process);
+        in_process(self.upids[process], first.count())
+    }
+
+    fn threads(&self, process: usize) -> Vec<[Cell; 5]> {
+        let threads = self.events.threads();
+        let of_process = |(_, row): &(usize, &crate::gather::rows::ThreadRow)| {
+            threads[row.thread].process == process
+        };
+        let rows = self.rows.rows.iter().enumerate().filter(of_process);
+        rows.zip(0..)
+            .map(|((_, row), nth)| {
+                let thread = &threads[row.thread];
+                [
+                    Cell::Long(in_process(self.upids[process], nth)),
+                    Cell::Long(row.tid.into()),
+                    Cell::Long(self.upids[process]),
+                    row.name(thread).as_deref().into(),
+                    Cell::Long((thread.is_main && row.beside == 0).into()),
+                ]
+            })
+            .collect()
+    }
+
+    fn tracks(&self, process: usize) -> Vec<[Cell; 5]> {
+        let of = |track: &TrackRow| {
+            let kind = match track.kind {
+                TrackKind::Thread => "thread",
+                TrackKind::Async => "async",
+                TrackKind::Process => "process",
+                TrackKind::Global => "global",
+                TrackKind::Counter => "counter",
+            };
+            let upid = match track.kind {
+                TrackKind::Thread | TrackKind::Global => Cell::Null,
+                _ => Cell::Long(self.upids[process]),
+            };
+            [
+                Cell::Long(track.id),
+                track.name.clone().map_or(Cell::Null, Cell::Text),
+                Cell::text(kind),
+                track.row.map(|row| self.utid(row as usize)).into(),
+                upid,
+            ]
+        };
+        self.tracks[process].iter().map(of).collect()
+    }
+
+    fn clock(&self, host: &Host) -> [Cell; 6] {
+        let clocks = self.events.report().clocks.iter();
+        let mut clocks = clocks.filter(|clock| Some(&clock.host) == host.name.as_ref());
+        let uncertainty_ns = match clocks.next() {
+            Some(clock) => clock.uncertainty_ns,
+            None => Some(0),
+        };
+        [
+            Cell::Long(host.id.0.into()),
+            host.name.as_deref().into(),
+            host.boot_id.as_deref().into(),
+            self.events.base_unix_ns().into(),
+            Cell::Long(0),
+            uncertainty_ns.and_then(|ns| i64::try_from(ns).ok()).into(),
+        ]
+    }
+
+    fn process_of(&self, loss: &LossReport) -> Option<usize> {
+        self.events.processes().iter().position(|process| {
+            let report = process.report;
+            report.pid == loss.pid && !report.tracks && report.name == loss.process
+        })
+    }
+
+    fn loss(&self, loss: &LossReport, process: Option<usize>) -> [Cell; 5] {
+        let dur_ns = loss.from_ns.zip(loss.to_ns).map(|(from, to)| to - from);
+        [
+            Cell::text(&loss.cause),
+            Cell::Long(loss.events.cast_signed()),
+            process.map(|number| self.upids[number]).into(),
+            loss.from_ns.into(),
+            dur_ns.into(),
+        ]
+    }
+
+    fn metadata(&self, report: &Report) -> Vec<[Cell; 3]> {
+        let text = |name: &str, value: Option<&str>| [Cell::text(name), value.into(), Cell::Null];
+        let long = |name: &str, value: i64| [Cell::text(name), Cell::Null, Cell::Long(value)];
+        let count = |name: &str, value: u64| long(name, value.cast_signed());
+        let run = report.inputs.iter().find_map(|input| input.run.as_deref());
+        let mut rows = vec![
+            long("schema_version", SCHEMA),
+            text("tool_version", Some(env!("CARGO_PKG_VERSION"))),
+            text("run", run),
+            long("base_ns", report.base_ns),
+            [
+                Cell::text("base_unix_ns"),
+                Cell::Null,
+                self.events.base_unix_ns().into(),
+            ],
+            count("events", report.events_total),
+            count("lost_events", report.lost_events),
+            count("damage", report.damage_total),
+        ];
+        if report.overlapping_spans_left > 0 {
+            rows.push(count(
+                "overlapping_spans_left",
+                report.overlapping_spans_left,
+            ));
+        }
+        rows
+    }
+}
+
+/// Whether a process is a device: a group of tracks, or one of another trace that is labelled or called as one.
+fn is_device(process: &TraceProcess<'_>) -> bool {
+    let is_one = |label: &str| {
+        let mut words = label.trim().rsplit(' ');
+        let is_number = words.next().is_some_and(|word| word.parse::<u32>().is_ok());
+        is_number && matches!(words.next(), Some("NPU" | "GPU"))
+    };
+    let words = [process.labels, process.report.name.as_deref()];
+    let mut labels = words
+        .into_iter()
+        .flatten()
+        .flat_map(|words| words.split(','));
+    process.report.tracks || labels.any(is_one)
+}
+
+/// Damage: each place that the report holds, and of each kind how many there are beyond those.
+fn damage(report: &Report) -> Vec<[Cell; 4]> {
+    let mut more = report.damage_by_kind.clone();
+    let mut rows = Vec::new();
+    for damage in &report.damage {
+        let kind = damage.kind.name();
+        if let Some(count) = more.get_mut(kind) {
+            *count = count.saturating_sub(1);
+        }
+        rows.push([
+            Cell::text(&damage.file.to_string_lossy()),
+            Cell::Long(damage.offset.cast_signed()),
+            Cell::text(kind),
+            Cell::Long(1),
+        ]);
+    }
+    for (kind, count) in more.into_iter().filter(|(_, count)| *count > 0) {
+        rows.push([
+            Cell::Null,
+            Cell::Null,
+            Cell::text(kind),
+            Cell::Long(count.cast_signed()),
+        ]);
+    }
+    rows
+}

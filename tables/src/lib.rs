@@ -1,0 +1,33 @@
+//! Writes the tables of a recorded serving run as Parquet: `slice`, `args`, `counter`, `flow` and others, with the names and the meaning of Perfetto's
+//! trace processor (docs/tables.md).
+//!
+//! ```no_run
+//! use trace_tables::{TablesOptions, write_tables};
+//!
+//! let options = trace_merge::Options::new(["profile_out".into()]);
+//! let tables = TablesOptions {
+//!     to: "tables".into(),
+//!     ..TablesOptions::default()
+//! };
+//! let (written, _) = write_tables(&options, &tables, &Default::default())?;
+//! println!("{} slices in {} bytes", written.slices, written.bytes);
+//! # Ok::<(), trace_merge::Error>(())
+//! ```
+//!
+//! One pass over the events ([`trace_merge::events`]) gathers a record of fixed size for each, and a log of args (`gather`). The records are sorted beyond
+//! memory, by process and time. Then each process's events nest in stacks, one a track (`nest`), and go to its files (`write`), a row group at a time.
+
+pub mod command;
+mod flow;
+mod folder;
+mod gather;
+mod host_tables;
+mod ids;
+mod nest;
+mod options;
+mod process_tables;
+mod write;
+mod write_tables;
+
+pub use options::{TablesOptions, Written};
+pub use write_tables::write_tables;

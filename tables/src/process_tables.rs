@@ -1,0 +1,315 @@
+//! The tables of one process, from its events in the order of time.
+
+use crate::flow::{FlowPoint, Step};
+use crate::gather::chunk_rows::is_async;
+use crate::gather::entry::Entry;
+use crate::gather::item::{Act, Item, NO_END};
+use crate::gather::sample::Sample;
+use crate::gather::texts::{NOT_KEPT, TextPair};
+use crate::ids::in_process;
+use crate::nest::async_tracks::{AsyncTracks, Turn};
+use crate::nest::stack::Stack;
+use crate::write::arg_table::ArgTable;
+use crate::write::plain_table::PlainTable;
+use crate::write::slice_table::{SliceRow, SliceTable};
+use parquet::data_type::ByteArray;
+use parquet::errors::Result;
+use std::collections::HashMap;
+use std::sync::Arc;
+use trace_store::spill_vec::Spilled;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What a track is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TrackKind {
+    Thread,
+    Async,
+    /// Of instants of a process, and of the whole trace.
+    Process,
+    Global,
+    Counter,
+}
+
+/// A track of the process.
+#[derive(Clone, Debug)]
+pub(crate) struct TrackRow {
+    pub(crate) id: i64,
+    pub(crate) name: Option<ByteArray>,
+    pub(crate) kind: TrackKind,
+    /// The row of a thread, by its number.
+    pub(crate) row: Option<u32>,
+}
+
+/// What all processes share.
+pub(crate) struct Shared {
+    pub(crate) names: Vec<TextPair>,
+    pub(crate) counters: Vec<TextPair>,
+    pub(crate) log: Arc<Spilled<u8>>,
+}
+
+/// Which of a process's tracks that are none of threads is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Other {
+    Async(usize),
+    Process,
+    Global,
+    Counter(u32),
+}
+
+/// Writes the tables of a process.
+pub(crate) struct ProcessTables<'a> {
+    shared: &'a Shared,
+    upid: i64,
+    next_id: i64,
+    next_sample: i64,
+    slices: SliceTable<'a>,
+    args: ArgTable<'a>,
+    samples: PlainTable<3>,
+    stacks: HashMap<i64, Stack>,
+    /// Arrows that end in the next slice of a track.
+    pending: HashMap<i64, Vec<u64>>,
+    /// The tracks of threads by row.
+    thread_tracks: HashMap<u32, i64>,
+    other_tracks: HashMap<Other, i64>,
+    async_tracks: AsyncTracks,
+    tracks: Vec<TrackRow>,
+    /// Where the args of ends are, by when their slices begin and how long they take.
+    end_args: HashMap<(i64, i64), u64>,
+    end_args_ns: i64,
+    points: Vec<FlowPoint>,
+}
+
+/// The tables of a process by file.
+pub(crate) struct ProcessFiles<'a> {
+    pub(crate) slices: SliceTable<'a>,
+    pub(crate) args: ArgTable<'a>,
+    pub(crate) samples: PlainTable<3>,
+}
+
+impl<'a> ProcessTables<'a> {
+    /// Those of a process whose slices and samples have the ids from these on.
+    pub(crate) fn new(
+        shared: &'a Shared,
+        files: ProcessFiles<'a>,
+        upid: i64,
+        (next_id, next_sample): (i64, i64),
+    ) -> ProcessTables<'a> {
+        ProcessTables {
+            shared,
+            upid,
+            next_id,
+            next_sample,
+            slices: files.slices,
+            args: files.args,
+            samples: files.samples,
+            stacks: HashMap::new(),
+            pending: HashMap::new(),
+            thread_tracks: HashMap::new(),
+            other_tracks: HashMap::new(),
+            async_tracks: AsyncTracks::default(),
+            tracks: Vec::new(),
+            end_args: HashMap::new(),
+            end_args_ns: 0,
+            points: Vec::new(),
+        }
+    }
+
+    /// Takes the next event.
+    pub(crate) fn take(&mut self, item: &Item) -> Result<()> {
+        let at = usize::try_from(item.at).unwrap_or(usize::MAX);
+        let log = Arc::clone(&self.shared.log);
+        let entry = Entry::read(log.rest(at));
+        match item.act {
+            Act::EndArgs => self.keep_end_args(item, &entry),
+            Act::End => {
+                let track = self.thread_track(item.row);
+                self.end(track, item);
+            }
+            Act::AsyncEnd => {
+                let track = self.async_track(item, &entry, Turn::End);
+                self.end(track, item);
+            }
+            Act::FlowOut | Act::FlowStep | Act::FlowIn => {
+                let track = self.thread_track(item.row);
+                let step = match item.act {
+                    Act::FlowOut => Step::Start,
+                    Act::FlowStep => Step::Step,
+                    _ => Step::End,
+                };
+                let slice = self.stacks.get(&track).and_then(Stack::top);
+                self.points.extend(slice.map(|slice| FlowPoint {
+                    arrow: entry.id,
+                    ts_ns: item.ts_ns,
+                    rank: item.rank(),
+                    at: item.at,
+                    step,
+                    slice,
+                }));
+            }
+            Act::FlowInNext => {
+                let track = self.thread_track(item.row);
+                self.pending.entry(track).or_default().push(entry.id);
+            }
+            _ => self.slice(item, &entry)?,
+        }
+        Ok(())
+    }
+
+    /// Takes the points of arrows that were found.
+    pub(crate) fn take_points(&mut self) -> std::vec::Drain<'_, FlowPoint> {
+        self.points.drain(..)
+    }
+
+    fn end(&mut self, track: i64, item: &Item) {
+        let start_ns = (item.dur_ns != NO_END).then(|| item.ts_ns - item.dur_ns);
+        self.stacks
+            .entry(track)
+            .or_default()
+            .end(item.ts_ns, start_ns);
+    }
+
+    fn slice(&mut self, item: &Item, entry: &Entry<'_>) -> Result<()> {
+        let track = match item.act {
+            Act::ProcessInstant => self.other_track(Other::Process, None, TrackKind::Process),
+            Act::GlobalInstant => self.other_track(Other::Global, None, TrackKind::Global),
+            act if is_async(act) => {
+                let turn = match act {
+                    Act::AsyncBegin => Turn::Begin,
+                    _ => Turn::Stay,
+                };
+                self.async_track(item, entry, turn)
+            }
+            _ => self.thread_track(item.row),
+        };
+        let id = self.next_id;
+        self.next_id += 1;
+        let has_end = matches!(item.act, Act::Begin | Act::AsyncBegin);
+        let stack = self.stacks.entry(track).or_default();
+        let place = stack.begin(id, item.ts_ns, (!has_end).then_some(item.dur_ns));
+        if !self.pending.is_empty() {
+            self.end_pending(track, item, id);
+        }
+        let log = Arc::clone(&self.shared.log);
+        let at = has_end.then(|| self.end_args_of(item, track_key(item, entry)));
+        let later = at.flatten().map(|at| Entry::read(log.rest(at)));
+        let has_args = entry.has_args() || later.is_some();
+        if has_args {
+            self.args.push(id, entry, later.as_ref())?;
+        }
+        self.slices.push(SliceRow {
+            id,
+            ts_ns: item.ts_ns,
+            dur_ns: item.dur_ns,
+            track,
+            name: item.name,
+            here: entry.name.clone(),
+            depth: place.depth,
+            parent: place.parent,
+            has_args,
+            cpu_ns: entry.cpu_ns,
+        })
+    }
+
+    /// Ends the arrows that waited for a slice of the track.
+    fn end_pending(&mut self, track: i64, item: &Item, slice: i64) {
+        let arrows = self.pending.remove(&track).unwrap_or_default();
+        let point = |arrow| FlowPoint {
+            arrow,
+            ts_ns: item.ts_ns,
+            rank: item.rank(),
+            at: item.at,
+            step: Step::End,
+            slice,
+        };
+        self.points.extend(arrows.into_iter().map(point));
+    }
+
+    /// Keeps the args of an end until its begin comes, which has the same time.
+    fn keep_end_args(&mut self, item: &Item, entry: &Entry<'_>) {
+        if !entry.has_args() {
+            return;
+        }
+        if self.end_args_ns != item.ts_ns {
+            self.end_args.clear();
+            self.end_args_ns = item.ts_ns;
+        }
+        self.end_args
+            .insert((track_key(item, entry), item.dur_ns), item.at);
+    }
+
+    fn end_args_of(&mut self, item: &Item, track: i64) -> Option<usize> {
+        if self.end_args.is_empty() || self.end_args_ns != item.ts_ns {
+            return None;
+        }
+        let at = self.end_args.remove(&(track, item.dur_ns))?;
+        usize::try_from(at).ok()
+    }
+
+    /// Takes the next sample.
+    pub(crate) fn take_sample(&mut self, sample: &Sample) -> Result<()> {
+        let pair = self.shared.counters.get(sample.counter as usize);
+        let name = pair.map(|pair| pair.1.clone());
+        let other = Other::Counter(sample.counter);
+        let track = self.other_track(other, name, TrackKind::Counter);
+        let id = self.next_sample;
+        self.next_sample += 1;
+        self.samples
+            .push([id, sample.ts_ns, track], Some(sample.value))
+    }
+
+    fn thread_track(&mut self, row: u32) -> i64 {
+        if let Some(track) = self.thread_tracks.get(&row) {
+            return *track;
+        }
+        let track = self.add_track(None, TrackKind::Thread, Some(row));
+        self.thread_tracks.insert(row, track);
+        track
+    }
+
+    fn async_track(&mut self, item: &Item, entry: &Entry<'_>, turn: Turn) -> i64 {
+        let pair = self.shared.names.get(item.name as usize);
+        let name = pair.or(entry.name.as_ref()).map(|pair| pair.1.clone());
+        let hash = name.as_ref().map_or(0, |name| xxh3_64(name.data()));
+        let (number, _) = self.async_tracks.at(entry.id, hash, turn);
+        self.other_track(Other::Async(number), name, TrackKind::Async)
+    }
+
+    fn other_track(&mut self, other: Other, name: Option<ByteArray>, kind: TrackKind) -> i64 {
+        if let Some(track) = self.other_tracks.get(&other) {
+            return *track;
+        }
+        let track = self.add_track(name, kind, None);
+        self.other_tracks.insert(other, track);
+        track
+    }
+
+    fn add_track(&mut self, name: Option<ByteArray>, kind: TrackKind, row: Option<u32>) -> i64 {
+        let id = in_process(self.upid, self.tracks.len());
+        self.tracks.push(TrackRow {
+            id,
+            name,
+            kind,
+            row,
+        });
+        id
+    }
+
+    /// Writes what is left; the tracks.
+    pub(crate) fn finish(self) -> Result<Vec<TrackRow>> {
+        self.slices.finish()?;
+        self.args.finish()?;
+        self.samples.finish()?;
+        Ok(self.tracks)
+    }
+}
+
+/// What an end has in common with its begin, beside their times.
+fn track_key(item: &Item, entry: &Entry<'_>) -> i64 {
+    match is_async(item.act) || item.row == crate::gather::item::NO_ROW {
+        true => entry.id.cast_signed() | i64::MIN,
+        false => item.row.into(),
+    }
+}
+
+// A name that is not kept has the highest number, which no list is long enough for.
+const _: () = assert!(NOT_KEPT == u32::MAX);

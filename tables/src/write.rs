@@ -1,0 +1,7 @@
+//! Tables as Parquet files.
+
+pub(crate) mod arg_table;
+pub(crate) mod plain_table;
+pub(crate) mod slice_table;
+pub(crate) mod small_table;
+pub(crate) mod table_file;

@@ -1,0 +1,112 @@
+//! Traces that say little, too much, or what no table can hold.
+
+use crate::tables::{Tables, trace};
+use serde_json::{Value, json};
+use trace_merge::Options;
+
+#[test]
+fn a_trace_without_events_has_all_tables() {
+    let file = trace(&[]);
+    let options = Options {
+        allow_empty: true,
+        ..Options::new([file.path().to_owned()])
+    };
+    let tables = Tables::with(options);
+    for table in [
+        "slice", "args", "counter", "flow", "track", "thread", "process", "loss", "damage",
+    ] {
+        assert_eq!(tables.rows(table), [], "{table}");
+    }
+    assert_eq!(tables.rows("clock").len(), 1);
+    assert_eq!(tables.written.slices, 0);
+}
+
+#[test]
+fn odd_values_are_kept() {
+    let file = tempfile::NamedTempFile::with_suffix(".json").unwrap();
+    let text = r#"{"traceEvents":[
+{"ph":"X","pid":1,"tid":1,"ts":1,"dur":1,"name":"q\"'\\ é","args":{"big":18446744073709551616,"min":-9223372036854775808,"max":9223372036854775807,"d":1,"d":2,"":3}},
+{"ph":"C","pid":1,"tid":1,"ts":2,"name":"c","args":{"a":1e300,"b":-0.0}}
+]}"#;
+    std::fs::write(file.path(), text).unwrap();
+    let tables = Tables::of(&[file.path().to_owned()]);
+    assert_eq!(tables.rows("slice")[0]["name"], "q\"'\\ é");
+    let mut args: Vec<(Value, Value, Value)> = tables
+        .rows("args")
+        .into_iter()
+        .map(|row| {
+            (
+                row["key"].clone(),
+                row["int_value"].clone(),
+                row["real_value"].clone(),
+            )
+        })
+        .collect();
+    args.sort_by_key(|row| row.0.to_string());
+    assert_eq!(
+        args,
+        [
+            (json!("args."), json!(3), json!(null)),
+            (
+                json!("args.big"),
+                json!(null),
+                json!(18_446_744_073_709_551_616.0)
+            ),
+            (json!("args.d"), json!(2), json!(null)),
+            (json!("args.max"), json!(i64::MAX), json!(null)),
+            (json!("args.min"), json!(i64::MIN), json!(null)),
+        ]
+    );
+    let values: Vec<f64> = tables
+        .rows("counter")
+        .iter()
+        .map(|row| row["value"].as_f64().unwrap())
+        .collect();
+    assert_eq!(values, [1e300, -0.0]);
+}
+
+/// More names, and more bytes of them, than are kept once; more rows than a row group has.
+#[test]
+fn very_many_names_and_keys_come_through() {
+    let long = "x".repeat(300);
+    let span = |nth: u64| {
+        let mut event = json!({"ph": "X", "pid": 1, "tid": 1, "ts": 2 * nth, "dur": 1, "name": format!("{nth} {long}"), "args": {}});
+        event["args"][format!("key {nth} {long}")] = json!(nth);
+        event["args"]["same"] = json!(format!("text {}", nth % 7));
+        event
+    };
+    let count = 100_000;
+    let tables = Tables::of_lines(&(0..count).map(span).collect::<Vec<_>>());
+    let slices = tables.rows("slice");
+    assert_eq!(slices.len() as u64, count);
+    for (nth, slice) in slices.iter().enumerate() {
+        assert_eq!(slice["ts"], 2_000 * nth);
+        assert_eq!(slice["name"], json!(format!("{nth} {long}")));
+    }
+    let first = slices[0]["id"].as_i64().unwrap();
+    let args = tables.rows("args");
+    assert_eq!(args.len() as u64, 2 * count);
+    for arg in &args {
+        let nth = arg["arg_set_id"].as_i64().unwrap() - first;
+        if arg["key"] == "args.same" {
+            assert_eq!(arg["string_value"], json!(format!("text {}", nth % 7)));
+        } else {
+            assert_eq!(arg["key"], json!(format!("args.key {nth} {long}")));
+            assert_eq!(arg["int_value"], nth);
+        }
+    }
+}
+
+#[test]
+fn huge_args_come_through() {
+    let texts: Vec<String> = (0..4).map(|nth| format!("{nth}").repeat(9 << 20)).collect();
+    let span = |nth: usize| json!({"ph": "X", "pid": 1, "tid": 1, "ts": 2 * nth, "dur": 1, "name": "huge", "args": {"text": texts[nth], "list": vec![nth; 50_000]}});
+    let tables = Tables::of_lines(&(0..4).map(span).collect::<Vec<_>>());
+    let args = tables.rows("args");
+    assert_eq!(args.len(), 4 * 50_001);
+    let found: Vec<&str> = args
+        .iter()
+        .filter_map(|row| row["string_value"].as_str())
+        .collect();
+    assert_eq!(found, texts);
+}

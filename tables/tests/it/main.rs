@@ -1,0 +1,12 @@
+//! The tables, read back by Parquet's own reader and compared with what Perfetto's trace processor makes of the same run.
+#![expect(clippy::unwrap_used, reason = "tests: a failed step is a failed test")]
+
+mod folder;
+mod hostile;
+mod model;
+mod perfetto;
+mod recorded;
+mod tables;
+#[path = "../../../merge/tests/it/writer/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "the merge's tests use all of it")]
+mod writer;

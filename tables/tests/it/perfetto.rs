@@ -1,0 +1,300 @@
+//! The tables of a run, and what Perfetto's trace processor makes of the same run, merged: the same, row for row.
+
+use crate::tables::{Row, Tables, trace};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use trace_merge::{Options, Output};
+
+const TPQ: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/perfetto/tpq");
+/// What it exits with where it cannot be set up.
+const NOT_HERE: i32 = 3;
+/// One statement a comparison; each gives its rows as lists.
+const STATEMENTS: [&str; 6] = [
+    "SELECT s.ts, s.dur, s.name, s.category, s.depth, p.name, p.ts, s.thread_dur FROM slice s LEFT JOIN slice p ON p.id = s.parent_id",
+    "SELECT s.ts, s.name, t.tid, t.name, p.pid, p.name FROM slice s JOIN thread_track k ON k.id = s.track_id JOIN thread t ON t.utid = k.utid JOIN process p ON p.upid = t.upid",
+    "SELECT s.ts, s.name, a.flat_key, a.key, a.int_value, a.string_value, a.real_value FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id WHERE a.key GLOB 'args.*'",
+    "SELECT c.ts, k.name, c.value, p.pid FROM counter c JOIN process_counter_track k ON k.id = c.track_id JOIN process p ON p.upid = k.upid",
+    "SELECT o.ts, o.name, i.ts, i.name FROM flow f JOIN slice o ON o.id = f.slice_out JOIN slice i ON i.id = f.slice_in",
+    "SELECT p.pid, p.name FROM process p WHERE p.upid > 0",
+];
+
+/// What Perfetto gives for each statement; nothing (said loudly) where it is not there.
+#[expect(clippy::print_stderr, reason = "it says where it does not run")]
+fn perfetto(test: &str, trace: &Path) -> Option<Vec<Vec<String>>> {
+    let output = Command::new(TPQ)
+        .arg(trace)
+        .args(STATEMENTS)
+        .output()
+        .unwrap();
+    let words = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(NOT_HERE) {
+        eprint!("SKIPPED {test}: {words}");
+        return None;
+    }
+    assert!(output.status.success(), "{words}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let found = lines.lines().map(|line| {
+        let rows: Vec<Vec<Value>> = serde_json::from_str(line).unwrap();
+        sorted(rows.iter().map(|row| words_of(row)).collect())
+    });
+    Some(found.collect())
+}
+
+/// A row as text. Perfetto's integers that JavaScript cannot hold come as text.
+fn words_of(row: &[Value]) -> String {
+    let word = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => match number.as_i64() {
+            Some(long) => long.to_string(),
+            None => {
+                let double = number.as_f64().unwrap();
+                format!("{double}")
+            }
+        },
+        other => other.to_string(),
+    };
+    row.iter().map(word).collect::<Vec<_>>().join(" | ")
+}
+
+fn sorted(mut rows: Vec<String>) -> Vec<String> {
+    rows.sort();
+    rows
+}
+
+/// The same statements on our tables, by hand.
+fn ours(tables: &Tables) -> Vec<Vec<String>> {
+    let all: BTreeMap<&str, Vec<Row>> = [
+        "slice", "args", "counter", "flow", "track", "thread", "process",
+    ]
+    .into_iter()
+    .map(|table| (table, tables.rows(table)))
+    .collect();
+    let by = |table: &str, key: &str| -> HashMap<i64, &Row> {
+        let rows = all[table].iter();
+        let found: HashMap<i64, &Row> = rows.map(|row| (row[key].as_i64().unwrap(), row)).collect();
+        assert_eq!(found.len(), all[table].len(), "{table}.{key} is unique");
+        found
+    };
+    let (slices, tracks) = (by("slice", "id"), by("track", "id"));
+    let (threads, processes) = (by("thread", "utid"), by("process", "upid"));
+    by("counter", "id");
+    by("flow", "id");
+    let get = |rows: &HashMap<i64, &Row>, id: &Value| -> Option<Row> {
+        let id = id.as_i64()?;
+        Some((*rows[&id]).clone())
+    };
+    let cell = |row: &Option<Row>, column: &str| {
+        let row = row.as_ref();
+        row.map_or(Value::Null, |row| row[column].clone())
+    };
+    let mut found = vec![Vec::new(); STATEMENTS.len()];
+    for slice in &all["slice"] {
+        let parent = get(&slices, &slice["parent_id"]);
+        let of = |column: &str| slice[column].clone();
+        found[0].push(vec![
+            of("ts"),
+            of("dur"),
+            of("name"),
+            of("category"),
+            of("depth"),
+            cell(&parent, "name"),
+            cell(&parent, "ts"),
+            of("thread_dur"),
+        ]);
+        let track = get(&tracks, &slice["track_id"]);
+        if cell(&track, "kind") == json!("thread") {
+            let thread = get(&threads, &cell(&track, "utid"));
+            let process = get(&processes, &cell(&thread, "upid"));
+            found[1].push(vec![
+                of("ts"),
+                of("name"),
+                cell(&thread, "tid"),
+                cell(&thread, "name"),
+                cell(&process, "pid"),
+                cell(&process, "name"),
+            ]);
+        }
+    }
+    for arg in &all["args"] {
+        let slice = get(&slices, &arg["arg_set_id"]).unwrap();
+        assert_eq!(slice["arg_set_id"], slice["id"]);
+        let of = |column: &str| arg[column].clone();
+        found[2].push(vec![
+            slice["ts"].clone(),
+            slice["name"].clone(),
+            of("flat_key"),
+            of("key"),
+            of("int_value"),
+            of("string_value"),
+            of("real_value"),
+        ]);
+    }
+    for sample in &all["counter"] {
+        let track = get(&tracks, &sample["track_id"]);
+        let process = get(&processes, &cell(&track, "upid"));
+        found[3].push(vec![
+            sample["ts"].clone(),
+            cell(&track, "name"),
+            sample["value"].clone(),
+            cell(&process, "pid"),
+        ]);
+    }
+    for flow in &all["flow"] {
+        let [from, to] = ["slice_out", "slice_in"].map(|end| get(&slices, &flow[end]));
+        found[4].push(vec![
+            cell(&from, "ts"),
+            cell(&from, "name"),
+            cell(&to, "ts"),
+            cell(&to, "name"),
+        ]);
+    }
+    for process in &all["process"] {
+        found[5].push(vec![process["pid"].clone(), process["name"].clone()]);
+    }
+    let found = found.into_iter();
+    found
+        .map(|rows| sorted(rows.iter().map(|row| words_of(row)).collect()))
+        .collect()
+}
+
+/// Compares the tables of a run with Perfetto's, which has it as a merge writes it.
+pub(crate) fn agrees(test: &str, paths: &[PathBuf]) {
+    let folder = tempfile::tempdir().unwrap();
+    let merged = folder.path().join("trace.json");
+    let options = Options {
+        output: Output::File(merged.clone()),
+        settle: false,
+        link_requests: false,
+        ..Options::new(paths.to_vec())
+    };
+    trace_merge::merge(&options).unwrap();
+    let ours = ours(&Tables::of(paths));
+    let Some(theirs) = perfetto(test, &merged) else {
+        return;
+    };
+    for ((ours, theirs), statement) in ours.iter().zip(&theirs).zip(STATEMENTS) {
+        let only = |some: &Vec<String>, others: &Vec<String>| {
+            let lone = some.iter().filter(|row| !others.contains(row));
+            lone.take(8).cloned().collect::<Vec<_>>()
+        };
+        assert!(
+            ours == theirs,
+            "{statement}\n{} rows, Perfetto {}\nonly ours {:#?}\nonly Perfetto's {:#?}",
+            ours.len(),
+            theirs.len(),
+            only(ours, theirs),
+            only(theirs, ours)
+        );
+    }
+}
+
+fn agrees_on(test: &str, lines: &[Value]) {
+    agrees(test, &[trace(lines).path().to_owned()]);
+}
+
+#[test]
+fn every_kind_of_event_is_as_in_perfetto() {
+    agrees_on(
+        "every_kind_of_event_is_as_in_perfetto",
+        &[
+            json!({"ph": "M", "pid": 1, "tid": 1, "name": "process_name", "args": {"name": "P \"one\""}}),
+            json!({"ph": "M", "pid": 1, "tid": 2, "name": "thread_name", "args": {"name": "T two"}}),
+            json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 100, "tdur": 50, "name": "a", "cat": "c", "args": {
+            "i": 1, "neg": -5, "b53": 9_007_199_254_740_993_i64, "f": 1.5, "f4": 4.0, "t": true, "fa": false, "n": null, "s": "x", "e": "",
+            "l": [1, "b", [2, 3], {"q": 1}], "o": {"p": {"r": "z"}}, "a.b": 3, "emptyl": [], "emptyo": {}, "esc": "a\"b\\c\u{e9}\n"}}),
+            json!({"ph": "X", "pid": 1, "tid": 1, "ts": 10, "dur": 20, "name": "b", "cat": "c", "args": {"weird key \"q\"": 1}}),
+            json!({"ph": "i", "pid": 1, "tid": 1, "ts": 15, "s": "t", "name": "inst", "args": {"k": "v"}}),
+            json!({"ph": "i", "pid": 1, "tid": 1, "ts": 15, "s": "t", "name": "on it"}),
+            json!({"ph": "i", "pid": 1, "tid": 1, "ts": 16, "s": "p", "name": "instp", "args": {"k": "v"}}),
+            json!({"ph": "i", "pid": 1, "tid": 1, "ts": 17, "s": "g", "name": "instg", "args": {"k": "v"}}),
+            json!({"ph": "B", "pid": 1, "tid": 2, "ts": 20, "name": "B1", "cat": "c", "args": {"k": 1}}),
+            json!({"ph": "E", "pid": 1, "tid": 2, "ts": 40, "name": "B1", "cat": "c", "args": {"k": 2, "z": 3}}),
+            json!({"ph": "B", "pid": 1, "tid": 2, "ts": 41, "name": "no args", "cat": "c"}),
+            json!({"ph": "E", "pid": 1, "tid": 2, "ts": 42, "name": "no args", "cat": "c", "args": {"only": "at the end"}}),
+            json!({"ph": "B", "pid": 1, "tid": 2, "ts": 50, "name": "B2", "cat": "c"}),
+            json!({"ph": "i", "pid": 1, "tid": 2, "ts": 55, "s": "t", "name": "inst2"}),
+            json!({"ph": "b", "pid": 1, "tid": 2, "ts": 20, "id": "7", "name": "A1", "cat": "c", "args": {"k": 1}}),
+            json!({"ph": "n", "pid": 1, "tid": 2, "ts": 25, "id": "7", "name": "An", "cat": "c", "args": {"k": 1}}),
+            json!({"ph": "b", "pid": 1, "tid": 2, "ts": 26, "id": "7", "name": "A2", "cat": "c"}),
+            json!({"ph": "e", "pid": 1, "tid": 2, "ts": 29, "id": "7", "name": "A2", "cat": "c", "args": {"k": 1}}),
+            json!({"ph": "e", "pid": 1, "tid": 2, "ts": 30, "id": "7", "name": "A1", "cat": "c", "args": {"k": 9}}),
+            json!({"ph": "b", "pid": 1, "tid": 2, "ts": 60, "id": "8", "name": "A1", "cat": "c"}),
+            json!({"ph": "C", "pid": 1, "tid": 2, "ts": 60, "name": "cnt", "args": {"x": 1, "y": 2.5, "q": "5"}}),
+            json!({"ph": "C", "pid": 1, "tid": 2, "ts": 61, "name": "cnt", "id": "3", "args": {"x": 1}}),
+            json!({"ph": "C", "pid": 1, "tid": 2, "ts": 62, "name": "cnt3", "args": {"": 1}}),
+            json!({"ph": "s", "pid": 1, "tid": 1, "ts": 12, "id": 1, "name": "fl", "cat": "f"}),
+            json!({"ph": "t", "pid": 1, "tid": 2, "ts": 30, "id": 1, "name": "fl", "cat": "f"}),
+            json!({"ph": "f", "pid": 1, "tid": 1, "ts": 50, "id": 1, "name": "fl", "cat": "f"}),
+            json!({"ph": "f", "bp": "e", "pid": 1, "tid": 1, "ts": 100, "id": 1, "name": "fl", "cat": "f"}),
+            json!({"ph": "X", "pid": 1, "tid": 1, "ts": 60, "dur": 10, "name": "c", "cat": "c", "bind_id": "0x9", "flow_out": true}),
+            json!({"ph": "X", "pid": 1, "tid": 2, "ts": 70, "dur": 1, "name": "d", "cat": "c", "bind_id": "0x9", "flow_in": true}),
+            json!({"ph": "X", "pid": 1, "tid": 2, "ts": 72, "dur": 0, "name": "", "args": "text"}),
+            json!({"ph": "X", "pid": 2, "tid": 5, "ts": 73, "dur": 1, "args": {}}),
+        ],
+    );
+}
+
+/// A request on lanes, begins that are not closed, spans of one begin in any order, spans that overlap, arrows between all of them.
+#[test]
+fn many_events_are_as_in_perfetto() {
+    let mut state = 7_u64;
+    let mut next = |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % below
+    };
+    let mut lines = Vec::new();
+    for nth in 0..3_000_u64 {
+        let (pid, tid, ts) = (1 + next(3), 1 + next(4), next(20_000));
+        let name = format!("name {}", next(9));
+        let dur = next(40) * next(12);
+        // Which of two arrows of one time comes first is the order of the file, which a merge changes.
+        let arrow_ts = 7 * nth;
+        let line = match next(12) {
+            0..=4 => {
+                json!({"ph": "X", "pid": pid, "tid": tid, "ts": ts, "dur": dur, "name": name, "args": {"nth": nth, "of": [dur, name]}})
+            }
+            5 => {
+                json!({"ph": "i", "pid": pid, "tid": tid, "ts": ts, "s": "t", "name": name, "args": {"nth": nth}})
+            }
+            6 => {
+                json!({"ph": "C", "pid": pid, "tid": tid, "ts": ts, "name": name, "args": {"x": next(9), "y": 0.5 * next(7) as f64}})
+            }
+            7 => {
+                json!({"ph": "b", "pid": pid, "tid": tid, "ts": ts, "id": nth, "cat": "c", "name": name})
+            }
+            8 => {
+                lines.push(json!({"ph": "b", "pid": pid, "tid": tid, "ts": ts, "id": nth, "cat": "c", "name": name, "args": {"nth": nth}}));
+                json!({"ph": "e", "pid": pid, "tid": tid, "ts": ts + dur, "id": nth, "cat": "c", "name": name, "args": {"end": nth}})
+            }
+            9 => {
+                json!({"ph": "s", "pid": pid, "tid": tid, "ts": arrow_ts, "id": next(200), "cat": "c", "name": "arrow"})
+            }
+            10 => {
+                json!({"ph": "t", "pid": pid, "tid": tid, "ts": arrow_ts, "id": next(200), "cat": "c", "name": "arrow"})
+            }
+            _ => {
+                json!({"ph": "f", "bp": "e", "pid": pid, "tid": tid, "ts": arrow_ts, "id": next(200), "cat": "c", "name": "arrow"})
+            }
+        };
+        lines.push(line);
+    }
+    agrees_on("many_events_are_as_in_perfetto", &lines);
+}
+
+#[test]
+fn traces_of_other_programs_are_as_in_perfetto() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../report/tests/fixtures");
+    for name in [
+        "serving.json",
+        "nat-nested.json",
+        "nat-overlap.json",
+        "hta-rank-0.json",
+        "pypto-two-replicas",
+    ] {
+        agrees(name, &[fixtures.join(name)]);
+    }
+}

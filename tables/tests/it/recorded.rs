@@ -1,0 +1,157 @@
+//! Runs that recorders left: several hosts, losses, damage, spans that a process died in.
+
+use crate::perfetto::agrees;
+use crate::tables::Tables;
+use crate::writer::Process;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::path::Path;
+use trace_merge::Options;
+
+/// A run of two processes on hosts of their own.
+fn run(folder: &Path) {
+    let fragments = folder.join("fragments");
+    std::fs::create_dir(&fragments).unwrap();
+    for (pid, host, boot) in [(41, "node-3", "0b1f7a3e"), (42, "node/4", "1c2f7a3e")] {
+        let process = Process {
+            main: pid == 41,
+            ..Process::new(pid)
+        };
+        let on = process.main_thread();
+        let mut fragment = process.fragment();
+        for line in [
+            process.anchor(1_000_000),
+            on.span(
+                2_000_000,
+                900_000,
+                "step",
+                r#""step":1,"request_ids":["a","b"]"#,
+            ),
+            on.span(2_100_000, 100_000, "inner", r#""queue_us":1.25"#),
+            on.instant(2_150_000, "request.token", r#""request_id":"a""#),
+            on.counter(2_200_000, "kv", r#""used":3"#),
+            on.loss(2_500_000, "ring_full", 7, ""),
+            on.begin(3_000_000, "died in"),
+            "{\"torn".to_owned(),
+            process.anchor(9_000_000),
+        ] {
+            fragment.line(&line);
+        }
+        let text = String::from_utf8(fragment.bytes).unwrap();
+        let text = text.replace("node-3", host).replace("0b1f7a3e", boot);
+        std::fs::write(fragments.join(format!("trace.{pid}.jsonl")), text).unwrap();
+    }
+}
+
+#[test]
+fn a_run_of_two_hosts_has_a_partition_for_each() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path());
+    let tables = Tables::of(&[folder.path().to_owned()]);
+    let paths: BTreeSet<String> = tables
+        .bytes()
+        .iter()
+        .map(|(path, _)| path.parent().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    assert!(paths.contains("slice/host=node-3"), "{paths:?}");
+    assert!(paths.contains("slice/host=node%2F4"), "{paths:?}");
+    let processes = tables.rows("process");
+    let hosts: Vec<_> = processes.iter().map(|row| row["host"].clone()).collect();
+    assert_eq!(hosts, [json!("node/4"), json!("node-3")]);
+    assert!(processes.iter().all(|row| row["boot_id"].is_string()));
+    let clocks = tables.rows("clock");
+    assert_eq!(clocks.len(), 2);
+    for clock in &clocks {
+        assert_eq!(clock["offset_ns"], 0);
+        assert!(clock["uncertainty_ns"].is_i64(), "{clock:?}");
+        assert_eq!(
+            clock["base_unix_ns"],
+            json!(1_795_248_902_000_000_000_i64 + 2_000_000)
+        );
+    }
+    let ids: BTreeSet<i64> = tables
+        .rows("slice")
+        .iter()
+        .map(|row| row["id"].as_i64().unwrap() >> 39)
+        .collect();
+    let host_ids: BTreeSet<i64> = clocks
+        .iter()
+        .map(|row| row["host_id"].as_i64().unwrap())
+        .collect();
+    assert_eq!(ids, host_ids);
+}
+
+#[test]
+fn losses_and_damage_are_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path());
+    let tables = Tables::of(&[folder.path().to_owned()]);
+    let losses = tables.rows("loss");
+    assert_eq!(losses.len(), 2, "{losses:?}");
+    let upids: BTreeSet<i64> = tables
+        .rows("process")
+        .iter()
+        .map(|row| row["upid"].as_i64().unwrap())
+        .collect();
+    for loss in &losses {
+        assert_eq!(
+            (&loss["cause"], &loss["events"]),
+            (&json!("ring_full"), &json!(7))
+        );
+        assert!(upids.contains(&loss["upid"].as_i64().unwrap()));
+    }
+    let damage = tables.rows("damage");
+    assert_eq!(damage.len(), 2, "{damage:?}");
+    assert!(
+        damage
+            .iter()
+            .all(|row| row["kind"] == "bad_json" && row["count"] == 1)
+    );
+    let metadata = tables.rows("metadata");
+    let of = |name: &str| {
+        let row = metadata.iter().find(|row| row["name"] == name).unwrap();
+        (row["str_value"].clone(), row["int_value"].clone())
+    };
+    assert_eq!(of("run"), (json!("run-a"), json!(null)));
+    assert_eq!(of("schema_version"), (json!(null), json!(1)));
+    assert_eq!(of("lost_events"), (json!(null), json!(14)));
+    assert_eq!(of("damage"), (json!(null), json!(2)));
+}
+
+#[test]
+fn a_recorded_run_is_as_in_perfetto() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path());
+    agrees(
+        "a_recorded_run_is_as_in_perfetto",
+        &[folder.path().to_owned()],
+    );
+}
+
+/// A span that a process died in has no duration.
+#[test]
+fn an_unfinished_span_has_no_end() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path());
+    let slices = Tables::of(&[folder.path().to_owned()]).rows("slice");
+    let died: Vec<_> = slices
+        .iter()
+        .filter(|row| row["name"] == "died in")
+        .collect();
+    assert_eq!(died.len(), 2);
+    assert!(died.iter().all(|row| row["dur"] == -1));
+}
+
+#[test]
+fn the_tables_do_not_depend_on_the_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    run(folder.path());
+    let with = |threads: usize| {
+        let options = Options {
+            threads,
+            ..Options::new([folder.path().to_owned()])
+        };
+        Tables::with(options).bytes()
+    };
+    assert!(with(1) == with(7));
+}
