@@ -13,8 +13,8 @@ use crate::pass::summary::{Activity, ChunkSummary};
 use crate::pass::thread::thread_kind;
 use crate::pass::visitor::{CachedLine, ChunkVisitor};
 use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, LOSS_RECORD, Metadata, REMOVED_RECORD,
-    RemovedStreams, TRACK_RECORD, TrackRecord,
+    ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, LOSS_RECORD, Metadata, REACH_RECORD,
+    REMOVED_RECORD, Reach, RemovedStreams, TRACK_RECORD, TrackRecord,
 };
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -277,6 +277,11 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
                 .summary
                 .thread_names
                 .extend(parse().map(|name| ((event.pid, event.tid), name))),
+            name if name == REACH_RECORD.as_bytes() => {
+                let record = serde_json::from_slice::<Metadata<Reach>>(event.line).ok();
+                let reach = record.map(|record| (event.pid, record.args));
+                self.summary.reach.extend(reach);
+            }
             _ => self.summary.hints.take(event),
         }
     }

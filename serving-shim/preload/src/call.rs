@@ -2,6 +2,7 @@
 
 use crate::names::Name;
 use crate::observe::{self, Seen, Wait};
+use crate::reach;
 use crate::real;
 use crate::thread::{self, unnoticed};
 
@@ -74,6 +75,7 @@ fn recorded_launch<'a>(
         return real();
     }
     let _inside = thread::Inside::new();
+    unnoticed(reach::look_once);
     let launch = Kept(unnoticed(|| observe::launch(api, &what(), name)).flatten());
     let result = real();
     launch.end(|launch| launch.end(result));

@@ -50,6 +50,13 @@ impl Trace {
             .filter(|event| event["ph"] == "X" || event["ph"] == "i")
     }
 
+    /// The args of all metadata records of a name.
+    pub(crate) fn metadata(&self, name: &str) -> Vec<&Value> {
+        let records = self.events.iter().filter(|event| event["ph"] == "M");
+        let named = records.filter(|event| event["name"] == name);
+        named.map(|event| &event["args"]).collect()
+    }
+
     /// How often each category and name is there, of the categories that this library records.
     pub(crate) fn counts(&self) -> BTreeMap<(String, String), usize> {
         let mut counts = BTreeMap::new();
