@@ -378,7 +378,7 @@ fn what_the_preload_library_did_not_see_is_said_by_doctor_and_status() {
     let text = fs::read_to_string(path).unwrap();
     let reach = r#"{"by_name":["graph replays"],"not_by_dlsym":["graph replays"],"dlsym":"/opt/libhook.so"}"#;
     let record = format!(
-        "{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{pid},\"name\":\"sa_reach\",\"args\":{reach}}}\n"
+        "{{\"ph\":\"i\",\"pid\":{pid},\"tid\":{pid},\"ts\":1.000,\"s\":\"p\",\"name\":\"sa_reach\",\"cat\":\"sa_profile\",\"args\":{reach}}}\n"
     );
     fs::write(path, text + &record).unwrap();
     let words = "graph replays that are found by dlsym are not visible: the dlsym of /opt/libhook.so stands before that of libsa_profile_preload.so, which must come first in LD_PRELOAD";

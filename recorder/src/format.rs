@@ -49,7 +49,7 @@ pub const END_RECORD: &str = "sa_end";
 pub const REMOVED_RECORD: &str = "sa_removed";
 /// Name of the metadata record that describes a track.
 pub const TRACK_RECORD: &str = "sa_track";
-/// Name of the metadata record in which the preload library says what it sees of its process.
+/// Name of the instant in which the preload library says what it sees of its process.
 pub const REACH_RECORD: &str = "sa_reach";
 /// Name of the instant that tells of lost events.
 pub const LOSS_RECORD: &str = "sa_loss";

@@ -168,6 +168,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         self.count(event);
         match event.phase {
             b'i' | b'I' if event.name() == LOSS_RECORD.as_bytes() => self.loss(event),
+            b'i' if event.name() == REACH_RECORD.as_bytes() => self.reach(event),
             b'B' if event.is_unfinished() => self.summary.unfinished += 1,
             _ => {}
         }
@@ -277,13 +278,18 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
                 .summary
                 .thread_names
                 .extend(parse().map(|name| ((event.pid, event.tid), name))),
-            name if name == REACH_RECORD.as_bytes() => {
-                let record = serde_json::from_slice::<Metadata<Reach>>(event.line).ok();
-                let reach = record.map(|record| (event.pid, record.args));
-                self.summary.reach.extend(reach);
-            }
             _ => self.summary.hints.take(event),
         }
+    }
+
+    fn reach(&mut self, event: &Event<'_>) {
+        #[derive(Deserialize)]
+        struct ReachLine {
+            args: Reach,
+        }
+        let record = serde_json::from_slice::<ReachLine>(event.line).ok();
+        let reach = record.map(|record| (event.pid, record.args));
+        self.summary.reach.extend(reach);
     }
 
     fn loss(&mut self, event: &Event<'_>) {

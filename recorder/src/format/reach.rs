@@ -29,15 +29,18 @@ pub struct Reach {
 impl Reach {
     /// A sentence for each way on which something is not seen.
     pub fn words(&self) -> Vec<String> {
-        let of_dlsym = (!self.not_by_dlsym.is_empty()).then(|| self.dlsym_words());
         let of_name = (!self.not_by_name.is_empty()).then(|| {
             let (what, first) = (listed(&self.not_by_name), path(self.first.as_deref()));
             format!("{what} go to {first} first, and are not visible if it keeps them to itself")
         });
-        of_dlsym.into_iter().chain(of_name).collect()
+        self.dlsym_words().into_iter().chain(of_name).collect()
     }
 
-    fn dlsym_words(&self) -> String {
+    /// The sentence about what is found by `dlsym`.
+    pub fn dlsym_words(&self) -> Option<String> {
+        if self.not_by_dlsym.is_empty() {
+            return None;
+        }
         let what = listed(&self.not_by_dlsym);
         let why = match self.dlsym.as_deref() {
             Some(dlsym) => format!(
@@ -48,7 +51,9 @@ impl Reach {
                     .to_owned()
             }
         };
-        format!("{what} that are found by dlsym are not visible: {why}")
+        Some(format!(
+            "{what} that are found by dlsym are not visible: {why}"
+        ))
     }
 }
 

@@ -75,8 +75,11 @@ fn recorded_launch<'a>(
         return real();
     }
     let _inside = thread::Inside::new();
-    unnoticed(reach::look_once);
-    let launch = Kept(unnoticed(|| observe::launch(api, &what(), name)).flatten());
+    let open = || {
+        reach::look_once();
+        observe::launch(api, &what(), name)
+    };
+    let launch = Kept(unnoticed(open).flatten());
     let result = real();
     launch.end(|launch| launch.end(result));
     result

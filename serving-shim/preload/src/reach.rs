@@ -74,14 +74,10 @@ fn tell(reach: &Reach) {
             args.push(key, path);
         }
     }
-    Recorder::get().metadata(REACH_RECORD, None, &args);
-    // An interposer that comes first mostly passes calls on: only the trace speaks of it.
-    if reach.dlsym.is_some() {
-        reach
-            .words()
-            .first()
-            .into_iter()
-            .for_each(|words| host::warn_once(words));
+    Recorder::get().own_instant(REACH_RECORD, &args);
+    // An interposer mostly passes calls on: only the trace speaks of it.
+    if let Some(words) = reach.dlsym.as_ref().and(reach.dlsym_words()) {
+        host::warn_once(&words);
     }
 }
 

@@ -245,7 +245,7 @@ impl Contents {
                 let name = serde_json::from_str::<Name>(args).ok();
                 self.name = name.map(|name| name.name).or(self.name.take());
             }
-            ("M", REACH_RECORD) => {
+            ("i", REACH_RECORD) if record.cat == OWN_CATEGORY => {
                 self.reach = serde_json::from_str(args).ok().or(self.reach.take());
             }
             ("M", ANCHOR_RECORD) if self.began.is_none() => {

@@ -44,7 +44,7 @@ fn by_name_and_by_dlsym_everything_is_seen_and_nothing_is_said() {
     assert_eq!(said, (42, "errno 77, dlerror kept\n", ""));
     let trace = ground.trace();
     assert_eq!(trace.count("aclmdlRIExecuteAsync"), 1);
-    let [reach] = trace.metadata("sa_reach")[..] else {
+    let [reach] = trace.reach()[..] else {
         panic!("one record: {trace:?}")
     };
     for way in ["by_name", "by_dlsym"] {
@@ -68,7 +68,7 @@ fn a_dlsym_that_hides_ours_is_said() {
     assert_eq!(ended.code, 42, "{ended:?}");
     let trace = ground.trace();
     assert_eq!(trace.count("aclmdlRIExecuteAsync"), 0);
-    let [reach] = trace.metadata("sa_reach")[..] else {
+    let [reach] = trace.reach()[..] else {
         panic!("one record: {trace:?}")
     };
     assert!(has(&reach["by_name"], "graph replays"), "{reach}");
@@ -93,6 +93,24 @@ fn a_dlsym_that_hides_ours_is_said() {
 }
 
 #[test]
+fn a_dlsym_that_asks_ours_hides_nothing() {
+    let ground = ground();
+    ground.library("libhook.so", "dlsym_hook.c", &["-DNEXT"]);
+    let hook = ground.path("libhook.so");
+    let ended = below(&ground, &[&hook, &preload()]);
+    assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
+    let trace = ground.trace();
+    assert_eq!(trace.count("aclmdlRIExecuteAsync"), 1);
+    let reach = trace.reach()[0];
+    assert!(has(&reach["by_dlsym"], "graph replays"), "{reach}");
+    assert_eq!(
+        (&reach["not_by_dlsym"], &reach["dlsym"]),
+        (&Value::Null, &json!(hook))
+    );
+    assert_eq!(summary(&ground), [""; 0]);
+}
+
+#[test]
 fn an_interposer_of_the_same_functions_is_said_in_the_trace_alone() {
     let ground = ground();
     ground.library("libinterposer.so", "interposer.c", &[] as &[&str]);
@@ -104,7 +122,7 @@ fn an_interposer_of_the_same_functions_is_said_in_the_trace_alone() {
         let ended = below(&ground, &order.map(AsRef::as_ref));
         assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
         let trace = ground.trace();
-        let reach = trace.metadata("sa_reach")[0];
+        let reach = trace.reach()[0];
         assert_eq!(reach[key], json!(["kernels", "waits"]), "{reach}");
         assert_eq!((&reach["first"], &reach["dlsym"]), (&first, &Value::Null));
         let said = summary(&ground);
@@ -122,5 +140,5 @@ fn without_a_library_of_the_vendors_nothing_is_said() {
     let preloads = format!("{}:{}", ground.text("libhook.so"), preload().display());
     let ended = end(command.env("LD_PRELOAD", preloads));
     assert_eq!((ended.code, &*ended.stderr), (42, ""), "{ended:?}");
-    assert!(ground.trace().metadata("sa_reach").is_empty());
+    assert!(ground.trace().reach().is_empty());
 }

@@ -50,11 +50,11 @@ impl Trace {
             .filter(|event| event["ph"] == "X" || event["ph"] == "i")
     }
 
-    /// The args of all metadata records of a name.
-    pub(crate) fn metadata(&self, name: &str) -> Vec<&Value> {
-        let records = self.events.iter().filter(|event| event["ph"] == "M");
-        let named = records.filter(|event| event["name"] == name);
-        named.map(|event| &event["args"]).collect()
+    /// The args of what this library says of its reach.
+    pub(crate) fn reach(&self) -> Vec<&Value> {
+        let said = self.events.iter();
+        let said = said.filter(|event| event["name"] == "sa_reach" && event["ph"] == "i");
+        said.map(|event| &event["args"]).collect()
     }
 
     /// How often each category and name is there, of the categories that this library records.
