@@ -21,26 +21,41 @@ use crate::wrapper::Hook;
 const EXIT_WAIT_NS: u64 = 150_000_000;
 const EXIT_NAP: Duration = Duration::from_micros(200);
 
-/// Nothing is being looked for, or not in this process: of a fork only the calling thread goes on.
+/// The thread has begun, and has ended.
+static BEGUN: AtomicBool = AtomicBool::new(false);
 static DONE: AtomicBool = AtomicBool::new(false);
 
-/// Looks, at the first call in the life of the process. Where no thread begins, nothing is said.
+/// Looks, at the first call in the life of the process. One with a single thread may do what the kernel refuses to others, such as to enter a user
+/// namespace: there it waits for the exit.
 pub(crate) fn look_once() {
-    static BEGUN: AtomicBool = AtomicBool::new(false);
-    if BEGUN.load(Ordering::Relaxed) || BEGUN.swap(true, Ordering::Relaxed) {
+    static CALLED: AtomicBool = AtomicBool::new(false);
+    if CALLED.load(Ordering::Relaxed) || CALLED.swap(true, Ordering::Relaxed) {
         return;
     }
-    host::run_after_fork(end);
-    if host::spawn_quiet("sa-reach", look).is_ok() {
-        host::run_at_exit(await_end);
+    host::run_after_fork(after_fork);
+    host::run_at_exit(at_exit);
+    if !host::is_only_one(0) {
+        begin();
     }
 }
 
-extern "C" fn end() {
-    DONE.store(true, Ordering::Release);
+/// Where no thread begins, nothing is said.
+fn begin() {
+    let begun = !BEGUN.swap(true, Ordering::AcqRel);
+    if begun && host::spawn_quiet("sa-reach", look).is_err() {
+        DONE.store(true, Ordering::Release);
+    }
 }
 
-extern "C" fn await_end() {
+/// Only the thread that forked goes on in the child.
+extern "C" fn after_fork() {
+    if BEGUN.load(Ordering::Acquire) {
+        DONE.store(true, Ordering::Release);
+    }
+}
+
+extern "C" fn at_exit() {
+    unnoticed(begin);
     let end_ns = now_ns() + EXIT_WAIT_NS;
     while !DONE.load(Ordering::Acquire) && now_ns() < end_ns {
         host::sleep(EXIT_NAP);
@@ -54,7 +69,7 @@ fn look() {
             tell(&reach);
         }
     });
-    end();
+    DONE.store(true, Ordering::Release);
 }
 
 fn tell(reach: &Reach) {

@@ -13,12 +13,17 @@ fn ground() -> Ground {
 
 /// The program below these preloaded libraries, recording.
 fn below(ground: &Ground, libraries: &[&Path]) -> Ended {
+    below_with(ground, libraries, &[])
+}
+
+fn below_with(ground: &Ground, libraries: &[&Path], arguments: &[&str]) -> Ended {
     let list: Vec<String> = libraries
         .iter()
         .map(|library| library.display().to_string())
         .collect();
     let mut command = ground.recorded(ground.path("reach"));
-    command.env("LD_PRELOAD", list.join(":"));
+    command.args(arguments).env("LD_PRELOAD", list.join(":"));
+    command.env("SA_PROFILE_THREADS", "0");
     end(command.env("FAKE_QUIET", "1"))
 }
 
@@ -57,6 +62,16 @@ fn by_name_and_by_dlsym_everything_is_seen_and_nothing_is_said() {
         assert_eq!(reach[key], Value::Null);
     }
     assert_eq!(summary(&ground), [""; 0]);
+}
+
+#[test]
+fn a_process_of_several_threads_that_never_exits_has_said_it() {
+    let ground = ground();
+    let ended = below_with(&ground, &[&preload()], &["threads"]);
+    let said = (ended.code, &*ended.stdout, &*ended.stderr);
+    assert_eq!(said, (42, "errno 77, dlerror kept\n", ""));
+    let trace = ground.trace();
+    assert!(has(&trace.reach()[0]["by_dlsym"], "graph replays"));
 }
 
 #[test]
