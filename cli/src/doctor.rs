@@ -8,6 +8,7 @@ mod place;
 mod process;
 mod profilers;
 mod recorded;
+mod torch_npu;
 mod variables;
 
 use crate::words::say;

@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 
 /// Checks that depend on the machine: only that they were made is compared.
-const VOLATILE: [&str; 15] = [
+const VOLATILE: [&str; 16] = [
     "file system",
     "disk",
     "open files",
@@ -25,6 +25,7 @@ const VOLATILE: [&str; 15] = [
     "NPU runtime",
     "Python package",
     "vLLM plugin",
+    "torch_npu",
 ];
 
 /// What it printed, without what depends on the machine or the moment.
@@ -78,6 +79,7 @@ preload library
 NPU runtime
 Python package
 vLLM plugin
+torch_npu
 "
     );
     assert!(!ground.path("profile_out").exists(), "it only looks");
@@ -322,6 +324,79 @@ fn the_preload_library_is_looked_for_beside_the_program() {
         "{lines:?}"
     );
     assert_eq!(ended.code, Some(0), "the API records all the same");
+}
+
+/// What `importlib.metadata` reads of an installed package.
+fn install(ground: &Ground, name: &str, version: &str, more: &str) {
+    let folder = ground
+        .path("site")
+        .join(format!("{name}-{version}.dist-info"));
+    fs::create_dir_all(&folder).unwrap();
+    let metadata = format!("Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{more}\n");
+    fs::write(folder.join("METADATA"), metadata).unwrap();
+}
+
+#[test]
+fn torch_npu_is_named_with_what_is_seen_of_it() {
+    let reached = "finds graph replays, AlltoAll and mstx by";
+    for (version, words) in [
+        ("2.9.0", format!("2.9.0: {reached} dlsym; ")),
+        (
+            "2.10.0.post4",
+            format!("2.10.0.post4: {reached} RTLD_DEFAULT "),
+        ),
+        (
+            "2.9.0+git1",
+            "2.9.0+git1: not known how it finds ".to_owned(),
+        ),
+    ] {
+        let ground = Ground::new();
+        install(&ground, "torch_npu", version, "");
+        let pin = "Requires-Dist: torch-npu==2.9.0; platform_system != \"none\"";
+        install(&ground, "vllm_ascend", "0.18.0", pin);
+        let mut command = ground.command(&["doctor"]);
+        let ended = Started::of(command.env("PYTHONPATH", ground.path("site"))).end();
+        let [line] = of(&ended, "torch_npu")[..] else {
+            panic!("{}", ended.stdout)
+        };
+        assert!(
+            line.starts_with(&format!("ok    torch_npu       {words}")),
+            "{line}"
+        );
+        assert_eq!(
+            of(&ended, "vLLM-Ascend"),
+            ["ok    vLLM-Ascend     0.18.0, made for torch-npu==2.9.0"]
+        );
+    }
+}
+
+#[test]
+fn what_the_preload_library_did_not_see_is_said_by_doctor_and_status() {
+    let ground = Ground::new();
+    ground.run(&["run", "-d", "out", "--", &worker(), "one", "spans=3"]);
+    let (path, pid) = (&ground.fragments("out")[0], ground.only_fragment_pid("out"));
+    let text = fs::read_to_string(path).unwrap();
+    let reach = r#"{"by_name":["graph replays"],"not_by_dlsym":["graph replays"],"dlsym":"/opt/libhook.so"}"#;
+    let record = format!(
+        "{{\"ph\":\"i\",\"pid\":{pid},\"tid\":{pid},\"ts\":1.000,\"s\":\"p\",\"name\":\"sa_reach\",\"cat\":\"sa_profile\",\"args\":{reach}}}\n"
+    );
+    fs::write(path, text + &record).unwrap();
+    let words = "graph replays that are found by dlsym are not visible: the dlsym of /opt/libhook.so stands before that of libsa_profile_preload.so, which must come first in LD_PRELOAD";
+    let doctor = ground.run(&["doctor", "out"]);
+    let [line] = of(&doctor, "reach")[..] else {
+        panic!("{}", doctor.stdout)
+    };
+    let expected = format!("warn  reach           process {pid}: {words}");
+    assert!(line.starts_with(&expected), "{line}");
+    let status = ground.run(&["status", "out"]);
+    assert!(
+        status.stdout.contains(&format!("[{pid}]: {words}\n")),
+        "{}",
+        status.stdout
+    );
+    let status = ground.run(&["status", "--json", "out"]);
+    let status: serde_json::Value = serde_json::from_str(&status.stdout).unwrap();
+    assert_eq!(status["processes"][0]["not_visible"][0], words);
 }
 
 #[test]

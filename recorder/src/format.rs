@@ -5,10 +5,12 @@
 pub mod control;
 mod level;
 pub mod loss;
+mod reach;
 pub mod ring;
 mod visible;
 
 pub use level::Level;
+pub use reach::Reach;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 pub(crate) use visible::try_visible;
@@ -47,6 +49,8 @@ pub const END_RECORD: &str = "sa_end";
 pub const REMOVED_RECORD: &str = "sa_removed";
 /// Name of the metadata record that describes a track.
 pub const TRACK_RECORD: &str = "sa_track";
+/// Name of the instant in which the preload library says what it sees of its process.
+pub const REACH_RECORD: &str = "sa_reach";
 /// Name of the instant that tells of lost events.
 pub const LOSS_RECORD: &str = "sa_loss";
 /// Category of the records about the recording itself.

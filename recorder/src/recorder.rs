@@ -154,6 +154,13 @@ impl Recorder {
         }
     }
 
+    /// Tells an instant of the process, now, in the category of the records about the recording.
+    pub fn own_instant(self, name: &str, args: &Args) {
+        if let Some(process) = start::current() {
+            process.tell_instant(name, args);
+        }
+    }
+
     /// Names the calling thread in the trace.
     pub fn set_thread_name(self, name: &str) {
         thread_state::set_thread_name(name);

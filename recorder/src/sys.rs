@@ -13,6 +13,7 @@ pub(crate) mod fork_fds;
 pub(crate) mod map;
 pub(crate) mod memory;
 pub(crate) mod read;
+mod sequences;
 pub(crate) mod shared;
 pub(crate) mod sleep;
 pub(crate) mod spin_lock;

@@ -125,6 +125,24 @@ fn issue_19_a_refused_system_call_never_reaches_the_host() {
     });
 }
 
+/// Where glibc itself has no restartable sequences, as in qemu, it starts threads without them; a filter that came later would end the process.
+#[test]
+fn a_process_that_never_had_restartable_sequences_has_a_thread_of_ours() {
+    for (tunables, threads) in [("glibc.pthread.rseq=0", 2), ("", 1)] {
+        let dir = scratch();
+        let mut host = Host::new(HOST)
+            .arguments(&["--no-sequences", "script"])
+            .recorded_in(dir.path())
+            .variable("SA_PROFILE_THREADS", "1")
+            .variable("GLIBC_TUNABLES", tunables)
+            .start();
+        host.ask("spans work 10");
+        let found = fs::read_dir(format!("/proc/{}/task", host.pid())).map_or(0, Iterator::count);
+        assert_eq!(found, threads, "{tunables}");
+        let _outcome = host.end().quiet();
+    }
+}
+
 /// The calls of a program and its threads, by name.
 fn traced(host: Host, log: &std::path::Path) -> BTreeSet<String> {
     let _outcome = host.run().quiet();

@@ -1,6 +1,7 @@
 //! The parts of the project and what they would work with, each really looked for: what is not there is not installed.
 
 use super::finding::Finding;
+use super::torch_npu;
 use crate::run::preload;
 use sa_recorder::format::VERSION;
 use std::ffi::OsString;
@@ -35,7 +36,12 @@ pub(crate) fn examine() -> Vec<Finding> {
     let library = std::env::current_exe()
         .ok()
         .and_then(|program| preload::installed_with(&program));
-    vec![
+    let has = |word: &str| {
+        python
+            .as_deref()
+            .map(|said| said.lines().any(|line| line == word))
+    };
+    let mut findings = vec![
         Finding::ok(
             "recorder",
             format!(
@@ -45,17 +51,11 @@ pub(crate) fn examine() -> Vec<Finding> {
         ),
         preload_library(library),
         found_or_not("NPU runtime", runtime(|name| std::env::var_os(name))),
-        python_part(
-            "Python package",
-            "sa_profile",
-            python.as_deref().map(|words| words.contains("package")),
-        ),
-        python_part(
-            "vLLM plugin",
-            "sa_profile",
-            python.as_deref().map(|words| words.contains("plugin")),
-        ),
-    ]
+        python_part("Python package", "sa_profile", has("package")),
+        python_part("vLLM plugin", "sa_profile", has("plugin")),
+    ];
+    findings.extend(python.iter().flat_map(|said| torch_npu::examine(said)));
+    findings
 }
 
 fn preload_library(found: Option<PathBuf>) -> Finding {
@@ -111,7 +111,7 @@ fn is_file(path: &Path) -> bool {
 fn ask_python() -> Option<String> {
     let mut python = Command::new("python3");
     python
-        .args(["-c", PYTHON])
+        .args(["-c", &format!("{PYTHON}{}", torch_npu::PYTHON)])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());

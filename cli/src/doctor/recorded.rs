@@ -7,16 +7,18 @@ use sa_recorder::RunPaths;
 use sa_recorder::format::loss::Cause;
 use sa_recorder::format::{
     END_RECORD, FRAGMENT_RECORD, FragmentHeader, Metadata, REMOVED_FILE, RING_SUFFIX, RUN_FILE,
-    RemovedRuns, RingKind, RunFile, is_ring_name, segment_name, stem_and_segment,
+    Reach, RemovedRuns, RingKind, RunFile, is_ring_name, segment_name, stem_and_segment,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
-use trace_merge::survey::Known;
+use trace_merge::survey::{Contents, Known, RunProcess};
 
 /// Most processes that are named in one line.
 const NAMED: usize = 8;
+/// What is to be done where the preload library does not see everything.
+const REACH_HINT: &str = "docs/troubleshooting.md: it looked at its first launch";
 /// No more is read to count losses.
 const MOST_READ_BYTES: u64 = 1 << 30;
 /// Where the last record of a fragment is looked for.
@@ -59,13 +61,29 @@ pub(crate) fn examine(paths: &RunPaths) -> Vec<Finding> {
         findings.extend(of_fragments(&fragments));
     }
     findings.extend(lone_rings(&names, &stems));
-    findings.extend(losses(&paths.directory));
+    findings.extend(said(&paths.directory));
     findings.extend(removed_runs(&paths.directory.join(REMOVED_FILE)));
     findings
 }
 
-/// What the processes of the newest run say they lost, if it is soon read.
-fn losses(directory: &Path) -> Option<Finding> {
+/// What the processes of the newest run say they lost and do not see, if it is soon read.
+fn said(directory: &Path) -> Vec<Finding> {
+    let contents = contents(directory).unwrap_or_default();
+    let unseen = contents.iter().flat_map(|(pid, one)| {
+        let words = one.reach.iter().flat_map(Reach::words);
+        words.map(move |words| {
+            Finding::warn(
+                "reach",
+                printable(&format!("process {pid}: {words}")),
+                REACH_HINT,
+            )
+        })
+    });
+    losses(&contents).into_iter().chain(unseen).collect()
+}
+
+/// What is recorded of each process, if that is soon read.
+fn contents(directory: &Path) -> Option<Vec<(u32, Contents)>> {
     let run = trace_merge::survey::processes(directory).ok()?;
     let files = run.iter().flat_map(|process| &process.fragments);
     let bytes: u64 = files
@@ -74,12 +92,17 @@ fn losses(directory: &Path) -> Option<Finding> {
     if bytes > MOST_READ_BYTES {
         return None;
     }
-    let mut lost: BTreeMap<String, u64> = BTreeMap::new();
-    for process in &run {
+    let read = |process: &RunProcess| {
         let contents = process.contents(&mut Known::default()).ok()?;
-        for (cause, count) in contents.lost {
-            *lost.entry(cause).or_default() += count;
-        }
+        Some((process.header.pid, contents))
+    };
+    run.iter().map(read).collect()
+}
+
+fn losses(contents: &[(u32, Contents)]) -> Option<Finding> {
+    let mut lost: BTreeMap<&str, u64> = BTreeMap::new();
+    for (cause, count) in contents.iter().flat_map(|(_, one)| &one.lost) {
+        *lost.entry(cause).or_default() += count;
     }
     lost.remove(Cause::Clamped.name()); // those events are there
     let refused = lost.remove(Cause::ChildrenRefused.name());

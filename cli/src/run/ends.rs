@@ -98,6 +98,7 @@ mod tests {
             aside_for: None,
             main: false,
             threads: 1,
+            not_visible: Vec::new(),
             events: 1,
             first_ns: Some(0),
             last_ns: Some(1),

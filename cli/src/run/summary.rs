@@ -131,6 +131,9 @@ fn write_losses(report: &Report, text: &mut String) -> std::fmt::Result {
         let more = report.losses.len() - LOSSES_LISTED;
         writeln!(text, "  and {more} more; trace-merge names them")?;
     }
+    for (process, words) in report.not_visible() {
+        writeln!(text, "reach: {process}: {words}")?;
+    }
     if report.damage_total > 0 {
         let kinds = report.damage_by_kind.iter();
         let kinds: Vec<_> = kinds
@@ -225,6 +228,7 @@ mod tests {
             aside_for: None,
             main: false,
             threads: 1,
+            not_visible: Vec::new(),
             events,
             first_ns: Some(0),
             last_ns: Some(1),

@@ -50,6 +50,9 @@ pub(super) struct Process {
     pub(super) last_event_age_ns: Option<u64>,
     /// Lost events by cause.
     pub(super) lost: BTreeMap<String, u64>,
+    /// What the preload library does not see of it, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) not_visible: Vec<String>,
     /// How device times are taken; absent where none are.
     pub(super) device_method: Option<String>,
 }
@@ -145,6 +148,7 @@ impl Run {
             events: contents.events,
             bytes: contents.bytes,
             lost: contents.lost,
+            not_visible: contents.reach.map_or_else(Vec::new, |reach| reach.words()),
             device_method: None,
         });
     }

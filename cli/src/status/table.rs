@@ -52,6 +52,19 @@ pub(super) fn text(run: &Run) -> String {
     let rows: Vec<_> = run.processes.iter().map(row).collect();
     text += &aligned(&rows);
     text += &epitaph(run);
+    text += &not_visible(run);
+    text
+}
+
+/// What the preload library does not see of whom.
+fn not_visible(run: &Run) -> String {
+    let mut text = String::new();
+    for process in &run.processes {
+        for words in &process.not_visible {
+            let (name, words) = (printable(&process.name), printable(words));
+            text += &format!("\n{name} [{}]: {words}\n", process.pid);
+        }
+    }
     text
 }
 
@@ -167,6 +180,7 @@ mod tests {
             bytes: 146_000_000,
             last_event_age_ns: Some(250_000_000),
             lost: BTreeMap::new(),
+            not_visible: Vec::new(),
             device_method: None,
         }
     }
@@ -186,6 +200,7 @@ mod tests {
                 process("engine-core", 1, State::Alive),
                 Process {
                     lost,
+                    not_visible: vec!["copies are not visible".to_owned()],
                     ..process("worker-0", 4711, State::Killed)
                 },
                 Process {
@@ -211,6 +226,8 @@ worker-0     4711  killed  e2e,kernel      1  1,234,567  146.0 MB  0.2 s ago   1
 api            99  ended   off             1          0     400 B  -           -                        -
 
 killed in the middle of spans: worker-0 [4711]. `trace-merge profile_out` shows them
+
+worker-0 [4711]: copies are not visible
 "
         );
     }

@@ -3,6 +3,7 @@
 pub(crate) mod foreign;
 pub(crate) mod other_data;
 pub(crate) mod processes;
+pub(crate) mod reach;
 pub(crate) mod rows;
 pub(crate) mod sources;
 
@@ -75,6 +76,9 @@ pub struct ProcessReport {
     pub aside_for: Option<String>,
     /// Threads and lanes, or tracks.
     pub threads: usize,
+    /// What the preload library does not see of it, a sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_visible: Vec<String>,
     /// Events.
     pub events: u64,
     /// Time of the first event in the trace, in ns from the base.
@@ -275,6 +279,9 @@ impl Report {
             writeln!(text, "events lost while recording: {}", self.lost_events)?;
         }
         self.write_losses(text)?;
+        for (process, words) in self.not_visible() {
+            writeln!(text, "reach: {process}: {words}")?;
+        }
         if self.overlapping_spans > 0 {
             writeln!(
                 text,
@@ -317,6 +324,16 @@ impl Report {
         }
         self.write_repairs(text)?;
         self.write_damage(text)
+    }
+
+    /// What the preload library does not see: the process, and a sentence.
+    pub fn not_visible(&self) -> impl Iterator<Item = (String, String)> {
+        self.processes.iter().flat_map(|process| {
+            let name = printable(process.name.as_deref().unwrap_or("(no name)"));
+            let whose = format!("{name} (pid {})", process.pid);
+            let words = process.not_visible.iter();
+            words.map(move |words| (whose.clone(), printable(words)))
+        })
     }
 
     fn write_repairs(&self, text: &mut String) -> std::fmt::Result {

@@ -7,7 +7,7 @@ use crate::event::mend::Repairs;
 use crate::foreign::row_metadata::Hints;
 use crate::fragment::assembly::StreamKey;
 use crate::pass::nesting::Nesting;
-use sa_recorder::format::{Anchor, TrackRecord};
+use sa_recorder::format::{Anchor, Reach, TrackRecord};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
@@ -82,6 +82,8 @@ pub(crate) struct ChunkSummary {
     /// What the tids of tracks stand for.
     pub(crate) tracks: HashMap<(i64, i64), TrackRecord>,
     pub(crate) hints: Hints,
+    /// What the preload library says that it sees, by pid.
+    pub(crate) reach: HashMap<i64, Reach>,
     pub(crate) explained: Vec<Explained>,
     pub(crate) lost_events: u64,
     pub(crate) losses: Losses,
@@ -116,6 +118,7 @@ impl ChunkSummary {
         self.thread_names.extend(later.thread_names);
         self.tracks.extend(later.tracks);
         self.hints.append(later.hints);
+        self.reach.extend(later.reach);
         self.explained.extend(later.explained);
         self.lost_events = self.lost_events.saturating_add(later.lost_events);
         self.losses.append(later.losses);

@@ -13,8 +13,8 @@ use crate::pass::summary::{Activity, ChunkSummary};
 use crate::pass::thread::thread_kind;
 use crate::pass::visitor::{CachedLine, ChunkVisitor};
 use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, LOSS_RECORD, Metadata, REMOVED_RECORD,
-    RemovedStreams, TRACK_RECORD, TrackRecord,
+    ANCHOR_RECORD, Anchor, BLOCK_RECORD, END_RECORD, LOSS_RECORD, Metadata, REACH_RECORD,
+    REMOVED_RECORD, Reach, RemovedStreams, TRACK_RECORD, TrackRecord,
 };
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -168,6 +168,7 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
         self.count(event);
         match event.phase {
             b'i' | b'I' if event.name() == LOSS_RECORD.as_bytes() => self.loss(event),
+            b'i' if event.name() == REACH_RECORD.as_bytes() => self.reach(event),
             b'B' if event.is_unfinished() => self.summary.unfinished += 1,
             _ => {}
         }
@@ -279,6 +280,16 @@ impl<'a, V: ChunkVisitor<'a>> SummaryBuilder<V> {
                 .extend(parse().map(|name| ((event.pid, event.tid), name))),
             _ => self.summary.hints.take(event),
         }
+    }
+
+    fn reach(&mut self, event: &Event<'_>) {
+        #[derive(Deserialize)]
+        struct ReachLine {
+            args: Reach,
+        }
+        let record = serde_json::from_slice::<ReachLine>(event.line).ok();
+        let reach = record.map(|record| (event.pid, record.args));
+        self.summary.reach.extend(reach);
     }
 
     fn loss(&mut self, event: &Event<'_>) {

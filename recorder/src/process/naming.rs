@@ -1,10 +1,13 @@
 //! What the program says of its process and lanes: their names, and records of its own.
 
+use std::fmt::Arguments;
 use std::io::Write;
 
+use crate::format::OWN_CATEGORY;
 use crate::process::state::Process;
 use crate::ring::lanes::LaneName;
 use crate::segment::names::lane_name_line;
+use crate::sys::clock::now_ns;
 use crate::sys::memory::{leave_out, look_for_room, owned};
 use crate::sys::wait;
 use crate::text::name::cut_name;
@@ -43,14 +46,30 @@ impl Process {
 
     /// Tells a record of the program's own; one that no block holds is left out.
     pub(crate) fn tell_metadata(&self, name: &str, tid: Option<u64>, args: &Args) {
+        let pid = self.pid;
+        let tid = tid.unwrap_or_else(|| u64::from(pid));
+        let front = format_args!(r#"{{"ph":"M","pid":{pid},"tid":{tid}"#);
+        self.tell_record(front, name, "", args);
+    }
+
+    /// Tells an instant of the process, which whoever looks at it finds among what the recorder says of itself.
+    pub(crate) fn tell_instant(&self, name: &str, args: &Args) {
+        let (pid, now) = (self.pid, now_ns());
+        let (us, ns) = (now / 1000, now % 1000);
+        let front = format_args!(r#"{{"ph":"i","pid":{pid},"tid":{pid},"ts":{us}.{ns:03},"s":"p""#);
+        self.tell_record(front, name, OWN_CATEGORY, args);
+    }
+
+    fn tell_record(&self, front: Arguments<'_>, name: &str, category: &str, args: &Args) {
         if look_for_room(NAME_BYTES + 2 * (name.len() + args.text().len())).is_err() {
             return leave_out();
         }
-        let pid = self.pid;
-        let tid = tid.unwrap_or_else(|| u64::from(pid));
         let mut line = Growing::default();
-        let _ = write!(line, r#"{{"ph":"M","pid":{pid},"tid":{tid},"name":"#); // it takes everything
+        let _ = write!(line, r#"{front},"name":"#); // it takes everything
         let _ = serde_json::to_writer(&mut line, name);
+        if !category.is_empty() {
+            let _ = write!(line, r#","cat":"{category}""#);
+        }
         line.add(br#","args":{"#);
         line.add(args.text());
         line.add(b"}}\n");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::shared::Shared;
 use super::sleep::{Bell, sleep};
-use super::{map, memory};
+use super::{map, memory, sequences};
 
 /// What the recorder's own thread is called.
 pub(crate) const HELPER: &str = "sa-profile";
@@ -95,7 +95,7 @@ const START_BYTES: usize = 4 << 10;
 /// What the operating system says when it starts no thread. Also where that would take most of a limited address space, or signals cannot be blocked.
 pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Result<Thread> {
     map::look_for_space(HEAP_BYTES + STACK_BYTES)?;
-    if ends_the_process() {
+    if sequences::end_the_process() {
         return Err(io::Error::from_raw_os_error(libc::EPERM));
     }
     memory::look_for_room(START_BYTES + size_of::<Start<F>>())?;
@@ -118,41 +118,6 @@ pub fn spawn_quiet<F: FnOnce() + Send + 'static>(name: &str, run: F) -> io::Resu
         drop(unsafe { Box::from_raw(start) });
     }
     started.map(|()| Thread(bell))
-}
-
-/// Whether a new thread would end the process: glibc registers restartable sequences, and a filter refuses that call by now. It answers a
-/// call that asks for nothing with `EINVAL` else.
-fn ends_the_process() -> bool {
-    if !registers_sequences() {
-        return false;
-    }
-    // SAFETY: without an area nothing is registered, and what is stays.
-    let asked = unsafe { libc::syscall(libc::SYS_rseq, std::ptr::null::<u8>(), 0, 0, 0) };
-    let error = io::Error::last_os_error().raw_os_error();
-    asked < 0 && !matches!(error, Some(libc::EINVAL | libc::EBUSY))
-}
-
-/// Whether the C library registers restartable sequences for new threads, by its version: looking for its `__rseq_size` takes the lock that a `dlopen`
-/// of the host's holds, which may wait for the calling thread.
-#[cfg(target_env = "gnu")]
-fn registers_sequences() -> bool {
-    // SAFETY: takes nothing, and no lock.
-    let version = unsafe { libc::gnu_get_libc_version() };
-    // SAFETY: a constant C string.
-    let version = unsafe { std::ffi::CStr::from_ptr(version) };
-    version.to_str().is_ok_and(is_from_2_35_on)
-}
-
-#[cfg(not(target_env = "gnu"))]
-fn registers_sequences() -> bool {
-    false
-}
-
-#[cfg(target_env = "gnu")]
-fn is_from_2_35_on(version: &str) -> bool {
-    let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
-    let mut next = || numbers.next().flatten().unwrap_or(0);
-    (next(), next()) >= (2, 35)
 }
 
 extern "C" fn begin<F: FnOnce()>(start: *mut libc::c_void) -> *mut libc::c_void {
@@ -285,18 +250,5 @@ fn make_key(ended: unsafe extern "C" fn(*mut libc::c_void)) -> u64 {
             unsafe { libc::pthread_key_delete(key) };
             other
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[cfg(target_env = "gnu")]
-    fn the_c_library_registers_sequences_from_2_35_on() {
-        let old = ["2.17", "2.34", "2.4", "", "x"].map(is_from_2_35_on);
-        let new = ["2.35", "2.36.1", "2.100", "3.0"].map(is_from_2_35_on);
-        assert_eq!((old, new), ([false; 5], [true; 4]));
     }
 }

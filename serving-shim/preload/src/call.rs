@@ -2,6 +2,7 @@
 
 use crate::names::Name;
 use crate::observe::{self, Seen, Wait};
+use crate::reach;
 use crate::real;
 use crate::thread::{self, unnoticed};
 
@@ -74,7 +75,11 @@ fn recorded_launch<'a>(
         return real();
     }
     let _inside = thread::Inside::new();
-    let launch = Kept(unnoticed(|| observe::launch(api, &what(), name)).flatten());
+    let open = || {
+        reach::look_once();
+        observe::launch(api, &what(), name)
+    };
+    let launch = Kept(unnoticed(open).flatten());
     let result = real();
     launch.end(|launch| launch.end(result));
     result

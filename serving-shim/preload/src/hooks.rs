@@ -320,27 +320,32 @@ mod lists {
     for_each_mstx! { listed, MSTX }
 }
 
+/// The wrappers of a table.
+type List = &'static [Option<Hook>];
+
+/// All wrappers, and what those are called in sentences by which something is recorded.
+pub(crate) static LISTS: [(Option<&str>, List); 16] = [
+    (Some("kernels"), lists::LAUNCH),
+    (Some("kernels"), lists::RT_LAUNCH),
+    (Some("models"), lists::RT_MODEL),
+    (Some("graph replays"), lists::GRAPH),
+    (Some("models"), lists::MODEL),
+    (Some("copies"), lists::COPY),
+    (Some("waits"), lists::HOST_FUNC),
+    (Some("collectives"), lists::COLLECTIVE),
+    (Some("kernel names"), lists::NAMING),
+    (Some("kernel names"), lists::RT_NAMING),
+    (None, lists::LIFECYCLE),
+    (Some("waits"), lists::SYNCHRONIZE),
+    (None, lists::THREAD),
+    (None, lists::RT_THREAD),
+    (None, lists::PROFILER),
+    (Some("annotations"), lists::MSTX),
+];
+
 /// The wrapper of a function.
 pub(crate) fn hook_of(name: &CStr) -> Option<&'static Hook> {
-    let lists = [
-        lists::LAUNCH,
-        lists::RT_LAUNCH,
-        lists::RT_MODEL,
-        lists::GRAPH,
-        lists::MODEL,
-        lists::COPY,
-        lists::HOST_FUNC,
-        lists::COLLECTIVE,
-        lists::NAMING,
-        lists::RT_NAMING,
-        lists::LIFECYCLE,
-        lists::SYNCHRONIZE,
-        lists::THREAD,
-        lists::RT_THREAD,
-        lists::PROFILER,
-        lists::MSTX,
-    ];
-    let mut hooks = lists.into_iter().flatten().flatten();
+    let mut hooks = LISTS.iter().flat_map(|(_, list)| *list).flatten();
     hooks.find(|hook| hook.symbol.is_called(name))
 }
 

@@ -34,6 +34,7 @@ pub mod hooks;
 mod kernel_name;
 mod names;
 mod observe;
+mod reach;
 mod real;
 mod task;
 mod thread;

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 use sa_recorder::host::Uncancelled;
 
-use crate::thread::Errno;
+use crate::thread::{Errno, as_host};
 
 mod behind;
 mod objects;
 
 pub(crate) use behind::{BEHIND, Dlsym, real_dlsym};
-pub(crate) use objects::{is_first_copy, is_ours};
+pub(crate) use objects::{is_first_copy, is_ours, path_of};
 
 /// A library of the vendor's.
 #[derive(Debug)]
@@ -129,6 +129,29 @@ impl Symbol {
         is_vendors
     }
 
+    /// What the host finds by `dlsym` in the vendor's libraries that are loaded and have it.
+    pub(crate) fn behind_handles(&self, dlsym: Dlsym) -> Vec<NonNull<c_void>> {
+        let libraries = self.family.libraries.iter();
+        let found = libraries.filter_map(|library| self.behind(library, dlsym));
+        found.collect()
+    }
+
+    fn behind(&self, library: &Library, dlsym: Dlsym) -> Option<NonNull<c_void>> {
+        let library = open(library.soname, libc::RTLD_NOLOAD)?;
+        let name = self.name.as_ptr().cast();
+        // SAFETY: an open library and a C string.
+        let found = as_host(|| unsafe { dlsym(library.as_ptr(), name) });
+        // SAFETY: opened above, and what was found is only compared.
+        unsafe { libc::dlclose(library.as_ptr()) };
+        NonNull::new(found)
+    }
+
+    /// What a program finds that calls it by name.
+    pub(crate) fn first(&self) -> Option<NonNull<c_void>> {
+        let name = CStr::from_bytes_with_nul(self.name.as_bytes()).ok()?;
+        first(name)
+    }
+
     /// Its address, if some library has it.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<NonNull<c_void>> {
@@ -222,6 +245,12 @@ fn symbol(library: *mut c_void, name: &CStr) -> Option<NonNull<c_void>> {
     // SAFETY: an open library or RTLD_NEXT, and a C string.
     let found = unsafe { real_dlsym()(library, name.as_ptr()) };
     NonNull::new(found).filter(|found| !objects::is_ours(*found))
+}
+
+/// The first definition of a name in the global scope.
+pub(crate) fn first(name: &CStr) -> Option<NonNull<c_void>> {
+    // SAFETY: a C string.
+    NonNull::new(unsafe { real_dlsym()(libc::RTLD_DEFAULT, name.as_ptr()) })
 }
 
 /// Takes back the message that a failed search left: the host did not ask for anything that failed.

@@ -6,6 +6,7 @@ use crate::app::report::Report;
 use crate::app::report::foreign::tell_foreign;
 use crate::app::report::other_data::other_data;
 use crate::app::report::processes::tell_processes;
+use crate::app::report::reach::tell_reach;
 use crate::app::report::rows::tell_rows;
 use crate::app::report::sources::tell_sources;
 use crate::app::validate::refuse_nonsense;
@@ -255,6 +256,7 @@ impl<'a> Merge<'a> {
             (report.events_added, report.base_ns) = (0, 0);
         }
         tell_sources(self.recordings, self.assemblies, sources, summaries, report);
+        tell_reach(summaries, &plan, report);
         let tell = || tell_losses(view, summaries, &plan, report);
         self.pool.install(tell);
         tell_foreign(self.recordings, self.foreign, report);

@@ -10,7 +10,8 @@ use memchr::{memchr_iter, memmem};
 use rayon::prelude::*;
 use sa_recorder::format::control::{SWITCH_RECORD, Switch};
 use sa_recorder::format::{
-    ANCHOR_RECORD, Anchor, END_RECORD, FRAGMENT_START, LOSS_RECORD, OWN_CATEGORY,
+    ANCHOR_RECORD, Anchor, END_RECORD, FRAGMENT_START, LOSS_RECORD, OWN_CATEGORY, REACH_RECORD,
+    Reach,
 };
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
@@ -35,6 +36,8 @@ pub struct Contents {
     pub lost: BTreeMap<String, u64>,
     /// The name it gave itself last.
     pub name: Option<String>,
+    /// What the preload library says that it sees of it.
+    pub reach: Option<Reach>,
     /// Its first reading of both clocks.
     pub began: Option<Anchor>,
     /// End of the latest event seen at the end of a block or ring, in ns of the monotonic clock of its time namespace.
@@ -242,6 +245,9 @@ impl Contents {
                 let name = serde_json::from_str::<Name>(args).ok();
                 self.name = name.map(|name| name.name).or(self.name.take());
             }
+            ("i", REACH_RECORD) if record.cat == OWN_CATEGORY => {
+                self.reach = serde_json::from_str(args).ok().or(self.reach.take());
+            }
             ("M", ANCHOR_RECORD) if self.began.is_none() => {
                 self.began = serde_json::from_str(args).ok();
             }
@@ -297,6 +303,7 @@ impl Contents {
             *self.lost.entry(cause).or_default() += events;
         }
         self.name = later.name.or(self.name.take());
+        self.reach = later.reach.or(self.reach.take());
         self.began = self.began.or(later.began);
         self.last_ns = self.last_ns.max(later.last_ns);
         self.switch = later.switch.or(self.switch.take());

@@ -65,7 +65,8 @@ fn behind_ours() -> Option<Vec<CString>> {
     Some(paths)
 }
 
-fn path_of<'a>(address: *mut c_void) -> Option<&'a CStr> {
+/// The path of the object that an address lies in.
+pub(crate) fn path_of<'a>(address: *mut c_void) -> Option<&'a CStr> {
     let path = object_of(address)?.dli_fname;
     // SAFETY: a name that dladdr gave lives as long as its object: this library, or one that was just opened.
     (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) })

@@ -12,6 +12,7 @@ mod names;
 mod neighbours;
 mod processes;
 mod programs;
+mod reach;
 mod simulated;
 mod trace;
 mod traces;

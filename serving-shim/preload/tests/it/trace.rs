@@ -43,11 +43,18 @@ impl Trace {
             .collect()
     }
 
-    /// All spans and instants.
+    /// All spans and instants, but what this library says of its reach.
     pub(crate) fn recorded(&self) -> impl Iterator<Item = &Value> {
-        self.events
-            .iter()
-            .filter(|event| event["ph"] == "X" || event["ph"] == "i")
+        let events = self.events.iter();
+        let recorded = events.filter(|event| event["ph"] == "X" || event["ph"] == "i");
+        recorded.filter(|event| event["name"] != "sa_reach")
+    }
+
+    /// The args of what this library says of its reach.
+    pub(crate) fn reach(&self) -> Vec<&Value> {
+        let said = self.events.iter();
+        let said = said.filter(|event| event["name"] == "sa_reach" && event["ph"] == "i");
+        said.map(|event| &event["args"]).collect()
     }
 
     /// How often each category and name is there, of the categories that this library records.

@@ -13,6 +13,7 @@ pub(crate) struct Options {
     deadly_pipes: bool,
     limits: Vec<(String, libc::rlim_t)>,
     no_shared_maps: bool,
+    no_sequences: bool,
 }
 
 impl Options {
@@ -28,6 +29,7 @@ impl Options {
                 "--deadly-pipes" => options.deadly_pipes = true,
                 "--umask" => options.umask = libc::mode_t::from_str_radix(&value(), 8).ok(),
                 "--no-shared-maps" => options.no_shared_maps = true,
+                "--no-sequences" => options.no_sequences = true,
                 "--limit" => options.limits.push(limit(&value())),
                 _ => panic!("host: unknown option {option}"),
             }
@@ -55,6 +57,10 @@ impl Options {
         }
         if self.no_shared_maps {
             sandbox::refuse_shared_maps();
+        }
+        if self.no_sequences {
+            let number = u32::try_from(libc::SYS_rseq).expect("a small number");
+            sandbox::refuse(number, libc::ENOSYS);
         }
     }
 }

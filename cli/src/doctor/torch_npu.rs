@@ -1,0 +1,115 @@
+//! torch_npu and vLLM-Ascend: which versions Python has, and whether the preload library sees what they call.
+
+use super::finding::Finding;
+
+/// Prints version of both, and which torch_npu vLLM-Ascend asks for.
+pub(super) const PYTHON: &str = "
+def say(what, of):
+    try: print(what, of())
+    except Exception: pass
+say('torch_npu', lambda: importlib.metadata.version('torch-npu'))
+say('vllm_ascend', lambda: importlib.metadata.version('vllm-ascend'))
+needs = lambda: importlib.metadata.requires('vllm-ascend') or []
+say('pin', lambda: [need.split(';')[0].strip() for need in needs() if need.lower().replace('_', '-').startswith('torch-npu')][0])";
+
+/// How a version of torch_npu finds the functions that it is not linked with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Search {
+    /// By `dlsym` on the handle of their library.
+    Handle,
+    /// Among all libraries, where `LD_PRELOAD` is set.
+    All,
+}
+
+/// What Python has printed, in words.
+pub(super) fn examine(said: &str) -> Vec<Finding> {
+    let of = |what: &str| {
+        let mut lines = said.lines();
+        lines.find_map(|line| line.strip_prefix(what)?.strip_prefix(' '))
+    };
+    let torch_npu = of("torch_npu").map_or_else(|| "not installed".to_owned(), reach);
+    let vllm_ascend = of("vllm_ascend").map(|version| {
+        let pin = of("pin").map(|pin| format!(", made for {pin}"));
+        Finding::ok(
+            "vLLM-Ascend",
+            format!("{version}{}", pin.unwrap_or_default()),
+        )
+    });
+    let torch_npu = Finding::ok("torch_npu", torch_npu);
+    [Some(torch_npu), vllm_ascend]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// What the preload library sees with a version.
+fn reach(version: &str) -> String {
+    let how = match search(version) {
+        Some(Search::Handle) => {
+            "finds graph replays, AlltoAll and mstx by dlsym; the preload library is reached through its own dlsym"
+        }
+        Some(Search::All) => {
+            "finds graph replays, AlltoAll and mstx by RTLD_DEFAULT where LD_PRELOAD is set; the preload library is reached as by name"
+        }
+        None => {
+            "not known how it finds graph replays, AlltoAll and mstx; doctor says of a recorded run what was not visible"
+        }
+    };
+    format!("{version}: {how}")
+}
+
+/// As seen in published wheels. A version that was built from sources, or is no release, may have any.
+fn search(version: &str) -> Option<Search> {
+    let (release, post) = match version.split_once(".post") {
+        Some((release, post)) => (release, post.parse().ok()?),
+        None => (version, 0),
+    };
+    let numbers: Result<Vec<u32>, _> = release.split('.').map(str::parse).collect();
+    let release: [u32; 3] = numbers.ok()?.try_into().ok()?;
+    match (release, post) {
+        ([2, 9, 0], 6..) | ([2, 10, 0], 4..) => Some(Search::All),
+        ([2, 8, 0], ..=2) | ([2, 9, 0], _) | ([2, 9, 1], 0) => Some(Search::Handle),
+        (release, _) if release > [2, 10, 0] => Some(Search::All),
+        (release, 0) if release < [2, 9, 0] => Some(Search::Handle),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_version_searches() {
+        for version in [
+            "2.5.1",
+            "2.7.1",
+            "2.8.0.post2",
+            "2.9.0",
+            "2.9.0.post5",
+            "2.9.1",
+        ] {
+            assert_eq!(search(version), Some(Search::Handle), "{version}");
+        }
+        for version in ["2.9.0.post6", "2.10.0.post4", "2.11.0"] {
+            assert_eq!(search(version), Some(Search::All), "{version}");
+        }
+        for version in [
+            "2.7.1.post3",
+            "2.10.0",
+            "2.9.0+git1a2b3c4",
+            "2.9.0rc1",
+            "2.9",
+            "",
+            "x",
+        ] {
+            assert_eq!(search(version), None, "{version}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_installed_is_said_once() {
+        let found = examine("package\n-\n");
+        assert_eq!(found, [Finding::ok("torch_npu", "not installed")]);
+    }
+}

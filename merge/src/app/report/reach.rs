@@ -1,0 +1,20 @@
+//! What the preload library does not see of whom → the report.
+
+use super::Report;
+use crate::event::patch::Id;
+use crate::identity::plan::Plan;
+use crate::pass::summary::ChunkSummary;
+
+/// Says it of each process: once the plan is told, which names the processes.
+pub(crate) fn tell_reach(summaries: &[ChunkSummary], plan: &Plan, report: &mut Report) {
+    for (recording, summary) in summaries.iter().enumerate() {
+        for (pid, reach) in &summary.reach {
+            let target = plan.targets[recording].get(&(*pid, *pid));
+            let is_it = |output_pid: u32| target.is_some_and(|to| to.pid == Id::from(output_pid));
+            let mut processes = report.processes.iter_mut();
+            if let Some(process) = processes.find(|process| is_it(process.output_pid)) {
+                process.not_visible = reach.words();
+            }
+        }
+    }
+}
