@@ -259,7 +259,7 @@ impl Exposition {
     }
 
     fn engines(&mut self, stats: &LiveStats) {
-        type Value = fn(&super::LiveEngine) -> Option<f64>;
+        type Value = fn(&super::live_stats::LiveEngine) -> Option<f64>;
         let metrics: [(&str, &str, &str, Value); 6] = [
             (
                 "num_requests_running",
