@@ -182,7 +182,7 @@ mod tests {
                 400,
             ),
             ("GET /stats HTTP/2.0\r\n", host, 505),
-            ("GET /stats\r\n", host, 505),
+            ("GET /stats\r\n", host, 400),
             ("GET  /stats HTTP/1.1\r\n", host, 400),
             ("\u{16}\u{3}\u{1} HTTP/1.1\r\n", host, 400),
             ("GET / HTTP/1.1\r\nno colon\r\n", host, 400),
