@@ -1,6 +1,6 @@
 //! A recorded process for the tests of `sa-profile`: it does what its arguments say, one word after the other.
 //!
-//! `worker NAME [spans=N | requests=N | silent | say=TEXT | sleep=MS | signals=FILE | until=FILE | daemon=FILE | open | kill | term | leave | exit=CODE]...`
+//! `worker NAME [spans=N | threads=N | requests=N | silent | say=TEXT | sleep=MS | signals=FILE | until=FILE | daemon=FILE | open | kill | term | leave | exit=CODE]...`
 #![expect(clippy::print_stdout, reason = "a program whose output is compared")]
 
 use nix::sys::signal::{SigSet, Signal, raise};
@@ -18,13 +18,21 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let name = words.next().ok_or("usage: worker NAME [WORD]...")?;
     let recorder = Recorder::init();
     recorder.set_process_name(&name);
+    let mut served = 0;
     for word in words {
         let (what, value) = word.split_once('=').unwrap_or((&word, ""));
         match what {
             "spans" => (0..value.parse()?).for_each(|index: u64| {
                 drop(span!("worker", "work", index = index));
             }),
-            "requests" => (0..value.parse()?).for_each(|number| serve(&name, number)),
+            // A process with more than one thread has one of the recorder's own, which flushes.
+            "threads" => (1..value.parse()?).for_each(|_: u32| {
+                std::thread::spawn(|| std::thread::sleep(Duration::from_secs(60)));
+            }),
+            "requests" => (0..value.parse()?).for_each(|_: u32| {
+                serve(&name, served);
+                served += 1;
+            }),
             "say" => println!("{value}"),
             "sleep" => std::thread::sleep(Duration::from_millis(value.parse()?)),
             "signals" => note_signals(value)?,

@@ -173,12 +173,19 @@ fn the_figures_are_those_of_the_report() {
     let mut workers = record(
         &ground,
         &["api", "core"],
-        &["requests=200", &until, "requests=30"],
+        &["threads=2", "requests=200", &until, "requests=30"],
     );
     workers.extend(record(
         &ground,
         &["doomed"],
-        &["requests=40", &until, "open", "requests=3", "kill"],
+        &[
+            "threads=2",
+            "requests=40",
+            &until,
+            "open",
+            "requests=3",
+            "kill",
+        ],
     ));
     let live = serving.stats_when(|stats| stats["requests"]["arrived"] == 440);
     assert_eq!(
@@ -362,6 +369,7 @@ fn a_thousand_clients_at_once_are_answered() {
         "{answered} {refused}"
     );
     assert_eq!(serving.get("/stats").status, 200);
+    drop(streams);
 }
 
 #[test]

@@ -49,6 +49,10 @@ impl Connection {
         matches!(self.state, State::Reading(_))
     }
 
+    pub(super) fn is_answered(&self) -> bool {
+        matches!(self.state, State::Draining(_))
+    }
+
     pub(super) fn is_writing(&self) -> bool {
         matches!(self.state, State::Writing(..))
     }

@@ -103,15 +103,14 @@ impl Server {
         }
     }
 
-    /// Sends the client away that has kept everybody waiting for its request for the longest time.
+    /// Sends a client away: one whose answer is out, else the one that has kept everybody waiting for its request for the longest time.
     fn make_room(&self, clients: &mut Vec<Connection>) -> bool {
-        let reading = clients
-            .iter()
-            .enumerate()
-            .filter(|(_, one)| one.is_reading());
+        let numbered = || clients.iter().enumerate();
+        let answered = numbered().find(|(_, client)| client.is_answered());
+        let reading = numbered().filter(|(_, client)| client.is_reading());
         let slowest = reading.min_by_key(|(_, client)| client.since);
-        let Some((number, _)) = slowest.filter(|(_, client)| client.since.elapsed() >= PATIENCE)
-        else {
+        let slowest = slowest.filter(|(_, client)| client.since.elapsed() >= PATIENCE);
+        let Some((number, _)) = answered.or(slowest) else {
             return false;
         };
         let mut client = clients.swap_remove(number);

@@ -255,7 +255,10 @@ impl FollowedFragment {
         run: &mut FollowedRun,
         of_event: &mut dyn FnMut(&FollowedRun, &PlacedEvent<'_>),
     ) {
-        match (own_record(event), event.name()) {
+        let own = own_record(event);
+        // A trace has the others, and its report counts them.
+        run.process_mut(self.process).events += u64::from(own.is_none());
+        match (own, event.name()) {
             (Some(ANCHOR_RECORD), _) => {
                 if let Some(anchor) = args::<Anchor>(event) {
                     run.take_anchor(self.process, &anchor);

@@ -28,7 +28,7 @@ pub struct FollowedProcess {
     pub recorder: usize,
     /// What has become of it.
     pub end: FollowedEnd,
-    /// Events that were read of it.
+    /// Events that were read of it, with the names that it told.
     pub events: u64,
     /// Bytes that were read of its fragments.
     pub bytes: u64,

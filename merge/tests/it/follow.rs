@@ -213,13 +213,6 @@ fn what_is_read_piece_by_piece_is_the_whole_once() {
             "seed {seed}"
         );
         assert!(follower.is_over(), "seed {seed}");
-        let events: u64 = follower
-            .run()
-            .processes()
-            .iter()
-            .map(|one| one.events)
-            .sum();
-        assert_eq!(events, heard.0.len() as u64);
     }
 }
 

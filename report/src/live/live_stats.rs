@@ -83,7 +83,7 @@ pub struct LiveRecorded {
     pub ended: u64,
     /// See there.
     pub died: u64,
-    /// Events.
+    /// Events, names that processes told among them.
     pub events: u64,
     /// Bytes that were read.
     pub bytes: u64,
