@@ -12,6 +12,7 @@ mod host;
 mod level;
 mod obey;
 mod open;
+mod pace;
 mod report;
 mod run;
 mod serve;

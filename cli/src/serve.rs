@@ -9,6 +9,7 @@ mod token;
 
 use crate::directory;
 use crate::error::Error;
+use crate::pace::{EVERY, Look, left};
 use crate::signals::Signals;
 use crate::words::say;
 use nix::sys::signal::Signal;
@@ -20,14 +21,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
 use token::Token;
 use trace_report::live::LiveReader;
 
-/// How often the run is looked at.
-const EVERY: Duration = Duration::from_secs(1);
-/// How long it then rests at least, in times of what the look took: it takes a quarter of one core at most.
-const REST: u32 = 3;
 /// Beside the port of `sa-profile open`.
 const LISTEN: &str = "127.0.0.1:9002";
 
@@ -104,14 +100,13 @@ fn access(listen: SocketAddr, token_file: Option<&Path>) -> Result<Access, Error
 fn follow(directory: &Path, pages: &Pages) {
     let mut reader = LiveReader::new(directory);
     loop {
-        let start = Instant::now();
-        reader.poll();
+        let look = Look::begin();
+        let found = reader.poll();
         pages.show(&reader.stats());
-        let took = start.elapsed();
         // The server has ended: to read all of it again takes nothing from it.
         if reader.finish() {
             pages.show(&reader.stats());
         }
-        thread::sleep(EVERY.saturating_sub(took).max(REST * took));
+        thread::sleep(look.rest(left(&reader, &found)));
     }
 }

@@ -3,17 +3,15 @@
 mod screen;
 
 use crate::error::Error;
+use crate::pace::{EVERY, Look, left};
 use crate::signals::Signals;
 use crate::{directory, print, print_data};
 use nix::sys::signal::Signal;
 use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
-use trace_report::live::{LiveReader, LiveState};
+use std::time::Instant;
+use trace_report::live::{LiveReader, LiveStats};
 
-/// How often the run is looked at, and how long it then rests at least, in times of what the look took.
-const EVERY: Duration = Duration::from_secs(1);
-const REST: u32 = 3;
 /// Clears a terminal.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 
@@ -34,38 +32,36 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
     let directory = arguments.directory.resolve()?;
     let signals = Signals::collect(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
     let signals = signals.map_err(|error| Error::Unusable(format!("signals: {error}")))?;
-    let is_terminal = std::io::stdout().is_terminal();
     let mut reader = LiveReader::new(&directory);
+    let mut shown: Option<Instant> = None;
     loop {
-        let start = Instant::now();
+        let look = Look::begin();
         let found = reader.poll();
-        let took = start.elapsed();
         if arguments.once && found.unread > 0 && found.bytes > 0 {
             continue;
         }
-        let is_over = reader.is_over();
-        if is_over {
-            reader.finish();
+        reader.finish();
+        if reader.is_over() || shown.is_none_or(|shown| shown.elapsed() >= EVERY) {
+            shown = Some(Instant::now());
+            show(&reader.stats(), arguments.once)?;
         }
-        let stats = reader.stats();
-        if is_terminal || arguments.once {
-            print_data(if is_terminal && !arguments.once {
-                CLEAR
-            } else {
-                ""
-            })?;
-            print(&screen::text(&stats))?;
-        } else {
-            print(&screen::line(&stats))?;
-        }
-        if arguments.once || is_over && stats.state == LiveState::Ended {
+        if arguments.once || reader.is_over() {
             return Ok(ExitCode::SUCCESS);
         }
-        if signals
-            .next(Some(EVERY.saturating_sub(took).max(REST * took)))
-            .is_some()
-        {
+        let rest = look.rest(left(&reader, &found));
+        if signals.next(Some(rest)).is_some() {
             return Ok(ExitCode::SUCCESS);
         }
+    }
+}
+
+fn show(stats: &LiveStats, is_once: bool) -> Result<(), Error> {
+    match std::io::stdout().is_terminal() {
+        _ if is_once => print(&screen::text(stats)),
+        true => {
+            print_data(CLEAR)?;
+            print(&screen::text(stats))
+        }
+        false => print(&screen::line(stats)),
     }
 }

@@ -13,7 +13,7 @@ use trace_merge::follow::{FollowedEnd, FollowedProcess, FollowedRun, Follower, P
 use trace_merge::{Error, LossReport, Options, Progress};
 
 /// Bytes that one poll reads.
-const POLL_BYTES: u64 = 64 << 20;
+const POLL_BYTES: u64 = 16 << 20;
 /// Events that are looked at before what they say is folded.
 const BATCH: usize = 8_192;
 /// A run with more events is not read again at its end.
@@ -72,7 +72,7 @@ impl LiveReader {
         }
     }
 
-    /// Reads on, at most some 64 MiB. Gives what was found.
+    /// Reads on, at most some 16 MiB. Gives what was found.
     pub fn poll(&mut self) -> Poll {
         let (now, limit_ns) = (Instant::now(), axis_now(self.follower.run()));
         let folded = &mut self.folded;
@@ -97,6 +97,11 @@ impl LiveReader {
             self.whole = None;
         }
         self.last
+    }
+
+    /// Whether nobody records any more.
+    pub fn has_ended(&self) -> bool {
+        self.follower.is_over()
     }
 
     /// Whether all processes have ended and all that they wrote was read.
