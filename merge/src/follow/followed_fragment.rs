@@ -141,20 +141,18 @@ impl FollowedFragment {
         };
         let number = *oldest.key();
         let is_full = number < self.newest;
-        let read = match oldest.get_mut().read(buffer, most, is_full || is_over) {
-            Ok(read) => read,
-            Err(_) => {
-                oldest.remove();
-                self.skipped.segments += 1;
-                return 0;
-            }
+        let Ok(read) = oldest.get_mut().read(buffer, most, is_full || is_over) else {
+            oldest.remove();
+            self.skipped.segments += 1;
+            return 0;
         };
         self.skipped.segments += u64::from(read.is_cut);
         let bytes = std::mem::take(buffer);
         for (range, piece) in read.pieces {
             match piece {
                 Piece::Plain => {
-                    self.lines(&bytes, Part::all_of(&bytes).within(range), run, of_event)
+                    let part = Part::all_of(&bytes).within(range);
+                    self.lines(&bytes, part, run, of_event);
                 }
                 Piece::Broken(header) => {
                     self.skipped.blocks += u64::from(self.streams.note_broken(&header));

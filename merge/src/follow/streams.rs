@@ -98,17 +98,28 @@ mod tests {
         }
     }
 
+    /// Begin and end of what is new.
+    fn parts(streams: &mut Streams, generation: u32, from: u64, len: u64) -> Vec<(usize, usize)> {
+        let fresh = streams.take(&block(generation, from, len));
+        let ends = fresh.parts.into_iter().map(|part| (part.start, part.end));
+        ends.collect()
+    }
+
     #[test]
     fn a_position_is_taken_once() {
         let mut streams = Streams::default();
-        let mut parts = |generation, from, len| streams.take(&block(generation, from, len)).parts;
-        assert_eq!(parts(0, 0, 10), [0..10]);
-        assert_eq!(parts(0, 0, 10), []);
-        assert_eq!(parts(0, 5, 10), [5..10]);
-        assert_eq!(parts(0, 30, 5), [0..5]);
-        assert_eq!(parts(0, 10, 22), [5..20]);
-        assert_eq!(parts(1, 0, 4), [0..4]);
-        assert_eq!(parts(0, 90, 4), []);
+        for (generation, from, len, expected) in [
+            (0, 0, 10, vec![(0, 10)]),
+            (0, 0, 10, vec![]),
+            (0, 5, 10, vec![(5, 10)]),
+            (0, 30, 5, vec![(0, 5)]),
+            (0, 10, 22, vec![(5, 20)]),
+            (1, 0, 4, vec![(0, 4)]),
+            (0, 90, 4, vec![]),
+        ] {
+            let found = parts(&mut streams, generation, from, len);
+            assert_eq!(found, expected, "{generation} {from} {len}");
+        }
     }
 
     #[test]
@@ -129,7 +140,8 @@ mod tests {
         }
         let stream = streams.0.values().next().unwrap();
         assert_eq!(stream.taken.stretches(), STRETCHES);
-        assert_eq!(streams.take(&block(0, 10, 10)).parts, []);
-        assert_eq!(streams.take(&block(0, 20 * 998 + 10, 10)).parts, [0..10]);
+        assert_eq!(parts(&mut streams, 0, 10, 10), []);
+        let last = parts(&mut streams, 0, 20 * 998 + 10, 10);
+        assert_eq!(last, [(0, 10)]);
     }
 }

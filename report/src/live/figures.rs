@@ -74,6 +74,9 @@ impl Default for Figures {
     }
 }
 
+/// The histogram of a figure.
+type Of = fn(&mut Figures) -> &mut Histogram;
+
 /// Hands each figure of a request to the figures of its moment, which is `None` where it is not in the trace.
 pub(super) fn each_figure(
     request: &Request,
@@ -83,7 +86,7 @@ pub(super) fn each_figure(
     at(request.arrival_ns.or(request.queued_ns), &|figures| {
         figures.arrived += 1;
     });
-    let durations: [(Option<i64>, Option<i64>, fn(&mut Figures) -> &mut Histogram); 7] = [
+    let durations: [(Option<i64>, Option<i64>, Of); 7] = [
         (request.first_token_ns, request.ttft_ns(), |to| &mut to.ttft),
         (
             request.engine_first_token_ns,

@@ -10,6 +10,7 @@ pub fn prometheus(stats: &LiveStats) -> String {
     let mut text = Exposition::default();
     text.recorded(stats);
     text.requests(stats);
+    text.durations(stats);
     text.engines(stats);
     text.devices(stats);
     text.names(stats);
@@ -211,6 +212,10 @@ impl Exposition {
         for (name, help, value) in sums {
             self.one(name, "counter", help, value);
         }
+    }
+
+    fn durations(&mut self, stats: &LiveStats) {
+        let requests = &stats.requests;
         let histograms = [
             (
                 "time_to_first_token_seconds",
@@ -396,7 +401,9 @@ mod tests {
     #[test]
     fn buckets_are_cumulative() {
         let mut histogram = Histogram::new(&super::super::histogram::TOKEN_BOUNDS[..2]);
-        [5_000_000, 20_000_000, 30_000_000].map(|ns| histogram.take(ns));
+        for ms in [5, 20, 30] {
+            histogram.take(ms * 1_000_000);
+        }
         let mut text = Exposition::default();
         text.histogram("h_seconds", "Help.", &histogram);
         let expected = "\
