@@ -1,10 +1,10 @@
 //! A recorded process for the tests of `sa-profile`: it does what its arguments say, one word after the other.
 //!
-//! `worker NAME [spans=N | silent | say=TEXT | sleep=MS | signals=FILE | until=FILE | daemon=FILE | open | kill | term | leave | exit=CODE]...`
+//! `worker NAME [spans=N | threads=N | requests=N | silent | say=TEXT | sleep=MS | signals=FILE | until=FILE | daemon=FILE | open | kill | term | leave | exit=CODE]...`
 #![expect(clippy::print_stdout, reason = "a program whose output is compared")]
 
 use nix::sys::signal::{SigSet, Signal, raise};
-use sa_recorder::{Level, Recorder, begin, span};
+use sa_recorder::{Level, Recorder, begin, counter, instant, span};
 use std::error::Error;
 use std::fs;
 use std::io::Write;
@@ -18,11 +18,20 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let name = words.next().ok_or("usage: worker NAME [WORD]...")?;
     let recorder = Recorder::init();
     recorder.set_process_name(&name);
+    let mut served = 0;
     for word in words {
         let (what, value) = word.split_once('=').unwrap_or((&word, ""));
         match what {
             "spans" => (0..value.parse()?).for_each(|index: u64| {
                 drop(span!("worker", "work", index = index));
+            }),
+            // A process with more than one thread has one of the recorder's own, which flushes.
+            "threads" => (1..value.parse()?).for_each(|_: u32| {
+                std::thread::spawn(|| std::thread::sleep(Duration::from_secs(60)));
+            }),
+            "requests" => (0..value.parse()?).for_each(|_: u32| {
+                serve(&name, served);
+                served += 1;
             }),
             "say" => println!("{value}"),
             "sleep" => std::thread::sleep(Duration::from_millis(value.parse()?)),
@@ -39,6 +48,28 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Answers a request, as an engine in one process would.
+fn serve(name: &str, number: u64) {
+    let id = format!("{name}-{number}");
+    let mut http = span!("http", "http.completions", request_id = id.as_str());
+    instant!("serving", "request.queued", request_id = id.as_str());
+    instant!("serving", "request.scheduled", request_id = id.as_str());
+    counter!("requests", running = 1, waiting = number % 3);
+    counter!("kv_cache", used_percent = 12.5);
+    for token in 0..1 + number % 4 {
+        let _step = span!("worker", "execute_step", request_ids = id.as_str());
+        instant!("serving", "request.token", request_id = id.as_str());
+        counter!(
+            "tokens",
+            prefill = if token == 0 { 7 } else { 0 },
+            decode = 1
+        );
+    }
+    http.arg("prompt_tokens", 7);
+    http.arg("output_tokens", 1 + number % 4);
+    http.arg("reason", if number % 10 == 9 { "abort" } else { "stop" });
 }
 
 /// Waits for a file, a minute at most.

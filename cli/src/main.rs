@@ -8,11 +8,14 @@ mod diff;
 mod directory;
 mod doctor;
 mod error;
+mod host;
 mod level;
 mod obey;
 mod open;
+mod pace;
 mod report;
 mod run;
+mod serve;
 mod signals;
 mod snapshot;
 mod sql;
@@ -20,6 +23,7 @@ mod start;
 mod status;
 mod stop;
 mod tables;
+mod watch;
 mod words;
 
 use clap::{Parser, Subcommand};
@@ -42,6 +46,8 @@ Examples:
   sa-profile start --steps 100 out               record 100 scheduler steps
   sa-profile stop out
   sa-profile status --watch out
+  sa-profile watch out                           how fast are requests now?
+  sa-profile serve out                           the same as a page, JSON, and for Prometheus
   sa-profile snapshot out aside && trace-merge --last 30s aside
 
 DIR is the run directory. The default is SA_PROFILE_DIR, else SA_PROFILE_OUTPUT, else ./profile_out.
@@ -69,6 +75,8 @@ enum Command {
     Stop(stop::Arguments),
     Level(level::Arguments),
     Status(status::Arguments),
+    Watch(watch::Arguments),
+    Serve(serve::Arguments),
     Snapshot(snapshot::Arguments),
     Completions(completions::Arguments),
 }
@@ -94,6 +102,8 @@ fn main() -> ExitCode {
         Command::Stop(arguments) => stop::run(arguments),
         Command::Level(arguments) => level::run(arguments),
         Command::Status(arguments) => status::run(arguments),
+        Command::Watch(arguments) => watch::run(arguments),
+        Command::Serve(arguments) => serve::run(arguments),
         Command::Snapshot(arguments) => snapshot::run(arguments),
         Command::Completions(arguments) => completions::run(arguments),
     };

@@ -50,7 +50,9 @@ mod trace_process;
 mod trace_thread;
 
 pub use placed_event::PlacedEvent;
+pub(crate) use thread_index::ThreadRow;
 pub use trace_events::TraceEvents;
+pub(crate) use trace_events::mended;
 pub use trace_process::TraceProcess;
 pub use trace_thread::TraceThread;
 

@@ -20,6 +20,7 @@
 mod app;
 mod clock;
 pub mod events;
+pub mod follow;
 mod foreign;
 mod fragment;
 mod identity;

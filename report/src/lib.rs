@@ -17,6 +17,7 @@ mod condition;
 mod export;
 mod fold;
 mod gather;
+pub mod live;
 mod nest;
 mod options;
 mod page;

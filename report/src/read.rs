@@ -84,7 +84,7 @@ fn fold(events: &mut TraceEvents<'_>, options: &ReportOptions) -> Result<RunRepo
     };
     let devices = Devices::of(events);
     let context = ChunkContext {
-        events,
+        threads: events.threads(),
         names_by: options.names_by,
         devices: &devices,
     };

@@ -3,6 +3,8 @@
 //! Any page that the user visits can send requests to 127.0.0.1. It is kept out by `Origin` (and `Sec-Fetch-Site`, where a browser sends no origin), and one
 //! that has its own name resolve to 127.0.0.1 by `Host`.
 
+use crate::host::is_this_machine;
+
 /// The page that may read the trace.
 pub(crate) const PERFETTO: &str = "https://ui.perfetto.dev";
 
@@ -45,15 +47,6 @@ pub(crate) fn judge(asked: Asked<'_>, name: &str) -> Answer {
         "OPTIONS" => Answer::Preflight,
         _ => Answer::Refused(405, "only GET, HEAD and OPTIONS are answered"),
     }
-}
-
-fn is_this_machine(host: &str) -> bool {
-    let name = match host.split_once(':') {
-        Some((name, port)) if port.parse::<u16>().is_ok() => name,
-        Some(_) => return false,
-        None => host,
-    };
-    name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost")
 }
 
 fn is_from_perfetto_or_no_page(asked: Asked<'_>) -> bool {

@@ -21,4 +21,13 @@ impl Part {
             trusted: false,
         }
     }
+
+    /// A part of it.
+    pub fn within(self, range: std::ops::Range<usize>) -> Part {
+        Part {
+            start: range.start,
+            end: range.end,
+            ..self
+        }
+    }
 }

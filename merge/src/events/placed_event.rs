@@ -42,7 +42,7 @@ pub struct PlacedEvent<'a> {
 }
 
 impl<'a> PlacedEvent<'a> {
-    pub(super) fn new(event: Event<'a>, place: ThreadRow, shift_ns: i64) -> PlacedEvent<'a> {
+    pub(crate) fn new(event: Event<'a>, place: ThreadRow, shift_ns: i64) -> PlacedEvent<'a> {
         let ts_ns = event.ts_ns.saturating_add(shift_ns).max(0);
         PlacedEvent {
             phase: event.phase,

@@ -7,13 +7,13 @@ use std::collections::HashMap;
 
 /// Where the events of a thread are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ThreadRow {
+pub(crate) struct ThreadRow {
     /// The number of the thread.
-    pub(super) thread: u32,
+    pub(crate) thread: u32,
     /// 0 for its own row, else which of those beside it.
-    pub(super) row: u32,
+    pub(crate) row: u32,
     /// The scope of its flow ids.
-    pub(super) ordinal: u64,
+    pub(crate) ordinal: u64,
 }
 
 /// Finds the thread of an event.

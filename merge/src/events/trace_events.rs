@@ -163,7 +163,7 @@ impl<'a> TraceEvents<'a> {
 
 /// Calls `tell` with an event as the trace has it, in which something is mended.
 #[cold]
-fn mended(event: &Event<'_>, tell: impl FnOnce(Event<'_>)) {
+pub(crate) fn mended(event: &Event<'_>, tell: impl FnOnce(Event<'_>)) {
     let text = mended_event(event.line, event.phase).map(|(text, _)| text);
     let mut line = text.unwrap_or_else(|| event.line.to_vec());
     mend_line(&mut line, 0);

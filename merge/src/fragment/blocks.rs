@@ -233,11 +233,11 @@ impl<'a> Splitter<'a> {
 
 /// A set of positions as disjoint ranges.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Positions(BTreeMap<u64, u64>);
+pub struct Positions(BTreeMap<u64, u64>);
 
 impl Positions {
     /// Adds a range; gives the parts of it that were not there yet.
-    pub(crate) fn add(&mut self, range: Range<u64>) -> Vec<Range<u64>> {
+    pub fn add(&mut self, range: Range<u64>) -> Vec<Range<u64>> {
         let fresh = self.missing(range.clone());
         if range.start >= range.end {
             return fresh;
@@ -253,6 +253,21 @@ impl Positions {
         }
         self.0.insert(start, end);
         fresh
+    }
+
+    /// How many ranges it has.
+    pub fn stretches(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Keeps the last ranges of many, and takes all that lies before them for a part of it.
+    pub fn forget_oldest(&mut self, most: usize) {
+        while self.0.len() > most.max(1) {
+            self.0.pop_first();
+            if let Some((_, end)) = self.0.pop_first() {
+                self.0.insert(0, end);
+            }
+        }
     }
 
     /// The parts of a range that are not in the set.

@@ -33,6 +33,7 @@ mod exchanged;
 mod faults;
 mod filter;
 mod filtered;
+mod follow;
 mod foreign;
 mod foreign_forms;
 mod foreign_logs;

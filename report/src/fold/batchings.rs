@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 const PAUSE_NS: i64 = 10_000_000_000;
 
 /// The engines while their steps come, those of each in the order in which it recorded them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Batchings {
     of: BTreeMap<usize, Engine>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Engine {
     found: Batching,
     last_ns: Option<i64>,

@@ -72,7 +72,9 @@ impl<'a> Gathered<'a> {
             self.requests.name(request, id);
         }
         for moment in facts.moments {
-            self.requests.take(moment, &mut self.tokens)?;
+            if let Some(token) = self.requests.take(moment) {
+                self.tokens.push(token)?;
+            }
         }
         let batchings = &mut self.batchings;
         facts

@@ -12,14 +12,14 @@ use std::io;
 use trace_store::sorter::Sorter;
 
 /// What is known of the requests.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct RequestFacts {
     of: HashMap<u64, OneRequest>,
 }
 
 /// What the processes say of one request.
-#[derive(Debug, Default)]
-struct OneRequest {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OneRequest {
     id: String,
     http: Option<SpanTimes>,
     preprocess: Option<SpanTimes>,
@@ -34,7 +34,7 @@ struct OneRequest {
 }
 
 /// What one process says of it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct InProcess {
     span: Option<SpanTimes>,
     queued_ns: Option<i64>,
@@ -58,12 +58,9 @@ impl RequestFacts {
         self.of.entry(request).or_default().id = id;
     }
 
-    /// Takes what an event says. Its times of tokens go to `tokens`.
-    pub(crate) fn take(
-        &mut self,
-        moment: RequestMoment,
-        tokens: &mut Sorter<'_, ValueRecord>,
-    ) -> io::Result<()> {
+    /// Takes what an event says. Gives the time of a token, and what it is sorted under.
+    pub(crate) fn take(&mut self, moment: RequestMoment) -> Option<ValueRecord> {
+        let mut token = None;
         let one = self.of.entry(moment.request).or_default();
         let known = one
             .processes
@@ -102,19 +99,34 @@ impl RequestFacts {
                 last(&mut of_process.last_token_ns);
                 of_process.tokens += 1;
                 let of = output_tokens::row(moment.request, moment.process);
-                tokens.push(ValueRecord { of, ns: ts_ns })?;
+                token = Some(ValueRecord { of, ns: ts_ns });
             }
         }
         one.args.add(moment.args);
-        Ok(())
+        token
+    }
+
+    /// Whether a request has ended, as far as is known by now.
+    pub(crate) fn is_over(&self, request: u64) -> bool {
+        let one = self.of.get(&request).cloned();
+        let known = one.and_then(OneRequest::request);
+        known.is_some_and(|request| request.status != RequestStatus::Unfinished)
+    }
+
+    /// All requests that are known, under their hashes.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (u64, &OneRequest)> {
+        self.of.iter().map(|(request, one)| (*request, one))
+    }
+
+    /// Forgets a request, and gives what was known of it.
+    pub(crate) fn remove(&mut self, request: u64) -> Option<OneRequest> {
+        self.of.remove(&request)
     }
 
     /// Under what the tokens are sorted that count.
     pub(crate) fn token_rows(&self) -> HashSet<u64> {
-        let of = |(request, one): (&u64, &OneRequest)| {
-            Some(output_tokens::row(*request, one.token_process()?))
-        };
-        self.of.iter().filter_map(of).collect()
+        let of = |(request, one): (u64, &OneRequest)| one.token_row(request);
+        self.each().filter_map(of).collect()
     }
 
     /// All requests that began or ended in the trace, in the order of their arrival.
@@ -188,8 +200,19 @@ impl OneRequest {
         noted.max_by_key(by).map(|(process, _)| *process)
     }
 
+    /// Under what its tokens are sorted that count.
+    pub(crate) fn token_row(&self, request: u64) -> Option<u64> {
+        Some(output_tokens::row(request, self.token_process()?))
+    }
+
+    /// Under what those of all its processes are.
+    pub(crate) fn rows(&self, request: u64) -> impl Iterator<Item = u64> {
+        let processes = self.processes.iter();
+        processes.map(move |(process, _)| output_tokens::row(request, *process))
+    }
+
     /// The request; `None` if nothing but its tokens is known.
-    fn request(self) -> Option<Request> {
+    pub(crate) fn request(self) -> Option<Request> {
         let processes = || self.processes.iter().map(|(_, of)| of);
         let arrival = self.arrival();
         // The engine is the process that has a queue, the frontend that which the request came to. They may be one.

@@ -15,7 +15,7 @@ use crate::table::activity::Activity;
 use crate::table::row_kind::RowKind;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use trace_merge::events::{PlacedEvent, TraceEvents};
+use trace_merge::events::{PlacedEvent, TraceThread};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The category of a graph's replay on a device (FORMAT.md §2).
@@ -23,7 +23,7 @@ const REPLAY: &str = "graph";
 
 /// What a chunk is read with.
 pub(crate) struct ChunkContext<'a> {
-    pub(crate) events: &'a TraceEvents<'a>,
+    pub(crate) threads: &'a [TraceThread],
     pub(crate) names_by: NamesBy,
     pub(crate) devices: &'a Devices,
 }
@@ -58,7 +58,7 @@ pub(crate) struct ChunkFacts {
 impl ChunkFacts {
     /// Takes an event.
     pub(crate) fn take(&mut self, context: &ChunkContext<'_>, event: &PlacedEvent<'_>) {
-        let process = context.events.threads()[event.thread].process;
+        let process = context.threads[event.thread].process;
         match event.phase {
             b'X' | b'B' | b'b' => self.take_slice(context, event, process),
             b'C' => self.take_counts(event, process),
@@ -107,7 +107,7 @@ impl ChunkFacts {
         self.take_moments(event, &name, process);
         let row_kind = if context.devices.is_one(process) {
             RowKind::Track
-        } else if event.phase == b'b' || context.events.threads()[event.thread].is_lane {
+        } else if event.phase == b'b' || context.threads[event.thread].is_lane {
             RowKind::Async
         } else {
             RowKind::Thread
@@ -151,7 +151,7 @@ impl ChunkFacts {
         row_kind: RowKind,
         name: (&str, &str),
     ) -> u32 {
-        let thread = &context.events.threads()[event.thread];
+        let thread = &context.threads[event.thread];
         let (mut place, mut group) = (NamePlace::default(), None);
         match context.names_by {
             NamesBy::Run => {}

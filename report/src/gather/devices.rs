@@ -34,8 +34,12 @@ impl Devices {
             of_label.unwrap_or(process.recorder)
         };
         let devices = (0..processes.len()).filter(|number| is_device(&processes[*number]));
-        let recorder_of: BTreeMap<usize, usize> =
-            devices.map(|number| (number, recorder(number))).collect();
+        Devices::new(devices.map(|number| (number, recorder(number))))
+    }
+
+    /// Those with these numbers, and who recorded each.
+    pub(crate) fn new(devices: impl IntoIterator<Item = (usize, usize)>) -> Devices {
+        let recorder_of: BTreeMap<usize, usize> = devices.into_iter().collect();
         Devices {
             recorders: recorder_of.values().copied().collect(),
             recorder_of,

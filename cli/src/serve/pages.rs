@@ -1,0 +1,64 @@
+//! What is served, made anew with each look at the run.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use trace_report::live::{LiveStats, live_page, prometheus};
+
+/// The bodies of answers.
+#[derive(Debug)]
+pub(super) struct Pages {
+    page: Arc<[u8]>,
+    made: Mutex<Made>,
+}
+
+#[derive(Clone, Debug)]
+struct Made {
+    stats: Arc<[u8]>,
+    metrics: Arc<[u8]>,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Page {
+    /// For browsers.
+    Html,
+    /// The figures as JSON.
+    Stats,
+    /// The figures for Prometheus.
+    Metrics,
+}
+
+impl Default for Pages {
+    fn default() -> Pages {
+        let none: Arc<[u8]> = Arc::from(&[][..]);
+        Pages {
+            page: live_page().into_bytes().into(),
+            made: Mutex::new(Made {
+                stats: Arc::clone(&none),
+                metrics: none,
+            }),
+        }
+    }
+}
+
+impl Pages {
+    /// Shows these figures from now on.
+    pub(super) fn show(&self, stats: &LiveStats) {
+        let json = stats.json().unwrap_or_default(); // writing to memory does not fail
+        let made = Made {
+            stats: json.into_bytes().into(),
+            metrics: prometheus(stats).into_bytes().into(),
+        };
+        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = made;
+    }
+
+    /// What is served now; `None` before the first look at the run.
+    pub(super) fn of(&self, page: Page) -> Option<Arc<[u8]>> {
+        let made = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let body = match page {
+            Page::Html => Arc::clone(&self.page),
+            Page::Stats => Arc::clone(&made().stats),
+            Page::Metrics => Arc::clone(&made().metrics),
+        };
+        (!body.is_empty()).then_some(body)
+    }
+}

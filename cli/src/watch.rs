@@ -1,0 +1,67 @@
+//! `sa-profile watch`: the figures of a run while it goes on, on a terminal.
+
+mod screen;
+
+use crate::error::Error;
+use crate::pace::{EVERY, Look, left};
+use crate::signals::Signals;
+use crate::{directory, print, print_data};
+use nix::sys::signal::Signal;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::Instant;
+use trace_report::live::{LiveReader, LiveStats};
+
+/// Clears a terminal.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+/// Shows how fast a run answers requests, and what its processes do, again each second until it is over.
+///
+/// Where the output is no terminal, each look is one line.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// One look, at all that is there
+    #[arg(long)]
+    once: bool,
+    #[command(flatten)]
+    directory: directory::RunDirectory,
+}
+
+/// Carries the command out.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Error> {
+    let directory = arguments.directory.resolve()?;
+    let signals = Signals::collect(&[Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]);
+    let signals = signals.map_err(|error| Error::Unusable(format!("signals: {error}")))?;
+    let mut reader = LiveReader::new(&directory);
+    let mut shown: Option<Instant> = None;
+    loop {
+        let look = Look::begin();
+        let found = reader.poll();
+        if arguments.once && found.unread > 0 && found.bytes > 0 {
+            continue;
+        }
+        reader.finish();
+        if reader.is_over() || shown.is_none_or(|shown| shown.elapsed() >= EVERY) {
+            shown = Some(Instant::now());
+            show(&reader.stats(), arguments.once)?;
+        }
+        if arguments.once || reader.is_over() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let rest = look.rest(left(&reader, &found));
+        if signals.next(Some(rest)).is_some() {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+fn show(stats: &LiveStats, is_once: bool) -> Result<(), Error> {
+    match std::io::stdout().is_terminal() {
+        _ if is_once => print(&screen::text(stats)),
+        true => {
+            print_data(CLEAR)?;
+            print(&screen::text(stats))
+        }
+        false => print(&screen::line(stats)),
+    }
+}

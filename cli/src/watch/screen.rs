@@ -1,0 +1,279 @@
+//! The figures as text.
+
+use crate::amount::{grouped, size};
+use crate::words::printable;
+use std::fmt::Write;
+use trace_report::live::{Histogram, LiveState, LiveStats, LiveWindow};
+
+/// Rows of each table.
+const ROWS: usize = 10;
+/// No name takes more of a line.
+const NAME: usize = 40;
+
+/// All of it.
+pub(super) fn text(stats: &LiveStats) -> String {
+    let mut text = String::new();
+    let state = match (stats.state, stats.is_final) {
+        (LiveState::Waiting, _) => return "no run has begun yet\n".to_owned(),
+        (LiveState::Live, _) => "goes on",
+        (LiveState::Ended, true) => "has ended; these are the figures of its report",
+        (LiveState::Ended, false) => "has ended",
+    };
+    let recorded = &stats.recorded;
+    let lost: u64 = recorded.lost.values().sum();
+    let all = recorded.alive + recorded.ended + recorded.died;
+    let _ = writeln!(text, "run       {} {state}", printable(&stats.run)); // a string takes everything
+    let _ = writeln!(
+        text,
+        "recorded  {} events, {} lost, {}; {} of {all} processes alive, {} died",
+        grouped(recorded.events),
+        grouped(lost),
+        size(recorded.bytes),
+        recorded.alive,
+        recorded.died
+    );
+    notes(&mut text, stats);
+    requests(&mut text, stats);
+    engines(&mut text, stats);
+    devices(&mut text, stats);
+    names(&mut text, stats);
+    text
+}
+
+/// One look in one line.
+pub(super) fn line(stats: &LiveStats) -> String {
+    let (last, requests) = (&stats.last_10_s, &stats.requests);
+    let ended = requests.ok + requests.aborted + requests.failed;
+    let running: u32 = stats.engine.iter().filter_map(|of| of.running).sum();
+    let waiting: u32 = stats.engine.iter().filter_map(|of| of.waiting).sum();
+    format!(
+        "{} processes alive, {} events; {} requests ended, {running} run, {waiting} wait; last 10 s: {:.1} requests/s, {:.0} tokens/s, TTFT p50 {} p99 {}, TPOT p50 {}\n",
+        stats.recorded.alive,
+        grouped(stats.recorded.events),
+        grouped(ended),
+        last.requests_per_s,
+        tokens_per_s(last),
+        time(last.ttft.p50_ns),
+        time(last.ttft.p99_ns),
+        time(last.tpot.p50_ns),
+    )
+}
+
+/// What engines say of their steps, else what requests say at their end.
+fn tokens_per_s(window: &LiveWindow) -> f64 {
+    match window.decode_tokens_per_s > 0.0 {
+        true => window.decode_tokens_per_s,
+        false => window.output_tokens_per_s,
+    }
+}
+
+fn notes(text: &mut String, stats: &LiveStats) {
+    let behind = &stats.behind;
+    if behind.behind_ns > 2_000_000_000 {
+        let _ = writeln!(
+            text,
+            "behind    {} and {}",
+            time(Some(behind.behind_ns as f64)),
+            size(behind.unread_bytes)
+        );
+    }
+    let skipped = behind.damaged_blocks
+        + behind.damaged_lines
+        + behind.skipped_events
+        + behind.skipped_segments
+        + behind.unreadable_files
+        + behind.late_moments;
+    if skipped > 0 {
+        let _ = writeln!(
+            text,
+            "skipped   {} pieces that could not be read, or came late",
+            grouped(skipped)
+        );
+    }
+    if let Some(why) = &stats.not_final {
+        let _ = writeln!(text, "not read again as a whole: {}", printable(why));
+    }
+}
+
+fn requests(text: &mut String, stats: &LiveStats) {
+    let (all, last) = (&stats.requests, &stats.last_10_s);
+    let _ = writeln!(
+        text,
+        "requests  {} ok, {} aborted, {} failed, {} without an end\n",
+        grouped(all.ok),
+        grouped(all.aborted),
+        grouped(all.failed),
+        grouped(stats.unfinished)
+    );
+    let mut rows = vec![row([
+        "", "n", "mean", "p50", "p90", "p99", "10 s: n", "p50", "p99",
+    ])];
+    let figures = [
+        ("TTFT", &all.ttft, &last.ttft),
+        ("TPOT", &all.tpot, &last.tpot),
+        ("ITL", &all.itl, &last.itl),
+        ("E2E", &all.e2e, &last.e2e),
+        ("queue", &all.queue, &last.queue),
+    ];
+    for (name, of, window) in figures {
+        let at = |share| time(Histogram::quantile_ns(of, share));
+        rows.push(vec![
+            name.to_owned(),
+            grouped(of.n),
+            time(of.mean_ns()),
+            at(0.5),
+            at(0.9),
+            at(0.99),
+            grouped(window.n),
+            time(window.p50_ns),
+            time(window.p99_ns),
+        ]);
+    }
+    table(text, &rows, 1);
+    let _ = writeln!(
+        text,
+        "last 10 s: {:.1} requests/s, {:.0} output tokens/s; last minute: {:.1}, {:.0}\n",
+        last.requests_per_s,
+        tokens_per_s(last),
+        stats.last_60_s.requests_per_s,
+        tokens_per_s(&stats.last_60_s)
+    );
+}
+
+fn engines(text: &mut String, stats: &LiveStats) {
+    let mut rows = vec![row([
+        "ENGINE", "PID", "RUNNING", "WAITING", "KV CACHE", "STEPS", "PREFILL", "DECODE",
+    ])];
+    for engine in stats.engine.iter().take(ROWS) {
+        let level =
+            |level: Option<u32>| level.map_or("-".to_owned(), |level| grouped(level.into()));
+        rows.push(vec![
+            name(&engine.name),
+            engine.pid.to_string(),
+            level(engine.running),
+            level(engine.waiting),
+            engine.kv_used.map_or("-".to_owned(), percent),
+            grouped(engine.steps),
+            grouped(engine.prefill_tokens),
+            grouped(engine.decode_tokens),
+        ]);
+    }
+    table_if_any(text, &rows, 1);
+}
+
+fn devices(text: &mut String, stats: &LiveStats) {
+    let mut rows = vec![row([
+        "DEVICE",
+        "SLICES",
+        "BUSY",
+        "LAST 10 s",
+        "LAST MINUTE",
+    ])];
+    for device in stats.device.iter().take(ROWS) {
+        rows.push(vec![
+            name(&device.name),
+            grouped(device.slices),
+            time(Some(device.busy_ns as f64)),
+            percent(device.busy_10_s),
+            percent(device.busy_60_s),
+        ]);
+    }
+    table_if_any(text, &rows, 1);
+}
+
+fn names(text: &mut String, stats: &LiveStats) {
+    let mut rows = vec![row(["NAME", "CATEGORY", "SLICES", "TOTAL", "MEAN", "MAX"])];
+    for slice in stats.names.iter().take(ROWS) {
+        rows.push(vec![
+            name(&slice.name),
+            name(&slice.category),
+            grouped(slice.ncall),
+            time(Some(slice.total_ns as f64)),
+            time(Some(slice.total_ns as f64 / slice.ncall.max(1) as f64)),
+            time(Some(slice.max_ns as f64)),
+        ]);
+    }
+    table_if_any(text, &rows, 2);
+}
+
+fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(str::to_owned).to_vec()
+}
+
+fn table_if_any(text: &mut String, rows: &[Vec<String>], texts: usize) {
+    if rows.len() > 1 {
+        table(text, rows, texts);
+        text.push('\n');
+    }
+}
+
+/// Columns as wide as their widest cell; those behind the first `texts` are numbers.
+fn table(text: &mut String, rows: &[Vec<String>], texts: usize) {
+    let columns = rows.first().map_or(0, Vec::len);
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, width))| match column < texts {
+            true => format!("{cell:<width$}"),
+            false => format!("{cell:>width$}"),
+        });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+}
+
+fn name(text: &str) -> String {
+    let shown = printable(text);
+    match shown.chars().count() > NAME {
+        true => shown.chars().take(NAME - 1).chain(['…']).collect(),
+        false => shown,
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn time(ns: Option<f64>) -> String {
+    let Some(ns) = ns else {
+        return "-".to_owned();
+    };
+    let units = [("s", 1e9), ("ms", 1e6), ("µs", 1e3)];
+    let unit = units.into_iter().find(|(_, of)| ns.abs() >= *of);
+    let (unit, of) = unit.unwrap_or(("ns", 1.0));
+    let value = ns / of;
+    let digits = if value.abs() < 10.0 {
+        2
+    } else {
+        usize::from(value.abs() < 100.0)
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits() {
+        let texts = [0.0, 999.0, 1_500.0, 12_345_678.0, 250e6, 3e9].map(|ns| time(Some(ns)));
+        assert_eq!(
+            texts,
+            [
+                "0.00 ns", "999 ns", "1.50 µs", "12.3 ms", "250 ms", "3.00 s"
+            ]
+        );
+        assert_eq!(time(None), "-");
+    }
+
+    #[test]
+    fn a_long_name_is_cut() {
+        assert_eq!(name("a\u{1b}[2J"), "a<U+001B>[2J");
+        assert_eq!(name(&"x".repeat(99)).chars().count(), NAME);
+    }
+}

@@ -1,0 +1,34 @@
+//! A run that is being written, read as it grows: each event once, soon after its recorder wrote it.
+//!
+//! A [`Follower`] opens the fragments of the newest run for reading, and reads of each only what stands behind what it has read: whole lines and whole blocks.
+//! What is not whole yet waits. Nothing is locked, settled or changed, and rings are not looked at. So a recorder does not notice that it is followed, and what a
+//! killed process left in its ring is not seen. [`events::read`](crate::events::read) sees it, once the run is over.
+//!
+//! Events are placed as the first readings of the clocks say, those of several hosts by what their wall clocks showed. A block that does not match its checksum
+//! is passed over and counted.
+//!
+//! ```no_run
+//! use trace_merge::follow::Follower;
+//!
+//! let mut follower = Follower::new("profile_out".as_ref());
+//! loop {
+//!     follower.poll(64 << 20, |run, event| {
+//!         let process = &run.processes()[run.threads()[event.thread].process];
+//!         println!("{} {} ns: {}", process.label(), event.ts_ns, event.name());
+//!     });
+//!     std::thread::sleep(std::time::Duration::from_secs(1));
+//! }
+//! ```
+
+mod boot_clocks;
+mod followed_fragment;
+mod followed_process;
+mod followed_run;
+mod follower;
+mod streams;
+mod tail;
+
+pub use followed_fragment::Skipped;
+pub use followed_process::{FollowedEnd, FollowedProcess};
+pub use followed_run::FollowedRun;
+pub use follower::{Follower, Poll};

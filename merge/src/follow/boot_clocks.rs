@@ -1,0 +1,111 @@
+//! What brings the times of several hosts together while their recordings grow: their first readings of both clocks.
+
+use crate::align::clamp;
+use crate::clock::boot::{Boot, boot, wall_clock};
+use sa_recorder::format::{Anchor, FragmentHeader};
+use std::collections::BTreeMap;
+
+/// What wall clocks of two hosts may differ by, which nothing here tells: NTP keeps them within some ms.
+const WALL_ERROR_NS: u64 = 10_000_000;
+
+/// Where the times of a boot lie on the axis, which is the monotonic clock of the boot that was seen first. It stays there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BootPlace {
+    shift_ns: i64,
+    /// Its wall clock at its monotonic zero.
+    wall_ns: i64,
+    pub(super) uncertainty_ns: u64,
+}
+
+/// All boots of which a reading is known.
+#[derive(Debug, Default)]
+pub(super) struct BootClocks {
+    reference: Option<(BootPlace, u64)>,
+    places: BTreeMap<Boot, BootPlace>,
+}
+
+impl BootClocks {
+    /// Takes a reading; the first one of a boot places it.
+    pub(super) fn take(&mut self, header: &FragmentHeader, anchor: &Anchor) {
+        let boot = boot(header);
+        if self.places.contains_key(&boot) {
+            return;
+        }
+        let wall_ns = wall_clock(header, anchor);
+        let place = match &self.reference {
+            None => BootPlace {
+                shift_ns: 0,
+                wall_ns,
+                uncertainty_ns: 0,
+            },
+            Some((reference, read_in_ns)) => BootPlace {
+                shift_ns: clamp(wall_ns.saturating_sub(reference.wall_ns)),
+                wall_ns,
+                uncertainty_ns: WALL_ERROR_NS
+                    .saturating_add(*read_in_ns)
+                    .saturating_add(anchor.uncertainty_ns),
+            },
+        };
+        self.reference.get_or_insert((place, anchor.uncertainty_ns));
+        self.places.insert(boot, place);
+    }
+
+    /// Where a boot lies, if a reading of it is known.
+    pub(super) fn place(&self, header: &FragmentHeader) -> Option<&BootPlace> {
+        self.places.get(&boot(header))
+    }
+
+    /// What to add to the times of a recording with this header.
+    pub(super) fn shift_ns(&self, header: &FragmentHeader) -> i64 {
+        let of_boot = self.place(header).map_or(0, |place| place.shift_ns);
+        clamp(of_boot.saturating_sub(clamp(header.monotonic_offset_ns)))
+    }
+
+    /// Wall time at the begin of the axis.
+    pub(super) fn wall_ns(&self) -> Option<i64> {
+        self.reference.map(|(place, _)| place.wall_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::sample::header;
+
+    fn anchor(monotonic_ns: u64, realtime_ns: u64) -> Anchor {
+        Anchor {
+            monotonic_ns,
+            realtime_ns,
+            uncertainty_ns: 40,
+        }
+    }
+
+    #[test]
+    fn another_host_lies_where_its_wall_clock_says() {
+        let here = header(7);
+        let there = FragmentHeader {
+            host: "there".into(),
+            boot_id: "other".into(),
+            monotonic_offset_ns: 30,
+            ..header(8)
+        };
+        let mut clocks = BootClocks::default();
+        assert_eq!(clocks.shift_ns(&there), -30);
+        clocks.take(&here, &anchor(1_000, 501_000));
+        // Its monotonic clock (as its host has it: 170) showed that 100 later.
+        clocks.take(&there, &anchor(200, 501_100));
+        assert_eq!(
+            (clocks.shift_ns(&here), clocks.wall_ns()),
+            (0, Some(500_000))
+        );
+        assert_eq!(200 + clocks.shift_ns(&there), 1_100);
+        let uncertainty_ns = |header| clocks.place(header).unwrap().uncertainty_ns;
+        assert_eq!(
+            (uncertainty_ns(&here), uncertainty_ns(&there)),
+            (0, 10_000_080)
+        );
+        // A later reading moves nothing.
+        clocks.take(&there, &anchor(300, 900_000));
+        assert_eq!(200 + clocks.shift_ns(&there), 1_100);
+    }
+}

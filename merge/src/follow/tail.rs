@@ -1,0 +1,247 @@
+//! What of a segment that grows was not read yet.
+
+use crate::base::folder::Place;
+use crate::fragment::blocks::{Piece, split};
+use memchr::memrchr;
+use sa_recorder::format::BLOCK_START;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+/// No block or line is longer. One that says so is not waited for.
+const LONGEST: usize = 32 << 20;
+
+/// A segment, and up to where it was read.
+#[derive(Debug)]
+pub(super) struct Tail {
+    file: File,
+    offset: u64,
+    len: u64,
+}
+
+/// What was read of it.
+pub(super) struct TailPieces {
+    pub(super) pieces: Vec<(Range<usize>, Piece)>,
+    /// How many bytes.
+    pub(super) bytes: u64,
+    /// Whether the file became shorter: what it holds now was not read.
+    pub(super) is_cut: bool,
+}
+
+impl Tail {
+    /// Opens a segment to read it from its begin.
+    pub(super) fn open(place: &Place) -> io::Result<Tail> {
+        let file = place.open_regular(false)?;
+        Ok(Tail {
+            file,
+            offset: 0,
+            len: 0,
+        })
+    }
+
+    /// Bytes that were not read, as far as it was long when it was last looked at.
+    pub(super) fn unread(&self) -> u64 {
+        self.len.saturating_sub(self.offset)
+    }
+
+    /// Looks how long it is.
+    pub(super) fn look(&mut self) -> io::Result<()> {
+        self.len = self.file.metadata()?.len();
+        Ok(())
+    }
+
+    /// Reads some `most` bytes, and more where one block or line has more. Of a segment to which nothing is added any more the last bytes count as well,
+    /// whole or not.
+    pub(super) fn read(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        most: usize,
+        is_final: bool,
+    ) -> io::Result<TailPieces> {
+        if self.len < self.offset {
+            self.offset = self.len;
+            return Ok(TailPieces {
+                pieces: Vec::new(),
+                bytes: 0,
+                is_cut: true,
+            });
+        }
+        let mut most = most;
+        loop {
+            let wanted = usize::try_from(self.unread())
+                .unwrap_or(usize::MAX)
+                .min(most);
+            buffer.resize(wanted, 0);
+            let read = read_at_most(&self.file, buffer, self.offset)?;
+            buffer.truncate(read);
+            let reaches_end = self.offset + read as u64 >= self.len;
+            let is_all = reaches_end && is_final || read >= LONGEST;
+            let (pieces, used) = whole_pieces(buffer, is_all);
+            if used == 0 && !reaches_end && read == most {
+                most = (4 * most).min(LONGEST);
+                continue;
+            }
+            self.offset += used as u64;
+            return Ok(TailPieces {
+                pieces,
+                bytes: used as u64,
+                is_cut: false,
+            });
+        }
+    }
+}
+
+fn read_at_most(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut read = 0;
+    while read < buffer.len() {
+        match file.read_at(&mut buffer[read..], offset + read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
+}
+
+/// The pieces that are whole, and how many bytes they and what stands between them have. What is being written waits: a line without its end, a block that has
+/// not all its bytes, and a header that may be torn and written again.
+fn whole_pieces(bytes: &[u8], is_all: bool) -> (Vec<(Range<usize>, Piece)>, usize) {
+    if is_all {
+        return (split(bytes), bytes.len());
+    }
+    let end = memrchr(b'\n', bytes).map_or(0, |at| at + 1);
+    let mut pieces = split(&bytes[..end]);
+    let waits_from = match pieces.last() {
+        Some((range, Piece::Broken(header))) if range.end == end => {
+            let there = (end - range.start) as u64;
+            let is_waited_for = there < header.len && header.len < LONGEST as u64;
+            is_waited_for.then(|| line_before(bytes, range.start))
+        }
+        Some((range, Piece::Plain)) if range.end == end => {
+            let from = line_before(bytes, end);
+            let line = &bytes[from..end - 1];
+            let is_header = line.starts_with(BLOCK_START) || BLOCK_START.starts_with(line);
+            (is_header && !line.is_empty()).then_some(from)
+        }
+        _ => None,
+    };
+    let Some(from) = waits_from else {
+        return (pieces, end);
+    };
+    if let Some((mut range, piece)) = pieces.pop() {
+        range.end = from;
+        if !range.is_empty() {
+            pieces.push((range, piece));
+        }
+    }
+    (pieces, from)
+}
+
+/// Where the line begins whose newline stands before `end`.
+fn line_before(bytes: &[u8], end: usize) -> usize {
+    memrchr(b'\n', &bytes[..end.saturating_sub(1)]).map_or(0, |at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sa_recorder::format::{BlockHeader, block_sum};
+
+    fn block(from: u64, body: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        BlockHeader {
+            slot: 2,
+            generation: 0,
+            from,
+            len: body.len() as u64,
+            sum: block_sum(2, 0, from, body.as_bytes()),
+        }
+        .write(7, &mut out);
+        out.extend_from_slice(body.as_bytes());
+        out
+    }
+
+    /// What is whole of some bytes, and how much of them.
+    fn whole(bytes: &[u8], is_all: bool) -> (String, usize) {
+        let (pieces, used) = whole_pieces(bytes, is_all);
+        let kind = |(range, piece): &(Range<usize>, Piece)| match piece {
+            Piece::Plain if bytes[range.clone()].trim_ascii().is_empty() => None,
+            Piece::Plain => Some('p'),
+            Piece::Complete(_) => Some('c'),
+            Piece::Broken(_) => Some('b'),
+        };
+        (pieces.iter().filter_map(kind).collect(), used)
+    }
+
+    #[test]
+    fn what_is_not_whole_waits_at_every_byte() {
+        let parts = [
+            b"header\n".to_vec(),
+            block(0, "a\nb\n"),
+            b"\n\n".to_vec(),
+            block(4, "c\n"),
+        ];
+        let ends: Vec<usize> = parts
+            .iter()
+            .scan(0, |end, part| {
+                *end += part.len();
+                Some(*end)
+            })
+            .collect();
+        let bytes = parts.concat();
+        for cut in 0..=bytes.len() {
+            let (kinds, used) = whole(&bytes[..cut], false);
+            let done = ends.iter().filter(|end| **end <= cut).count();
+            assert_eq!(kinds, ["", "p", "pc", "pc", "pcc"][done], "{cut}");
+            let least = done.checked_sub(1).map_or(0, |at| ends[at]);
+            let padding = done == 2 && cut > ends[1];
+            assert_eq!(
+                used,
+                if padding {
+                    (cut).min(ends[1] + 2).min(cut)
+                } else {
+                    least
+                },
+                "{cut}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_write_that_was_repeated_ends_the_wait() {
+        let whole_block = block(0, "a\nb\n");
+        let torn = &whole_block[..whole_block.len() - 2];
+        assert_eq!(whole(torn, false), (String::new(), 0));
+        let again = [torn, b"\n", &whole_block].concat();
+        assert_eq!(whole(&again, false), ("bc".into(), again.len()));
+        // A header that is torn within its line, and written again.
+        for len in 1..whole_block.len() - 5 {
+            let torn = [b"x\n", &whole_block[..len], b"\n"].concat();
+            assert_eq!(whole(&torn, false), ("p".into(), 2), "{len}");
+        }
+    }
+
+    #[test]
+    fn a_block_that_nobody_can_write_is_not_waited_for() {
+        let mut header = Vec::new();
+        BlockHeader {
+            slot: 0,
+            generation: 0,
+            from: 0,
+            len: u64::MAX,
+            sum: 0,
+        }
+        .write(7, &mut header);
+        header.extend_from_slice(b"a\n");
+        assert_eq!(whole(&header, false), ("b".into(), header.len()));
+    }
+
+    #[test]
+    fn nothing_waits_behind_the_end() {
+        let torn = &block(0, "a\nb\n")[..100];
+        assert_eq!(whole(torn, false).1, 0);
+        assert_eq!(whole(torn, true).1, torn.len());
+    }
+}

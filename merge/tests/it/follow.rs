@@ -1,0 +1,325 @@
+//! A run that is read while it is written ([`trace_merge::follow`]) against what is read of the whole ([`trace_merge::events`]).
+
+use crate::invocation::RunDir;
+use crate::random::Rng;
+use crate::writer::fragment::block_header;
+use crate::writer::line::{On, stream};
+use crate::writer::{Fragment, Process};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use trace_merge::follow::{FollowedEnd, Follower, Poll, Skipped};
+use trace_merge::{Error, Options, Progress, events};
+
+/// Time and line of an event, and what its row is called.
+type Told = (i64, String, String);
+
+/// What a follower has told so far.
+#[derive(Default)]
+struct Heard(Vec<Told>);
+
+impl Heard {
+    fn poll(&mut self, follower: &mut Follower, most: u64) -> Poll {
+        follower.poll(most, |run, event| {
+            let thread = &run.threads()[event.thread];
+            let process = &run.processes()[thread.process];
+            let row = format!("{} {}", process.is_tracks, process.header.pid);
+            let line = String::from_utf8(event.line().to_vec()).unwrap();
+            self.0.push((event.ts_ns, line, row));
+        })
+    }
+
+    /// Polls until nothing is left to read.
+    fn rest(&mut self, follower: &mut Follower) -> Poll {
+        loop {
+            let found = self.poll(follower, 1 << 20);
+            if found.bytes == 0 {
+                return found;
+            }
+        }
+    }
+
+    /// All of it, sorted, from the first event on.
+    fn sorted(&self) -> Vec<Told> {
+        from_first(self.0.clone())
+    }
+}
+
+fn from_first(mut events: Vec<Told>) -> Vec<Told> {
+    let first_ns = events.iter().map(|event| event.0).min().unwrap_or(0);
+    events.iter_mut().for_each(|event| event.0 -= first_ns);
+    events.sort();
+    events
+}
+
+/// What the whole run has.
+fn whole(directory: &Path) -> Vec<Told> {
+    let options = Options {
+        settle: false,
+        link_requests: false,
+        ..Options::new([directory.to_owned()])
+    };
+    let mut all = Vec::new();
+    let (all, _) = events::read(&options, &Progress::default(), |events| {
+        all.clear();
+        events.fold(
+            Vec::new,
+            |some, event| {
+                if event.phase != b'M' {
+                    let process = &events.processes()[events.threads()[event.thread].process];
+                    let row = format!("{} {}", process.report.tracks, process.report.pid);
+                    let line = String::from_utf8(event.line().to_vec()).unwrap();
+                    some.push((event.ts_ns, line, row));
+                }
+            },
+            |some| {
+                all.extend(some);
+                Ok(())
+            },
+        )?;
+        Ok::<_, Error>(all.clone())
+    })
+    .unwrap();
+    from_first(all)
+}
+
+fn assert_same(heard: &[Told], whole: &[Told], seed: u64) {
+    let missing: Vec<_> = whole.iter().filter(|one| !heard.contains(one)).collect();
+    let made_up: Vec<_> = heard.iter().filter(|one| !whole.contains(one)).collect();
+    let lens = (heard.len(), whole.len());
+    assert!(
+        heard == whole,
+        "seed {seed}: {lens:?}, missing {missing:#?}, made up {made_up:#?}"
+    );
+}
+
+/// Bytes that some writer still has to write, in order: which file gets them.
+type Plan = Vec<(String, Vec<u8>)>;
+
+/// What a recorder writes: blocks, writes that were repeated, padding, lines outside of blocks, segments, and the description of a track behind its first event.
+fn plan(rng: &mut Rng, pid: u32) -> Plan {
+    let process = Process::new(pid);
+    let (mut positions, mut serial) = (BTreeMap::<u32, u64>::new(), 0_u64);
+    let mut plan = Plan::new();
+    for segment in 0..=rng.below(3) {
+        let segment = u32::try_from(segment).unwrap();
+        let mut file = Fragment::foreign(pid);
+        file.line(&process.header(segment));
+        file.line(&process.anchor(1_000_000));
+        for _ in 0..rng.below(12) {
+            let slot = u32::try_from(rng.below(4)).unwrap();
+            let lines = lines(rng, process.thread(pid + slot), &mut serial);
+            let from = *positions.entry(slot).or_default();
+            let header = block_header(pid, slot, 0, from, &lines);
+            let whole = [header.as_bytes(), &lines].concat();
+            if rng.one_in(4) {
+                // A short write, repeated from the same position with more.
+                let cut = 1 + rng.below(whole.len() - 1);
+                file.raw(&whole[..cut]);
+                if whole[cut - 1] != b'\n' {
+                    file.raw(b"\n");
+                }
+            }
+            file.raw(&whole);
+            if rng.one_in(6) {
+                file.raw(&whole); // the same positions again
+            }
+            positions.insert(slot, from + lines.len() as u64);
+            file.raw(&b"\n\n\n\n"[..rng.below(5)]);
+            if rng.one_in(5) {
+                serial += 1;
+                let args = format!(r#""serial":{serial},"long":"{}""#, "x".repeat(300));
+                file.line(
+                    &process
+                        .main_thread()
+                        .span(2_000_000 + serial, 5, "large", &args),
+                );
+            }
+        }
+        let name = match segment {
+            0 => format!("trace.{pid}.jsonl"),
+            _ => format!("trace.{pid}.s{segment}.jsonl"),
+        };
+        plan.push((name, file.bytes));
+    }
+    let track = process.thread((1 << 28) + 1);
+    let record = r#""process":"NPU 3","label":"NPU 3","sort_index":3,"thread":"Stream 7""#;
+    let described = stream(&[track.metadata("sa_track", record), process.end(9_000_000)]);
+    let mut last = Fragment::foreign(pid);
+    last.block(9, 0, &stream(&[track.span(3_000_000, 10, "kernel", "")]));
+    last.block(0, positions.get(&0).copied().unwrap_or(0), &described);
+    plan.last_mut().unwrap().1.extend(last.bytes);
+    plan
+}
+
+fn lines(rng: &mut Rng, on: On, serial: &mut u64) -> Vec<u8> {
+    let lines: Vec<String> = (0..1 + rng.below(5))
+        .map(|_| {
+            *serial += 1;
+            let (ts_ns, args) = (2_000_000 + 10 * *serial, format!(r#""serial":{serial}"#));
+            match rng.below(5) {
+                0 => on.instant(ts_ns, "request.token", &args),
+                1 => on.counter(ts_ns, "requests", &args),
+                2 => on.flow("s", ts_ns, "global", *serial),
+                3 => on.metadata("thread_name", r#""name":"t""#),
+                _ => on.span(ts_ns, 5, "step", &args),
+            }
+        })
+        .collect();
+    stream(&lines)
+}
+
+fn append(folder: &Path, name: &str, bytes: &[u8]) {
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(folder.join(name))
+        .unwrap();
+    file.write_all(bytes).unwrap();
+}
+
+#[test]
+fn what_is_read_piece_by_piece_is_the_whole_once() {
+    for seed in 0..60 {
+        let mut rng = Rng::new(seed);
+        let dir = RunDir::new();
+        let pids = 3 + rng.below(4);
+        let mut plans: Vec<Plan> = (0..pids)
+            .map(|pid| plan(&mut rng, 100 + 20 * u32::try_from(pid).unwrap()))
+            .collect();
+        let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
+        while !plans.is_empty() {
+            let who = rng.below(plans.len());
+            let (name, bytes) = &mut plans[who][0];
+            let most = 1 << rng.below(13);
+            let some = (1 + rng.below(most)).min(bytes.len());
+            append(&dir.fragments(), name, &bytes[..some]);
+            bytes.drain(..some);
+            if bytes.is_empty() {
+                plans[who].remove(0);
+                plans.retain(|plan| !plan.is_empty());
+            }
+            if rng.one_in(3) {
+                let most = 1 + rng.below(20_000) as u64;
+                assert!(!heard.poll(&mut follower, most).is_new_run);
+            }
+        }
+        let last = heard.rest(&mut follower);
+        assert_same(&heard.sorted(), &whole(dir.path()), seed);
+        assert_eq!(
+            (last.unread, last.skipped),
+            (0, Skipped::default()),
+            "seed {seed}"
+        );
+        assert!(follower.is_over(), "seed {seed}");
+    }
+}
+
+/// The fragment is as long as each of its prefixes for one poll.
+#[test]
+fn each_byte_is_waited_for() {
+    let plan = plan(&mut Rng::new(5), 100);
+    let dir = RunDir::new();
+    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
+    for (name, bytes) in plan {
+        for byte in bytes {
+            append(&dir.fragments(), &name, &[byte]);
+            heard.poll(&mut follower, 1 << 20);
+        }
+    }
+    assert_same(&heard.sorted(), &whole(dir.path()), 5);
+    assert!(heard.0.len() > 10);
+}
+
+#[test]
+fn a_damaged_block_is_passed_over_and_counted() {
+    let process = Process::new(100);
+    let mut file = process.fragment();
+    let span = |number: u64| process.main_thread().span(1_000 * number, 5, "step", "");
+    let mut from = 0;
+    for number in 1..=9 {
+        from = file.block(1, from, &stream(&[span(number)]));
+    }
+    let at = file.bytes.len() / 2;
+    file.bytes[at] ^= 1;
+    file.line("no event");
+    let dir = RunDir::new();
+    file.write_here(&dir.fragments());
+    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
+    let found = heard.rest(&mut follower);
+    let (blocks, lines) = (found.skipped.blocks, found.skipped.lines);
+    assert_eq!((heard.0.len(), blocks, lines), (8, 1, 1));
+}
+
+#[test]
+fn losses_are_counted_by_their_cause() {
+    let process = Process::new(100);
+    let mut file = process.fragment();
+    let on = process.main_thread();
+    let lines = [
+        on.loss(1_000, "busy", 4, ""),
+        on.loss(2_000, "busy", 3, ""),
+        on.loss(3_000, "children_refused", 0, r#","processes":2"#),
+        on.loss(4_000, "disk_bound", 50, r#","first":1"#),
+    ];
+    file.block(0, 0, &stream(&lines));
+    let dir = RunDir::new();
+    file.write_here(&dir.fragments());
+    let mut next = Fragment::foreign(100);
+    next.line(&process.header(2));
+    next.line(&on.loss(4_000, "disk_bound", 80, r#","first":2"#));
+    next.write(&dir.fragments(), "100.s2");
+    let mut follower = Follower::new(dir.path());
+    Heard::default().rest(&mut follower);
+    let lost: Vec<_> = follower.run().processes()[0]
+        .lost
+        .clone()
+        .into_iter()
+        .collect();
+    let expected = [("busy", 7), ("children_refused", 2), ("disk_bound", 80)];
+    assert_eq!(
+        lost,
+        expected.map(|(cause, events)| (cause.to_owned(), events))
+    );
+}
+
+/// A directory without a run, a run in it, one more process, and the next run.
+#[test]
+fn processes_and_runs_are_found_when_they_begin() {
+    let dir = RunDir::new();
+    let (mut follower, mut heard) = (Follower::new(dir.path()), Heard::default());
+    assert_eq!(heard.poll(&mut follower, 1 << 20), Poll::default());
+    let write = |pid: u32, run: &str| {
+        let process = Process {
+            run: run.to_owned(),
+            ..Process::new(pid)
+        };
+        let mut file = process.fragment();
+        file.block(
+            1,
+            0,
+            &stream(&[process.main_thread().span(1_000, 5, run, "")]),
+        );
+        file.write_here(&dir.fragments());
+    };
+    write(100, "run-a");
+    heard.rest(&mut follower);
+    write(101, "run-a");
+    assert!(!heard.poll(&mut follower, 1 << 20).is_new_run);
+    assert_eq!((follower.id(), heard.0.len()), ("run-a", 2));
+    let previous = dir.path().join("previous/run-a");
+    std::fs::create_dir_all(&previous).unwrap();
+    for pid in [100, 101] {
+        let name = format!("trace.{pid}.jsonl");
+        std::fs::rename(dir.fragments().join(&name), previous.join(&name)).unwrap();
+    }
+    write(102, "run-b");
+    let found = heard.poll(&mut follower, 1 << 20);
+    assert!(found.is_new_run);
+    assert_eq!((follower.id(), heard.0.len()), ("run-b", 3));
+    let processes = follower.run().processes();
+    let pids: BTreeSet<u32> = processes.iter().map(|process| process.header.pid).collect();
+    assert_eq!(pids, [102].into());
+    assert_eq!(processes[0].end, FollowedEnd::Alive);
+}

@@ -1,0 +1,192 @@
+// Draws /stats, and asks again each second.
+(() => {
+'use strict';
+const EVERY_MS = 1000;
+const PAST = 300;
+
+// The token stands in the address only until it was read.
+const query = new URLSearchParams(location.search);
+const token = query.get('token');
+if (token !== null) {
+  history.replaceState(null, '', location.pathname);
+}
+
+const element = (name, text, attributes = {}) => {
+  const made = document.createElement(name);
+  if (text !== undefined && text !== null) made.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+};
+
+const time = (ns) => {
+  if (ns === null || ns === undefined) return '–';
+  const size = Math.abs(ns);
+  for (const [unit, of] of [['s', 1e9], ['ms', 1e6], ['µs', 1e3]]) {
+    if (size >= of) return `${(ns / of).toPrecision(3)} ${unit}`;
+  }
+  return `${Math.round(ns)} ns`;
+};
+const count = (number) => number === null || number === undefined ? '–' : number.toLocaleString('en');
+const rate = (number) => number >= 100 ? count(Math.round(number)) : number.toFixed(1);
+const share = (part) => part === null || part === undefined ? '–' : `${(100 * part).toFixed(1)} %`;
+const bytes = (number) => {
+  for (const [unit, of] of [['GB', 1e9], ['MB', 1e6], ['kB', 1e3]]) {
+    if (number >= of) return `${(number / of).toPrecision(3)} ${unit}`;
+  }
+  return `${number} B`;
+};
+const sum = (of) => Object.values(of).reduce((all, one) => all + one, 0);
+
+const table = (title, heads, rows) => {
+  const section = element('section');
+  section.append(element('h2', title));
+  if (rows.length === 0) {
+    section.append(element('p', 'None so far.', {class: 'soft'}));
+    return section;
+  }
+  const scroll = element('div', null, {class: 'scroll'});
+  const drawn = element('table');
+  const head = element('tr');
+  for (const [name, isText] of heads) head.append(element('th', name, isText ? {class: 'text'} : {}));
+  drawn.append(head);
+  for (const row of rows) {
+    const line = element('tr');
+    row.forEach((cell, number) => line.append(element('td', cell, heads[number][1] ? {class: 'text'} : {})));
+    drawn.append(line);
+  }
+  scroll.append(drawn);
+  section.append(scroll);
+  return section;
+};
+
+const tiles = (pairs) => {
+  const all = element('div', null, {class: 'tiles'});
+  for (const [name, value] of pairs) {
+    const tile = element('div');
+    tile.append(element('b', value), element('span', name));
+    all.append(tile);
+  }
+  return all;
+};
+
+const SVG = 'http://www.w3.org/2000/svg';
+const plot = (title, values, unit) => {
+  const figure = element('figure');
+  figure.append(element('figcaption', title));
+  const most = Math.max(...values, 1e-9);
+  const drawn = document.createElementNS(SVG, 'svg');
+  drawn.setAttribute('class', 'plot');
+  drawn.setAttribute('viewBox', `0 0 ${PAST} 100`);
+  drawn.setAttribute('preserveAspectRatio', 'none');
+  drawn.setAttribute('role', 'img');
+  drawn.setAttribute('aria-label', `${title}: at most ${unit(most)}`);
+  const path = document.createElementNS(SVG, 'path');
+  const from = PAST - values.length;
+  path.setAttribute('d', values.map((value, at) => `${at ? 'L' : 'M'}${from + at} ${98 - 94 * value / most}`).join(''));
+  drawn.append(path);
+  const ends = element('div', null, {class: 'ends'});
+  ends.append(element('span', '5 minutes ago'), element('span', `most ${unit(most)}`), element('span', `now ${unit(values[values.length - 1] ?? 0)}`));
+  figure.append(drawn, ends);
+  return figure;
+};
+
+const past = {requests: [], tokens: [], ttft: [], running: []};
+const remember = (stats) => {
+  const add = (to, value) => {
+    to.push(value ?? 0);
+    if (to.length > PAST) to.shift();
+  };
+  add(past.requests, stats.last_10_s.requests_per_s);
+  add(past.tokens, stats.last_10_s.decode_tokens_per_s || stats.last_10_s.output_tokens_per_s);
+  add(past.ttft, stats.last_10_s.ttft.p50_ns);
+  add(past.running, stats.engine.reduce((all, one) => all + (one.running ?? 0), 0));
+};
+
+const quantiles = (histogram) => {
+  const at = (part) => {
+    const rank = part * histogram.n;
+    let below = 0;
+    let from = 0;
+    for (let number = 0; number < histogram.bounds_ns.length; number += 1) {
+      const here = histogram.counts[number];
+      const to = histogram.bounds_ns[number];
+      if (here > 0 && below + here >= rank) return from + (to - from) * (rank - below) / here;
+      below += here;
+      from = to;
+    }
+    return histogram.n ? from : null;
+  };
+  return [at(0.5), at(0.9), at(0.99)];
+};
+
+const figures = (stats) => {
+  const of = [['TTFT', 'ttft'], ['TPOT', 'tpot'], ['ITL', 'itl'], ['E2E', 'e2e'], ['queue', 'queue']];
+  const rows = of.map(([name, key]) => {
+    const all = stats.requests[key];
+    const window = stats.last_60_s[key];
+    return [name, count(all.n), time(all.n ? all.sum_ns / all.n : null), ...quantiles(all).map(time),
+      count(window.n), time(window.mean_ns), time(window.p50_ns), time(window.p99_ns)];
+  });
+  return table('Requests', [['', true], ['n'], ['mean'], ['p50'], ['p90'], ['p99'], ['last minute: n'], ['mean'], ['p50'], ['p99']], rows);
+};
+
+const requests = (title, list) => table(title,
+  [['request', true], ['status', true], ['ended ago'], ['queue'], ['TTFT'], ['TPOT'], ['E2E'], ['prompt'], ['output']],
+  list.map((one) => [one.request_id, one.reason ? `${one.status} (${one.reason})` : one.status, time(one.ended_ago_ns), time(one.queue_ns),
+    time(one.ttft_ns), time(one.tpot_ns), time(one.e2e_ns), count(one.prompt_tokens), count(one.output_tokens)]));
+
+const notes = (stats) => {
+  const behind = stats.behind;
+  const lost = sum(stats.recorded.lost);
+  const skipped = behind.damaged_blocks + behind.damaged_lines + behind.skipped_events + behind.skipped_segments + behind.unreadable_files + behind.late_moments;
+  const all = [];
+  if (lost) all.push(`${count(lost)} events were lost: ${Object.entries(stats.recorded.lost).map(([cause, events]) => `${count(events)} ${cause}`).join(', ')}.`);
+  if (behind.behind_ns > 2e9) all.push(`These figures are ${time(behind.behind_ns)} and ${bytes(behind.unread_bytes)} behind the run.`);
+  if (skipped) all.push(`${count(skipped)} pieces could not be read, or came late.`);
+  if (stats.not_final) all.push(`The whole run was not read again: ${stats.not_final}.`);
+  return all;
+};
+
+const draw = (stats) => {
+  const recorded = stats.recorded;
+  const state = {waiting: 'No run has begun yet.', live: 'It goes on.', ended: stats.is_final ? 'It has ended; these are the figures of its report.' : 'It has ended.'}[stats.state];
+  document.getElementById('title').textContent = `${stats.run} ${state}`;
+  document.getElementById('notes').replaceChildren(...notes(stats).map((text) => element('span', `${text} `, {class: 'warning'})));
+  const ended = stats.requests.ok + stats.requests.aborted + stats.requests.failed;
+  const grid = element('div', null, {class: 'grid'});
+  grid.append(plot('Answered requests per second', past.requests, rate), plot('Output tokens per second', past.tokens, rate),
+    plot('TTFT, median of 10 s', past.ttft, time), plot('Requests in batches', past.running, rate));
+  document.getElementById('live').replaceChildren(
+    tiles([['processes alive', `${recorded.alive} of ${recorded.alive + recorded.ended + recorded.died}`], ['events', count(recorded.events)], ['read', bytes(recorded.bytes)],
+      ['requests ended', count(ended)], ['without an end', count(stats.unfinished)], ['given up, failed', count(stats.requests.aborted + stats.requests.failed)],
+      ['output tokens', count(stats.requests.output_tokens)]]),
+    grid,
+    figures(stats),
+    table('Engines', [['engine', true], ['pid'], ['running'], ['waiting'], ['KV cache'], ['steps'], ['prefill tokens'], ['decode tokens']],
+      stats.engine.map((one) => [one.name, one.pid, count(one.running), count(one.waiting), share(one.kv_used), count(one.steps), count(one.prefill_tokens), count(one.decode_tokens)])),
+    table('Devices', [['device', true], ['slices'], ['busy'], ['last 10 s'], ['last minute'], ['since its first slice']],
+      stats.device.map((one) => [one.is_runner ? `${one.name} (its steps)` : one.name, count(one.slices), time(one.busy_ns), share(one.busy_10_s), share(one.busy_60_s), share(one.wall_ns ? one.busy_ns / one.wall_ns : null)])),
+    requests('The latest requests', stats.latest),
+    requests('The slowest requests', stats.slowest),
+    table('Names', [['name', true], ['category', true], ['row', true], ['slices'], ['total'], ['mean'], ['longest']],
+      stats.names.map((one) => [one.name, one.category, one.row, count(one.ncall), time(one.total_ns), time(one.total_ns / one.ncall), time(one.max_ns)])),
+    table('Processes', [['process', true], ['pid'], ['host', true], ['state', true], ['events'], ['read'], ['last event ago'], ['lost']],
+      stats.process.map((one) => [one.name, one.pid, one.host, one.state, count(one.events), bytes(one.bytes), time(one.idle_ns), count(sum(one.lost))])),
+  );
+};
+
+const ask = async () => {
+  try {
+    const headers = token === null ? {} : {Authorization: `Bearer ${token}`};
+    const answer = await fetch('stats', {headers, cache: 'no-store'});
+    if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
+    const stats = await answer.json();
+    remember(stats);
+    draw(stats);
+  } catch (error) {
+    document.getElementById('notes').replaceChildren(element('span', `No figures: ${error.message}.`, {class: 'warning'}));
+  }
+  setTimeout(ask, EVERY_MS);
+};
+ask();
+})();

@@ -1,0 +1,168 @@
+//! The figures of requests, of all or of those of a time.
+
+use super::histogram::{Histogram, REQUEST_BOUNDS, TOKEN_BOUNDS, TTFT_BOUNDS};
+use crate::table::request::{Request, RequestStatus};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Reasons that are told apart; the others are `other`.
+const MOST_REASONS: usize = 16;
+
+/// What requests did and took, as [`Request`] defines it. Each figure counts where its moment lies: a first token may be of one second, and the end of another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figures {
+    /// Requests that arrived.
+    pub arrived: u64,
+    /// Requests that were answered.
+    pub ok: u64,
+    /// Those that were given up.
+    pub aborted: u64,
+    /// Those that failed.
+    pub failed: u64,
+    /// Why they ended, where they say so.
+    pub reasons: BTreeMap<String, u64>,
+    /// How often requests were preempted, by those that have ended.
+    pub preemptions: u64,
+    /// Tokens of the prompts, those of them that the cache had, and tokens of the answers, by the requests that have ended.
+    pub prompt_tokens: u64,
+    /// See there.
+    pub cached_tokens: u64,
+    /// See there.
+    pub output_tokens: u64,
+    /// From arrival to the first token in the frontend.
+    pub ttft: Histogram,
+    /// From the queue to the first token in the engine.
+    pub engine_ttft: Histogram,
+    /// Time per output token behind the first, of a request.
+    pub tpot: Histogram,
+    /// Time between two tokens of a request.
+    pub itl: Histogram,
+    /// From arrival to the end.
+    pub e2e: Histogram,
+    /// From the queue to the first schedule.
+    pub queue: Histogram,
+    /// From the first schedule to the first token.
+    pub prefill: Histogram,
+    /// From the first token to the last one.
+    pub decode: Histogram,
+}
+
+impl Default for Figures {
+    fn default() -> Figures {
+        let of_request = || Histogram::new(&REQUEST_BOUNDS);
+        let of_token = || Histogram::new(&TOKEN_BOUNDS);
+        let of_first_token = || Histogram::new(&TTFT_BOUNDS);
+        Figures {
+            arrived: 0,
+            ok: 0,
+            aborted: 0,
+            failed: 0,
+            reasons: BTreeMap::new(),
+            preemptions: 0,
+            prompt_tokens: 0,
+            cached_tokens: 0,
+            output_tokens: 0,
+            ttft: of_first_token(),
+            engine_ttft: of_first_token(),
+            tpot: of_token(),
+            itl: of_token(),
+            e2e: of_request(),
+            queue: of_request(),
+            prefill: of_request(),
+            decode: of_request(),
+        }
+    }
+}
+
+/// The histogram of a figure.
+type Of = fn(&mut Figures) -> &mut Histogram;
+
+/// Hands each figure of a request to the figures of its moment, which is `None` where it is not in the trace.
+pub(super) fn each_figure(
+    request: &Request,
+    gaps: Option<&Histogram>,
+    mut at: impl FnMut(Option<i64>, &dyn Fn(&mut Figures)),
+) {
+    at(request.arrival_ns.or(request.queued_ns), &|figures| {
+        figures.arrived += 1;
+    });
+    let durations: [(Option<i64>, Option<i64>, Of); 7] = [
+        (request.first_token_ns, request.ttft_ns(), |to| &mut to.ttft),
+        (
+            request.engine_first_token_ns,
+            request.engine_ttft_ns(),
+            |to| &mut to.engine_ttft,
+        ),
+        (request.finished_ns, request.tpot_ns(), |to| &mut to.tpot),
+        (request.finished_ns, request.e2e_ns(), |to| &mut to.e2e),
+        (request.scheduled_ns, request.queue_ns(), |to| &mut to.queue),
+        (
+            request.engine_first_token_ns.or(request.first_token_ns),
+            request.prefill_ns(),
+            |to| &mut to.prefill,
+        ),
+        (request.last_token_ns, request.decode_ns(), |to| {
+            &mut to.decode
+        }),
+    ];
+    for (moment_ns, ns, of) in durations {
+        if let Some(ns) = ns {
+            at(moment_ns, &|figures| of(figures).take(ns));
+        }
+    }
+    if let Some(gaps) = gaps {
+        at(request.last_token_ns, &|figures| figures.itl.add(gaps));
+    }
+    if request.status != RequestStatus::Unfinished {
+        at(request.finished_ns, &|figures| figures.end(request));
+    }
+}
+
+impl Figures {
+    fn end(&mut self, request: &Request) {
+        match request.status {
+            RequestStatus::Ok => self.ok += 1,
+            RequestStatus::Aborted => self.aborted += 1,
+            RequestStatus::Failed => self.failed += 1,
+            RequestStatus::Unfinished => {}
+        }
+        if let Some(reason) = &request.reason {
+            let is_one = self.reasons.len() < MOST_REASONS || self.reasons.contains_key(reason);
+            let reason = if is_one { reason } else { "other" };
+            *self.reasons.entry(reason.to_owned()).or_default() += 1;
+        }
+        self.preemptions += request.preemptions;
+        let add = |sum: &mut u64, more: Option<u64>| *sum = sum.saturating_add(more.unwrap_or(0));
+        add(&mut self.prompt_tokens, request.prompt_tokens);
+        add(&mut self.cached_tokens, request.cached_tokens);
+        add(&mut self.output_tokens, request.output_tokens);
+    }
+
+    /// Adds those of another time.
+    pub(super) fn add(&mut self, other: &Figures) {
+        self.arrived += other.arrived;
+        self.ok += other.ok;
+        self.aborted += other.aborted;
+        self.failed += other.failed;
+        for (reason, more) in &other.reasons {
+            *self.reasons.entry(reason.clone()).or_default() += more;
+        }
+        self.preemptions += other.preemptions;
+        self.prompt_tokens = self.prompt_tokens.saturating_add(other.prompt_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        let histograms = [
+            (&mut self.ttft, &other.ttft),
+            (&mut self.engine_ttft, &other.engine_ttft),
+            (&mut self.tpot, &other.tpot),
+            (&mut self.itl, &other.itl),
+            (&mut self.e2e, &other.e2e),
+            (&mut self.queue, &other.queue),
+            (&mut self.prefill, &other.prefill),
+            (&mut self.decode, &other.decode),
+        ];
+        for (sum, more) in histograms {
+            sum.add(more);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The last seconds, each by itself.
+
+use super::figures::Figures;
+
+/// Seconds that are kept: a minute, and what may come late of the next one.
+const SECONDS: i64 = 64;
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// What happened in one second.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Second {
+    number: i64,
+    pub(super) figures: Figures,
+    /// Tokens that engines put into their steps.
+    pub(super) prefill_tokens: u64,
+    pub(super) decode_tokens: u64,
+    /// How long each device was busy, by its process.
+    pub(super) busy_ns: Vec<(u32, i64)>,
+}
+
+/// The last minute before the newest event.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastSeconds {
+    seconds: Vec<Second>,
+    newest_ns: i64,
+}
+
+impl LastSeconds {
+    /// Notes how far the run has come.
+    pub(super) fn reach(&mut self, ns: i64) {
+        self.newest_ns = self.newest_ns.max(ns);
+    }
+
+    /// The second of a moment, if it is one of the last.
+    pub(super) fn at(&mut self, ns: i64) -> Option<&mut Second> {
+        let number = ns.div_euclid(SECOND_NS);
+        let newest = self.newest_ns.div_euclid(SECOND_NS);
+        if number > newest || number <= newest - SECONDS {
+            return None;
+        }
+        if self.seconds.is_empty() {
+            let empty = Second {
+                number: i64::MIN,
+                ..Second::default()
+            };
+            self.seconds = vec![empty; usize::try_from(SECONDS).unwrap_or(0)];
+        }
+        let place = usize::try_from(number.rem_euclid(SECONDS)).ok()?;
+        let second = self.seconds.get_mut(place)?;
+        if second.number != number {
+            *second = Second {
+                number,
+                ..Second::default()
+            };
+        }
+        Some(second)
+    }
+
+    /// Adds the time of a device's slice, from one moment to another, to the seconds in which it lies.
+    pub(super) fn add_busy(&mut self, device: u32, from_ns: i64, to_ns: i64) {
+        let first_ns = (self.newest_ns - SECONDS * SECOND_NS).max(from_ns);
+        let mut at_ns = first_ns;
+        while at_ns < to_ns {
+            let end_ns = (at_ns.div_euclid(SECOND_NS) + 1) * SECOND_NS;
+            let part_ns = end_ns.min(to_ns) - at_ns;
+            if let Some(second) = self.at(at_ns) {
+                match second.busy_ns.iter_mut().find(|(of, _)| *of == device) {
+                    Some((_, busy_ns)) => *busy_ns += part_ns,
+                    None => second.busy_ns.push((device, part_ns)),
+                }
+            }
+            at_ns = end_ns;
+        }
+    }
+
+    /// The whole seconds before the one of the newest event, at most so many, those that had anything.
+    pub(super) fn before_newest(&self, seconds: i64) -> impl Iterator<Item = &Second> {
+        let newest = self.newest_ns.div_euclid(SECOND_NS);
+        let range = newest - seconds..newest;
+        let of = self.seconds.iter();
+        of.filter(move |second| range.contains(&second.number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_is_forgotten_after_a_minute() {
+        let mut seconds = LastSeconds::default();
+        for number in 0..200 {
+            let ns = number * SECOND_NS + 5;
+            seconds.reach(ns);
+            seconds.at(ns).unwrap().figures.arrived += 1;
+            assert!(seconds.at(ns + SECOND_NS).is_none());
+            assert!(seconds.at(ns - SECONDS * SECOND_NS).is_none());
+        }
+        let arrived = |last| {
+            let seconds = seconds.before_newest(last);
+            seconds.map(|second| second.figures.arrived).sum::<u64>()
+        };
+        assert_eq!((arrived(10), arrived(60)), (10, 60));
+    }
+
+    #[test]
+    fn a_slice_is_busy_in_each_of_its_seconds() {
+        let mut seconds = LastSeconds::default();
+        seconds.reach(5 * SECOND_NS);
+        seconds.add_busy(7, SECOND_NS / 2, 2 * SECOND_NS + 1);
+        seconds.add_busy(7, 2 * SECOND_NS + 1, 2 * SECOND_NS + 3);
+        let busy = seconds.before_newest(60).map(|second| second.busy_ns[0].1);
+        let busy: Vec<i64> = busy.collect();
+        assert_eq!(busy, [SECOND_NS / 2, SECOND_NS, 3]);
+    }
+}

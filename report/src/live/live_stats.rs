@@ -1,0 +1,454 @@
+//! The figures of a run at one moment, as data.
+
+use super::figures::Figures;
+use super::histogram::Histogram;
+use super::last_seconds::LastSeconds;
+use super::live_fold::LiveFold;
+use super::live_requests::RequestSums;
+use crate::table::request::{Request, RequestStatus};
+use crate::table::row_kind::RowKind;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The version of what is written as JSON.
+const SCHEMA: u32 = 1;
+/// Names that are told.
+const NAMES: usize = 50;
+
+/// Whether a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LiveState {
+    /// There is no run in the directory yet.
+    Waiting,
+    /// It goes on.
+    Live,
+    /// All its processes have ended or died.
+    Ended,
+}
+
+/// All figures of a run. Times are ns.
+#[derive(Clone, Debug, Serialize)]
+pub struct LiveStats {
+    /// 1.
+    pub schema: u32,
+    /// Whether the run goes on.
+    pub state: LiveState,
+    /// Whether the run is over and was read once more as a whole: then the figures are those of its report.
+    pub is_final: bool,
+    /// Why it was not, if that was tried.
+    pub not_final: Option<String>,
+    /// The run's id.
+    pub run: String,
+    /// When these figures were made, in wall time.
+    pub realtime_ns: u64,
+    /// When the newest event ended, in wall time.
+    pub last_event_realtime_ns: Option<u64>,
+    /// What was recorded.
+    pub recorded: LiveRecorded,
+    /// How far these figures are behind the run, and what they lack.
+    pub behind: LiveBehind,
+    /// Requests since the run began.
+    pub requests: Figures,
+    /// Requests of which the end is not in the trace: under way, and those that were given up unseen.
+    pub unfinished: u64,
+    /// The ten seconds before the newest event.
+    pub last_10_s: LiveWindow,
+    /// The minute.
+    pub last_60_s: LiveWindow,
+    /// What the counters of engines say.
+    pub engine: Vec<LiveEngine>,
+    /// Devices, and workers without one, whose steps stand for it.
+    pub device: Vec<LiveDevice>,
+    /// The requests that ended last.
+    pub latest: Vec<LiveRequest>,
+    /// The ended requests that took longest.
+    pub slowest: Vec<LiveRequest>,
+    /// The names with the most time.
+    pub names: Vec<LiveName>,
+    /// How many names there are.
+    pub names_of: usize,
+    /// Slices of names for which there was no room.
+    pub other_slices: u64,
+    /// The processes.
+    pub process: Vec<LiveProcess>,
+}
+
+/// What was recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LiveRecorded {
+    /// Processes that live, ended by themselves, and died.
+    pub alive: u64,
+    /// See there.
+    pub ended: u64,
+    /// See there.
+    pub died: u64,
+    /// Events, names that processes told among them.
+    pub events: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Events that recorders lost, by cause; of `children_refused` processes.
+    pub lost: BTreeMap<String, u64>,
+}
+
+/// How far the figures are behind the run, and what they lack.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LiveBehind {
+    /// Bytes that are written and were not read.
+    pub unread_bytes: u64,
+    /// For how long the most belated fragment has not been read to its end.
+    pub behind_ns: u64,
+    /// Blocks that do not match their checksum.
+    pub damaged_blocks: u64,
+    /// Lines that are no events.
+    pub damaged_lines: u64,
+    /// Events on tracks that nothing describes.
+    pub skipped_events: u64,
+    /// Segments that were removed or changed before they were read.
+    pub skipped_segments: u64,
+    /// Files that could not be opened.
+    pub unreadable_files: u64,
+    /// What was said of requests that counted already.
+    pub late_moments: u64,
+}
+
+/// The figures of some seconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveWindow {
+    /// How many.
+    pub seconds: u64,
+    /// Requests that arrived, of which that is known by now.
+    pub arrived: u64,
+    /// Requests that were answered, given up, and failed.
+    pub ok: u64,
+    /// See there.
+    pub aborted: u64,
+    /// See there.
+    pub failed: u64,
+    /// Requests that were answered, in each second.
+    pub requests_per_s: f64,
+    /// Tokens of the prompts and answers of requests that ended.
+    pub prompt_tokens_per_s: f64,
+    /// See there.
+    pub output_tokens_per_s: f64,
+    /// Tokens that engines put into their steps.
+    pub prefill_tokens_per_s: f64,
+    /// See there.
+    pub decode_tokens_per_s: f64,
+    /// As those of the whole run.
+    pub ttft: WindowFigure,
+    /// See there.
+    pub tpot: WindowFigure,
+    /// See there.
+    pub itl: WindowFigure,
+    /// See there.
+    pub e2e: WindowFigure,
+    /// See there.
+    pub queue: WindowFigure,
+}
+
+/// How durations of some seconds are distributed. Quantiles are linear within buckets.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct WindowFigure {
+    /// How many there are.
+    pub n: u64,
+    /// Their mean.
+    pub mean_ns: Option<f64>,
+    /// Half of them are at most this.
+    pub p50_ns: Option<f64>,
+    /// Nine in ten.
+    pub p90_ns: Option<f64>,
+    /// 99 in 100.
+    pub p99_ns: Option<f64>,
+}
+
+/// What the counters of an engine say.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveEngine {
+    /// Its name and process id.
+    pub name: String,
+    /// See there.
+    pub pid: u32,
+    /// Requests in its batch, at the last count.
+    pub running: Option<u32>,
+    /// Requests that wait for one.
+    pub waiting: Option<u32>,
+    /// The share of the room for keys and values that is used.
+    pub kv_used: Option<f64>,
+    /// Steps, and the tokens of prompts and answers in them.
+    pub steps: u64,
+    /// See there.
+    pub prefill_tokens: u64,
+    /// See there.
+    pub decode_tokens: u64,
+}
+
+/// A device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveDevice {
+    /// Its name, and the id of the process that recorded it.
+    pub name: String,
+    /// See there.
+    pub pid: u32,
+    /// Whether it is a worker without a device.
+    pub is_runner: bool,
+    /// Slices on it.
+    pub slices: u64,
+    /// How long it was busy, from its first slice to its last one.
+    pub busy_ns: i64,
+    /// How long that is.
+    pub wall_ns: i64,
+    /// The share of the last ten seconds, and of the last minute, in which it was busy.
+    pub busy_10_s: f64,
+    /// See there.
+    pub busy_60_s: f64,
+}
+
+/// A request that has ended.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveRequest {
+    /// Its id.
+    pub request_id: String,
+    /// How it ended.
+    pub status: RequestStatus,
+    /// Why, as vLLM calls it.
+    pub reason: Option<String>,
+    /// How long before the newest event it ended.
+    pub ended_ago_ns: Option<i64>,
+    /// Its figures.
+    pub queue_ns: Option<i64>,
+    /// See there.
+    pub ttft_ns: Option<i64>,
+    /// See there.
+    pub tpot_ns: Option<i64>,
+    /// See there.
+    pub e2e_ns: Option<i64>,
+    /// Tokens of its prompt and its answer.
+    pub prompt_tokens: Option<u64>,
+    /// See there.
+    pub output_tokens: Option<u64>,
+}
+
+/// A name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveName {
+    /// What its slices lie on.
+    pub row: RowKind,
+    /// Its category.
+    pub category: String,
+    /// The name.
+    pub name: String,
+    /// Slices.
+    pub ncall: u64,
+    /// Their durations, together.
+    pub total_ns: i64,
+    /// The longest.
+    pub max_ns: i64,
+}
+
+/// A process, or a group of tracks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveProcess {
+    /// What it is called.
+    pub name: String,
+    /// Its process id.
+    pub pid: u32,
+    /// Its host.
+    pub host: String,
+    /// Whether it is a group of tracks.
+    pub is_tracks: bool,
+    /// `alive`, `ended` or `died`.
+    pub state: &'static str,
+    /// Events that were read.
+    pub events: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// How long before the newest event of all its own newest one ended.
+    pub idle_ns: Option<i64>,
+    /// What its times may be off against those of the first host.
+    pub clock_uncertainty_ns: Option<u64>,
+    /// Events that it says it lost, by cause.
+    pub lost: BTreeMap<String, u64>,
+}
+
+/// What a process is called, by its number, and whether it is a group of tracks.
+pub(super) struct ProcessName {
+    pub(super) name: String,
+    pub(super) pid: u32,
+    pub(super) is_tracks: bool,
+    pub(super) has_tracks: bool,
+}
+
+impl LiveStats {
+    /// Those of what was folded. What only the reader knows is left open.
+    pub(super) fn of(fold: &LiveFold, processes: &[ProcessName]) -> LiveStats {
+        let sums = fold.requests.sums();
+        let newest_ns = fold.newest_ns.unwrap_or(0);
+        let request = |one: &Request| live_request(one, newest_ns);
+        LiveStats {
+            schema: SCHEMA,
+            state: LiveState::Waiting,
+            is_final: false,
+            not_final: None,
+            run: String::new(),
+            realtime_ns: 0,
+            last_event_realtime_ns: None,
+            recorded: LiveRecorded::default(),
+            behind: LiveBehind {
+                late_moments: fold.requests.late,
+                ..LiveBehind::default()
+            },
+            unfinished: sums.unfinished,
+            last_10_s: LiveWindow::of(&sums.last, 10),
+            last_60_s: LiveWindow::of(&sums.last, 60),
+            engine: engines(fold, processes),
+            device: devices(fold, &sums, processes),
+            latest: sums.latest.iter().map(request).collect(),
+            slowest: sums.slowest.iter().map(request).collect(),
+            names: names(fold),
+            names_of: fold.names.len(),
+            other_slices: fold.names.others.ncall,
+            process: Vec::new(),
+            requests: sums.all,
+        }
+    }
+
+    /// One line of JSON.
+    ///
+    /// # Errors
+    /// None that is known of: it is written to memory.
+    pub fn json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string(self)? + "\n")
+    }
+}
+
+impl LiveWindow {
+    fn of(last: &LastSeconds, seconds: u32) -> LiveWindow {
+        let (mut figures, mut prefill, mut decode) = (Figures::default(), 0_u64, 0_u64);
+        for second in last.before_newest(seconds.into()) {
+            figures.add(&second.figures);
+            prefill += second.prefill_tokens;
+            decode += second.decode_tokens;
+        }
+        let per_s = |number: u64| number as f64 / f64::from(seconds);
+        LiveWindow {
+            seconds: seconds.into(),
+            arrived: figures.arrived,
+            ok: figures.ok,
+            aborted: figures.aborted,
+            failed: figures.failed,
+            requests_per_s: per_s(figures.ok),
+            prompt_tokens_per_s: per_s(figures.prompt_tokens),
+            output_tokens_per_s: per_s(figures.output_tokens),
+            prefill_tokens_per_s: per_s(prefill),
+            decode_tokens_per_s: per_s(decode),
+            ttft: WindowFigure::of(&figures.ttft),
+            tpot: WindowFigure::of(&figures.tpot),
+            itl: WindowFigure::of(&figures.itl),
+            e2e: WindowFigure::of(&figures.e2e),
+            queue: WindowFigure::of(&figures.queue),
+        }
+    }
+}
+
+impl WindowFigure {
+    /// Those of a histogram.
+    pub fn of(histogram: &Histogram) -> WindowFigure {
+        WindowFigure {
+            n: histogram.n,
+            mean_ns: histogram.mean_ns(),
+            p50_ns: histogram.quantile_ns(0.5),
+            p90_ns: histogram.quantile_ns(0.9),
+            p99_ns: histogram.quantile_ns(0.99),
+        }
+    }
+}
+
+fn live_request(request: &Request, newest_ns: i64) -> LiveRequest {
+    LiveRequest {
+        request_id: request.request_id.clone(),
+        status: request.status,
+        reason: request.reason.clone(),
+        ended_ago_ns: request.finished_ns.map(|ns| newest_ns - ns),
+        queue_ns: request.queue_ns(),
+        ttft_ns: request.ttft_ns(),
+        tpot_ns: request.tpot_ns(),
+        e2e_ns: request.e2e_ns(),
+        prompt_tokens: request.prompt_tokens,
+        output_tokens: request.output_tokens,
+    }
+}
+
+fn names(fold: &LiveFold) -> Vec<LiveName> {
+    let top = fold.names.top(NAMES).into_iter();
+    top.map(|(row, category, name, sum)| LiveName {
+        row,
+        category: category.to_owned(),
+        name: name.to_owned(),
+        ncall: sum.ncall,
+        total_ns: sum.total_ns,
+        max_ns: sum.max_ns,
+    })
+    .collect()
+}
+
+fn engines(fold: &LiveFold, processes: &[ProcessName]) -> Vec<LiveEngine> {
+    let steps = fold.batchings.clone().finish();
+    let mut of: BTreeMap<usize, LiveEngine> = BTreeMap::new();
+    let mut engine = |number: usize, put: &dyn Fn(&mut LiveEngine)| {
+        let Some(process) = processes.get(number) else {
+            return;
+        };
+        put(of.entry(number).or_insert_with(|| LiveEngine {
+            name: process.name.clone(),
+            pid: process.pid,
+            running: None,
+            waiting: None,
+            kv_used: None,
+            steps: 0,
+            prefill_tokens: 0,
+            decode_tokens: 0,
+        }));
+    };
+    for step in steps {
+        engine(step.process, &|engine| {
+            engine.steps = step.steps;
+            engine.prefill_tokens = step.prefill_tokens;
+            engine.decode_tokens = step.decode_tokens;
+        });
+    }
+    for (process, levels) in &fold.levels {
+        let level = |known: Option<(i64, u32)>| known.map(|(_, value)| value);
+        engine(*process as usize, &|engine| {
+            engine.running = level(levels.running);
+            engine.waiting = level(levels.waiting);
+            engine.kv_used = level(levels.kv_used).map(|share| f64::from(share) / 1e3);
+        });
+    }
+    of.into_values().collect()
+}
+
+fn devices(fold: &LiveFold, sums: &RequestSums, processes: &[ProcessName]) -> Vec<LiveDevice> {
+    let busy = |device: u32, seconds: i64| {
+        let of = sums.last.before_newest(seconds);
+        let busy = of.flat_map(|second| &second.busy_ns);
+        let busy = busy.filter(|(of, _)| *of == device).map(|(_, ns)| ns);
+        busy.sum::<i64>() as f64 / (seconds as f64 * 1e9)
+    };
+    let of = |(number, time): (&u32, &super::live_devices::BusyTime)| {
+        let process = processes.get(*number as usize)?;
+        // The steps of a worker say nothing any more once its device is known.
+        let is_shown = process.is_tracks || !process.has_tracks;
+        is_shown.then(|| LiveDevice {
+            name: process.name.clone(),
+            pid: process.pid,
+            is_runner: !process.is_tracks,
+            slices: time.slices,
+            busy_ns: time.busy_ns,
+            wall_ns: time.last_ns - time.first_ns.unwrap_or(time.last_ns),
+            busy_10_s: busy(*number, 10),
+            busy_60_s: busy(*number, 60),
+        })
+    };
+    fold.devices.of.iter().filter_map(of).collect()
+}
