@@ -7,7 +7,7 @@ use trace_store::sorter::{Record, Sorted, long_at};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     Start,
-    Step,
+    Through,
     End,
 }
 
@@ -48,7 +48,7 @@ impl Record for FlowPoint {
             slice: long_at(bytes, 32).cast_signed(),
             step: match bytes[40] {
                 0 => Step::Start,
-                1 => Step::Step,
+                1 => Step::Through,
                 _ => Step::End,
             },
         }
@@ -91,7 +91,7 @@ pub(crate) fn edges(
             (Step::Start, None) => last = Some((point.arrow, point.slice)),
             (Step::Start, Some(_)) | (_, None) => {}
             (step, Some((_, slice_out))) => {
-                if step == Step::Step {
+                if step == Step::Through {
                     last = Some((point.arrow, point.slice));
                 }
                 found(FlowEdge {
@@ -124,7 +124,7 @@ mod tests {
         let mut points = vec![
             point(1, 0, Step::Start, 10),
             point(1, 1, Step::Start, 11),
-            point(1, 2, Step::Step, 12),
+            point(1, 2, Step::Through, 12),
             point(1, 3, Step::End, 13),
             point(1, 4, Step::End, 14),
             point(2, 0, Step::End, 20),
