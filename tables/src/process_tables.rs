@@ -139,13 +139,14 @@ impl<'a> ProcessTables<'a> {
                     _ => Step::End,
                 };
                 let slice = self.stacks[track].top();
-                self.points.extend(slice.map(|slice| FlowPoint {
+                self.points.extend(slice.map(|(slice, slice_ns)| FlowPoint {
                     arrow: entry.id,
                     ts_ns: item.ts_ns,
                     rank: item.rank(),
                     at: item.at,
                     step,
                     slice,
+                    slice_ns,
                 }));
             }
             Act::FlowInNext => {
@@ -218,6 +219,7 @@ impl<'a> ProcessTables<'a> {
             at: item.at,
             step: Step::End,
             slice,
+            slice_ns: item.ts_ns,
         };
         self.points.extend(arrows.into_iter().map(point));
     }
