@@ -7,7 +7,7 @@ use trace_store::sorter::{Record, Sorted, long_at};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     Start,
-    Step,
+    Through,
     End,
 }
 
@@ -21,10 +21,12 @@ pub(crate) struct FlowPoint {
     pub(crate) at: u64,
     pub(crate) step: Step,
     pub(crate) slice: i64,
+    /// When the slice begins.
+    pub(crate) slice_ns: i64,
 }
 
 impl Record for FlowPoint {
-    const BYTES: usize = 41;
+    const BYTES: usize = 49;
 
     fn store(&self, out: &mut Vec<u8>) {
         for long in [
@@ -33,6 +35,7 @@ impl Record for FlowPoint {
             self.rank.cast_unsigned(),
             self.at,
             self.slice.cast_unsigned(),
+            self.slice_ns.cast_unsigned(),
         ] {
             out.extend_from_slice(&long.to_le_bytes());
         }
@@ -46,9 +49,10 @@ impl Record for FlowPoint {
             rank: long_at(bytes, 16).cast_signed(),
             at: long_at(bytes, 24),
             slice: long_at(bytes, 32).cast_signed(),
-            step: match bytes[40] {
+            slice_ns: long_at(bytes, 40).cast_signed(),
+            step: match bytes[48] {
                 0 => Step::Start,
-                1 => Step::Step,
+                1 => Step::Through,
                 _ => Step::End,
             },
         }
@@ -78,25 +82,32 @@ impl Record for FlowEdge {
     }
 }
 
-/// Calls `found` with each edge. A step leads on from itself, an end does not; what has not started leads nowhere.
+/// Calls `found` with each edge. A step leads on from itself, an end does not; what has not started leads nowhere. Of two slices Perfetto takes the one
+/// that began first for the one that the arrow leaves.
 pub(crate) fn edges(
     points: &Sorted<FlowPoint>,
     mut found: impl FnMut(FlowEdge) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut last: Option<(u64, i64)> = None;
+    let mut last: Option<FlowPoint> = None;
     points.each(|point| {
-        let from = last.filter(|(arrow, _)| *arrow == point.arrow);
+        let from = last.filter(|last| last.arrow == point.arrow);
         match (point.step, from) {
             // Perfetto takes the first start of an arrow, and no second one.
-            (Step::Start, None) => last = Some((point.arrow, point.slice)),
+            (Step::Start, None) => last = Some(point),
             (Step::Start, Some(_)) | (_, None) => {}
-            (step, Some((_, slice_out))) => {
-                if step == Step::Step {
-                    last = Some((point.arrow, point.slice));
+            (step, Some(from)) => {
+                if step == Step::Through {
+                    last = Some(point);
                 }
+                let is_forward = from.slice_ns <= point.slice_ns;
+                let (from, to) = if is_forward {
+                    (from, point)
+                } else {
+                    (point, from)
+                };
                 found(FlowEdge {
-                    slice_out,
-                    slice_in: point.slice,
+                    slice_out: from.slice,
+                    slice_in: to.slice,
                 })?;
             }
         }
@@ -116,6 +127,7 @@ mod tests {
             at: 9,
             step,
             slice,
+            slice_ns: slice,
         }
     }
 
@@ -124,11 +136,14 @@ mod tests {
         let mut points = vec![
             point(1, 0, Step::Start, 10),
             point(1, 1, Step::Start, 11),
-            point(1, 2, Step::Step, 12),
+            point(1, 2, Step::Through, 12),
             point(1, 3, Step::End, 13),
             point(1, 4, Step::End, 14),
             point(2, 0, Step::End, 20),
             point(2, 1, Step::Start, 21),
+            point(3, 0, Step::Start, 31),
+            point(3, 1, Step::Through, 30),
+            point(3, 2, Step::End, 32),
         ];
         points.sort_unstable();
         let mut found = Vec::new();
@@ -147,6 +162,6 @@ mod tests {
             Ok(())
         })
         .unwrap();
-        assert_eq!(found, [(10, 12), (12, 13), (12, 14)]);
+        assert_eq!(found, [(10, 12), (12, 13), (12, 14), (30, 31), (30, 32)]);
     }
 }

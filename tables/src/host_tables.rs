@@ -2,7 +2,7 @@
 
 use crate::folder::{NewTables, Partition};
 use crate::gather::rows::Rows;
-use crate::ids::{HostId, in_process};
+use crate::ids::{HOSTS, HostId, in_process};
 use crate::options::TablesOptions;
 use crate::process_tables::{TrackKind, TrackRow};
 use crate::write::small_table::{Cell, write};
@@ -93,15 +93,14 @@ pub(crate) fn hosts(events: &TraceEvents<'_>, options: &TablesOptions) -> Vec<Ho
     if by_name.is_empty() {
         by_name.insert(None, Vec::new());
     }
-    let count = by_name.len();
-    let of = |(nth, (name, processes)): (usize, (Option<&str>, Vec<usize>))| {
+    let of = |(nth, (name, processes)): (u32, (Option<&str>, Vec<usize>))| {
         let boots = processes.iter();
         let mut boots = boots.filter_map(|number| events.processes()[*number].boot_id);
         let boot_id = boots.next();
         // Several hosts at once have ids from the given one on.
         let given = options
             .host_id
-            .map(|first| HostId(first.wrapping_add(nth as u32) % crate::ids::HOSTS));
+            .map(|first| HostId(first.wrapping_add(nth) % HOSTS));
         let hashed = || HostId::of(name.unwrap_or_default(), boot_id.unwrap_or_default());
         Host {
             name: name.map(str::to_owned),
@@ -111,8 +110,7 @@ pub(crate) fn hosts(events: &TraceEvents<'_>, options: &TablesOptions) -> Vec<Ho
             processes,
         }
     };
-    debug_assert!(count > 0);
-    by_name.into_iter().enumerate().map(of).collect()
+    (0..).zip(by_name).map(of).collect()
 }
 
 /// What the tables of hosts are made of.
@@ -179,35 +177,24 @@ impl HostContext<'_> {
     }
 
     /// The `utid` of a row of a thread.
-    fn utid(&self, row: usize) -> i64 {
-        let thread = self.rows.rows[row].thread;
-        let process = self.events.threads()[thread].process;
-        let rows = self.rows.rows.iter();
-        let first = rows
-            .take(row)
-            .rev()
-            .take_while(|other| self.events.threads()[other.thread].process == process);
-        in_process(self.upids[process], first.count())
+    fn utid(&self, process: usize, row: usize) -> i64 {
+        let first = self.rows.of_process(process).start;
+        in_process(self.upids[process], row - first)
     }
 
     fn threads(&self, process: usize) -> Vec<[Cell; 5]> {
-        let threads = self.events.threads();
-        let of_process = |(_, row): &(usize, &crate::gather::rows::ThreadRow)| {
-            threads[row.thread].process == process
+        let of = |number: usize| {
+            let row = self.rows.row(number);
+            let thread = &self.events.threads()[row.thread];
+            [
+                Cell::Long(self.utid(process, number)),
+                Cell::Long(row.tid.into()),
+                Cell::Long(self.upids[process]),
+                row.name(thread).as_deref().into(),
+                Cell::Long((thread.is_main && row.beside == 0).into()),
+            ]
         };
-        let rows = self.rows.rows.iter().enumerate().filter(of_process);
-        rows.zip(0..)
-            .map(|((_, row), nth)| {
-                let thread = &threads[row.thread];
-                [
-                    Cell::Long(in_process(self.upids[process], nth)),
-                    Cell::Long(row.tid.into()),
-                    Cell::Long(self.upids[process]),
-                    row.name(thread).as_deref().into(),
-                    Cell::Long((thread.is_main && row.beside == 0).into()),
-                ]
-            })
-            .collect()
+        self.rows.of_process(process).map(of).collect()
     }
 
     fn tracks(&self, process: usize) -> Vec<[Cell; 5]> {
@@ -227,7 +214,7 @@ impl HostContext<'_> {
                 Cell::Long(track.id),
                 track.name.clone().map_or(Cell::Null, Cell::Text),
                 Cell::text(kind),
-                track.row.map(|row| self.utid(row as usize)).into(),
+                track.row.map(|row| self.utid(process, row as usize)).into(),
                 upid,
             ]
         };

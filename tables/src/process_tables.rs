@@ -15,7 +15,6 @@ use crate::write::slice_table::{SliceRow, SliceTable};
 use parquet::data_type::ByteArray;
 use parquet::errors::Result;
 use std::collections::HashMap;
-use std::sync::Arc;
 use trace_store::spill_vec::Spilled;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -44,7 +43,7 @@ pub(crate) struct TrackRow {
 pub(crate) struct Shared {
     pub(crate) names: Vec<TextPair>,
     pub(crate) counters: Vec<TextPair>,
-    pub(crate) log: Arc<Spilled<u8>>,
+    pub(crate) log: Spilled<u8>,
 }
 
 /// Which of a process's tracks that are none of threads is meant.
@@ -65,14 +64,16 @@ pub(crate) struct ProcessTables<'a> {
     slices: SliceTable<'a>,
     args: ArgTable<'a>,
     samples: PlainTable<3>,
-    stacks: HashMap<i64, Stack>,
     /// Arrows that end in the next slice of a track.
-    pending: HashMap<i64, Vec<u64>>,
-    /// The tracks of threads by row.
-    thread_tracks: HashMap<u32, i64>,
-    other_tracks: HashMap<Other, i64>,
+    pending: HashMap<usize, Vec<u64>>,
+    /// The tracks of threads, by row from the process's first one on.
+    thread_tracks: Vec<Option<usize>>,
+    first_row: u32,
+    other_tracks: HashMap<Other, usize>,
     async_tracks: AsyncTracks,
     tracks: Vec<TrackRow>,
+    /// The slices of each track.
+    stacks: Vec<Stack>,
     /// Where the args of ends are, by when their slices begin and how long they take.
     end_args: HashMap<(i64, i64), u64>,
     end_args_ns: i64,
@@ -92,6 +93,7 @@ impl<'a> ProcessTables<'a> {
         shared: &'a Shared,
         files: ProcessFiles<'a>,
         upid: i64,
+        first_row: u32,
         (next_id, next_sample): (i64, i64),
     ) -> ProcessTables<'a> {
         ProcessTables {
@@ -102,12 +104,13 @@ impl<'a> ProcessTables<'a> {
             slices: files.slices,
             args: files.args,
             samples: files.samples,
-            stacks: HashMap::new(),
             pending: HashMap::new(),
-            thread_tracks: HashMap::new(),
+            thread_tracks: Vec::new(),
+            first_row,
             other_tracks: HashMap::new(),
             async_tracks: AsyncTracks::default(),
             tracks: Vec::new(),
+            stacks: Vec::new(),
             end_args: HashMap::new(),
             end_args_ns: 0,
             points: Vec::new(),
@@ -117,8 +120,7 @@ impl<'a> ProcessTables<'a> {
     /// Takes the next event.
     pub(crate) fn take(&mut self, item: &Item) -> Result<()> {
         let at = usize::try_from(item.at).unwrap_or(usize::MAX);
-        let log = Arc::clone(&self.shared.log);
-        let entry = Entry::read(log.rest(at));
+        let entry = Entry::read(self.shared.log.rest(at));
         match item.act {
             Act::EndArgs => self.keep_end_args(item, &entry),
             Act::End => {
@@ -133,17 +135,18 @@ impl<'a> ProcessTables<'a> {
                 let track = self.thread_track(item.row);
                 let step = match item.act {
                     Act::FlowOut => Step::Start,
-                    Act::FlowStep => Step::Step,
+                    Act::FlowStep => Step::Through,
                     _ => Step::End,
                 };
-                let slice = self.stacks.get(&track).and_then(Stack::top);
-                self.points.extend(slice.map(|slice| FlowPoint {
+                let slice = self.stacks[track].top();
+                self.points.extend(slice.map(|(slice, slice_ns)| FlowPoint {
                     arrow: entry.id,
                     ts_ns: item.ts_ns,
                     rank: item.rank(),
                     at: item.at,
                     step,
                     slice,
+                    slice_ns,
                 }));
             }
             Act::FlowInNext => {
@@ -160,12 +163,9 @@ impl<'a> ProcessTables<'a> {
         self.points.drain(..)
     }
 
-    fn end(&mut self, track: i64, item: &Item) {
+    fn end(&mut self, track: usize, item: &Item) {
         let start_ns = (item.dur_ns != NO_END).then(|| item.ts_ns - item.dur_ns);
-        self.stacks
-            .entry(track)
-            .or_default()
-            .end(item.ts_ns, start_ns);
+        self.stacks[track].end(item.ts_ns, start_ns);
     }
 
     fn slice(&mut self, item: &Item, entry: &Entry<'_>) -> Result<()> {
@@ -184,13 +184,12 @@ impl<'a> ProcessTables<'a> {
         let id = self.next_id;
         self.next_id += 1;
         let has_end = matches!(item.act, Act::Begin | Act::AsyncBegin);
-        let stack = self.stacks.entry(track).or_default();
-        let place = stack.begin(id, item.ts_ns, (!has_end).then_some(item.dur_ns));
+        let place = self.stacks[track].begin(id, item.ts_ns, (!has_end).then_some(item.dur_ns));
         if !self.pending.is_empty() {
             self.end_pending(track, item, id);
         }
-        let log = Arc::clone(&self.shared.log);
         let at = has_end.then(|| self.end_args_of(item, track_key(item, entry)));
+        let log = &self.shared.log;
         let later = at.flatten().map(|at| Entry::read(log.rest(at)));
         let has_args = entry.has_args() || later.is_some();
         if has_args {
@@ -200,7 +199,7 @@ impl<'a> ProcessTables<'a> {
             id,
             ts_ns: item.ts_ns,
             dur_ns: item.dur_ns,
-            track,
+            track: self.tracks[track].id,
             name: item.name,
             here: entry.name.clone(),
             depth: place.depth,
@@ -211,7 +210,7 @@ impl<'a> ProcessTables<'a> {
     }
 
     /// Ends the arrows that waited for a slice of the track.
-    fn end_pending(&mut self, track: i64, item: &Item, slice: i64) {
+    fn end_pending(&mut self, track: usize, item: &Item, slice: i64) {
         let arrows = self.pending.remove(&track).unwrap_or_default();
         let point = |arrow| FlowPoint {
             arrow,
@@ -220,6 +219,7 @@ impl<'a> ProcessTables<'a> {
             at: item.at,
             step: Step::End,
             slice,
+            slice_ns: item.ts_ns,
         };
         self.points.extend(arrows.into_iter().map(point));
     }
@@ -253,20 +253,24 @@ impl<'a> ProcessTables<'a> {
         let track = self.other_track(other, name, TrackKind::Counter);
         let id = self.next_sample;
         self.next_sample += 1;
-        self.samples
-            .push([id, sample.ts_ns, track], Some(sample.value))
+        let row = [id, sample.ts_ns, self.tracks[track].id];
+        self.samples.push(row, Some(sample.value))
     }
 
-    fn thread_track(&mut self, row: u32) -> i64 {
-        if let Some(track) = self.thread_tracks.get(&row) {
+    fn thread_track(&mut self, row: u32) -> usize {
+        let at = row.saturating_sub(self.first_row) as usize;
+        if let Some(Some(track)) = self.thread_tracks.get(at) {
             return *track;
         }
         let track = self.add_track(None, TrackKind::Thread, Some(row));
-        self.thread_tracks.insert(row, track);
+        if at >= self.thread_tracks.len() {
+            self.thread_tracks.resize(at + 1, None);
+        }
+        self.thread_tracks[at] = Some(track);
         track
     }
 
-    fn async_track(&mut self, item: &Item, entry: &Entry<'_>, turn: Turn) -> i64 {
+    fn async_track(&mut self, item: &Item, entry: &Entry<'_>, turn: Turn) -> usize {
         let pair = self.shared.names.get(item.name as usize);
         let name = pair.or(entry.name.as_ref()).map(|pair| pair.1.clone());
         let hash = name.as_ref().map_or(0, |name| xxh3_64(name.data()));
@@ -274,7 +278,7 @@ impl<'a> ProcessTables<'a> {
         self.other_track(Other::Async(number), name, TrackKind::Async)
     }
 
-    fn other_track(&mut self, other: Other, name: Option<ByteArray>, kind: TrackKind) -> i64 {
+    fn other_track(&mut self, other: Other, name: Option<ByteArray>, kind: TrackKind) -> usize {
         if let Some(track) = self.other_tracks.get(&other) {
             return *track;
         }
@@ -283,15 +287,17 @@ impl<'a> ProcessTables<'a> {
         track
     }
 
-    fn add_track(&mut self, name: Option<ByteArray>, kind: TrackKind, row: Option<u32>) -> i64 {
-        let id = in_process(self.upid, self.tracks.len());
+    fn add_track(&mut self, name: Option<ByteArray>, kind: TrackKind, row: Option<u32>) -> usize {
+        let number = self.tracks.len();
+        let id = in_process(self.upid, number);
         self.tracks.push(TrackRow {
             id,
             name,
             kind,
             row,
         });
-        id
+        self.stacks.push(Stack::default());
+        number
     }
 
     /// Writes what is left; the tracks.

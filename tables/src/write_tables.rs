@@ -19,7 +19,7 @@ use parquet::errors::ParquetError;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use trace_merge::events::{self, PlacedEvent, TraceEvents};
 use trace_merge::{Error, Options, Progress, Report};
 use trace_store::sorter::{Runs, Sorter};
@@ -191,7 +191,7 @@ impl<'a> Run<'a> {
             shared: Shared {
                 names: names.into_pairs(),
                 counters: counters.into_pairs(),
-                log: Arc::new(log),
+                log,
             },
             keys: keys.into_pairs(),
             counts,
@@ -259,7 +259,8 @@ impl<'a> Run<'a> {
         };
         let upid = self.upids[number];
         let firsts = (first(0), first(1));
-        let mut tables = ProcessTables::new(&gathered.shared, files, upid, firsts);
+        let first_row = u32::try_from(self.rows.of_process(number).start).unwrap_or(0);
+        let mut tables = ProcessTables::new(&gathered.shared, files, upid, first_row, firsts);
         let items = gathered.items.read_from(|item| item.process < wanted);
         let mut items = items.map_err(of_temporary)?;
         while let Some(item) = items.next().map_err(of_temporary)? {

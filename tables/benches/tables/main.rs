@@ -2,7 +2,7 @@
 //!
 //! Generates once a trace of so many MB (1,500 by default, kept under `target/tmp`), the one of the report's benchmark, and writes its tables three times,
 //! each in a process of its own. Prints
-//! `RESULT tables_<MB> <MB of JSON per CPU s> <peak anonymous MiB> <Parquet as % of the JSON>`, and for each table and column
+//! `RESULT tables_<MB> <MB of JSON per CPU s> <peak anonymous MiB> <Parquet as % of the JSON> <CPU as a multiple of reading the events>`, and for each table and column
 //! `RESULT tables_<table>[_<column>] <MB> <% of the JSON>`.
 #![expect(clippy::print_stdout, reason = "the figures are this program's output")]
 
@@ -17,13 +17,15 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use trace_merge::{Options, Progress};
+use trace_merge::{Options, Progress, events};
 use trace_tables::{TablesOptions, write_tables};
 
 const ROUNDS: u32 = 3;
 const MEGABYTES: u64 = 1_500;
 /// Has this program write the tables of one trace, so that only this is measured.
 const TABLES: &str = "--tables";
+/// Has it read the events, and nothing else.
+const READ: &str = "--read";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args()
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
     };
     let done = match words.as_slice() {
         [TABLES, path, to] => tables(path, to),
+        [READ, path] => read(path),
         [] => generated(MEGABYTES).and_then(|path| measure(&path)),
         [word] => match word.parse() {
             Ok(megabytes) => generated(megabytes).and_then(|path| measure(&path)),
@@ -58,23 +61,27 @@ fn main() -> ExitCode {
 fn measure(path: &Path) -> Result<(), String> {
     let json = path.metadata().map_err(|error| error.to_string())?.len() as f64;
     let to = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let (mut cpu_s, mut peak) = (f64::MAX, 0);
+    let (mut cpu_s, mut read_cpu_s, mut peak) = (f64::MAX, f64::MAX, 0);
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
     for _ in 0..ROUNDS {
-        let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let mut command = Command::new(program);
+        let mut command = Command::new(&program);
         command.arg(TABLES).arg(path).arg(to.path());
         let used = process::watched(command)?;
         cpu_s = cpu_s.min(used.cpu_s);
         peak = peak.max(used.peak_anonymous_bytes);
+        let mut command = Command::new(&program);
+        command.arg(READ).arg(path);
+        read_cpu_s = read_cpu_s.min(process::watched(command)?.cpu_s);
     }
     let files = files(to.path());
     let whole: u64 = files.iter().map(|(_, _, bytes)| bytes).sum();
     println!(
-        "RESULT tables_{:.0} {:.0} {:.0} {:.2}",
+        "RESULT tables_{:.0} {:.0} {:.0} {:.2} {:.2}",
         json / 1e6,
         json / 1e6 / cpu_s,
         peak as f64 / f64::from(1 << 20),
-        whole as f64 / json * 100.0
+        whole as f64 / json * 100.0,
+        cpu_s / read_cpu_s
     );
     let mut parts: BTreeMap<String, u64> = BTreeMap::new();
     for (table, path, bytes) in files {
@@ -128,5 +135,31 @@ fn tables(path: &str, to: &str) -> Result<(), String> {
     match written.slices > 0 && report.damage_total == 0 {
         true => Ok(()),
         false => Err(format!("{written:?}")),
+    }
+}
+
+/// The events of one trace, counted.
+fn read(path: &str) -> Result<(), String> {
+    let options = Options {
+        settle: false,
+        link_requests: false,
+        ..Options::new([PathBuf::from(path)])
+    };
+    let mut count = 0_u64;
+    let read = events::read(&options, &Progress::default(), |events| {
+        events.match_spans()?;
+        events.fold(
+            || 0,
+            |of_chunk, _| *of_chunk += 1,
+            |of_chunk: u64| {
+                count += of_chunk;
+                Ok(())
+            },
+        )
+    });
+    read.map_err(|error| error.to_string())?;
+    match count > 0 {
+        true => Ok(()),
+        false => Err("no event".to_owned()),
     }
 }

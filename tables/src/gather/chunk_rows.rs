@@ -6,8 +6,9 @@ use super::item::{Act, Item, NO_END, NO_ROW};
 use super::rows::Rows;
 use super::sample::Sample;
 use super::texts::{NOT_KEPT, TextPair, Texts};
-use memchr::memmem;
+use memchr::memmem::Finder;
 use parquet::data_type::ByteArray;
+use std::sync::LazyLock;
 use trace_merge::events::{PlacedEvent, TraceThread};
 use trace_merge::json::{Members, Span};
 use trace_store::hashed_map::HashedMap;
@@ -17,6 +18,13 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 const NO_NAME: &str = "[No name]";
 /// Tells the arrows that `bind_id` names from those with an id, a category and a name.
 const BOUND: u64 = 1;
+
+/// Values and keys that most lines do not have. A finder is made once: to make one costs as much as a search.
+static TO_SLICE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"e\""));
+static TRUE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"true"));
+static OF_PROCESS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"p\""));
+static GLOBAL: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"g\""));
+static ID: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"id\""));
 
 /// What chunks are read with.
 pub(crate) struct ChunkContext<'a> {
@@ -74,8 +82,9 @@ impl ChunkRows {
             },
             ..self.item(context, event, act)
         };
+        let (category, name) = (event.category(), event.name());
+        let hash = hash_of(0, &[category.as_bytes(), name.as_bytes()]);
         let pair = || {
-            let (category, name) = (event.category(), event.name());
             let name = if name.is_empty() { NO_NAME } else { &*name };
             let is_there = !category.is_empty();
             TextPair(
@@ -83,20 +92,17 @@ impl ChunkRows {
                 ByteArray::from(name),
             )
         };
-        let hash = {
-            let (category, name) = (event.category(), event.name());
-            hash_of(0, &[category.as_bytes(), name.as_bytes()])
-        };
-        let name = *self
-            .names
-            .entry(hash)
-            .or_insert_with(|| context.names.number(hash, pair));
-        let here = (name == NOT_KEPT).then(pair);
+        let numbers = self.names.entry(hash);
+        let number = *numbers.or_insert_with(|| context.names.number(hash, pair));
+        let here = (number == NOT_KEPT).then(pair);
         let id = is_async(act).then(|| async_id(event));
         let entry = write_entry(&mut self.entries, event.cpu_ns(), id, here.as_ref());
         self.args
             .write(event.args(), context.keys, entry, &mut self.entries);
-        self.items.push(Item { name, ..item });
+        self.items.push(Item {
+            name: number,
+            ..item
+        });
         self.bound_arrow(&item, event);
     }
 
@@ -147,7 +153,7 @@ impl ChunkRows {
         let act = match event.phase {
             b's' => Act::FlowOut,
             b't' => Act::FlowStep,
-            _ if member(event, "bp", b"\"e\"") => Act::FlowIn,
+            _ if member(event, "bp", &TO_SLICE) => Act::FlowIn,
             _ => Act::FlowInNext,
         };
         let words = [event.category(), event.name()];
@@ -163,8 +169,8 @@ impl ChunkRows {
             return;
         };
         let act = match (
-            member(event, "flow_in", b"true"),
-            member(event, "flow_out", b"true"),
+            member(event, "flow_in", &TRUE),
+            member(event, "flow_out", &TRUE),
         ) {
             (false, false) => return,
             (false, true) => Act::FlowOut,
@@ -234,9 +240,9 @@ fn async_id(event: &PlacedEvent<'_>) -> u64 {
 
 /// Whether an instant is one of its thread, its process, or the whole trace.
 fn instant(event: &PlacedEvent<'_>) -> Act {
-    if member(event, "s", b"\"p\"") {
+    if member(event, "s", &OF_PROCESS) {
         Act::ProcessInstant
-    } else if member(event, "s", b"\"g\"") {
+    } else if member(event, "s", &GLOBAL) {
         Act::GlobalInstant
     } else {
         Act::Instant
@@ -244,19 +250,19 @@ fn instant(event: &PlacedEvent<'_>) -> Act {
 }
 
 /// Whether a member of the event has this value. Most lines do not hold it anywhere, and a search costs less than a walk.
-fn member(event: &PlacedEvent<'_>, key: &str, value: &[u8]) -> bool {
+fn member(event: &PlacedEvent<'_>, key: &str, value: &Finder<'_>) -> bool {
     let line = event.line();
-    if memmem::find(line, value).is_none() {
+    if value.find(line).is_none() {
         return false;
     }
     let is_it = |(found, _): &(Span, Span)| found.of(line) == key.as_bytes();
     let found = Members::of(line).filter(is_it).last();
-    found.is_some_and(|(_, found)| found.of(line) == value)
+    found.is_some_and(|(_, found)| found.of(line) == value.needle())
 }
 
 /// The id of a counter, which tells counters of one name apart.
 fn counter_id(line: &[u8]) -> &[u8] {
-    if memmem::find(line, b"\"id\"").is_none() {
+    if ID.find(line).is_none() {
         return &[];
     }
     let is_it = |(found, _): &(Span, Span)| found.of(line) == b"id";

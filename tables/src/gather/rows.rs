@@ -1,5 +1,7 @@
 //! The rows of the trace's threads, numbered one after the other.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use trace_merge::events::TraceThread;
 
 /// A row: a thread itself, or one beside it for spans that overlap others.
@@ -32,7 +34,9 @@ impl ThreadRow {
 pub(crate) struct Rows {
     /// The first row of each thread.
     first: Vec<u32>,
-    pub(crate) rows: Vec<ThreadRow>,
+    /// Those of each process; its threads stand together.
+    of_process: BTreeMap<usize, Range<usize>>,
+    rows: Vec<ThreadRow>,
 }
 
 impl Rows {
@@ -48,6 +52,9 @@ impl Rows {
                     tid,
                     beside,
                 }));
+            let end = rows.rows.len();
+            let of_process = rows.of_process.entry(thread.process);
+            of_process.or_insert(first as usize..end).end = end;
         }
         rows
     }
@@ -55,5 +62,15 @@ impl Rows {
     /// The number of a row of a thread.
     pub(crate) fn number(&self, thread: usize, row: usize) -> u32 {
         self.first[thread] + u32::try_from(row).unwrap_or(0)
+    }
+
+    /// The rows of a process, by their numbers.
+    pub(crate) fn of_process(&self, process: usize) -> Range<usize> {
+        self.of_process.get(&process).cloned().unwrap_or_default()
+    }
+
+    /// A row by its number.
+    pub(crate) fn row(&self, number: usize) -> &ThreadRow {
+        &self.rows[number]
     }
 }

@@ -65,9 +65,10 @@ impl Stack {
         }
     }
 
-    /// The slice that an arrow binds to: the one that began last, even if it has ended, unless another event has taken it off.
-    pub(crate) fn top(&self) -> Option<i64> {
-        self.slices.last().map(|open| open.id)
+    /// The slice that an arrow binds to: the one that began last, even if it has ended, unless another event has taken it off. Its id, and when
+    /// it began.
+    pub(crate) fn top(&self) -> Option<(i64, i64)> {
+        self.slices.last().map(|open| (open.id, open.start_ns))
     }
 
     /// Takes off what has ended, for something that begins at `ts_ns`; which slice that crosses, if it has a duration and does. Open slices on one that has ended
@@ -114,7 +115,7 @@ mod tests {
         assert_eq!(stack.begin(1, 0, Some(100)), place(0, None));
         assert_eq!(stack.begin(2, 0, Some(50)), place(1, Some(1)));
         assert_eq!(stack.begin(3, 50, Some(50)), place(1, Some(1)));
-        assert_eq!(stack.top(), Some(3));
+        assert_eq!(stack.top(), Some((3, 50)));
         assert_eq!(stack.begin(4, 100, Some(1)), place(0, None));
         // It crosses the one before, and the next one does not lie in it.
         assert_eq!(stack.begin(5, 100, Some(7)), place(0, None));
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!(stack.begin(1, 0, None), place(0, None));
         assert_eq!(stack.begin(2, 5, None), place(1, Some(1)));
         stack.end(9, Some(5));
-        assert_eq!(stack.top(), Some(1));
+        assert_eq!(stack.top(), Some((1, 0)));
         assert_eq!(stack.begin(3, 9, Some(3)), place(1, Some(1)));
         stack.end(20, Some(0));
         assert_eq!(stack.top(), None);

@@ -27,7 +27,6 @@ pub(crate) enum Coding {
     Delta,
     /// Numbers of values that come again.
     Dictionary,
-    Plain,
 }
 
 /// A column: its name, its type, whether it may be null.
@@ -202,7 +201,6 @@ fn coded(builder: WriterPropertiesBuilder, column: &Column) -> WriterPropertiesB
     let path = || ColumnPath::from(column.name);
     let builder = match column.coding {
         Coding::Dictionary => builder,
-        Coding::Plain => builder.set_column_dictionary_enabled(path(), false),
         Coding::Delta => builder
             .set_column_dictionary_enabled(path(), false)
             .set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED),

@@ -63,100 +63,130 @@ fn sorted(mut rows: Vec<String>) -> Vec<String> {
     rows
 }
 
-/// The same statements on our tables, by hand.
-fn ours(tables: &Tables) -> Vec<Vec<String>> {
-    let all: BTreeMap<&str, Vec<Row>> = [
-        "slice", "args", "counter", "flow", "track", "thread", "process",
-    ]
-    .into_iter()
-    .map(|table| (table, tables.rows(table)))
-    .collect();
-    let by = |table: &str, key: &str| -> HashMap<i64, &Row> {
-        let rows = all[table].iter();
-        let found: HashMap<i64, &Row> = rows.map(|row| (row[key].as_i64().unwrap(), row)).collect();
-        assert_eq!(found.len(), all[table].len(), "{table}.{key} is unique");
-        found
-    };
-    let (slices, tracks) = (by("slice", "id"), by("track", "id"));
-    let (threads, processes) = (by("thread", "utid"), by("process", "upid"));
-    by("counter", "id");
-    by("flow", "id");
-    let get = |rows: &HashMap<i64, &Row>, id: &Value| -> Option<Row> {
-        let id = id.as_i64()?;
-        Some((*rows[&id]).clone())
-    };
-    let cell = |row: &Option<Row>, column: &str| {
-        let row = row.as_ref();
-        row.map_or(Value::Null, |row| row[column].clone())
-    };
-    let mut found = vec![Vec::new(); STATEMENTS.len()];
-    for slice in &all["slice"] {
-        let parent = get(&slices, &slice["parent_id"]);
-        let of = |column: &str| slice[column].clone();
-        found[0].push(vec![
-            of("ts"),
-            of("dur"),
-            of("name"),
-            of("category"),
-            of("depth"),
-            cell(&parent, "name"),
-            cell(&parent, "ts"),
-            of("thread_dur"),
-        ]);
-        let track = get(&tracks, &slice["track_id"]);
-        if cell(&track, "kind") == json!("thread") {
-            let thread = get(&threads, &cell(&track, "utid"));
-            let process = get(&processes, &cell(&thread, "upid"));
-            found[1].push(vec![
-                of("ts"),
-                of("name"),
-                cell(&thread, "tid"),
-                cell(&thread, "name"),
-                cell(&process, "pid"),
-                cell(&process, "name"),
-            ]);
+/// Our tables, and their rows by id.
+struct All {
+    rows: BTreeMap<&'static str, Vec<Row>>,
+    by_id: BTreeMap<&'static str, HashMap<i64, Row>>,
+}
+
+impl All {
+    fn of(tables: &Tables) -> All {
+        let keys = [
+            ("slice", "id"),
+            ("counter", "id"),
+            ("flow", "id"),
+            ("track", "id"),
+            ("thread", "utid"),
+            ("process", "upid"),
+        ];
+        let mut all = All {
+            rows: BTreeMap::from([("args", tables.rows("args"))]),
+            by_id: BTreeMap::new(),
+        };
+        for (table, key) in keys {
+            let rows = tables.rows(table);
+            let by_id = rows
+                .iter()
+                .map(|row| (row[key].as_i64().unwrap(), row.clone()));
+            let by_id: HashMap<i64, Row> = by_id.collect();
+            assert_eq!(by_id.len(), rows.len(), "{table}.{key} is unique");
+            all.by_id.insert(table, by_id);
+            all.rows.insert(table, rows);
+        }
+        all
+    }
+
+    /// A cell of the row with this id; null without an id.
+    fn cell(&self, table: &str, id: &Value, column: &str) -> Value {
+        match id.as_i64() {
+            Some(id) => self.by_id[table][&id][column].clone(),
+            None => Value::Null,
         }
     }
-    for arg in &all["args"] {
-        let slice = get(&slices, &arg["arg_set_id"]).unwrap();
-        assert_eq!(slice["arg_set_id"], slice["id"]);
-        let of = |column: &str| arg[column].clone();
-        found[2].push(vec![
-            slice["ts"].clone(),
-            slice["name"].clone(),
-            of("flat_key"),
-            of("key"),
-            of("int_value"),
-            of("string_value"),
-            of("real_value"),
-        ]);
+
+    fn slices(&self) -> Vec<Vec<Value>> {
+        let of = |slice: &Row| {
+            let own =
+                ["ts", "dur", "name", "category", "depth"].map(|column| slice[column].clone());
+            let parent =
+                ["name", "ts"].map(|column| self.cell("slice", &slice["parent_id"], column));
+            let cpu = [slice["thread_dur"].clone()];
+            own.into_iter().chain(parent).chain(cpu).collect()
+        };
+        self.rows["slice"].iter().map(of).collect()
     }
-    for sample in &all["counter"] {
-        let track = get(&tracks, &sample["track_id"]);
-        let process = get(&processes, &cell(&track, "upid"));
-        found[3].push(vec![
-            sample["ts"].clone(),
-            cell(&track, "name"),
-            sample["value"].clone(),
-            cell(&process, "pid"),
-        ]);
+
+    fn threads(&self) -> Vec<Vec<Value>> {
+        let of = |slice: &Row| {
+            let utid = self.cell("track", &slice["track_id"], "utid");
+            let upid = self.cell("thread", &utid, "upid");
+            let is_thread = self.cell("track", &slice["track_id"], "kind") == json!("thread");
+            is_thread.then(|| {
+                vec![
+                    slice["ts"].clone(),
+                    slice["name"].clone(),
+                    self.cell("thread", &utid, "tid"),
+                    self.cell("thread", &utid, "name"),
+                    self.cell("process", &upid, "pid"),
+                    self.cell("process", &upid, "name"),
+                ]
+            })
+        };
+        self.rows["slice"].iter().filter_map(of).collect()
     }
-    for flow in &all["flow"] {
-        let [from, to] = ["slice_out", "slice_in"].map(|end| get(&slices, &flow[end]));
-        found[4].push(vec![
-            cell(&from, "ts"),
-            cell(&from, "name"),
-            cell(&to, "ts"),
-            cell(&to, "name"),
-        ]);
+
+    fn args(&self) -> Vec<Vec<Value>> {
+        let of = |arg: &Row| {
+            let id = &arg["arg_set_id"];
+            assert_eq!(self.cell("slice", id, "arg_set_id"), *id);
+            let slice = ["ts", "name"].map(|column| self.cell("slice", id, column));
+            let own = ["flat_key", "key", "int_value", "string_value", "real_value"];
+            let own = own.map(|column| arg[column].clone());
+            slice.into_iter().chain(own).collect()
+        };
+        self.rows["args"].iter().map(of).collect()
     }
-    for process in &all["process"] {
-        found[5].push(vec![process["pid"].clone(), process["name"].clone()]);
+
+    fn counters(&self) -> Vec<Vec<Value>> {
+        let of = |sample: &Row| {
+            let upid = self.cell("track", &sample["track_id"], "upid");
+            vec![
+                sample["ts"].clone(),
+                self.cell("track", &sample["track_id"], "name"),
+                sample["value"].clone(),
+                self.cell("process", &upid, "pid"),
+            ]
+        };
+        self.rows["counter"].iter().map(of).collect()
     }
-    let found = found.into_iter();
-    found
-        .map(|rows| sorted(rows.iter().map(|row| words_of(row)).collect()))
-        .collect()
+
+    fn flows(&self) -> Vec<Vec<Value>> {
+        let end = |flow: &Row, end: &str| {
+            ["ts", "name"].map(|column| self.cell("slice", &flow[end], column))
+        };
+        let of = |flow: &Row| [end(flow, "slice_out"), end(flow, "slice_in")].concat();
+        self.rows["flow"].iter().map(of).collect()
+    }
+
+    fn processes(&self) -> Vec<Vec<Value>> {
+        let of = |process: &Row| vec![process["pid"].clone(), process["name"].clone()];
+        self.rows["process"].iter().map(of).collect()
+    }
+}
+
+/// The same statements on our tables, by hand.
+fn ours(tables: &Tables) -> Vec<Vec<String>> {
+    let all = All::of(tables);
+    let found: [Vec<Vec<Value>>; STATEMENTS.len()] = [
+        all.slices(),
+        all.threads(),
+        all.args(),
+        all.counters(),
+        all.flows(),
+        all.processes(),
+    ];
+    let words = |rows: Vec<Vec<Value>>| sorted(rows.iter().map(|row| words_of(row)).collect());
+    found.into_iter().map(words).collect()
 }
 
 /// Compares the tables of a run with Perfetto's, which has it as a merge writes it.
