@@ -290,9 +290,9 @@ mod tests {
         let mine = to.join("slice/host=h/mine.parquet");
         fs::create_dir_all(mine.parent().unwrap()).unwrap();
         fs::write(&mine, "mine").unwrap();
-        for (name, force, why) in [("mine", false, "--force"), ("mine", true, "mine.parquet")] {
+        for (force, why) in [(false, "--force replaces"), (true, "mine.parquet")] {
             let refused = refusal(publish(to, "h", 1, force));
-            assert!(refused.contains(why), "{name} {refused}");
+            assert!(refused.contains(why), "{refused}");
         }
         let named_as_ours = mine.with_file_name("00001.parquet");
         fs::rename(&mine, &named_as_ours).unwrap();
@@ -324,7 +324,8 @@ mod tests {
         for table in TABLES {
             assert_eq!(id_of(to, table, "h"), Some(1), "{table}");
         }
-        let to = &to.join("loss/host=h/new");
+        let other = tempfile::tempdir().unwrap();
+        let to = &other.path().join("tables");
         let new = NewTables::begin(&options(to, false), host("h", 2)).unwrap();
         fs::remove_dir_all(new.new.join("damage")).unwrap();
         new.publish().unwrap_err();

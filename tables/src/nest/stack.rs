@@ -203,12 +203,13 @@ mod tests {
     #[test]
     fn many_begins_without_an_end_cost_little() {
         let mut stack = Stack::default();
-        for nth in 0..MOST as i64 - 2 {
+        let many = i32::try_from(MOST).unwrap() - 2;
+        for nth in 0..many.into() {
             stack.begin(nth, nth, None, MOST);
         }
         for nth in 1 << 20..1 << 22 {
             let place = stack.begin(nth, nth, Some(1), MOST);
-            assert_eq!(place.depth as usize, MOST - 2);
+            assert_eq!(place.depth, many);
             stack.end(nth, Some(1 << 19));
         }
     }
