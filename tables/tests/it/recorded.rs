@@ -155,7 +155,10 @@ fn a_loss_is_of_the_process_that_lost() {
 fn what_names_no_host_belongs_to_the_only_one_with_a_name() {
     let folder = tempfile::tempdir().unwrap();
     run_on(folder.path(), &[(41, "a", "0b1f7a3e")]);
-    let other = trace(&[json!({"ph": "X", "pid": 9, "tid": 1, "ts": 1, "dur": 1, "name": "x"})]);
+    let since_1970_us = 1_795_248_902_003_000_i64;
+    let other = trace(&[
+        json!({"ph": "X", "pid": 9, "tid": 1, "ts": since_1970_us, "dur": 1, "name": "x"}),
+    ]);
     let tables = Tables::of(&[folder.path().to_owned(), other.path().to_owned()]);
     assert_eq!(tables.rows("process").len(), 2);
     let is_of_host = |(path, _): &(PathBuf, Vec<u8>)| path.parent().unwrap().ends_with("host=a");
